@@ -1,0 +1,46 @@
+/* One acquire of a Python thread, kept where an exception cannot lose it.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Python may raise KeyboardInterrupt the moment a C call has returned, before its answer is stored anywhere. A grant
+ * whose answer is lost in this way would be held, and renewed, for ever. So the answer also stays in this record, where
+ * the `except` clause finds it. */
+#ifndef REDLATCH_PYTHON_WAIT_H
+#define REDLATCH_PYTHON_WAIT_H
+
+#include "redlatch.h"
+
+/* bindings: begin */
+
+enum {
+    REDLATCH_PYTHON_IDLE = 1 /* as the status of a record: its call was not made yet, or it is settled */
+};
+
+/* Belongs to one thread. */
+typedef struct redlatch_python_wait {
+    int32_t status;          /* what the last call answered; the caller sets IDLE before the first call of a wait */
+    int32_t reserved;
+    int64_t slice_ms;        /* how long one call may take before it answers AGAIN; or REDLATCH_FOREVER */
+    redlatch_cancel *cancel; /* NULL unless the wait is sliced */
+    redlatch_hold hold;      /* after OK: the hold as it stood then */
+} redlatch_python_wait;
+
+/* Makes a record, to be freed by redlatch_python_wait_free. INVALID, NO_MEMORY, SYSTEM. */
+int redlatch_python_wait_new(int64_t slice_ms, redlatch_python_wait **wait_out);
+
+/* NULL is allowed. Not while a call uses the record. */
+void redlatch_python_wait_free(redlatch_python_wait *wait);
+
+/* redlatch_lock_acquire_as with the record's slice; to be called again while it answers AGAIN. */
+int redlatch_python_acquire(redlatch_python_wait *wait, redlatch_lock *lock, uint64_t owner, int64_t lease_ms,
+                            int64_t wait_ms);
+
+/* Ends what the record's last call began: a wait is cancelled, a grant is released. The record must not be used for
+ * another wait afterwards, as its cancel object may have been fired. */
+void redlatch_python_abandon(redlatch_python_wait *wait, redlatch_lock *lock, uint64_t owner);
+
+/* redlatch_lock_release_as that also says which hold that was: after a loss nobody else can. */
+int redlatch_python_release(redlatch_lock *lock, uint64_t owner, uint64_t *serial_out);
+
+/* bindings: end */
+
+#endif /* REDLATCH_PYTHON_WAIT_H */

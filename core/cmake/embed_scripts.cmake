@@ -1,0 +1,106 @@
+# Turns the server-side scripts into C and into the exact bytes that the tests run.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Run as:  cmake -DSCRIPTS=core/src/scripts -DOUT=build -P core/cmake/embed_scripts.cmake
+# Writes:  OUT/scripts/<name>.lua                     the text that goes to the server
+#          OUT/generated/scripts_embedded.h and .c    the same bytes with their SHA1, indexed by enum script_id
+#
+# The comment lines at the head of a script are for its readers; they are left out of the text, and so out of its SHA1.
+# Nothing else is changed, so the same source always gives the same digest.
+
+cmake_minimum_required(VERSION 3.18)
+
+if(NOT SCRIPTS OR NOT OUT)
+    message(FATAL_ERROR "embed_scripts: pass -DSCRIPTS=<folder of .lua files> and -DOUT=<folder to write to>")
+endif()
+
+# Leaves out the comment and blank lines before the first line of code.
+function(strip_head path text_out)
+    file(READ "${path}" text)
+    while(text MATCHES "^(--[^\n]*|[ \t]*)\n")
+        set(line "${CMAKE_MATCH_0}")
+        if(line MATCHES "^--\\[=*\\[")
+            message(FATAL_ERROR "embed_scripts: ${path} begins with a long comment; write `-- ` before each line")
+        endif()
+        string(LENGTH "${line}" length)
+        string(SUBSTRING "${text}" ${length} -1 text)
+    endwhile()
+    if(text STREQUAL "")
+        message(FATAL_ERROR "embed_scripts: ${path} holds no code")
+    endif()
+    set(${text_out} "${text}" PARENT_SCOPE)
+endfunction()
+
+# Touches a file only when its content changes, so that nothing is compiled again for nothing.
+function(write_if_changed path content)
+    if(EXISTS "${path}")
+        file(READ "${path}" old)
+        if(old STREQUAL content)
+            return()
+        endif()
+    endif()
+    file(WRITE "${path}" "${content}")
+endfunction()
+
+file(GLOB paths "${SCRIPTS}/*.lua")
+list(SORT paths)
+set(members "")
+set(texts "")
+set(entries "")
+foreach(path IN LISTS paths)
+    get_filename_component(name "${path}" NAME_WE)
+    if(NOT path MATCHES "/[a-z][a-z0-9_]*\\.lua$")
+        message(FATAL_ERROR "embed_scripts: ${path}: expected a name of lower-case letters, digits and underscores")
+    endif()
+    strip_head("${path}" text)
+    write_if_changed("${OUT}/scripts/${name}.lua" "${text}")
+    file(SHA1 "${OUT}/scripts/${name}.lua" digest)
+    file(READ "${OUT}/scripts/${name}.lua" bytes HEX)
+    string(LENGTH "${bytes}" size)
+    math(EXPR size "${size} / 2")
+    string(REGEX REPLACE "(................................)" "\\1\n   " lines "${bytes}")
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" " '\\\\x\\1'," lines "${lines}")
+    string(TOUPPER "SCRIPT_${name}" member)
+    string(APPEND members "    ${member},\n")
+    string(APPEND texts "static const char text_${name}[] = {\n   ${lines} 0\n};\n\n")
+    string(APPEND entries "    [${member}] = {\"${name}\", text_${name}, ${size}, \"${digest}\"},\n")
+endforeach()
+
+set(notice
+    "/* Generated from the .lua files of core/src/scripts by embed_scripts.cmake; edit those, not this.
+ * SPDX-License-Identifier: Apache-2.0 */\n")
+write_if_changed("${OUT}/generated/scripts_embedded.h" "${notice}#ifndef REDLATCH_SCRIPTS_EMBEDDED_H
+#define REDLATCH_SCRIPTS_EMBEDDED_H
+
+#include <stddef.h>
+
+/* One member for each script, named after its file, in alphabetical order. */
+enum script_id {
+${members}    SCRIPT_COUNT
+};
+
+struct script_embedded {
+    const char *name; /* of the file, without .lua */
+    const char *text; /* as sent to the server; NUL-terminated */
+    size_t size;      /* of the text, without the NUL */
+    char sha1[41];    /* what EVALSHA wants; NUL-terminated */
+};
+
+/* Indexed by enum script_id; one more entry, all zero, ends it. */
+extern const struct script_embedded scripts_embedded[SCRIPT_COUNT + 1];
+
+#endif\n")
+write_if_changed("${OUT}/generated/scripts_embedded.c"
+    "${notice}#include \"scripts_embedded.h\"\n\n${texts}
+const struct script_embedded scripts_embedded[SCRIPT_COUNT + 1] = {
+${entries}    [SCRIPT_COUNT] = {NULL, NULL, 0, \"\"}
+};\n")
+
+# A script that was renamed or removed must not live on where the tests look for scripts.
+file(GLOB written "${OUT}/scripts/*.lua")
+foreach(path IN LISTS written)
+    get_filename_component(name "${path}" NAME)
+    if(NOT EXISTS "${SCRIPTS}/${name}")
+        file(REMOVE "${path}")
+    endif()
+endforeach()

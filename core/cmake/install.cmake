@@ -1,0 +1,44 @@
+# What `cmake --install` leaves: header, libraries, redlatch.pc, the CMake package and the manual page.
+# SPDX-License-Identifier: Apache-2.0
+
+include(CMakePackageConfigHelpers)
+
+install(FILES include/redlatch.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(TARGETS redlatch redlatch_static EXPORT redlatchTargets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+
+# pkg-config: paths are relative to the file, so that the installed tree may be moved.
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/redlatch)
+set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
+set(libs_private ${hiredis_LDFLAGS} -pthread)
+list(FILTER libs_private EXCLUDE REGEX "^-L/usr/lib") # the linker looks there by itself
+string(JOIN " " libs_private ${libs_private})
+configure_file(cmake/redlatch.pc.in ${CMAKE_CURRENT_BINARY_DIR}/redlatch.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/redlatch.pc DESTINATION ${pkgconfig_dir} COMPONENT development)
+
+# find_package(redlatch): below 1.0 a minor version may break what was built for another.
+install(EXPORT redlatchTargets NAMESPACE redlatch:: DESTINATION ${package_dir} COMPONENT development)
+configure_package_config_file(cmake/redlatchConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/redlatchConfig.cmake
+    INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/redlatchConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/redlatchConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/redlatchConfigVersion.cmake
+    DESTINATION ${package_dir} COMPONENT development)
+
+# The manual page is the header's own text.
+find_package(Python3 3.9 COMPONENTS Interpreter QUIET)
+if(Python3_FOUND)
+    set(page ${CMAKE_CURRENT_BINARY_DIR}/redlatch.3)
+    add_custom_command(OUTPUT ${page}
+        COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/make_manual.py
+                ${CMAKE_CURRENT_SOURCE_DIR}/include/redlatch.h ${page}
+        DEPENDS cmake/make_manual.py include/redlatch.h
+        VERBATIM)
+    add_custom_target(redlatch_manual ALL DEPENDS ${page})
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT development)
+else()
+    message(STATUS "redlatch: no Python 3.9 or newer, so redlatch.3 is not made")
+endif()

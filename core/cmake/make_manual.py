@@ -1,0 +1,117 @@
+"""Writes the manual page redlatch.3 from the public header: its introduction, then every item with its comment.
+
+Run as: make_manual.py core/include/redlatch.h build/redlatch.3
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import re
+import sys
+from pathlib import Path
+from typing import Iterator, List, NamedTuple
+
+BEGIN_MARK = "/* bindings: begin"
+END_MARK = "/* bindings: end"
+RULE = re.compile(r"/\* -{10,} (?P<title>.+?) -+ \*/")
+# An item: an optional comment right before a declaration that ends with a semicolon at the end of its line, outside
+# of braces.
+ITEM = re.compile(
+    r"(?:/\*(?P<comment>(?:[^*]|\*(?!/))*)\*/\n)?"
+    r"(?P<code>(?:typedef|enum|struct|REDLATCH_API)\b(?:\{[^}]*\}|[^{};])*;[^\n]*)",
+)
+
+
+class Item(NamedTuple):
+    """One declaration of the header, or a section's title (then `code` is empty)."""
+
+    comment: str
+    code: str
+
+
+def read_items(header: str) -> Iterator[Item]:
+    """Yields titles and declarations in the header's order."""
+    surface = header[header.index(BEGIN_MARK):header.index(END_MARK)]
+    for match in re.finditer(f"{RULE.pattern}|{ITEM.pattern}", surface):
+        if match["title"]:
+            yield Item(match["title"], "")
+        else:
+            yield Item(comment_text(match["comment"] or ""), match["code"])
+
+
+def comment_text(comment: str) -> str:
+    """A comment without its decoration; its line breaks stay."""
+    lines = [re.sub(r"^\s*\* ?", "", line) for line in comment.strip().split("\n")]
+    return "\n".join(line.rstrip() for line in lines).strip()
+
+
+def escaped(text: str) -> str:
+    """Text in which roff finds no requests and no escapes, and whose hyphens can be pasted."""
+    text = text.replace("\\", "\\e").replace("-", "\\-").replace("~", "\\(ti").replace("^", "\\(ha")
+    text = text.replace("`", "\\(ga")
+    return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """A comment as roff: blank lines part paragraphs, lines that begin with a dash are list items."""
+    for block in re.split(r"\n\s*\n", text):
+        for part in re.split(r"\n(?=- )", block):
+            words = " ".join(part.split())
+            if words.startswith("- "):
+                yield f".IP \\(bu 2\n{escaped(words[2:])}"
+            elif words:
+                yield f".PP\n{escaped(words)}"
+
+
+def introduction(header: str) -> Iterator[str]:
+    """The header's first comment; a short line between blank ones is a heading."""
+    first = comment_text(header[header.index("/*") + 2:header.index("*/")])
+    blocks = re.split(r"\n\s*\n", first.split("\n", 2)[2].strip())
+    yield ".SH DESCRIPTION"
+    for block in blocks:
+        if "\n" not in block and not block.endswith("."):
+            yield f".SS {escaped(block)}"
+        else:
+            yield from paragraphs(block)
+
+
+def declaration(code: str) -> str:
+    """A prototype as a bold line that may be broken anywhere; a type as it stands."""
+    if code.startswith("REDLATCH_API "):
+        prototype = " ".join(code.split()[1:])
+        return f".PP\n.RS 2\n\\fB{escaped(prototype)}\\fR\n.RE"
+    return f".PP\n.RS 2\n.nf\n{escaped(code)}\n.fi\n.RE"
+
+
+def manual(header: str) -> str:
+    """The whole page."""
+    match = re.search(r'^#define REDLATCH_VERSION "([^"]+)"', header, flags=re.MULTILINE)
+    summary = re.search(r"redlatch: (.+)", header)
+    if match is None or summary is None:
+        raise SystemExit("the header has no REDLATCH_VERSION, or no first line `redlatch: <what it is>`")
+    lines: List[str] = [
+        '.\\" Made from redlatch.h by make_manual.py; edit the header.',
+        '.\\" SPDX-License-Identifier: Apache-2.0',
+        f'.TH REDLATCH 3 "" "redlatch {match[1]}" "redlatch"',
+        ".nh\n.ad l",
+        f".SH NAME\nredlatch \\- {escaped(summary[1].rstrip('.'))}",
+        ".SH SYNOPSIS\n.nf\n.B #include <redlatch.h>\n.PP\n"
+        "cc program.c $(pkg\\-config \\-\\-cflags \\-\\-libs redlatch)\n.fi",
+    ]
+    lines.extend(introduction(header))
+    for item in read_items(header):
+        if not item.code:
+            lines.append(f".SH {escaped(item.comment.upper())}")
+            continue
+        lines.append(declaration(item.code))
+        lines.extend(paragraphs(item.comment))
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Reads the header named first, writes the page named second."""
+    if len(sys.argv) != 3:
+        raise SystemExit("usage: make_manual.py HEADER PAGE")
+    Path(sys.argv[2]).write_text(manual(Path(sys.argv[1]).read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

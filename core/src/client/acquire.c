@@ -1,0 +1,191 @@
+/* Acquiring: at once, with patience, in slices, and cancelled from elsewhere.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <unistd.h>
+
+#include "errors.h"
+#include "lock.h"
+#include "options.h"
+
+int acquire_check(int64_t lease_ms, int64_t wait_ms) {
+    if (lease_ms != REDLATCH_RENEWED && lease_ms != REDLATCH_LEASE_OF_LOCK &&
+        check_duration("lease_ms", lease_ms, 1, false) != REDLATCH_OK) {
+        return REDLATCH_INVALID;
+    }
+    return check_duration("wait_ms", wait_ms, 0, true);
+}
+
+void acquire_prepare(struct call *call, const struct redlatch_lock *lock, int64_t lease_ms, int64_t wait_ms, int64_t now) {
+    struct operation *operation = &call->operation;
+    operation->lease_ms = lease_ms == REDLATCH_LEASE_OF_LOCK ? lock->lease_ms : lease_ms;
+    operation->once = wait_ms == 0;
+    if (wait_ms == 0) {
+        operation->wait_until = now + lock->client->command_timeout;
+    } else {
+        operation->wait_until = wait_ms == REDLATCH_FOREVER ? NEVER : now + wait_ms * MILLISECOND;
+    }
+}
+
+static int guard_cancel(const struct redlatch_cancel *cancel) {
+    if (!cancel || atomic_load(&cancel->magic) != MAGIC_CANCEL) {
+        return fail_with(REDLATCH_BAD_HANDLE, "cancel is %s: expected one that redlatch_cancel_new made",
+                         cancel ? "freed or of another kind" : "NULL");
+    }
+    return REDLATCH_OK;
+}
+
+/* The answer of a wait that is over. The cancel object is as new afterwards. */
+static int wait_over(struct redlatch_lock *lock, struct call *call, int64_t wait_ms) {
+    struct redlatch_cancel *cancel = call->cancel;
+    if (cancel) {
+        if (atomic_exchange(&cancel->word, 0) & CANCEL_FIRED) {
+            system_unsignal(cancel->signal);
+        }
+        cancel->sliced = false;
+        atomic_store(&cancel->in_use, 0);
+    }
+    int status = call->operation.status;
+    return status == REDLATCH_OK ? status : lock_failed(lock, "acquire", status, wait_ms);
+}
+
+/* Begins the wait; the mutex is held on OK. */
+static int begin(struct redlatch_lock *lock, struct call *call, uint64_t owner, int64_t lease_ms, int64_t wait_ms) {
+    struct client *client = lock->client;
+    int status = enter_call(client);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    status = lock_prepare(call, lock, OPERATION_ACQUIRE, owner);
+    if (status == REDLATCH_OK && !keeper_start(client)) {
+        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to renew leases");
+    }
+    if (status != REDLATCH_OK) {
+        leave_call(client);
+        return status;
+    }
+    int64_t now = system_now();
+    acquire_prepare(call, lock, lease_ms, wait_ms, now);
+    drive_start(call, now);
+    return REDLATCH_OK;
+}
+
+static int acquire_plain(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms) {
+    struct call call;
+    call_init(&call, lock->client, NULL);
+    int status = begin(lock, &call, owner, lease_ms, wait_ms);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    drive(&call);
+    leave_call(lock->client);
+    return wait_over(lock, &call, wait_ms);
+}
+
+static int go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
+    struct call *call = &cancel->call;
+    struct client *client = call->client;
+    drive_until(call, slice_ms == REDLATCH_FOREVER ? NEVER : system_now() + slice_ms * MILLISECOND);
+    bool done = call->operation.phase == PHASE_DONE;
+    leave_call(client);
+    if (!done) {
+        cancel->sliced = true;
+        atomic_store(&cancel->in_use, 0);
+        return REDLATCH_AGAIN;
+    }
+    return wait_over(cancel->lock, call, cancel->wait_ms);
+}
+
+static int resume(struct redlatch_cancel *cancel, int64_t slice_ms) {
+    struct client *client = cancel->call.client;
+    client_lock(client); /* also of a client that was closed meanwhile: the wait has ended with CLOSED then */
+    client->calls++;
+    return go_on(cancel, slice_ms);
+}
+
+int redlatch_lock_acquire_as(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
+                             redlatch_cancel *cancel, int64_t slice_ms) {
+    int status = guard_lock(lock);
+    if (status != REDLATCH_OK && !(status == REDLATCH_CLOSED && cancel && cancel->sliced)) {
+        return status;
+    }
+    if ((status = acquire_check(lease_ms, wait_ms)) != REDLATCH_OK ||
+        (status = check_duration("slice_ms", slice_ms, 0, true)) != REDLATCH_OK) {
+        return status;
+    }
+    if (!cancel) {
+        return slice_ms == REDLATCH_FOREVER
+                   ? acquire_plain(lock, owner, lease_ms, wait_ms)
+                   : fail_with(REDLATCH_INVALID, "slice_ms is %lld without a cancel object: expected -1 (for ever)",
+                               (long long)slice_ms);
+    }
+    if ((status = guard_cancel(cancel)) != REDLATCH_OK) {
+        return status;
+    }
+    if (atomic_exchange(&cancel->in_use, 1)) {
+        return fail_plain(REDLATCH_IN_USE);
+    }
+    if (cancel->sliced) {
+        return resume(cancel, slice_ms);
+    }
+    call_init(&cancel->call, lock->client, cancel);
+    cancel->lock = lock;
+    cancel->wait_ms = wait_ms;
+    status = begin(lock, &cancel->call, owner, lease_ms, wait_ms);
+    if (status != REDLATCH_OK) {
+        atomic_store(&cancel->in_use, 0);
+        return status;
+    }
+    return go_on(cancel, slice_ms);
+}
+
+int redlatch_lock_acquire(redlatch_lock *lock, int64_t wait_ms) {
+    return redlatch_lock_acquire_as(lock, 0, REDLATCH_LEASE_OF_LOCK, wait_ms, NULL, REDLATCH_FOREVER);
+}
+
+int redlatch_lock_try_acquire(redlatch_lock *lock) {
+    return redlatch_lock_acquire(lock, 0);
+}
+
+int redlatch_cancel_new(redlatch_cancel **cancel_out) {
+    if (!cancel_out) {
+        return fail_with(REDLATCH_INVALID, "cancel_out is NULL: expected where to put the object");
+    }
+    struct redlatch_cancel *cancel = handle_new_cancel();
+    if (!cancel) {
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    cancel->signal = system_signal_new();
+    if (cancel->signal < 0) {
+        handle_free_cancel(cancel);
+        return fail_with(REDLATCH_SYSTEM, "no descriptor to be had from the system");
+    }
+    *cancel_out = cancel;
+    return REDLATCH_OK;
+}
+
+int redlatch_cancel_fire(redlatch_cancel *cancel) {
+    if (!cancel || atomic_load(&cancel->magic) != MAGIC_CANCEL) {
+        return REDLATCH_BAD_HANDLE; /* a signal handler may be here: no text */
+    }
+    atomic_fetch_or(&cancel->word, CANCEL_FIRED);
+    system_wake(&cancel->word);
+    system_signal(cancel->signal);
+    return REDLATCH_OK;
+}
+
+void redlatch_cancel_free(redlatch_cancel *cancel) {
+    if (!cancel || guard_cancel(cancel) != REDLATCH_OK) {
+        return;
+    }
+    if (cancel->sliced && cancel->call.client->fork_generation == system_fork_generation()) {
+        redlatch_cancel_fire(cancel);
+        struct client *client = cancel->call.client;
+        struct redlatch_lock *lock = cancel->lock;
+        atomic_store(&cancel->in_use, 1);
+        if (resume(cancel, REDLATCH_FOREVER) == REDLATCH_OK) { /* granted just before: nobody wants it */
+            redlatch_lock_release_as(lock, cancel->call.operation.owner);
+        }
+        (void)client;
+    }
+    close(cancel->signal);
+    handle_free_cancel(cancel);
+}

@@ -1,0 +1,220 @@
+/* Counting, guarding and closing of clients.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "errors.h"
+#include "guard.h"
+#include "options.h"
+#include "owners.h"
+
+struct client *client_keep(struct client *client) {
+    atomic_fetch_add(&client->references, 1);
+    return client;
+}
+
+void client_drop(struct client *client) {
+    if (atomic_fetch_sub(&client->references, 1) > 1) {
+        return;
+    }
+    client_free_memory(client);
+    for (int i = 0; i < LANE_COUNT; i++) {
+        reply_holder_clear(&client->ports[i].holder);
+        connection_free(&client->ports[i].connection);
+    }
+    reply_holder_clear(&client->subscriber.holder);
+    connection_free(&client->subscriber.connection);
+    uri_free(&client->uri);
+    free(client->username);
+    free(client->password);
+    free(client->name_prefix);
+    free(client);
+}
+
+int client_check(const struct client *client) {
+    if (client->fork_generation != system_fork_generation()) {
+        return fail_plain(REDLATCH_FORKED);
+    }
+    return atomic_load(&client->closed) ? fail_plain(REDLATCH_CLOSED) : REDLATCH_OK;
+}
+
+int guard_client(const struct redlatch_client *handle) {
+    if (!handle || atomic_load(&handle->magic) != MAGIC_CLIENT) {
+        return fail_with(REDLATCH_BAD_HANDLE, "client is %s: expected one that redlatch_client_open made",
+                         handle ? "freed or of another kind" : "NULL");
+    }
+    return client_check(handle->client);
+}
+
+static void close_descriptor(int *fd) {
+    if (*fd >= 0) {
+        close(*fd);
+        *fd = -1;
+    }
+}
+
+static void close_descriptors(struct client *client) {
+    close_descriptor(&client->keeper_signal);
+    close_descriptor(&client->event_signal);
+    close_descriptor(&client->event_set);
+}
+
+/* In a forked child: the parent's connections, sets and locks are not touched, only our copies of the descriptors go. */
+static void close_in_child(struct client *client) {
+    if (atomic_exchange(&client->closed, true)) {
+        return;
+    }
+    for (int i = 0; i < LANE_COUNT; i++) {
+        connection_forget(&client->ports[i].connection);
+    }
+    connection_forget(&client->subscriber.connection);
+    close_descriptors(client);
+}
+
+static void abort_operations(struct client *client, int64_t now) {
+    struct engine *engine = &client->engine;
+    struct list_link *link;
+    while ((link = list_first(&engine->operations)) != NULL) {
+        engine_abort(engine, container_of(link, struct operation, all), REDLATCH_CLOSED, now);
+    }
+}
+
+static void give_back_all(struct client *client, int64_t now) {
+    struct engine *engine = &client->engine;
+    for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
+        for (struct resource *resource = engine->resources.buckets[i]; resource; resource = resource->next) {
+            for (struct hold *hold = resource->holds, *next; hold; hold = next) {
+                next = hold->next;
+                client_supply(client, OPERATION_QUERY); /* without memory the lease runs out */
+                engine_give_back(engine, hold, now);
+            }
+        }
+    }
+}
+
+static bool is_settled(const struct client *client) {
+    return !port_has_work(&client->ports[LANE_CALLERS]) && !port_has_work(&client->ports[LANE_HOST]);
+}
+
+/* Lets what is under way come to its end, for as long as the close time-out. The keeper reads. */
+static void settle(struct client *client, int64_t until) {
+    while (!is_settled(client) && system_now() < until) {
+        int64_t now = system_now();
+        for (int i = LANE_CALLERS; i <= LANE_HOST; i++) {
+            struct port *port = &client->ports[i];
+            if (!port->reading && port->connection.state == CONNECTION_READY && port_has_work(port)) {
+                port_take(port, connection_read(&port->connection, port->staging, STAGING_SIZE), now);
+            }
+        }
+        client_settle(client, now);
+        if (!is_settled(client)) {
+            _Atomic uint32_t nobody = 0;
+            client_unlock(client);
+            system_wait(&nobody, 0, now + 200);
+            client_lock(client);
+        }
+    }
+}
+
+static bool is_read(const struct client *client) {
+    for (int i = 0; i < LANE_COUNT; i++) {
+        if (client->ports[i].reading && !client->ports[i].keeper_reads) {
+            return true;
+        }
+    }
+    return client->calls > 0;
+}
+
+/* Makes readers let go of their sockets, and waits until every call has left. */
+static void expel_callers(struct client *client) {
+    while (is_read(client)) {
+        for (int i = 0; i < LANE_COUNT; i++) {
+            if (client->ports[i].connection.fd >= 0) {
+                shutdown(client->ports[i].connection.fd, SHUT_RDWR);
+            }
+        }
+        _Atomic uint32_t nobody = 0;
+        client_unlock(client);
+        system_wait(&nobody, 0, system_now() + MILLISECOND);
+        client_lock(client);
+    }
+}
+
+static void close_client(struct client *client) {
+    if (client->fork_generation != system_fork_generation()) {
+        close_in_child(client);
+        return;
+    }
+    if (atomic_exchange(&client->closed, true)) {
+        return;
+    }
+    owners_remove_client(client);
+    client_lock(client);
+    int64_t now = system_now();
+    abort_operations(client, now);
+    if (client->release_on_close) {
+        give_back_all(client, now);
+    }
+    client_settle(client, now);
+    settle(client, now + client->close_timeout);
+    expel_callers(client);
+    client_unlock(client);
+    keeper_stop(client);
+    client_lock(client);
+    for (int i = 0; i < LANE_COUNT; i++) {
+        connection_close(&client->ports[i].connection);
+    }
+    connection_close(&client->subscriber.connection);
+    events_discard(client);
+    atomic_fetch_or(&client->loss_word, 1);
+    client_unlock(client);
+    system_wake_all(&client->loss_word);
+    close_descriptors(client);
+}
+
+int redlatch_client_close(redlatch_client *handle) {
+    int status = guard_client(handle);
+    if (status == REDLATCH_BAD_HANDLE) {
+        return status;
+    }
+    close_client(handle->client);
+    return REDLATCH_OK;
+}
+
+void redlatch_client_free(redlatch_client *handle) {
+    if (!handle || guard_client(handle) == REDLATCH_BAD_HANDLE) {
+        return;
+    }
+    struct client *client = handle->client;
+    close_client(client);
+    handle_free_client(handle);
+    client_drop(client);
+}
+
+const char *redlatch_client_uuid(const redlatch_client *handle) {
+    return guard_client(handle) == REDLATCH_BAD_HANDLE ? NULL : handle->client->engine.uuid;
+}
+
+static uint64_t open_connections(const struct client *client) {
+    uint64_t count = client->subscriber.connection.fd >= 0;
+    for (int i = 0; i < LANE_COUNT; i++) {
+        count += client->ports[i].connection.fd >= 0;
+    }
+    return count;
+}
+
+int redlatch_client_stats(redlatch_client *handle, redlatch_stats *stats_out) {
+    int status = guard_client(handle);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    struct client *client = handle->client;
+    client_lock(client);
+    redlatch_stats stats = client->engine.stats;
+    stats.subscriptions = (uint64_t)client->engine.subscriptions;
+    stats.connections = open_connections(client);
+    client_unlock(client);
+    return answer_write(stats_out, &stats, sizeof stats, "stats_out");
+}

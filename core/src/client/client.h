@@ -1,0 +1,147 @@
+/* The inside of a client: one lock around the engine, three lanes with a connection each, a subscriber, a keeper thread.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Threads. Everything below `mutex` belongs to whoever holds it. A lane's connection is read by one thread at a time, the one that
+ * has its reader role; only that thread opens, reads or closes it. The role passes: a blocking caller, else the host inside
+ * redlatch_client_next_event, else the keeper. Whoever reads steps any machine; callers whose operation is done are woken on a word
+ * of their own, after the mutex has been dropped. */
+#ifndef CLIENT_H
+#define CLIENT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "connection.h"
+#include "engine.h"
+#include "parsed.h"
+#include "system.h"
+
+struct redlatch_cancel;
+
+/* One call: the engine's operation and how to wake or notify who made it. On the caller's stack, in a cancel object while the wait
+ * is sliced, or on the heap for an asynchronous call. */
+struct call {
+    struct operation operation;
+    struct client *client;
+    _Atomic uint32_t *word; /* slept on; own_word, or the cancel object's */
+    _Atomic uint32_t own_word;
+    struct redlatch_cancel *cancel;
+    struct lock_answer answer;
+    bool inside;     /* a thread is in it and will read if it is woken */
+    uint64_t tag;    /* asynchronous */
+    int32_t event;   /* asynchronous: enum redlatch_event_kind */
+};
+
+enum { STAGING_SIZE = 16384, WAKE_MAX = 64 };
+
+/* A lane's connection and who reads it. */
+struct port {
+    struct client *client;
+    struct connection connection;
+    struct reply_holder holder;
+    enum lane_number lane;
+    bool reading;          /* somebody has the reader role */
+    bool keeper_reads;     /* and that is the keeper */
+    bool in_set;           /* its descriptor is in the host's pollable set */
+    int64_t unread_since;  /* nobody reads although something is under way; 0: not so */
+    int64_t heard_at;      /* when anything was last received */
+    int64_t look_estimate; /* microseconds a reply took when looking */
+    uint32_t look_skips;
+    char staging[STAGING_SIZE]; /* the reader's */
+};
+
+/* The connection for messages; the keeper's alone. */
+struct subscriber {
+    struct connection connection;
+    struct reply_holder holder;
+    int64_t heard_at;
+    int64_t pinged_at; /* 0: no answer owed */
+};
+
+struct client {
+    struct client *next; /* in the process's list */
+    _Atomic uint32_t references;
+    uint32_t fork_generation;
+    atomic_bool closed;
+    atomic_bool stopping;
+    atomic_bool looking; /* one thread of a client looks at a time */
+    bool look;
+    bool release_on_close;
+    int64_t command_timeout; /* microseconds */
+    int64_t close_timeout;
+    char *name_prefix;
+    size_t name_prefix_size;
+    struct uri uri;
+    char *username, *password;
+    struct connection_settings connection_settings;
+
+    pthread_mutex_t mutex;
+    struct engine engine;
+    struct port ports[LANE_COUNT];
+    struct subscriber subscriber;
+
+    pthread_t keeper;
+    bool keeper_started;
+    bool keeper_kick;     /* to be signalled when the mutex is dropped */
+    int keeper_signal;
+    int64_t keeper_wakes_at; /* when it will look by itself; 0 while it is awake */
+
+    int event_set;        /* -1 before redlatch_client_event_fd */
+    int event_signal;
+    bool event_raised;
+    bool event_polling;   /* the host is inside redlatch_client_next_event */
+    struct list events;   /* completed asynchronous calls */
+    _Atomic uint32_t loss_word;
+    uint32_t calls;       /* blocking calls inside */
+
+    _Atomic uint32_t *wakes[WAKE_MAX];
+    size_t wake_count;
+};
+
+/* client.c */
+struct client *client_keep(struct client *client);
+void client_drop(struct client *client);
+int client_check(const struct client *client); /* OK, FORKED or CLOSED, with the last error set */
+
+/* outputs.c: the mutex, and what has to happen around it */
+void client_lock(struct client *client);
+void client_unlock(struct client *client); /* wakes and kicks what was collected */
+void client_outputs(struct client *client, int64_t now); /* carries out what the engine left */
+void client_settle(struct client *client, int64_t now); /* the same for one who does not stay to read */
+void client_kick_keeper(struct client *client);
+void client_wake(struct client *client, _Atomic uint32_t *word);
+
+/* supply.c: memory for the engine */
+bool client_supply(struct client *client, uint8_t operation_kind);
+struct resource *client_resource(struct client *client, const char *name, size_t size);
+void client_free_memory(struct client *client);
+
+/* port.c: bytes of a lane */
+void port_flush(struct port *port, int64_t now);
+bool port_has_work(const struct port *port);
+void port_take(struct port *port, ssize_t got, int64_t now);
+int port_connect(struct port *port, int64_t now);
+void port_check_peer(struct port *port, int64_t now);
+int64_t port_next_time(const struct port *port);
+void port_mind(struct port *port, int64_t now);
+bool port_resolve(struct port *port, int64_t until);
+
+/* drive.c: blocking calls */
+void call_init(struct call *call, struct client *client, struct redlatch_cancel *cancel);
+void drive_start(struct call *call, int64_t now);
+void drive_until(struct call *call, int64_t until);
+int drive(struct call *call);
+void drive_pass_role(struct port *port, int64_t now);
+bool drive_has_reader(const struct port *port);
+
+/* keeper.c */
+bool keeper_start(struct client *client);
+void keeper_stop(struct client *client);
+
+/* subscriber.c */
+void subscriber_changes(struct client *client, int64_t now);
+void subscriber_step(struct client *client, int64_t now);
+int64_t subscriber_next_time(const struct client *client);
+bool subscriber_wanted(const struct client *client);
+
+#endif

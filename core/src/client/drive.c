@@ -1,0 +1,235 @@
+/* A blocking call: start the operation, and until it is done read the lane for everybody, or sleep while somebody else does.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * One caller alone pays no thread switch: it writes, looks at the socket briefly, and reads its own reply. With more callers the
+ * first one reads for all; when its own reply has come, the role passes to the caller of the oldest command under way. */
+#include <poll.h>
+#include <string.h>
+
+#include "handles.h"
+
+/* Looking costs a processor; it pays while replies come faster than a sleeper wakes. */
+static const int64_t LOOK_CAP = 100;
+enum { LOOK_AGAIN_AFTER = 64 };
+
+void call_init(struct call *call, struct client *client, struct redlatch_cancel *cancel) {
+    memset(call, 0, sizeof *call);
+    call->client = client;
+    call->cancel = cancel;
+    call->word = cancel ? &cancel->word : &call->own_word;
+    call->operation.answer = &call->answer;
+    call->operation.wait_until = NEVER;
+    call->operation.max_hold_ms = REDLATCH_FOREVER;
+    call->operation.lane = LANE_CALLERS;
+}
+
+void drive_start(struct call *call, int64_t now) {
+    struct client *client = call->client;
+    engine_start(&client->engine, &call->operation, now);
+    client_outputs(client, now);
+}
+
+static bool is_done(const struct call *call) {
+    return call->operation.phase == PHASE_DONE;
+}
+
+static bool is_cancelled(const struct call *call) {
+    return call->cancel && (atomic_load(&call->cancel->word) & CANCEL_FIRED);
+}
+
+/* Whether looking is likely to pay now. */
+static bool may_look(struct port *port) {
+    struct client *client = port->client;
+    if (!client->look || client->engine.lanes[port->lane].in_flight != 1) {
+        return false;
+    }
+    if (port->look_estimate > LOOK_CAP) {
+        if (++port->look_skips < LOOK_AGAIN_AFTER) {
+            return false;
+        }
+        port->look_skips = 0;
+        port->look_estimate = LOOK_CAP / 2; /* things may have changed */
+    }
+    return true;
+}
+
+/* Looks at the socket without sleeping. Without the mutex. */
+static ssize_t look(struct port *port, int64_t *estimate) {
+    struct client *client = port->client;
+    if (atomic_exchange(&client->looking, true)) {
+        return 0; /* one thread of a client at a time */
+    }
+    int64_t start = system_now();
+    int64_t budget = *estimate * 3 + 10;
+    budget = budget < LOOK_CAP ? budget : LOOK_CAP;
+    ssize_t got;
+    int64_t passed;
+    do {
+        got = connection_read(&port->connection, port->staging, STAGING_SIZE);
+        passed = system_now() - start;
+    } while (got == 0 && passed < budget);
+    atomic_store(&client->looking, false);
+    if (got > 0) {
+        *estimate += (passed - *estimate) / 8;
+    } else {
+        *estimate = *estimate * 5 / 4 + 5;
+    }
+    return got;
+}
+
+/* Waits for a socket or for the call to be cancelled. */
+static void poll_socket(int fd, short events, const struct call *call, int64_t until) {
+    struct pollfd fds[2] = {{fd, events, 0}, {call->cancel ? call->cancel->signal : -1, POLLIN, 0}};
+    system_poll(fds, 2, until);
+}
+
+/* Waits for the socket and reads it, without the mutex. */
+static ssize_t wait_and_read(struct port *port, const struct call *call, bool looking, int64_t until) {
+    struct connection *connection = &port->connection;
+    int64_t estimate = port->look_estimate;
+    short events = connection_events(connection);
+    client_unlock(port->client);
+    ssize_t got = looking ? look(port, &estimate) : 0;
+    bool paid = got != 0;
+    if (got == 0) {
+        poll_socket(connection->fd, events, call, until);
+        got = connection_read(connection, port->staging, STAGING_SIZE);
+    }
+    client_lock(port->client);
+    if (looking) {
+        port->client->engine.stats.looks++;
+        port->client->engine.stats.looks_paid += paid;
+        port->look_estimate = estimate;
+    }
+    return got;
+}
+
+/* One turn of the reader. */
+static void read_turn(struct port *port, struct call *call, int64_t until) {
+    struct client *client = port->client;
+    int64_t next = port_next_time(port);
+    until = next < until ? next : until;
+    if (port->connection.state == CONNECTION_READY) {
+        ssize_t got = wait_and_read(port, call, may_look(port), until);
+        int64_t now = system_now();
+        port_take(port, got, now);
+        port_check_peer(port, now);
+        client_outputs(client, now);
+        return;
+    }
+    if (!port_resolve(port, until)) {
+        client_outputs(client, system_now());
+        return;
+    }
+    int64_t now = system_now();
+    int status = port_connect(port, now);
+    client_outputs(client, now);
+    if (status != REDLATCH_AGAIN || is_done(call)) {
+        return;
+    }
+    int fd = port->connection.fd;
+    short events = fd >= 0 ? connection_events(&port->connection) : 0;
+    next = port_next_time(port);
+    until = next < until ? next : until;
+    client_unlock(client);
+    poll_socket(fd, events, call, until); /* a descriptor of -1 is ignored: this sleeps */
+    client_lock(client);
+}
+
+static struct call *caller_of(const struct list *list) {
+    for (struct list_link *link = list_first(list); link; link = list_next(list, link)) {
+        struct operation *operation = container_of(link, struct command, link)->operation;
+        if (operation && !operation->asynchronous && operation->phase != PHASE_DONE) {
+            struct call *call = container_of(operation, struct call, operation);
+            if (call->inside) {
+                return call;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* The caller, now inside, whose command has waited longest. */
+static struct call *next_reader(const struct port *port) {
+    const struct lane *lane = &port->client->engine.lanes[port->lane];
+    struct call *next = caller_of(&lane->sent);
+    next = next ? next : caller_of(&lane->unsettled);
+    return next ? next : caller_of(&lane->unsent);
+}
+
+bool drive_has_reader(const struct port *port) {
+    return next_reader(port) != NULL;
+}
+
+/* Nobody reads: wakes the next reader, or has the keeper mind the lane if there is none. */
+void drive_pass_role(struct port *port, int64_t now) {
+    if (port->reading || !port_has_work(port)) {
+        port->unread_since = 0;
+        return;
+    }
+    struct call *next = next_reader(port);
+    if (next) {
+        port->unread_since = 0;
+        client_wake(port->client, next->word);
+    } else {
+        port_mind(port, now);
+    }
+}
+
+/* Whether this call should read its lane: something of it is under way there. */
+static bool should_read(const struct call *call) {
+    const struct operation *operation = &call->operation;
+    if (operation->phase == PHASE_HANDED) {
+        return operation->resource->contest->handing->lane == operation->lane;
+    }
+    return operation->phase == PHASE_ASKING;
+}
+
+static void sleep_until_woken(struct call *call, int64_t until) {
+    struct client *client = call->client;
+    uint32_t expected = atomic_fetch_and(call->word, ~UINT32_C(1)) & ~UINT32_C(1);
+    if (is_cancelled(call)) {
+        return;
+    }
+    client_unlock(client);
+    system_wait(call->word, expected, until);
+    client_lock(client);
+}
+
+/* Drives the call until it is done or `until` has come. The mutex is held before and after. */
+void drive_until(struct call *call, int64_t until) {
+    struct client *client = call->client;
+    struct operation *operation = &call->operation;
+    struct port *port = &client->ports[operation->lane];
+    call->inside = true;
+    while (!is_done(call)) {
+        int64_t now = system_now();
+        if (is_cancelled(call)) {
+            engine_abort(&client->engine, operation, REDLATCH_CANCELLED, now);
+            client_outputs(client, now);
+        } else if (now >= operation->wait_until) {
+            engine_abort(&client->engine, operation, REDLATCH_TIMEOUT, now);
+            client_outputs(client, now);
+        } else if (now >= until) {
+            break;
+        } else {
+            int64_t limit = operation->wait_until < until ? operation->wait_until : until;
+            if (should_read(call) && !port->reading) {
+                port->reading = true;
+                port->unread_since = 0;
+                read_turn(port, call, limit);
+                port->reading = false;
+            } else {
+                sleep_until_woken(call, limit);
+            }
+        }
+    }
+    call->inside = false;
+    drive_pass_role(port, 0);
+}
+
+/* Drives a call to its end and returns its status. */
+int drive(struct call *call) {
+    drive_until(call, NEVER);
+    return call->operation.status;
+}

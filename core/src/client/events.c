@@ -1,0 +1,272 @@
+/* Asynchronous calls and lost holds: results are pulled by the host through one pollable descriptor.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "errors.h"
+#include "lock.h"
+#include "options.h"
+
+static int begin(redlatch_client *handle, struct client **client_out) {
+    int status = guard_client(handle);
+    if (status == REDLATCH_OK) {
+        status = enter_call(handle->client);
+        *client_out = handle->client;
+    }
+    return status;
+}
+
+static int make_set(struct client *client) {
+    client->event_set = system_set_new();
+    client->event_signal = system_signal_new();
+    if (client->event_set < 0 || client->event_signal < 0 ||
+        system_set_add(client->event_set, client->event_signal) != 0) {
+        return fail_with(REDLATCH_SYSTEM, "no descriptor to be had from the system: %s", strerror(errno));
+    }
+    client->engine.losses_wanted[LOSS_EVENTS] = true;
+    struct port *port = &client->ports[LANE_HOST];
+    if (port->connection.state == CONNECTION_READY && !port->keeper_reads) {
+        port->in_set = system_set_add(client->event_set, port->connection.fd) == 0;
+    }
+    if (!list_is_empty(&client->events)) {
+        client->event_raised = true;
+        system_signal(client->event_signal);
+    }
+    return REDLATCH_OK;
+}
+
+int redlatch_client_event_fd(redlatch_client *handle, int *fd_out) {
+    if (!fd_out) {
+        return fail_with(REDLATCH_INVALID, "fd_out is NULL: expected where to put the descriptor");
+    }
+    struct client *client;
+    int status = begin(handle, &client);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    if (client->event_set < 0) {
+        status = make_set(client);
+    }
+    if (status == REDLATCH_OK) {
+        *fd_out = client->event_set;
+    }
+    leave_call(client);
+    return status;
+}
+
+static void set_name(redlatch_event *event, const struct resource *resource) {
+    size_t size = resource->name_size < sizeof event->name - 1 ? resource->name_size : sizeof event->name - 1;
+    memcpy(event->name, resource->name, size);
+    event->name_size = resource->name_size;
+}
+
+static void free_call(struct client *client, struct call *call) {
+    resource_drop(&client->engine, call->operation.resource);
+    free(call);
+}
+
+static bool take_completion(struct client *client, redlatch_event *event) {
+    struct list_link *link = list_pop(&client->events);
+    if (!link) {
+        return false;
+    }
+    struct call *call = container_of(link, struct call, operation.link);
+    const struct operation *operation = &call->operation;
+    event->kind = call->event;
+    event->status = operation->status;
+    event->tag = call->tag;
+    event->owner = operation->owner;
+    event->serial = operation->id;
+    set_name(event, operation->resource);
+    engine_claimed(&client->engine, &call->operation);
+    free_call(client, call);
+    return true;
+}
+
+static bool take_loss(struct client *client, enum loss_queue queue, redlatch_event *event) {
+    struct hold *hold = engine_first_loss(&client->engine, queue);
+    if (!hold) {
+        return false;
+    }
+    event->kind = hold->reason == REDLATCH_REASON_ABANDONED ? REDLATCH_EVENT_ABANDONED : REDLATCH_EVENT_LOST;
+    event->status = REDLATCH_LOST;
+    event->reason = hold->reason;
+    event->owner = hold->owner;
+    event->serial = hold->id;
+    set_name(event, hold->resource);
+    engine_loss_taken(&client->engine, queue);
+    return true;
+}
+
+/* Reads the host's lane on the host's own thread, unless the keeper does. */
+static void poll_lane(struct client *client, int64_t now) {
+    struct port *port = &client->ports[LANE_HOST];
+    if (port->connection.state != CONNECTION_READY || port->reading) {
+        return;
+    }
+    port_take(port, connection_read(&port->connection, port->staging, STAGING_SIZE), now);
+    if (!port_has_work(port)) {
+        port->unread_since = 0;
+    }
+}
+
+static bool has_events(struct client *client) {
+    return !list_is_empty(&client->events) || engine_first_loss(&client->engine, LOSS_EVENTS);
+}
+
+/* The descriptor stays readable exactly as long as something is left. */
+static void update_signal(struct client *client) {
+    if (client->event_set >= 0 && client->event_raised != has_events(client)) {
+        client->event_raised = !client->event_raised;
+        if (client->event_raised) {
+            system_signal(client->event_signal);
+        } else {
+            system_unsignal(client->event_signal);
+        }
+    }
+}
+
+int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_out) {
+    redlatch_event event = {0};
+    struct client *client;
+    int status = answer_write(event_out, &event, sizeof event, "event_out");
+    if (status != REDLATCH_OK || (status = begin(handle, &client)) != REDLATCH_OK) {
+        return status;
+    }
+    int64_t now = system_now();
+    client->event_polling = true;
+    if (!has_events(client)) {
+        poll_lane(client, now);
+        client_settle(client, now);
+    }
+    bool found = take_completion(client, &event) || take_loss(client, LOSS_EVENTS, &event);
+    client->engine.stats.empty_polls += !found;
+    client->event_polling = false;
+    update_signal(client);
+    client_settle(client, now);
+    leave_call(client);
+    return found ? answer_write(event_out, &event, sizeof event, "event_out") : REDLATCH_AGAIN;
+}
+
+int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch_event *event_out) {
+    redlatch_event event = {0};
+    int status = answer_write(event_out, &event, sizeof event, "event_out");
+    struct client *client;
+    if (status != REDLATCH_OK || (status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK ||
+        (status = begin(handle, &client)) != REDLATCH_OK) {
+        return status;
+    }
+    int64_t until = wait_ms == REDLATCH_FOREVER ? NEVER : system_now() + wait_ms * MILLISECOND;
+    client->engine.losses_wanted[LOSS_THREADS] = true;
+    bool found;
+    while (!(found = take_loss(client, LOSS_THREADS, &event)) && !atomic_load(&client->closed) && system_now() < until) {
+        uint32_t expected = atomic_fetch_and(&client->loss_word, ~UINT32_C(1)) & ~UINT32_C(1);
+        client_unlock(client);
+        system_wait(&client->loss_word, expected, until);
+        client_lock(client);
+    }
+    bool closed = atomic_load(&client->closed);
+    leave_call(client);
+    if (found) {
+        return answer_write(event_out, &event, sizeof event, "event_out");
+    }
+    return closed ? fail_plain(REDLATCH_CLOSED) : REDLATCH_AGAIN;
+}
+
+/* Makes an asynchronous call and starts it. */
+static int start(redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t lease_ms, int64_t wait_ms, uint64_t tag) {
+    static const int32_t kinds[] = {[OPERATION_ACQUIRE] = REDLATCH_EVENT_ACQUIRED,
+                                    [OPERATION_RELEASE] = REDLATCH_EVENT_RELEASED,
+                                    [OPERATION_EXTEND] = REDLATCH_EVENT_EXTENDED};
+    if (owner == 0) {
+        return fail_with(REDLATCH_INVALID, "owner is 0: an asynchronous call expects an explicit owner");
+    }
+    struct client *client = lock->client;
+    struct call *call = malloc(sizeof *call);
+    if (!call) {
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    int status = enter_call(client);
+    if (status != REDLATCH_OK) {
+        free(call);
+        return status;
+    }
+    call_init(call, client, NULL);
+    call->tag = tag;
+    call->event = kinds[kind];
+    call->operation.asynchronous = true;
+    call->operation.lane = LANE_HOST;
+    status = lock_prepare(call, lock, kind, owner);
+    if (status == REDLATCH_OK && !keeper_start(client)) {
+        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to renew leases");
+    }
+    if (status == REDLATCH_OK) {
+        int64_t now = system_now();
+        if (kind == OPERATION_ACQUIRE) {
+            acquire_prepare(call, lock, lease_ms, wait_ms, now);
+        } else {
+            call->operation.lease_ms = lease_ms;
+            call->operation.wait_until = now + client->command_timeout;
+        }
+        resource_keep(lock->resource);
+        engine_start(&client->engine, &call->operation, now);
+        client_settle(client, now);
+    } else {
+        free(call);
+    }
+    leave_call(client);
+    return status;
+}
+
+int redlatch_lock_start_acquire(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms, uint64_t tag) {
+    int status = guard_lock(lock);
+    if (status != REDLATCH_OK || (status = acquire_check(lease_ms, wait_ms)) != REDLATCH_OK) {
+        return status;
+    }
+    return start(lock, OPERATION_ACQUIRE, owner, lease_ms, wait_ms, tag);
+}
+
+int redlatch_lock_start_release(redlatch_lock *lock, uint64_t owner, uint64_t tag) {
+    int status = guard_lock(lock);
+    return status != REDLATCH_OK ? status : start(lock, OPERATION_RELEASE, owner, 0, 0, tag);
+}
+
+int redlatch_lock_start_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, uint64_t tag) {
+    int status = guard_lock(lock);
+    if (status != REDLATCH_OK || (status = check_duration("lease_ms", lease_ms, 1, false)) != REDLATCH_OK) {
+        return status;
+    }
+    return start(lock, OPERATION_EXTEND, owner, lease_ms, 0, tag);
+}
+
+int redlatch_client_cancel(redlatch_client *handle, uint64_t tag) {
+    struct client *client;
+    int status = begin(handle, &client);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    int64_t now = system_now();
+    struct engine *engine = &client->engine;
+    struct list_link *link = list_first(&engine->operations);
+    while (link) {
+        struct operation *operation = container_of(link, struct operation, all);
+        link = list_next(&engine->operations, link);
+        if (operation->asynchronous && operation->kind == OPERATION_ACQUIRE &&
+            container_of(operation, struct call, operation)->tag == tag) {
+            engine_abort(engine, operation, REDLATCH_CANCELLED, now);
+            link = list_first(&engine->operations); /* others may have ended with it */
+        }
+    }
+    client_settle(client, now);
+    leave_call(client);
+    return REDLATCH_OK;
+}
+
+/* At the end of a client: nobody will ask any more. */
+void events_discard(struct client *client) {
+    struct list_link *link;
+    while ((link = list_pop(&client->events)) != NULL) {
+        free_call(client, container_of(link, struct call, operation.link));
+    }
+}

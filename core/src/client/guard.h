@@ -1,0 +1,19 @@
+/* The check every public function begins with: the handle, the process, and that the client is open.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef GUARD_H
+#define GUARD_H
+
+#include "handles.h"
+
+/* OK, BAD_HANDLE, FORKED or CLOSED, with the last error set. */
+int guard_client(const struct redlatch_client *handle);
+int guard_lock(const struct redlatch_lock *handle);
+
+/* Begins a call: the mutex is held and the client is open on OK. Ends it again with leave_call. */
+int enter_call(struct client *client);
+void leave_call(struct client *client);
+
+/* events.c: what nobody will collect any more */
+void events_discard(struct client *client);
+
+#endif

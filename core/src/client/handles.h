@@ -1,0 +1,57 @@
+/* Memory of the handles that users hold. A freed handle stays readable and marked as freed, so that using it again is an error and
+ * not a crash; its memory is given out again only after many others.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef HANDLES_H
+#define HANDLES_H
+
+#include "client.h"
+
+enum handle_magic {
+    MAGIC_FREED = 0x64616564,
+    MAGIC_CLIENT = 0x746e6c63,
+    MAGIC_LOCK = 0x6b636f6c,
+    MAGIC_CANCEL = 0x6c636e63
+};
+
+struct redlatch_client {
+    _Atomic uint32_t magic;
+    struct client *client;
+    struct redlatch_client *next_free;
+};
+
+struct redlatch_lock {
+    _Atomic uint32_t magic;
+    int32_t owner_mode;
+    struct client *client;
+    struct resource *resource;
+    uint64_t owner; /* of a handle that is itself the owner */
+    int64_t lease_ms;
+    int64_t max_hold_ms;
+    struct redlatch_lock *next_free;
+};
+
+enum { CANCEL_WOKEN = 1, CANCEL_FIRED = 2 };
+
+struct redlatch_cancel {
+    _Atomic uint32_t magic;
+    _Atomic uint32_t word; /* CANCEL_WOKEN, CANCEL_FIRED */
+    _Atomic uint32_t in_use;
+    int signal;            /* readable once fired, for a caller that polls a socket */
+    bool sliced;           /* `call` is a wait that goes on between calls */
+    struct call call;
+    int64_t wait_ms;
+    struct redlatch_lock *lock;
+    struct redlatch_cancel *next_free;
+};
+
+struct redlatch_client *handle_new_client(void);
+struct redlatch_lock *handle_new_lock(void);
+struct redlatch_cancel *handle_new_cancel(void);
+void handle_free_client(struct redlatch_client *handle);
+void handle_free_lock(struct redlatch_lock *handle);
+void handle_free_cancel(struct redlatch_cancel *handle);
+
+/* In a forked child: the pool's lock may have been held by a thread that is not here. */
+void handles_after_fork(void);
+
+#endif

@@ -1,0 +1,248 @@
+/* Lock handles and the blocking calls on them: check, enter, drive, leave.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "lock.h"
+
+#include <string.h>
+
+#include "errors.h"
+#include "options.h"
+#include "owners.h"
+
+int guard_lock(const struct redlatch_lock *handle) {
+    if (!handle || atomic_load(&handle->magic) != MAGIC_LOCK) {
+        return fail_with(REDLATCH_BAD_HANDLE, "lock is %s: expected one that redlatch_lock_new made",
+                         handle ? "freed or of another kind" : "NULL");
+    }
+    return client_check(handle->client);
+}
+
+int enter_call(struct client *client) {
+    client_lock(client);
+    if (atomic_load(&client->closed)) {
+        client_unlock(client);
+        return fail_plain(REDLATCH_CLOSED);
+    }
+    client->calls++;
+    return REDLATCH_OK;
+}
+
+void leave_call(struct client *client) {
+    client->calls--;
+    client_unlock(client);
+}
+
+static int check_options(const redlatch_lock_options *options) {
+    if (options->owner_mode != REDLATCH_OWNER_THREAD && options->owner_mode != REDLATCH_OWNER_HANDLE) {
+        return fail_with(REDLATCH_INVALID, "owner_mode is %d: expected REDLATCH_OWNER_THREAD or REDLATCH_OWNER_HANDLE",
+                         (int)options->owner_mode);
+    }
+    if (options->lease_ms != REDLATCH_RENEWED &&
+        check_duration("lease_ms", options->lease_ms, 1, false) != REDLATCH_OK) {
+        return REDLATCH_INVALID;
+    }
+    return check_duration("max_hold_ms", options->max_hold_ms, 1, true);
+}
+
+static int check_name(const struct client *client, const char *name, size_t size) {
+    if (!name || size == 0) {
+        return fail_with(REDLATCH_INVALID, "name is empty: expected 1 to %d bytes", REDLATCH_NAME_SIZE_MAX);
+    }
+    if (size > REDLATCH_NAME_SIZE_MAX - client->name_prefix_size) {
+        return fail_with(REDLATCH_INVALID, "name has %zu bytes, prefix included: expected 1 to %d",
+                         size + client->name_prefix_size, REDLATCH_NAME_SIZE_MAX);
+    }
+    return REDLATCH_OK;
+}
+
+int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_t name_size,
+                      const redlatch_lock_options *given, redlatch_lock **lock_out) {
+    int status = guard_client(handle);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    if (!lock_out) {
+        return fail_with(REDLATCH_INVALID, "lock_out is NULL: expected where to put the lock");
+    }
+    if (kind != REDLATCH_MUTEX) {
+        return fail_with(REDLATCH_INVALID, "kind is %d: expected REDLATCH_MUTEX", kind);
+    }
+    redlatch_lock_options options;
+    redlatch_lock_options_init(&options, sizeof options);
+    if ((given && options_read(&options, sizeof options, given, "lock options") != REDLATCH_OK) ||
+        check_options(&options) != REDLATCH_OK || check_name(handle->client, name, name_size) != REDLATCH_OK) {
+        return REDLATCH_INVALID;
+    }
+    struct redlatch_lock *lock = handle_new_lock();
+    struct client *client = handle->client;
+    client_lock(client);
+    struct resource *resource = lock ? client_resource(client, name, name_size) : NULL;
+    client_unlock(client);
+    if (!resource) {
+        if (lock) {
+            handle_free_lock(lock);
+        }
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    lock->client = client_keep(client);
+    lock->resource = resource;
+    lock->owner_mode = options.owner_mode;
+    lock->owner = options.owner_mode == REDLATCH_OWNER_HANDLE ? owner_number_new() : 0;
+    lock->lease_ms = options.lease_ms;
+    lock->max_hold_ms = options.max_hold_ms;
+    *lock_out = lock;
+    return REDLATCH_OK;
+}
+
+void redlatch_lock_free(redlatch_lock *lock) {
+    if (!lock || guard_lock(lock) == REDLATCH_BAD_HANDLE) {
+        return;
+    }
+    struct client *client = lock->client;
+    if (client->fork_generation == system_fork_generation()) {
+        client_lock(client);
+        int64_t now = system_now();
+        struct hold *hold = lock->owner ? resource_hold_of(lock->resource, lock->owner) : NULL;
+        if (hold && !atomic_load(&client->closed)) {
+            client_supply(client, OPERATION_RELEASE); /* without memory the lease runs out */
+            engine_give_back(&client->engine, hold, now);
+        }
+        resource_drop(&client->engine, lock->resource);
+        client_settle(client, now);
+        client_unlock(client);
+    }
+    handle_free_lock(lock);
+    client_drop(client);
+}
+
+uint64_t lock_owner(const struct redlatch_lock *lock, uint64_t owner) {
+    if (owner) {
+        return owner;
+    }
+    return lock->owner ? lock->owner : owner_of_thread();
+}
+
+int lock_prepare(struct call *call, const struct redlatch_lock *lock, uint8_t kind, uint64_t owner) {
+    struct operation *operation = &call->operation;
+    operation->kind = kind;
+    operation->resource = lock->resource;
+    operation->owner = lock_owner(lock, owner);
+    operation->named_owner = owner != 0 || lock->owner != 0;
+    operation->max_hold_ms = lock->max_hold_ms;
+    if (operation->owner == 0) {
+        return fail_with(REDLATCH_SYSTEM, "no thread key to be had from the system");
+    }
+    return client_supply(lock->client, kind) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
+}
+
+/* The words for a failed call. */
+int lock_failed(const struct redlatch_lock *lock, const char *verb, int status, int64_t wait_ms) {
+    char name[64];
+    shown_name(lock->resource->name, lock->resource->name_size, name);
+    const char *detail = lock->client->ports[LANE_CALLERS].connection.detail;
+    if (status == REDLATCH_TIMEOUT) {
+        return fail_with(status, "%s \"%s\": held by someone else for the %lld ms waited", verb, name, (long long)wait_ms);
+    }
+    if ((status <= -300 && status > -400) && detail[0]) {
+        return fail_with(status, "%s \"%s\": %s (%s)", verb, name, redlatch_strerror(status), detail);
+    }
+    return fail_with(status, "%s \"%s\": %s", verb, name, redlatch_strerror(status));
+}
+
+/* A call that does not wait for others: prepared by `prepare_more`, driven to its end. */
+static int simple_call(redlatch_lock *lock, struct call *call, uint8_t kind, uint64_t owner, const char *verb) {
+    struct client *client = lock->client;
+    int status = enter_call(client);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    status = lock_prepare(call, lock, kind, owner);
+    if (status == REDLATCH_OK) {
+        int64_t now = system_now();
+        call->operation.wait_until = now + client->command_timeout;
+        drive_start(call, now);
+        status = drive(call);
+        if (status != REDLATCH_OK) {
+            lock_failed(lock, verb, status, 0);
+        }
+    }
+    leave_call(client);
+    return status;
+}
+
+int redlatch_lock_release(redlatch_lock *lock) {
+    return redlatch_lock_release_as(lock, 0);
+}
+
+int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner) {
+    int status = guard_lock(lock);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    struct call call;
+    call_init(&call, lock->client, NULL);
+    return simple_call(lock, &call, OPERATION_RELEASE, owner, "release");
+}
+
+int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms) {
+    int status = guard_lock(lock);
+    if (status != REDLATCH_OK || (status = check_duration("lease_ms", lease_ms, 1, false)) != REDLATCH_OK) {
+        return status;
+    }
+    struct call call;
+    call_init(&call, lock->client, NULL);
+    call.operation.lease_ms = lease_ms;
+    return simple_call(lock, &call, OPERATION_EXTEND, owner, "extend");
+}
+
+int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out) {
+    int status = guard_lock(lock);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    struct call call;
+    call_init(&call, lock->client, NULL);
+    status = simple_call(lock, &call, OPERATION_FORCE, 0, "force release of");
+    if (status == REDLATCH_OK && released_out) {
+        *released_out = call.operation.forced;
+    }
+    return status;
+}
+
+int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
+    int status = guard_lock(lock);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    struct call call;
+    call_init(&call, lock->client, NULL);
+    status = simple_call(lock, &call, OPERATION_QUERY, 0, "query of");
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    redlatch_lock_state state = {.locked = call.answer.locked, .ttl_ms = call.answer.ttl_ms, .count = call.answer.count};
+    memcpy(state.owner, call.answer.owner, sizeof state.owner);
+    return answer_write(state_out, &state, sizeof state, "state_out");
+}
+
+int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_out) {
+    int status = guard_lock(lock);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    struct client *client = lock->client;
+    redlatch_hold answer = {.state = REDLATCH_NOT_HELD};
+    client_lock(client);
+    int64_t now = system_now();
+    struct hold *hold = engine_hold_of(&client->engine, lock->resource, lock_owner(lock, owner), now);
+    if (hold) {
+        answer.state = hold_state_at(hold, now);
+        answer.reason = hold->reason;
+        answer.count = hold->count;
+        answer.remaining_ms = answer.state == REDLATCH_GONE ? 0 : (hold->deadline - now) / MILLISECOND;
+        answer.serial = hold->id;
+        owner_text(&client->engine, hold->id, answer.owner);
+    }
+    client_settle(client, now);
+    client_unlock(client);
+    return answer_write(hold_out, &answer, sizeof answer, "hold_out");
+}

@@ -1,0 +1,24 @@
+/* What the blocking and the asynchronous calls on locks share.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LOCK_H
+#define LOCK_H
+
+#include "guard.h"
+#include "lease.h"
+
+/* The owner a call is for: the one named, else the handle itself, else the calling thread; 0 if that has no number. */
+uint64_t lock_owner(const struct redlatch_lock *lock, uint64_t owner);
+
+/* Sets the call up for this lock and sees to the engine's memory. With the mutex. OK, NO_MEMORY, SYSTEM. */
+int lock_prepare(struct call *call, const struct redlatch_lock *lock, uint8_t kind, uint64_t owner);
+
+/* Sets up an acquire: lease, patience. With the mutex, after lock_prepare. */
+void acquire_prepare(struct call *call, const struct redlatch_lock *lock, int64_t lease_ms, int64_t wait_ms, int64_t now);
+
+/* Whether lease and wait are in range: OK or INVALID. */
+int acquire_check(int64_t lease_ms, int64_t wait_ms);
+
+/* Sets the last error for a failed call and returns the status. */
+int lock_failed(const struct redlatch_lock *lock, const char *verb, int status, int64_t wait_ms);
+
+#endif

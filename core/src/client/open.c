@@ -1,0 +1,271 @@
+/* Opening a client: options, environment, and the first connection.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "errors.h"
+#include "guard.h"
+#include "options.h"
+#include "owners.h"
+
+static const char DEFAULT_URL[] = "redis://127.0.0.1:6379/0";
+
+/* A random version-8 uuid: Redisson's are version 4, so scripts can tell the two apart. */
+static bool make_uuid(char text[37]) {
+    unsigned char bytes[16];
+    if (!system_random(bytes, sizeof bytes)) {
+        return false;
+    }
+    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x80);
+    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
+    char *at = text;
+    for (int i = 0; i < 16; i++) {
+        at += sprintf(at, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", bytes[i]);
+    }
+    return true;
+}
+
+/* CLIENT SETNAME takes no blanks. */
+static void make_name(struct client *client) {
+    char host[65] = "";
+    gethostname(host, sizeof host - 1);
+    for (char *at = host; *at; at++) {
+        *at = *at > ' ' && *at <= '~' ? *at : '_';
+    }
+    snprintf(client->connection_settings.name, sizeof client->connection_settings.name, "redlatch:%s:%ld:%s", host,
+             (long)getpid(), client->engine.uuid);
+}
+
+static int check_options(const redlatch_client_options *options) {
+    const struct {
+        const char *what;
+        int64_t value;
+        int64_t low;
+    } ranges[] = {
+        {"connect_timeout_ms", options->connect_timeout_ms, 1},
+        {"command_timeout_ms", options->command_timeout_ms, 1},
+        {"dead_peer_timeout_ms", options->dead_peer_timeout_ms, 10},
+        {"unreachable_timeout_ms", options->unreachable_timeout_ms, 1},
+        {"close_timeout_ms", options->close_timeout_ms, 0},
+        {"claim_timeout_ms", options->claim_timeout_ms, 1},
+        {"linger_ms", options->linger_ms, 0},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        int status = check_duration(ranges[i].what, ranges[i].value, ranges[i].low, false);
+        if (status != REDLATCH_OK) {
+            return status;
+        }
+    }
+    if (options->watchdog_lease_ms < 30 || options->watchdog_lease_ms > 86400000) {
+        return fail_with(REDLATCH_INVALID, "watchdog_lease_ms is %lld: expected 30 to 86400000 milliseconds",
+                         (long long)options->watchdog_lease_ms);
+    }
+    if (options->name_prefix_size >= REDLATCH_NAME_SIZE_MAX) {
+        return fail_with(REDLATCH_INVALID, "name_prefix has %llu bytes: expected fewer than %d",
+                         (unsigned long long)options->name_prefix_size, REDLATCH_NAME_SIZE_MAX);
+    }
+    if (options->name_prefix_size > 0 && !options->name_prefix) {
+        return fail_with(REDLATCH_INVALID, "name_prefix is NULL: expected name_prefix_size bytes");
+    }
+    if (options->database < REDLATCH_DEFAULT || options->database > 1000000 ||
+        (options->database < 0 && options->database != REDLATCH_DEFAULT)) {
+        return fail_with(REDLATCH_INVALID, "database is %d: expected 0 to 1000000", (int)options->database);
+    }
+    return REDLATCH_OK;
+}
+
+static int64_t or_default(int64_t option, int64_t from_url, int64_t fallback) {
+    return option != REDLATCH_DEFAULT ? option : from_url >= 0 ? from_url : fallback;
+}
+
+/* Options win over the URL, the URL over the defaults. */
+static int read_options(const redlatch_client_options *given, const struct uri *uri, redlatch_client_options *out) {
+    redlatch_client_options_init(out, sizeof *out);
+    if (given) {
+        int status = options_read(out, sizeof *out, given, "client options");
+        if (status != REDLATCH_OK) {
+            return status;
+        }
+    }
+    out->connect_timeout_ms = or_default(out->connect_timeout_ms, uri->connect_timeout_ms, 5000);
+    out->command_timeout_ms = or_default(out->command_timeout_ms, uri->command_timeout_ms, 5000);
+    out->dead_peer_timeout_ms = or_default(out->dead_peer_timeout_ms, uri->dead_peer_timeout_ms, 10000);
+    if (!out->name_prefix && uri->name_prefix) {
+        out->name_prefix = uri->name_prefix;
+        out->name_prefix_size = strlen(uri->name_prefix);
+    }
+    return check_options(out);
+}
+
+static bool copy_text(char **to, const char *option, const char *from_url) {
+    const char *text = option ? option : from_url;
+    if (text) {
+        *to = strdup(text);
+    }
+    return !text || *to;
+}
+
+static bool copy_strings(struct client *client, const redlatch_client_options *options) {
+    if (options->name_prefix_size > 0) {
+        client->name_prefix = malloc(options->name_prefix_size);
+        if (!client->name_prefix) {
+            return false;
+        }
+        memcpy(client->name_prefix, options->name_prefix, options->name_prefix_size);
+        client->name_prefix_size = options->name_prefix_size;
+    }
+    return copy_text(&client->username, options->username, client->uri.username) &&
+           copy_text(&client->password, options->password, client->uri.password);
+}
+
+static bool set_up_engine(struct client *client, const redlatch_client_options *options) {
+    char uuid[37];
+    uint64_t random;
+    if (!make_uuid(uuid) || !system_random(&random, sizeof random)) {
+        return false;
+    }
+    struct engine_settings settings = {options->watchdog_lease_ms, options->unreachable_timeout_ms,
+                                       options->claim_timeout_ms, options->linger_ms};
+    engine_init(&client->engine, &settings, uuid, random);
+    return true;
+}
+
+static void set_up_connections(struct client *client, const redlatch_client_options *options) {
+    struct connection_settings *settings = &client->connection_settings;
+    settings->uri = &client->uri;
+    settings->username = client->username;
+    settings->password = client->password;
+    settings->database = options->database != REDLATCH_DEFAULT ? options->database
+                         : client->uri.database >= 0           ? client->uri.database
+                                                               : 0;
+    settings->connect_timeout = options->connect_timeout_ms * MILLISECOND;
+    settings->dead_peer_timeout = options->dead_peer_timeout_ms * MILLISECOND;
+    for (int i = 0; i < LANE_COUNT; i++) {
+        struct port *port = &client->ports[i];
+        port->client = client;
+        port->lane = (enum lane_number)i;
+        port->look_estimate = 30;
+        connection_init(&port->connection, settings, false);
+    }
+    connection_init(&client->subscriber.connection, settings, true);
+}
+
+static struct client *client_new(const redlatch_client_options *options, struct uri *uri) {
+    struct client *client = calloc(1, sizeof *client);
+    if (!client) {
+        uri_free(uri);
+        return NULL;
+    }
+    client->uri = *uri;
+    client->keeper_signal = -1;
+    client->event_set = -1;
+    client->event_signal = -1;
+    atomic_store(&client->references, 1);
+    client->fork_generation = system_fork_generation();
+    client->look = options->look && system_processors() > 1;
+    client->release_on_close = options->release_on_close != 0;
+    client->command_timeout = options->command_timeout_ms * MILLISECOND;
+    client->close_timeout = options->close_timeout_ms * MILLISECOND;
+    list_init(&client->events);
+    pthread_mutex_init(&client->mutex, NULL);
+    bool good = set_up_engine(client, options);
+    set_up_connections(client, options);
+    if (!good || !copy_strings(client, options)) {
+        client_drop(client);
+        return NULL;
+    }
+    client->connection_settings.username = client->username;
+    client->connection_settings.password = client->password;
+    make_name(client);
+    return client;
+}
+
+/* Makes the callers' connection now, so that a wrong URL or password is an error here. */
+static int connect_now(struct client *client) {
+    struct port *port = &client->ports[LANE_CALLERS];
+    client_lock(client);
+    int64_t until = system_now() + client->connection_settings.connect_timeout;
+    int status = REDLATCH_AGAIN;
+    int failure = REDLATCH_UNREACHABLE;
+    port->reading = true;
+    while (status == REDLATCH_AGAIN && system_now() < until) {
+        if (!port_resolve(port, until)) {
+            failure = REDLATCH_UNREACHABLE;
+            break;
+        }
+        status = port_connect(port, system_now());
+        bool more = status != REDLATCH_OK && status != REDLATCH_AGAIN && port->connection.address > 0;
+        if (more) { /* the name has further addresses */
+            port->connection.retry_at = 0;
+            failure = status;
+            status = REDLATCH_AGAIN;
+        } else if (status == REDLATCH_AGAIN) {
+            client_unlock(client);
+            connection_wait(&port->connection, until);
+            client_lock(client);
+        } else {
+            failure = status;
+        }
+    }
+    port->reading = false;
+    client_unlock(client);
+    if (status == REDLATCH_OK) {
+        return REDLATCH_OK;
+    }
+    return fail_with(failure, "%s", port->connection.detail[0] ? port->connection.detail : redlatch_strerror(failure));
+}
+
+static int open_parsed(const redlatch_client_options *given, struct uri *uri, struct client **client_out) {
+    redlatch_client_options options;
+    int status = read_options(given, uri, &options);
+    if (status != REDLATCH_OK) {
+        uri_free(uri);
+        return status;
+    }
+    struct client *client = client_new(&options, uri);
+    if (!client) {
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    client->keeper_signal = system_signal_new();
+    if (client->keeper_signal < 0 || !owners_add_client(client)) {
+        status = fail_with(REDLATCH_SYSTEM, "no descriptor or thread key to be had from the system");
+    } else if (!options.lazy) {
+        status = connect_now(client);
+    }
+    *client_out = client;
+    return status;
+}
+
+int redlatch_client_open(const char *url, const redlatch_client_options *options, redlatch_client **client_out) {
+    if (!client_out) {
+        return fail_with(REDLATCH_INVALID, "client_out is NULL: expected where to put the client");
+    }
+    const char *text = url ? url : getenv("REDIS_URL");
+    struct uri uri;
+    char why[400];
+    int status = uri_parse(text && (url || *text) ? text : DEFAULT_URL, &uri, why, sizeof why);
+    if (status != REDLATCH_OK) {
+        return fail_with(status, "%s", why);
+    }
+    struct redlatch_client *handle = handle_new_client();
+    if (!handle) {
+        uri_free(&uri);
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    status = open_parsed(options, &uri, &handle->client);
+    if (status == REDLATCH_OK) {
+        *client_out = handle;
+    } else if (handle->client) {
+        redlatch_client_free(handle);
+    } else {
+        handle_free_client(handle);
+    }
+    return status;
+}
+
+const char *redlatch_version(void) {
+    return REDLATCH_VERSION;
+}

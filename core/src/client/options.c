@@ -1,0 +1,94 @@
+/* Sizes, defaults and ranges of options.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "options.h"
+
+#include <string.h>
+
+#include "errors.h"
+
+enum { STRUCT_SIZE_MIN = 8, STRUCT_SIZE_MAX = 4096 };
+
+static int check_size(uint32_t size, const char *what) {
+    if (size < STRUCT_SIZE_MIN || size > STRUCT_SIZE_MAX) {
+        return fail_with(REDLATCH_INVALID, "%s.struct_size is %u: expected sizeof the struct", what, size);
+    }
+    return REDLATCH_OK;
+}
+
+int options_read(void *options, size_t size, const void *from, const char *what) {
+    uint32_t theirs;
+    memcpy(&theirs, from, sizeof theirs);
+    if (check_size(theirs, what) != REDLATCH_OK) {
+        return REDLATCH_INVALID;
+    }
+    const unsigned char *bytes = from;
+    for (size_t i = size; i < theirs; i++) {
+        if (bytes[i] != 0) {
+            return fail_with(REDLATCH_INVALID, "%s has a field this version does not know (byte %zu): expected zero", what, i);
+        }
+    }
+    memcpy(options, from, theirs < size ? theirs : size);
+    return REDLATCH_OK;
+}
+
+int answer_write(void *to, const void *answer, size_t size, const char *what) {
+    if (!to) {
+        return fail_with(REDLATCH_INVALID, "%s is NULL: expected where to write", what);
+    }
+    uint32_t theirs;
+    memcpy(&theirs, to, sizeof theirs);
+    if (check_size(theirs, what) != REDLATCH_OK) {
+        return REDLATCH_INVALID;
+    }
+    if (theirs > size) {
+        memset((unsigned char *)to + size, 0, theirs - size);
+    }
+    memcpy(to, answer, theirs < size ? theirs : size);
+    memcpy(to, &theirs, sizeof theirs);
+    return REDLATCH_OK;
+}
+
+int check_duration(const char *what, int64_t value_ms, int64_t low_ms, bool or_forever) {
+    if ((or_forever && value_ms == REDLATCH_FOREVER) || (value_ms >= low_ms && value_ms <= DURATION_MAX_MS)) {
+        return REDLATCH_OK;
+    }
+    return fail_with(REDLATCH_INVALID, "%s is %lld: expected %s%lld to %lld milliseconds", what, (long long)value_ms,
+                     or_forever ? "-1 (for ever) or " : "", (long long)low_ms, (long long)DURATION_MAX_MS);
+}
+
+/* Fills an options struct of the caller's size with our defaults. */
+static int init(void *options, uint32_t struct_size, void *defaults, size_t size, const char *what) {
+    if (!options) {
+        return fail_with(REDLATCH_INVALID, "%s is NULL: expected a struct to fill", what);
+    }
+    if (check_size(struct_size, what) != REDLATCH_OK) {
+        return REDLATCH_INVALID;
+    }
+    memset(options, 0, struct_size);
+    memcpy(options, defaults, struct_size < size ? struct_size : size);
+    memcpy(options, &struct_size, sizeof struct_size);
+    return REDLATCH_OK;
+}
+
+int redlatch_client_options_init(redlatch_client_options *options, uint32_t struct_size) {
+    redlatch_client_options defaults = {
+        .watchdog_lease_ms = 30000,
+        .connect_timeout_ms = REDLATCH_DEFAULT,
+        .command_timeout_ms = REDLATCH_DEFAULT,
+        .dead_peer_timeout_ms = REDLATCH_DEFAULT,
+        .unreachable_timeout_ms = 30000,
+        .close_timeout_ms = 1000,
+        .claim_timeout_ms = 30000,
+        .linger_ms = 3000,
+        .release_on_close = 1,
+        .look = 1,
+        .database = REDLATCH_DEFAULT,
+    };
+    return init(options, struct_size, &defaults, sizeof defaults, "client options");
+}
+
+int redlatch_lock_options_init(redlatch_lock_options *options, uint32_t struct_size) {
+    redlatch_lock_options defaults = {
+        .owner_mode = REDLATCH_OWNER_THREAD, .lease_ms = REDLATCH_RENEWED, .max_hold_ms = REDLATCH_FOREVER};
+    return init(options, struct_size, &defaults, sizeof defaults, "lock options");
+}

@@ -1,0 +1,95 @@
+/* The client's mutex and what happens around it: what the engine left to do is done under it, waking others after it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "client.h"
+
+void client_lock(struct client *client) {
+    pthread_mutex_lock(&client->mutex);
+}
+
+/* Drops the mutex, then wakes. A word on the stack of a caller who is already gone may be woken: that wakes nobody. */
+void client_unlock(struct client *client) {
+    _Atomic uint32_t *wakes[WAKE_MAX];
+    size_t count = client->wake_count;
+    for (size_t i = 0; i < count; i++) {
+        wakes[i] = client->wakes[i];
+    }
+    client->wake_count = 0;
+    bool kick = client->keeper_kick;
+    client->keeper_kick = false;
+    int signal = client->keeper_signal;
+    pthread_mutex_unlock(&client->mutex);
+    for (size_t i = 0; i < count; i++) {
+        system_wake(wakes[i]);
+    }
+    if (kick) {
+        system_signal(signal);
+    }
+}
+
+/* Marks a caller's word; the caller itself is woken when the mutex is dropped. */
+void client_wake(struct client *client, _Atomic uint32_t *word) {
+    if (atomic_fetch_or(word, 1) & 1) {
+        return; /* already on its way */
+    }
+    if (client->wake_count == WAKE_MAX) {
+        system_wake(client->wakes[--client->wake_count]);
+    }
+    client->wakes[client->wake_count++] = word;
+}
+
+void client_kick_keeper(struct client *client) {
+    if (client->keeper_started && client->keeper_wakes_at != 0) {
+        client->keeper_wakes_at = 0;
+        client->keeper_kick = true;
+    }
+}
+
+static void raise_event(struct client *client) {
+    if (client->event_set >= 0 && !client->event_raised && !client->event_polling) {
+        client->event_raised = true;
+        system_signal(client->event_signal);
+    }
+}
+
+static void operation_finished(struct client *client, struct call *call) {
+    if (call->operation.asynchronous) {
+        list_append(&client->events, &call->operation.link);
+        raise_event(client);
+    } else {
+        client_wake(client, call->word);
+    }
+}
+
+void client_settle(struct client *client, int64_t now) {
+    client_outputs(client, now);
+    for (int i = 0; i < LANE_COUNT; i++) {
+        drive_pass_role(&client->ports[i], now);
+    }
+}
+
+/* Writes what is to be written, wakes who is to be woken, and makes sure that somebody minds the rest. */
+void client_outputs(struct client *client, int64_t now) {
+    struct engine *engine = &client->engine;
+    for (int i = 0; i < LANE_COUNT; i++) {
+        port_flush(&client->ports[i], now);
+    }
+    struct list_link *link;
+    while ((link = list_pop(&engine->finished)) != NULL) {
+        operation_finished(client, container_of(link, struct call, operation.link));
+    }
+    if (engine->losses[LOSS_EVENTS]) {
+        raise_event(client);
+    }
+    if (engine->losses[LOSS_THREADS] && !(atomic_fetch_or(&client->loss_word, 1) & 1)) {
+        system_wake_all(&client->loss_word);
+    }
+    for (struct resource *resource; (resource = engine->dead_resources) != NULL;) {
+        engine->dead_resources = resource->next;
+        free(resource);
+    }
+    if (!list_is_empty(&engine->subscription_changes) || engine_next_timer(engine) < client->keeper_wakes_at) {
+        client_kick_keeper(client);
+    }
+}

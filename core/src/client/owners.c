@@ -1,0 +1,105 @@
+/* Owner numbers, thread ends, forks.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "owners.h"
+
+#include "errors.h"
+#include "handles.h"
+
+static _Atomic uint64_t last_number;
+static _Thread_local uint64_t thread_number;
+
+static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct client *clients;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t thread_key;
+static bool ready;
+
+uint64_t owner_number_new(void) {
+    return atomic_fetch_add(&last_number, 1) + 1;
+}
+
+static void end_owner(uint64_t owner) {
+    pthread_mutex_lock(&clients_mutex);
+    for (struct client *client = clients; client; client = client->next) {
+        client_lock(client);
+        int64_t now = system_now();
+        engine_owner_end(&client->engine, owner, now);
+        client_outputs(client, now);
+        client_unlock(client);
+    }
+    pthread_mutex_unlock(&clients_mutex);
+}
+
+static void at_thread_end(void *value) {
+    (void)value;
+    end_owner(thread_number);
+}
+
+static void before_fork(void) {
+    pthread_mutex_lock(&clients_mutex);
+}
+
+static void in_parent(void) {
+    pthread_mutex_unlock(&clients_mutex);
+}
+
+/* The child knows none of the parent's clients and takes none of the parent's locks. */
+static void in_child(void) {
+    pthread_mutex_init(&clients_mutex, NULL);
+    clients = NULL;
+    handles_after_fork();
+}
+
+static void set_up(void) {
+    ready = pthread_key_create(&thread_key, at_thread_end) == 0 && system_at_fork(before_fork, in_parent, in_child) == 0;
+}
+
+uint64_t owner_of_thread(void) {
+    if (thread_number == 0) {
+        uint64_t number = owner_number_new();
+        if (!ready || pthread_setspecific(thread_key, &thread_number) != 0) {
+            return 0;
+        }
+        thread_number = number;
+    }
+    return thread_number;
+}
+
+bool owners_add_client(struct client *client) {
+    pthread_once(&once, set_up);
+    pthread_mutex_lock(&clients_mutex);
+    if (ready) {
+        client->next = clients;
+        clients = client;
+    }
+    pthread_mutex_unlock(&clients_mutex);
+    return ready;
+}
+
+void owners_remove_client(struct client *client) {
+    pthread_mutex_lock(&clients_mutex);
+    struct client **place = &clients;
+    while (*place && *place != client) {
+        place = &(*place)->next;
+    }
+    if (*place) {
+        *place = client->next;
+    }
+    pthread_mutex_unlock(&clients_mutex);
+}
+
+int redlatch_owner_new(uint64_t *owner_out) {
+    if (!owner_out) {
+        return fail_with(REDLATCH_INVALID, "owner_out is NULL: expected where to put the number");
+    }
+    *owner_out = owner_number_new();
+    return REDLATCH_OK;
+}
+
+int redlatch_owner_end(uint64_t owner) {
+    if (owner == 0) {
+        return fail_with(REDLATCH_INVALID, "owner 0: expected a number issued by redlatch_owner_new");
+    }
+    end_owner(owner);
+    return REDLATCH_OK;
+}

@@ -1,0 +1,190 @@
+/* A lane's connection: commands into it, replies out of it, opening it again when it broke.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "client.h"
+
+/* With this many commands under way and a reader at work, writing is left to the reader, who gathers them. */
+enum { GATHER_FROM = 6 };
+
+/* Left unread for this long although something is under way, a lane is read by the keeper. */
+static const int64_t UNREAD_LIMIT = 5 * MILLISECOND;
+
+bool port_has_work(const struct port *port) {
+    const struct lane *lane = &port->client->engine.lanes[port->lane];
+    return lane->in_flight > 0 || !list_is_empty(&lane->unsent) || !list_is_empty(&lane->unsettled);
+}
+
+/* The connection is of no more use. */
+static void broken(struct port *port, const char *why, int64_t now) {
+    struct client *client = port->client;
+    if (port->in_set) {
+        system_set_remove(client->event_set, port->connection.fd);
+        port->in_set = false;
+    }
+    connection_fail(&port->connection, why, now);
+    engine_lane_lost(&client->engine, port->lane, now);
+}
+
+/* Puts what the lane has to say into the connection's buffer. */
+static void fill(struct port *port, int64_t now) {
+    struct engine *engine = &port->client->engine;
+    struct output *output = &port->connection.output;
+    struct list_link *link;
+    while ((link = list_first(&engine->lanes[port->lane].unsent)) != NULL) {
+        if (!output_reserve(output, output_command_bound(container_of(link, struct command, link)))) {
+            break; /* later, when there is memory; the callers' time-outs go on */
+        }
+        output_command(output, engine, engine_next_to_send(engine, port->lane, now));
+    }
+}
+
+/* Notes that nobody reads although there is something to read; the keeper will after a moment. */
+void port_mind(struct port *port, int64_t now) {
+    struct client *client = port->client;
+    if (port->reading || !port_has_work(port)) {
+        port->unread_since = 0;
+        return;
+    }
+    if (port->unread_since == 0) {
+        port->unread_since = now ? now : system_now();
+    }
+    bool at_once = port->lane == LANE_KEEPER || (port->lane == LANE_HOST && port->connection.state != CONNECTION_READY);
+    if (at_once || port->unread_since + UNREAD_LIMIT < client->keeper_wakes_at) {
+        client_kick_keeper(client);
+    }
+}
+
+void port_flush(struct port *port, int64_t now) {
+    struct engine *engine = &port->client->engine;
+    if (port->connection.state == CONNECTION_READY && !list_is_empty(&engine->lanes[port->lane].unsent)) {
+        uint32_t before = engine->lanes[port->lane].in_flight;
+        if (before == 0) {
+            port->heard_at = now;
+        }
+        fill(port, now);
+        if (!port->reading || before < GATHER_FROM) {
+            if (connection_flush(&port->connection) != REDLATCH_OK && !port->reading) {
+                broken(port, "the connection broke", now);
+            }
+        }
+    }
+    if (port->lane != LANE_CALLERS) { /* callers mind their own */
+        port_mind(port, now);
+    }
+}
+
+/* Takes what the reader has read (< 0: the end of the connection) and steps the machines. */
+void port_take(struct port *port, ssize_t got, int64_t now) {
+    struct client *client = port->client;
+    struct connection *connection = &port->connection;
+    if (got < 0) {
+        broken(port, "the server closed the connection", now);
+        return;
+    }
+    if (got > 0) {
+        port->heard_at = now;
+        if (connection_feed(connection, port->staging, (size_t)got) != REDLATCH_OK) {
+            broken(port, "out of memory", now);
+            return;
+        }
+    }
+    int status = REDLATCH_OK;
+    while (connection_next_reply(connection, &port->holder, &status)) {
+        if (client->engine.lanes[port->lane].in_flight == 0) {
+            status = REDLATCH_PROTOCOL; /* a reply to nothing */
+            break;
+        }
+        engine_replied(&client->engine, port->lane, &port->holder.reply, now);
+    }
+    if (status != REDLATCH_OK) {
+        broken(port, "what the server answers is not the Redis protocol", now);
+    } else if (output_pending(&connection->output) && connection_flush(connection) != REDLATCH_OK) {
+        broken(port, "the connection broke", now);
+    }
+}
+
+/* A peer that owes replies and has sent nothing for long is dead. Renewals must not wait that long. */
+static int64_t peer_limit(const struct port *port) {
+    const struct client *client = port->client;
+    int64_t limit = client->connection_settings.dead_peer_timeout;
+    int64_t part = client->engine.settings.watchdog_lease_ms * MILLISECOND / 6;
+    return port->lane == LANE_KEEPER && part < limit ? part : limit;
+}
+
+void port_check_peer(struct port *port, int64_t now) {
+    bool owes = port->connection.state == CONNECTION_READY && port->client->engine.lanes[port->lane].in_flight > 0;
+    if (owes && now - port->heard_at >= peer_limit(port)) {
+        broken(port, "no reply for too long", now);
+    }
+}
+
+/* When the reader has to look again by itself. */
+int64_t port_next_time(const struct port *port) {
+    const struct connection *connection = &port->connection;
+    if (connection->state == CONNECTION_CLOSED) {
+        return port_has_work(port) ? connection->retry_at : NEVER;
+    }
+    if (connection->state != CONNECTION_READY) {
+        return connection->deadline;
+    }
+    return port->client->engine.lanes[port->lane].in_flight > 0 ? port->heard_at + peer_limit(port) : NEVER;
+}
+
+static void became_ready(struct port *port, int64_t now) {
+    struct client *client = port->client;
+    client->engine.stats.reconnects += port->connection.generation > 1;
+    port->heard_at = now;
+    engine_lane_ready(&client->engine, port->lane, (enum settlement)port->connection.settlement, now);
+}
+
+/* Goes one step towards a connection. OK when it is there, AGAIN while there is something to wait for, else why an attempt failed. The
+ * addresses must be resolved. Only for the reader. */
+int port_connect(struct port *port, int64_t now) {
+    struct client *client = port->client;
+    struct connection *connection = &port->connection;
+    if (connection->state == CONNECTION_READY) {
+        return REDLATCH_OK;
+    }
+    int status = REDLATCH_OK;
+    if (connection->state == CONNECTION_CLOSED) {
+        if (now < connection->retry_at) {
+            return REDLATCH_AGAIN;
+        }
+        status = connection_open(connection, now);
+    }
+    if (status == REDLATCH_OK) {
+        status = connection_advance(connection, now);
+    }
+    if (status == REDLATCH_OK) {
+        became_ready(port, now);
+    } else if (status != REDLATCH_AGAIN) {
+        engine_lane_failed(&client->engine, port->lane, status, now);
+    }
+    return status;
+}
+
+/* Looks up the server's addresses if they are not known, without the mutex; only for the reader, and true if there was nothing to
+ * wait for or it went well. */
+bool port_resolve(struct port *port, int64_t until) {
+    struct client *client = port->client;
+    struct connection *connection = &port->connection;
+    if (connection->state != CONNECTION_CLOSED || connection->addresses.count > 0) {
+        return true;
+    }
+    struct addresses found = {.count = 0};
+    int status = REDLATCH_OK;
+    if (!resolve_at_once(&client->uri, &found)) {
+        int64_t limit = system_now() + client->connection_settings.connect_timeout;
+        client_unlock(client);
+        status = resolve(&client->uri, limit < until ? limit : until, &client->stopping, &found);
+        client_lock(client);
+    }
+    int64_t now = system_now();
+    if (status != REDLATCH_OK) {
+        connection_fail(connection, "the host name has no address", now);
+        engine_lane_failed(&client->engine, port->lane, status, now);
+        return false;
+    }
+    connection->addresses = found;
+    connection->address = 0;
+    return true;
+}

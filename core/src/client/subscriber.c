@@ -1,0 +1,195 @@
+/* The connection for messages: one channel a lock, however many wait for it, subscribed to while somebody waits and a little longer.
+ * The keeper reads it; whoever must wait meanwhile is looked after by the engine's timers.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "client.h"
+
+/* A connection that was silent this long is asked whether it is still there. */
+static const int64_t QUIET_LIMIT = 10 * SECOND;
+
+bool subscriber_wanted(const struct client *client) {
+    return !list_is_empty(&client->engine.subscription_changes) || client->engine.subscriptions > 0;
+}
+
+static bool send_change(struct client *client, const struct contest *contest) {
+    struct argument_part parts[3];
+    channel_parts(contest->resource->name, contest->resource->name_size, parts);
+    size_t size = parts[0].size + parts[1].size + parts[2].size;
+    char channel[REDLATCH_NAME_SIZE_MAX + 64];
+    memcpy(channel, parts[0].text, parts[0].size);
+    memcpy(channel + parts[0].size, parts[1].text, parts[1].size);
+    memcpy(channel + parts[0].size + parts[1].size, parts[2].text, parts[2].size);
+    bool leave = contest->subscription == SUBSCRIPTION_LEAVING;
+    const char *words[] = {leave ? "UNSUBSCRIBE" : "SUBSCRIBE", channel};
+    size_t sizes[] = {leave ? 11 : 9, size};
+    return output_words(&client->subscriber.connection.output, 2, words, sizes);
+}
+
+static void broken(struct client *client, const char *why, int64_t now) {
+    connection_fail(&client->subscriber.connection, why, now);
+    client->subscriber.pinged_at = 0;
+    engine_subscriptions_lost(&client->engine, now);
+}
+
+/* Sends what is to be subscribed to or left, if there is a connection. */
+void subscriber_changes(struct client *client, int64_t now) {
+    struct subscriber *subscriber = &client->subscriber;
+    if (subscriber->connection.state != CONNECTION_READY) {
+        return;
+    }
+    struct list_link *link;
+    while ((link = list_first(&client->engine.subscription_changes)) != NULL) {
+        if (!send_change(client, container_of(link, struct contest, link))) {
+            break;
+        }
+        list_remove(link);
+    }
+    if (connection_flush(&subscriber->connection) != REDLATCH_OK) {
+        broken(client, "the connection broke", now);
+    }
+}
+
+static struct contest *contest_of(struct client *client, const struct reply *channel) {
+    size_t size;
+    const char *name = channel_name(channel->text, channel->size, &size);
+    struct resource *resource =
+        name ? resource_find(&client->engine.resources, name, size, resource_hash(name, size)) : NULL;
+    if (!resource) {
+        return NULL;
+    }
+    struct contest *contest = resource->contest;
+    resource_drop(&client->engine, resource);
+    return contest;
+}
+
+/* The server's access rules forbid a channel. The error does not say which; whoever waits for a confirmation polls instead. */
+static void refused(struct client *client, int64_t now) {
+    struct engine *engine = &client->engine;
+    struct list_link *link = list_first(&engine->contests);
+    while (link) {
+        struct contest *contest = container_of(link, struct contest, all);
+        link = list_next(&engine->contests, link);
+        if (contest->subscription == SUBSCRIPTION_WANTED && !list_is_linked(&contest->link)) {
+            engine_subscription_denied(engine, contest, now);
+        }
+    }
+}
+
+static void heard(struct client *client, const struct reply *reply, int64_t now) {
+    struct engine *engine = &client->engine;
+    if (reply->kind == REPLY_ERROR) {
+        refused(client, now);
+        return;
+    }
+    if (reply->kind != REPLY_ARRAY || reply->count < 2 || reply->elements[0].kind != REPLY_STRING) {
+        return;
+    }
+    const struct reply *word = &reply->elements[0];
+    if (word->size == 4 && memcmp(word->text, "pong", 4) == 0) {
+        client->subscriber.pinged_at = 0;
+        return;
+    }
+    struct contest *contest = contest_of(client, &reply->elements[1]);
+    if (!contest) {
+        return;
+    }
+    if (word->size == 7 && memcmp(word->text, "message", 7) == 0) {
+        engine_message(engine, contest, now);
+    } else if (word->size == 9 && memcmp(word->text, "subscribe", 9) == 0) {
+        engine_subscribed(engine, contest, now);
+    } else if (word->size == 11 && memcmp(word->text, "unsubscribe", 11) == 0) {
+        engine_unsubscribed(engine, contest, now);
+    }
+}
+
+static void take_messages(struct client *client, int64_t now) {
+    struct subscriber *subscriber = &client->subscriber;
+    char bytes[STAGING_SIZE];
+    ssize_t got;
+    int status = REDLATCH_OK;
+    while (status == REDLATCH_OK && (got = connection_read(&subscriber->connection, bytes, sizeof bytes)) != 0) {
+        if (got < 0) {
+            broken(client, "the server closed the connection", now);
+            return;
+        }
+        subscriber->heard_at = now;
+        status = connection_feed(&subscriber->connection, bytes, (size_t)got);
+        while (status == REDLATCH_OK && connection_next_reply(&subscriber->connection, &subscriber->holder, &status)) {
+            heard(client, &subscriber->holder.reply, now);
+        }
+    }
+    if (status != REDLATCH_OK) {
+        broken(client, "what the server sends is not the Redis protocol", now);
+    }
+}
+
+/* A half-open connection brings no message and no error: ask now and then. */
+static void check_peer(struct client *client, int64_t now) {
+    struct subscriber *subscriber = &client->subscriber;
+    if (subscriber->pinged_at && now - subscriber->pinged_at >= client->connection_settings.dead_peer_timeout) {
+        broken(client, "no reply for too long", now);
+    } else if (!subscriber->pinged_at && now - subscriber->heard_at >= QUIET_LIMIT) {
+        static const char *const words[] = {"PING"};
+        static const size_t sizes[] = {4};
+        if (output_words(&subscriber->connection.output, 1, words, sizes)) {
+            subscriber->pinged_at = now;
+            subscriber->heard_at = now;
+            if (connection_flush(&subscriber->connection) != REDLATCH_OK) {
+                broken(client, "the connection broke", now);
+            }
+        }
+    }
+}
+
+static bool resolve_address(struct client *client, int64_t now) {
+    struct connection *connection = &client->subscriber.connection;
+    if (connection->addresses.count > 0) {
+        return true;
+    }
+    for (int i = 0; i < LANE_COUNT; i++) { /* the lanes look names up; a subscription always follows a command */
+        if (client->ports[i].connection.addresses.count > 0) {
+            connection->addresses = client->ports[i].connection.addresses;
+            return true;
+        }
+    }
+    if (resolve_at_once(&client->uri, &connection->addresses)) {
+        return true;
+    }
+    connection->retry_at = now + SECOND / 10;
+    return false;
+}
+
+/* Opens the connection when it is wanted, goes on with opening it, reads what is there. */
+void subscriber_step(struct client *client, int64_t now) {
+    struct connection *connection = &client->subscriber.connection;
+    if (connection->state == CONNECTION_READY) {
+        take_messages(client, now);
+        if (connection->state == CONNECTION_READY) {
+            check_peer(client, now);
+        }
+    }
+    if (connection->state == CONNECTION_CLOSED && subscriber_wanted(client) && now >= connection->retry_at &&
+        resolve_address(client, now)) {
+        connection_open(connection, now);
+    }
+    if (connection->state == CONNECTION_OPENING || connection->state == CONNECTION_GREETING) {
+        if (connection_advance(connection, now) == REDLATCH_OK) {
+            client->subscriber.heard_at = now;
+        }
+    }
+    subscriber_changes(client, now);
+}
+
+int64_t subscriber_next_time(const struct client *client) {
+    const struct subscriber *subscriber = &client->subscriber;
+    const struct connection *connection = &subscriber->connection;
+    if (connection->state == CONNECTION_CLOSED) {
+        return subscriber_wanted(client) ? connection->retry_at : NEVER;
+    }
+    if (connection->state != CONNECTION_READY) {
+        return connection->deadline;
+    }
+    return subscriber->pinged_at ? subscriber->pinged_at + client->connection_settings.dead_peer_timeout
+                                 : subscriber->heard_at + QUIET_LIMIT;
+}

@@ -1,0 +1,150 @@
+/* Memory for the engine: records are allocated before an operation starts, so that nothing inside it can fail for want of them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+
+static bool supply_commands(struct engine *engine, uint32_t count) {
+    for (; count > 0; count--) {
+        struct command *command = malloc(sizeof *command);
+        if (!command) {
+            return false;
+        }
+        engine_supply_command(engine, command);
+    }
+    return true;
+}
+
+static bool supply_batches(struct engine *engine, uint32_t count) {
+    for (; count > 0; count--) {
+        struct command *command = malloc(sizeof *command);
+        struct renewal *lines = calloc(RENEWAL_BATCH_SIZE, sizeof *lines);
+        if (!command || !lines) {
+            free(command);
+            free(lines);
+            return false;
+        }
+        engine_supply_batch(engine, command, lines);
+    }
+    return true;
+}
+
+/* Fills the pools for one more operation; false without memory, and then only the pools have grown. */
+bool client_supply(struct client *client, uint8_t operation_kind) {
+    struct engine *engine = &client->engine;
+    struct engine_lack lack = engine_lacks(engine, operation_kind);
+    for (; lack.contests > 0; lack.contests--) {
+        struct contest *contest = malloc(sizeof *contest);
+        if (!contest) {
+            return false;
+        }
+        engine_supply_contest(engine, contest);
+    }
+    for (; lack.holds > 0; lack.holds--) {
+        struct hold *hold = malloc(sizeof *hold);
+        if (!hold) {
+            return false;
+        }
+        engine_supply_hold(engine, hold);
+    }
+    /* One batch at the least, or renewal could stop for want of memory; more come as locks are taken. */
+    uint32_t batches = engine->stats.held / RENEWAL_BATCH_SIZE >= 16 ? lack.batches : engine->spare_batch_count == 0;
+    return supply_commands(engine, lack.commands) && supply_batches(engine, batches);
+}
+
+static bool grow_table(struct resource_table *table) {
+    uint32_t count = resource_table_wants(table);
+    if (count == 0) {
+        return true;
+    }
+    struct resource **buckets = calloc(count, sizeof(struct resource *));
+    if (!buckets) {
+        return table->bucket_count > 0; /* full, but it works */
+    }
+    free(resource_table_rehash(table, buckets, count));
+    return true;
+}
+
+/* The resource of a name, made if there is none, with one reference more; NULL without memory. */
+struct resource *client_resource(struct client *client, const char *name, size_t size) {
+    struct resource_table *table = &client->engine.resources;
+    size_t full = client->name_prefix_size + size;
+    struct resource *resource = malloc(sizeof *resource + full);
+    if (!resource || !grow_table(table)) {
+        free(resource);
+        return NULL;
+    }
+    memset(resource, 0, sizeof *resource);
+    if (client->name_prefix_size) {
+        memcpy(resource->name, client->name_prefix, client->name_prefix_size);
+    }
+    memcpy(resource->name + client->name_prefix_size, name, size);
+    resource->name_size = (uint32_t)full;
+    resource->hash = resource_hash(resource->name, full);
+    struct resource *known = resource_find(table, resource->name, full, resource->hash);
+    if (known) {
+        free(resource);
+        return known;
+    }
+    resource_add(table, resource);
+    return resource;
+}
+
+static void free_commands(struct list *list) {
+    struct list_link *link;
+    while ((link = list_pop(list)) != NULL) {
+        struct command *command = container_of(link, struct command, link);
+        free(command->batch);
+        free(command);
+    }
+}
+
+/* Everything at the end of a client, in whatever state it is. */
+void client_free_memory(struct client *client) {
+    struct engine *engine = &client->engine;
+    struct timer *timer;
+    while ((timer = timer_heap_pop(&engine->timers, NEVER)) != NULL) {
+        if (timer->kind == TIMER_COMMAND) { /* on no list while it waits to be repeated */
+            free(container_of(timer, struct command, timer));
+        }
+    }
+    for (int i = 0; i < LANE_COUNT; i++) {
+        free_commands(&engine->lanes[i].unsent);
+        free_commands(&engine->lanes[i].sent);
+        free_commands(&engine->lanes[i].unsettled);
+    }
+    free_commands(&engine->spare_commands);
+    free_commands(&engine->spare_batches);
+    struct list_link *link;
+    while ((link = list_pop(&engine->contests)) != NULL) {
+        free(container_of(link, struct contest, all));
+    }
+    while ((link = list_pop(&engine->spare_contests)) != NULL) {
+        free(container_of(link, struct contest, link));
+    }
+    for (struct hold *hold; (hold = engine->spare_holds) != NULL;) {
+        engine->spare_holds = hold->next;
+        free(hold);
+    }
+    for (int queue = 0; queue < LOSS_QUEUES; queue++) { /* holds kept only for their report */
+        for (struct hold *hold = engine->losses[queue], *next; hold; hold = next) {
+            next = hold->next_loss[queue];
+            hold->reported &= (uint8_t)~(1 << queue);
+            if (hold->ended && hold->reported == 0) {
+                free(hold);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
+        for (struct resource *resource = engine->resources.buckets[i], *next; resource; resource = next) {
+            next = resource->next;
+            for (struct hold *hold; (hold = resource->holds) != NULL;) {
+                resource->holds = hold->next;
+                free(hold);
+            }
+            free(resource);
+        }
+    }
+    free(engine->resources.buckets);
+}

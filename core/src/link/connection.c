@@ -1,0 +1,267 @@
+/* Opening, greeting and giving up connections.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "connection.h"
+
+#include <errno.h>
+#include <hiredis.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "greeting.h"
+#include "parsed.h"
+#include "socket.h"
+#include "system.h"
+
+enum { FIRST_PAUSE_MS = 5, SHORT_PAUSE_MS = 50, LONG_PAUSE_MS = 500 };
+
+void connection_init(struct connection *connection, const struct connection_settings *settings, bool subscriber) {
+    memset(connection, 0, sizeof *connection);
+    connection->settings = settings;
+    connection->subscriber = subscriber;
+    connection->fd = -1;
+}
+
+void connection_describe(const struct connection_settings *settings, char *text, size_t size) {
+    const struct uri *uri = settings->uri;
+    if (uri->path) {
+        snprintf(text, size, "%s", uri->path);
+    } else {
+        snprintf(text, size, strchr(uri->host, ':') ? "[%s]:%d" : "%s:%d", uri->host, uri->port);
+    }
+}
+
+/* When to try again: soon at first, every half to whole second after five, with jitter so that clients spread. */
+static void schedule_retry(struct connection *connection, int64_t now) {
+    if (connection->down_since == 0) {
+        connection->down_since = now;
+        connection->pause_ms = 0;
+    }
+    uint32_t cap = now - connection->down_since > 5 * SECOND ? LONG_PAUSE_MS : SHORT_PAUSE_MS;
+    uint32_t pause = connection->pause_ms == 0 ? FIRST_PAUSE_MS : connection->pause_ms * 2;
+    connection->pause_ms = pause < cap ? pause : cap;
+    uint32_t jitter = 0;
+    system_random(&jitter, sizeof jitter);
+    connection->retry_at = now + (int64_t)connection->pause_ms * MILLISECOND +
+                           (int64_t)(jitter % (connection->pause_ms * 1000));
+}
+
+static void drop(struct connection *connection) {
+    output_clear(&connection->output);
+    if (connection->reader) {
+        redisReaderFree(connection->reader);
+        connection->reader = NULL;
+    }
+    connection->fd = -1;
+    connection->state = CONNECTION_CLOSED;
+}
+
+void connection_fail(struct connection *connection, const char *why, int64_t now) {
+    if (connection->fd >= 0) {
+        socket_abort(connection->fd);
+    }
+    if (connection->state == CONNECTION_READY) {
+        connection->old_id = connection->server_id;
+        memcpy(connection->old_run_id, connection->run_id, sizeof connection->run_id);
+    }
+    char where[120];
+    connection_describe(connection->settings, where, sizeof where);
+    snprintf(connection->detail, sizeof connection->detail, "%s: %s", where, why);
+    bool had_worked = connection->state == CONNECTION_READY;
+    drop(connection);
+    if (had_worked) {
+        connection->retry_at = now; /* a connection that worked is made again at once */
+    } else {
+        schedule_retry(connection, now);
+        connection->address++;
+    }
+    if (connection->address >= connection->addresses.count) {
+        connection->addresses.count = 0; /* the name may have moved */
+        connection->address = 0;
+    }
+}
+
+int connection_open(struct connection *connection, int64_t now) {
+    const struct connection_settings *settings = connection->settings;
+    connection->deadline = now + settings->connect_timeout;
+    connection->reader = redisReaderCreate();
+    if (!connection->reader) {
+        connection_fail(connection, "out of memory", now);
+        return REDLATCH_NO_MEMORY;
+    }
+    connection->fd = socket_connecting(&connection->addresses.list[connection->address], settings->dead_peer_timeout);
+    if (connection->fd < 0) {
+        bool ours = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+        int status = ours ? REDLATCH_SYSTEM : REDLATCH_UNREACHABLE;
+        connection_fail(connection, strerror(errno), now);
+        return status;
+    }
+    connection->state = CONNECTION_OPENING;
+    return REDLATCH_OK;
+}
+
+static int fail(struct connection *connection, int status, const char *why, int64_t now) {
+    connection_fail(connection, why, now);
+    return status;
+}
+
+static int begin_greeting(struct connection *connection, int64_t now) {
+    int failure = socket_outcome(connection->fd);
+    if (failure == EINPROGRESS) {
+        return now < connection->deadline ? REDLATCH_AGAIN
+                                          : fail(connection, REDLATCH_UNREACHABLE, "no connection within the time-out", now);
+    }
+    if (failure != 0) {
+        return fail(connection, REDLATCH_UNREACHABLE, strerror(failure), now);
+    }
+    if (greeting_begin(connection) != REDLATCH_OK) {
+        return fail(connection, REDLATCH_NO_MEMORY, "out of memory", now);
+    }
+    connection->state = CONNECTION_GREETING;
+    return REDLATCH_OK;
+}
+
+static void become_ready(struct connection *connection) {
+    connection->state = CONNECTION_READY;
+    connection->generation++;
+    connection->down_since = 0;
+    connection->detail[0] = '\0';
+}
+
+static int take_answers(struct connection *connection, int64_t now) {
+    struct reply_holder holder = {0};
+    int status = REDLATCH_OK;
+    int result = REDLATCH_AGAIN;
+    while (result == REDLATCH_AGAIN && connection_next_reply(connection, &holder, &status)) {
+        result = greeting_answer(connection, &holder.reply);
+    }
+    reply_holder_clear(&holder);
+    if (status != REDLATCH_OK) {
+        return fail(connection, status, "what answers there is not a Redis server", now);
+    }
+    if (result == REDLATCH_OK) {
+        become_ready(connection);
+        return REDLATCH_OK;
+    }
+    if (result == REDLATCH_AGAIN) {
+        return REDLATCH_AGAIN;
+    }
+    char why[240];
+    snprintf(why, sizeof why, "the server refused: %.150s", connection->detail);
+    return fail(connection, result, why, now);
+}
+
+static int greet(struct connection *connection, int64_t now) {
+    for (;;) {
+        int status = connection_flush(connection);
+        char bytes[4096];
+        ssize_t got = status == REDLATCH_OK || connection->step == 0 ? connection_read(connection, bytes, sizeof bytes) : -1;
+        if (got < 0) {
+            return fail(connection, REDLATCH_UNREACHABLE, "the server closed the connection", now);
+        }
+        if (got == 0) {
+            return now < connection->deadline
+                       ? REDLATCH_AGAIN
+                       : fail(connection, REDLATCH_NO_REPLY, "connected, but no answer within the time-out", now);
+        }
+        if (connection_feed(connection, bytes, (size_t)got) != REDLATCH_OK) {
+            return fail(connection, REDLATCH_NO_MEMORY, "out of memory", now);
+        }
+        status = take_answers(connection, now);
+        if (status != REDLATCH_AGAIN) {
+            return status;
+        }
+    }
+}
+
+int connection_advance(struct connection *connection, int64_t now) {
+    if (connection->state == CONNECTION_OPENING) {
+        int status = begin_greeting(connection, now);
+        if (status != REDLATCH_OK) {
+            return status;
+        }
+    }
+    return connection->state == CONNECTION_GREETING ? greet(connection, now) : REDLATCH_AGAIN;
+}
+
+short connection_events(const struct connection *connection) {
+    if (connection->state == CONNECTION_OPENING) {
+        return POLLOUT;
+    }
+    return output_pending(&connection->output) ? POLLIN | POLLOUT : POLLIN;
+}
+
+void connection_wait(const struct connection *connection, int64_t until) {
+    struct pollfd socket = {connection->fd, connection_events(connection), 0}; /* a descriptor of -1 is ignored */
+    int64_t next = connection->state == CONNECTION_CLOSED ? connection->retry_at : connection->deadline;
+    system_poll(&socket, 1, next < until ? next : until);
+}
+
+int connection_flush(struct connection *connection) {
+    struct output *output = &connection->output;
+    while (output_pending(output)) {
+        ssize_t sent = send(connection->fd, output->bytes + output->begin, output_pending(output), MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) {
+            continue;
+        }
+        if (sent < 0) {
+            return errno == EAGAIN || errno == EWOULDBLOCK ? REDLATCH_OK : REDLATCH_UNREACHABLE;
+        }
+        output->begin += (size_t)sent;
+    }
+    return REDLATCH_OK;
+}
+
+ssize_t connection_read(const struct connection *connection, char *bytes, size_t size) {
+    for (;;) {
+        ssize_t got = recv(connection->fd, bytes, size, MSG_DONTWAIT);
+        if (got > 0) {
+            return got;
+        }
+        if (got == 0) {
+            return -1;
+        }
+        if (errno != EINTR) {
+            return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
+        }
+    }
+}
+
+int connection_feed(struct connection *connection, const char *bytes, size_t size) {
+    return redisReaderFeed(connection->reader, bytes, size) == REDIS_OK ? REDLATCH_OK : REDLATCH_NO_MEMORY;
+}
+
+bool connection_next_reply(struct connection *connection, struct reply_holder *holder, int *status_out) {
+    void *parsed = NULL;
+    if (redisReaderGetReply(connection->reader, &parsed) != REDIS_OK) {
+        *status_out = connection->reader->err == REDIS_ERR_OOM ? REDLATCH_NO_MEMORY : REDLATCH_PROTOCOL;
+        return false;
+    }
+    if (!parsed) {
+        return false;
+    }
+    reply_holder_show(holder, parsed);
+    return true;
+}
+
+void connection_close(struct connection *connection) {
+    if (connection->fd >= 0) {
+        shutdown(connection->fd, SHUT_RDWR);
+        close(connection->fd);
+    }
+    drop(connection);
+}
+
+void connection_forget(struct connection *connection) {
+    if (connection->fd >= 0) {
+        close(connection->fd);
+    }
+    drop(connection);
+}
+
+void connection_free(struct connection *connection) {
+    output_free(&connection->output);
+}

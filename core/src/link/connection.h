@@ -1,0 +1,99 @@
+/* One connection to a server: opening it, greeting the server, moving bytes, parsing replies, and giving it up so that nothing of
+ * it arrives late. Never blocks: whoever has the connection's reader role polls its descriptor and calls connection_advance.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   CLOSED --open--> OPENING --connected--> GREETING --set up, old one settled--> READY
+ *     ^                 |                      |                                   |
+ *     +--- failed, with a time to try again ---+----------- broken ----------------+
+ */
+#ifndef CONNECTION_H
+#define CONNECTION_H
+
+#include <sys/types.h>
+
+#include "engine.h"
+#include "output.h"
+#include "resolver.h"
+
+struct redisReader;
+
+enum connection_state { CONNECTION_CLOSED, CONNECTION_OPENING, CONNECTION_GREETING, CONNECTION_READY };
+
+/* What all connections of a client have in common; outlives them. */
+struct connection_settings {
+    const struct uri *uri;
+    const char *username; /* NULL: the default user */
+    const char *password; /* NULL: no AUTH */
+    int database;
+    char name[160];       /* for CLIENT SETNAME */
+    int64_t connect_timeout; /* microseconds */
+    int64_t dead_peer_timeout;
+};
+
+enum greeting_step { GREET_AUTH, GREET_SELECT, GREET_NAME, GREET_ID, GREET_INFO, GREET_KILL, GREET_STEPS };
+
+struct connection {
+    const struct connection_settings *settings;
+    int fd;
+    uint8_t state;
+    bool subscriber;    /* leaves nothing unsettled: no CLIENT ID, no KILL */
+    uint32_t generation; /* how often it became READY */
+    struct output output;
+    struct redisReader *reader;
+    struct addresses addresses;
+    int address;        /* the one to try next */
+    int64_t deadline;   /* of opening and greeting */
+    int64_t retry_at;   /* CLOSED: not to be opened before */
+    int64_t down_since; /* first failure in a row */
+    uint32_t pause_ms;
+    uint8_t steps[GREET_STEPS]; /* answers still owed, in order */
+    int step_count;
+    int step;
+    uint64_t server_id; /* CLIENT ID, 0 if unknown */
+    char run_id[41];    /* of the server; empty if unknown */
+    uint64_t old_id;    /* of the connection before, to be killed */
+    char old_run_id[41];
+    uint8_t settlement; /* enum settlement, once READY */
+    char detail[360];   /* why it failed last, in words */
+};
+
+void connection_init(struct connection *connection, const struct connection_settings *settings, bool subscriber);
+
+/* Begins to connect; addresses must be there (after a failure of the last one there are none: resolve again). OK, or why not at
+ * once. */
+int connection_open(struct connection *connection, int64_t now);
+
+/* Goes on with opening and greeting as far as it can: AGAIN, OK when it has just become READY, or why it failed (it is CLOSED
+ * then, with retry_at set). */
+int connection_advance(struct connection *connection, int64_t now);
+
+/* What to poll for. */
+short connection_events(const struct connection *connection);
+
+/* Sleeps until the connection needs attention: something to read or write, its time to try again, or `until`. */
+void connection_wait(const struct connection *connection, int64_t until);
+
+/* Hands pending bytes to the kernel: OK (whether or not all went) or why it failed; the connection is not closed by this. */
+int connection_flush(struct connection *connection);
+
+/* Reads what is there without blocking; safe without any lock for the one who has the reader role. > 0, 0 for nothing yet, -1 for
+ * the end. */
+ssize_t connection_read(const struct connection *connection, char *bytes, size_t size);
+int connection_feed(struct connection *connection, const char *bytes, size_t size);
+
+/* The next complete reply, valid until the next call; false when there is none. *status_out is PROTOCOL for garbage. */
+struct reply_holder;
+bool connection_next_reply(struct connection *connection, struct reply_holder *holder, int *status_out);
+
+/* Gives the connection up after a failure, abortively: unsent bytes are dropped and the server hears of it at once. */
+void connection_fail(struct connection *connection, const char *why, int64_t now);
+
+/* Closes in good order at the end of a client. connection_forget only closes the descriptor: for a forked child. */
+void connection_close(struct connection *connection);
+void connection_forget(struct connection *connection);
+void connection_free(struct connection *connection);
+
+/* Where it leads, for messages. */
+void connection_describe(const struct connection_settings *settings, char *text, size_t size);
+
+#endif

@@ -1,0 +1,127 @@
+/* The greeting and how its answers are judged.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "greeting.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "refusal.h"
+
+static bool say(struct connection *connection, enum greeting_step step, size_t count, const char *const words[]) {
+    size_t sizes[4];
+    for (size_t i = 0; i < count; i++) {
+        sizes[i] = strlen(words[i]);
+    }
+    if (!output_words(&connection->output, count, words, sizes)) {
+        return false;
+    }
+    connection->steps[connection->step_count++] = (uint8_t)step;
+    return true;
+}
+
+int greeting_begin(struct connection *connection) {
+    const struct connection_settings *settings = connection->settings;
+    connection->step = 0;
+    connection->step_count = 0;
+    connection->server_id = 0;
+    connection->run_id[0] = '\0';
+    bool said = true;
+    if (settings->password && settings->username) {
+        const char *words[] = {"AUTH", settings->username, settings->password};
+        said = say(connection, GREET_AUTH, 3, words);
+    } else if (settings->password) {
+        const char *words[] = {"AUTH", settings->password};
+        said = say(connection, GREET_AUTH, 2, words);
+    }
+    if (settings->database > 0 && !connection->subscriber) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", settings->database);
+        const char *words[] = {"SELECT", number};
+        said = said && say(connection, GREET_SELECT, 2, words);
+    }
+    const char *name[] = {"CLIENT", "SETNAME", settings->name};
+    said = said && say(connection, GREET_NAME, 3, name);
+    if (!connection->subscriber) {
+        static const char *const id[] = {"CLIENT", "ID"};
+        static const char *const info[] = {"INFO", "server"};
+        said = said && say(connection, GREET_ID, 2, id) && say(connection, GREET_INFO, 2, info);
+    }
+    return said ? REDLATCH_OK : REDLATCH_NO_MEMORY;
+}
+
+static int refuse(struct connection *connection, int status, const struct reply *reply) {
+    snprintf(connection->detail, sizeof connection->detail, "%.*s", (int)(reply->size < 150 ? reply->size : 150), reply->text);
+    return status;
+}
+
+/* An error where it cannot be lived with. What a user may be forbidden - CLIENT, INFO - can. */
+static int judge_error(struct connection *connection, enum greeting_step step, const struct reply *reply) {
+    struct refusal refusal = refusal_of(reply->text, reply->size);
+    if (refusal.passing || refusal.status == REDLATCH_AUTHENTICATION || refusal.status == REDLATCH_TOO_MANY_CLIENTS) {
+        return refuse(connection, refusal.status, reply);
+    }
+    if (reply->size >= 6 && memcmp(reply->text, "DENIED", 6) == 0) {
+        return refuse(connection, REDLATCH_NO_PERMISSION, reply);
+    }
+    if (step == GREET_AUTH) {
+        return refuse(connection, REDLATCH_AUTHENTICATION, reply);
+    }
+    if (step == GREET_SELECT) {
+        return refuse(connection, refusal.status, reply);
+    }
+    return REDLATCH_OK;
+}
+
+static void take_run_id(struct connection *connection, const struct reply *reply) {
+    static const char mark[] = "\nrun_id:";
+    size_t length = sizeof mark - 1;
+    for (size_t i = 0; i + length + 40 <= reply->size; i++) {
+        if (memcmp(reply->text + i, mark, length) == 0) {
+            memcpy(connection->run_id, reply->text + i + length, 40);
+            connection->run_id[40] = '\0';
+            return;
+        }
+    }
+}
+
+/* All is set up: what of the connection before this one? AGAIN when it is being killed. */
+static int settle_old(struct connection *connection) {
+    connection->settlement = SETTLED_BY_KILL;
+    bool known = connection->run_id[0] && connection->old_run_id[0];
+    if (connection->generation == 0 || connection->subscriber) {
+        return REDLATCH_OK;
+    }
+    if (known && strcmp(connection->run_id, connection->old_run_id) != 0) {
+        connection->settlement = SETTLED_BY_RESTART;
+        return REDLATCH_OK;
+    }
+    if (!known || connection->old_id == 0) {
+        connection->settlement = SETTLEMENT_DENIED;
+        return REDLATCH_OK;
+    }
+    char number[24];
+    snprintf(number, sizeof number, "%llu", (unsigned long long)connection->old_id);
+    const char *words[] = {"CLIENT", "KILL", "ID", number};
+    return say(connection, GREET_KILL, 4, words) ? REDLATCH_AGAIN : REDLATCH_NO_MEMORY;
+}
+
+int greeting_answer(struct connection *connection, const struct reply *reply) {
+    enum greeting_step step = (enum greeting_step)connection->steps[connection->step++];
+    if (reply->kind == REPLY_ERROR) {
+        int status = judge_error(connection, step, reply);
+        if (status != REDLATCH_OK) {
+            return status;
+        }
+    } else if (step == GREET_ID && reply->kind == REPLY_INTEGER) {
+        connection->server_id = (uint64_t)reply->integer;
+    } else if (step == GREET_INFO && reply->kind == REPLY_STRING) {
+        take_run_id(connection, reply);
+    }
+    if (step == GREET_KILL) {
+        connection->settlement = reply->kind == REPLY_INTEGER ? SETTLED_BY_KILL : SETTLEMENT_DENIED;
+    }
+    if (connection->step < connection->step_count) {
+        return REDLATCH_AGAIN;
+    }
+    return step == GREET_KILL ? REDLATCH_OK : settle_old(connection);
+}

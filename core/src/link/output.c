@@ -1,0 +1,150 @@
+/* Writing commands: lengths and bodies straight into one buffer, no copy and no allocation per command.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 4096, KEEP_CAPACITY = 1 << 20, NUMBER_BOUND = 24, ARGUMENT_BOUND = NUMBER_BOUND + 4 };
+
+bool output_reserve(struct output *output, size_t size) {
+    if (output->begin == output->end) {
+        output->begin = 0;
+        output->end = 0;
+    }
+    if (output->capacity - output->end >= size) {
+        return true;
+    }
+    size_t pending = output_pending(output);
+    size_t capacity = output->capacity ? output->capacity : FIRST_CAPACITY;
+    while (capacity - pending < size) {
+        capacity *= 2;
+    }
+    char *bytes = malloc(capacity);
+    if (!bytes) {
+        return false;
+    }
+    if (pending) {
+        memcpy(bytes, output->bytes + output->begin, pending);
+    }
+    free(output->bytes);
+    output->bytes = bytes;
+    output->capacity = capacity;
+    output->begin = 0;
+    output->end = pending;
+    return true;
+}
+
+static void add(struct output *output, const char *text, size_t size) {
+    memcpy(output->bytes + output->end, text, size);
+    output->end += size;
+}
+
+/* A marker, a decimal number and the line end: "*3\r\n", "$40\r\n". */
+static void add_length(struct output *output, char marker, size_t length) {
+    char text[NUMBER_BOUND];
+    size_t at = sizeof text;
+    text[--at] = '\n';
+    text[--at] = '\r';
+    do {
+        text[--at] = (char)('0' + length % 10);
+        length /= 10;
+    } while (length > 0);
+    text[--at] = marker;
+    add(output, text + at, sizeof text - at);
+}
+
+static void add_word(struct output *output, const char *text, size_t size) {
+    add_length(output, '$', size);
+    add(output, text, size);
+    add(output, "\r\n", 2);
+}
+
+struct output_sink {
+    struct argument_sink sink;
+    struct output *output;
+};
+
+static void append_argument(struct argument_sink *sink, const struct argument_part *parts, size_t part_count) {
+    struct output *output = ((struct output_sink *)(void *)sink)->output;
+    size_t size = 0;
+    for (size_t i = 0; i < part_count; i++) {
+        size += parts[i].size;
+    }
+    add_length(output, '$', size);
+    for (size_t i = 0; i < part_count; i++) {
+        add(output, parts[i].text, parts[i].size);
+    }
+    add(output, "\r\n", 2);
+}
+
+size_t output_command_bound(const struct command *command) {
+    const struct script_embedded *script = &scripts_embedded[command_script(command)];
+    size_t names = 0;
+    if (command->kind == COMMAND_RENEW) {
+        for (uint32_t i = 0; i < command->batch_count; i++) {
+            names += command->batch[i].name->name_size;
+        }
+    } else {
+        names = 2 * (size_t)command->resource->name_size + 32; /* the name, and the channel */
+    }
+    uint32_t keys;
+    uint32_t arguments;
+    command_counts(command, &keys, &arguments);
+    size_t words = 3 + (size_t)keys + arguments;
+    return words * ARGUMENT_BOUND + names + (size_t)arguments * REDLATCH_OWNER_SIZE + 64 +
+           (command->as_text ? script->size : 40);
+}
+
+void output_command(struct output *output, const struct engine *engine, const struct command *command) {
+    const struct script_embedded *script = &scripts_embedded[command_script(command)];
+    uint32_t keys;
+    uint32_t arguments;
+    command_counts(command, &keys, &arguments);
+    add_length(output, '*', 3 + (size_t)keys + arguments);
+    if (command->as_text) {
+        add_word(output, "EVAL", 4);
+        add_word(output, script->text, script->size);
+    } else {
+        add_word(output, "EVALSHA", 7);
+        add_word(output, script->sha1, 40);
+    }
+    char digits[4];
+    size_t at = sizeof digits;
+    uint32_t number = keys;
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    add_word(output, digits + at, sizeof digits - at);
+    struct output_sink sink = {{append_argument}, output};
+    command_write(engine, command, &sink.sink);
+}
+
+bool output_words(struct output *output, size_t count, const char *const words[], const size_t sizes[]) {
+    size_t bound = NUMBER_BOUND;
+    for (size_t i = 0; i < count; i++) {
+        bound += ARGUMENT_BOUND + sizes[i];
+    }
+    if (!output_reserve(output, bound)) {
+        return false;
+    }
+    add_length(output, '*', count);
+    for (size_t i = 0; i < count; i++) {
+        add_word(output, words[i], sizes[i]);
+    }
+    return true;
+}
+
+void output_clear(struct output *output) {
+    output->begin = 0;
+    output->end = 0;
+    if (output->capacity > KEEP_CAPACITY) {
+        output_free(output);
+    }
+}
+
+void output_free(struct output *output) {
+    free(output->bytes);
+    memset(output, 0, sizeof *output);
+}

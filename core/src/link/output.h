@@ -1,0 +1,35 @@
+/* Bytes on their way to a socket, and commands written into them in the Redis protocol.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef OUTPUT_H
+#define OUTPUT_H
+
+#include "wire.h"
+
+struct output {
+    char *bytes;
+    size_t begin; /* written to the socket up to here */
+    size_t end;
+    size_t capacity;
+};
+
+/* Makes room for `size` more bytes; false without memory, and then nothing has changed. */
+bool output_reserve(struct output *output, size_t size);
+
+/* The most bytes output_command may add for a command. */
+size_t output_command_bound(const struct command *command);
+
+/* Adds a command as EVALSHA, or as EVAL with its text when the server lacks the script. Room must have been reserved. */
+void output_command(struct output *output, const struct engine *engine, const struct command *command);
+
+/* Adds any command of `count` words; false without memory. */
+bool output_words(struct output *output, size_t count, const char *const words[], const size_t sizes[]);
+
+static inline size_t output_pending(const struct output *output) {
+    return output->end - output->begin;
+}
+
+/* Forgets what is pending. output_free also gives the memory back. */
+void output_clear(struct output *output);
+void output_free(struct output *output);
+
+#endif

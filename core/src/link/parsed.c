@@ -1,0 +1,53 @@
+/* From redisReply to struct reply: one level of elements is all our scripts and messages have.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "parsed.h"
+
+#include <hiredis.h>
+
+void reply_holder_clear(struct reply_holder *holder) {
+    if (holder->parsed) {
+        freeReplyObject(holder->parsed);
+        holder->parsed = NULL;
+    }
+}
+
+static void show(struct reply *reply, const redisReply *parsed) {
+    reply->text = "";
+    reply->size = 0;
+    reply->integer = 0;
+    reply->count = 0;
+    switch (parsed->type) {
+    case REDIS_REPLY_INTEGER:
+        reply->kind = REPLY_INTEGER;
+        reply->integer = parsed->integer;
+        break;
+    case REDIS_REPLY_STRING:
+    case REDIS_REPLY_STATUS:
+    case REDIS_REPLY_ERROR:
+        reply->kind = parsed->type == REDIS_REPLY_ERROR ? REPLY_ERROR : REPLY_STRING;
+        reply->text = parsed->str;
+        reply->size = (size_t)parsed->len;
+        break;
+    case REDIS_REPLY_ARRAY:
+        reply->kind = REPLY_ARRAY;
+        break;
+    default:
+        reply->kind = REPLY_NIL;
+        break;
+    }
+}
+
+void reply_holder_show(struct reply_holder *holder, void *parsed) {
+    reply_holder_clear(holder);
+    const redisReply *top = parsed;
+    holder->parsed = parsed;
+    show(&holder->reply, top);
+    if (holder->reply.kind == REPLY_ARRAY) {
+        size_t count = top->elements < RENEWAL_BATCH_SIZE ? top->elements : RENEWAL_BATCH_SIZE;
+        for (size_t i = 0; i < count; i++) {
+            show(&holder->elements[i], top->element[i]);
+        }
+        holder->reply.elements = holder->elements;
+        holder->reply.count = count;
+    }
+}

@@ -1,0 +1,18 @@
+/* Replies as hiredis parses them, shown to the protocol floor as its own kind of reply.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PARSED_H
+#define PARSED_H
+
+#include "records.h"
+
+/* A parsed reply and room for its elements. Zero it before the first use; reply_holder_clear ends it. */
+struct reply_holder {
+    void *parsed; /* redisReply */
+    struct reply reply;
+    struct reply elements[RENEWAL_BATCH_SIZE];
+};
+
+void reply_holder_clear(struct reply_holder *holder);
+void reply_holder_show(struct reply_holder *holder, void *parsed);
+
+#endif

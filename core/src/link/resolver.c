@@ -1,0 +1,123 @@
+/* Name look-up with a deadline.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "resolver.h"
+
+#include <netdb.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "redlatch.h"
+#include "system.h"
+
+/* One look-up, shared by the asking and the looking thread; the last of the two frees it. */
+struct lookup {
+    _Atomic uint32_t done;
+    _Atomic uint32_t users;
+    int status;
+    struct addresses found;
+    char port[8];
+    char host[];
+};
+
+static void lookup_drop(struct lookup *lookup) {
+    if (atomic_fetch_sub(&lookup->users, 1) == 1) {
+        free(lookup);
+    }
+}
+
+static int ask_system(const char *host, const char *port, int flags, struct addresses *out) {
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags};
+    struct addrinfo *first = NULL;
+    int failure = getaddrinfo(host, port, &hints, &first);
+    if (failure) {
+        return failure == EAI_MEMORY ? REDLATCH_NO_MEMORY : REDLATCH_UNREACHABLE;
+    }
+    out->count = 0;
+    for (struct addrinfo *info = first; info && out->count < ADDRESSES_MAX; info = info->ai_next) {
+        struct address *address = &out->list[out->count++];
+        memcpy(&address->storage, info->ai_addr, info->ai_addrlen);
+        address->size = info->ai_addrlen;
+    }
+    freeaddrinfo(first);
+    return out->count > 0 ? REDLATCH_OK : REDLATCH_UNREACHABLE;
+}
+
+static void *look_up(void *argument) {
+    struct lookup *lookup = argument;
+    system_background_thread("redlatch-dns");
+    lookup->status = ask_system(lookup->host, lookup->port, AI_ADDRCONFIG, &lookup->found);
+    atomic_store(&lookup->done, 1);
+    system_wake(&lookup->done);
+    lookup_drop(lookup);
+    return NULL;
+}
+
+static void unix_address(const char *path, struct addresses *out) {
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    memcpy(name.sun_path, path, strlen(path) + 1);
+    memcpy(&out->list[0].storage, &name, sizeof name);
+    out->list[0].size = sizeof name;
+    out->count = 1;
+}
+
+static int resolve_by_thread(const struct uri *uri, const char *port, int64_t until, const _Atomic bool *stop,
+                             struct addresses *out) {
+    size_t size = strlen(uri->host) + 1;
+    struct lookup *lookup = calloc(1, sizeof *lookup + size);
+    if (!lookup) {
+        return REDLATCH_NO_MEMORY;
+    }
+    memcpy(lookup->host, uri->host, size);
+    memcpy(lookup->port, port, sizeof lookup->port);
+    atomic_store(&lookup->users, 2);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_t thread;
+    int failure = pthread_create(&thread, &attributes, look_up, lookup);
+    pthread_attr_destroy(&attributes);
+    if (failure) {
+        free(lookup);
+        return REDLATCH_SYSTEM;
+    }
+    int64_t now;
+    while (!atomic_load(&lookup->done) && !atomic_load(stop) && (now = system_now()) < until) {
+        int64_t slice = now + 50000; /* to see `stop` */
+        system_wait(&lookup->done, 0, slice < until ? slice : until);
+    }
+    int status = REDLATCH_NO_REPLY;
+    if (atomic_load(&lookup->done)) {
+        status = lookup->status;
+        *out = lookup->found;
+    }
+    lookup_drop(lookup);
+    return status;
+}
+
+static void port_text(const struct uri *uri, char text[8]) {
+    snprintf(text, 8, "%d", uri->port & 0xffff);
+}
+
+bool resolve_at_once(const struct uri *uri, struct addresses *out) {
+    if (uri->path) {
+        unix_address(uri->path, out);
+        return true;
+    }
+    char port[8];
+    port_text(uri, port);
+    return ask_system(uri->host, port, AI_NUMERICHOST | AI_NUMERICSERV, out) == REDLATCH_OK;
+}
+
+int resolve(const struct uri *uri, int64_t until, const _Atomic bool *stop, struct addresses *out) {
+    if (resolve_at_once(uri, out)) {
+        return REDLATCH_OK;
+    }
+    char port[8];
+    port_text(uri, port);
+    return resolve_by_thread(uri, port, until, stop, out);
+}

@@ -1,0 +1,32 @@
+/* Addresses of a server: numeric ones and unix paths at once, names by a thread of their own, because getaddrinfo blocks for as long
+ * as it likes and nobody who renews leases or has a deadline may wait for it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef RESOLVER_H
+#define RESOLVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "uri.h"
+
+enum { ADDRESSES_MAX = 8 };
+
+struct address {
+    struct sockaddr_storage storage;
+    socklen_t size;
+};
+
+struct addresses {
+    struct address list[ADDRESSES_MAX];
+    int count;
+};
+
+/* Fills `out` if that needs no look-up; false if it does. Never blocks. */
+bool resolve_at_once(const struct uri *uri, struct addresses *out);
+
+/* Fills `out` for the server of `uri`, waiting at most until `until` (system_now's clock) or until *stop is set.
+ * UNREACHABLE: the name has no address. NO_REPLY: no answer in time. NO_MEMORY, SYSTEM. */
+int resolve(const struct uri *uri, int64_t until, const _Atomic bool *stop, struct addresses *out);
+
+#endif

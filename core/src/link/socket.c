@@ -1,0 +1,63 @@
+/* TCP and unix sockets.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "socket.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void set_option(int fd, int level, int option, int value) {
+    setsockopt(fd, level, option, &value, sizeof value); /* better with, but works without */
+}
+
+static void set_tcp_options(int fd, int64_t dead_peer_timeout) {
+    int seconds = (int)(dead_peer_timeout / 3000000);
+    seconds = seconds < 1 ? 1 : seconds;
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 2);
+    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)(dead_peer_timeout / 1000));
+}
+
+int socket_connecting(const struct address *address, int64_t dead_peer_timeout) {
+    int family = address->storage.ss_family;
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return -1;
+    }
+    if (family != AF_UNIX) {
+        set_tcp_options(fd, dead_peer_timeout);
+    }
+    int result = connect(fd, (const struct sockaddr *)&address->storage, address->size);
+    if (result != 0 && errno != EINPROGRESS && errno != EINTR) {
+        int failure = errno;
+        close(fd);
+        errno = failure;
+        return -1;
+    }
+    return fd;
+}
+
+int socket_outcome(int fd) {
+    struct pollfd poll_fd = {fd, POLLOUT, 0};
+    if (poll(&poll_fd, 1, 0) == 0) {
+        return EINPROGRESS;
+    }
+    int failure = 0;
+    socklen_t size = sizeof failure;
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &size) == 0 ? failure : errno;
+}
+
+void socket_abort(int fd) {
+    struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+    if (connect(fd, &nowhere, sizeof nowhere) != 0) {
+        shutdown(fd, SHUT_RDWR);
+    }
+    close(fd);
+}

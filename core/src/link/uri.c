@@ -1,0 +1,288 @@
+/* URLs of servers: redis://[user[:password]@]host[:port][/database][?options] and unix://[user[:password]@]/path[?options].
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "uri.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlatch.h"
+
+enum { URL_SIZE_MAX = 4096, TIMEOUT_MAX_SECONDS = 86400 };
+
+struct parse {
+    struct uri *uri;
+    char *why;
+    size_t why_size;
+};
+
+static int refuse(struct parse *parse, int status, const char *what, const char *value, size_t size, const char *expected) {
+    snprintf(parse->why, parse->why_size, "%s \"%.*s\": expected %s", what, (int)(size < 200 ? size : 200), value, expected);
+    return status;
+}
+
+static int hex_digit(char digit) {
+    if (digit >= '0' && digit <= '9') {
+        return digit - '0';
+    }
+    digit = (char)(digit | 0x20);
+    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+/* Copies a part with its %XX escapes resolved. An escaped NUL is refused, as everything here is a C string. `secret` parts are
+ * not shown in messages. */
+static int unescape(struct parse *parse, const char *what, bool secret, const char *text, size_t size, char **out) {
+    char *copy = malloc(size + 1);
+    if (!copy) {
+        return REDLATCH_NO_MEMORY;
+    }
+    size_t length = 0;
+    for (size_t i = 0; i < size; i++) {
+        char byte = text[i];
+        if (byte == '%') {
+            int high = i + 2 < size ? hex_digit(text[i + 1]) : -1;
+            int low = i + 2 < size ? hex_digit(text[i + 2]) : -1;
+            if (high < 0 || low < 0 || (high == 0 && low == 0)) {
+                free(copy);
+                return refuse(parse, REDLATCH_INVALID, what, secret ? "..." : text, secret ? 3 : size,
+                              "%XX escapes of two hexadecimal digits, and no %00");
+            }
+            byte = (char)(high * 16 + low);
+            i += 2;
+        }
+        copy[length++] = byte;
+    }
+    copy[length] = '\0';
+    free(*out);
+    *out = copy;
+    return REDLATCH_OK;
+}
+
+static int number(struct parse *parse, const char *what, const char *text, size_t size, long low, long high, int *out) {
+    long value = 0;
+    bool digits = size > 0 && size < 10;
+    for (size_t i = 0; digits && i < size; i++) {
+        digits = text[i] >= '0' && text[i] <= '9';
+        value = value * 10 + (text[i] - '0');
+    }
+    if (!digits || value < low || value > high) {
+        char expected[64];
+        snprintf(expected, sizeof expected, "a number from %ld to %ld", low, high);
+        return refuse(parse, REDLATCH_INVALID, what, text, size, expected);
+    }
+    *out = (int)value;
+    return REDLATCH_OK;
+}
+
+static int seconds(struct parse *parse, const char *what, const char *text, size_t size, int64_t *out_ms) {
+    char copy[32];
+    bool plausible = size > 0 && size < sizeof copy;
+    for (size_t i = 0; plausible && i < size; i++) {
+        plausible = (text[i] >= '0' && text[i] <= '9') || text[i] == '.';
+    }
+    double value = 0;
+    if (plausible) {
+        memcpy(copy, text, size);
+        copy[size] = '\0';
+        char *end;
+        value = strtod(copy, &end);
+        plausible = *end == '\0' && value >= 0.001 && value <= TIMEOUT_MAX_SECONDS;
+    }
+    if (!plausible) {
+        return refuse(parse, REDLATCH_INVALID, what, text, size, "seconds from 0.001 to 86400");
+    }
+    *out_ms = (int64_t)(value * 1000.0 + 0.5);
+    return REDLATCH_OK;
+}
+
+static bool is(const char *text, size_t size, const char *word) {
+    return strlen(word) == size && memcmp(text, word, size) == 0;
+}
+
+static int option(struct parse *parse, const char *key, size_t key_size, const char *value, size_t value_size) {
+    struct uri *uri = parse->uri;
+    if (is(key, key_size, "connect_timeout")) {
+        return seconds(parse, "connect_timeout", value, value_size, &uri->connect_timeout_ms);
+    }
+    if (is(key, key_size, "command_timeout")) {
+        return seconds(parse, "command_timeout", value, value_size, &uri->command_timeout_ms);
+    }
+    if (is(key, key_size, "dead_peer_timeout")) {
+        return seconds(parse, "dead_peer_timeout", value, value_size, &uri->dead_peer_timeout_ms);
+    }
+    if (is(key, key_size, "db")) {
+        return number(parse, "db", value, value_size, 0, 1000000, &uri->database);
+    }
+    if (is(key, key_size, "name_prefix")) {
+        return unescape(parse, "name_prefix", false, value, value_size, &uri->name_prefix);
+    }
+    return refuse(parse, REDLATCH_INVALID, "URL option", key, key_size,
+                  "connect_timeout, command_timeout, dead_peer_timeout, db or name_prefix");
+}
+
+static int options(struct parse *parse, const char *text) {
+    while (*text) {
+        size_t size = strcspn(text, "&");
+        const char *equals = memchr(text, '=', size);
+        if (!equals) {
+            return refuse(parse, REDLATCH_INVALID, "URL option", text, size, "option=value");
+        }
+        size_t key_size = (size_t)(equals - text);
+        int status = option(parse, text, key_size, equals + 1, size - key_size - 1);
+        if (status != REDLATCH_OK) {
+            return status;
+        }
+        text += size;
+        text += *text == '&';
+    }
+    return REDLATCH_OK;
+}
+
+/* user:password@, up to the last @ before the first slash or question mark. Returns where the host begins. */
+static int credentials(struct parse *parse, const char **text) {
+    const char *at = NULL;
+    const char *end = *text + strcspn(*text, "/?");
+    for (const char *byte = *text; byte < end; byte++) {
+        at = *byte == '@' ? byte : at;
+    }
+    if (!at) {
+        return REDLATCH_OK;
+    }
+    size_t size = (size_t)(at - *text);
+    const char *colon = memchr(*text, ':', size);
+    size_t user_size = colon ? (size_t)(colon - *text) : size;
+    int status = REDLATCH_OK;
+    if (user_size > 0) {
+        status = unescape(parse, "user name", false, *text, user_size, &parse->uri->username);
+    }
+    if (status == REDLATCH_OK && colon) {
+        status = unescape(parse, "password", true, colon + 1, size - user_size - 1, &parse->uri->password);
+    }
+    *text = at + 1;
+    return status;
+}
+
+/* host, host:port, [v6], [v6]:port. */
+static int host_and_port(struct parse *parse, const char *text, size_t size) {
+    const char *host = text;
+    size_t host_size = size;
+    const char *port = NULL;
+    if (size > 0 && text[0] == '[') {
+        const char *close = memchr(text, ']', size);
+        if (!close || (close + 1 < text + size && close[1] != ':')) {
+            return refuse(parse, REDLATCH_INVALID, "host", text, size, "[IPv6 address] or [IPv6 address]:port");
+        }
+        host = text + 1;
+        host_size = (size_t)(close - host);
+        port = close + 1 < text + size ? close + 2 : NULL;
+    } else {
+        const char *colon = memchr(text, ':', size);
+        if (colon) {
+            host_size = (size_t)(colon - text);
+            port = colon + 1;
+        }
+    }
+    if (host_size == 0) {
+        return refuse(parse, REDLATCH_INVALID, "host", text, size, "a host name or address");
+    }
+    parse->uri->port = 6379;
+    if (port) {
+        int status = number(parse, "port", port, (size_t)(text + size - port), 1, 65535, &parse->uri->port);
+        if (status != REDLATCH_OK) {
+            return status;
+        }
+    }
+    for (size_t i = 0; i < host_size; i++) {
+        if ((unsigned char)host[i] <= ' ') {
+            return refuse(parse, REDLATCH_INVALID, "host", text, size, "a host name without blanks or control bytes");
+        }
+    }
+    return unescape(parse, "host", false, host, host_size, &parse->uri->host);
+}
+
+static int redis_url(struct parse *parse, const char *text) {
+    int status = credentials(parse, &text);
+    size_t size = strcspn(text, "/?");
+    if (status == REDLATCH_OK && strchr(text, '@')) { /* some part of it may be a password: show nothing */
+        return refuse(parse, REDLATCH_INVALID, "URL", "...", 3, "/, ? and @ in a password written as %2F, %3F and %40");
+    }
+    if (status == REDLATCH_OK) {
+        status = host_and_port(parse, text, size);
+    }
+    text += size;
+    if (status == REDLATCH_OK && *text == '/') {
+        size = strcspn(text + 1, "?");
+        if (size > 0) {
+            status = number(parse, "database", text + 1, size, 0, 1000000, &parse->uri->database);
+        }
+        text += 1 + size;
+    }
+    return status == REDLATCH_OK && *text == '?' ? options(parse, text + 1) : status;
+}
+
+static int unix_url(struct parse *parse, const char *text) {
+    int status = credentials(parse, &text);
+    size_t size = strcspn(text, "?");
+    if (status == REDLATCH_OK && (size == 0 || text[0] != '/')) {
+        bool secret = strchr(text, '@') != NULL;
+        status = refuse(parse, REDLATCH_INVALID, "socket path", secret ? "..." : text, secret ? 3 : size, "an absolute path");
+    }
+    if (status == REDLATCH_OK) {
+        status = unescape(parse, "socket path", false, text, size, &parse->uri->path);
+    }
+    if (status == REDLATCH_OK && strlen(parse->uri->path) > 107) {
+        status = refuse(parse, REDLATCH_INVALID, "socket path", parse->uri->path, size, "at most 107 bytes");
+    }
+    text += size;
+    return status == REDLATCH_OK && *text == '?' ? options(parse, text + 1) : status;
+}
+
+static int dispatch(struct parse *parse, const char *text) {
+    static const char *later[] = {"rediss://", "redis+sentinel://", "redis+cluster://", "rediss+sentinel://",
+                                  "rediss+cluster://"};
+    if (strlen(text) > URL_SIZE_MAX) {
+        return refuse(parse, REDLATCH_INVALID, "URL", text, 20, "at most 4096 bytes");
+    }
+    if (strncmp(text, "redis://", 8) == 0) {
+        return redis_url(parse, text + 8);
+    }
+    if (strncmp(text, "unix://", 7) == 0) {
+        return unix_url(parse, text + 7);
+    }
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
+        if (strncmp(text, later[i], strlen(later[i])) == 0) {
+            snprintf(parse->why, parse->why_size, "%s URLs are not supported yet; expected redis:// or unix://", later[i]);
+            return REDLATCH_UNSUPPORTED;
+        }
+    }
+    /* What stands before "://" is no secret; what follows may be. */
+    const char *mark = strstr(text, "://");
+    return refuse(parse, REDLATCH_INVALID, "URL scheme", mark ? text : "", mark ? (size_t)(mark - text) : 0,
+                  "redis://host[:port][/database] or unix:///path");
+}
+
+int uri_parse(const char *text, struct uri *uri_out, char *why, size_t why_size) {
+    struct uri uri = {.port = -1, .database = -1, .connect_timeout_ms = -1, .command_timeout_ms = -1,
+                      .dead_peer_timeout_ms = -1};
+    struct parse parse = {&uri, why, why_size};
+    int status = dispatch(&parse, text);
+    if (status != REDLATCH_OK) {
+        if (status == REDLATCH_NO_MEMORY) {
+            snprintf(why, why_size, "out of memory");
+        }
+        uri_free(&uri);
+        return status;
+    }
+    *uri_out = uri;
+    return REDLATCH_OK;
+}
+
+void uri_free(struct uri *uri) {
+    free(uri->host);
+    free(uri->path);
+    free(uri->username);
+    free(uri->password);
+    free(uri->name_prefix);
+    memset(uri, 0, sizeof *uri);
+}

@@ -1,0 +1,28 @@
+/* Where the server is and how to be let in: the parts of a redis:// or unix:// URL.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef URI_H
+#define URI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* All strings belong to the struct; uri_free gives them back. A part that was not given is NULL or -1. */
+struct uri {
+    char *host; /* redis:// */
+    char *path; /* unix:// */
+    char *username;
+    char *password;
+    char *name_prefix;
+    int port;
+    int database;
+    int64_t connect_timeout_ms;
+    int64_t command_timeout_ms;
+    int64_t dead_peer_timeout_ms;
+};
+
+/* Parses `text`. On failure says why in `why` (never a password) and returns INVALID, UNSUPPORTED or NO_MEMORY; nothing needs
+ * to be freed then. */
+int uri_parse(const char *text, struct uri *uri_out, char *why, size_t why_size);
+void uri_free(struct uri *uri);
+
+#endif

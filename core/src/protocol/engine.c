@@ -1,0 +1,377 @@
+/* The engine's front: operations begin and end here, lanes carry commands, timers fire.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "planted.h"
+#include "steps.h"
+
+#ifdef REDLATCH_PLANTED_FAULTS
+enum planted_fault planted_fault = FAULT_NONE;
+#endif
+
+void engine_init(struct engine *engine, const struct engine_settings *settings, const char *uuid, uint64_t random) {
+    memset(engine, 0, sizeof *engine);
+    engine->settings = *settings;
+    memcpy(engine->uuid, uuid, 36);
+    engine->random = random | 1;
+    for (int i = 0; i < LANE_COUNT; i++) {
+        list_init(&engine->lanes[i].unsent);
+        list_init(&engine->lanes[i].sent);
+        list_init(&engine->lanes[i].unsettled);
+    }
+    list_init(&engine->operations);
+    list_init(&engine->contests);
+    list_init(&engine->finished);
+    list_init(&engine->subscription_changes);
+    list_init(&engine->spare_commands);
+    list_init(&engine->spare_contests);
+    list_init(&engine->spare_batches);
+    for (int i = 0; i < LOSS_QUEUES; i++) {
+        engine->losses_end[i] = &engine->losses[i];
+    }
+}
+
+/* xorshift64*: jitter needs no better. */
+uint32_t engine_random(struct engine *engine, uint32_t bound) {
+    engine->random ^= engine->random >> 12;
+    engine->random ^= engine->random << 25;
+    engine->random ^= engine->random >> 27;
+    uint32_t high = (uint32_t)((engine->random * UINT64_C(2685821657736338717)) >> 32);
+    return bound ? high % bound : 0;
+}
+
+/* ------------------------------------------------------------------------------------------------- operations -- */
+
+static void send_plain(struct engine *engine, struct operation *operation, uint8_t kind) {
+    struct command *command = take_command(engine, operation);
+    command->kind = kind;
+    operation->command = command;
+    operation->phase = PHASE_ASKING;
+    push_command(engine, command);
+    arm_operation(engine, operation);
+}
+
+void engine_start(struct engine *engine, struct operation *operation, int64_t now) {
+    operation->timer.kind = TIMER_OPERATION;
+    operation->phase = PHASE_NEW;
+    list_append(&engine->operations, &operation->all);
+    reserve_for(engine, operation);
+    struct hold *hold;
+    switch (operation->kind) {
+    case OPERATION_ACQUIRE:
+        hold = engine_hold_of(engine, operation->resource, operation->owner, now);
+        if (hold) {
+            hold_acquire(engine, hold, operation, now);
+        } else {
+            acquire_begin(engine, operation, now);
+        }
+        break;
+    case OPERATION_RELEASE:
+        hold_release(engine, operation, now);
+        break;
+    case OPERATION_EXTEND:
+        hold_extend(engine, operation, now);
+        break;
+    case OPERATION_FORCE:
+        send_plain(engine, operation, COMMAND_FORCE);
+        break;
+    default:
+        send_plain(engine, operation, COMMAND_QUERY);
+        break;
+    }
+}
+
+void finish(struct engine *engine, struct operation *operation, int status) {
+    assert(operation->phase != PHASE_DONE);
+    operation->phase = PHASE_DONE;
+    operation->status = status;
+    operation->command = NULL;
+    operation->hold = NULL;
+    timer_disarm(&engine->timers, &operation->timer);
+    list_remove(&operation->all);
+    return_reserve(engine, operation);
+    list_append(&engine->finished, &operation->link);
+}
+
+/* Why the caller's patience ended without an answer. */
+static int timeout_status(const struct operation *operation) {
+    if (operation->trouble) {
+        return operation->trouble;
+    }
+    if (operation->met_holder || !operation->command) {
+        return REDLATCH_TIMEOUT;
+    }
+    return operation->command->was_sent ? REDLATCH_NO_REPLY : REDLATCH_UNREACHABLE;
+}
+
+void engine_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    if (operation->phase == PHASE_DONE) {
+        return;
+    }
+    if (status == REDLATCH_TIMEOUT) {
+        status = timeout_status(operation);
+    }
+    if (operation->kind == OPERATION_ACQUIRE && !operation->hold) {
+        acquire_abort(engine, operation, status, now);
+    } else if (operation->kind == OPERATION_FORCE || operation->kind == OPERATION_QUERY) {
+        struct command *command = operation->command;
+        if (!drop_unsent(engine, command)) {
+            command->operation = NULL;
+            command->abandoned = true;
+        }
+        finish(engine, operation, status);
+    } else {
+        hold_abort(engine, operation, status, now);
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------- timers -- */
+
+void arm_operation(struct engine *engine, struct operation *operation) {
+    int64_t at = NEVER;
+    if (operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED) {
+        at = operation->look_at;
+    }
+    if (operation->asynchronous && operation->wait_until < at) {
+        at = operation->wait_until;
+    }
+    if (operation->trouble_since) {
+        int64_t patience = operation->trouble_since + engine->settings.unreachable_timeout_ms * MILLISECOND;
+        at = patience < at ? patience : at;
+    }
+    timer_arm(&engine->timers, &operation->timer, at);
+}
+
+static void operation_timer(struct engine *engine, struct operation *operation, int64_t now) {
+    bool unusable = operation->trouble_since &&
+                    now - operation->trouble_since >= engine->settings.unreachable_timeout_ms * MILLISECOND;
+    if ((operation->asynchronous && now >= operation->wait_until) || unusable) {
+        engine_abort(engine, operation, REDLATCH_TIMEOUT, now);
+    } else if (operation->kind == OPERATION_ACQUIRE && !operation->hold) {
+        acquire_timer(engine, operation, now);
+    } else {
+        arm_operation(engine, operation);
+    }
+}
+
+int64_t engine_next_timer(const struct engine *engine) {
+    return timer_heap_next(&engine->timers);
+}
+
+void engine_run_timers(struct engine *engine, int64_t now) {
+    struct timer *timer;
+    while ((timer = timer_heap_pop(&engine->timers, now)) != NULL) {
+        switch (timer->kind) {
+        case TIMER_HOLD:
+            hold_timer(engine, container_of(timer, struct hold, timer), now);
+            break;
+        case TIMER_OPERATION:
+            operation_timer(engine, container_of(timer, struct operation, timer), now);
+            break;
+        case TIMER_CONTEST:
+            contest_timer(engine, container_of(timer, struct contest, timer), now);
+            break;
+        default:
+            push_command(engine, container_of(timer, struct command, timer));
+            break;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------ lanes -- */
+
+void push_command(struct engine *engine, struct command *command) {
+    list_append(&engine->lanes[command->lane].unsent, &command->link);
+}
+
+void repeat_command(struct engine *engine, struct command *command, int64_t at) {
+    timer_arm(&engine->timers, &command->timer, at);
+}
+
+/* Takes back a command that the server cannot have seen; false if it may have. */
+bool drop_unsent(struct engine *engine, struct command *command) {
+    if (command->was_sent) {
+        return false;
+    }
+    give_command(engine, command);
+    return true;
+}
+
+struct command *engine_next_to_send(struct engine *engine, enum lane_number number, int64_t now) {
+    struct lane *lane = &engine->lanes[number];
+    struct list_link *link = list_pop(&lane->unsent);
+    if (!link) {
+        return NULL;
+    }
+    struct command *command = container_of(link, struct command, link);
+    if (command->was_sent) {
+        command->repeated = true;
+    } else {
+        command->was_sent = true;
+        command->first_sent_at = now;
+    }
+    command->sent_at = now;
+    list_append(&lane->sent, link);
+    lane->in_flight++;
+    engine->stats.scripts++;
+    return command;
+}
+
+static void query_replied(struct engine *engine, struct operation *operation, const struct reply *reply) {
+    struct lock_answer *answer = operation->answer;
+    memset(answer, 0, sizeof *answer);
+    if (reply->kind != REPLY_ARRAY || (reply->count != 0 && reply->count != 3)) {
+        finish(engine, operation, REDLATCH_PROTOCOL);
+        return;
+    }
+    if (reply->count == 3) {
+        const struct reply *owner = &reply->elements[1];
+        const struct reply *count = &reply->elements[2];
+        answer->locked = true;
+        answer->ttl_ms = reply->elements[0].integer;
+        size_t size = owner->size < sizeof answer->owner - 1 ? owner->size : sizeof answer->owner - 1;
+        if (owner->kind == REPLY_STRING) {
+            memcpy(answer->owner, owner->text, size);
+        }
+        for (size_t i = 0; i < count->size && i < 18 && count->text[i] >= '0' && count->text[i] <= '9'; i++) {
+            answer->count = answer->count * 10 + (uint64_t)(count->text[i] - '0');
+        }
+    }
+    finish(engine, operation, REDLATCH_OK);
+}
+
+static void plain_replied(struct engine *engine, struct command *command, const struct reply *reply) {
+    struct operation *operation = command->operation;
+    if (!operation) {
+        return;
+    }
+    if (reply->kind == REPLY_ERROR) {
+        finish(engine, operation, refusal_of(reply->text, reply->size).status);
+    } else if (command->kind == COMMAND_QUERY) {
+        query_replied(engine, operation, reply);
+    } else {
+        operation->forced = reply->integer == 1;
+        finish(engine, operation, reply->kind == REPLY_INTEGER ? REDLATCH_OK : REDLATCH_PROTOCOL);
+    }
+}
+
+/* Whether the waiter that was to get the hold has given up: its undo is already on the way, behind the hand-over. */
+static bool nobody_receives(const struct command *command) {
+    if (command->kind != COMMAND_HAND_OVER) {
+        return false;
+    }
+    const struct contest *contest = command->resource->contest;
+    return !contest || contest->handing != command || !contest->receiver;
+}
+
+/* The server does not have the script: the command goes again as text, unless it was given up on. */
+static bool sent_as_text(struct engine *engine, struct command *command, const struct reply *reply) {
+    if (reply->kind != REPLY_ERROR || command->as_text || command->abandoned || nobody_receives(command) ||
+        !refusal_of(reply->text, reply->size).no_script) {
+        return false;
+    }
+    command->as_text = true;
+    command->was_sent = command->repeated; /* this sending did nothing */
+    engine->stats.script_loads++;
+    list_prepend(&engine->lanes[command->lane].unsent, &command->link);
+    return true;
+}
+
+void engine_replied(struct engine *engine, enum lane_number number, const struct reply *reply, int64_t now) {
+    struct lane *lane = &engine->lanes[number];
+    struct list_link *link = list_pop(&lane->sent);
+    assert(link);
+    struct command *command = container_of(link, struct command, link);
+    lane->in_flight--;
+    engine->stats.round_trips++;
+    if (sent_as_text(engine, command, reply)) {
+        return;
+    }
+    switch (command->kind) {
+    case COMMAND_ACQUIRE:
+        acquire_replied(engine, command, reply, now);
+        break;
+    case COMMAND_HAND_OVER:
+        hand_over_replied(engine, command, reply, now);
+        break;
+    case COMMAND_RENEW:
+        renewal_replied(engine, command, reply, now);
+        break;
+    case COMMAND_FORCE:
+    case COMMAND_QUERY:
+        plain_replied(engine, command, reply);
+        break;
+    default:
+        hold_replied(engine, command, reply, now);
+        break;
+    }
+    if (!list_is_linked(&command->link) && !timer_is_armed(&command->timer)) {
+        give_command(engine, command);
+    }
+}
+
+/* Notes since when the server cannot be used, for whoever waits for it without an end of his own. */
+static void note_trouble(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    operation->trouble = status;
+    if (operation->trouble_since == 0) {
+        operation->trouble_since = now;
+    }
+    arm_operation(engine, operation);
+}
+
+void engine_lane_lost(struct engine *engine, enum lane_number number, int64_t now) {
+    struct lane *lane = &engine->lanes[number];
+    struct list_link *link;
+    while ((link = list_pop(&lane->sent)) != NULL) {
+        struct command *command = container_of(link, struct command, link);
+        list_append(&lane->unsettled, link);
+        if (command->operation) {
+            note_trouble(engine, command->operation, REDLATCH_NO_REPLY, now);
+        }
+    }
+    lane->in_flight = 0;
+}
+
+void engine_lane_ready(struct engine *engine, enum lane_number number, enum settlement how, int64_t now) {
+    struct lane *lane = &engine->lanes[number];
+    struct list later;
+    list_init(&later);
+    struct list_link *link;
+    while ((link = list_pop(&lane->unsent)) != NULL) {
+        list_append(&later, link);
+    }
+    while ((link = list_pop(&lane->unsettled)) != NULL) {
+        settle_command(engine, container_of(link, struct command, link), how, now);
+    }
+    while ((link = list_pop(&later)) != NULL) {
+        list_append(&lane->unsent, link);
+    }
+    if (how == SETTLED_BY_RESTART) {
+        renewal_verify_all(engine, now);
+    }
+}
+
+static bool waits_for_server(const struct operation *operation) {
+    return operation->kind == OPERATION_RELEASE || (operation->kind == OPERATION_ACQUIRE && !operation->once) ||
+           operation->command->was_sent;
+}
+
+void engine_lane_failed(struct engine *engine, enum lane_number number, int status, int64_t now) {
+    bool passing = redlatch_status_is_retryable(status);
+    struct list_link *link = list_first(&engine->operations);
+    while (link) {
+        struct operation *operation = container_of(link, struct operation, all);
+        link = list_next(&engine->operations, link);
+        if (!operation->command || operation->command->lane != number) {
+            continue;
+        }
+        note_trouble(engine, operation, status, now);
+        if (!passing || !waits_for_server(operation)) {
+            engine_abort(engine, operation, status, now);
+            link = list_first(&engine->operations); /* others may have ended with it */
+        }
+    }
+}

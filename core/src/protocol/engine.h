@@ -1,0 +1,130 @@
+/* The engine: everything a client decides, for one server, without a socket, clock, thread or allocation.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A driver (the client floor, or the simulation) holds one lock around the engine, feeds it what happens - calls, replies, broken
+ * connections, messages, time - and afterwards carries out what the engine left in its output:
+ *
+ *   lanes[i].unsent        commands to write; take them with engine_next_to_send, answer them with engine_replied
+ *   finished               operations that are done: wake or notify their callers
+ *   losses[0], losses[1]   holds that were lost and not yet reported to events / to waiting threads
+ *   subscription_changes   contests whose channel is to be subscribed to or left
+ *   engine_next_timer      when to call engine_run_timers at the latest
+ *
+ * Times are microseconds of a clock that counts suspend. */
+#ifndef ENGINE_H
+#define ENGINE_H
+
+#include "records.h"
+#include "resources.h"
+
+/* How a broken connection's unanswered commands stand, once a new connection is there. */
+enum settlement {
+    SETTLED_BY_KILL,    /* the server closed the old connection: nothing old can arrive any more */
+    SETTLED_BY_RESTART, /* the server is another process than before: nothing old can arrive, everything may be forgotten */
+    SETTLEMENT_DENIED   /* we may not ask: late commands may still arrive within one lease */
+};
+
+enum loss_queue { LOSS_EVENTS, LOSS_THREADS, LOSS_QUEUES };
+
+struct engine_settings {
+    int64_t watchdog_lease_ms;
+    int64_t unreachable_timeout_ms;
+    int64_t claim_timeout_ms;
+    int64_t linger_ms;
+};
+
+struct engine {
+    struct engine_settings settings;
+    char uuid[37];
+    uint64_t last_id; /* wire numbers are counted up and used once */
+    uint64_t random;
+    struct resource_table resources;
+    struct lane lanes[LANE_COUNT];
+    struct timer_heap timers;
+    struct list operations;
+    struct list contests;
+    struct list finished;
+    struct list subscription_changes;
+    struct hold *losses[LOSS_QUEUES];
+    struct hold **losses_end[LOSS_QUEUES];
+    bool losses_wanted[LOSS_QUEUES];
+    struct list spare_commands;
+    struct list spare_contests;
+    struct list spare_batches; /* commands with room for a renewal */
+    struct hold *spare_holds;
+    struct resource *dead_resources; /* for the driver to free */
+    uint32_t spare_command_count, spare_contest_count, spare_hold_count, spare_batch_count;
+    uint32_t reserved_commands, reserved_contests, reserved_holds;
+    int32_t subscriptions;
+    redlatch_stats stats;
+};
+
+/* `random` seeds jitter; `first_id` is the last wire number used before (0). uuid: 36 characters. */
+void engine_init(struct engine *engine, const struct engine_settings *settings, const char *uuid, uint64_t random);
+
+/* What engine_start needs to be sure never to want for memory. The driver supplies what is lacking before each start. */
+struct engine_lack {
+    uint32_t commands, contests, holds, batches;
+};
+struct engine_lack engine_lacks(const struct engine *engine, uint8_t operation_kind);
+void engine_supply_command(struct engine *engine, struct command *command);
+void engine_supply_batch(struct engine *engine, struct command *command, struct renewal *lines);
+void engine_supply_contest(struct engine *engine, struct contest *contest);
+void engine_supply_hold(struct engine *engine, struct hold *hold);
+
+/* Starts an operation whose caller's fields are set (resource, owner, kind, lane, leases, wait_until, flags). It may be done at
+ * once: look at its phase. */
+void engine_start(struct engine *engine, struct operation *operation, int64_t now);
+
+/* Ends an operation whose caller has had enough: TIMEOUT becomes the status that says why (held by others, unreachable, no
+ * reply). What it left under way is undone in the background. Does nothing once it is done. */
+void engine_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
+
+int64_t engine_next_timer(const struct engine *engine);
+void engine_run_timers(struct engine *engine, int64_t now);
+
+/* The next command to write to a lane, marked as sent now; NULL when there is none. */
+struct command *engine_next_to_send(struct engine *engine, enum lane_number lane, int64_t now);
+
+/* The answer to the oldest unanswered command of a lane. */
+void engine_replied(struct engine *engine, enum lane_number lane, const struct reply *reply, int64_t now);
+
+/* The lane's connection is broken: what was sent is unsettled until engine_lane_ready. */
+void engine_lane_lost(struct engine *engine, enum lane_number lane, int64_t now);
+
+/* The lane has a connection; says how what the old one left stands. */
+void engine_lane_ready(struct engine *engine, enum lane_number lane, enum settlement how, int64_t now);
+
+/* An attempt to connect failed with `status`. Operations that do not wait fail, and all do when it can not pass by itself. */
+void engine_lane_failed(struct engine *engine, enum lane_number lane, int status, int64_t now);
+
+/* Subscriptions: take contests off subscription_changes, then report. */
+void engine_subscribed(struct engine *engine, struct contest *contest, int64_t now);
+void engine_unsubscribed(struct engine *engine, struct contest *contest, int64_t now);
+void engine_subscription_denied(struct engine *engine, struct contest *contest, int64_t now);
+void engine_message(struct engine *engine, struct contest *contest, int64_t now);
+void engine_subscriptions_lost(struct engine *engine, int64_t now);
+
+/* The owner is gone: its holds run out, with an event each. */
+void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now);
+
+/* Releases every level of a hold without anybody waiting for it; needs a spare command, else only stops renewing. */
+void engine_give_back(struct engine *engine, struct hold *hold, int64_t now);
+
+/* The host collected an asynchronous grant. */
+void engine_claimed(struct engine *engine, struct operation *operation);
+
+/* The first unreported loss of a queue, or NULL; engine_loss_taken takes it off. */
+struct hold *engine_first_loss(struct engine *engine, enum loss_queue queue);
+void engine_loss_taken(struct engine *engine, enum loss_queue queue);
+
+/* The hold an owner has, brought up to date with the clock; NULL if none. */
+struct hold *engine_hold_of(struct engine *engine, struct resource *resource, uint64_t owner, int64_t now);
+
+/* A number below `bound` for jitter. */
+uint32_t engine_random(struct engine *engine, uint32_t bound);
+
+/* The lease a command states for a hold taken with `lease_ms`. */
+int64_t engine_wire_lease(const struct engine *engine, int64_t lease_ms);
+
+#endif

@@ -1,0 +1,521 @@
+/* The life of a hold after its grant: further levels, extension, release, loss.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   stage      event                                    next
+ *   ALIVE      re-entry, partial release, extension     ALIVE, or GONE when the server does not know the hold
+ *              last release                             RELEASING
+ *              deadline passed, renewal found nothing   GONE
+ *              its owner ended                          reported, then forgotten
+ *   RELEASING  answered                                 forgotten
+ *   GONE       a release for each level, each LOST      forgotten
+ *
+ * Renewals apart, one command of a hold is unsettled at a time; further calls wait in `waiting`. A shortening extension also waits
+ * for the renewal under way. A re-entry never creates a lock, and nothing but extend ever shortens a lease. */
+#include <assert.h>
+
+#include "lease.h"
+#include "planted.h"
+#include "steps.h"
+
+void hold_arm(struct engine *engine, struct hold *hold) {
+    timer_arm(&engine->timers, &hold->timer, hold_next_attention(hold));
+}
+
+static void unlink_hold(struct hold *hold) {
+    struct hold **place = &hold->resource->holds;
+    while (*place != hold) {
+        place = &(*place)->next;
+    }
+    *place = hold->next;
+}
+
+/* Whoever still waited for a hold that is being forgotten starts over: there is nothing held. */
+static void restart_waiting(struct engine *engine, struct list *waiting, int64_t now) {
+    struct list_link *link;
+    while ((link = list_pop(waiting)) != NULL) {
+        struct operation *operation = container_of(link, struct operation, link);
+        operation->hold = NULL;
+        if (operation->kind == OPERATION_ACQUIRE) {
+            acquire_begin(engine, operation, now);
+        } else {
+            finish(engine, operation, REDLATCH_NOT_OWNED);
+        }
+    }
+}
+
+/* Forgets a hold, or keeps it out of sight until its loss has been reported. A command still under way goes on without it. */
+void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
+    struct list waiting;
+    list_init(&waiting);
+    struct list_link *link;
+    while ((link = list_pop(&hold->waiting)) != NULL) {
+        list_append(&waiting, link);
+    }
+    timer_disarm(&engine->timers, &hold->timer);
+    if (hold->busy) {
+        hold->busy->hold = NULL;
+    }
+    renewal_forget(hold);
+    if (hold->claim) {
+        hold->claim->granted = NULL;
+        hold->claim = NULL;
+    }
+    if (hold->stage == HOLD_ALIVE) {
+        engine->stats.held--;
+    }
+    hold->stage = HOLD_GONE;
+    hold->busy = NULL;
+    unlink_hold(hold);
+    hold->ended = true;
+    if (hold->reported == 0) {
+        give_hold(engine, hold);
+    }
+    restart_waiting(engine, &waiting, now);
+}
+
+static void report_loss(struct engine *engine, struct hold *hold) {
+    for (int queue = 0; queue < LOSS_QUEUES; queue++) {
+        if (engine->losses_wanted[queue]) {
+            hold->reported |= (uint8_t)(1 << queue);
+            hold->next_loss[queue] = NULL;
+            *engine->losses_end[queue] = hold;
+            engine->losses_end[queue] = &hold->next_loss[queue];
+        }
+    }
+}
+
+struct hold *engine_first_loss(struct engine *engine, enum loss_queue queue) {
+    return engine->losses[queue];
+}
+
+void engine_loss_taken(struct engine *engine, enum loss_queue queue) {
+    struct hold *hold = engine->losses[queue];
+    engine->losses[queue] = hold->next_loss[queue];
+    if (!engine->losses[queue]) {
+        engine->losses_end[queue] = &engine->losses[queue];
+    }
+    hold->reported &= (uint8_t)~(1 << queue);
+    if (hold->ended && hold->reported == 0) {
+        give_hold(engine, hold);
+    }
+}
+
+void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now) {
+    if (hold->stage != HOLD_ALIVE) {
+        return;
+    }
+    hold->stage = HOLD_GONE;
+    hold->reason = (uint8_t)reason;
+    engine->stats.held--;
+    engine->stats.lost++;
+    timer_disarm(&engine->timers, &hold->timer);
+    renewal_forget(hold);
+    report_loss(engine, hold);
+    hold_settled(engine, hold, now);
+    struct contest *contest = hold->resource->contest;
+    struct operation *foremost = contest ? queue_foremost(contest) : NULL;
+    if (foremost && foremost->phase == PHASE_PARKED) {
+        acquire_look(engine, foremost, now);
+    }
+}
+
+static bool max_hold_reached(const struct hold *hold) {
+    int64_t margin = hold->lease_ms * MILLISECOND / 100 + 4 * MILLISECOND;
+    return hold->max_hold_at != NEVER && hold->max_hold_at - hold->deadline <= margin;
+}
+
+/* Brings a hold up to date with the clock. */
+static void check_deadline(struct engine *engine, struct hold *hold, int64_t now) {
+    if (hold->stage == HOLD_ALIVE && now >= hold->deadline) {
+        hold_lose(engine, hold, max_hold_reached(hold) ? REDLATCH_REASON_MAX_HOLD : REDLATCH_REASON_EXPIRED, now);
+    }
+}
+
+struct hold *engine_hold_of(struct engine *engine, struct resource *resource, uint64_t owner, int64_t now) {
+    struct hold *hold = resource_hold_of(resource, owner);
+    if (hold) {
+        check_deadline(engine, hold, now);
+        hold = resource_hold_of(resource, owner); /* a release that waited may have ended it */
+    }
+    return hold;
+}
+
+static void wait_for_hold(struct engine *engine, struct hold *hold, struct operation *operation) {
+    operation->phase = PHASE_WAITING;
+    operation->hold = hold;
+    list_append(&hold->waiting, &operation->link);
+    arm_operation(engine, operation);
+}
+
+/* Sends a command of a hold; until it is settled there will be no other. */
+static void send_for_hold(struct engine *engine, struct hold *hold, struct operation *operation,
+                          struct command *command) {
+    command->hold = hold;
+    command->id = hold->id;
+    hold->busy = command;
+    if (operation) {
+        operation->hold = hold;
+        operation->command = command;
+        operation->phase = PHASE_ASKING;
+        arm_operation(engine, operation);
+    }
+    push_command(engine, command);
+}
+
+void hold_acquire(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now) {
+    if (hold->stage == HOLD_GONE) {
+        finish(engine, operation, REDLATCH_LOST);
+        return;
+    }
+    if (hold->busy) {
+        wait_for_hold(engine, hold, operation);
+        return;
+    }
+    struct command *command = take_command(engine, operation);
+    command->kind = COMMAND_REENTER;
+    command->count = hold->count + (PLANTED(FAULT_REENTRY_NOT_INTENDED) ? 0 : 1);
+    command->lease_ms = lease_within(engine_wire_lease(engine, operation->lease_ms), hold->max_hold_at, now);
+    if (command->lease_ms == 0) {
+        command->lease_ms = 1; /* leases are never shortened, so this leaves it as it is */
+    }
+    send_for_hold(engine, hold, operation, command);
+}
+
+/* Sends the last release, or hands the hold over to a waiter of this process. From here on it is not renewed. */
+void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now) {
+    struct command *command = take_command(engine, operation);
+    if (!command) { /* nobody waits for it and there is no memory: the lease runs out */
+        hold->renewed_from = 0;
+        hold->renew_at = NEVER;
+        return;
+    }
+    if (!operation) {
+        command->resource = resource_keep(hold->resource);
+        command->lane = LANE_CALLERS;
+    }
+    command->in_time = now < hold->deadline;
+    if (!PLANTED(FAULT_RENEWAL_OUTLIVES_RELEASE)) {
+        hold->stage = HOLD_RELEASING;
+        engine->stats.held--;
+        timer_disarm(&engine->timers, &hold->timer);
+        renewal_forget(hold);
+    }
+    struct operation *receiver = queue_receiver(engine, hold, now);
+    if (receiver) {
+        receiver->id = ++engine->last_id;
+        receiver->phase = PHASE_HANDED;
+        hold->resource->contest->handing = command;
+        hold->resource->contest->receiver = receiver;
+        command->kind = COMMAND_HAND_OVER;
+        command->successor = receiver->id;
+        command->count = 1;
+        command->lease_ms = acquire_lease(engine, receiver, now);
+        arm_operation(engine, receiver);
+    } else {
+        command->kind = COMMAND_RELEASE;
+        command->lease_ms = hold->lease_ms;
+    }
+    send_for_hold(engine, hold, operation, command);
+}
+
+void hold_release(struct engine *engine, struct operation *operation, int64_t now) {
+    struct hold *hold = engine_hold_of(engine, operation->resource, operation->owner, now);
+    if (!hold) {
+        finish(engine, operation, REDLATCH_NOT_OWNED);
+    } else if (hold->stage == HOLD_GONE) {
+        operation->id = hold->id;
+        if (--hold->count == 0) {
+            hold_end(engine, hold, now);
+        }
+        finish(engine, operation, REDLATCH_LOST);
+    } else if (hold->busy) {
+        wait_for_hold(engine, hold, operation);
+    } else if (hold->count > 1) {
+        struct command *command = take_command(engine, operation);
+        command->kind = COMMAND_RELEASE;
+        command->count = hold->count - 1;
+        command->in_time = true;
+        send_for_hold(engine, hold, operation, command);
+    } else {
+        operation->id = hold->id;
+        hold_release_sent(engine, hold, operation, now);
+    }
+}
+
+void hold_extend(struct engine *engine, struct operation *operation, int64_t now) {
+    struct hold *hold = engine_hold_of(engine, operation->resource, operation->owner, now);
+    if (!hold) {
+        finish(engine, operation, REDLATCH_NOT_OWNED);
+        return;
+    }
+    if (hold->stage == HOLD_GONE) {
+        finish(engine, operation, REDLATCH_LOST);
+        return;
+    }
+    if (hold->busy || (hold->batch && !PLANTED(FAULT_EXTEND_BEFORE_SETTLED))) {
+        wait_for_hold(engine, hold, operation);
+        return;
+    }
+    struct command *command = take_command(engine, operation);
+    command->kind = COMMAND_EXTEND;
+    command->lease_ms = lease_within(operation->lease_ms, hold->max_hold_at, now);
+    if (command->lease_ms == 0) {
+        command->lease_ms = 1;
+    }
+    int64_t deadline = lease_deadline(now, command->lease_ms);
+    if (deadline < hold->deadline) {
+        hold->deadline = deadline; /* it may be carried out any moment */
+    }
+    hold->renew_at = NEVER; /* no renewal before this is settled */
+    hold_arm(engine, hold);
+    send_for_hold(engine, hold, operation, command);
+}
+
+/* The hold's command is settled: whoever waited goes on, one at a time. */
+void hold_settled(struct engine *engine, struct hold *hold, int64_t now) {
+    while (!hold->busy && !list_is_empty(&hold->waiting)) {
+        struct operation *operation = container_of(list_first(&hold->waiting), struct operation, link);
+        if (operation->kind == OPERATION_EXTEND && hold->stage == HOLD_ALIVE && hold->batch) {
+            return;
+        }
+        list_remove(&operation->link);
+        operation->hold = NULL;
+        if (operation->kind == OPERATION_ACQUIRE) {
+            hold_acquire(engine, hold, operation, now);
+        } else if (operation->kind == OPERATION_EXTEND) {
+            hold_extend(engine, operation, now);
+        } else {
+            bool last = hold->stage == HOLD_GONE && hold->count == 1;
+            hold_release(engine, operation, now);
+            if (last) {
+                return; /* the hold is gone */
+            }
+        }
+    }
+    if (!hold->busy && hold->give_back && hold->stage == HOLD_ALIVE) {
+        hold_release_sent(engine, hold, NULL, now);
+    }
+}
+
+static void full_release_replied(struct engine *engine, struct command *command, int64_t found, int64_t now) {
+    struct operation *operation = command->operation;
+    bool resolved = command->repeated && command->in_time && !PLANTED(FAULT_RESENT_RELEASE_IS_LOST);
+    struct hold *hold = command->hold;
+    struct resource *resource = command->resource;
+    command->hold = NULL;
+    if (hold) {
+        hold->busy = NULL;
+        hold_end(engine, hold, now);
+    }
+    if (operation) {
+        finish(engine, operation, found > 0 || resolved ? REDLATCH_OK : REDLATCH_LOST);
+    }
+    if (hold || found > 0) {
+        queue_after_release(engine, resource, found > 0 ? found - 1 : -1, now);
+    }
+    if (command->repeat_until > now) {
+        repeat_command(engine, command, now + SECOND);
+    }
+}
+
+/* The server still knows a hold that is lost here: it is released, so that nobody has to wait for its lease. */
+static void release_lost(struct engine *engine, struct command *command, uint64_t id) {
+    command->operation = NULL;
+    command->kind = COMMAND_RELEASE;
+    command->id = id;
+    command->count = 0;
+    engine->stats.compensations++;
+    push_command(engine, command);
+}
+
+static void level_replied(struct engine *engine, struct command *command, int64_t found, int64_t now) {
+    struct hold *hold = command->hold;
+    struct operation *operation = command->operation;
+    if (found == 0) {
+        hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
+    } else {
+        check_deadline(engine, hold, now); /* an answer that comes after it brings nothing back */
+    }
+    bool lost = hold->stage == HOLD_GONE;
+    uint64_t id = command->kind == COMMAND_MOVE ? command->successor : hold->id;
+    hold->busy = NULL;
+    command->hold = NULL;
+    if (lost) {
+        if (operation && operation->kind == OPERATION_RELEASE && --hold->count == 0) {
+            hold_end(engine, hold, now);
+            hold = NULL;
+        }
+    } else if (command->kind == COMMAND_RELEASE) {
+        hold->count = command->count;
+        hold->renewed_from = hold->renewed_from <= hold->count ? hold->renewed_from : 0;
+        hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
+    } else if (command->kind == COMMAND_REENTER && operation) {
+        hold->count++;
+        engine->stats.acquired++;
+        if (hold->renewed_from == 0 && operation->lease_ms == REDLATCH_RENEWED) {
+            hold->renewed_from = hold->count;
+        }
+        hold_confirm_later(hold, command->sent_at, command->lease_ms);
+    } else if (command->kind == COMMAND_EXTEND) {
+        hold_confirm(hold, command->sent_at, command->lease_ms);
+    } else if (command->kind == COMMAND_MOVE) {
+        hold->id = command->successor;
+        hold_confirm(hold, command->first_sent_at, command->lease_ms);
+    }
+    if (operation) {
+        operation->id = hold ? hold->id : operation->id;
+        finish(engine, operation, lost ? REDLATCH_LOST : REDLATCH_OK);
+    }
+    if (lost && found > 0) {
+        release_lost(engine, command, id);
+    }
+    if (hold) {
+        if (hold->stage == HOLD_ALIVE) {
+            hold_arm(engine, hold);
+        }
+        hold_settled(engine, hold, now);
+    }
+}
+
+/* A refusal: what may pass is repeated, for a release as long as its lease may live; what may have run is asked again. */
+static void hold_refused(struct engine *engine, struct command *command, struct refusal refusal, int64_t now) {
+    struct hold *hold = command->hold;
+    bool release = command->kind == COMMAND_RELEASE && command->count == 0;
+    bool worth_it = now < command->first_sent_at + command->lease_ms * MILLISECOND;
+    if ((refusal.passing && (command->operation || (release && worth_it))) ||
+        (refusal.may_have_run && !command->repeated && !command->abandoned)) {
+        command->pause_ms = command->pause_ms < 50 ? command->pause_ms * 2 + 10 : 100;
+        if (command->operation) {
+            command->operation->trouble = refusal.status;
+        }
+        command->was_sent = command->repeated || refusal.may_have_run;
+        repeat_command(engine, command, now + command->pause_ms * MILLISECOND);
+        return;
+    }
+    command->hold = NULL;
+    if (command->operation) {
+        bool lost = refusal.status == REDLATCH_WRONG_TYPE;
+        finish(engine, command->operation, lost ? REDLATCH_LOST : refusal.status);
+    }
+    if (!hold) {
+        return;
+    }
+    hold->busy = NULL;
+    if (release) {
+        hold_end(engine, hold, now);
+        return;
+    }
+    hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
+    hold_arm(engine, hold);
+    hold_settled(engine, hold, now);
+}
+
+void hold_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    if (reply->kind != REPLY_INTEGER) {
+        struct refusal refusal = refusal_of(reply->text, reply->kind == REPLY_ERROR ? reply->size : 0);
+        hold_refused(engine, command, refusal, now);
+        return;
+    }
+    if (command->kind == COMMAND_RELEASE && command->count == 0) {
+        full_release_replied(engine, command, reply->integer, now);
+    } else if (command->hold) {
+        level_replied(engine, command, reply->integer, now);
+    } else if (command->operation) { /* the hold was given up as lost meanwhile */
+        finish(engine, command->operation, REDLATCH_LOST);
+    }
+}
+
+void hold_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    struct hold *hold = operation->hold;
+    struct command *command = operation->command;
+    if (operation->phase == PHASE_WAITING) {
+        list_remove(&operation->link);
+        finish(engine, operation, status);
+        return;
+    }
+    operation->command = NULL;
+    if (command->kind == COMMAND_RELEASE || command->kind == COMMAND_HAND_OVER) {
+        command->operation = NULL; /* goes on in the background */
+        finish(engine, operation, status);
+        return;
+    }
+    if (!command->hold) { /* the hold was forgotten meanwhile: there is nothing to state again */
+        if (!drop_unsent(engine, command)) {
+            command->abandoned = true;
+            command->operation = NULL;
+        }
+        finish(engine, operation, status);
+        return;
+    }
+    if (drop_unsent(engine, command)) {
+        hold->busy = NULL;
+        hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
+        hold_arm(engine, hold);
+        finish(engine, operation, status);
+        hold_settled(engine, hold, now);
+        return;
+    }
+    if (command->kind == COMMAND_REENTER) { /* say again how many levels there are, behind it */
+        struct command *undo = take_command(engine, operation);
+        command->abandoned = true;
+        command->hold = NULL;
+        undo->operation = NULL;
+        undo->kind = COMMAND_RELEASE;
+        undo->count = hold->count;
+        engine->stats.compensations++;
+        send_for_hold(engine, hold, NULL, undo);
+    }
+    command->operation = NULL;
+    finish(engine, operation, status);
+}
+
+void engine_give_back(struct engine *engine, struct hold *hold, int64_t now) {
+    if (hold->stage != HOLD_ALIVE) {
+        return;
+    }
+    hold->count = 1;
+    if (hold->busy) {
+        hold->give_back = true;
+    } else {
+        hold_release_sent(engine, hold, NULL, now);
+    }
+}
+
+void engine_claimed(struct engine *engine, struct operation *operation) {
+    if (operation->granted) {
+        operation->granted->claim = NULL;
+        hold_arm(engine, operation->granted);
+    }
+}
+
+void hold_timer(struct engine *engine, struct hold *hold, int64_t now) {
+    check_deadline(engine, hold, now);
+    if (hold->stage == HOLD_ALIVE && hold->claim && now >= hold->claim_by) {
+        hold->claim->status = REDLATCH_UNCLAIMED;
+        hold->claim->granted = NULL;
+        hold->claim = NULL;
+        engine_give_back(engine, hold, now);
+    }
+    if (hold->stage == HOLD_ALIVE && hold->renew_at <= now && !hold->batch) {
+        renewal_gather(engine, hold, now);
+    } else {
+        hold_arm(engine, hold);
+    }
+}
+
+void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now) {
+    for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
+        for (struct resource *resource = engine->resources.buckets[i]; resource;) {
+            struct resource *next = resource->next;
+            struct hold *hold = resource_hold_of(resource, owner);
+            if (hold) {
+                hold_lose(engine, hold, REDLATCH_REASON_ABANDONED, now);
+                hold = resource_hold_of(resource, owner); /* a release that waited may have ended it */
+            }
+            if (hold) {
+                hold_end(engine, hold, now);
+            }
+            resource = next;
+        }
+    }
+}

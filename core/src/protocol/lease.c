@@ -1,0 +1,66 @@
+/* Leases: validity counted from the moment of sending, renewal after a third.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "lease.h"
+
+#include "planted.h"
+
+int64_t lease_deadline(int64_t sent_at, int64_t lease_ms) {
+    int64_t lease = lease_ms * MILLISECOND;
+    if (PLANTED(FAULT_NO_MARGIN)) {
+        return sent_at + lease + 20 * MILLISECOND;
+    }
+    return sent_at + lease - lease / 100 - 2 * MILLISECOND;
+}
+
+int64_t lease_within(int64_t lease_ms, int64_t max_hold_at, int64_t now) {
+    if (max_hold_at == NEVER) {
+        return lease_ms;
+    }
+    int64_t left_ms = (max_hold_at - now) / MILLISECOND;
+    return left_ms < 1 ? 0 : left_ms < lease_ms ? left_ms : lease_ms;
+}
+
+bool hold_is_renewed(const struct hold *hold) {
+    return hold->stage == HOLD_ALIVE && hold->renewed_from != 0 && hold->renewed_from <= hold->count;
+}
+
+static void schedule_renewal(struct hold *hold, int64_t sent_at, int64_t lease_ms) {
+    hold->renew_at = hold_is_renewed(hold) ? sent_at + lease_ms * MILLISECOND / 3 : NEVER;
+}
+
+void hold_confirm(struct hold *hold, int64_t sent_at, int64_t lease_ms) {
+    hold->confirmed_at = sent_at;
+    hold->lease_ms = lease_ms;
+    hold->deadline = lease_deadline(sent_at, lease_ms);
+    schedule_renewal(hold, sent_at, lease_ms);
+}
+
+void hold_confirm_later(struct hold *hold, int64_t sent_at, int64_t lease_ms) {
+    if (lease_deadline(sent_at, lease_ms) > hold->deadline) {
+        hold_confirm(hold, sent_at, lease_ms);
+    } else {
+        schedule_renewal(hold, hold->confirmed_at, hold->lease_ms);
+    }
+}
+
+int64_t hold_next_attention(const struct hold *hold) {
+    if (hold->stage != HOLD_ALIVE) {
+        return NEVER;
+    }
+    int64_t at = hold->deadline;
+    if (!hold->batch && hold->renew_at < at) {
+        at = hold->renew_at;
+    }
+    if (hold->claim && hold->claim_by < at) {
+        at = hold->claim_by;
+    }
+    return at;
+}
+
+int hold_state_at(const struct hold *hold, int64_t now) {
+    if (hold->stage == HOLD_GONE || now >= hold->deadline) {
+        return REDLATCH_GONE;
+    }
+    bool overdue = hold_is_renewed(hold) && now - hold->confirmed_at > hold->lease_ms * MILLISECOND / 2;
+    return overdue ? REDLATCH_SUSPECT : REDLATCH_HELD;
+}

@@ -1,0 +1,248 @@
+/* The acquire machine: ask, park until a message, a timer or the holder's lease, ask again.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   phase    event                          next
+ *   QUEUED   becomes foremost               ASKING; PARKED while this process itself holds the lock
+ *   ASKING   nil                            DONE (OK), or undone and DONE (LOST) if the grant is older than its lease
+ *            remaining ms                   PARKED; ASKING again if a message came since; DONE (TIMEOUT) for a try
+ *            refusal that may pass          PAUSED; DONE for a try
+ *            other refusal                  DONE
+ *            caller has had enough          undo queued behind the ask on the same lane, DONE
+ *   PARKED   message, subscription, timer   ASKING
+ *            chosen by a local release      HANDED
+ *   PAUSED   timer                          ASKING
+ *   HANDED   the hand-over's reply          DONE (OK), or ASKING
+ *            caller has had enough          undo queued behind the hand-over, DONE
+ */
+#include "lease.h"
+#include "planted.h"
+#include "steps.h"
+
+/* The longest a foremost waiter goes without a look, with and without a subscription to wake it. */
+static const int64_t LOOK_CAP = 5 * SECOND;
+static const int64_t POLL_CAP = SECOND / 4;
+
+int64_t engine_wire_lease(const struct engine *engine, int64_t lease_ms) {
+    return lease_ms == REDLATCH_RENEWED ? engine->settings.watchdog_lease_ms : lease_ms;
+}
+
+int64_t acquire_lease(const struct engine *engine, const struct operation *operation, int64_t now) {
+    int64_t lease_ms = engine_wire_lease(engine, operation->lease_ms);
+    if (operation->max_hold_ms != REDLATCH_FOREVER) {
+        lease_ms = lease_within(lease_ms, now + operation->max_hold_ms * MILLISECOND, now);
+    }
+    return lease_ms;
+}
+
+static void ask(struct engine *engine, struct operation *operation, int64_t now) {
+    struct command *command = take_command(engine, operation);
+    if (!command) { /* every reserve is bound in ids that may still arrive late */
+        acquire_abort(engine, operation, REDLATCH_NO_REPLY, now);
+        return;
+    }
+    if (operation->id == 0) {
+        operation->id = ++engine->last_id;
+    }
+    if (PLANTED(FAULT_WIRE_ID_REUSED)) {
+        operation->id = UINT64_C(1) << 40 | operation->owner;
+    }
+    command->kind = COMMAND_ACQUIRE;
+    command->id = operation->id;
+    command->lease_ms = acquire_lease(engine, operation, now);
+    operation->command = command;
+    operation->phase = PHASE_ASKING;
+    operation->seen = operation->resource->contest->sequence;
+    push_command(engine, command);
+    arm_operation(engine, operation);
+}
+
+void acquire_look(struct engine *engine, struct operation *operation, int64_t now) {
+    if (operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED || operation->phase == PHASE_QUEUED) {
+        ask(engine, operation, now);
+    }
+}
+
+/* Makes sure that a message will be heard. */
+static void want_subscription(struct engine *engine, struct contest *contest) {
+    if (contest->subscription == SUBSCRIPTION_NONE) {
+        contest->subscription = SUBSCRIPTION_WANTED;
+        list_append(&engine->subscription_changes, &contest->link);
+    }
+}
+
+void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
+    struct contest *contest = operation->resource->contest;
+    operation->phase = PHASE_PARKED;
+    want_subscription(engine, contest);
+    int64_t look_at = now + (contest->subscription == SUBSCRIPTION_DENIED ? POLL_CAP : LOOK_CAP);
+    if (ttl_ms >= 0) {
+        int64_t over = now + (ttl_ms + 1 + engine_random(engine, 10)) * MILLISECOND;
+        look_at = over < look_at ? over : look_at;
+    }
+    operation->look_at = look_at;
+    arm_operation(engine, operation);
+}
+
+void acquire_begin(struct engine *engine, struct operation *operation, int64_t now) {
+    struct contest *contest = attach_contest(engine, operation);
+    struct operation *foremost = queue_foremost(contest);
+    if (foremost && operation->once) {
+        finish(engine, operation, foremost->trouble ? foremost->trouble : REDLATCH_TIMEOUT);
+        return;
+    }
+    operation->phase = PHASE_QUEUED;
+    queue_enter(engine, operation);
+    if (foremost) {
+        arm_operation(engine, operation);
+    } else if (contest->yield_until > now && !operation->once) {
+        acquire_park(engine, operation, REDLATCH_FOREVER, now);
+        operation->look_at = contest->yield_until;
+        arm_operation(engine, operation);
+    } else {
+        ask(engine, operation, now);
+    }
+}
+
+void undo_acquire(struct engine *engine, struct operation *operation, uint64_t id, int64_t repeat_until) {
+    struct command *command = take_command(engine, operation);
+    if (!command) {
+        return; /* the id lives for one lease at most */
+    }
+    command->operation = NULL;
+    command->kind = COMMAND_RELEASE;
+    command->id = id;
+    command->lease_ms = engine_wire_lease(engine, operation->lease_ms);
+    command->repeat_until = repeat_until;
+    engine->stats.compensations++;
+    push_command(engine, command);
+}
+
+/* Leaves the queue with a status. */
+static void end(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    queue_leave(engine, operation, now);
+    finish(engine, operation, status);
+}
+
+void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms, int64_t now) {
+    if (PLANTED(FAULT_DEADLINE_FROM_REPLY)) {
+        sent_at = now;
+    }
+    if (now >= lease_deadline(sent_at, lease_ms) && !PLANTED(FAULT_LATE_GRANT_IS_KEPT)) {
+        undo_acquire(engine, operation, operation->id, 0);
+        end(engine, operation, REDLATCH_LOST, now);
+        return;
+    }
+    struct hold *hold = take_hold(engine, operation);
+    hold->owner = operation->owner;
+    hold->id = operation->id;
+    hold->count = 1;
+    hold->renewed_from = operation->lease_ms == REDLATCH_RENEWED ? 1 : 0;
+    hold->max_hold_at =
+        operation->max_hold_ms == REDLATCH_FOREVER ? NEVER : sent_at + operation->max_hold_ms * MILLISECOND;
+    hold->renew_at = NEVER;
+    hold_confirm(hold, sent_at, lease_ms);
+    if (operation->asynchronous) {
+        operation->granted = hold;
+        hold->claim = operation;
+        hold->claim_by = now + engine->settings.claim_timeout_ms * MILLISECOND;
+    }
+    hold_arm(engine, hold);
+    engine->stats.acquired++;
+    engine->stats.held++;
+    struct contest *contest = operation->resource->contest;
+    end(engine, operation, REDLATCH_OK, now);
+    if (operation->resource->contest == contest) {
+        queue_reenter_others(engine, contest, hold, now);
+    }
+}
+
+/* A refusal that may pass is waited out, unless the caller does not wait. */
+void acquire_refused(struct engine *engine, struct operation *operation, struct refusal refusal, int64_t now) {
+    if (refusal.may_have_run) {
+        undo_acquire(engine, operation, operation->id, 0);
+        operation->id = 0;
+    }
+    if (!refusal.passing || operation->once) {
+        end(engine, operation, refusal.status, now);
+        return;
+    }
+    if (operation->trouble_since == 0) {
+        operation->trouble_since = now;
+        operation->pause_ms = 0;
+    }
+    int64_t long_since = now - operation->trouble_since > 5 * SECOND;
+    uint32_t cap = long_since ? 1000 : 100;
+    uint32_t longer = operation->pause_ms ? operation->pause_ms * 2 : 20;
+    operation->pause_ms = longer < cap ? longer : cap;
+    operation->trouble = refusal.status;
+    operation->phase = PHASE_PAUSED;
+    operation->look_at = now + (operation->pause_ms + engine_random(engine, operation->pause_ms)) * MILLISECOND;
+    arm_operation(engine, operation);
+}
+
+void acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    struct operation *operation = command->operation;
+    if (!operation) {
+        return; /* given up on; its undo is queued behind it */
+    }
+    operation->command = NULL;
+    if (reply->kind == REPLY_ERROR) {
+        acquire_refused(engine, operation, refusal_of(reply->text, reply->size), now);
+        return;
+    }
+    operation->trouble = 0;
+    operation->trouble_since = 0;
+    if (reply->kind == REPLY_NIL) {
+        acquire_granted(engine, operation, command->sent_at, command->lease_ms, now);
+        return;
+    }
+    if (reply->kind != REPLY_INTEGER) {
+        end(engine, operation, REDLATCH_PROTOCOL, now);
+        return;
+    }
+    if (!operation->met_holder) {
+        engine->stats.contended++;
+    }
+    operation->met_holder = true;
+    if (operation->once) {
+        end(engine, operation, REDLATCH_TIMEOUT, now);
+    } else if (operation->seen != operation->resource->contest->sequence && !PLANTED(FAULT_MESSAGE_MISSED_WHILE_ASKING)) {
+        ask(engine, operation, now);
+    } else {
+        acquire_park(engine, operation, reply->integer, now);
+    }
+}
+
+void acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    struct contest *contest = operation->resource->contest;
+    if (operation->phase == PHASE_HANDED) {
+        contest->receiver = NULL;
+        if (!PLANTED(FAULT_NO_HAND_OVER_COMPENSATION)) {
+            uint8_t lane = operation->lane;
+            operation->lane = contest->handing->lane; /* behind what it undoes */
+            undo_acquire(engine, operation, operation->id, 0);
+            operation->lane = lane;
+        }
+    } else if (operation->phase == PHASE_ASKING) {
+        struct command *command = operation->command;
+        operation->command = NULL;
+        if (!drop_unsent(engine, command)) {
+            command->abandoned = true;
+            command->operation = NULL;
+            if (!PLANTED(FAULT_NO_COMPENSATION)) {
+                undo_acquire(engine, operation, operation->id, 0);
+            }
+        }
+    }
+    end(engine, operation, status, now);
+}
+
+void acquire_timer(struct engine *engine, struct operation *operation, int64_t now) {
+    if (operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED) {
+        if (now >= operation->look_at) {
+            ask(engine, operation, now);
+            return;
+        }
+    }
+    arm_operation(engine, operation);
+}

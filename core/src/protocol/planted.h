@@ -1,0 +1,37 @@
+/* Faults that the simulation's own test plants one at a time, to show that it would find them.
+ * In a normal build there is nothing of this: PLANTED is false and costs nothing.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLANTED_H
+#define PLANTED_H
+
+enum planted_fault {
+    FAULT_NONE,
+    FAULT_NO_MARGIN,                 /* the safe time is longer than the lease */
+    FAULT_DEADLINE_FROM_REPLY,       /* validity counted from the reply instead of from sending */
+    FAULT_RENEWAL_OUTLIVES_RELEASE,  /* release is sent before renewal is cancelled, by its old name: renewed for ever */
+    FAULT_NO_RECHECK_AFTER_SUBSCRIBE,
+    FAULT_NO_RECHECK_AFTER_RESUBSCRIBE,
+    FAULT_NO_COMPENSATION,           /* an abandoned acquire is not undone */
+    FAULT_NO_HAND_OVER_COMPENSATION, /* a waiter that gives up during its hand-over leaves it */
+    FAULT_ABANDONED_IS_RESENT,       /* an abandoned acquire is sent again after a reconnect */
+    FAULT_SETTLED_TOO_EARLY,         /* resent before the old connection was killed */
+    FAULT_REENTRY_NOT_INTENDED,      /* re-entry states one level too few */
+    FAULT_RESENT_RELEASE_IS_LOST,    /* a resent release that finds nothing always says LOST */
+    FAULT_LATE_GRANT_IS_KEPT,        /* a grant that arrives after its own deadline is believed */
+    FAULT_MESSAGE_MISSED_WHILE_ASKING,
+    FAULT_NEXT_WAITER_SLEEPS,        /* a waiter that leaves does not make the next one look */
+    FAULT_HAND_OVER_UNBOUNDED,       /* a process never lets go of a lock that its own threads want */
+    FAULT_EXTEND_BEFORE_SETTLED,     /* a shortening is sent while a renewal is under way */
+    FAULT_WIRE_ID_REUSED,            /* the owner id is the thread's for ever */
+    FAULT_LOSS_UNREPORTED,           /* a renewal that finds nothing is taken for success */
+    FAULT_COUNT
+};
+
+#ifdef REDLATCH_PLANTED_FAULTS
+extern enum planted_fault planted_fault;
+#define PLANTED(fault) (planted_fault == (fault))
+#else
+#define PLANTED(fault) 0
+#endif
+
+#endif

@@ -1,0 +1,228 @@
+/* The records of the protocol floor and who points at whom.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   resource   a name, while anybody in this process has to do with it
+ *     holds    what owners of this process hold of it (a mutex: one alive, others on their way out)
+ *     contest  the queue of local waiters and the subscription, only while there is something to queue or hear
+ *   operation  one call of a user: acquire, release, extend, force release, query. Memory of the caller.
+ *   command    one script on its way to the server and back. Memory of a pool.
+ *   lane       an ordered way to the server: what is to be written, what is unanswered, what a broken
+ *              connection left unsettled
+ *
+ * Nothing here reads a clock, a socket or a thread, or allocates: times come in as microseconds of one clock, memory comes in
+ * through the engine's pools. */
+#ifndef RECORDS_H
+#define RECORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "list.h"
+#include "redlatch.h"
+#include "timer_heap.h"
+
+#define MILLISECOND INT64_C(1000)
+#define SECOND INT64_C(1000000)
+
+/* Ways to the server. Blocking calls and asynchronous ones do not share a connection, so that neither reads the other's
+ * replies; renewals have their own, so that no slow command delays them. */
+enum lane_number { LANE_CALLERS, LANE_HOST, LANE_KEEPER, LANE_COUNT };
+
+struct lane {
+    struct list unsent;    /* commands to write, in order */
+    struct list sent;      /* commands written and not answered, in order */
+    struct list unsettled; /* commands that a broken connection left without an answer, in order */
+    uint32_t in_flight;    /* length of `sent` */
+};
+
+enum timer_kind { TIMER_HOLD = 1, TIMER_OPERATION, TIMER_CONTEST, TIMER_COMMAND };
+
+enum operation_kind { OPERATION_ACQUIRE, OPERATION_RELEASE, OPERATION_EXTEND, OPERATION_FORCE, OPERATION_QUERY };
+
+/* Where an operation stands. An acquire walks
+ *   QUEUED -> ASKING -> PARKED -> ASKING ... -> DONE, or HANDED -> DONE, with PAUSED after a refusal that may pass. */
+enum operation_phase {
+    PHASE_NEW,
+    PHASE_QUEUED,  /* behind other waiters of this process */
+    PHASE_ASKING,  /* its own command is under way */
+    PHASE_PARKED,  /* foremost, waiting for a message or its timer */
+    PHASE_PAUSED,  /* foremost, waiting to try again after the server could not be used */
+    PHASE_HANDED,  /* a hand-over that names it is under way */
+    PHASE_WAITING, /* until the unsettled command of its hold is settled */
+    PHASE_DONE
+};
+
+/* How a lock stands with the server, the answer to a query. */
+struct lock_answer {
+    int64_t ttl_ms;
+    uint64_t count;
+    bool locked;
+    char owner[128];
+};
+
+struct operation {
+    struct list_link link; /* in the contest's queue, or among those waiting for a hold, or in the engine's finished list */
+    struct list_link all;  /* in the engine's list of operations under way */
+    struct timer timer;
+    struct resource *resource;
+    struct hold *hold;       /* the hold it works on, while it does */
+    struct hold *granted;    /* asynchronous: the hold it was granted, until that is claimed or ended */
+    struct command *command; /* under way for it */
+    struct lock_answer *answer;
+    uint64_t owner;
+    uint64_t id;          /* acquire: the wire number asked with; 0 before the first */
+    int64_t lease_ms;     /* REDLATCH_RENEWED or a fixed lease */
+    int64_t max_hold_ms;  /* REDLATCH_FOREVER or a bound */
+    int64_t wait_until;   /* the caller's patience, NEVER without end; a try: its command time-out */
+    int64_t look_at;      /* PARKED, PAUSED: when to ask again */
+    int64_t trouble_since; /* when the server became unusable for it; 0 while it answers */
+    uint32_t seen;        /* messages of the contest before the last ask */
+    uint32_t pause_ms;    /* PAUSED: the last back-off */
+    int trouble;          /* the last refusal that may pass */
+    int status;           /* valid once DONE */
+    uint8_t kind;
+    uint8_t phase;
+    uint8_t lane;
+    uint8_t reserved_commands; /* how many pool commands are still set aside for it */
+    bool reserved_hold;
+    bool reserved_contest;
+    bool once;         /* does not wait for others */
+    bool asynchronous; /* nobody sleeps in it: its time-out is the engine's business */
+    bool named_owner;  /* the owner may have several operations at once */
+    bool met_holder;   /* was told that somebody holds the lock */
+    bool forced;       /* force release: there was a lock */
+};
+
+enum hold_stage {
+    HOLD_ALIVE,
+    HOLD_RELEASING, /* the last release is under way; no longer renewed */
+    HOLD_GONE       /* lost; kept until its owner has been told by release */
+};
+
+/* An owner's hold. Everything of a hold hangs on its wire number, which is used once. */
+struct hold {
+    struct hold *next; /* of the same resource */
+    struct resource *resource;
+    struct timer timer;
+    struct list waiting;     /* operations that wait for `busy` to be settled */
+    struct command *busy;    /* the one unsettled command, renewals apart */
+    struct command *batch;   /* the renewal under way */
+    struct operation *claim; /* granted asynchronously and not collected yet */
+    struct hold *next_loss[2]; /* queues of unreported losses: for events, for waiting threads */
+    uint64_t owner;
+    uint64_t id;
+    int64_t deadline;     /* safe until then */
+    int64_t confirmed_at; /* when the last confirmed grant or renewal was sent */
+    int64_t renew_at;     /* next renewal; NEVER when not renewed */
+    int64_t max_hold_at;  /* NEVER or the time the hold must be over */
+    int64_t claim_by;
+    int64_t lease_ms;     /* of the last grant, renewal or extension */
+    uint32_t count;       /* levels */
+    uint32_t renewed_from; /* lowest level taken without a lease; 0: none */
+    uint8_t stage;
+    uint8_t reason;
+    uint8_t reported;     /* bit per loss queue it stands in */
+    uint8_t batch_line;   /* its line in `batch` */
+    bool ended;           /* kept only until its loss has been reported */
+    bool give_back;       /* to be released as soon as `busy` is settled */
+};
+
+enum subscription_state {
+    SUBSCRIPTION_NONE,
+    SUBSCRIPTION_WANTED, /* asked for, not confirmed since the last connection */
+    SUBSCRIPTION_ACTIVE,
+    SUBSCRIPTION_LEAVING, /* unsubscribed from, not confirmed */
+    SUBSCRIPTION_DENIED  /* the server's access rules forbid it: waiters poll */
+};
+
+struct contest {
+    struct list_link link; /* in the engine's list of subscriptions to change, or in its pool */
+    struct list_link all;  /* in the engine's list of contests */
+    struct timer timer;    /* end of the linger time */
+    struct resource *resource;
+    struct list queue;     /* operations; the first is the foremost */
+    struct command *handing;    /* the hand-over under way */
+    struct operation *receiver; /* who will get it; NULL when it gave up meanwhile */
+    int64_t run_since;     /* first of the hand-overs in a row */
+    int64_t yield_until;   /* no attempt before, so that other processes get their turn */
+    uint32_t run;          /* hand-overs in a row */
+    uint32_t sequence;     /* messages heard */
+    uint32_t waiters;
+    uint32_t named_owners; /* waiters whose owner may have several operations at once */
+    uint8_t subscription;
+    bool was_subscribed;
+    bool yielding;         /* a release with message was owed to other processes; wait for its echo */
+};
+
+struct resource {
+    struct resource *next; /* in its bucket */
+    struct contest *contest;
+    struct hold *holds;
+    uint32_t references; /* handles, operations, holds, commands, contest */
+    uint32_t hash;
+    uint32_t name_size;
+    char name[];
+};
+
+enum command_kind {
+    COMMAND_ACQUIRE,
+    COMMAND_REENTER,
+    COMMAND_RELEASE,
+    COMMAND_EXTEND,
+    COMMAND_HAND_OVER,
+    COMMAND_MOVE, /* a hand-over to a new id of the same owner */
+    COMMAND_FORCE,
+    COMMAND_QUERY,
+    COMMAND_RENEW
+};
+
+enum { RENEWAL_BATCH_SIZE = 100 };
+
+struct command {
+    struct list_link link; /* in a lane or the pool */
+    struct timer timer;    /* to be sent again then */
+    struct resource *resource;
+    struct operation *operation; /* who waits for it; NULL: nobody does any more, or nobody ever did */
+    struct hold *hold;
+    uint64_t id;
+    uint64_t successor; /* hand-over, move: the wire number of the new owner */
+    int64_t lease_ms;
+    int64_t first_sent_at;
+    int64_t sent_at;
+    int64_t repeat_until; /* retired ids: released every second until then; else 0 */
+    uint32_t count;       /* reenter, hand-over, move: intended levels; release: levels left */
+    uint32_t pause_ms;
+    uint8_t kind;
+    uint8_t lane;
+    bool was_sent;        /* at least once: the server may carry it out */
+    bool abandoned;       /* gave up on: never to be sent again */
+    bool repeated;        /* sent more than once */
+    bool in_time;         /* release: the hold's deadline had not passed when it was made */
+    bool as_text;         /* the server does not have the script */
+    uint32_t batch_count; /* renewal */
+    struct renewal *batch;
+};
+
+/* One line of a renewal: the hold it was for may be gone when the answer comes. */
+struct renewal {
+    struct hold *hold;
+    struct resource *name; /* counted until the answer */
+    uint64_t id;
+    uint32_t lease_ms; /* 0: only asked about */
+    bool live; /* still to be reported to the hold */
+};
+
+enum reply_kind { REPLY_NIL, REPLY_INTEGER, REPLY_STRING, REPLY_ERROR, REPLY_ARRAY };
+
+/* A server's answer, borrowed from whoever parsed it. */
+struct reply {
+    enum reply_kind kind;
+    int64_t integer;
+    const char *text;
+    size_t size;
+    const struct reply *elements;
+    size_t count;
+};
+
+#endif

@@ -1,0 +1,19 @@
+/* What an error reply means: the status it becomes, whether the command was carried out, whether trying again may help.
+ * The table of reliability section 5.1: the first word decides.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef REFUSAL_H
+#define REFUSAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct refusal {
+    int status;
+    bool passing;    /* may well be different in a moment */
+    bool may_have_run; /* part of the script may have been carried out */
+    bool no_script;  /* the server does not know the script's SHA1 */
+};
+
+struct refusal refusal_of(const char *text, size_t size);
+
+#endif

@@ -1,0 +1,140 @@
+/* The watchdog: leases renewed in batches, in the order of their time, each line on its own.
+ * A hold in a batch is not renewed twice; one that ends meanwhile strikes its line out; a batch that was refused or lost is
+ * followed by another one, until each hold's own deadline.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "lease.h"
+#include "planted.h"
+#include "steps.h"
+
+/* Strikes a hold's line out of the batch under way. */
+void renewal_forget(struct hold *hold) {
+    if (hold->batch) {
+        hold->batch->batch[hold->batch_line].live = false;
+        hold->batch = NULL;
+    }
+}
+
+/* Adds a hold to a batch. A hold that is no longer renewed is only asked about (a lease of 0). */
+static void add_line(struct engine *engine, struct command *command, struct hold *hold, int64_t now) {
+    int64_t lease_ms = 0;
+    if (hold_is_renewed(hold)) {
+        lease_ms = lease_within(engine->settings.watchdog_lease_ms, hold->max_hold_at, now);
+    }
+    struct renewal *line = &command->batch[command->batch_count];
+    line->hold = hold;
+    line->lease_ms = (uint32_t)lease_ms;
+    line->name = resource_keep(hold->resource);
+    line->id = hold->id;
+    line->live = true;
+    hold->batch = command;
+    hold->batch_line = (uint8_t)command->batch_count++;
+    hold->renew_at = NEVER;
+    hold_arm(engine, hold);
+}
+
+/* Makes a batch of the hold whose time has come and of those whose time is near. */
+void renewal_gather(struct engine *engine, struct hold *first, int64_t now) {
+    struct list_link *spare = list_pop(&engine->spare_batches);
+    if (!spare) {
+        first->renew_at = now + MILLISECOND;
+        hold_arm(engine, first);
+        return;
+    }
+    engine->spare_batch_count--;
+    struct command *command = container_of(spare, struct command, link);
+    command->batch_count = 0;
+    command->was_sent = false;
+    command->repeated = false;
+    command->as_text = false;
+    command->resource = NULL;
+    add_line(engine, command, first, now);
+    int64_t near = now + engine->settings.watchdog_lease_ms * MILLISECOND / 100;
+    while (command->batch_count < RENEWAL_BATCH_SIZE) {
+        struct timer *timer = engine->timers.root;
+        if (!timer || timer->kind != TIMER_HOLD || timer->at > near) {
+            break;
+        }
+        struct hold *hold = container_of(timer, struct hold, timer);
+        if (hold->stage != HOLD_ALIVE || hold->batch || hold->renew_at > near || now >= hold->deadline) {
+            break;
+        }
+        add_line(engine, command, hold, now);
+    }
+    push_command(engine, command);
+}
+
+static void line_confirmed(struct engine *engine, struct hold *hold, const struct renewal *line, int64_t sent_at,
+                           int64_t now) {
+    if (line->lease_ms == 0) {
+        return;
+    }
+    engine->stats.renewals++;
+    if (now - hold->confirmed_at > hold->lease_ms * MILLISECOND / 2) {
+        engine->stats.late_renewals++;
+    }
+    int64_t deadline = lease_deadline(sent_at, line->lease_ms);
+    if (deadline > hold->deadline) {
+        hold->deadline = deadline;
+    }
+    hold->confirmed_at = sent_at;
+    hold->lease_ms = line->lease_ms;
+    hold->renew_at = hold_is_renewed(hold) ? sent_at + line->lease_ms * MILLISECOND / 3 : NEVER;
+}
+
+/* The batch brought nothing: its holds are due again at `at`. */
+void renewal_again(struct engine *engine, struct command *command, int64_t at, int64_t now) {
+    for (uint32_t i = 0; i < command->batch_count; i++) {
+        struct renewal *line = &command->batch[i];
+        resource_drop(engine, line->name);
+        if (line->live) {
+            line->live = false;
+            line->hold->batch = NULL;
+            line->hold->renew_at = at;
+            hold_arm(engine, line->hold);
+            hold_settled(engine, line->hold, now);
+        }
+    }
+    command->batch_count = 0;
+}
+
+void renewal_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    if (reply->kind != REPLY_ARRAY || reply->count != command->batch_count) {
+        renewal_again(engine, command, now + 100 * MILLISECOND, now);
+        return;
+    }
+    for (uint32_t i = 0; i < command->batch_count; i++) {
+        struct renewal *line = &command->batch[i];
+        resource_drop(engine, line->name);
+        if (!line->live) {
+            continue;
+        }
+        struct hold *hold = line->hold;
+        line->live = false;
+        hold->batch = NULL;
+        bool found = reply->elements[i].kind == REPLY_INTEGER && reply->elements[i].integer >= -1;
+        if (!found && !PLANTED(FAULT_LOSS_UNREPORTED)) {
+            hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
+            continue;
+        }
+        line_confirmed(engine, hold, line, command->sent_at, now);
+        hold_arm(engine, hold);
+        hold_settled(engine, hold, now);
+    }
+    command->batch_count = 0;
+}
+
+/* The server may have forgotten everything: every hold is asked about at once, those with a fixed lease too. */
+void renewal_verify_all(struct engine *engine, int64_t now) {
+    for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
+        struct resource *resource = engine->resources.buckets[i];
+        for (; resource; resource = resource->next) {
+            for (struct hold *hold = resource->holds; hold; hold = hold->next) {
+                bool extending = hold->busy && hold->busy->kind == COMMAND_EXTEND;
+                if (hold->stage == HOLD_ALIVE && !hold->batch && !extending) {
+                    hold->renew_at = now;
+                    hold_arm(engine, hold);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+/* Names and their holds.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "resources.h"
+
+#include <string.h>
+
+#include "engine.h"
+
+/* FNV-1a: names are short and the table is private to the process. */
+uint32_t resource_hash(const char *name, size_t size) {
+    uint32_t hash = UINT32_C(2166136261);
+    for (size_t i = 0; i < size; i++) {
+        hash = (hash ^ (unsigned char)name[i]) * UINT32_C(16777619);
+    }
+    return hash;
+}
+
+struct resource *resource_find(struct resource_table *table, const char *name, size_t size, uint32_t hash) {
+    if (table->bucket_count == 0) {
+        return NULL;
+    }
+    struct resource *resource = table->buckets[hash & (table->bucket_count - 1)];
+    for (; resource; resource = resource->next) {
+        if (resource->hash == hash && resource->name_size == size && memcmp(resource->name, name, size) == 0) {
+            return resource_keep(resource);
+        }
+    }
+    return NULL;
+}
+
+void resource_add(struct resource_table *table, struct resource *resource) {
+    struct resource **bucket = &table->buckets[resource->hash & (table->bucket_count - 1)];
+    resource->next = *bucket;
+    *bucket = resource;
+    resource->references = 1;
+    table->used++;
+}
+
+uint32_t resource_table_wants(const struct resource_table *table) {
+    if (table->bucket_count == 0) {
+        return 16;
+    }
+    return table->used >= table->bucket_count && table->bucket_count < UINT32_C(1) << 28 ? table->bucket_count * 2 : 0;
+}
+
+struct resource **resource_table_rehash(struct resource_table *table, struct resource **buckets, uint32_t count) {
+    for (uint32_t i = 0; i < table->bucket_count; i++) {
+        struct resource *resource = table->buckets[i];
+        while (resource) {
+            struct resource *next = resource->next;
+            struct resource **bucket = &buckets[resource->hash & (count - 1)];
+            resource->next = *bucket;
+            *bucket = resource;
+            resource = next;
+        }
+    }
+    struct resource **old = table->buckets;
+    table->buckets = buckets;
+    table->bucket_count = count;
+    return old;
+}
+
+void resource_drop(struct engine *engine, struct resource *resource) {
+    if (--resource->references > 0) {
+        return;
+    }
+    struct resource_table *table = &engine->resources;
+    struct resource **place = &table->buckets[resource->hash & (table->bucket_count - 1)];
+    while (*place != resource) {
+        place = &(*place)->next;
+    }
+    *place = resource->next;
+    table->used--;
+    resource->next = engine->dead_resources;
+    engine->dead_resources = resource;
+}
+
+struct hold *resource_hold_of(const struct resource *resource, uint64_t owner) {
+    struct hold *hold = resource->holds;
+    while (hold && (hold->owner != owner || hold->stage == HOLD_RELEASING)) {
+        hold = hold->next;
+    }
+    return hold;
+}
+
+struct hold *resource_live_hold(const struct resource *resource) {
+    struct hold *hold = resource->holds;
+    while (hold && hold->stage != HOLD_ALIVE) {
+        hold = hold->next;
+    }
+    return hold;
+}

@@ -1,0 +1,44 @@
+/* The table of names: a hash table whose buckets come from the driver, and the counting of who still needs a name.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef RESOURCES_H
+#define RESOURCES_H
+
+#include "records.h"
+
+struct engine;
+
+struct resource_table {
+    struct resource **buckets;
+    uint32_t bucket_count; /* a power of two, or 0 before the first rehash */
+    uint32_t used;
+};
+
+uint32_t resource_hash(const char *name, size_t size);
+
+/* The resource of a name with one reference more, or NULL. */
+struct resource *resource_find(struct resource_table *table, const char *name, size_t size, uint32_t hash);
+
+/* Enters a resource whose name, name_size and hash are set; it has one reference. */
+void resource_add(struct resource_table *table, struct resource *resource);
+
+/* The number of buckets the table should have, or 0 if it is fine as it is. */
+uint32_t resource_table_wants(const struct resource_table *table);
+
+/* Moves everything into new, zeroed buckets and returns the old ones for the driver to free. */
+struct resource **resource_table_rehash(struct resource_table *table, struct resource **buckets, uint32_t count);
+
+static inline struct resource *resource_keep(struct resource *resource) {
+    resource->references++;
+    return resource;
+}
+
+/* Drops a reference; the last one puts the resource on the engine's list of dead ones. */
+void resource_drop(struct engine *engine, struct resource *resource);
+
+/* The hold of an owner, in whatever stage, or NULL. */
+struct hold *resource_hold_of(const struct resource *resource, uint64_t owner);
+
+/* A hold of this process that is alive, or NULL. */
+struct hold *resource_live_hold(const struct resource *resource);
+
+#endif

@@ -1,0 +1,124 @@
+/* What becomes of a command whose connection broke before its answer came.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   command                    nothing old can arrive        a late copy may still arrive (KILL denied)
+ *   abandoned                  forgotten: its undo follows    the same
+ *   acquire                    sent again                    its id is retired, the waiter asks with a new one
+ *   undo of an acquire         sent again                    sent again every second for one lease
+ *   re-entry, release          sent again                    sent again
+ *   extension                  sent again                    the hold moves to a new id with the new lease
+ *   hand-over                  sent again                    released; the receiver's id is retired
+ *   hand-over, nobody waits    release of the old id         the same
+ *   force release              NO_REPLY: it may hit another's hold
+ *   renewal                    a new batch at once           the same
+ */
+#include "planted.h"
+#include "steps.h"
+
+static void send_again(struct engine *engine, struct command *command) {
+    engine->stats.resends++;
+    push_command(engine, command);
+}
+
+/* Turns a command into the repeated release of an id that may still be granted late. */
+static void retire(struct engine *engine, struct command *command, uint64_t id, int64_t now) {
+    command->kind = COMMAND_RELEASE;
+    command->id = id;
+    command->count = 0;
+    command->hold = NULL;
+    command->operation = NULL;
+    command->repeat_until = now + command->lease_ms * MILLISECOND;
+    engine->stats.compensations++;
+    push_command(engine, command);
+}
+
+static void settle_acquire(struct engine *engine, struct command *command, enum settlement how, int64_t now) {
+    if (how != SETTLEMENT_DENIED) {
+        send_again(engine, command);
+        return;
+    }
+    struct operation *operation = command->operation;
+    operation->command = NULL;
+    operation->id = 0;
+    operation->phase = PHASE_PARKED;
+    retire(engine, command, command->id, now);
+    acquire_look(engine, operation, now);
+}
+
+static void settle_hand_over(struct engine *engine, struct command *command, enum settlement how, int64_t now) {
+    struct contest *contest = command->resource->contest;
+    struct operation *receiver = contest && contest->handing == command ? contest->receiver : NULL;
+    if (how != SETTLEMENT_DENIED && receiver) {
+        send_again(engine, command);
+        return;
+    }
+    if (contest && contest->handing == command) {
+        contest->handing = NULL;
+        contest->receiver = NULL;
+    }
+    command->kind = COMMAND_RELEASE;
+    command->count = 0;
+    send_again(engine, command);
+    if (receiver) {
+        undo_acquire(engine, receiver, receiver->id, now + command->lease_ms * MILLISECOND);
+        receiver->id = 0;
+        receiver->phase = PHASE_PARKED;
+        acquire_look(engine, receiver, now);
+    } else if (contest && list_is_empty(&contest->queue)) {
+        queue_advance(engine, contest, now);
+    }
+}
+
+/* The extension may have been carried out or may still be: under a new id nothing late can shorten the lease again. */
+static void move_hold(struct engine *engine, struct command *command) {
+    struct hold *hold = command->hold;
+    command->kind = COMMAND_MOVE;
+    command->successor = ++engine->last_id;
+    command->count = hold->count;
+    send_again(engine, command);
+}
+
+void settle_command(struct engine *engine, struct command *command, enum settlement how, int64_t now) {
+    if (command->kind == COMMAND_RENEW) {
+        renewal_again(engine, command, now, now);
+        give_command(engine, command);
+        return;
+    }
+    if (command->abandoned && !PLANTED(FAULT_ABANDONED_IS_RESENT)) {
+        give_command(engine, command);
+        return;
+    }
+    bool denied = how == SETTLEMENT_DENIED;
+    switch (command->kind) {
+    case COMMAND_ACQUIRE:
+        if (command->operation) {
+            settle_acquire(engine, command, how, now);
+        } else {
+            send_again(engine, command); /* reached with a planted fault only */
+        }
+        break;
+    case COMMAND_HAND_OVER:
+        settle_hand_over(engine, command, how, now);
+        break;
+    case COMMAND_FORCE:
+        finish(engine, command->operation, REDLATCH_NO_REPLY);
+        give_command(engine, command);
+        break;
+    case COMMAND_EXTEND:
+        if (denied && command->hold) {
+            move_hold(engine, command);
+        } else {
+            send_again(engine, command);
+        }
+        break;
+    case COMMAND_RELEASE:
+        if (denied && !command->hold && !command->operation && command->repeat_until == 0) {
+            command->repeat_until = now + command->lease_ms * MILLISECOND;
+        }
+        send_again(engine, command);
+        break;
+    default:
+        send_again(engine, command);
+        break;
+    }
+}

@@ -1,0 +1,72 @@
+/* What the parts of the protocol floor say to each other. Not for drivers.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef STEPS_H
+#define STEPS_H
+
+#include "engine.h"
+#include "refusal.h"
+
+/* pools.c: memory for the engine's records */
+struct command *take_command(struct engine *engine, struct operation *operation);
+void give_command(struct engine *engine, struct command *command);
+struct hold *take_hold(struct engine *engine, struct operation *operation);
+void give_hold(struct engine *engine, struct hold *hold);
+struct contest *attach_contest(struct engine *engine, struct operation *operation);
+void detach_contest(struct engine *engine, struct contest *contest);
+void reserve_for(struct engine *engine, struct operation *operation);
+void return_reserve(struct engine *engine, struct operation *operation);
+
+/* engine.c: operations and commands in general */
+void finish(struct engine *engine, struct operation *operation, int status);
+void arm_operation(struct engine *engine, struct operation *operation);
+void push_command(struct engine *engine, struct command *command);
+void repeat_command(struct engine *engine, struct command *command, int64_t at);
+bool drop_unsent(struct engine *engine, struct command *command);
+
+/* mutex.c: an acquire that does not re-enter */
+void acquire_begin(struct engine *engine, struct operation *operation, int64_t now);
+void acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+void acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
+void acquire_timer(struct engine *engine, struct operation *operation, int64_t now);
+void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms, int64_t now);
+void acquire_look(struct engine *engine, struct operation *operation, int64_t now);
+void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now);
+void acquire_refused(struct engine *engine, struct operation *operation, struct refusal refusal, int64_t now);
+int64_t acquire_lease(const struct engine *engine, const struct operation *operation, int64_t now);
+void undo_acquire(struct engine *engine, struct operation *operation, uint64_t id, int64_t repeat_until);
+
+/* queue.c: the local waiters of a name */
+void queue_enter(struct engine *engine, struct operation *operation);
+void queue_leave(struct engine *engine, struct operation *operation, int64_t now);
+void queue_advance(struct engine *engine, struct contest *contest, int64_t now);
+struct operation *queue_foremost(const struct contest *contest);
+struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64_t now);
+void queue_after_release(struct engine *engine, struct resource *resource, int64_t told, int64_t now);
+void queue_reenter_others(struct engine *engine, struct contest *contest, struct hold *hold, int64_t now);
+void contest_timer(struct engine *engine, struct contest *contest, int64_t now);
+void hand_over_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+
+/* hold.c: levels, extension, release */
+void hold_acquire(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now);
+void hold_release(struct engine *engine, struct operation *operation, int64_t now);
+void hold_extend(struct engine *engine, struct operation *operation, int64_t now);
+void hold_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+void hold_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
+void hold_settled(struct engine *engine, struct hold *hold, int64_t now);
+void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now);
+void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now);
+void hold_end(struct engine *engine, struct hold *hold, int64_t now);
+void hold_timer(struct engine *engine, struct hold *hold, int64_t now);
+void hold_arm(struct engine *engine, struct hold *hold);
+
+/* renewal.c: the watchdog's batches */
+void renewal_gather(struct engine *engine, struct hold *first, int64_t now);
+void renewal_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+void renewal_forget(struct hold *hold);
+void renewal_again(struct engine *engine, struct command *command, int64_t at, int64_t now);
+void renewal_verify_all(struct engine *engine, int64_t now);
+
+/* settle.c: what becomes of commands whose connection broke */
+void settle_command(struct engine *engine, struct command *command, enum settlement how, int64_t now);
+
+#endif

@@ -1,0 +1,36 @@
+/* Commands as they go to the server: which script, which keys, which arguments.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_H
+#define WIRE_H
+
+#include "engine.h"
+#include "scripts_embedded.h"
+
+/* Takes a command's arguments one after the other. An argument comes in up to three parts that belong together. */
+struct argument_part {
+    const char *text;
+    size_t size;
+};
+struct argument_sink {
+    void (*append)(struct argument_sink *sink, const struct argument_part *parts, size_t part_count);
+};
+
+/* The script a command runs. */
+enum script_id command_script(const struct command *command);
+
+/* How many keys, and how many arguments after them. */
+void command_counts(const struct command *command, uint32_t *key_count_out, uint32_t *argument_count_out);
+
+/* Keys and arguments, in order. */
+void command_write(const struct engine *engine, const struct command *command, struct argument_sink *sink);
+
+/* An owner id, "uuid:number", with its final NUL; returns its length. */
+size_t owner_text(const struct engine *engine, uint64_t id, char text[REDLATCH_OWNER_SIZE]);
+
+/* The channel of a name in up to three parts (wire format 1.2, 1.6). */
+void channel_parts(const char *name, size_t size, struct argument_part parts[3]);
+
+/* The name inside a channel, or NULL if it is no lock channel. */
+const char *channel_name(const char *channel, size_t size, size_t *name_size_out);
+
+#endif

@@ -1,0 +1,9 @@
+-- extend: the owner's lease ends the given time from now, sooner or later than before.
+-- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms
+-- Returns 1, or 0 when the owner does not hold the lock.
+-- The only script that may shorten a lease; the caller sends it when nothing else of this hold is under way.
+if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+    return 0
+end
+redis.call('pexpire', KEYS[1], ARGV[2])
+return 1

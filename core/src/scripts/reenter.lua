@@ -1,0 +1,15 @@
+-- reenter: a holder's count is raised to the intended one and its lease is at least as long as asked.
+-- KEYS[1] name   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms
+-- Returns 1, or 0 when the owner does not hold the lock: a re-entry never creates it.
+-- May be sent twice: the count is stated, not added to; neither count nor lease is ever lowered here.
+local count = redis.call('hget', KEYS[1], ARGV[1])
+if not count then
+    return 0
+end
+if tonumber(count) < tonumber(ARGV[2]) then
+    redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
+end
+if redis.call('pttl', KEYS[1]) < tonumber(ARGV[3]) then
+    redis.call('pexpire', KEYS[1], ARGV[3])
+end
+return 1

@@ -1,0 +1,17 @@
+-- renew: every lease named is at least as long as asked, for those locks that are still their owner's.
+-- KEYS names   ARGV owner, lease in ms for each name; a lease of 0 only asks
+-- Returns for each name the remaining ms before (-1: it had no lease), or -2 when the owner does not hold it.
+-- May be sent twice or late: a lease is never shortened. A key of another type answers -2 and spoils nothing for the others.
+local before = {}
+for i, name in ipairs(KEYS) do
+    if redis.pcall('hexists', name, ARGV[2 * i - 1]) == 1 then
+        local ttl = redis.call('pttl', name)
+        if ttl < tonumber(ARGV[2 * i]) then
+            redis.call('pexpire', name, ARGV[2 * i])
+        end
+        before[i] = ttl
+    else
+        before[i] = -2
+    end
+end
+return before

@@ -1,0 +1,53 @@
+"""Distributed locks on Redis, wire-compatible with Redisson.
+
+    import redlatch
+
+    client = redlatch.connect()
+    with client.lock("orders:42"):
+        ...
+
+A lock on Redis is a lease: a process that was paused may go on for a moment after its lease is over. `hold.lost`,
+`hold.lost_event` and LockLostError tell; only a fencing token checked by what is guarded can prevent.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from redlatch._ffi import lib as _lib
+from redlatch._ffi import text as _text
+from redlatch.client import Client, connect
+from redlatch.errors import (
+    ClosedError,
+    ConnectionError,
+    ForkedError,
+    InvalidArgumentError,
+    LockLostError,
+    LockTimeoutError,
+    NotOwnedError,
+    RedlatchError,
+    ResourceError,
+    ServerError,
+    UnsupportedError,
+    WaitCancelledError,
+)
+from redlatch.holds import Hold
+from redlatch.locks import Lock
+
+__all__ = [
+    "Client",
+    "ClosedError",
+    "ConnectionError",
+    "ForkedError",
+    "Hold",
+    "InvalidArgumentError",
+    "Lock",
+    "LockLostError",
+    "LockTimeoutError",
+    "NotOwnedError",
+    "RedlatchError",
+    "ResourceError",
+    "ServerError",
+    "UnsupportedError",
+    "WaitCancelledError",
+    "connect",
+]
+
+__version__: str = _text(_lib.redlatch_version())

@@ -1,0 +1,170 @@
+"""Client: the connection to one Redis server, from which locks are made.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from types import TracebackType
+from typing import Dict, Literal, NoReturn, Optional, Type
+
+from redlatch._ffi import CData, ffi, lib, new_record, text
+from redlatch.durations import Seconds
+from redlatch.errors import LockName, failure
+from redlatch.locks import Lock
+from redlatch.losses import Losses
+from redlatch.options import c_string, client_options, without_password
+
+DEFAULT_URL = "redis://127.0.0.1:6379/0"
+
+
+def connect(
+    url: Optional[str] = None,
+    *,
+    watchdog_lease: Seconds = 30,
+    name_prefix: LockName = "",
+    lazy: bool = False,
+    username: Optional[str] = None,
+    password: Optional[str] = None,
+    database: Optional[int] = None,
+    connect_timeout: Optional[Seconds] = None,
+    command_timeout: Optional[Seconds] = None,
+    dead_peer_timeout: Optional[Seconds] = None,
+    unreachable_timeout: Optional[Seconds] = None,
+    close_timeout: Optional[Seconds] = None,
+    claim_timeout: Optional[Seconds] = None,
+    linger: Optional[Seconds] = None,
+    release_on_close: bool = True,
+    look: bool = True,
+) -> Client:
+    """Opens a client and connects, unless `lazy`.
+
+    url: redis://[user[:password]@]host[:port][/database] or unix://[user[:password]@]/path[?db=N]; None means the
+        environment's REDIS_URL, else redis://127.0.0.1:6379/0. What is given here as well wins over the URL.
+    watchdog_lease: the lease of a lock that is renewed.
+    name_prefix: is put before every name.
+    lazy: connects at the first use, for servers that may be down now.
+    connect_timeout, command_timeout: how long a connection, and a call that does not wait for others, may take.
+    dead_peer_timeout: a connection that owes a reply for this long is given up.
+    unreachable_timeout: a wait without end fails when the server cannot be used for this long.
+    close_timeout: close() waits at most this long.
+    claim_timeout: an asynchronous grant that is not collected is given back after this.
+    linger: a subscription outlives its last waiter by this.
+    release_on_close: whether close() releases what is held, or leaves it to run out.
+    look: looks at the socket briefly before sleeping, where that pays.
+
+    Times are seconds or timedeltas; None is the default of the core.
+    """
+    if url is not None and not isinstance(url, str):
+        raise TypeError(f"url is of type {type(url).__name__}; expected str or None")
+    options, alive = client_options(
+        {
+            "watchdog_lease": watchdog_lease,
+            "name_prefix": name_prefix,
+            "lazy": lazy,
+            "username": username,
+            "password": password,
+            "database": database,
+            "connect_timeout": connect_timeout,
+            "command_timeout": command_timeout,
+            "dead_peer_timeout": dead_peer_timeout,
+            "unreachable_timeout": unreachable_timeout,
+            "close_timeout": close_timeout,
+            "claim_timeout": claim_timeout,
+            "linger": linger,
+            "release_on_close": release_on_close,
+            "look": look,
+        }
+    )
+    client_out = ffi.new("redlatch_client **")
+    status: int = lib.redlatch_client_open(ffi.NULL if url is None else c_string(url, "url"), options, client_out)
+    alive.clear()
+    if status:
+        raise failure(status)
+    return Client(client_out[0], without_password(url or os.environ.get("REDIS_URL") or DEFAULT_URL))
+
+
+class Client:
+    """What connect() returns. Any number of threads may use it at once; a forked child opens its own."""
+
+    def __init__(self, handle: CData, shown_url: str) -> None:
+        # Freed when nobody uses the memory any more, the watching thread included; closed before that, see below.
+        self._handle: CData = ffi.gc(handle, lib.redlatch_client_free)
+        self._shown_url = shown_url
+        self._uuid = text(lib.redlatch_client_uuid(self._handle))
+        self._losses = Losses(self._handle)
+        # Runs at the latest when the interpreter ends, so that what is held is released then.
+        self._end = weakref.finalize(self, _end, self._handle, self._losses, os.getpid())
+
+    def lock(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["thread", "handle"] = "thread",
+    ) -> Lock:
+        """A reentrant mutex.
+
+        name: 1 to 65 535 bytes, or text, which is taken as UTF-8.
+        timeout: how long `with` waits: None or -1 for ever, 0 tries once.
+        lease: None means one that is renewed for as long as the lock is held; seconds mean a fixed one.
+        max_hold: a lock that is renewed is so for at most this long; None means for ever.
+        owner: who holds it, and may acquire it again: "thread", the calling one, or "handle", the returned object.
+        """
+        return Lock(self, name, timeout, lease, max_hold, owner)
+
+    def stats(self) -> Dict[str, int]:
+        """What the client has done since it was opened, by the names that redlatch.h explains."""
+        record = new_record("redlatch_stats")
+        status: int = lib.redlatch_client_stats(self._handle, record)
+        if status:
+            raise failure(status)
+        names = (name for name, _ in ffi.typeof("redlatch_stats").fields)
+        return {name: getattr(record, name) for name in names if name not in ("struct_size", "reserved")}
+
+    @property
+    def uuid(self) -> str:
+        """The first part of every owner id that this client writes."""
+        return self._uuid
+
+    @property
+    def closed(self) -> bool:
+        """Whether close() was called."""
+        return not self._end.alive
+
+    def close(self) -> None:
+        """Releases what is held, unless `release_on_close` is False, and ends the client. Who waits gets a ClosedError.
+        Takes at most `close_timeout`. Closing twice is harmless."""
+        status: int = lib.redlatch_client_close(self._handle)
+        self._end.detach()
+        self._losses.join()
+        if status:
+            raise failure(status)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<redlatch.Client of {self._shown_url}, {'closed' if self.closed else 'open'}, uuid {self.uuid}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a redlatch.Client cannot be pickled or copied: open one in each process")
+
+
+def _end(handle: CData, losses: Losses, pid: int) -> None:
+    """Closes a client that nobody closed. Never in a forked child: the connections, and the holds, are its parent's."""
+    if os.getpid() == pid:
+        lib.redlatch_client_close(handle)
+        losses.join()

@@ -1,0 +1,74 @@
+"""Seconds, as callers give them, to the milliseconds of the core.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Optional, Union
+
+from redlatch._ffi import FOREVER, RENEWED
+from redlatch.errors import InvalidArgumentError
+
+# An int is welcome wherever a float is.
+Seconds = Union[float, timedelta]
+
+# As threading.TIMEOUT_MAX, which callers pass to wait for ever: 292 years.
+SECONDS_MAX = 9223372036
+
+
+def wait_ms(seconds: Optional[Seconds], argument: str) -> int:
+    """A time to wait: None or -1 waits for ever, 0 tries once."""
+    if _is_endless(seconds):
+        return FOREVER
+    return _milliseconds(seconds, argument, "None or -1 to wait for ever, 0 to try once, or seconds")
+
+
+def lease_ms(seconds: Optional[Seconds], argument: str) -> int:
+    """A lease: None or -1 means one that is renewed for as long as the lock is held."""
+    if _is_endless(seconds):
+        return RENEWED
+    return _more_than_nothing(seconds, argument, "None for a lease that is renewed, or more than 0 seconds")
+
+
+def limit_ms(seconds: Optional[Seconds], argument: str) -> int:
+    """A limit: None or -1 means that there is none."""
+    if _is_endless(seconds):
+        return FOREVER
+    return _more_than_nothing(seconds, argument, "None for no limit, or more than 0 seconds")
+
+
+def span_ms(seconds: Seconds, argument: str) -> int:
+    """A stretch of time that must be one: more than nothing, and not for ever."""
+    return _more_than_nothing(seconds, argument, "more than 0 seconds")
+
+
+def delay_ms(seconds: Seconds, argument: str) -> int:
+    """A stretch of time that may be nothing, but not for ever."""
+    return _milliseconds(seconds, argument, "0 or more seconds")
+
+
+def _is_endless(seconds: Optional[Seconds]) -> bool:
+    return seconds is None or (seconds == -1 and not isinstance(seconds, bool))
+
+
+def _more_than_nothing(seconds: Optional[Seconds], argument: str, expected: str) -> int:
+    milliseconds = _milliseconds(seconds, argument, expected)
+    if milliseconds == 0:
+        raise InvalidArgumentError(f"{argument} is {seconds!r}; expected {expected}")
+    return milliseconds
+
+
+def _milliseconds(seconds: Optional[Seconds], argument: str, expected: str) -> int:
+    # bool is an int to Python, but timeout=True is a mistake: who writes it means blocking=True.
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float, timedelta)):
+        raise TypeError(
+            f"{argument} is {seconds!r}, of type {type(seconds).__name__}; expected {expected}, "
+            "as a number or timedelta"
+        )
+    count = seconds.total_seconds() if isinstance(seconds, timedelta) else seconds
+    if not 0 <= count <= SECONDS_MAX:  # no comparison holds for NaN
+        raise InvalidArgumentError(f"{argument} is {seconds!r}; expected {expected}, at most {SECONDS_MAX}")
+    # A moment too short to count is still more than nothing: 0 has a meaning of its own.
+    return max(round(count * 1000), 1) if count else 0

@@ -1,0 +1,147 @@
+"""The exceptions, and the one place where a status of the core becomes one of them.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any, Dict, Optional, Tuple, Type, Union
+
+from redlatch._ffi import lib, text
+
+LockName = Union[str, bytes]
+
+
+class RedlatchError(Exception):
+    """What every failure of redlatch is an instance of."""
+
+    # What an instance stands for that was raised without a status.
+    _usual_status: int = lib.REDLATCH_INTERNAL
+
+    def __init__(
+        self, message: str = "", *, lock_name: Optional[LockName] = None, status: Optional[int] = None
+    ) -> None:
+        self.status: int = self._usual_status if status is None else status
+        self.lock_name: Optional[LockName] = lock_name
+        super().__init__(message or text(lib.redlatch_strerror(self.status)))
+
+    @property
+    def status_name(self) -> str:
+        """The status in words, such as "not_owned"."""
+        return text(lib.redlatch_status_name(self.status))
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same call may well succeed later without anything being repaired by hand."""
+        return bool(lib.redlatch_status_is_retryable(self.status))
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether the server may have carried the command out although the call failed."""
+        return bool(lib.redlatch_status_is_ambiguous(self.status))
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _rebuild, (type(self), str(self), self.lock_name, self.status, self.__dict__.get("__notes__"))
+
+
+def _rebuild(
+    kind: Type[RedlatchError], message: str, lock_name: Optional[LockName], status: int, notes: Optional[list[str]]
+) -> RedlatchError:
+    error = kind(message, lock_name=lock_name, status=status)
+    if notes:
+        error.__dict__["__notes__"] = notes
+    return error
+
+
+class LockTimeoutError(RedlatchError, TimeoutError):
+    """Somebody else held the lock until the wait was over."""
+
+    _usual_status = lib.REDLATCH_TIMEOUT
+
+
+class NotOwnedError(RedlatchError, RuntimeError):
+    """The caller does not hold this lock. A RuntimeError, too, as threading.Lock raises it."""
+
+    _usual_status = lib.REDLATCH_NOT_OWNED
+
+
+class LockLostError(RedlatchError):
+    """The caller held the lock and lost it: the lease ran out, or the server forgot the hold."""
+
+    _usual_status = lib.REDLATCH_LOST
+
+
+class WaitCancelledError(RedlatchError):
+    """The wait was cancelled; nothing is held or queued."""
+
+    _usual_status = lib.REDLATCH_CANCELLED
+
+
+class InvalidArgumentError(RedlatchError, ValueError):
+    """An argument has a value that is not allowed."""
+
+    _usual_status = lib.REDLATCH_INVALID
+
+
+class ClosedError(RedlatchError):
+    """The client is closed."""
+
+    _usual_status = lib.REDLATCH_CLOSED
+
+
+class ForkedError(RedlatchError):
+    """The client belongs to the parent process; this process has to open its own."""
+
+    _usual_status = lib.REDLATCH_FORKED
+
+
+class UnsupportedError(RedlatchError):
+    """Recognised, and not supported by this version."""
+
+    _usual_status = lib.REDLATCH_UNSUPPORTED
+
+
+class ConnectionError(RedlatchError, builtins.ConnectionError):
+    """The server could not be reached, or did not answer."""
+
+    _usual_status = lib.REDLATCH_UNREACHABLE
+
+
+class ServerError(RedlatchError):
+    """The server answered and refused; `status` says why."""
+
+    _usual_status = lib.REDLATCH_SERVER
+
+
+class ResourceError(RedlatchError):
+    """This machine ran out of memory, descriptors or threads."""
+
+    _usual_status = lib.REDLATCH_SYSTEM
+
+
+# The statuses that have a class of their own; of the others those of a group share one.
+_BY_STATUS: Dict[int, Type[RedlatchError]] = {
+    lib.REDLATCH_TIMEOUT: LockTimeoutError,
+    lib.REDLATCH_NOT_OWNED: NotOwnedError,
+    lib.REDLATCH_LOST: LockLostError,
+    lib.REDLATCH_CANCELLED: WaitCancelledError,
+    lib.REDLATCH_INVALID: InvalidArgumentError,
+    lib.REDLATCH_CLOSED: ClosedError,
+    lib.REDLATCH_FORKED: ForkedError,
+    lib.REDLATCH_UNSUPPORTED: UnsupportedError,
+    lib.REDLATCH_NO_MEMORY: ResourceError,
+    lib.REDLATCH_SYSTEM: ResourceError,
+}
+_BY_GROUP: Dict[int, Type[RedlatchError]] = {3: ConnectionError, 4: ServerError}
+
+
+def class_of(status: int) -> Type[RedlatchError]:
+    """The exception class for a status."""
+    return _BY_STATUS.get(status) or _BY_GROUP.get(-status // 100, RedlatchError)
+
+
+def failure(status: int, lock_name: Optional[LockName] = None) -> RedlatchError:
+    """The exception for a call that just failed. To be called by the thread that made the call, before it makes
+    another: the core keeps the words of a failure by thread."""
+    return class_of(status)(text(lib.redlatch_last_error()), lock_name=lock_name, status=status)

@@ -1,0 +1,144 @@
+"""A Hold: one acquire of a lock, until it is released or lost.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, NoReturn, Optional
+
+from redlatch._ffi import CData, ffi, lib, new_record, text
+from redlatch.durations import Seconds, span_ms
+from redlatch.errors import ClosedError, LockLostError, NotOwnedError, failure
+
+if TYPE_CHECKING:
+    from redlatch.locks import Lock
+
+_ALIVE = (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT)
+
+
+class Hold:
+    """What `with lock as hold:` and `lock.hold()` give.
+
+    A Hold belongs to the hold during which it was made: when the lock was released, or lost, and taken again, the old
+    object knows nothing of the new hold. It may be handed to other threads, which can ask and release on the owner's
+    behalf.
+    """
+
+    # A hold is made for every acquire, and most are never asked anything: what the core said is kept as it came.
+    __slots__ = ("_lock", "_number", "_record", "_outer", "_released", "_lost_event", "__weakref__")
+
+    def __init__(self, lock: Lock, number: int, record: bytes, outer: Optional[Hold]) -> None:
+        self._lock = lock
+        self._number = number  # of the owner
+        self._record = record  # a redlatch_hold
+        self._outer = outer  # that of the `with` around this one's, by the same owner
+        self._released = False  # through this object
+        self._lost_event: Optional[threading.Event] = None
+
+    @property
+    def token(self) -> Optional[int]:
+        """The fencing token; None for kinds of locks that have none."""
+        return self._first().token or None
+
+    @property
+    def owner(self) -> str:
+        """The owner id of this hold as it stands in Redis, "uuid:number"."""
+        return text(self._first().owner)
+
+    @property
+    def count(self) -> int:
+        """How many acquires are to be released; 0 when the hold is over."""
+        now = self._alive()
+        return 0 if now is None else now.count
+
+    def remaining(self) -> float:
+        """Seconds for which nobody else can have the lock, as far as is known; 0.0 when the hold is over. The lease of
+        a lock that is renewed is never longer than the watchdog's, however long it will be held."""
+        now = self._alive()
+        return 0.0 if now is None else now.remaining_ms / 1000
+
+    @property
+    def lost(self) -> bool:
+        """Whether the hold ended without being released: its time ran out, or the server forgot it."""
+        now = self._now()
+        if now is not None and now.state == lib.REDLATCH_GONE:
+            self._note_lost()
+        return self._lock._client._losses.knows(self._serial)
+
+    @property
+    def lost_event(self) -> threading.Event:
+        """Is set when the hold is lost. The first use in a client starts a thread that watches."""
+        self._now()  # refuses in a forked child before any lock of the parent's is touched
+        if self._lost_event is None:
+            self._lost_event = self._lock._client._losses.event(self._serial)
+            if self.lost:  # it may have been lost before anybody watched
+                self._lost_event.set()
+        return self._lost_event
+
+    def release(self) -> None:
+        """Releases one acquire. A `with` block whose Hold was released does not release it again when it is left."""
+        if self._released or self._now() is None:
+            self._raise_over()
+        self._released = True
+        status: int = lib.redlatch_lock_release_as(self._lock._handle, self._number)
+        if status:
+            self._raise_failed(status)
+
+    def extend(self, seconds: Seconds) -> None:
+        """Lets the lease end so many seconds from now, also if that is sooner than it was."""
+        lease = span_ms(seconds, "seconds")
+        if self._now() is None:
+            self._raise_over()
+        status: int = lib.redlatch_lock_extend(self._lock._handle, self._number, lease)
+        if status:
+            self._raise_failed(status)
+
+    def __repr__(self) -> str:
+        return f"<redlatch.Hold of {self._lock.name!r} by {self.owner}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a redlatch.Hold cannot be pickled or copied: what a process holds is its own")
+
+    @property
+    def _serial(self) -> int:
+        serial: int = self._first().serial
+        return serial
+
+    def _first(self) -> CData:
+        """What the core said when the hold began."""
+        record = ffi.new("redlatch_hold *")
+        ffi.memmove(record, self._record, len(self._record))
+        return record
+
+    def _now(self) -> CData:
+        """What the core says of this hold now, or None if it is over and another may have taken its place."""
+        record = new_record("redlatch_hold")
+        status: int = lib.redlatch_lock_hold(self._lock._handle, self._number, record)
+        if status == lib.REDLATCH_CLOSED:
+            return None
+        if status:
+            raise failure(status, self._lock.name)
+        return record if record.serial == self._serial and record.state != lib.REDLATCH_NOT_HELD else None
+
+    def _alive(self) -> CData:
+        now = self._now()
+        return now if now is not None and now.state in _ALIVE else None
+
+    def _note_lost(self) -> None:
+        self._lock._client._losses.note(self._serial)
+
+    def _raise_failed(self, status: int) -> NoReturn:
+        error = failure(status, self._lock.name)
+        if status == lib.REDLATCH_LOST:
+            self._note_lost()
+        raise error
+
+    def _raise_over(self) -> NoReturn:
+        name = self._lock.name
+        if self._lock._client.closed:
+            raise ClosedError(f"the hold of lock {name!r} ended when its client was closed", lock_name=name)
+        if self._lock._client._losses.knows(self._serial):
+            raise LockLostError(f"this hold of lock {name!r} was lost", lock_name=name)
+        raise NotOwnedError(f"this hold of lock {name!r} was released already", lock_name=name)

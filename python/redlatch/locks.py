@@ -1,0 +1,271 @@
+"""Lock: the mutex, with the manners of threading.Lock and threading.RLock.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import math
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Dict, NoReturn, Optional, Type, TypeVar, cast
+
+from redlatch._ffi import LEASE_OF_LOCK, CData, ffi, lib, new_record, text
+from redlatch.durations import Seconds, lease_ms, limit_ms, span_ms, wait_ms
+from redlatch.errors import InvalidArgumentError, LockName, failure
+from redlatch.holds import Hold
+from redlatch.options import lock_options, name_bytes
+from redlatch.owners import Wait, current, pause
+
+if TYPE_CHECKING:
+    from redlatch.client import Client
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+logger = logging.getLogger("redlatch")
+
+# Looked up once: these are on the way of every acquire and release.
+_acquire = lib.redlatch_python_acquire
+_abandon = lib.redlatch_python_abandon
+_release_as = lib.redlatch_lock_release_as
+_AGAIN: int = lib.REDLATCH_AGAIN
+_TIMEOUT: int = lib.REDLATCH_TIMEOUT
+_IDLE: int = lib.REDLATCH_PYTHON_IDLE
+
+
+class Lock:
+    """A name to lock, made by Client.lock(). Nothing is sent before it is used.
+
+    The owner is the calling thread, which may acquire again and has to release as often, through any Lock of that name;
+    or, with owner="handle", this object, which any thread may release.
+    """
+
+    __slots__ = ("_client", "_handle", "_name", "_wait_ms", "_by_handle", "_entered", "__weakref__")
+
+    def __init__(
+        self,
+        client: Client,
+        name: LockName,
+        timeout: Optional[Seconds],
+        lease: Optional[Seconds],
+        max_hold: Optional[Seconds],
+        owner: str,
+    ) -> None:
+        data = name_bytes(name)
+        options = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"))
+        self._wait_ms = wait_ms(timeout, "timeout")
+        lock_out = ffi.new("redlatch_lock **")
+        status: int = lib.redlatch_lock_new(client._handle, lib.REDLATCH_MUTEX, data, len(data), options, lock_out)
+        if status:
+            raise failure(status, name)
+        self._handle: CData = ffi.gc(lock_out[0], lib.redlatch_lock_free)
+        self._client = client
+        self._name = name
+        self._by_handle = owner == "handle"
+        self._entered: Dict[int, Hold] = {}  # the innermost `with` of each owner
+
+    @property
+    def name(self) -> LockName:
+        """The name as it was given, without the client's prefix."""
+        return self._name
+
+    def acquire(
+        self, blocking: bool = True, timeout: Optional[Seconds] = -1, *, lease: Optional[Seconds] = None
+    ) -> bool:
+        """Acquires as threading.Lock does: True if the lock was obtained, else False.
+
+        The lock's own `timeout` is that of `with`; here None or -1 wait for ever. A lease of -1 is renewed; None is
+        that of the lock.
+        """
+        if not isinstance(blocking, int):
+            raise TypeError(f"blocking is {blocking!r}; expected True or False (did you mean timeout={blocking!r}?)")
+        wait = wait_ms(timeout, "timeout")
+        if not blocking:
+            if wait >= 0:
+                raise InvalidArgumentError("cannot specify a timeout for a non-blocking call")
+            wait = 0
+        return self._obtain(wait, LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease"), False) is not None
+
+    def release(self) -> None:
+        """Releases one acquire. NotOwnedError if the caller does not hold the lock, LockLostError if it did."""
+        number = self._number()
+        serial = ffi.new("uint64_t *")
+        status: int = lib.redlatch_python_release(self._handle, number, serial)
+        if status:
+            error = failure(status, self._name)
+            if status == lib.REDLATCH_LOST:
+                self._client._losses.note(serial[0])
+            raise error
+
+    def locked(self) -> bool:
+        """Asks the server whether anybody holds the lock."""
+        return bool(self._query().locked)
+
+    def ttl(self) -> float:
+        """Asks the server how many seconds are left of the holder's lease, whoever that is: 0.0 if nobody holds the
+        lock, infinity if it was taken without a lease."""
+        milliseconds: int = self._query().ttl_ms
+        return math.inf if milliseconds == -1 else milliseconds / 1000
+
+    def owner(self) -> Optional[str]:
+        """Asks the server who holds the lock: the owner id, "uuid:number", or None."""
+        return text(self._query().owner) or None
+
+    def owned(self) -> bool:
+        """Whether the caller holds the lock, as far as this process knows."""
+        return self.hold_count() > 0
+
+    def hold_count(self) -> int:
+        """How many acquires the caller has to release; 0 also when it lost the lock."""
+        now = self._standing(self._number())
+        return now.count if now.state in (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT) else 0
+
+    def hold(self) -> Optional[Hold]:
+        """The caller's Hold, after acquire(); None if it holds nothing. A hold that was lost is given until it is
+        released."""
+        number = self._number()
+        now = self._standing(number)
+        return None if now.state == lib.REDLATCH_NOT_HELD else Hold(self, number, ffi.buffer(now)[:], None)
+
+    def extend(self, seconds: Seconds) -> None:
+        """Lets the caller's lease end so many seconds from now, also if that is sooner than it was. A lock that is
+        renewed goes on being renewed."""
+        status: int = lib.redlatch_lock_extend(self._handle, self._number(), span_ms(seconds, "seconds"))
+        if status:
+            raise failure(status, self._name)
+
+    def force_release(self) -> bool:
+        """Deletes the lock whoever holds it, and wakes who waits. Returns whether there was one."""
+        released = ffi.new("int32_t *")
+        status: int = lib.redlatch_lock_force_release(self._handle, released)
+        if status:
+            raise failure(status, self._name)
+        return bool(released[0])
+
+    def __enter__(self) -> Hold:
+        hold = self._obtain(self._wait_ms, LEASE_OF_LOCK, True)
+        if hold is None:
+            raise failure(_TIMEOUT, self._name)
+        return hold
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        try:
+            number = 0 if self._by_handle else current().number
+            hold = self._entered.get(number)
+        except BaseException as interrupt:
+            # Ctrl-C came on the way out, and the release is still to be done.
+            self.__exit__(type(interrupt), interrupt, None)
+            raise
+        status: int = 0 if hold is not None and hold._released else _release_as(self._handle, number)
+        if hold is not None:
+            self._leave(number, hold._outer)
+        if status:
+            self._left_badly(status, hold, error)
+
+    def __call__(self, function: Function) -> Function:
+        """As a decorator: every call of the function holds the lock."""
+        if isinstance(function, type) or not callable(function):
+            raise TypeError(f"@lock decorates functions; {function!r} is none (@staticmethod and the like go above it)")
+        bodies = (function, type(function).__call__)  # of a function, and of a callable object
+        for check in (inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgeneratorfunction):
+            if any(map(check, bodies)):
+                raise TypeError(
+                    f"@lock cannot decorate {function!r}: a call would return, and release, before the body ran; "
+                    "write `with lock:` inside a generator, and use a lock of an asynchronous client in a coroutine"
+                )
+
+        @functools.wraps(function)
+        def locked(*arguments: Any, **keywords: Any) -> Any:
+            with self:
+                return function(*arguments, **keywords)
+
+        return cast(Function, locked)
+
+    def __repr__(self) -> str:
+        return f"<redlatch.Lock {self._name!r}, owned by {'this object' if self._by_handle else 'threads'}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a redlatch.Lock cannot be pickled or copied: open a client, and make its locks, in each process"
+        )
+
+    def _obtain(self, wait_ms: int, lease_ms: int, entering: bool) -> Optional[Hold]:
+        """Acquires, or returns None after a time-out. Whatever exception comes in between, Ctrl-C above all, leaves
+        nothing held or queued, so a grant is in a caller's hands only after the last line of the `try`."""
+        caller = current()
+        number = 0 if self._by_handle else caller.number
+        wait = caller.idle_wait
+        if wait is None:
+            wait = Wait(caller.slice_ms)
+        else:
+            caller.idle_wait = None
+        record = wait.record
+        entered = self._entered
+        hold = outer = None
+        try:
+            record.status = _IDLE
+            status: int = _acquire(record, self._handle, number, lease_ms, wait_ms)
+            while status == _AGAIN:
+                pause()
+                status = _acquire(record, self._handle, number, lease_ms, wait_ms)
+            if not status:
+                outer = entered.get(number) if entering else None
+                hold = Hold(self, number, wait.hold[:], outer)
+                if entering:
+                    entered[number] = hold
+            elif status != _TIMEOUT:
+                raise failure(status, self._name)
+            caller.idle_wait = wait
+            return hold
+        except BaseException:
+            caller.idle_wait = None
+            _abandon(record, self._handle, number)
+            if entering and hold is not None and entered.get(number) is hold:
+                self._leave(number, outer)
+            raise
+
+    def _leave(self, number: int, outer: Optional[Hold]) -> None:
+        """Makes the `with` around the one that ends the innermost of its owner."""
+        if outer is None:
+            self._entered.pop(number, None)
+        else:
+            self._entered[number] = outer
+
+    def _left_badly(self, status: int, hold: Optional[Hold], error: Optional[BaseException]) -> None:
+        """The release at the end of a `with` failed. The exception of the block is never hidden by that."""
+        failed = failure(status, self._name)
+        if status == lib.REDLATCH_LOST and hold is not None:
+            hold._note_lost()
+        if error is None:
+            raise failed
+        message = f"while the block ran, or when it was left, the lock {self._name!r} failed: {failed}"
+        logger.warning("%s (the block raised %s)", message, type(error).__name__)
+        if hasattr(error, "add_note"):  # Python 3.11
+            error.add_note(f"redlatch: {message}")
+
+    def _number(self) -> int:
+        """The owner to act for: 0 is this object."""
+        return 0 if self._by_handle else current().number
+
+    def _standing(self, number: int) -> CData:
+        """How an owner stands with this lock, as far as this process knows."""
+        record = new_record("redlatch_hold")
+        status: int = lib.redlatch_lock_hold(self._handle, number, record)
+        if status:
+            raise failure(status, self._name)
+        return record
+
+    def _query(self) -> CData:
+        """What the server says of this lock."""
+        record = new_record("redlatch_lock_state")
+        status: int = lib.redlatch_lock_query(self._handle, record)
+        if status:
+            raise failure(status, self._name)
+        return record

@@ -1,0 +1,123 @@
+"""What callers pass, checked and put into the option structs of the core.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Mapping, Tuple, Union
+
+from redlatch._ffi import CData, ffi, lib
+from redlatch.durations import delay_ms, span_ms
+from redlatch.errors import InvalidArgumentError, LockName, failure
+
+
+def name_bytes(name: LockName, argument: str = "name") -> bytes:
+    """A lock's name as bytes, of the size that the core allows."""
+    data = _encoded(name, argument)
+    if not 1 <= len(data) <= lib.REDLATCH_NAME_SIZE_MAX:
+        raise InvalidArgumentError(
+            f"{argument} is {len(data)} bytes long; expected 1 to {lib.REDLATCH_NAME_SIZE_MAX} bytes"
+        )
+    return data
+
+
+def c_string(value: LockName, argument: str) -> bytes:
+    """A string for C, which ends at the first NUL. The value is not shown in the error: it may hold a password."""
+    data = _encoded(value, argument)
+    if b"\0" in data:
+        raise InvalidArgumentError(f"{argument} holds a NUL byte; expected a string without one")
+    return data
+
+
+def _encoded(value: LockName, argument: str) -> bytes:
+    if isinstance(value, str):
+        try:
+            return value.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise InvalidArgumentError(
+                f"{argument} holds a lone surrogate at position {error.start}; expected text, or bytes"
+            ) from None
+    if isinstance(value, bytes):
+        return value
+    raise TypeError(f"{argument} is of type {type(value).__name__}; expected str or bytes")
+
+
+def _flag(value: bool, argument: str) -> int:
+    if not isinstance(value, bool):
+        raise TypeError(f"{argument} is {value!r}, of type {type(value).__name__}; expected True or False")
+    return int(value)
+
+
+def _database(value: int, argument: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{argument} is {value!r}, of type {type(value).__name__}; expected a whole number")
+    if not 0 <= value < 2**31:
+        raise InvalidArgumentError(f"{argument} is {value}; expected 0 or more")
+    return value
+
+
+# The names of connect()'s options, with the field that each one fills and what makes its value fit.
+_NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
+    "lazy": ("lazy", _flag),
+    "watchdog_lease": ("watchdog_lease_ms", span_ms),
+    "connect_timeout": ("connect_timeout_ms", span_ms),
+    "command_timeout": ("command_timeout_ms", span_ms),
+    "dead_peer_timeout": ("dead_peer_timeout_ms", span_ms),
+    "unreachable_timeout": ("unreachable_timeout_ms", span_ms),
+    "close_timeout": ("close_timeout_ms", delay_ms),
+    "claim_timeout": ("claim_timeout_ms", span_ms),
+    "linger": ("linger_ms", delay_ms),
+    "release_on_close": ("release_on_close", _flag),
+    "look": ("look", _flag),
+    "database": ("database", _database),
+}
+_STRINGS = ("username", "password")
+
+
+def client_options(given: Mapping[str, Any]) -> Tuple[CData, List[CData]]:
+    """The core's options for those of connect() that are not None, and what must live for as long as they do."""
+    options = ffi.new("redlatch_client_options *")
+    status: int = lib.redlatch_client_options_init(options, ffi.sizeof("redlatch_client_options"))
+    if status:
+        raise failure(status)
+    alive: List[CData] = []
+    for argument, value in given.items():
+        if value is None:
+            continue
+        if argument in _NUMBERS:
+            field, convert = _NUMBERS[argument]
+            setattr(options, field, convert(value, argument))
+        elif argument in _STRINGS:
+            alive.append(ffi.new("char[]", c_string(value, argument)))
+            setattr(options, argument, alive[-1])
+    prefix = _encoded(given["name_prefix"], "name_prefix")
+    if prefix:
+        alive.append(ffi.new("char[]", prefix))
+        options.name_prefix = alive[-1]
+        options.name_prefix_size = len(prefix)
+    return options, alive
+
+
+def lock_options(owner: str, lease_ms: int, max_hold_ms: int) -> CData:
+    """The core's options of one lock."""
+    modes = {"thread": lib.REDLATCH_OWNER_THREAD, "handle": lib.REDLATCH_OWNER_HANDLE}
+    if not isinstance(owner, str) or owner not in modes:
+        raise InvalidArgumentError(f"owner is {owner!r}; expected 'thread' or 'handle'")
+    options = ffi.new("redlatch_lock_options *")
+    status: int = lib.redlatch_lock_options_init(options, ffi.sizeof("redlatch_lock_options"))
+    if status:
+        raise failure(status)
+    options.owner_mode = modes[owner]
+    options.lease_ms = lease_ms
+    options.max_hold_ms = max_hold_ms
+    return options
+
+
+def without_password(url: Union[str, bytes]) -> str:
+    """A URL fit to be shown. Everything before the last `@` is left out, since a password may hold any character."""
+    shown = url.decode("utf-8", "backslashreplace") if isinstance(url, bytes) else url
+    scheme, separator, rest = shown.partition("://")
+    if not separator:
+        return "(no URL)"
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"

@@ -1,0 +1,93 @@
+"""Who owns: a number of our own for every thread, since the system's thread numbers repeat.
+
+The number lives in a threading.local(), which gevent replaces, so a greenlet is an owner as a thread is. It is passed
+with every call; the core is never left to find out by itself which thread calls.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Callable, Optional
+
+from redlatch._ffi import FOREVER, CData, ffi, lib
+from redlatch.errors import failure
+
+# Python runs signal handlers in the main thread, between two calls into the core; Ctrl-C must be seen within 100 ms.
+SLICE_MS = 50
+
+# Where threads are greenlets, a call into the core halts them all, the one that holds the lock included. There a wait
+# is made of short calls with pauses in between, in which the others run.
+GREEN = threading.local.__module__ != "_thread"
+GREEN_SLICE_MS = 1
+GREEN_PAUSE = 0.005
+
+
+class Wait:
+    """The record of one acquire (see python_wait.h)."""
+
+    __slots__ = ("record", "hold")
+
+    def __init__(self, slice_ms: int) -> None:
+        record_out = ffi.new("redlatch_python_wait **")
+        status: int = lib.redlatch_python_wait_new(slice_ms, record_out)
+        if status:
+            raise failure(status)
+        self.record: CData = ffi.gc(record_out[0], lib.redlatch_python_wait_free)
+        self.hold: CData = ffi.buffer(ffi.addressof(self.record, "hold"))  # the bytes of the redlatch_hold
+
+
+class Caller:
+    """What the calling thread brings along: its owner number, and a record for its next acquire."""
+
+    __slots__ = ("number", "slice_ms", "idle_wait", "_pid")
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        number = ffi.new("uint64_t *")
+        status: int = lib.redlatch_owner_new(number)
+        if status:
+            raise failure(status)
+        self.number: int = number[0]
+        self.slice_ms = GREEN_SLICE_MS if GREEN else SLICE_MS if _is_main_thread() else FOREVER
+        # None while it is in use, further down the stack for a signal handler or finaliser that acquires, too; and when
+        # the last one was abandoned.
+        self.idle_wait: Optional[Wait] = None
+
+    def __del__(self, getpid: Callable[[], int] = os.getpid, owner_end: CData = lib.redlatch_owner_end) -> None:
+        # The thread has ended. In a forked child the parent's threads seem to end, too; they live on in the parent.
+        if getattr(self, "number", 0) and getpid() == self._pid:
+            owner_end(self.number)
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def pause() -> None:
+    """To be called between two calls that belong to one wait."""
+    if GREEN:
+        time.sleep(GREEN_PAUSE)
+
+
+_local = threading.local()
+
+
+def current() -> Caller:
+    """The calling thread's record."""
+    try:
+        caller: Caller = _local.caller
+    except AttributeError:
+        caller = _local.caller = Caller()
+    return caller
+
+
+def _begin_child() -> None:
+    # The thread that forked is the main thread of the child, whatever it was in the parent.
+    global _local
+    _local = threading.local()
+
+
+os.register_at_fork(after_in_child=_begin_child)

@@ -1,0 +1,49 @@
+/* The few lines every redlatch benchmark program begins with: a client and a handle, or the reason why not.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef BENCH_REDLATCH_CLIENT_H
+#define BENCH_REDLATCH_CLIENT_H
+
+#include "measure.h"
+
+#include <redlatch.h>
+#include <string.h>
+
+/* Ends the program unless a call succeeded. */
+static inline void must(int status, const char *what)
+{
+    if (status != REDLATCH_OK) {
+        give_up("%s: %s (%s)", what, redlatch_status_name(status), redlatch_last_error());
+    }
+}
+
+static inline redlatch_client *client_open(int port)
+{
+    char url[64];
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d/0", port);
+    redlatch_client *client = NULL;
+    must(redlatch_client_open(url, NULL, &client), "cannot open a client");
+    return client;
+}
+
+static inline redlatch_lock *lock_open(redlatch_client *client, const char *name)
+{
+    redlatch_lock *lock = NULL;
+    must(redlatch_lock_new(client, REDLATCH_MUTEX, name, strlen(name), NULL, &lock), "cannot make a lock handle");
+    return lock;
+}
+
+static inline redlatch_stats client_stats(redlatch_client *client)
+{
+    redlatch_stats stats = {.struct_size = sizeof stats};
+    must(redlatch_client_stats(client, &stats), "cannot read the client's statistics");
+    return stats;
+}
+
+static inline void client_close(redlatch_client *client)
+{
+    must(redlatch_client_close(client), "cannot close the client");
+    redlatch_client_free(client);
+}
+
+#endif

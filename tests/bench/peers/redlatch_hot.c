@@ -1,0 +1,49 @@
+/* One hot lock: all threads of one client acquire and release the same name, and nobody may ever meet another inside.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "arguments.h"
+#include "crew.h"
+#include "redlatch_client.h"
+
+#include <stdatomic.h>
+
+static atomic_int inside;
+
+static void *open_thread(void *client, int number)
+{
+    (void)number;
+    return lock_open(client, "bench:hot");
+}
+
+static void pair(void *lock)
+{
+    must(redlatch_lock_acquire(lock, REDLATCH_FOREVER), "acquire of the hot lock");
+    if (atomic_fetch_add(&inside, 1) != 0) {
+        give_up("two threads hold the hot lock at once");
+    }
+    atomic_fetch_sub(&inside, 1);
+    must(redlatch_lock_release(lock), "release of the hot lock");
+}
+
+static void close_thread(void *lock)
+{
+    redlatch_lock_free(lock);
+}
+
+int main(int argc, char **argv)
+{
+    int port = 6379;
+    int threads = 64;
+    double seconds = 1;
+    const struct argument table[] = {
+        {.name = "--port", .integer = &port},
+        {.name = "--threads", .integer = &threads},
+        {.name = "--seconds", .number = &seconds},
+    };
+    ARGUMENTS_READ(argc, argv, table);
+    redlatch_client *client = client_open(port);
+    const crew_work work = {.open = open_thread, .pair = pair, .close = close_thread, .shared = client};
+    crew_run(&work, threads, seconds);
+    client_close(client);
+    return 0;
+}

@@ -1,0 +1,42 @@
+/* Pairs per second of redlatch: one client, and a lock for each thread.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "arguments.h"
+#include "crew.h"
+#include "redlatch_client.h"
+
+static void *open_thread(void *client, int number)
+{
+    char name[64];
+    snprintf(name, sizeof name, "bench:pair:%d", number);
+    return lock_open(client, name);
+}
+
+static void pair(void *lock)
+{
+    must(redlatch_lock_try_acquire(lock), "acquire of a free lock");
+    must(redlatch_lock_release(lock), "release");
+}
+
+static void close_thread(void *lock)
+{
+    redlatch_lock_free(lock);
+}
+
+int main(int argc, char **argv)
+{
+    int port = 6379;
+    int threads = 1;
+    double seconds = 1;
+    const struct argument table[] = {
+        {.name = "--port", .integer = &port},
+        {.name = "--threads", .integer = &threads},
+        {.name = "--seconds", .number = &seconds},
+    };
+    ARGUMENTS_READ(argc, argv, table);
+    redlatch_client *client = client_open(port);
+    const crew_work work = {.open = open_thread, .pair = pair, .close = close_thread, .shared = client};
+    crew_run(&work, threads, seconds);
+    client_close(client);
+    return 0;
+}

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the end-to-end tests: servers, the faulty network, witnesses, and a check for what tests leave behind.
+
+Tests run in any order and in several processes at once: each test module has a server of its own, and each test a lock
+name of its own. With --leak-check, or REDLATCH_E2E_LEAK_CHECK=1, a test fails that leaves behind file descriptors,
+threads, redlatch connections, or lock keys that never expire.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import uuid
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, Callable, Dict, Generator, Iterator, List
+
+import pytest
+from env import Monitor, Proxy, RedisServer, RedissonShapedPeer, wait_until
+from env.server import server_command
+
+MakeServer = Callable[..., RedisServer]
+MakePeer = Callable[..., RedissonShapedPeer]
+
+_LOG_TAIL = 4_000
+_LEAK_TIMEOUT = 1.0
+_MAY_LEAVE_KEYS = "leaves_keys_without_ttl"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --leak-check."""
+    parser.addoption(
+        "--leak-check", action="store_true", help="fail tests that leave resources or immortal keys behind"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line("markers", f"{_MAY_LEAVE_KEYS}: the leak check does not look at keys after this test")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """Show what the servers printed when a test fails."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        for server in RedisServer.live:
+            report.sections.append((f"log of the server on port {server.port}", server.log_text()[-_LOG_TAIL:]))
+
+
+# ------------------------------------------------------------------------------------------------------- fixtures --
+
+
+@pytest.fixture(scope="session")
+def server_binary() -> List[str]:
+    """The server program; without one the tests fail, rather than pass by being skipped."""
+    try:
+        return server_command()
+    except RuntimeError as error:
+        reason = str(error)
+    pytest.fail(reason, pytrace=False)
+
+
+@pytest.fixture(scope="module")
+def module_server(server_binary: List[str]) -> Iterator[RedisServer]:
+    """The module's server, in whatever state the last test left it; tests use `server`."""
+    with RedisServer() as started:
+        started.make_pristine()
+        yield started
+
+
+@pytest.fixture
+def server(module_server: RedisServer) -> Iterator[RedisServer]:
+    """The module's server, running, without keys and without scripts. What its client() returns lives for one test."""
+    module_server.make_pristine()
+    yield module_server
+    module_server.close_clients()
+
+
+@pytest.fixture
+def make_server(server_binary: List[str]) -> Iterator[MakeServer]:
+    """Starts servers of the test's own: make_server(requirepass="x")."""
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(RedisServer(**options))
+
+
+@pytest.fixture
+def fresh_server(make_server: MakeServer) -> RedisServer:
+    """A server of the test's own, for tests that stop it or change its configuration."""
+    return make_server()
+
+
+@pytest.fixture
+def proxy(server: RedisServer) -> Iterator[Proxy]:
+    """A proxy in front of `server`."""
+    with Proxy(server.address) as started:
+        yield started
+
+
+@pytest.fixture
+def monitor(server: RedisServer) -> Iterator[Monitor]:
+    """A record of what `server` executes."""
+    with Monitor(server) as started:
+        yield started
+
+
+@pytest.fixture
+def make_peer(server: RedisServer) -> Iterator[MakePeer]:
+    """Makes Redisson-shaped peers of `server`."""
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(RedissonShapedPeer(server, **options))
+
+
+@pytest.fixture
+def peer(make_peer: MakePeer) -> RedissonShapedPeer:
+    """A Redisson-shaped peer of `server`."""
+    return make_peer()
+
+
+@pytest.fixture
+def lock_name(request: pytest.FixtureRequest) -> str:
+    """A name that no other test uses."""
+    test = re.sub(r"[^A-Za-z0-9_]+", "-", request.node.name)[:60]
+    return f"e2e:{test}:{uuid.uuid4().hex[:12]}"
+
+
+# ----------------------------------------------------------------------------------------------------- leak check --
+
+
+@pytest.fixture(autouse=True)
+def leak_check(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Compare this process and the servers before and after the test, if asked to."""
+    wanted = request.config.getoption("--leak-check", default=False)
+    if not wanted and os.environ.get("REDLATCH_E2E_LEAK_CHECK") != "1":
+        yield
+        return
+    gc.collect()
+    descriptors, threads = _descriptors(), _threads()
+    yield
+    gc.collect()
+    _wait_for_no_more_than(descriptors, _descriptors, "descriptors")
+    _wait_for_no_more_than(threads, _threads, "threads")
+    for server in [live for live in RedisServer.live if live.running]:
+        server.sigcont()
+        _wait_for_no_more_than({}, partial(_redlatch_connections, server), "redlatch connections")
+        if request.node.get_closest_marker(_MAY_LEAVE_KEYS) is None:
+            left = _keys_without_ttl(server)
+            assert not left, f"keys were left behind that never expire: {left}"
+
+
+def _wait_for_no_more_than(before: Dict[str, str], now: Callable[[], Dict[str, str]], what: str) -> None:
+    def surplus() -> str:
+        new = {key: name for key, name in now().items() if key not in before}
+        return f"the {what} of the test to go; new are {new}"
+
+    wait_until(lambda: len(now()) <= len(before), _LEAK_TIMEOUT, surplus)
+
+
+def _descriptors() -> Dict[str, str]:
+    """The process's descriptors: what each number stands for."""
+    found = {}
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            found[number] = os.readlink(f"/proc/self/fd/{number}")
+        except FileNotFoundError:
+            continue
+    return found
+
+
+def _threads() -> Dict[str, str]:
+    """The process's threads, those of C libraries included: the name of each."""
+    found = {}
+    for number in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{number}/comm", encoding="utf-8") as name:
+                found[number] = name.read().strip()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
+
+
+def _redlatch_connections(server: RedisServer) -> Dict[str, str]:
+    """The connections that redlatch clients have to the server: address and name."""
+    return {entry["addr"]: entry["name"] for entry in server.client_list("redlatch:")}
+
+
+def _keys_without_ttl(server: RedisServer) -> List[bytes]:
+    """Lock hashes and redlatch's helper keys that would stay for ever; either is a defect, whatever the test did."""
+    client: Any = server.admin
+    hashes = list(client.scan_iter(_type="hash"))
+    helpers = list(client.scan_iter(match="redlatch_*"))
+    return [key for key in {*hashes, *helpers} if client.pttl(key) == -1]

@@ -1,0 +1,114 @@
+"""Uses of the package as a program would write them, for a type checker to read: `mypy --strict` accepts this file.
+
+It is never run. What must be a type error is marked, and an unused mark is an error, too.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import TYPE_CHECKING, Dict, Optional, Union
+
+import redlatch
+
+if TYPE_CHECKING:
+    from typing_extensions import assert_type
+
+
+def everyday() -> None:
+    client = redlatch.connect()
+    lock = client.lock("orders:42")
+    with lock:
+        pass
+    with client.lock("report", timeout=5, lease=60) as held:
+        assert_type(held, redlatch.Hold)
+        assert_type(held.token, Optional[int])
+        assert_type(held.remaining(), float)
+        assert_type(held.lost, bool)
+        assert_type(held.lost_event, threading.Event)
+        assert_type(held.count, int)
+        assert_type(held.owner, str)
+        held.extend(timedelta(seconds=5))
+        held.release()
+
+
+def by_hand(client: redlatch.Client) -> None:
+    lock = client.lock(b"\x00any bytes", timeout=timedelta(seconds=1), max_hold=3600, owner="handle")
+    assert_type(lock, redlatch.Lock)
+    assert_type(lock.name, Union[str, bytes])
+    assert_type(lock.acquire(), bool)
+    assert_type(lock.acquire(False), bool)
+    assert_type(lock.acquire(timeout=None, lease=2.5), bool)
+    lock.acquire(True, 5)
+    lock.release()
+    assert_type(lock.locked(), bool)
+    assert_type(lock.owned(), bool)
+    assert_type(lock.hold_count(), int)
+    assert_type(lock.ttl(), float)
+    assert_type(lock.owner(), Optional[str])
+    assert_type(lock.hold(), Optional[redlatch.Hold])
+    assert_type(lock.force_release(), bool)
+    lock.extend(30)
+
+
+def all_options() -> None:
+    with redlatch.connect(
+        "unix:///run/redis.sock",
+        watchdog_lease=timedelta(seconds=10),
+        name_prefix=b"app:",
+        lazy=True,
+        username="app",
+        password="secret",
+        database=2,
+        connect_timeout=1,
+        command_timeout=0.5,
+        dead_peer_timeout=5,
+        unreachable_timeout=60,
+        close_timeout=0,
+        claim_timeout=10,
+        linger=0,
+        release_on_close=False,
+        look=False,
+    ) as client:
+        assert_type(client, redlatch.Client)
+        assert_type(client.uuid, str)
+        assert_type(client.closed, bool)
+        assert_type(client.stats(), Dict[str, int])
+
+
+def decorated(client: redlatch.Client) -> int:
+    @client.lock("job")
+    def job(count: int, *, dry: bool = False) -> int:
+        return 0 if dry else count
+
+    class Worker:
+        @client.lock("job")
+        def work(self, what: str) -> str:
+            return what
+
+    assert_type(Worker().work("it"), str)
+    job("many")  # type: ignore[arg-type]
+    return job(3, dry=True)
+
+
+def failing(lock: redlatch.Lock) -> None:
+    try:
+        lock.release()
+    except redlatch.LockLostError as error:
+        assert_type(error.lock_name, Union[str, bytes, None])
+        assert_type(error.status, int)
+        assert_type(error.status_name, str)
+        assert_type(error.retryable, bool)
+        assert_type(error.ambiguous, bool)
+    except (redlatch.NotOwnedError, redlatch.ConnectionError, redlatch.ServerError):
+        raise
+    except TimeoutError:
+        pass
+
+
+def mistaken(client: redlatch.Client) -> None:
+    client.lock(42)  # type: ignore[arg-type]
+    client.lock("x", owner="process")  # type: ignore[arg-type]
+    client.lock("x").acquire(timeout="5")  # type: ignore[arg-type]
+    redlatch.connect(lazy="no")  # type: ignore[arg-type]

@@ -1,0 +1,31 @@
+"""Every source file names its licence in its first lines, and none says of itself that it is not done.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import re
+from pathlib import Path
+from typing import List
+
+from tree import complaint, files, lines
+
+LICENCED = [".c", ".h", ".py", ".pyi", ".lua", ".sh", ".cmake", ".map", ".i", ".in", "dev", "run", "CMakeLists.txt"]
+NO_TEXT_OF_OURS = {"redlatch.pc.in"}
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
+HEAD_LINES = 40
+# Written in pieces, so that this file does not find itself.
+UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b")
+
+
+def check(root: Path) -> List[str]:
+    """All complaints about licence lines and markers."""
+    complaints = []
+    for path in files(root, LICENCED):
+        head = [line for number, line in lines(path) if number <= HEAD_LINES]
+        if path.name not in NO_TEXT_OF_OURS and head and not any(LICENCE in line for line in head):
+            complaints.append(complaint(root, path, 1, f"expected '{LICENCE}' in the first {HEAD_LINES} lines"))
+    for path in files(root, [*LICENCED, ".md", ".toml"]):
+        for number, line in lines(path):
+            if UNFINISHED.search(line):
+                complaints.append(complaint(root, path, number, "a marker of something that is not done"))
+    return complaints

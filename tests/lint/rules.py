@@ -1,0 +1,86 @@
+"""Runs the project's own text rules over the tree: floors, sizes, licence lines and markers, versions.
+
+    rules.py [ROOT]        prints every complaint, fails if there is one
+    rules.py --selftest    plants one violation of each rule and demands that it is found
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import List, Tuple
+
+import floors
+import marks
+import sizes
+import versions
+
+LICENCE = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+VERSION = '#define REDLATCH_VERSION "1.2.3"\n'
+GOOD = {
+    "core/include/redlatch.h": LICENCE + VERSION,
+    "core/src/base/list.h": LICENCE,
+    "core/src/protocol/engine.c": LICENCE + '#include "list.h"\n#include <string.h>\n#include "scripts_embedded.h"\n',
+    "core/src/link/socket.c": LICENCE + '#include <hiredis.h>\n#include "list.h"\n',
+    "pyproject.toml": 'version = "1.2.3"\n',
+    "CHANGELOG.md": "# Changes\n\n## 1.2.3\n",
+    "lua-rock/redlatch-1.2.3-1.rockspec": 'version = "1.2.3-1"\n',
+}
+# (a file, its planted text, a part of the complaint that must come)
+PLANTS: List[Tuple[str, str, str]] = [
+    ("core/src/base/list.c", LICENCE + '#include "engine.h"\n', "not a header of the base floor"),
+    ("core/src/client/lock.c", LICENCE + "#include <hiredis.h>\n", "only core/src/link"),
+    ("core/src/protocol/engine.c", LICENCE + "#include <time.h>\n", "protocol floor is pure"),
+    ("core/src/link/socket.c", LICENCE + '#include "../base/list.h"\n', "without a folder"),
+    ("core/src/link/list.h", LICENCE, "more than one floor"),
+    ("core/src/base/long.c", LICENCE + "\n" * 600, "601 lines"),
+    ("core/src/base/wide.c", LICENCE + "/*" + " " * 117 + "*/\n", "121 columns"),
+    ("tests/long.py", "# " + LICENCE + "def run():\n" + "    pass\n" * 70, "run has 71 lines"),
+    ("tests/bare.py", "pass\n", "expected 'SPDX"),
+    ("tests/later.py", "# " + LICENCE + "# TO" + "DO: all of it\n", "not done"),
+    ("pyproject.toml", 'version = "1.2.4"\n', "pyproject.toml: says version 1.2.4"),
+    ("CHANGELOG.md", "## 1.2.2\n", "the top entry is 1.2.2"),
+    ("lua-rock/redlatch-1.2.3-1.rockspec", 'version = "1.2.2-1"\n', "says version 1.2.2-1"),
+]
+
+
+def complaints(root: Path) -> List[str]:
+    """What all rules have to say."""
+    return floors.check(root) + sizes.check(root) + marks.check(root) + versions.check(root)
+
+
+def plant(contents: "dict[str, str]") -> List[str]:
+    """The complaints about a small tree with these files."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for name, text in contents.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text, encoding="utf-8")
+        return complaints(root)
+
+
+def selftest() -> int:
+    """How many plants got another answer than they deserve."""
+    wrong = len(plant(GOOD))
+    if wrong:
+        print("\n".join(["the good tree gets complaints:", *plant(GOOD)]))
+    for name, text, expected in PLANTS:
+        found = plant({**GOOD, name: text})
+        if not any(expected in line for line in found):
+            wrong += 1
+            print(f"{name}: expected a complaint with '{expected}', got {found}")
+    print(f"{len(PLANTS) + 1 - wrong} passed, {wrong} failed")
+    return wrong
+
+
+def main() -> int:
+    """The exit status."""
+    if sys.argv[1:] == ["--selftest"]:
+        return 1 if selftest() else 0
+    found = complaints(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2])
+    print("\n".join(found) if found else "no complaints")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""One version: what the packages and the change log say is what the header says.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import re
+from pathlib import Path
+from typing import List, Optional
+
+HEADER = "core/include/redlatch.h"
+
+
+def first(path: Path, pattern: str) -> Optional[str]:
+    """The first group of the first match in a file, or None."""
+    match = re.search(pattern, path.read_text(encoding="utf-8"), flags=re.MULTILINE) if path.exists() else None
+    return match[1] if match else None
+
+
+def check(root: Path) -> List[str]:
+    """All places that say another version than the header."""
+    version = first(root / HEADER, r'^#define REDLATCH_VERSION "([^"]+)"$')
+    if version is None:
+        return [f"{HEADER}: expected a line like: #define REDLATCH_VERSION \"1.2.3\""]
+    complaints = []
+    project = root / "pyproject.toml"
+    # The project's version is either written out or read from the header by the build backend.
+    if first(project, r'^input = "(core/include/redlatch\.h)"$') is None:
+        written = first(project, r'^version = "([^"]+)"$')
+        if written != version:
+            complaints.append(f"pyproject.toml: says version {written}, the header {version}")
+    newest = first(root / "CHANGELOG.md", r"^## (\S+)")
+    if newest != version:
+        complaints.append(f"CHANGELOG.md: the top entry is {newest}, the header says {version}")
+    for rock in sorted((root / "lua-rock").glob("*.rockspec")):
+        written = first(rock, r'^version = "([^"]+)"$')
+        if written is None or (written.rpartition("-")[0] not in (version, "scm")):
+            complaints.append(f"{rock.name}: says version {written}, expected {version}-<revision>")
+    return complaints

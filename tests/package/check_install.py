@@ -1,0 +1,102 @@
+"""Installs what was built, moves it elsewhere, and uses it as strangers do: pkg-config, find_package, man.
+
+    check_install.py BUILD
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Callable, Dict, List
+
+HERE = Path(__file__).resolve().parent
+
+
+class Installation:
+    """An installed tree that is not where it was installed to, and the commands to use it."""
+
+    def __init__(self, build: Path, folder: Path) -> None:
+        self.folder = folder
+        first = folder / "first"
+        run(["cmake", "--install", str(build), "--prefix", str(first)])
+        self.prefix = folder / "moved"
+        first.rename(self.prefix)
+        self.libraries = next(self.prefix.rglob("libredlatch.so")).parent
+        self.environment: Dict[str, str] = {
+            **os.environ,
+            "PKG_CONFIG_PATH": str(self.libraries / "pkgconfig"),
+            "LD_LIBRARY_PATH": str(self.libraries),
+        }
+
+    def flags(self, *what: str) -> List[str]:
+        """What pkg-config says of redlatch."""
+        return shlex.split(run(["pkg-config", *what, "redlatch"], self.environment))
+
+    def with_shared(self) -> None:
+        """cc program.c $(pkg-config --cflags --libs redlatch)"""
+        program = str(self.folder / "shared")
+        run(["cc", "-o", program, str(HERE / "consumer.c"), *self.flags("--cflags", "--libs")])
+        run([program], self.environment)
+
+    def with_static(self) -> None:
+        """The same without the shared library at hand: the private libraries must suffice."""
+        (self.libraries / "libredlatch.so").rename(self.folder / "away.so")
+        program = str(self.folder / "static")
+        run(["cc", "-DREDLATCH_STATIC", "-o", program, str(HERE / "consumer.c"),
+             *self.flags("--cflags", "--libs", "--static")])
+        run([program])
+        (self.folder / "away.so").rename(self.libraries / "libredlatch.so")
+
+    def with_cmake(self) -> None:
+        """find_package of this version, with both libraries."""
+        version = run(["pkg-config", "--modversion", "redlatch"], self.environment).strip()
+        build = self.folder / "consumer"
+        run(["cmake", "-S", str(HERE), "-B", str(build), f"-DCMAKE_PREFIX_PATH={self.prefix}",
+             f"-DREDLATCH_WANTED={version}"])
+        run(["cmake", "--build", str(build)])
+        for program in ("with_shared", "with_static"):
+            run([str(build / program)])
+
+    def of_another_version(self) -> None:
+        """find_package of a version to come must fail."""
+        command = ["cmake", "-S", str(HERE), "-B", str(self.folder / "other"), f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                   "-DREDLATCH_WANTED=99.0"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0 or "version" not in done.stderr:
+            raise SystemExit(f"find_package(redlatch 99.0): expected a refusal\n{done.stdout}{done.stderr}")
+
+    def manual(self) -> None:
+        """The page is there and man has no complaint about it."""
+        page = next(self.prefix.rglob("redlatch.3"))
+        done = subprocess.run(["man", "--warnings", "--local-file", str(page)], capture_output=True, text=True,
+                              check=False, env={**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8"})
+        if done.returncode != 0 or done.stderr or "redlatch_lock_acquire" not in done.stdout:
+            raise SystemExit(f"man: status {done.returncode}\n{done.stderr}")
+
+
+def run(command: List[str], environment: "Dict[str, str] | None" = None) -> str:
+    """What a command that must succeed prints."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    if done.returncode != 0:
+        raise SystemExit(f"{shlex.join(command)}\nended with {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def main() -> None:
+    """Every use in turn; the first that fails ends the program."""
+    if len(sys.argv) != 2:
+        raise SystemExit("usage: check_install.py BUILD")
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Installation(Path(sys.argv[1]).resolve(), Path(folder))
+        uses: List[Callable[[], None]] = [tree.with_shared, tree.with_static, tree.with_cmake, tree.of_another_version,
+                                          tree.manual]
+        for use in uses:
+            use()
+        print(f"{len(uses)} passed, 0 failed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""What a wheel must be able to do where nothing but the wheel is installed: smoke.py URL prints the module's path.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import asyncio
+import sys
+
+import redlatch
+import redlatch._core
+import redlatch.asyncio
+
+
+def threads(url: str) -> None:
+    """A lock is held inside `with`, refused to somebody else, and free afterwards."""
+    with redlatch.connect(url) as client, redlatch.connect(url) as other:
+        lock = client.lock("smoke")
+        with lock as held:
+            if held.lost or not lock.owned() or other.lock("smoke").acquire(blocking=False):
+                raise SystemExit("the lock does not hold")
+        if lock.locked():
+            raise SystemExit("the lock is not free after `with`")
+
+
+async def tasks(url: str) -> None:
+    """The same, awaited."""
+    client = await redlatch.asyncio.connect(url)
+    async with client.lock("smoke"):
+        if not await client.lock("smoke").locked():
+            raise SystemExit("the lock does not hold in asyncio")
+    await client.close()
+
+
+if __name__ == "__main__":
+    threads(sys.argv[1])
+    asyncio.run(tasks(sys.argv[1]))
+    print(redlatch._core.__file__)

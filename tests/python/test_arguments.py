@@ -1,0 +1,152 @@
+"""Arguments of connect(), Client.lock() and Lock's methods that are refused before anything is sent.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import threading
+from typing import Any, Dict
+
+import pytest
+import redlatch
+from redlatch.options import client_options, name_bytes, without_password
+
+
+@pytest.mark.parametrize("name", ["", b"", "x" * 65536, "ä" * 32768])
+def test_a_name_of_a_wrong_size_is_refused(client: redlatch.Client, name: Any) -> None:
+    with pytest.raises(redlatch.InvalidArgumentError, match=r"name is \d+ bytes long; expected 1 to 65535 bytes"):
+        client.lock(name)
+
+
+@pytest.mark.parametrize("name", [None, 7, bytearray(b"x"), ["x"]])
+def test_a_name_of_a_wrong_type_is_refused(client: redlatch.Client, name: Any) -> None:
+    with pytest.raises(TypeError, match=f"name is of type {type(name).__name__}; expected str or bytes"):
+        client.lock(name)
+
+
+def test_names_are_bytes_of_any_value(client: redlatch.Client) -> None:
+    for name in ("ä", b"\x00\xff", "x" * 65535):
+        assert client.lock(name).name == name
+    assert name_bytes("ä") == b"\xc3\xa4"
+    with pytest.raises(redlatch.InvalidArgumentError, match="lone surrogate at position 1"):
+        client.lock("a\udc80")
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {"timeout": -3},
+        {"timeout": float("nan")},
+        {"lease": 0},
+        {"lease": -5},
+        {"max_hold": 0},
+        {"owner": "process"},
+        {"owner": None},
+    ],
+)
+def test_options_of_a_lock_are_checked(client: redlatch.Client, keywords: Dict[str, Any]) -> None:
+    ((argument, value),) = keywords.items()
+    with pytest.raises(redlatch.InvalidArgumentError) as caught:
+        client.lock("x", **keywords)
+    assert f"{argument} is {value!r}; expected " in str(caught.value)
+
+
+def test_acquire_has_the_signature_of_threading_lock(client: redlatch.Client) -> None:
+    parameters = list(inspect.signature(client.lock("x").acquire).parameters.values())
+    assert [(parameter.name, parameter.default) for parameter in parameters[:2]] == [
+        ("blocking", True),
+        ("timeout", -1),
+    ]
+    assert parameters[2].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+@pytest.mark.parametrize("arguments", [(False, 1), (False, 0), (True, -2)])
+def test_acquire_refuses_what_threading_lock_refuses(client: redlatch.Client, arguments: Any) -> None:
+    with pytest.raises(ValueError):
+        threading.Lock().acquire(*arguments)
+    with pytest.raises(ValueError):
+        client.lock("x").acquire(*arguments)
+
+
+def test_a_time_out_in_the_place_of_blocking_is_noticed(client: redlatch.Client) -> None:
+    with pytest.raises(TypeError, match=r"did you mean timeout=0\.5"):
+        client.lock("x").acquire(0.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("inf")])
+def test_extend_wants_an_end(client: redlatch.Client, seconds: float) -> None:
+    with pytest.raises(redlatch.InvalidArgumentError, match=r"seconds is .*; expected more than 0 seconds"):
+        client.lock("x").extend(seconds)
+
+
+@pytest.mark.parametrize(
+    "argument, value, kind",
+    [
+        ("watchdog_lease", 0, ValueError),
+        ("watchdog_lease", "30", TypeError),
+        ("connect_timeout", -1, ValueError),
+        ("linger", -1, ValueError),
+        ("database", -1, ValueError),
+        ("database", "0", TypeError),
+        ("database", True, TypeError),
+        ("lazy", 1, TypeError),
+        ("look", "no", TypeError),
+        ("release_on_close", 0, TypeError),
+    ],
+)
+def test_options_of_a_client_are_checked(argument: str, value: Any, kind: type) -> None:
+    with pytest.raises(kind, match=f"{argument} is {value!r}"):
+        redlatch.connect("redis://127.0.0.1:9", **{"lazy": True, argument: value})
+
+
+def test_options_reach_their_fields() -> None:
+    untouched, _ = client_options({"name_prefix": ""})
+    options, alive = client_options(
+        {"watchdog_lease": 7, "linger": 0, "look": False, "database": 3, "username": None, "name_prefix": b"a\0b"}
+    )
+    assert (options.watchdog_lease_ms, options.linger_ms, options.look, options.database) == (7000, 0, 0, 3)
+    assert options.name_prefix_size == 3 and len(alive) == 1
+    assert options.connect_timeout_ms == untouched.connect_timeout_ms
+    assert (untouched.watchdog_lease_ms, untouched.release_on_close, untouched.look) == (30000, 1, 1)
+
+
+@pytest.mark.parametrize("url", [7, b"redis://127.0.0.1:9"])
+def test_a_url_is_a_string(url: Any) -> None:
+    with pytest.raises(TypeError, match=f"url is of type {type(url).__name__}; expected str or None"):
+        redlatch.connect(url)
+
+
+@pytest.mark.parametrize(
+    "keywords", [{"url": "redis://:open-sesame\0@x"}, {"password": "open-sesame\0"}, {"username": "open-sesame\0"}]
+)
+def test_a_secret_is_not_quoted_when_it_is_refused(keywords: Dict[str, str]) -> None:
+    with pytest.raises(redlatch.InvalidArgumentError, match="holds a NUL byte") as caught:
+        redlatch.connect(**{"url": "redis://127.0.0.1:9", "lazy": True, **keywords})  # type: ignore[arg-type]
+    assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url, shown",
+    [
+        ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
+        ("redis://user:pass@host/1?connect_timeout=2", "redis://host/1"),
+        ("redis://:p@ss/w?rd@host:1", "redis://host:1"),
+        ("unix://:secret@/run/redis.sock?db=2", "unix:///run/redis.sock"),
+        ("no url at all", "(no URL)"),
+    ],
+)
+def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
+    assert without_password(url) == shown
+
+
+def test_nothing_shows_the_password(client: redlatch.Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    lock = client.lock("x")
+    with pytest.raises(redlatch.ConnectionError) as caught:
+        lock.locked()
+    for text in (repr(client), repr(lock), str(caught.value), repr(caught.value), caplog.text):
+        assert "sesame" not in text and "somebody" not in text
+    assert caught.value.lock_name == "x" and caught.value.retryable

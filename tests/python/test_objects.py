@@ -1,0 +1,108 @@
+"""Clients and locks as Python objects: decorating, copying, closing, the names that the package gives.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import pickle
+import re
+from pathlib import Path
+from typing import Any, AsyncIterator, Iterator
+
+import pytest
+import redlatch
+
+
+async def coroutine() -> None:
+    """Decorated by a lock it would be awaited after the release."""
+
+
+def generator() -> Iterator[int]:
+    yield 1
+
+
+async def asynchronous_generator() -> AsyncIterator[int]:
+    yield 1
+
+
+class AsynchronousCallable:
+    """What some frameworks use in the place of a coroutine function."""
+
+    async def __call__(self) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize(
+    "function",
+    [coroutine, generator, asynchronous_generator, functools.partial(coroutine), AsynchronousCallable()],
+)
+def test_functions_whose_body_runs_later_are_not_decorated(client: redlatch.Client, function: Any) -> None:
+    with pytest.raises(TypeError, match="a call would return, and release, before the body ran"):
+        client.lock("x")(function)
+
+
+@pytest.mark.parametrize("thing", [7, "function", redlatch.Lock, None])
+def test_only_functions_are_decorated(client: redlatch.Client, thing: Any) -> None:
+    with pytest.raises(TypeError, match="@lock decorates functions"):
+        client.lock("x")(thing)
+
+
+def test_a_decorated_function_keeps_its_face_and_needs_the_lock(client: redlatch.Client) -> None:
+    calls = []
+
+    def work(first: int, *, second: int = 2) -> None:
+        """Does it."""
+        calls.append((first, second))
+
+    locked = client.lock("x")(work)
+    assert (locked.__name__, locked.__doc__) == ("work", "Does it.")
+    with pytest.raises(redlatch.ConnectionError):
+        locked(1)
+    assert calls == []
+
+
+@pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_clients_and_locks_stay_in_their_process(client: redlatch.Client, duplicate: Any) -> None:
+    for thing in (client, client.lock("x")):
+        with pytest.raises(TypeError, match=r"cannot be pickled or copied: open .* in each process"):
+            duplicate(thing)
+
+
+def test_a_closed_client_says_so(client: redlatch.Client) -> None:
+    lock = client.lock("x")
+    client.close()
+    client.close()
+    assert client.closed and "closed" in repr(client)
+    for call in (lock.acquire, lock.release, lock.locked, lock.hold, client.stats, lambda: client.lock("y")):
+        with pytest.raises(redlatch.ClosedError):
+            call()
+
+
+def test_a_lock_that_was_never_taken_is_not_held(client: redlatch.Client) -> None:
+    lock = client.lock("x")
+    assert not lock.owned() and lock.hold_count() == 0 and lock.hold() is None
+    with pytest.raises(redlatch.NotOwnedError) as caught:
+        lock.release()
+    assert caught.value.lock_name == "x" and not caught.value.ambiguous
+
+
+def test_a_client_has_a_uuid_of_its_own(client: redlatch.Client) -> None:
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", client.uuid)
+    with redlatch.connect("redis://127.0.0.1:9", lazy=True) as other:
+        assert other.uuid != client.uuid
+
+
+def test_stats_are_numbers_by_name(client: redlatch.Client) -> None:
+    stats = client.stats()
+    assert {"round_trips", "acquired", "held", "connections"} <= stats.keys()
+    assert not {"struct_size", "reserved"} & stats.keys()
+    assert all(type(value) is int for value in stats.values())
+
+
+def test_the_package_offers_what_it_lists() -> None:
+    assert all(hasattr(redlatch, name) for name in redlatch.__all__)
+    assert re.fullmatch(r"\d+\.\d+\.\d+", redlatch.__version__)
+    assert (Path(redlatch.__file__).parent / "py.typed").exists()

@@ -1,0 +1,162 @@
+/* What engines believe: one believer for each lock, nothing that the server does not bear out, nothing left behind.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "client.h"
+#include "world.h"
+
+static struct owner *owner_of(struct client *client, uint64_t number) {
+    for (uint32_t i = 0; i < client->world->plan.owners; i++) {
+        if (client->owners[i].number == number) {
+            return &client->owners[i];
+        }
+    }
+    return NULL;
+}
+
+static bool believed(struct client *client, const struct hold *hold, uint32_t name) {
+    struct owner *owner = owner_of(client, hold->owner);
+    return hold->stage == HOLD_ALIVE && client_now(client) < hold->deadline && owner &&
+           (owner->levels[name] > 0 || owner->uncertain[name]);
+}
+
+static void check_hold(struct client *client, const struct hold *hold, uint32_t name) {
+    struct world *world = client->world;
+    const struct wire_name *wire = &world->checker.wire[name];
+    const struct id_note *note = note_of(world, client->index, hold->id);
+    if (note->tainted || hold->stage != HOLD_ALIVE || client_now(client) >= hold->deadline) {
+        return;
+    }
+    const struct wire_field *field = wire_find(wire, client->index, hold->id);
+    if (!field) {
+        world_violation(world, "a holder believes in what the server does not have", "client %u id %d of lock %u, removed %d",
+                        client->index, (int)hold->id, name, note->removed);
+        return;
+    }
+    int64_t deadline = clock_true(&client->clock, hold->deadline);
+    if (deadline > wire->expires) {
+        world_violation(world, "a holder believes longer than the lease", "client %u id %d of lock %u, by %d us",
+                        client->index, (int)hold->id, name, (int)(deadline - wire->expires));
+    }
+    if (!hold->busy && !hold->give_back && !world->plan.kill_denied && field->count != hold->count) {
+        world_violation(world, "the count on the server is not the holder's", "client %u id %d of lock %u: %d, expected %u",
+                        client->index, (int)hold->id, name, (int)field->count, hold->count);
+    }
+}
+
+void check_name(struct world *world, uint32_t name) {
+    uint32_t believers = world->foreign.held && world->foreign.name == name && world->now < world->foreign.until;
+    uint32_t last[2] = {FOREIGN, FOREIGN};
+    for (uint32_t i = 0; i < world->plan.clients; i++) {
+        struct client *client = world->clients[i];
+        for (struct hold *hold = client->names[name]->holds; hold; hold = hold->next) {
+            check_hold(client, hold, name);
+            if (believed(client, hold, name) && !note_of(world, i, hold->id)->tainted) {
+                last[1] = last[0];
+                last[0] = i;
+                believers++;
+            }
+        }
+    }
+    if (believers > 1) {
+        world_violation(world, "two believe that they hold the lock", "lock %u: clients %u and %u", name, last[0], last[1]);
+    }
+}
+
+static bool names_id(const struct command *command, const struct resource *resource, uint64_t id) {
+    if (command->kind == COMMAND_RENEW || command->resource != resource) {
+        return false;
+    }
+    return command->id == id || (command->successor == id && command->successor != 0);
+}
+
+static bool list_names_id(const struct list *list, const struct resource *resource, uint64_t id) {
+    for (struct list_link *link = list_first(list); link; link = list_next(list, link)) {
+        if (names_id(container_of(link, struct command, link), resource, id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool timers_name_id(struct timer *timer, const struct resource *resource, uint64_t id) {
+    for (; timer; timer = timer->sibling) {
+        bool command = timer->kind == TIMER_COMMAND;
+        if ((command && names_id(container_of(timer, struct command, timer), resource, id)) ||
+            timers_name_id(timer->child, resource, id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the engine still has to do with an id. */
+static bool is_known(struct client *client, uint32_t name, uint64_t id) {
+    struct engine *engine = &client->engine;
+    struct resource *resource = client->names[name];
+    for (struct hold *hold = resource->holds; hold; hold = hold->next) {
+        if (hold->id == id) {
+            return true;
+        }
+    }
+    for (int lane = 0; lane < LANE_COUNT; lane++) {
+        if (list_names_id(&engine->lanes[lane].sent, resource, id) ||
+            list_names_id(&engine->lanes[lane].unsent, resource, id) ||
+            list_names_id(&engine->lanes[lane].unsettled, resource, id)) {
+            return true;
+        }
+    }
+    return timers_name_id(engine->timers.root, resource, id);
+}
+
+void check_left_behind(struct world *world, uint32_t name, struct client *client) {
+    const struct wire_name *wire = &world->checker.wire[name];
+    for (uint32_t i = 0; i < wire->count; i++) {
+        uint64_t id = wire->fields[i].id;
+        if (wire->fields[i].client != client->index || world->plan.kill_denied) {
+            continue;
+        }
+        struct id_note *note = note_of(world, client->index, id);
+        if (!note->written_off && !note->restored && !is_known(client, name, id)) {
+            world_violation(world, "a hold was left behind", "client %u id %d of lock %u", client->index, (int)id, name);
+        }
+    }
+}
+
+static void check_owner(struct client *client, const struct owner *owner) {
+    for (uint32_t name = 0; name < client->world->plan.names; name++) {
+        const struct hold *hold = resource_hold_of(client->names[name], owner->number);
+        if (owner->pending > 0 || owner->uncertain[name] || (hold && (hold->busy || hold->give_back))) {
+            continue;
+        }
+        int32_t count = hold ? (int32_t)hold->count : 0;
+        if (count != owner->levels[name]) {
+            world_violation(client->world, "an owner's levels are not what it was told", "client %u owner %u: %d, expected %d",
+                            client->index, owner->index, count, owner->levels[name]);
+        }
+    }
+}
+
+void check_client(struct client *client) {
+    struct world *world = client->world;
+    int64_t now = client_now(client);
+    uint64_t held = 0;
+    check_queues(client);
+    for (uint32_t name = 0; name < world->plan.names; name++) {
+        watch_name(world, name);
+        for (struct hold *hold = client->names[name]->holds; hold; hold = hold->next) {
+            held += hold->stage == HOLD_ALIVE;
+            bool overdue = hold->stage == HOLD_ALIVE && hold->deadline <= now && engine_next_timer(&client->engine) > now;
+            if (overdue) {
+                world_violation(world, "a loss is withheld", "client %u id %d", client->index, (int)hold->id);
+            }
+        }
+        check_name(world, name);
+        check_left_behind(world, name, client);
+    }
+    for (uint32_t i = 0; i < world->plan.owners; i++) {
+        check_owner(client, &client->owners[i]);
+    }
+    if (held != client->engine.stats.held) {
+        world_violation(world, "the gauge of holds is wrong", "client %u: %d, expected %d", client->index,
+                        (int)client->engine.stats.held, (int)held);
+    }
+}

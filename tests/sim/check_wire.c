@@ -1,0 +1,312 @@
+/* What each command does to the keys, compared with what it is allowed to do.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "client.h"
+#include "world.h"
+
+enum { USUAL_IDS = 4096 };
+
+void checker_start(struct world *world) {
+    for (uint32_t name = 0; name < world->plan.names; name++) {
+        world->checker.wire[name].free_since = 0;
+    }
+    world->checker.longest_lease_ms = world->plan.settings.watchdog_lease_ms;
+}
+
+void checker_free(struct world *world) {
+    for (int client = 0; client < MAX_CLIENTS; client++) {
+        free(world->checker.notes[client]);
+    }
+}
+
+/* Ids count up from 1; a planted fault uses huge ones, which are folded behind the usual ones. */
+struct id_note *note_of(struct world *world, uint32_t client, uint64_t id) {
+    struct checker *checker = &world->checker;
+    size_t index = id < USUAL_IDS ? (size_t)id : USUAL_IDS + (size_t)(id % USUAL_IDS);
+    if (index >= checker->note_counts[client]) {
+        size_t count = index + 64;
+        checker->notes[client] = reallocate(checker->notes[client], count, sizeof(struct id_note));
+        memset(checker->notes[client] + checker->note_counts[client], 0,
+               (count - checker->note_counts[client]) * sizeof(struct id_note));
+        checker->note_counts[client] = count;
+    }
+    return &checker->notes[client][index];
+}
+
+/* "c0000000-0000-8000-8000-00000000000<client>:<number>"; anything else is a foreign client's. */
+static struct wire_field parse_owner(struct redis_text text) {
+    struct wire_field field = {FOREIGN, 0, 0};
+    if (text.size > 37 && text.bytes[0] == 'c' && text.bytes[36] == ':') {
+        field.client = (uint8_t)(text.bytes[35] - '0');
+        for (size_t i = 37; i < text.size; i++) {
+            field.id = field.id * 10 + (uint64_t)(text.bytes[i] - '0');
+        }
+    }
+    return field;
+}
+
+static void call(struct world *world, const char *command, uint32_t name, struct redis_reply *reply) {
+    struct redis_text arguments[] = {redis_text(command), world->names[name]};
+    memset(reply, 0, sizeof *reply);
+    keyspace_call(world->server.keyspace, arguments, 2, reply);
+}
+
+static void read_wire(struct world *world, uint32_t name, struct wire_name *wire) {
+    struct redis_reply all;
+    server_touch(world);
+    int64_t ttl = keyspace_pttl(world->server.keyspace, world->names[name]);
+    wire->count = 0;
+    wire->other_type = false;
+    wire->present = ttl != -2;
+    if (!wire->present) {
+        return;
+    }
+    call(world, "HGETALL", name, &all);
+    wire->other_type = all.kind == REDIS_ERROR;
+    for (size_t i = 0; all.kind == REDIS_ARRAY && i + 1 < all.size && wire->count < WIRE_FIELDS; i += 2) {
+        struct wire_field field = parse_owner(redis_reply_view(&all.elements[i]));
+        integer_parse(redis_reply_view(&all.elements[i + 1]), &field.count);
+        wire->fields[wire->count++] = field;
+    }
+    redis_reply_free(&all);
+    if (ttl == -1) {
+        world_violation(world, "a key has no TTL", "lock %u", name);
+        return;
+    }
+    wire->expires = server_expiry(&world->server, keyspace_time(world->server.keyspace) + ttl);
+}
+
+const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client, uint64_t id) {
+    for (uint32_t i = 0; i < wire->count; i++) {
+        if (wire->fields[i].client == client && wire->fields[i].id == id) {
+            return &wire->fields[i];
+        }
+    }
+    return NULL;
+}
+
+static void removed(struct world *world, const struct wire_field *field, enum removal how, int64_t at) {
+    if (field->client == FOREIGN) {
+        return;
+    }
+    struct id_note *note = note_of(world, field->client, field->id);
+    note->removed = (uint8_t)how;
+    note->removed_at = at;
+    note->tainted = note->tainted || how == REMOVED_DELETED;
+    note->restored = false;
+}
+
+static void created(struct world *world, const struct wire_field *field) {
+    struct id_note *note = note_of(world, field->client, field->id);
+    if (note->removed == REMOVED_RELEASE || note->removed == REMOVED_HANDED) {
+        world_violation(world, "a wire id is used for two holds", "client %u id %d", field->client, (int)field->id);
+    }
+    note->created_at = world->now;
+    note->removed_at = 0;
+    note->removed = REMOVED_NOT;
+    note->tainted = false;
+}
+
+/* Brings the record up to date with what time alone has done. */
+void watch_name(struct world *world, uint32_t name) {
+    struct wire_name *old = &world->checker.wire[name];
+    if (!old->present) {
+        return;
+    }
+    server_touch(world);
+    if (keyspace_exists(world->server.keyspace, world->names[name])) {
+        return;
+    }
+    for (uint32_t i = 0; i < old->count; i++) {
+        removed(world, &old->fields[i], REMOVED_EXPIRED, old->expires);
+    }
+    old->present = false;
+    old->other_type = false;
+    old->count = 0;
+    old->free_since = old->expires < world->now ? old->expires : world->now;
+    old->told = false;
+    old->chain = 0;
+}
+
+static void update(struct world *world, uint32_t name, const struct wire_name *new, bool told) {
+    struct wire_name *old = &world->checker.wire[name];
+    bool was_present = old->present;
+    uint32_t chain = old->chain;
+    int64_t free_since = old->free_since;
+    bool was_told = old->told;
+    *old = *new;
+    old->chain = new->present ? chain : 0;
+    old->free_since = was_present ? world->now : free_since;
+    old->told = was_present ? told : was_told;
+    if (was_present && !new->present && told) {
+        check_freed(world, name);
+    }
+}
+
+static uint32_t key_name(struct world *world, const struct request *request, uint32_t key) {
+    return world_name(world, request->many ? request->many[key] : request->texts[key]);
+}
+
+void watch_before(struct world *world, const struct request *request) {
+    for (uint32_t i = 0; i < request->key_count; i++) {
+        watch_name(world, key_name(world, request, i));
+    }
+}
+
+static bool is_argument(const struct request *request, uint32_t argument, const struct wire_field *field) {
+    const struct redis_text *texts = request->many ? request->many : request->texts;
+    struct wire_field named = parse_owner(texts[request->key_count + argument]);
+    return named.client == field->client && named.id == field->id;
+}
+
+static void judge_removed(struct world *world, const struct request *request, const struct wire_field *field) {
+    enum script_id script = request->script;
+    if (script == SCRIPT_FORCE_RELEASE) {
+        removed(world, field, REMOVED_DELETED, world->now);
+    } else if ((script == SCRIPT_RELEASE || script == SCRIPT_HAND_OVER) && is_argument(request, 0, field)) {
+        removed(world, field, script == SCRIPT_RELEASE ? REMOVED_RELEASE : REMOVED_HANDED, world->now);
+    } else {
+        world_violation(world, "a script removed another owner's hold", "%s removed client %u id %d",
+                        scripts_embedded[script].name, field->client, (int)field->id);
+    }
+}
+
+static void judge_created(struct world *world, const struct request *request, const struct wire_name *before,
+                          const struct wire_field *field) {
+    enum script_id script = request->script;
+    bool acquired = script == SCRIPT_ACQUIRE && !before->present && is_argument(request, 0, field);
+    bool handed = script == SCRIPT_HAND_OVER && before->count == 1 && is_argument(request, 0, &before->fields[0]) &&
+                  is_argument(request, 1, field);
+    if (!acquired && !handed) {
+        world_violation(world, "a script made a hold out of nothing", "%s made client %u id %d",
+                        scripts_embedded[script].name, field->client, (int)field->id);
+        return;
+    }
+    created(world, field);
+    struct wire_name *wire = &world->checker.wire[world_name(world, request->texts[0])];
+    struct id_note *from = handed ? note_of(world, before->fields[0].client, before->fields[0].id) : NULL;
+    if (from && from->release_begun_at == 0) {
+        return; /* a move to a new id, not a hand-over */
+    }
+    wire->chain = handed ? wire->chain + 1 : 0;
+    if (wire->chain == 16) {
+        cover(world, COVER_HAND_OVER_BOUND);
+    } else if (wire->chain > 16) {
+        world_violation(world, "a process keeps the lock to itself", "%u hand-overs in a row", wire->chain);
+    }
+}
+
+static void judge_changed(struct world *world, const struct request *request, uint32_t name,
+                          const struct wire_field *before, const struct wire_field *after, const struct wire_name *now) {
+    const struct wire_name *old = &world->checker.wire[name];
+    enum script_id script = request->script;
+    if (after->count < before->count && script != SCRIPT_RELEASE) {
+        world_violation(world, "a script lowered a count", "%s: %d -> %d", scripts_embedded[script].name,
+                        (int)before->count, (int)after->count);
+    }
+    if (after->count > before->count && script != SCRIPT_REENTER) {
+        world_violation(world, "a script raised a count", "%s: %d -> %d", scripts_embedded[script].name,
+                        (int)before->count, (int)after->count);
+    }
+    if (now->expires < old->expires && script != SCRIPT_EXTEND) {
+        world_violation(world, "a script shortened a lease", "%s: by %d us", scripts_embedded[script].name,
+                        (int)(old->expires - now->expires));
+    }
+    if (now->expires > old->expires && script != SCRIPT_RENEW && before->client != FOREIGN && !is_argument(request, 0, before)) {
+        world_violation(world, "a script lengthened another owner's lease", "%s", scripts_embedded[script].name);
+    }
+}
+
+static void judge_name(struct world *world, const struct request *request, uint32_t name) {
+    struct wire_name *old = &world->checker.wire[name];
+    struct wire_name new = {0};
+    read_wire(world, name, &new);
+    for (uint32_t i = 0; i < old->count; i++) {
+        const struct wire_field *after = wire_find(&new, old->fields[i].client, old->fields[i].id);
+        if (after) {
+            judge_changed(world, request, name, &old->fields[i], after, &new);
+        } else {
+            judge_removed(world, request, &old->fields[i]);
+        }
+    }
+    for (uint32_t i = 0; i < new.count; i++) {
+        if (!wire_find(old, new.fields[i].client, new.fields[i].id)) {
+            judge_created(world, request, old, &new.fields[i]);
+        }
+    }
+    update(world, name, &new, request->script == SCRIPT_RELEASE || request->script == SCRIPT_FORCE_RELEASE);
+}
+
+/* What a renewal answers must be so. */
+static void judge_renewal(struct world *world, const struct request *request, const struct redis_reply *reply) {
+    for (uint32_t i = 0; reply->kind == REDIS_ARRAY && i < request->key_count && i < reply->size; i++) {
+        struct wire_field named = parse_owner(request->many[request->key_count + 2 * i]);
+        const struct wire_name *wire = &world->checker.wire[key_name(world, request, i)];
+        bool found = reply->elements[i].integer >= -1;
+        if (found != (wire_find(wire, named.client, named.id) != NULL)) {
+            world_violation(world, "a renewal's answer is wrong", "client %u id %d: %s", named.client, (int)named.id,
+                            found ? "found" : "not found");
+        }
+    }
+}
+
+void watch_after(struct world *world, const struct request *request, const struct redis_reply *reply) {
+    for (uint32_t i = 0; i < request->key_count; i++) {
+        uint32_t name = key_name(world, request, i);
+        judge_name(world, request, name);
+        check_name(world, name);
+    }
+    if (request->script == SCRIPT_RENEW) {
+        judge_renewal(world, request, reply);
+    }
+}
+
+void watch_external(struct world *world, uint32_t name, bool told) {
+    struct wire_name *old = &world->checker.wire[name];
+    struct wire_name new = {0};
+    read_wire(world, name, &new);
+    for (uint32_t i = 0; i < old->count; i++) {
+        if (!wire_find(&new, old->fields[i].client, old->fields[i].id)) {
+            removed(world, &old->fields[i], REMOVED_DELETED, world->now);
+        }
+    }
+    update(world, name, &new, told);
+}
+
+/* A restart: what is gone was taken away, what is back was restored. */
+void watch_data_replaced(struct world *world) {
+    for (uint32_t name = 0; name < world->plan.names; name++) {
+        watch_external(world, name, false);
+        struct wire_name *wire = &world->checker.wire[name];
+        for (uint32_t i = 0; i < wire->count; i++) {
+            if (wire->fields[i].client != FOREIGN) {
+                struct id_note *note = note_of(world, wire->fields[i].client, wire->fields[i].id);
+                note->restored = true;
+                note->tainted = true;
+                note->removed = REMOVED_NOT;
+                note->removed_at = 0;
+            }
+        }
+    }
+}
+
+/* Leases that exist when the server's clock is set end too early or too late. */
+void watch_clock_step(struct world *world) {
+    for (uint32_t name = 0; name < world->plan.names; name++) {
+        struct wire_name *wire = &world->checker.wire[name];
+        for (uint32_t i = 0; i < wire->count; i++) {
+            if (wire->fields[i].client != FOREIGN) {
+                note_of(world, wire->fields[i].client, wire->fields[i].id)->tainted = true;
+            }
+        }
+        if (wire->present) {
+            read_wire(world, name, wire);
+            if (!wire->present) {
+                wire->present = true; /* until watch_name sees that it expired */
+                wire->expires = world->now;
+                watch_name(world, name);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+/* What must hold, checked after every event: between the server's keys, what the engines believe and what owners were told.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   check_wire.c      what each script did to a key: whose hold it made, removed or changed
+ *   check_beliefs.c   no two believe in the same lock; what they believe is so on the server; nothing is left behind
+ *   check_outcomes.c  what calls answered is true
+ *   check_waits.c     waiters are woken, first come first served, everybody in turn
+ *   check_end.c       after the last lease nothing is left anywhere */
+#ifndef CHECKER_H
+#define CHECKER_H
+
+#include "connection.h"
+#include "engine.h"
+#include "plan.h"
+
+struct world;
+struct client;
+struct owner;
+struct sim_operation;
+
+enum removal { REMOVED_NOT, REMOVED_RELEASE, REMOVED_HANDED, REMOVED_EXPIRED, REMOVED_DELETED };
+
+/* What became of a wire id. Times are true times, 0: not yet. */
+struct id_note {
+    int64_t created_at;
+    int64_t removed_at;
+    int64_t release_begun_at;
+    uint32_t releases_in_doubt; /* release and hand-over commands sent that the server may have carried out */
+    uint8_t removed;       /* enum removal */
+    bool in_time;          /* the release began before the deadline */
+    bool asked;            /* an operation in progress asks with it */
+    bool tainted;          /* taken away by an operator, a crash or a clock: what its owner believes is not our doing */
+    bool restored;         /* an old snapshot brought it back */
+    bool written_off;      /* lost, abandoned or refused: runs out */
+};
+
+enum { FOREIGN = 255, WIRE_FIELDS = 8 };
+
+struct wire_field {
+    uint8_t client; /* or FOREIGN */
+    uint64_t id;
+    int64_t count;
+};
+
+/* A key as it was after the last command that touched it. */
+struct wire_name {
+    struct wire_field fields[WIRE_FIELDS];
+    uint32_t count;
+    bool present;
+    bool other_type;
+    int64_t expires; /* true time at which it is gone */
+    int64_t free_since; /* true time */
+    bool told;       /* it became free with a message */
+    uint32_t chain;  /* hand-overs in a row */
+};
+
+struct checker {
+    struct id_note *notes[MAX_CLIENTS];
+    size_t note_counts[MAX_CLIENTS];
+    struct wire_name wire[MAX_NAMES];
+    uint64_t last_order;
+    int64_t longest_lease_ms;
+};
+
+void checker_start(struct world *world);
+void checker_free(struct world *world);
+struct id_note *note_of(struct world *world, uint32_t client, uint64_t id);
+
+/* check_wire.c. The external ones are for what is not a script: an operator, a peer, a crash. */
+void watch_before(struct world *world, const struct request *request);
+void watch_after(struct world *world, const struct request *request, const struct redis_reply *reply);
+void watch_name(struct world *world, uint32_t name);
+void watch_external(struct world *world, uint32_t name, bool told);
+void watch_data_replaced(struct world *world);
+void watch_clock_step(struct world *world);
+const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client, uint64_t id);
+
+/* check_beliefs.c */
+void check_name(struct world *world, uint32_t name);
+void check_left_behind(struct world *world, uint32_t name, struct client *client);
+void check_client(struct client *client);
+
+/* check_outcomes.c */
+void check_begun(struct client *client, struct sim_operation *operation);
+void check_aborting(struct client *client, struct sim_operation *operation);
+void check_ended(struct client *client, struct sim_operation *operation);
+void check_sent(struct client *client, const struct command *command);
+void check_reply(struct client *client, const struct command *command, const struct reply *reply);
+void check_settlement(struct client *client, enum link_kind kind, enum settlement how);
+void check_loss(struct client *client, const struct hold *hold);
+void check_owner_end(struct client *client, const struct owner *owner);
+
+/* check_waits.c */
+void check_queues(struct client *client);
+void check_granted_in_order(struct client *client, const struct sim_operation *operation);
+void check_freed(struct world *world, uint32_t name);
+void check_waits_start(struct world *world);
+
+/* check_end.c */
+void check_end(struct world *world);
+
+#endif

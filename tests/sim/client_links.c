@@ -1,0 +1,255 @@
+/* How a client's connections are made, lost and made again, as the link floor does it: who are you, KILL the old one, go on.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "client.h"
+#include "planted.h"
+#include "world.h"
+
+static const int64_t CONNECT_TIMEOUT = 400 * MILLISECOND;
+
+static void connect_again(struct link *link);
+
+static bool still_current(struct world *world, struct link *link, uint64_t generation, event_handler *handler) {
+    if (link->generation != generation) {
+        return false;
+    }
+    if (link->client->paused_until > world->now) {
+        world_at(world, link->client->paused_until, handler, link, generation);
+        return false;
+    }
+    return true;
+}
+
+static void lose_connection(struct link *link, int64_t late) {
+    if (link->connection && link->connection->client_open) {
+        connection_abandon(link->client->world, link->connection, late);
+    }
+    link->connection = NULL;
+}
+
+/* An attempt failed, at whatever step. */
+static void attempt_failed(struct link *link) {
+    struct client *client = link->client;
+    lose_connection(link, random_between(&client->world->random, 0, 300 * MILLISECOND));
+    link->failures++;
+    if (link->kind != LINK_MESSAGES) {
+        engine_lane_failed(&client->engine, (enum lane_number)link->kind, REDLATCH_UNREACHABLE, client_now(client));
+    }
+    connect_again(link);
+    client_settle(client);
+}
+
+static void connect_times_out(struct world *world, void *actor, uint64_t generation) {
+    struct link *link = actor;
+    if (still_current(world, link, generation, connect_times_out)) {
+        cover(world, COVER_CONNECT_TIMED_OUT);
+        attempt_failed(link);
+    }
+}
+
+static void connect_refused(struct world *world, void *actor, uint64_t generation) {
+    struct link *link = actor;
+    if (still_current(world, link, generation, connect_refused)) {
+        cover(world, COVER_CONNECT_REFUSED);
+        attempt_failed(link);
+    }
+}
+
+static void ask(struct link *link, enum request_kind kind, uint64_t number) {
+    struct request *request = allocate(1, sizeof *request);
+    memset(request, 0, sizeof *request);
+    request->kind = kind;
+    request->number = number;
+    connection_send(link->client->world, link->connection, request);
+}
+
+static void connected(struct world *world, void *actor, uint64_t generation) {
+    struct link *link = actor;
+    if (!still_current(world, link, generation, connected)) {
+        return;
+    }
+    if (!world->server.up) {
+        connect_refused(world, actor, generation);
+        return;
+    }
+    link->connection = connection_open(world, link->client, link->kind);
+    link->state = LINK_IDENTIFYING;
+    ask(link, REQUEST_IDENTIFY, 0);
+}
+
+static void try_connect(struct world *world, void *actor, uint64_t generation) {
+    struct link *link = actor;
+    if (!still_current(world, link, generation, try_connect)) {
+        return;
+    }
+    int64_t round_trip = 2 * network_delay(world);
+    bool refused = !world->server.up || world->refuse_connects_until > world->now;
+    bool hangs = world->hang_connects_until > world->now;
+    link->state = LINK_CONNECTING;
+    if (hangs || !refused) {
+        world_at(world, world->now + CONNECT_TIMEOUT, connect_times_out, link, generation);
+    }
+    if (!hangs) {
+        world_at(world, world->now + round_trip, refused ? connect_refused : connected, link, generation);
+    }
+}
+
+/* Every attempt is a generation of its own, so that timers of an earlier one are not heard. */
+static void connect_again(struct link *link) {
+    struct world *world = link->client->world;
+    link->state = LINK_DOWN;
+    link->generation++;
+    int64_t pause = link->failures == 0 ? 0 : random_between(&world->random, 2, link->failures < 5 ? 20 : 100) * MILLISECOND;
+    world_at(world, world->now + pause, try_connect, link, link->generation);
+}
+
+void links_start(struct client *client) {
+    for (int kind = 0; kind < LINK_COUNT; kind++) {
+        struct link *link = &client->links[kind];
+        link->client = client;
+        link->kind = (enum link_kind)kind;
+        connect_again(link);
+    }
+}
+
+void link_broken(struct client *client, struct connection *connection) {
+    struct link *link = &client->links[connection->kind];
+    if (link->connection != connection) {
+        return;
+    }
+    struct world *world = client->world;
+    TRACE(world, "client %u: link %d broken", client->index, (int)link->kind);
+    if (link->state != LINK_READY) {
+        cover(world, COVER_SETUP_BROKEN);
+        attempt_failed(link);
+        return;
+    }
+    lose_connection(link, random_between(&world->random, 0, 400 * MILLISECOND));
+    link->failures = 0;
+    link->watched = false;
+    if (link->kind == LINK_MESSAGES) {
+        memset(client->subscribed_at, 0, sizeof client->subscribed_at);
+        engine_subscriptions_lost(&client->engine, client_now(client));
+    } else {
+        link->old_id = link->id;
+        link->old_run = link->run;
+        link->has_old = true;
+        engine_lane_lost(&client->engine, (enum lane_number)link->kind, client_now(client));
+    }
+    connect_again(link);
+    client_settle(client);
+}
+
+static void death_noticed(struct world *world, void *actor, uint64_t generation) {
+    struct link *link = actor;
+    if (still_current(world, link, generation, death_noticed) && link->connection) {
+        cover(world, COVER_DEAD_PEER);
+        link_broken(link->client, link->connection);
+    }
+}
+
+void link_expect_death(struct client *client, struct connection *connection) {
+    struct link *link = &client->links[connection->kind];
+    if (link->connection == connection) {
+        struct world *world = client->world;
+        world_at(world, world->now + world->plan.dead_peer_ms * MILLISECOND, death_noticed, link, link->generation);
+    }
+}
+
+static void ready(struct link *link, enum settlement how) {
+    struct client *client = link->client;
+    struct world *world = client->world;
+    static const enum cover_point points[] = {
+        [SETTLED_BY_KILL] = COVER_SETTLED_BY_KILL,
+        [SETTLED_BY_RESTART] = COVER_SETTLED_BY_RESTART,
+        [SETTLEMENT_DENIED] = COVER_SETTLEMENT_DENIED,
+    };
+    TRACE(world, "client %u: link %d ready, settlement %d", client->index, (int)link->kind, (int)how);
+    link->state = LINK_READY;
+    link->ready_at = world->now;
+    link->generation++;
+    link->failures = 0;
+    if (link->kind != LINK_MESSAGES) {
+        if (link->has_old) {
+            cover(world, points[how]);
+        }
+        link->has_old = false;
+        check_settlement(client, link->kind, how);
+        engine_lane_ready(&client->engine, (enum lane_number)link->kind, how, client_now(client));
+    }
+}
+
+static void identified(struct link *link, const struct answer *answer) {
+    link->id = answer->number;
+    link->run = answer->run;
+    if (!link->has_old) {
+        ready(link, SETTLED_BY_KILL);
+    } else if (link->run != link->old_run) {
+        ready(link, SETTLED_BY_RESTART);
+    } else if (PLANTED(FAULT_SETTLED_TOO_EARLY)) {
+        ready(link, SETTLED_BY_KILL);
+    } else {
+        link->state = LINK_KILLING;
+        ask(link, REQUEST_KILL, link->old_id);
+    }
+}
+
+static void subscription_answered(struct client *client, const struct answer *answer) {
+    struct world *world = client->world;
+    uint32_t name = (uint32_t)answer->number;
+    struct contest *contest = client->names[name]->contest;
+    if (!contest) {
+        world_violation(world, "a contest went before its subscription was answered", "name %u", name);
+        return;
+    }
+    if (answer->kind == ANSWER_UNSUBSCRIBED) {
+        cover(world, COVER_UNSUBSCRIBED);
+        client->subscribed_at[name] = 0;
+        engine_unsubscribed(&client->engine, contest, client_now(client));
+    } else if (answer->denied) {
+        engine_subscription_denied(&client->engine, contest, client_now(client));
+    } else {
+        cover(world, client->was_subscribed[name] ? COVER_RESUBSCRIBED : COVER_SUBSCRIBED);
+        client->was_subscribed[name] = true;
+        client->subscribed_at[name] = world->now;
+        engine_subscribed(&client->engine, contest, client_now(client));
+    }
+}
+
+void link_answered(struct client *client, struct connection *connection, struct answer *answer) {
+    struct link *link = &client->links[connection->kind];
+    struct world *world = client->world;
+    if (link->connection != connection) {
+        return;
+    }
+    switch (answer->kind) {
+    case ANSWER_IDENTITY:
+        identified(link, answer);
+        break;
+    case ANSWER_KILLED:
+        ready(link, answer->denied ? SETTLEMENT_DENIED : SETTLED_BY_KILL);
+        break;
+    case ANSWER_REPLY:
+        link_reply(link, &answer->reply);
+        break;
+    case ANSWER_MESSAGE:
+        cover(world, COVER_MESSAGE);
+        TRACE(world, "client %u: message for lock %u", client->index, (unsigned)answer->number);
+        if (client->names[answer->number]->contest) {
+            engine_message(&client->engine, client->names[answer->number]->contest, client_now(client));
+        }
+        break;
+    default:
+        subscription_answered(client, answer);
+        break;
+    }
+    client_settle(client);
+}
+
+bool links_ready(const struct client *client) {
+    for (int kind = 0; kind < LINK_COUNT; kind++) {
+        if (client->links[kind].state != LINK_READY) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,163 @@
+/* Commands of the engine become requests, answers become replies for the engine.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "client.h"
+#include "world.h"
+
+struct request_sink {
+    struct argument_sink sink;
+    struct request *request;
+    uint32_t count;
+};
+
+static void append(struct argument_sink *sink, const struct argument_part *parts, size_t part_count) {
+    struct request_sink *self = container_of(sink, struct request_sink, sink);
+    struct request *request = self->request;
+    char *start = (request->more ? request->more : request->room) + request->used;
+    size_t size = 0;
+    for (size_t i = 0; i < part_count; i++) {
+        memcpy(start + size, parts[i].text, parts[i].size);
+        size += parts[i].size;
+    }
+    struct redis_text *texts = request->many ? request->many : request->texts;
+    texts[self->count++] = (struct redis_text){start, size};
+    request->used += size;
+}
+
+static struct request *encode(const struct engine *engine, const struct command *command) {
+    struct request *request = allocate(1, sizeof *request);
+    memset(request, 0, offsetof(struct request, room));
+    request->more = NULL;
+    request->kind = REQUEST_SCRIPT;
+    request->script = command_script(command);
+    request->as_text = command->as_text;
+    command_counts(command, &request->key_count, &request->argument_count);
+    if (command->kind == COMMAND_RENEW) {
+        request->many = allocate(request->key_count + request->argument_count, sizeof *request->many);
+        request->more = allocate(request->key_count, 128);
+    }
+    struct request_sink sink = {{append}, request, 0};
+    command_write(engine, command, &sink.sink);
+    return request;
+}
+
+static void trace_sent(struct client *client, enum link_kind kind, const struct request *request, bool repeated) {
+    const struct redis_text *texts = request->many ? request->many : request->texts;
+    char line[TRACE_LINE_SIZE] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < request->key_count + request->argument_count && used < 150; i++) {
+        size_t skip = texts[i].size > 37 && texts[i].bytes[36] == ':' ? 37 : 0;
+        used += (size_t)snprintf(line + used, sizeof line - used, " %.*s", (int)(texts[i].size - skip), texts[i].bytes + skip);
+    }
+    TRACE(client->world, "client %u: lane %d sends %s%s%s", client->index, (int)kind,
+          scripts_embedded[request->script].name, line, repeated ? " (again)" : "");
+}
+
+/* A dead-peer timer watches the oldest command that is not answered. */
+static void peer_timer(struct world *world, void *actor, uint64_t generation) {
+    struct link *link = actor;
+    struct client *client = link->client;
+    if (link->generation != generation || link->state != LINK_READY) {
+        return;
+    }
+    struct list_link *first = list_first(&client->engine.lanes[link->kind].sent);
+    link->watched = first != NULL;
+    if (!first) {
+        return;
+    }
+    int64_t sent_at = container_of(first, struct command, link)->sent_at;
+    int64_t due = clock_true(&client->clock, sent_at + world->plan.dead_peer_ms * MILLISECOND);
+    if (client->paused_until > due) {
+        due = client->paused_until;
+    }
+    if (due > world->now) {
+        world_at(world, due, peer_timer, link, generation);
+        return;
+    }
+    cover(world, COVER_DEAD_PEER);
+    link_broken(client, link->connection);
+}
+
+void link_flush(struct link *link) {
+    struct client *client = link->client;
+    struct world *world = client->world;
+    struct command *command;
+    if (link->state != LINK_READY) {
+        return;
+    }
+    while ((command = engine_next_to_send(&client->engine, (enum lane_number)link->kind, client_now(client))) != NULL) {
+        struct request *request = encode(&client->engine, command);
+        check_sent(client, command);
+        trace_sent(client, link->kind, request, command->repeated);
+        connection_send(world, link->connection, request);
+        if (!link->watched) {
+            link->watched = true;
+            world_at(world, world->now + world->plan.dead_peer_ms * MILLISECOND, peer_timer, link, link->generation);
+        }
+    }
+}
+
+void link_subscribe(struct link *link) {
+    struct client *client = link->client;
+    struct list_link *first;
+    while (link->state == LINK_READY && (first = list_pop(&client->engine.subscription_changes)) != NULL) {
+        struct contest *contest = container_of(first, struct contest, link);
+        struct request *request = allocate(1, sizeof *request);
+        memset(request, 0, sizeof *request);
+        request->kind = contest->subscription == SUBSCRIPTION_LEAVING ? REQUEST_UNSUBSCRIBE : REQUEST_SUBSCRIBE;
+        request->number = world_name(client->world, (struct redis_text){contest->resource->name, contest->resource->name_size});
+        if (request->kind == REQUEST_UNSUBSCRIBE) {
+            client->subscribed_at[request->number] = 0;
+        }
+        TRACE(client->world, "client %u: %s lock %u", client->index,
+              request->kind == REQUEST_SUBSCRIBE ? "subscribes to" : "unsubscribes from", (unsigned)request->number);
+        connection_send(client->world, link->connection, request);
+    }
+}
+
+static void convert(const struct redis_reply *from, struct reply *to, struct reply *elements) {
+    static const enum reply_kind kinds[] = {
+        [REDIS_NIL] = REPLY_NIL,     [REDIS_INTEGER] = REPLY_INTEGER, [REDIS_STATUS] = REPLY_STRING,
+        [REDIS_BULK] = REPLY_STRING, [REDIS_ERROR] = REPLY_ERROR,     [REDIS_ARRAY] = REPLY_ARRAY,
+    };
+    memset(to, 0, sizeof *to);
+    to->kind = kinds[from->kind];
+    if (from->kind == REDIS_INTEGER) {
+        to->integer = from->integer;
+    } else if (from->kind == REDIS_ARRAY) {
+        for (size_t i = 0; i < from->size; i++) {
+            convert(&from->elements[i], &elements[i], NULL);
+        }
+        to->elements = elements;
+        to->count = from->size;
+    } else if (from->kind != REDIS_NIL) {
+        to->text = from->text;
+        to->size = from->size;
+    }
+}
+
+static void trace_reply(struct client *client, enum link_kind kind, const struct redis_reply *reply) {
+    struct world *world = client->world;
+    if (world->trace.mode == TRACE_OFF) {
+        return;
+    }
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    redis_reply_print(file, reply);
+    fclose(file);
+    TRACE(world, "client %u: lane %d hears %.80s", client->index, (int)kind, text);
+    free(text);
+}
+
+void link_reply(struct link *link, const struct redis_reply *reply) {
+    struct client *client = link->client;
+    struct reply elements[RENEWAL_BATCH_SIZE + 1];
+    struct reply converted;
+    convert(reply, &converted, elements);
+    trace_reply(client, link->kind, reply);
+    struct command *command = container_of(list_first(&client->engine.lanes[link->kind].sent), struct command, link);
+    check_reply(client, command, &converted);
+    engine_replied(&client->engine, (enum lane_number)link->kind, &converted, client_now(client));
+}

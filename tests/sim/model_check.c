@@ -1,0 +1,550 @@
+/* Compares the in-memory Redis with a real one: random commands and scripts to both, answers, contents and messages equal.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   model_check SOCKET CALLS SEED [SCRIPT.lua ...]
+ *
+ * SOCKET is the unix socket of an empty redis-server of its own (7.0 or newer); the keys it gets are flushed. The scripts named
+ * are played too. Exit status: 0 all equal, 1 a difference, which is printed, 2 not possible.
+ *
+ * The server's clock can not be held, but read: each call travels between two TIME commands. When both say the same
+ * millisecond, the model plays the call in that millisecond and everything must be equal, expiry included. When they do not, any
+ * millisecond between them may explain the answer, and expiry times may differ by as much; the model then takes over the
+ * server's. Where a script looked at the clock more than once and no single millisecond explains it, both are flushed. */
+#include <errno.h>
+#include <hiredis.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "random_calls.h"
+#include "script_host.h"
+
+/* Calls between two comparisons of all keys. */
+enum { COMPARE_EVERY = 50, MESSAGES_MAX = 4096 };
+
+/* What all keys hold and for how long. Runs on both sides; no key expires while a script runs. */
+static const char contents_script[] =
+    "local all = {}\n"
+    "for i, key in ipairs(KEYS) do\n"
+    "    local kind = redis.call('type', key).ok\n"
+    "    local content = false\n"
+    "    if kind == 'string' then content = redis.call('get', key) end\n"
+    "    if kind == 'hash' then content = redis.call('hgetall', key) end\n"
+    "    if kind == 'list' then content = redis.call('lrange', key, 0, -1) end\n"
+    "    if kind == 'zset' then content = redis.call('zrange', key, 0, -1, 'withscores') end\n"
+    "    all[i] = {redis.call('pttl', key), kind, content}\n"
+    "end\n"
+    "return all";
+
+/* Channels that the listener hears: one of PUBLISH, one of SPUBLISH. */
+static const char heard_channel[] = "news";
+static const char heard_shard_channel[] = "other";
+
+struct counts {
+    uint64_t calls, errors;
+};
+
+struct check {
+    redisContext *server;
+    redisContext *listener;
+    struct keyspace *model;
+    struct script_host *host;
+    int contents;                   /* script number */
+    int scripts[CALL_SCRIPTS_MAX];  /* script numbers of calls.scripts */
+    struct random_calls calls;
+    struct random_call call;        /* the one under way */
+    uint64_t seed, number;          /* of the call under way */
+    struct redis_reply messages[MESSAGES_MAX]; /* published by the model and not yet heard from the server */
+    size_t message_count;
+    struct counts commands[COMMAND_SHAPES], in_scripts[COMMAND_SHAPES], script_counts[CALL_SCRIPTS_MAX];
+    uint64_t straddled, flushed, at_expiry, messages_heard;
+    uint64_t adopted; /* expiry times taken over from the server */
+};
+
+static void give_up(const char *what, const char *detail) {
+    fprintf(stderr, "model_check: %s: %s\n", what, detail);
+    exit(2);
+}
+
+/* Scripts have another number in the model than their SHA1 in Redis. */
+static void blank_script_digits(struct redis_reply *reply) {
+    char *digits = strstr(reply->text, "script: ");
+    for (size_t i = 8; digits && i < 48 && digits[i] != '\0'; i++) {
+        digits[i] = '#';
+    }
+}
+
+static void convert(const redisReply *theirs, struct redis_reply *out) {
+    redis_reply_nil(out);
+    switch (theirs->type) {
+    case REDIS_REPLY_INTEGER:
+        redis_reply_integer(out, theirs->integer);
+        break;
+    case REDIS_REPLY_STRING:
+        redis_reply_bulk(out, (struct redis_text){theirs->str, theirs->len});
+        break;
+    case REDIS_REPLY_STATUS:
+        redis_reply_status(out, (struct redis_text){theirs->str, theirs->len});
+        break;
+    case REDIS_REPLY_ERROR:
+        redis_reply_error(out, "%s", theirs->str);
+        blank_script_digits(out);
+        break;
+    case REDIS_REPLY_ARRAY:
+        redis_reply_array(out, theirs->elements);
+        for (size_t i = 0; i < theirs->elements; i++) {
+            convert(theirs->element[i], &out->elements[i]);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static redisReply *next_reply(redisContext *context) {
+    void *reply = NULL;
+    if (redisGetReply(context, &reply) != REDIS_OK) {
+        give_up("the server", context->errstr);
+    }
+    return reply;
+}
+
+/* Milliseconds of a TIME answer. */
+static int64_t next_time(redisContext *context) {
+    redisReply *reply = next_reply(context);
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2) {
+        give_up("TIME", "expected an array of two");
+    }
+    int64_t time = strtoll(reply->element[0]->str, NULL, 10) * 1000 + strtoll(reply->element[1]->str, NULL, 10) / 1000;
+    freeReplyObject(reply);
+    return time;
+}
+
+/* Sends a command or script between two TIMEs. Returns the server's milliseconds before; after in *after_out. */
+static int64_t ask_server(struct check *check, const char *script, const struct redis_text *arguments, size_t count,
+                          size_t key_count, struct redis_reply *reply_out, int64_t *after_out) {
+    const char *parts[CALL_ARGUMENTS_MAX + 3];
+    size_t sizes[CALL_ARGUMENTS_MAX + 3];
+    char key_digits[NUMBER_TEXT_SIZE];
+    size_t head = script ? 3 : 0;
+    if (script) {
+        parts[0] = "EVAL";
+        parts[1] = script;
+        parts[2] = key_digits;
+        sizes[2] = integer_format((int64_t)key_count, key_digits);
+        sizes[0] = strlen(parts[0]);
+        sizes[1] = strlen(script);
+    }
+    for (size_t i = 0; i < count; i++) {
+        parts[head + i] = arguments[i].bytes;
+        sizes[head + i] = arguments[i].size;
+    }
+    redisAppendCommand(check->server, "TIME");
+    redisAppendCommandArgv(check->server, (int)(head + count), parts, sizes);
+    redisAppendCommand(check->server, "TIME");
+    int64_t before = next_time(check->server);
+    redisReply *reply = next_reply(check->server);
+    convert(reply, reply_out);
+    freeReplyObject(reply);
+    *after_out = next_time(check->server);
+    return before;
+}
+
+static int hear(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
+    struct check *check = context;
+    if (!text_equal(channel, redis_text(sharded ? heard_shard_channel : heard_channel))) {
+        return 0;
+    }
+    if (check->message_count == MESSAGES_MAX) {
+        give_up("the model", "more messages between two comparisons than there is room for");
+    }
+    struct redis_reply *parts = redis_reply_array(&check->messages[check->message_count++], 3);
+    redis_reply_bulk(&parts[0], redis_text(sharded ? "smessage" : "message"));
+    redis_reply_bulk(&parts[1], channel);
+    redis_reply_bulk(&parts[2], message);
+    return 1;
+}
+
+static void forget_messages(struct check *check, size_t kept) {
+    while (check->message_count > kept) {
+        redis_reply_free(&check->messages[--check->message_count]);
+    }
+}
+
+/* The model's clock has no microseconds. */
+static void cut_microseconds(const struct random_call *call, struct redis_reply *reply) {
+    if (call->script < 0 && text_is_word(call->arguments[0], "time") && reply->kind == REDIS_ARRAY) {
+        char *digits = reply->elements[1].text;
+        size_t size = reply->elements[1].size;
+        int64_t milliseconds = strtoll(digits, NULL, 10) / 1000;
+        redis_reply_free(&reply->elements[1]);
+        redis_reply_integer(&reply->elements[1], size > 0 ? milliseconds : -1);
+    }
+}
+
+static void ask_model(struct check *check, struct keyspace *model, int64_t now_ms, struct redis_reply *reply_out) {
+    const struct random_call *call = &check->call;
+    keyspace_set_time(model, now_ms);
+    if (call->script < 0) {
+        keyspace_call(model, call->arguments, call->count, reply_out);
+    } else {
+        script_host_run(check->host, model, check->scripts[call->script], call->arguments, CALL_SCRIPT_KEYS,
+                        call->arguments + CALL_SCRIPT_KEYS, call->count - CALL_SCRIPT_KEYS, reply_out);
+    }
+    if (reply_out->kind == REDIS_ERROR) {
+        blank_script_digits(reply_out);
+    }
+    cut_microseconds(call, reply_out);
+}
+
+static void print_difference(const struct check *check, const char *what, const struct redis_reply *model,
+                             const struct redis_reply *server) {
+    struct redis_reply call;
+    struct redis_reply *parts = redis_reply_array(&call, check->call.count);
+    for (size_t i = 0; i < check->call.count; i++) {
+        redis_reply_bulk(&parts[i], check->call.arguments[i]);
+    }
+    printf("difference in %s, seed %" PRIu64 ", call %" PRIu64 ", at %" PRId64 " ms\n", what, check->seed, check->number,
+           keyspace_time(check->model));
+    printf("call:   %s ", check->call.script < 0 ? "command" : check->calls.scripts[check->call.script].name);
+    redis_reply_print(stdout, &call);
+    printf("\nmodel:  ");
+    redis_reply_print(stdout, model);
+    printf("\nserver: ");
+    redis_reply_print(stdout, server);
+    printf("\n");
+    redis_reply_free(&call);
+}
+
+/* How often the call meets a key in its last millisecond: the place where > and >= differ. */
+static void count_expiries(struct check *check, int64_t now_ms) {
+    size_t count = 0;
+    const struct redis_text *keys = random_calls_keys(&count);
+    keyspace_set_time(check->model, now_ms);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < check->call.count; j++) {
+            if (text_equal(keys[i], check->call.arguments[j]) && keyspace_pttl(check->model, keys[i]) == 0) {
+                check->at_expiry++;
+                return;
+            }
+        }
+    }
+}
+
+static void count_call(struct check *check, const struct redis_reply *reply) {
+    const struct random_call *call = &check->call;
+    bool is_error = reply->kind == REDIS_ERROR;
+    for (size_t i = 0; i < call->command_count; i++) {
+        struct counts *counts = call->script < 0 ? check->commands : check->in_scripts;
+        counts[call->commands[i]].calls++;
+        counts[call->commands[i]].errors += is_error;
+    }
+    if (call->script >= 0) {
+        check->script_counts[call->script].calls++;
+        check->script_counts[call->script].errors += is_error;
+    }
+}
+
+/* Finds a millisecond in which the model gives the server's answer, and leaves the model as it is after it. */
+static bool explain(struct check *check, int64_t before, int64_t after, const struct redis_reply *server_reply) {
+    struct keyspace *start = check->model;
+    size_t messages = check->message_count;
+    for (int64_t now_ms = before; now_ms <= after; now_ms++) {
+        struct redis_reply reply;
+        check->model = keyspace_copy(start);
+        ask_model(check, check->model, now_ms, &reply);
+        bool equal = redis_reply_equal(&reply, server_reply);
+        redis_reply_free(&reply);
+        if (equal) {
+            keyspace_free(start);
+            return true;
+        }
+        keyspace_free(check->model);
+        forget_messages(check, messages);
+    }
+    check->model = start;
+    return false;
+}
+
+/* Reads what the listener heard and compares it with what the model published. */
+static bool compare_messages(struct check *check) {
+    bool equal = true;
+    for (size_t i = 0; i < check->message_count && equal; i++) {
+        struct redis_reply heard;
+        redisReply *reply = next_reply(check->listener);
+        convert(reply, &heard);
+        freeReplyObject(reply);
+        equal = redis_reply_equal(&check->messages[i], &heard);
+        if (!equal) {
+            print_difference(check, "messages", &check->messages[i], &heard);
+        }
+        redis_reply_free(&heard);
+        check->messages_heard++;
+    }
+    forget_messages(check, 0);
+    return equal;
+}
+
+/* All keys of the server at one millisecond, which is returned. */
+static int64_t server_contents(struct check *check, struct redis_reply *contents_out) {
+    size_t count = 0;
+    const struct redis_text *keys = random_calls_keys(&count);
+    int64_t after = 0;
+    int64_t before = ask_server(check, contents_script, keys, count, count, contents_out, &after);
+    while (before != after) {
+        redis_reply_free(contents_out);
+        before = ask_server(check, contents_script, keys, count, count, contents_out, &after);
+    }
+    return before;
+}
+
+/* The server's PTTL of a key, and in *at_ms_out the millisecond in which it was asked for. Not through a script: Lua's numbers
+ * are too coarse for the longest expiry. */
+static int64_t server_pttl(struct check *check, struct redis_text key, int64_t *at_ms_out) {
+    struct redis_text words[] = {redis_text("PTTL"), key};
+    struct redis_reply reply;
+    while (ask_server(check, NULL, words, 2, 0, &reply, at_ms_out) != *at_ms_out) {
+    }
+    return reply.integer;
+}
+
+/* Takes over the server's expiry times where they differ from the model's by no more than `slack`. */
+static void adopt_expiry(struct check *check, int64_t slack) {
+    size_t count = 0;
+    const struct redis_text *keys = random_calls_keys(&count);
+    for (size_t i = 0; i < count; i++) {
+        int64_t model_left = keyspace_pttl(check->model, keys[i]);
+        if (model_left < 0) {
+            continue;
+        }
+        int64_t at_ms = 0;
+        int64_t server_left = server_pttl(check, keys[i], &at_ms);
+        int64_t model_end = keyspace_time(check->model) + model_left;
+        if (server_left == -2 && model_end >= at_ms && model_end - slack < at_ms) {
+            keyspace_delete(check->model, keys[i]);
+            check->adopted++;
+        }
+        int64_t difference = at_ms + server_left - model_end;
+        if (server_left >= 0 && difference != 0 && difference >= -slack && difference <= slack) {
+            keyspace_pexpireat(check->model, keys[i], at_ms + server_left);
+            check->adopted++;
+        }
+    }
+}
+
+/* Compares what all keys hold; with a slack, after taking over expiry times. Returns whether both are equal. */
+static bool compare_contents(struct check *check, int64_t slack) {
+    size_t count = 0;
+    const struct redis_text *keys = random_calls_keys(&count);
+    struct redis_reply server;
+    struct redis_reply model;
+    if (slack > 0) {
+        adopt_expiry(check, slack);
+    }
+    int64_t at_ms = server_contents(check, &server);
+    keyspace_set_time(check->model, at_ms);
+    script_host_run(check->host, check->model, check->contents, keys, count, NULL, 0, &model);
+    bool equal = redis_reply_equal(&model, &server);
+    if (!equal && slack == 0) {
+        print_difference(check, "contents after", &model, &server);
+    }
+    redis_reply_free(&model);
+    redis_reply_free(&server);
+    return equal;
+}
+
+/* The keys that an iteration of the model gives are those that KEYS of the server gives, whatever their order. */
+static bool compare_key_names(struct check *check) {
+    struct redis_text words[] = {redis_text("KEYS"), redis_text("*")};
+    struct redis_reply server;
+    int64_t after = 0;
+    int64_t before = ask_server(check, NULL, words, 2, 0, &server, &after);
+    size_t found = 0;
+    size_t given = 0;
+    uint32_t cursor = 0;
+    keyspace_set_time(check->model, before);
+    for (struct redis_text key; keyspace_next_key(check->model, &cursor, &key); given++) {
+        for (size_t i = 0; i < server.size; i++) {
+            found += text_equal(redis_reply_view(&server.elements[i]), key);
+        }
+    }
+    bool equal = before != after || (found == given && given == server.size);
+    if (!equal) {
+        printf("seed %" PRIu64 ", call %" PRIu64 ": the model iterates over %zu keys, of which the server has %zu of its %zu\n",
+               check->seed, check->number, given, found, server.size);
+    }
+    redis_reply_free(&server);
+    return equal;
+}
+
+/* What is taken over from the server must stay the exception, or it hides faults of the model. */
+static bool is_plausible(const struct check *check) {
+    bool plausible = check->flushed <= 20 + check->number / 100 && check->adopted <= 20 + check->straddled / 5;
+    if (!plausible) {
+        printf("difference in time, seed %" PRIu64 ", call %" PRIu64 ": of %" PRIu64 " calls across two milliseconds %" PRIu64
+               " have no explanation and %" PRIu64 " changed an expiry time, which is too many\n",
+               check->seed, check->number, check->straddled, check->flushed, check->adopted);
+    }
+    return plausible;
+}
+
+/* The call took place in an unknown millisecond. */
+static void settle_straddled(struct check *check, int64_t before, int64_t after, const struct redis_reply *server_reply) {
+    check->straddled++;
+    int64_t slack = after > before ? after - before : before - after;
+    if (explain(check, before, after, server_reply) && compare_contents(check, slack)) {
+        return;
+    }
+    /* What the server published in this call can not be told from what it should have. */
+    forget_messages(check, 0);
+    freeReplyObject(redisCommand(check->server, "PUBLISH %s %s", heard_channel, "model_check resumes"));
+    for (bool resumed = false; !resumed;) {
+        redisReply *reply = next_reply(check->listener);
+        resumed = strcmp(reply->element[2]->str, "model_check resumes") == 0;
+        freeReplyObject(reply);
+    }
+    freeReplyObject(redisCommand(check->server, "FLUSHALL"));
+    keyspace_clear(check->model);
+    check->flushed++;
+}
+
+/* Plays one call on both sides. Returns whether they agree. */
+static bool play_call(struct check *check, int64_t *server_ms) {
+    struct random_call *call = &check->call;
+    random_calls_next(&check->calls, *server_ms, call);
+    const char *script = call->script < 0 ? NULL : check->calls.scripts[call->script].text;
+    struct redis_reply server_reply;
+    struct redis_reply reply;
+    int64_t before = ask_server(check, script, call->arguments, call->count, CALL_SCRIPT_KEYS, &server_reply, server_ms);
+    cut_microseconds(call, &server_reply);
+    count_call(check, &server_reply);
+    bool equal = false;
+    if (before != *server_ms) {
+        settle_straddled(check, before, *server_ms, &server_reply);
+        equal = is_plausible(check);
+    } else {
+        count_expiries(check, before);
+        ask_model(check, check->model, before, &reply);
+        equal = redis_reply_equal(&reply, &server_reply);
+        if (!equal) {
+            print_difference(check, "answers", &reply, &server_reply);
+        }
+        redis_reply_free(&reply);
+    }
+    redis_reply_free(&server_reply);
+    return equal;
+}
+
+static bool play(struct check *check, uint64_t count) {
+    int64_t server_ms = 0;
+    for (check->number = 1; check->number <= count; check->number++) {
+        bool compare = check->number % COMPARE_EVERY == 0 || check->number == count;
+        if (!play_call(check, &server_ms)) {
+            return false;
+        }
+        if (compare && (!compare_contents(check, 0) || !compare_key_names(check) || !compare_messages(check))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static redisContext *connect_server(const char *path) {
+    redisContext *context = redisConnectUnix(path);
+    if (!context || context->err) {
+        give_up(path, context ? context->errstr : "no memory");
+    }
+    redisSetTimeout(context, (struct timeval){.tv_sec = 10});
+    return context;
+}
+
+/* Small hashes keep the order of insertion: make every hash count as small. */
+static void prepare_server(struct check *check, const char *path) {
+    check->server = connect_server(path);
+    check->listener = connect_server(path);
+    redisReply *size = redisCommand(check->server, "DBSIZE");
+    if (!size || size->type != REDIS_REPLY_INTEGER || size->integer != 0) {
+        give_up(path, "expected an empty server of its own, whose keys may be flushed");
+    }
+    freeReplyObject(size);
+    freeReplyObject(redisCommand(check->server, "CONFIG SET hash-max-listpack-entries 100000"));
+    freeReplyObject(redisCommand(check->server, "CONFIG SET hash-max-listpack-value 100000"));
+    freeReplyObject(redisCommand(check->listener, "SUBSCRIBE %s", heard_channel));
+    freeReplyObject(redisCommand(check->listener, "SSUBSCRIBE %s", heard_shard_channel));
+}
+
+/* The whole file as a string, or the end of the program. */
+static char *read_script(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        give_up(path, strerror(errno));
+    }
+    char *text = allocate(1 << 16, 1);
+    size_t size = fread(text, 1, (1 << 16) - 1, file);
+    text[size] = '\0';
+    fclose(file);
+    return text;
+}
+
+static void load_scripts(struct check *check, char **paths, int count) {
+    random_calls_init(&check->calls, check->seed);
+    for (int i = 0; i < count; i++) {
+        if (!random_calls_add_script(&check->calls, paths[i], read_script(paths[i]))) {
+            give_up(paths[i], "too many scripts");
+        }
+    }
+    check->host = script_host_new();
+    check->contents = script_host_load(check->host, redis_text(contents_script));
+    for (int i = 0; i < check->calls.script_count; i++) {
+        check->scripts[i] = script_host_load(check->host, redis_text(check->calls.scripts[i].text));
+        if (check->scripts[i] < 0) {
+            give_up(check->calls.scripts[i].name, script_host_load_error(check->host));
+        }
+    }
+}
+
+static void print_counts(const struct check *check, uint64_t count) {
+    printf("command            calls   errors  in scripts\n");
+    for (size_t i = 0; i < COMMAND_SHAPES; i++) {
+        printf("%-15s %8" PRIu64 " %8" PRIu64 "    %8" PRIu64 "\n", command_shapes[i].name, check->commands[i].calls,
+               check->commands[i].errors, check->in_scripts[i].calls);
+    }
+    printf("script             calls   errors\n");
+    for (int i = 0; i < check->calls.script_count; i++) {
+        const char *name = strrchr(check->calls.scripts[i].name, '/');
+        printf("%-15.20s %8" PRIu64 " %8" PRIu64 "\n", name ? name + 1 : check->calls.scripts[i].name,
+               check->script_counts[i].calls, check->script_counts[i].errors);
+    }
+    printf("%" PRIu64 " calls equal, seed %" PRIu64 "; %" PRIu64 " in the last millisecond of a key, %" PRIu64
+           " messages, %" PRIu64 " across two milliseconds (%" PRIu64 " expiry times adopted, %" PRIu64 " times flushed)\n",
+           count, check->seed, check->at_expiry, check->messages_heard, check->straddled, check->adopted, check->flushed);
+}
+
+int main(int argc, char **argv) {
+    static struct check check;
+    char *count_end = NULL;
+    char *seed_end = NULL;
+    uint64_t count = argc < 4 ? 0 : strtoull(argv[2], &count_end, 10);
+    check.seed = argc < 4 ? 0 : strtoull(argv[3], &seed_end, 10);
+    if (count == 0 || *count_end != '\0' || *seed_end != '\0') {
+        fprintf(stderr, "usage: model_check SOCKET CALLS SEED [SCRIPT.lua ...]\n");
+        return 2;
+    }
+    prepare_server(&check, argv[1]);
+    load_scripts(&check, argv + 4, argc - 4);
+    check.model = keyspace_new();
+    keyspace_on_publish(check.model, hear, &check);
+    bool equal = play(&check, count);
+    if (equal) {
+        print_counts(&check, count);
+    }
+    freeReplyObject(redisCommand(check.server, "FLUSHALL"));
+    forget_messages(&check, 0);
+    keyspace_free(check.model);
+    script_host_free(check.host);
+    for (int i = OWN_SCRIPTS; i < check.calls.script_count; i++) {
+        free((void *)(uintptr_t)check.calls.scripts[i].text);
+    }
+    redisFree(check.listener);
+    redisFree(check.server);
+    return equal ? 0 : 1;
+}

@@ -1,0 +1,10 @@
+/* The faults of a seed's plan, carried out at their time.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef NEMESIS_H
+#define NEMESIS_H
+
+struct world;
+
+void nemesis_start(struct world *world);
+
+#endif

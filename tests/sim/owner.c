@@ -1,0 +1,220 @@
+/* Random programs of acquiring, re-entering, extending, holding, releasing and giving up.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "owner.h"
+
+#include "client.h"
+#include "world.h"
+
+static void act(struct world *world, void *actor, uint64_t number);
+
+static void act_after(struct owner *owner, int64_t delay) {
+    if (!owner->scheduled) {
+        owner->scheduled = true;
+        world_at(owner->client->world, owner->client->world->now + delay, act, owner, 0);
+    }
+}
+
+void owner_start(struct client *client, uint32_t index) {
+    struct world *world = client->world;
+    struct owner *owner = &client->owners[index];
+    owner->client = client;
+    owner->index = index;
+    owner->number = ++world->last_owner;
+    owner->actions_left = world->plan.actions;
+    owner->asynchronous = random_chance(&world->random, world->plan.asynchronous);
+    act_after(owner, random_between(&world->random, 0, 20 * MILLISECOND));
+}
+
+void owner_continue(struct owner *owner) {
+    struct world *world = owner->client->world;
+    bool holds = owner->levels[0] + owner->levels[1] + owner->levels[2] > 0;
+    int64_t most = holds ? world->plan.hold_max : world->plan.think_max;
+    act_after(owner, random_chance(&world->random, 300) ? 0 : random_between(&world->random, 0, most));
+}
+
+static struct sim_operation *prepare(struct owner *owner, uint8_t kind, uint32_t name) {
+    struct client *client = owner->client;
+    struct sim_operation *operation = client_operation(client, owner, kind, name);
+    operation->operation.lane = owner->asynchronous ? LANE_HOST : LANE_CALLERS;
+    operation->operation.asynchronous = owner->asynchronous;
+    operation->operation.named_owner = owner->asynchronous;
+    operation->operation.wait_until = client_now(client) + client->world->plan.command_timeout_ms * MILLISECOND;
+    return operation;
+}
+
+static void get_impatient(struct world *world, void *actor, uint64_t serial) {
+    struct sim_operation *operation = actor;
+    if (!operation->in_use || operation->serial != serial || operation->operation.phase == PHASE_DONE) {
+        return;
+    }
+    struct client *client = operation->owner->client;
+    if (client->paused_until > world->now) {
+        world_at(world, client->paused_until, get_impatient, operation, serial);
+        return;
+    }
+    cover(world, COVER_CANCELLED);
+    operation->renounced = true;
+    client_abort(client, operation, REDLATCH_CANCELLED);
+}
+
+static void acquire(struct owner *owner, uint32_t name) {
+    struct client *client = owner->client;
+    struct plan *plan = &client->world->plan;
+    struct sim_random *random = &client->world->random;
+    struct sim_operation *each = prepare(owner, OPERATION_ACQUIRE, name);
+    each->operation.lease_ms =
+        random_chance(random, plan->fixed) ? random_between(random, 20, plan->lease_max_ms) : REDLATCH_RENEWED;
+    if (random_chance(random, plan->max_holds)) {
+        each->operation.max_hold_ms = random_between(random, 5, 1000);
+    }
+    each->operation.once = random_chance(random, plan->tries);
+    if (!each->operation.once) {
+        bool forever = random_chance(random, plan->forever);
+        int64_t wait = random_between(random, 1, plan->wait_max_ms) * MILLISECOND;
+        each->operation.wait_until = forever ? NEVER : client_now(client) + wait;
+        if (random_chance(random, plan->impatient)) {
+            int64_t at = client->world->now + random_between(random, 0, random_chance(random, 500) ? wait : 2 * plan->delay_max);
+            world_at(client->world, at, get_impatient, each, each->serial);
+        }
+    }
+    client_begin(client, each);
+}
+
+static void extend(struct owner *owner, uint32_t name) {
+    struct plan *plan = &owner->client->world->plan;
+    struct sim_random *random = &owner->client->world->random;
+    struct sim_operation *each = prepare(owner, OPERATION_EXTEND, name);
+    bool shorter = random_chance(random, 500);
+    each->operation.lease_ms = shorter ? random_between(random, 10, 200) : random_between(random, 200, 2 * plan->lease_max_ms);
+    client_begin(owner->client, each);
+}
+
+static void simple(struct owner *owner, uint8_t kind, uint32_t name) {
+    struct sim_operation *operation = prepare(owner, kind, name);
+    if (kind == OPERATION_RELEASE && owner->levels[name] > 0) {
+        owner->levels[name]--;
+    }
+    client_begin(owner->client, operation);
+}
+
+/* After a failure the engine knows how many levels there are, once nothing of the hold is under way. */
+static bool learn_levels(struct owner *owner, uint32_t name) {
+    struct resource *resource = owner->client->names[name];
+    struct hold *hold = resource_hold_of(resource, owner->number);
+    if (hold && (hold->busy || hold->give_back)) {
+        return false;
+    }
+    owner->levels[name] = hold ? (int32_t)hold->count : 0;
+    owner->uncertain[name] = false;
+    return true;
+}
+
+static void end_thread(struct owner *owner) {
+    struct client *client = owner->client;
+    struct world *world = client->world;
+    bool held = owner->levels[0] + owner->levels[1] + owner->levels[2] > 0;
+    if (held) {
+        cover(world, COVER_OWNER_ENDED);
+    }
+    TRACE(world, "client %u: owner %u ends", client->index, owner->index);
+    check_owner_end(client, owner);
+    engine_owner_end(&client->engine, owner->number, client_now(client));
+    owner->number = ++world->last_owner;
+    memset(owner->levels, 0, sizeof owner->levels);
+    memset(owner->uncertain, 0, sizeof owner->uncertain);
+    client_settle(client);
+    owner_continue(owner);
+}
+
+/* What an owner that holds the lock does with it. */
+static void use(struct owner *owner, uint32_t name) {
+    struct world *world = owner->client->world;
+    struct plan *plan = &world->plan;
+    struct sim_random *random = &world->random;
+    if (owner->levels[name] < 3 && random_chance(random, plan->reenters)) {
+        acquire(owner, name);
+    } else if (random_chance(random, plan->extends)) {
+        extend(owner, name);
+    } else if (name + 1 < plan->names && random_chance(random, 150)) {
+        acquire(owner, name + 1 + random_below(random, plan->names - name - 1));
+    } else if (random_chance(random, 100)) {
+        act_after(owner, random_between(random, 0, 4 * plan->hold_max));
+    } else {
+        simple(owner, OPERATION_RELEASE, name);
+    }
+}
+
+static void drain(struct owner *owner) {
+    for (uint32_t name = 0; name < owner->client->world->plan.names; name++) {
+        if (owner->levels[name] > 0) {
+            simple(owner, OPERATION_RELEASE, name);
+            return;
+        }
+    }
+    owner->finished = true;
+}
+
+static void act(struct world *world, void *actor, uint64_t number) {
+    struct owner *owner = actor;
+    struct client *client = owner->client;
+    struct plan *plan = &world->plan;
+    struct sim_random *random = &world->random;
+    if (client->paused_until > world->now) {
+        world_at(world, client->paused_until, act, owner, number);
+        return;
+    }
+    owner->scheduled = false;
+    bool second = owner->asynchronous && owner->pending == 1 && random_chance(random, 200);
+    if ((owner->pending > 0 && !second) || owner->finished) {
+        return;
+    }
+    for (uint32_t name = 0; name < plan->names; name++) {
+        if (owner->uncertain[name] && !learn_levels(owner, name)) {
+            act_after(owner, 5 * MILLISECOND);
+            return;
+        }
+    }
+    if (owner->actions_left == 0) {
+        if (owner->pending == 0) {
+            drain(owner);
+        }
+        return;
+    }
+    owner->actions_left--;
+    uint32_t name = random_below(random, plan->names);
+    if (random_chance(random, plan->owner_ends) && owner->pending == 0) {
+        end_thread(owner);
+    } else if (random_chance(random, plan->forces)) {
+        simple(owner, OPERATION_FORCE, name);
+    } else if (random_chance(random, plan->queries)) {
+        simple(owner, OPERATION_QUERY, name);
+    } else if (random_chance(random, plan->strays)) {
+        random_chance(random, 500) ? simple(owner, OPERATION_RELEASE, name) : extend(owner, name);
+    } else if (owner->levels[name] > 0) {
+        use(owner, name);
+    } else {
+        uint32_t highest = 0;
+        for (uint32_t each = 0; each < plan->names; each++) {
+            highest = owner->levels[each] > 0 ? each : highest;
+        }
+        name = owner->levels[highest] > 0 ? highest : name;
+        owner->levels[name] > 0 ? use(owner, name) : acquire(owner, name);
+    }
+}
+
+void owner_ended(struct owner *owner, struct sim_operation *operation) {
+    int status = operation->operation.status;
+    uint32_t name = operation->name;
+    if (operation->operation.kind == OPERATION_ACQUIRE && status == REDLATCH_OK) {
+        owner->levels[name]++;
+    } else if (operation->operation.kind <= OPERATION_RELEASE && status != REDLATCH_OK && status != REDLATCH_LOST &&
+               status != REDLATCH_NOT_OWNED) {
+        owner->uncertain[name] = true;
+    }
+}
+
+void owner_unclaimed(struct owner *owner, struct sim_operation *operation) {
+    if (owner->levels[operation->name] > 0) {
+        owner->levels[operation->name]--;
+    }
+}

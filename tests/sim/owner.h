@@ -1,0 +1,58 @@
+/* A simulated thread or task: it runs a random program of locking and knows what it was promised.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIM_OWNER_H
+#define SIM_OWNER_H
+
+#include "list.h"
+#include "plan.h"
+#include "records.h"
+
+struct client;
+struct owner;
+
+struct sim_operation {
+    struct operation operation;
+    struct sim_operation *next; /* of the client */
+    struct list_link uncollected;
+    struct owner *owner;
+    struct lock_answer answer;
+    uint64_t serial;       /* new with each use */
+    uint64_t queued_order; /* place among the waiters of its process, 0 while it has none */
+    uint32_t name;
+    int64_t begun_at;    /* true time */
+    int64_t parked_at;   /* true time since when it is parked; 0 */
+    uint32_t misses;     /* times the lock became free, with a message, while it was parked and listening */
+    int32_t levels_before; /* what the owner held when it began */
+    int64_t deadline_before; /* release: of the hold, local; INT64_MIN without one */
+    uint8_t last_phase;
+    bool in_use;
+    bool certain; /* levels_before is known for sure */
+    bool ended;   /* its end was taken note of */
+    bool renounced;    /* the owner gave it up */
+};
+
+struct owner {
+    struct client *client;
+    uint64_t number;
+    uint32_t index;
+    uint32_t actions_left;
+    uint32_t pending; /* operations under way */
+    bool asynchronous;
+    bool finished;
+    bool scheduled; /* an event will let it act */
+    int32_t levels[MAX_NAMES];   /* granted and not begun to be released */
+    bool uncertain[MAX_NAMES];   /* a release or re-entry failed: the engine knows how many there are */
+};
+
+void owner_start(struct client *client, uint32_t index);
+
+/* An operation of the owner is done (an asynchronous one: done and not yet collected). */
+void owner_ended(struct owner *owner, struct sim_operation *operation);
+
+/* An asynchronous grant was taken back because nobody collected it. */
+void owner_unclaimed(struct owner *owner, struct sim_operation *operation);
+
+/* Lets the owner act again. */
+void owner_continue(struct owner *owner);
+
+#endif

@@ -1,0 +1,74 @@
+/* Loading scripts. A server in trouble refuses commands inside a script: that is a prologue which hides redis.call.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "script_set.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const prologues[REFUSE_COUNT] = {
+    [REFUSE_NOTHING] = "",
+    [REFUSE_MEMORY] = "local no, why = {hset=1, hincrby=1, set=1}, "
+                      "\"OOM command not allowed when used memory > 'maxmemory'.\" ",
+    [REFUSE_WRITES] = "local no, why = {hset=1, hincrby=1, set=1, hdel=1, del=1, pexpire=1}, "
+                      "'MISCONF Redis is configured to save RDB snapshots, but it is unable to persist to disk.' ",
+    [REFUSE_REPLICA] = "local no, why = {hset=1, hincrby=1, set=1, hdel=1, del=1, pexpire=1}, "
+                       "'READONLY You can not write against a read only replica.' ",
+    [REFUSE_PUBLISH] = "local no, why = {publish=1}, "
+                       "'ERR ACL failure in script: User test has no permissions to access the channel' ",
+};
+
+static const char refusing_call[] =
+    "local server = redis "
+    "local redis = {pcall = server.pcall, call = function(name, ...) "
+    "if no[name] then error({err = why}) end return server.call(name, ...) end} ";
+
+static bool load(struct script_set *set, enum script_id script, struct redis_text text) {
+    for (int refusal = 0; refusal < REFUSE_COUNT; refusal++) {
+        size_t room = text.size + sizeof refusing_call + 200;
+        char *whole = allocate(room, 1);
+        int head = snprintf(whole, room, "%s%s", prologues[refusal], refusal == REFUSE_NOTHING ? "" : refusing_call);
+        memcpy(whole + head, text.bytes, text.size);
+        struct redis_text loaded = {whole, (size_t)head + text.size};
+        set->numbers[script][refusal] = script_host_load(set->host, loaded);
+        free(whole);
+        if (set->numbers[script][refusal] < 0) {
+            fprintf(stderr, "%s: %s\n", scripts_embedded[script].name, script_host_load_error(set->host));
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool load_file(struct script_set *set, enum script_id script, const char *folder) {
+    char path[4096];
+    char text[16384];
+    snprintf(path, sizeof path, "%s/%s.lua", folder, scripts_embedded[script].name);
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        fprintf(stderr, "%s: can not be read; expected the script %s\n", path, scripts_embedded[script].name);
+        return false;
+    }
+    size_t size = fread(text, 1, sizeof text, file);
+    fclose(file);
+    return load(set, script, (struct redis_text){text, size});
+}
+
+bool script_set_open(struct script_set *set, const char *folder) {
+    set->host = script_host_new();
+    for (int script = 0; script < SCRIPT_COUNT; script++) {
+        struct redis_text text = {scripts_embedded[script].text, scripts_embedded[script].size};
+        bool good = folder ? load_file(set, (enum script_id)script, folder) : load(set, (enum script_id)script, text);
+        if (!good) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool script_set_replace(struct script_set *set, enum script_id script, struct redis_text text) {
+    return load(set, script, text);
+}
+
+void script_set_close(struct script_set *set) {
+    script_host_free(set->host);
+}

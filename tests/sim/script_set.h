@@ -1,0 +1,31 @@
+/* The scripts as the simulated server knows them, in the forms that its troubles need, and with planted faults.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCRIPT_SET_H
+#define SCRIPT_SET_H
+
+#include "script_host.h"
+#include "scripts_embedded.h"
+
+/* What the server refuses inside a script, at the first command of that sort. */
+enum script_refusal {
+    REFUSE_NOTHING,
+    REFUSE_MEMORY,  /* commands that need memory: OOM */
+    REFUSE_WRITES,  /* MISCONF */
+    REFUSE_REPLICA, /* READONLY */
+    REFUSE_PUBLISH, /* an access rule */
+    REFUSE_COUNT
+};
+
+struct script_set {
+    struct script_host *host;
+    int numbers[SCRIPT_COUNT][REFUSE_COUNT];
+};
+
+/* Loads the embedded texts, or those of the .lua files in `folder`; false, with a message printed, when that fails. */
+bool script_set_open(struct script_set *set, const char *folder);
+
+/* Runs `text` from now on as that script. */
+bool script_set_replace(struct script_set *set, enum script_id script, struct redis_text text);
+void script_set_close(struct script_set *set);
+
+#endif

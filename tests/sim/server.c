@@ -1,0 +1,240 @@
+/* The server at work.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "server.h"
+
+#include "world.h"
+
+static const char channel_prefix[] = "redisson_lock__channel:{";
+
+void server_touch(struct world *world) {
+    keyspace_set_time(world->server.keyspace, clock_local(&world->server.clock, world->now) / MILLISECOND);
+}
+
+int64_t server_expiry(const struct server *server, int64_t at_ms) {
+    return clock_true(&server->clock, (at_ms + 1) * MILLISECOND);
+}
+
+int server_publish(struct world *world, uint32_t name) {
+    int receivers = 0;
+    for (struct connection *each = world->connections; each; each = each->next) {
+        if (each->server_open && (each->subscribed & (1u << name))) {
+            struct answer *answer = answer_new(ANSWER_MESSAGE);
+            answer->number = name;
+            connection_answer(world, each, answer);
+            receivers++;
+        }
+    }
+    return receivers;
+}
+
+static int heard(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
+    struct world *world = context;
+    size_t prefix = sizeof channel_prefix - 1;
+    bool known = !sharded && channel.size > prefix + 1 && memcmp(channel.bytes, channel_prefix, prefix) == 0 &&
+                 message.size == 1 && message.bytes[0] == '0';
+    if (!known) {
+        world_violation(world, "message on an unexpected channel", "%.*s", (int)channel.size, channel.bytes);
+        return 0;
+    }
+    struct redis_text name = {channel.bytes + prefix, channel.size - prefix - 1};
+    return server_publish(world, world_name(world, name));
+}
+
+void server_start(struct world *world) {
+    struct server *server = &world->server;
+    server->keyspace = keyspace_new();
+    keyspace_on_publish(server->keyspace, heard, world);
+    server->up = true;
+    server->run = 1;
+    server->clock.local_base = INT64_C(1700000000000000);
+    if (world->plan.drift) {
+        server->clock.drift_ppm = random_between(&world->random, -5000, 5000);
+    }
+}
+
+void server_free(struct server *server) {
+    keyspace_free(server->keyspace);
+    if (server->snapshot) {
+        keyspace_free(server->snapshot);
+    }
+}
+
+void server_crash(struct world *world, struct keyspace *data) {
+    struct server *server = &world->server;
+    for (struct connection *each = world->connections; each; each = each->next) {
+        bool told = random_chance(&world->random, 800);
+        if (each->server_open && !told && each->client_open) {
+            link_expect_death(each->client, each);
+        }
+        connection_drop(world, each, told);
+    }
+    if (data != server->keyspace) {
+        keyspace_free(server->keyspace);
+        server->keyspace = data;
+    }
+    memset(server->knows, 0, sizeof server->knows);
+    server->up = false;
+    server->trouble = TROUBLE_NONE;
+}
+
+void server_restart(struct world *world) {
+    struct server *server = &world->server;
+    server->up = true;
+    server->run++;
+    server->last_connection_id = 0;
+    server_touch(world);
+}
+
+/* What the server says before it looks at the script at all; false when it looks. */
+static bool refused_outright(struct server *server, const struct request *request, struct redis_reply *reply) {
+    if (server->trouble == TROUBLE_LOADING) {
+        redis_reply_error(reply, "LOADING Redis is loading the dataset in memory");
+    } else if (server->trouble == TROUBLE_BUSY) {
+        redis_reply_error(reply, "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
+    } else if (server->trouble == TROUBLE_READ_ONLY && !server->trouble_in_script) {
+        redis_reply_error(reply, "READONLY You can't write against a read only replica.");
+    } else if (server->trouble == TROUBLE_MISCONF && !server->trouble_in_script) {
+        redis_reply_error(reply, "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.");
+    } else if (!request->as_text && !server->knows[request->script]) {
+        redis_reply_error(reply, "NOSCRIPT No matching script. Please use EVAL.");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static enum script_refusal refusal_in_script(const struct server *server) {
+    switch (server->trouble) {
+    case TROUBLE_MEMORY:
+        return REFUSE_MEMORY;
+    case TROUBLE_MISCONF:
+        return REFUSE_WRITES;
+    case TROUBLE_READ_ONLY:
+        return REFUSE_REPLICA;
+    case TROUBLE_PUBLISH:
+        return REFUSE_PUBLISH;
+    default:
+        return REFUSE_NOTHING;
+    }
+}
+
+static void run_script(struct world *world, const struct request *request, struct redis_reply *reply) {
+    struct server *server = &world->server;
+    const struct redis_text *texts = request->many ? request->many : request->texts;
+    server->knows[request->script] = true;
+    script_host_run(world->scripts->host, server->keyspace,
+                    world->scripts->numbers[request->script][refusal_in_script(server)], texts, request->key_count,
+                    texts + request->key_count, request->argument_count, reply);
+}
+
+/* A copy of a renewal that arrives once more, long after; nobody waits for its answer. */
+static void late_renewal(struct world *world, void *actor, uint64_t number) {
+    struct request *request = actor;
+    (void)number;
+    if (world->server.up) {
+        struct redis_reply reply = {0};
+        server_touch(world);
+        watch_before(world, request);
+        run_script(world, request, &reply);
+        watch_after(world, request, &reply);
+        redis_reply_free(&reply);
+        cover(world, NEMESIS_LATE_RENEWAL);
+    }
+    list_remove(&request->link);
+    request_free(request);
+}
+
+static struct request *copy_request(const struct request *request) {
+    struct request *copy = allocate(1, sizeof *copy);
+    *copy = *request;
+    uint32_t count = request->key_count + request->argument_count;
+    size_t size = 0;
+    const struct redis_text *texts = request->many ? request->many : request->texts;
+    for (uint32_t i = 0; i < count; i++) {
+        size += texts[i].size;
+    }
+    copy->more = allocate(size + 1, 1);
+    copy->many = allocate(count, sizeof *copy->many);
+    size = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(copy->more + size, texts[i].bytes, texts[i].size);
+        copy->many[i] = (struct redis_text){copy->more + size, texts[i].size};
+        size += texts[i].size;
+    }
+    return copy;
+}
+
+static void serve_script(struct world *world, struct connection *connection, const struct request *request) {
+    struct server *server = &world->server;
+    struct answer *answer = answer_new(ANSWER_REPLY);
+    server_touch(world);
+    watch_before(world, request);
+    if (refused_outright(server, request, &answer->reply)) {
+        connection_answer(world, connection, answer);
+        return;
+    }
+    run_script(world, request, &answer->reply);
+    watch_after(world, request, &answer->reply);
+    if (server->doubling_until > world->now && answer->reply.kind != REDIS_ERROR) {
+        struct redis_reply again = {0};
+        run_script(world, request, &again);
+        watch_after(world, request, &again);
+        redis_reply_free(&again);
+        cover(world, NEMESIS_DUPLICATE);
+    }
+    if (request->script == SCRIPT_RENEW && server->late_renewals_until > world->now) {
+        struct request *copy = copy_request(request);
+        list_append(&world->late_requests, &copy->link);
+        world_at(world, world->now + random_between(&world->random, 0, SECOND), late_renewal, copy, 0);
+    }
+    connection_answer(world, connection, answer);
+}
+
+static struct connection *find_connection(struct world *world, uint64_t id) {
+    struct connection *each = world->connections;
+    while (each && !(each->server_open && each->id == id)) {
+        each = each->next;
+    }
+    return each;
+}
+
+void server_serve(struct world *world, struct connection *connection, const struct request *request) {
+    struct answer *answer = NULL;
+    struct connection *victim;
+    switch (request->kind) {
+    case REQUEST_SCRIPT:
+        serve_script(world, connection, request);
+        return;
+    case REQUEST_IDENTIFY:
+        answer = answer_new(ANSWER_IDENTITY);
+        answer->number = connection->id;
+        answer->run = world->server.run;
+        break;
+    case REQUEST_KILL:
+        answer = answer_new(ANSWER_KILLED);
+        answer->denied = world->plan.kill_denied;
+        victim = answer->denied ? NULL : find_connection(world, request->number);
+        if (victim) {
+            if (!list_is_empty(&victim->requests)) {
+                cover(world, COVER_GHOST_KILLED);
+            }
+            if (victim->client != connection->client || victim->kind != connection->kind || victim == connection) {
+                world_violation(world, "KILL of a stranger's connection", "id %d", (int)request->number);
+            }
+            connection_drop(world, victim, true);
+        }
+        break;
+    case REQUEST_SUBSCRIBE:
+        answer = answer_new(ANSWER_SUBSCRIBED);
+        answer->number = request->number;
+        answer->denied = world->plan.subscribe_denied;
+        connection->subscribed |= answer->denied ? 0 : 1u << request->number;
+        break;
+    case REQUEST_UNSUBSCRIBE:
+        answer = answer_new(ANSWER_UNSUBSCRIBED);
+        answer->number = request->number;
+        connection->subscribed &= ~(1u << request->number);
+        break;
+    }
+    connection_answer(world, connection, answer);
+}

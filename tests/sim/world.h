@@ -1,0 +1,58 @@
+/* One seed's world: everything there is, what is going to happen, and what was found wrong.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef WORLD_H
+#define WORLD_H
+
+#include "checker.h"
+#include "client.h"
+#include "coverage.h"
+#include "event_queue.h"
+#include "foreign.h"
+#include "server.h"
+#include "trace.h"
+
+struct world {
+    uint64_t seed;
+    int64_t now; /* true time, microseconds */
+    struct sim_random random;
+    struct event_queue events;
+    struct plan plan;
+    struct script_set *scripts;
+    struct redis_text names[MAX_NAMES];
+    struct server server;
+    struct connection *connections;
+    struct list late_requests;
+    struct client *clients[MAX_CLIENTS];
+    struct foreign foreign;
+    struct checker checker;
+    uint64_t last_owner;
+    int64_t refuse_connects_until;
+    int64_t hang_connects_until;
+    int64_t slow_until;
+    int64_t troubled_until; /* when the last fault so far is over */
+    uint64_t steps;
+    bool failed;
+    char rule[120]; /* the first one violated */
+    char detail[200];
+    struct coverage coverage;
+    struct trace trace;
+};
+
+/* Runs a seed to its end or to its first violation. */
+void world_run(struct world *world, uint64_t seed, struct script_set *scripts, enum trace_mode mode);
+void world_free(struct world *world);
+
+void world_at(struct world *world, int64_t at, event_handler *handler, void *actor, uint64_t number);
+void world_violation(struct world *world, const char *rule, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Which lock a name is. */
+uint32_t world_name(const struct world *world, struct redis_text name);
+
+/* Whether every planned fault is over by now. */
+bool world_is_healed(const struct world *world);
+
+static inline void cover(struct world *world, enum cover_point point) {
+    world->coverage.counts[point]++;
+}
+
+#endif

@@ -1,0 +1,193 @@
+"""Everything that `./dev test` runs, stage by stage, two at a time where they do not disturb each other.
+
+    stages.py [STAGE...]    all stages, or those named and what they need; --list names them
+
+Each stage has a log in build/logs, shown when it fails. The closing line adds up the tests of all stages; a stage that
+counts no tests of its own counts as one.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Set, Tuple
+
+ROOT = Path(__file__).resolve().parents[1]
+LOGS = ROOT / "build" / "logs"
+SLOTS = 2
+SHOWN_LINES = 50
+
+PYTHON = "build/venv/bin/python"
+WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
+PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
+# ThreadSanitizer of some compilers cannot live with much address randomisation.
+FIXED_ADDRESSES = "$(setarch -R true 2>/dev/null && echo setarch -R)"
+GCOVR = "gcovr --root . --filter core/src/ --gcov-ignore-parse-errors --print-summary --fail-under-line 90"
+
+
+def variant(name: str, definitions: str, targets: str) -> str:
+    """Configures and builds some targets in a folder of their own."""
+    return (f"cmake -S . -B build/{name} -G Ninja -DREDLATCH_WERROR=ON -DREDLATCH_BUILD_TESTS=ON {definitions}"
+            f" && cmake --build build/{name} --parallel 2 --target {targets}")
+
+
+def unit_tests(build: str) -> str:
+    """Runs the unit tests of one build; without any the stage fails."""
+    return f"ctest --test-dir {build} --no-tests=error --verbose"
+
+
+class Stage(NamedTuple):
+    """A shell command, the stages that must have passed before, and whether it wants the machine for itself."""
+
+    name: str
+    command: str
+    needs: Tuple[str, ...] = ()
+    alone: bool = False
+
+
+STAGES = [
+    Stage("build", "./dev build", alone=True),
+    Stage("lint", "./dev lint", ("build",)),
+    Stage("header", f"{PYTHON} tests/lint/header.py build", ("build",)),
+    Stage("abi", f"{PYTHON} core/abi/check_abi.py check build/core/libredlatch.so"
+                 f" && {PYTHON} core/abi/check_abi.py selftest", ("build",)),
+    Stage("install", f"{PYTHON} tests/package/check_install.py build", ("build",)),
+    Stage("unit", unit_tests("build"), ("build",)),
+    Stage("address", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "unit_tests redlatch_sim")
+          + " && " + unit_tests("build/address") + " && build/address/tests/redlatch_sim --seeds 100"),
+    Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
+          + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")),
+    Stage("simulation", "build/tests/redlatch_sim --seeds 2000", ("build",)),
+    Stage("faults", "build/tests/redlatch_sim --faults", ("build",)),
+    Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1 build/scripts/*.lua",
+          ("build",)),
+    Stage("python", f"{PYTEST} tests/python", ("build",)),
+    Stage("e2e", f"{PYTEST} -n 2 tests/e2e", ("build",), alone=True),
+    Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", alone=True),
+    Stage("coverage", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",
+                              "unit_tests redlatch_sim redlatch_python redlatch_python_package")
+          + " && find build/coverage -name '*.gcda' -delete"
+          + " && " + unit_tests("build/coverage") + " && build/coverage/tests/redlatch_sim --seeds 200"
+          + " && build/coverage/tests/redlatch_sim --faults"
+          + f" && export PYTHONPATH=build/coverage/python && {PYTEST} tests/python && {PYTEST} -n 2 tests/e2e"
+          + f" && {GCOVR} build/coverage", alone=True),
+]
+
+
+def counts(log: str, good: bool) -> Tuple[int, int]:
+    """How many tests passed and failed by a stage's log; at least one of either."""
+    passed = failed = 0
+    for line in log.splitlines():
+        ours = re.search(r"\b(\d+) passed, (\d+) failed$", line)
+        if ours:
+            passed, failed = passed + int(ours[1]), failed + int(ours[2])
+        elif re.search(r"^\d+ (passed|failed)\b.* in [\d.]+s", line):  # pytest's last line
+            for number, what in re.findall(r"(\d+) (passed|failed)\b", line):
+                passed, failed = (passed + int(number), failed) if what == "passed" else (passed, failed + int(number))
+    if good:
+        return max(passed, 1), failed
+    return passed, max(failed, 1)
+
+
+class Runner:
+    """Starts stages when what they need is there, and keeps the totals."""
+
+    def __init__(self, stages: List[Stage]) -> None:
+        self.waiting = list(stages)
+        self.asked = {stage.name for stage in stages}
+        self.good: Set[str] = set()
+        self.bad: Set[str] = set()
+        self.running: Dict[str, Stage] = {}
+        self.passed = 0
+        self.failed = 0
+        self.changed = threading.Condition()
+
+    def run(self) -> int:
+        """Runs all stages; the number of failures."""
+        with self.changed:
+            while self.waiting or self.running:
+                stage = self.next_ready()
+                if stage is None:
+                    self.changed.wait()
+                    continue
+                self.waiting.remove(stage)
+                missing = [need for need in stage.needs if need in self.bad]
+                if missing:
+                    self.enter(stage, False, 0.0, f"not run: {missing[0]} failed\n")
+                    continue
+                self.running[stage.name] = stage
+                threading.Thread(target=self.run_stage, args=(stage,)).start()
+        print(f"{self.passed} passed, {self.failed} failed")
+        return self.failed
+
+    def next_ready(self) -> "Stage | None":
+        """The first stage that may start now."""
+        if len(self.running) >= SLOTS or any(stage.alone for stage in self.running.values()):
+            return None
+        for stage in self.waiting:
+            settled = all(need in self.good | self.bad for need in stage.needs)
+            if settled and not (stage.alone and self.running):
+                return stage
+            if stage.alone and settled:
+                return None  # its turn has come; nothing may slip in before it
+        return None
+
+    def run_stage(self, stage: Stage) -> None:
+        """Runs one stage on its own thread."""
+        started = time.monotonic()
+        log = LOGS / f"{stage.name}.log"
+        with log.open("w", encoding="utf-8") as out:
+            done = subprocess.run(["bash", "-c", stage.command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out,
+                                  stderr=subprocess.STDOUT, check=False)
+        text = log.read_text(encoding="utf-8", errors="replace")
+        with self.changed:
+            del self.running[stage.name]
+            self.enter(stage, done.returncode == 0, time.monotonic() - started, text)
+            self.changed.notify()
+
+    def enter(self, stage: Stage, good: bool, seconds: float, log: str) -> None:
+        """Prints and counts a result."""
+        passed, failed = counts(log, good)
+        good = good and failed == 0
+        (self.good if good else self.bad).add(stage.name)
+        self.passed += passed
+        self.failed += failed
+        print(f"{'ok    ' if good else 'FAILED'} {seconds:7.1f} s  {stage.name:<11} {passed} passed, {failed} failed")
+        if not good:
+            tail = log.splitlines()[-SHOWN_LINES:]
+            print("\n".join(f"       | {line}" for line in tail))
+            print(f"       | (the whole log: build/logs/{stage.name}.log)")
+        elif stage.name == "coverage":
+            print("\n".join(f"       | {line}" for line in log.splitlines() if re.match(r"(lines|branches): ", line)))
+        sys.stdout.flush()
+
+
+def selected(names: List[str]) -> List[Stage]:
+    """The stages named and those they need, in the list's order; all without names."""
+    known = {stage.name: stage for stage in STAGES}
+    for name in names:
+        if name not in known:
+            raise SystemExit(f"no stage is called '{name}'; expected one of {', '.join(known)}")
+    wanted = set(names or known)
+    for stage in reversed(STAGES):
+        if stage.name in wanted:
+            wanted.update(stage.needs)
+    return [stage for stage in STAGES if stage.name in wanted]
+
+
+def main() -> int:
+    """The exit status."""
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join(stage.name for stage in STAGES))
+        return 0
+    LOGS.mkdir(parents=True, exist_ok=True)
+    os.environ["CLICOLOR"] = "0"
+    return 1 if Runner(selected(sys.argv[1:])).run() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

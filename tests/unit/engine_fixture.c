@@ -1,0 +1,405 @@
+/* The driver with fed time.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct rig rig;
+const char rig_uuid[] = "01234567-89ab-8def-8123-456789abcdef";
+
+struct rig_handle {
+    struct rig_handle *next;
+    struct resource *resource;
+};
+
+/* What precedes each block that the engine gets. */
+struct block {
+    struct list_link link;
+    max_align_t memory[];
+};
+
+static void *get_memory(size_t size) {
+    void *memory = calloc(1, size);
+    if (!memory) {
+        abort();
+    }
+    return memory;
+}
+
+static void *supply(size_t size) {
+    struct block *block = get_memory(sizeof *block + size);
+    list_append(&rig.supplied, &block->link);
+    return block->memory;
+}
+
+void rig_open(void) {
+    static const struct engine_settings settings = {RIG_LEASE_MS, RIG_UNREACHABLE_MS, RIG_CLAIM_MS, RIG_LINGER_MS};
+    memset(&rig, 0, sizeof rig);
+    list_init(&rig.supplied);
+    rig.now = 1000 * SECOND;
+    engine_init(&rig.engine, &settings, rig_uuid, 42);
+    for (int queue = 0; queue < LOSS_QUEUES; queue++) {
+        rig.engine.losses_wanted[queue] = true;
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------- memory -- */
+
+static void supply_what_lacks(uint8_t operation_kind) {
+    struct engine_lack lack = engine_lacks(&rig.engine, operation_kind);
+    rig.commands += lack.commands;
+    rig.contests += lack.contests;
+    rig.holds += lack.holds;
+    rig.batches += lack.batches;
+    for (uint32_t i = 0; i < lack.commands; i++) {
+        engine_supply_command(&rig.engine, supply(sizeof(struct command)));
+    }
+    for (uint32_t i = 0; i < lack.contests; i++) {
+        engine_supply_contest(&rig.engine, supply(sizeof(struct contest)));
+    }
+    for (uint32_t i = 0; i < lack.holds; i++) {
+        engine_supply_hold(&rig.engine, supply(sizeof(struct hold)));
+    }
+    for (uint32_t i = 0; i < lack.batches; i++) {
+        engine_supply_batch(&rig.engine, supply(sizeof(struct command)),
+                            supply(RENEWAL_BATCH_SIZE * sizeof(struct renewal)));
+    }
+}
+
+static struct call *call_of(const struct operation *operation) {
+    struct call *call = rig.calls;
+    while (call->operation != operation) {
+        call = call->next;
+    }
+    return call;
+}
+
+static void free_operation(struct call *call) {
+    struct resource *resource = call->operation->resource;
+    free(call->operation);
+    call->operation = NULL;
+    resource_drop(&rig.engine, resource);
+}
+
+void rig_turn(void) {
+    struct list_link *link;
+    while ((link = list_pop(&rig.engine.finished)) != NULL) {
+        struct operation *operation = container_of(link, struct operation, link);
+        struct call *call = call_of(operation);
+        call->done = true;
+        call->status = operation->status;
+        call->hold = resource_hold_of(operation->resource, operation->owner);
+        call->id = operation->id;
+        call->forced = operation->forced;
+        if (!operation->granted) {
+            free_operation(call);
+        }
+    }
+    while (rig.engine.dead_resources) {
+        struct resource *dead = rig.engine.dead_resources;
+        rig.engine.dead_resources = dead->next;
+        free(dead);
+    }
+}
+
+/* The first thing that should be there no more. */
+static const char *left_over(void) {
+    const struct engine *engine = &rig.engine;
+    const struct {
+        bool there;
+        const char *what;
+    } checks[] = {
+        {!list_is_empty(&engine->operations), "an operation under way"},
+        {engine->spare_command_count != rig.commands, "a command"},
+        {engine->spare_batch_count != rig.batches, "a renewal"},
+        {engine->spare_hold_count != rig.holds, "a hold"},
+        {engine->spare_contest_count != rig.contests, "a contest"},
+        {!list_is_empty(&engine->contests), "a contest in the list"},
+        {!list_is_empty(&engine->subscription_changes), "a change of a subscription"},
+        {engine->reserved_commands != 0, "a reserved command"},
+        {engine->reserved_holds != 0, "a reserved hold"},
+        {engine->reserved_contests != 0, "a reserved contest"},
+        {engine_next_timer(engine) != NEVER, "a timer"},
+        {engine->resources.used != 0, "a name"},
+        {engine->subscriptions != 0, "a subscription"},
+        {engine->stats.held != 0, "a hold in the gauge"},
+        {engine->stats.waiters != 0, "a waiter in the gauge"},
+    };
+    for (int lane = 0; lane < LANE_COUNT; lane++) {
+        const struct lane *at = &engine->lanes[lane];
+        if (!list_is_empty(&at->unsent) || !list_is_empty(&at->sent) || !list_is_empty(&at->unsettled) || at->in_flight) {
+            return "something in a lane";
+        }
+    }
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+        if (checks[i].there) {
+            return checks[i].what;
+        }
+    }
+    return "nothing";
+}
+
+const char *rig_close(void) {
+    for (int queue = 0; queue < LOSS_QUEUES; queue++) {
+        rig_losses((enum loss_queue)queue, NULL);
+    }
+    rig_subscriptions();
+    rig_pass((RIG_LINGER_MS + 1) * MILLISECOND);
+    rig_subscriptions();
+    while (rig.handles) {
+        struct rig_handle *handle = rig.handles;
+        rig.handles = handle->next;
+        resource_drop(&rig.engine, handle->resource);
+        free(handle);
+    }
+    rig_turn();
+    const char *left = left_over();
+    while (rig.calls) {
+        struct call *call = rig.calls;
+        rig.calls = call->next;
+        if (call->operation && strcmp(left, "nothing") == 0) {
+            left = "the claim of a call";
+        }
+        free(call->operation);
+        free(call);
+    }
+    for (uint32_t i = 0; i < rig.engine.resources.bucket_count; i++) {
+        for (struct resource *resource = rig.engine.resources.buckets[i]; resource;) {
+            struct resource *next = resource->next;
+            free(resource);
+            resource = next;
+        }
+    }
+    free(rig.engine.resources.buckets);
+    struct list_link *link;
+    while ((link = list_pop(&rig.supplied)) != NULL) {
+        free(container_of(link, struct block, link));
+    }
+    return left;
+}
+
+/* ------------------------------------------------------------------------------------------------------ calls -- */
+
+struct resource *rig_name(const char *name) {
+    struct resource_table *table = &rig.engine.resources;
+    size_t size = strlen(name);
+    uint32_t hash = resource_hash(name, size);
+    struct resource *resource = resource_find(table, name, size, hash);
+    if (resource) {
+        resource->references--; /* the handle's reference serves */
+        return resource;
+    }
+    uint32_t wanted = resource_table_wants(table);
+    if (wanted) {
+        free(resource_table_rehash(table, get_memory(wanted * sizeof(struct resource *)), wanted));
+    }
+    resource = get_memory(sizeof *resource + size);
+    resource->hash = hash;
+    resource->name_size = (uint32_t)size;
+    memcpy(resource->name, name, size);
+    resource_add(table, resource);
+    struct rig_handle *handle = get_memory(sizeof *handle);
+    handle->resource = resource;
+    handle->next = rig.handles;
+    rig.handles = handle;
+    return resource;
+}
+
+struct contest *rig_contest(const char *name) {
+    return rig_name(name)->contest;
+}
+
+struct call *rig_call(enum operation_kind kind, const char *name, uint64_t owner) {
+    struct call *call = get_memory(sizeof *call);
+    call->operation = get_memory(sizeof *call->operation);
+    call->next = rig.calls;
+    rig.calls = call;
+    struct operation *operation = call->operation;
+    operation->kind = (uint8_t)kind;
+    operation->resource = resource_keep(rig_name(name));
+    operation->owner = owner;
+    operation->lane = LANE_CALLERS;
+    operation->lease_ms = REDLATCH_RENEWED;
+    operation->max_hold_ms = REDLATCH_FOREVER;
+    operation->wait_until = NEVER;
+    operation->answer = &call->answer;
+    return call;
+}
+
+void rig_start(struct call *call) {
+    supply_what_lacks(call->operation->kind);
+    engine_start(&rig.engine, call->operation, rig.now);
+    rig_turn();
+}
+
+static struct call *started(struct call *call) {
+    rig_start(call);
+    return call;
+}
+
+struct call *rig_acquire(const char *name, uint64_t owner) {
+    return started(rig_call(OPERATION_ACQUIRE, name, owner));
+}
+
+struct call *rig_acquire_for(const char *name, uint64_t owner, int64_t lease_ms) {
+    struct call *call = rig_call(OPERATION_ACQUIRE, name, owner);
+    call->operation->lease_ms = lease_ms;
+    return started(call);
+}
+
+struct call *rig_acquire_named(const char *name, uint64_t owner) {
+    struct call *call = rig_call(OPERATION_ACQUIRE, name, owner);
+    call->operation->named_owner = true;
+    return started(call);
+}
+
+struct call *rig_try(const char *name, uint64_t owner) {
+    struct call *call = rig_call(OPERATION_ACQUIRE, name, owner);
+    call->operation->once = true;
+    return started(call);
+}
+
+struct call *rig_release(const char *name, uint64_t owner) {
+    return started(rig_call(OPERATION_RELEASE, name, owner));
+}
+
+struct call *rig_extend(const char *name, uint64_t owner, int64_t lease_ms) {
+    struct call *call = rig_call(OPERATION_EXTEND, name, owner);
+    call->operation->lease_ms = lease_ms;
+    return started(call);
+}
+
+void rig_abort(struct call *call, int status) {
+    engine_abort(&rig.engine, call->operation, status, rig.now);
+    rig_turn();
+}
+
+void rig_claim(struct call *call) {
+    engine_claimed(&rig.engine, call->operation);
+    free_operation(call);
+    rig_turn();
+}
+
+/* ----------------------------------------------------------------------------------------------------- server -- */
+
+struct command *rig_send(enum lane_number lane) {
+    return engine_next_to_send(&rig.engine, lane, rig.now);
+}
+
+void rig_reply(enum lane_number lane, const struct reply *reply) {
+    engine_replied(&rig.engine, lane, reply, rig.now);
+    rig_turn();
+}
+
+void rig_nil(enum lane_number lane) {
+    struct reply reply = {.kind = REPLY_NIL};
+    rig_reply(lane, &reply);
+}
+
+void rig_integer(enum lane_number lane, int64_t value) {
+    struct reply reply = {.kind = REPLY_INTEGER, .integer = value};
+    rig_reply(lane, &reply);
+}
+
+void rig_error(enum lane_number lane, const char *text) {
+    struct reply reply = {.kind = REPLY_ERROR, .text = text, .size = strlen(text)};
+    rig_reply(lane, &reply);
+}
+
+void rig_integers(enum lane_number lane, const int64_t *values, size_t count) {
+    struct reply *elements = get_memory((count + 1) * sizeof *elements);
+    for (size_t i = 0; i < count; i++) {
+        elements[i].kind = REPLY_INTEGER;
+        elements[i].integer = values[i];
+    }
+    struct reply reply = {.kind = REPLY_ARRAY, .elements = elements, .count = count};
+    rig_reply(lane, &reply);
+    free(elements);
+}
+
+void rig_drain_keeper(void) {
+    static const int64_t before[RENEWAL_BATCH_SIZE];
+    struct command *command;
+    while ((command = rig_send(LANE_KEEPER)) != NULL) {
+        rig_integers(LANE_KEEPER, before, command->batch_count);
+    }
+}
+
+void rig_lost(enum lane_number lane) {
+    engine_lane_lost(&rig.engine, lane, rig.now);
+    rig_turn();
+}
+
+void rig_ready(enum lane_number lane, enum settlement how) {
+    engine_lane_ready(&rig.engine, lane, how, rig.now);
+    rig_turn();
+}
+
+void rig_failed(enum lane_number lane, int status) {
+    engine_lane_failed(&rig.engine, lane, status, rig.now);
+    rig_turn();
+}
+
+int rig_subscriptions(void) {
+    int changes = 0;
+    struct list_link *link;
+    while ((link = list_pop(&rig.engine.subscription_changes)) != NULL) {
+        struct contest *contest = container_of(link, struct contest, link);
+        changes++;
+        if (contest->subscription == SUBSCRIPTION_WANTED) {
+            engine_subscribed(&rig.engine, contest, rig.now);
+        } else if (contest->subscription == SUBSCRIPTION_LEAVING) {
+            engine_unsubscribed(&rig.engine, contest, rig.now);
+        }
+        rig_turn();
+    }
+    return changes;
+}
+
+void rig_message(const char *name) {
+    engine_message(&rig.engine, rig_contest(name), rig.now);
+    rig_turn();
+}
+
+void rig_pass(int64_t microseconds) {
+    int64_t end = rig.now + microseconds;
+    while (engine_next_timer(&rig.engine) <= end) {
+        int64_t at = engine_next_timer(&rig.engine);
+        rig.now = at > rig.now ? at : rig.now;
+        engine_run_timers(&rig.engine, rig.now);
+        rig_turn();
+    }
+    rig.now = end;
+}
+
+struct hold *rig_grant_for(const char *name, uint64_t owner, int64_t lease_ms) {
+    struct call *call = rig_acquire_for(name, owner, lease_ms);
+    rig_send(LANE_CALLERS);
+    rig_nil(LANE_CALLERS);
+    return call->hold;
+}
+
+struct hold *rig_grant(const char *name, uint64_t owner) {
+    return rig_grant_for(name, owner, REDLATCH_RENEWED);
+}
+
+void rig_end(const char *name, uint64_t owner) {
+    rig_release(name, owner);
+    rig_send(LANE_CALLERS);
+    rig_integer(LANE_CALLERS, 1);
+}
+
+int rig_losses(enum loss_queue queue, int *reason_out) {
+    int count = 0;
+    struct hold *hold;
+    while ((hold = engine_first_loss(&rig.engine, queue)) != NULL) {
+        count++;
+        if (reason_out) {
+            *reason_out = hold->reason;
+        }
+        engine_loss_taken(&rig.engine, queue);
+        rig_turn();
+    }
+    return count;
+}

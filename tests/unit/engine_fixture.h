@@ -1,0 +1,112 @@
+/* A driver for the engine with fed time: it supplies memory, starts calls, takes commands off the lanes and answers them as a test
+ * likes. There is one rig per program; each case opens and closes it, and closing tells what was left over.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *     rig_open();
+ *     struct call *call = rig_acquire("orders", 1);
+ *     rig_send(LANE_CALLERS);
+ *     rig_nil(LANE_CALLERS);
+ *     CHECK_EQ_INT(call->status, REDLATCH_OK);
+ *     rig_end("orders", 1);
+ *     RIG_CLOSE();
+ *
+ * The memory of a call's operation, and that of a resource, is freed as soon as the engine has no right to it any more, so that a
+ * sanitizer sees a pointer that outlives it. */
+#ifndef ENGINE_FIXTURE_H
+#define ENGINE_FIXTURE_H
+
+#include "engine.h"
+#include "unit.h"
+
+enum {
+    RIG_LEASE_MS = 30000,
+    RIG_UNREACHABLE_MS = 20000,
+    RIG_CLAIM_MS = 5000,
+    RIG_LINGER_MS = 3000
+};
+
+extern const char rig_uuid[];
+
+/* One call of a user and what came of it. */
+struct call {
+    struct call *next;
+    struct operation *operation; /* NULL once it is done, unless the engine still waits for its claim */
+    struct hold *hold; /* what the owner held when it was done */
+    struct lock_answer answer;
+    uint64_t id;
+    int status;
+    bool done;
+    bool forced;
+};
+
+struct rig_handle;
+
+struct rig {
+    struct engine engine;
+    int64_t now;
+    struct call *calls;
+    struct rig_handle *handles;
+    struct list supplied; /* every block of memory the engine was given */
+    uint32_t commands, contests, holds, batches;
+};
+
+extern struct rig rig;
+
+void rig_open(void);
+
+/* Lets subscriptions linger out, gives up the names and frees everything; "nothing", or what the engine still held on to. */
+const char *rig_close(void);
+#define RIG_CLOSE() CHECK_STR(rig_close(), "nothing")
+
+/* The resource of a name, which the rig keeps as a handle of a user would. */
+struct resource *rig_name(const char *name);
+struct contest *rig_contest(const char *name);
+
+/* A call whose operation can still be changed, and its start. The default is a blocking call without end, on LANE_CALLERS. */
+struct call *rig_call(enum operation_kind kind, const char *name, uint64_t owner);
+void rig_start(struct call *call);
+
+struct call *rig_acquire(const char *name, uint64_t owner);
+struct call *rig_acquire_for(const char *name, uint64_t owner, int64_t lease_ms);
+struct call *rig_acquire_named(const char *name, uint64_t owner); /* an owner that may have several calls at once */
+struct call *rig_try(const char *name, uint64_t owner);
+struct call *rig_release(const char *name, uint64_t owner);
+struct call *rig_extend(const char *name, uint64_t owner, int64_t lease_ms);
+void rig_abort(struct call *call, int status);
+void rig_claim(struct call *call);
+
+/* Writes the next command of a lane; NULL when there is none. Answers go to the oldest command written. */
+struct command *rig_send(enum lane_number lane);
+void rig_nil(enum lane_number lane);
+void rig_integer(enum lane_number lane, int64_t value);
+void rig_error(enum lane_number lane, const char *text);
+void rig_integers(enum lane_number lane, const int64_t *values, size_t count);
+void rig_reply(enum lane_number lane, const struct reply *reply);
+
+/* Renews whatever the keeper has to send, until it has nothing more. */
+void rig_drain_keeper(void);
+
+/* A broken connection, the next one, and an attempt that failed. */
+void rig_lost(enum lane_number lane);
+void rig_ready(enum lane_number lane, enum settlement how);
+void rig_failed(enum lane_number lane, int status);
+
+/* Carries out what the engine wants subscribed to or left; returns how many channels changed. */
+int rig_subscriptions(void);
+void rig_message(const char *name);
+
+/* Time passes, and each timer fires when it is due. */
+void rig_pass(int64_t microseconds);
+
+/* In one go: an uncontended grant; a release answered with success; a level more. */
+struct hold *rig_grant(const char *name, uint64_t owner);
+struct hold *rig_grant_for(const char *name, uint64_t owner, int64_t lease_ms);
+void rig_end(const char *name, uint64_t owner);
+
+/* To be called after a call of the engine that the rig does not wrap: collects what is done, frees what is dead. */
+void rig_turn(void);
+
+/* Takes every report off a queue of losses; returns how many there were, with the reason of the last. */
+int rig_losses(enum loss_queue queue, int *reason_out);
+
+#endif

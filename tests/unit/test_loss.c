@@ -1,0 +1,288 @@
+/* How holds are lost, who is told of it, and what becomes of the calls under way.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_fixture.h"
+#include "lease.h"
+
+static const enum lane_number LANE = LANE_CALLERS;
+
+static void a_fixed_lease_runs_out(void) {
+    rig_open();
+    struct hold *hold = rig_grant_for("a", 1, 1000);
+    rig_pass(988 * MILLISECOND - 1);
+    CHECK_EQ_INT(hold->stage, HOLD_ALIVE);
+    rig_pass(1);
+    CHECK_EQ_INT(hold->stage, HOLD_GONE);
+    int reason = 0;
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, &reason), 1);
+    CHECK_EQ_INT(reason, REDLATCH_REASON_EXPIRED);
+    CHECK_EQ_INT(rig_losses(LOSS_THREADS, NULL), 1); /* a queue of its own */
+    CHECK_EQ_INT(rig.engine.stats.lost, 1);
+    CHECK_EQ_INT(rig.engine.stats.held, 0);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_NOT_OWNED);
+    RIG_CLOSE();
+}
+
+static void a_lost_hold_is_seen_before_its_timer_fires(void) {
+    rig_open();
+    rig_grant_for("a", 1, 1000);
+    rig.now += SECOND;
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    CHECK(rig_send(LANE) == NULL);
+    RIG_CLOSE();
+}
+
+static void each_level_of_a_lost_hold_is_told(void) {
+    rig_open();
+    rig_grant_for("a", 1, 1000);
+    rig_acquire_for("a", 1, 1000);
+    rig_send(LANE);
+    rig_integer(LANE, 1);
+    rig_pass(2 * SECOND);
+    CHECK_EQ_INT(rig_acquire("a", 1)->status, REDLATCH_LOST); /* a re-entry never creates it */
+    CHECK_EQ_INT(rig_extend("a", 1, 1000)->status, REDLATCH_LOST);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    struct call *call = rig_acquire("a", 1); /* and then it starts over */
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void a_reentry_that_finds_nothing_loses_the_hold(void) {
+    rig_open();
+    struct hold *hold = rig_grant("a", 1);
+    struct call *call = rig_acquire("a", 1);
+    rig_send(LANE);
+    rig_integer(LANE, 0);
+    CHECK_EQ_INT(call->status, REDLATCH_LOST);
+    CHECK_EQ_INT(hold->stage, HOLD_GONE);
+    int reason = 0;
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, &reason), 1);
+    CHECK_EQ_INT(reason, REDLATCH_REASON_MISSING);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    RIG_CLOSE();
+}
+
+static void a_partial_release_that_finds_nothing_tells_one_level(void) {
+    rig_open();
+    rig_grant("a", 1);
+    rig_acquire("a", 1);
+    rig_send(LANE);
+    rig_integer(LANE, 1);
+    struct call *release = rig_release("a", 1);
+    struct call *next = rig_release("a", 1);
+    rig_send(LANE);
+    rig_integer(LANE, 0);
+    CHECK_EQ_INT(release->status, REDLATCH_LOST);
+    CHECK_EQ_INT(next->status, REDLATCH_LOST);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_NOT_OWNED);
+    RIG_CLOSE();
+}
+
+static void a_level_answered_after_the_deadline_does_not_bring_the_hold_back(void) {
+    rig_open();
+    struct hold *hold = rig_grant_for("a", 1, 1000);
+    struct call *call = rig_acquire("a", 1);
+    rig_send(LANE);
+    rig_pass(SECOND);
+    CHECK_EQ_INT(hold->stage, HOLD_GONE);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(call->status, REDLATCH_LOST);
+    CHECK_EQ_INT(hold->count, 1);
+    struct command *release = rig_send(LANE); /* the server knows it still: nobody shall wait for its lease */
+    CHECK(release->kind == COMMAND_RELEASE && release->count == 0 && release->id == hold->id);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_NOT_OWNED);
+    RIG_CLOSE();
+}
+
+static void an_extension_answered_after_the_deadline_is_lost(void) {
+    rig_open();
+    rig_grant_for("a", 1, 1000);
+    struct call *call = rig_extend("a", 1, 5000);
+    rig_send(LANE);
+    rig.now += SECOND; /* also when the timer did not fire yet */
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(call->status, REDLATCH_LOST);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    RIG_CLOSE();
+}
+
+static void calls_that_wait_for_a_lost_hold_are_told(void) {
+    rig_open();
+    struct hold *hold = rig_grant("a", 1);
+    rig_pass(10 * SECOND);
+    rig_send(LANE_KEEPER);
+    struct call *extension = rig_extend("a", 1, 5000);
+    const int64_t gone[] = {-2};
+    rig_integers(LANE_KEEPER, gone, 1);
+    CHECK_EQ_INT(hold->stage, HOLD_GONE);
+    CHECK_EQ_INT(extension->status, REDLATCH_LOST);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    RIG_CLOSE();
+}
+
+/* An extension waits for a renewal, a release behind it, and then the deadline passes. */
+static void a_release_that_waits_ends_the_lost_hold(void) {
+    rig_open();
+    struct hold *hold = rig_grant("a", 1);
+    rig_acquire("a", 1);
+    rig_send(LANE);
+    struct call *extension = rig_extend("a", 1, 5000);
+    struct call *releases[2] = {rig_release("a", 1), rig_release("a", 1)};
+    rig_pass(10 * SECOND); /* the renewal is under way when the re-entry is answered */
+    rig_send(LANE_KEEPER);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(hold->count, 2);
+    CHECK(!extension->done);
+    rig.now += RIG_LEASE_MS * MILLISECOND;
+    struct call *release = rig_release("a", 1); /* finds out by the clock */
+    CHECK_EQ_INT(extension->status, REDLATCH_LOST);
+    CHECK_EQ_INT(releases[0]->status, REDLATCH_LOST);
+    CHECK_EQ_INT(releases[1]->status, REDLATCH_LOST);
+    CHECK_EQ_INT(release->status, REDLATCH_NOT_OWNED);
+    const int64_t before[] = {-2};
+    rig_integers(LANE_KEEPER, before, 1);
+    RIG_CLOSE();
+}
+
+static void giving_up_a_call_whose_hold_was_forgotten_touches_nothing(void) {
+    rig_open();
+    rig_grant_for("a", 1, 1000);
+    struct call *call = rig_call(OPERATION_ACQUIRE, "a", 1);
+    call->operation->lane = LANE_HOST;
+    rig_start(call);
+    rig_send(LANE_HOST);
+    rig_pass(SECOND);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST); /* which forgets the hold */
+    rig_losses(LOSS_EVENTS, NULL);
+    rig_losses(LOSS_THREADS, NULL);
+    struct hold *other = rig_grant("b", 2); /* in the memory of the first */
+    rig_abort(call, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+    CHECK(other->busy == NULL);
+    rig_integer(LANE_HOST, 0);
+    rig_end("b", 2);
+    RIG_CLOSE();
+}
+
+static void a_call_whose_hold_was_forgotten_is_answered_as_lost(void) {
+    rig_open();
+    rig_grant_for("a", 1, 1000);
+    struct call *call = rig_acquire("a", 1);
+    rig_send(LANE);
+    rig_pass(SECOND);
+    rig_release("a", 1);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(call->status, REDLATCH_LOST);
+    RIG_CLOSE();
+}
+
+static void a_forgotten_hold_stays_until_both_queues_told_of_it(void) {
+    rig_open();
+    rig_grant_for("a", 1, 1000);
+    rig_grant_for("b", 1, 1000);
+    rig_pass(SECOND);
+    rig_release("a", 1);
+    rig_release("b", 1);
+    uint32_t spare = rig.engine.spare_hold_count;
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 2);
+    CHECK_EQ_INT(rig.engine.spare_hold_count, spare);
+    CHECK_EQ_INT(rig_losses(LOSS_THREADS, NULL), 2);
+    CHECK_EQ_INT(rig.engine.spare_hold_count, spare + 2);
+    CHECK(engine_first_loss(&rig.engine, LOSS_EVENTS) == NULL);
+    RIG_CLOSE();
+}
+
+static void a_loss_that_nobody_wants_to_hear_of_is_not_kept(void) {
+    rig_open();
+    rig.engine.losses_wanted[LOSS_EVENTS] = false;
+    rig.engine.losses_wanted[LOSS_THREADS] = false;
+    struct hold *hold = rig_grant_for("a", 1, 1000);
+    rig_pass(SECOND);
+    CHECK_EQ_INT(hold->stage, HOLD_GONE);
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 0);
+    rig_release("a", 1);
+    RIG_CLOSE();
+}
+
+static void a_loss_wakes_the_foremost_waiter(void) {
+    rig_open();
+    rig_grant_for("a", 1, 1000);
+    struct call *waiter = rig_acquire("a", 2);
+    rig_send(LANE);
+    rig_integer(LANE, 1000);
+    rig_subscriptions();
+    rig_send(LANE);
+    rig_integer(LANE, 1000);
+    CHECK_EQ_INT(waiter->operation->phase, PHASE_PARKED);
+    rig_pass(988 * MILLISECOND);
+    CHECK_EQ_INT(waiter->operation->phase, PHASE_ASKING);
+    rig_send(LANE);
+    rig_nil(LANE);
+    rig_release("a", 1);
+    rig_end("a", 2);
+    RIG_CLOSE();
+}
+
+static void the_holds_of_an_owner_that_ended_are_reported_and_forgotten(void) {
+    rig_open();
+    rig_grant("a", 1);
+    rig_grant("b", 1);
+    rig_grant("c", 2);
+    engine_owner_end(&rig.engine, 1, rig.now);
+    rig_turn();
+    int reason = 0;
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, &reason), 2);
+    CHECK_EQ_INT(reason, REDLATCH_REASON_ABANDONED);
+    CHECK_EQ_INT(rig.engine.stats.held, 1);
+    CHECK(rig_send(LANE) == NULL); /* their leases run out */
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_NOT_OWNED);
+    rig_end("c", 2);
+    RIG_CLOSE();
+}
+
+static void an_owner_that_ended_takes_its_waiting_calls_along(void) {
+    rig_open();
+    rig_grant("a", 1);
+    rig_acquire("a", 1);
+    rig_send(LANE);
+    struct call *extension = rig_extend("a", 1, 5000);
+    struct call *releases[2] = {rig_release("a", 1), rig_release("a", 1)};
+    rig_pass(10 * SECOND);
+    rig_send(LANE_KEEPER);
+    rig_integer(LANE, 1);
+    engine_owner_end(&rig.engine, 1, rig.now);
+    rig_turn();
+    CHECK_EQ_INT(extension->status, REDLATCH_LOST);
+    CHECK_EQ_INT(releases[1]->status, REDLATCH_LOST);
+    const int64_t before[] = {20000};
+    rig_integers(LANE_KEEPER, before, 1);
+    RIG_CLOSE();
+}
+
+int main(void) {
+    RUN(a_fixed_lease_runs_out);
+    RUN(a_lost_hold_is_seen_before_its_timer_fires);
+    RUN(each_level_of_a_lost_hold_is_told);
+    RUN(a_reentry_that_finds_nothing_loses_the_hold);
+    RUN(a_partial_release_that_finds_nothing_tells_one_level);
+    RUN(a_level_answered_after_the_deadline_does_not_bring_the_hold_back);
+    RUN(an_extension_answered_after_the_deadline_is_lost);
+    RUN(calls_that_wait_for_a_lost_hold_are_told);
+    RUN(a_release_that_waits_ends_the_lost_hold);
+    RUN(giving_up_a_call_whose_hold_was_forgotten_touches_nothing);
+    RUN(a_call_whose_hold_was_forgotten_is_answered_as_lost);
+    RUN(a_forgotten_hold_stays_until_both_queues_told_of_it);
+    RUN(a_loss_that_nobody_wants_to_hear_of_is_not_kept);
+    RUN(a_loss_wakes_the_foremost_waiter);
+    RUN(the_holds_of_an_owner_that_ended_are_reported_and_forgotten);
+    RUN(an_owner_that_ended_takes_its_waiting_calls_along);
+    return unit_done();
+}

@@ -1,0 +1,364 @@
+/* The local queue of a name: order, hand-overs and their bounds, yielding, several calls of one owner.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_fixture.h"
+
+static const enum lane_number LANE = LANE_CALLERS;
+
+enum { RUN_LENGTH = 16 };
+
+/* Owner 1 holds "a" and owners 2 to `last` wait for it, the foremost parked and subscribed. */
+static void held_with_waiters(struct call **waiters, uint64_t last) {
+    rig_grant("a", 1);
+    for (uint64_t owner = 2; owner <= last; owner++) {
+        waiters[owner] = rig_acquire("a", owner);
+    }
+    rig_send(LANE);
+    rig_integer(LANE, 30000);
+    rig_subscriptions();
+    rig_send(LANE);
+    rig_integer(LANE, 30000);
+}
+
+/* The owner's release goes to the next waiter, and is answered. */
+static void hand_over(uint64_t owner) {
+    rig_release("a", owner);
+    rig_send(LANE);
+    rig_integer(LANE, 1);
+}
+
+static void only_the_foremost_talks_to_the_server(void) {
+    struct call *waiters[5];
+    rig_open();
+    held_with_waiters(waiters, 4);
+    CHECK(rig_send(LANE) == NULL);
+    CHECK_EQ_INT(waiters[2]->operation->phase, PHASE_PARKED);
+    CHECK_EQ_INT(waiters[3]->operation->phase, PHASE_QUEUED);
+    CHECK_EQ_INT(rig.engine.stats.waiters, 3);
+    CHECK_EQ_INT(rig_contest("a")->waiters, 3);
+    CHECK_EQ_INT(rig.engine.subscriptions, 1);
+    for (uint64_t owner = 1; owner < 4; owner++) {
+        hand_over(owner);
+    }
+    rig_end("a", 4);
+    RIG_CLOSE();
+}
+
+static void a_release_goes_to_the_waiters_in_order(void) {
+    struct call *waiters[5];
+    rig_open();
+    held_with_waiters(waiters, 4);
+    for (uint64_t owner = 1; owner < 4; owner++) {
+        struct call *release = rig_release("a", owner);
+        struct command *command = rig_send(LANE);
+        CHECK(command->kind == COMMAND_HAND_OVER && command->count == 1 && command->lease_ms == RIG_LEASE_MS);
+        CHECK_EQ_INT(waiters[owner + 1]->operation->phase, PHASE_HANDED);
+        CHECK_EQ_INT(waiters[owner + 1]->operation->id, command->successor);
+        rig_integer(LANE, 1);
+        CHECK_EQ_INT(release->status, REDLATCH_OK);
+        CHECK_EQ_INT(waiters[owner + 1]->status, REDLATCH_OK);
+        CHECK_EQ_INT(waiters[owner + 1]->hold->id, waiters[owner + 1]->id);
+        CHECK_EQ_INT(rig.engine.stats.held, 1);
+    }
+    CHECK_EQ_INT(rig.engine.stats.hand_overs, 3);
+    CHECK(rig_send(LANE) == NULL); /* the next waiter of a lock that is held here does not look */
+    rig_end("a", 4);
+    RIG_CLOSE();
+}
+
+static void a_hand_over_of_a_lost_hold_makes_the_receiver_ask(void) {
+    struct call *waiters[3];
+    rig_open();
+    held_with_waiters(waiters, 2);
+    struct call *release = rig_release("a", 1);
+    rig_send(LANE);
+    rig_integer(LANE, 0);
+    CHECK_EQ_INT(release->status, REDLATCH_LOST);
+    CHECK_EQ_INT(waiters[2]->operation->phase, PHASE_ASKING);
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
+    rig_end("a", 2);
+    RIG_CLOSE();
+}
+
+static void a_refused_hand_over_becomes_a_release(void) {
+    struct call *waiters[3];
+    rig_open();
+    held_with_waiters(waiters, 2);
+    struct call *release = rig_release("a", 1);
+    struct command *command = rig_send(LANE);
+    uint64_t id = command->id;
+    rig_error(LANE, "OOM command not allowed when used memory > 'maxmemory'.");
+    CHECK_EQ_INT(waiters[2]->operation->phase, PHASE_ASKING);
+    CHECK(rig_send(LANE) == command);
+    CHECK(command->kind == COMMAND_RELEASE && command->id == id && command->count == 0);
+    CHECK(!command->repeated); /* nothing of it was carried out */
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(release->status, REDLATCH_OK);
+    rig_send(LANE);
+    rig_nil(LANE);
+    rig_end("a", 2);
+    RIG_CLOSE();
+}
+
+static void a_hand_over_that_may_have_run_is_undone(void) {
+    struct call *waiters[3];
+    rig_open();
+    held_with_waiters(waiters, 2);
+    rig_release("a", 1);
+    struct command *command = rig_send(LANE);
+    uint64_t successor = command->successor;
+    rig_error(LANE, "ERR failed script: 00, on @user_script:3.");
+    struct command *undo = rig_send(LANE);
+    CHECK(undo->kind == COMMAND_RELEASE && undo->id == successor);
+    CHECK(rig_send(LANE) == command);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_ACQUIRE);
+    rig_integer(LANE, 1);
+    rig_integer(LANE, 0);
+    rig_nil(LANE);
+    CHECK(waiters[2]->status == REDLATCH_OK && waiters[2]->id > successor);
+    rig_end("a", 2);
+    RIG_CLOSE();
+}
+
+static void a_receiver_that_gives_up_has_its_hold_undone(void) {
+    struct call *waiters[4];
+    rig_open();
+    held_with_waiters(waiters, 3);
+    struct call *release = rig_release("a", 1);
+    uint64_t successor = rig_send(LANE)->successor;
+    rig_abort(waiters[2], REDLATCH_CANCELLED);
+    CHECK_EQ_INT(waiters[2]->status, REDLATCH_CANCELLED);
+    CHECK_EQ_INT(waiters[3]->operation->phase, PHASE_ASKING); /* the next one looks at once */
+    struct command *undo = rig_send(LANE);
+    CHECK(undo->kind == COMMAND_RELEASE && undo->id == successor);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(release->status, REDLATCH_OK);
+    CHECK_EQ_INT(rig.engine.stats.held, 0);
+    rig_integer(LANE, 1);
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(waiters[3]->status, REDLATCH_OK);
+    rig_end("a", 3);
+    RIG_CLOSE();
+}
+
+/* The last waiter gives up during its hand-over, on a server that does not know the script yet. */
+static void a_hand_over_that_nobody_waits_for_is_not_sent_again_as_text(void) {
+    struct call *waiters[3];
+    rig_open();
+    held_with_waiters(waiters, 2);
+    struct call *release = rig_release("a", 1);
+    struct command *command = rig_send(LANE);
+    rig_abort(waiters[2], REDLATCH_CANCELLED);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE); /* the undo, written before the answer came */
+    rig_error(LANE, "NOSCRIPT No matching script.");
+    rig_integer(LANE, 0);
+    CHECK(rig_send(LANE) == command);
+    CHECK(command->kind == COMMAND_RELEASE && command->id != command->successor); /* for everybody instead */
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(release->status, REDLATCH_OK);
+    RIG_CLOSE();
+}
+
+static void after_sixteen_hand_overs_the_lock_is_released_for_all(void) {
+    struct call *waiters[RUN_LENGTH + 3];
+    rig_open();
+    held_with_waiters(waiters, RUN_LENGTH + 2);
+    uint64_t owner = 1;
+    for (; owner <= RUN_LENGTH; owner++) {
+        rig_release("a", owner);
+        CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_HAND_OVER);
+        rig_integer(LANE, 1);
+    }
+    struct call *last = waiters[owner + 1];
+    rig_release("a", owner);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE);
+    rig_integer(LANE, 1 + 2); /* another process heard of it, too */
+    CHECK_EQ_INT(last->operation->phase, PHASE_PARKED);
+    CHECK(rig_contest("a")->yield_until > rig.now);
+    rig_pass(MILLISECOND - 1);
+    CHECK(rig_send(LANE) == NULL);
+    rig_pass(2 * MILLISECOND + 1);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_ACQUIRE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(last->status, REDLATCH_OK);
+    rig_end("a", owner + 1);
+    RIG_CLOSE();
+}
+
+static void without_other_listeners_it_does_not_yield(void) {
+    struct call *waiters[4];
+    rig_open();
+    held_with_waiters(waiters, 3);
+    hand_over(1);
+    rig_pass(10 * MILLISECOND); /* and after 10 ms in a row it is a release, too */
+    rig_release("a", 2);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE);
+    rig_integer(LANE, 1 + 1); /* nobody heard of it but this process */
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_ACQUIRE);
+    rig_nil(LANE);
+    rig_end("a", 3);
+    RIG_CLOSE();
+}
+
+static void the_echo_of_its_own_release_does_not_end_the_yielding(void) {
+    struct call *waiters[4];
+    rig_open();
+    held_with_waiters(waiters, 3);
+    hand_over(1);
+    rig_pass(10 * MILLISECOND);
+    rig_release("a", 2);
+    rig_send(LANE);
+    rig_message("a"); /* ahead of the reply */
+    CHECK_EQ_INT(waiters[3]->operation->phase, PHASE_PARKED);
+    int64_t until = rig_contest("a")->yield_until;
+    CHECK(until > rig.now);
+    rig_integer(LANE, 1 + 2);
+    CHECK_EQ_INT(rig_contest("a")->yield_until, until);
+    rig_message("a");
+    CHECK_EQ_INT(waiters[3]->operation->phase, PHASE_PARKED);
+    struct call *newcomer = rig_try("a", 4);
+    CHECK_EQ_INT(newcomer->status, REDLATCH_TIMEOUT);
+    rig_abort(waiters[3], REDLATCH_TIMEOUT);
+    newcomer = rig_acquire("a", 5); /* waits its turn as well */
+    CHECK_EQ_INT(newcomer->operation->phase, PHASE_PARKED);
+    CHECK_EQ_INT(newcomer->operation->look_at, until);
+    rig_pass(3 * MILLISECOND);
+    rig_send(LANE);
+    rig_nil(LANE);
+    rig_end("a", 5);
+    RIG_CLOSE();
+}
+
+static void a_waiter_out_of_time_is_not_handed_the_lock(void) {
+    rig_open();
+    rig_grant("a", 1);
+    struct call *waiter = rig_call(OPERATION_ACQUIRE, "a", 2);
+    waiter->operation->wait_until = rig.now + SECOND;
+    rig_start(waiter);
+    rig_send(LANE);
+    rig_integer(LANE, 30000);
+    rig_pass(SECOND);
+    rig_release("a", 1);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE);
+    rig_abort(waiter, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(waiter->status, REDLATCH_TIMEOUT);
+    rig_integer(LANE, 1);
+    RIG_CLOSE();
+}
+
+static void a_release_while_the_foremost_asks_makes_it_ask_again(void) {
+    rig_open();
+    rig_grant("a", 1);
+    struct call *waiter = rig_acquire("a", 2);
+    rig_send(LANE);
+    rig_release("a", 1);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE);
+    rig_integer(LANE, 30000); /* the waiter's answer, from before the release */
+    CHECK_EQ_INT(waiter->operation->phase, PHASE_PARKED);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(waiter->operation->phase, PHASE_ASKING);
+    rig_send(LANE);
+    rig_nil(LANE);
+    rig_end("a", 2);
+    RIG_CLOSE();
+}
+
+static void the_next_waiter_looks_when_the_foremost_leaves(void) {
+    rig_open();
+    struct call *first = rig_acquire("a", 1);
+    struct call *second = rig_acquire("a", 2);
+    struct call *third = rig_acquire("a", 3);
+    rig_send(LANE);
+    rig_integer(LANE, 30000);
+    rig_abort(second, REDLATCH_CANCELLED); /* not the foremost: nobody looks */
+    CHECK(rig_send(LANE) == NULL);
+    rig_abort(first, REDLATCH_CANCELLED);
+    CHECK_EQ_INT(third->operation->phase, PHASE_ASKING);
+    rig_send(LANE);
+    rig_nil(LANE);
+    rig_end("a", 3);
+    RIG_CLOSE();
+}
+
+static void calls_of_one_named_owner_do_not_wait_for_each_other(void) {
+    rig_open();
+    struct call *calls[3];
+    for (int i = 0; i < 3; i++) {
+        calls[i] = rig_acquire_named("a", 7);
+    }
+    struct call *other = rig_acquire_named("a", 8);
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(calls[0]->status, REDLATCH_OK);
+    CHECK_EQ_INT(calls[1]->operation->phase, PHASE_ASKING);
+    CHECK_EQ_INT(calls[2]->operation->phase, PHASE_WAITING);
+    CHECK_EQ_INT(other->operation->phase, PHASE_PARKED);
+    CHECK_EQ_INT(rig_send(LANE)->count, 2);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_send(LANE)->count, 3);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(calls[2]->status, REDLATCH_OK);
+    CHECK_EQ_INT(calls[0]->hold->count, 3);
+    rig_end("a", 7);
+    rig_end("a", 7);
+    hand_over(7);
+    CHECK_EQ_INT(other->status, REDLATCH_OK);
+    rig_end("a", 8);
+    RIG_CLOSE();
+}
+
+static void a_receiver_is_found_for_the_hold_of_another_lane(void) {
+    rig_open();
+    rig_grant("a", 1);
+    struct call *waiter = rig_call(OPERATION_ACQUIRE, "a", 2);
+    waiter->operation->lane = LANE_HOST;
+    waiter->operation->asynchronous = true;
+    rig_start(waiter);
+    rig_send(LANE_HOST);
+    rig_integer(LANE_HOST, 30000);
+    rig_release("a", 1);
+    uint64_t successor = rig_send(LANE)->successor;
+    rig_abort(waiter, REDLATCH_CANCELLED);
+    CHECK(rig_send(LANE_HOST) == NULL);
+    CHECK_EQ_INT(rig_send(LANE)->id, successor); /* the undo goes behind what it undoes */
+    rig_integer(LANE, 1);
+    rig_integer(LANE, 1);
+    RIG_CLOSE();
+}
+
+static void a_parked_waiter_behind_a_fixed_lease_looks_when_it_ends(void) {
+    rig_open();
+    rig_grant_for("a", 1, 1000);
+    struct call *first = rig_acquire("a", 2);
+    struct call *second = rig_acquire("a", 3);
+    rig_send(LANE);
+    rig_integer(LANE, 1000);
+    rig_abort(first, REDLATCH_CANCELLED);
+    CHECK_EQ_INT(second->operation->phase, PHASE_PARKED); /* the lock is held here: there is nothing to see */
+    CHECK(second->operation->look_at < rig.now + 1100 * MILLISECOND);
+    hand_over(1);
+    rig_end("a", 3);
+    RIG_CLOSE();
+}
+
+int main(void) {
+    RUN(only_the_foremost_talks_to_the_server);
+    RUN(a_release_goes_to_the_waiters_in_order);
+    RUN(a_hand_over_of_a_lost_hold_makes_the_receiver_ask);
+    RUN(a_refused_hand_over_becomes_a_release);
+    RUN(a_hand_over_that_may_have_run_is_undone);
+    RUN(a_receiver_that_gives_up_has_its_hold_undone);
+    RUN(a_hand_over_that_nobody_waits_for_is_not_sent_again_as_text);
+    RUN(after_sixteen_hand_overs_the_lock_is_released_for_all);
+    RUN(without_other_listeners_it_does_not_yield);
+    RUN(the_echo_of_its_own_release_does_not_end_the_yielding);
+    RUN(a_waiter_out_of_time_is_not_handed_the_lock);
+    RUN(a_release_while_the_foremost_asks_makes_it_ask_again);
+    RUN(the_next_waiter_looks_when_the_foremost_leaves);
+    RUN(calls_of_one_named_owner_do_not_wait_for_each_other);
+    RUN(a_receiver_is_found_for_the_hold_of_another_lane);
+    RUN(a_parked_waiter_behind_a_fixed_lease_looks_when_it_ends);
+    return unit_done();
+}

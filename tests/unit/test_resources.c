@@ -1,0 +1,105 @@
+/* The table of names: finding, growing, counting who needs a name.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_fixture.h"
+
+#include <stdlib.h>
+
+enum { NAMES = 1000 };
+
+static struct resource *find(const char *name, size_t size) {
+    return resource_find(&rig.engine.resources, name, size, resource_hash(name, size));
+}
+
+static void finds_nothing_in_an_empty_table(void) {
+    rig_open();
+    CHECK_EQ_INT(resource_table_wants(&rig.engine.resources), 16);
+    CHECK(find("a", 1) == NULL);
+    RIG_CLOSE();
+}
+
+static void hashes_as_fnv_1a(void) {
+    CHECK_EQ_INT(resource_hash("", 0), 2166136261u);
+    CHECK_EQ_INT(resource_hash("a", 1), 0xe40c292cu);
+    CHECK_EQ_INT(resource_hash("foobar", 6), 0xbf9cf968u);
+}
+
+static void tells_names_apart_by_every_byte(void) {
+    rig_open();
+    struct resource *one = rig_name("orders");
+    struct resource *other = rig_name("order");
+    CHECK(one != other);
+    CHECK(rig_name("orders") == one);
+    CHECK(find("orders\0", 7) == NULL);
+    uint32_t references = one->references;
+    CHECK(find("orders", 6) == one);
+    CHECK_EQ_INT(one->references, references + 1);
+    resource_drop(&rig.engine, one);
+    RIG_CLOSE();
+}
+
+static void keeps_every_name_while_it_grows(void) {
+    static struct resource *resources[NAMES];
+    char name[32];
+    rig_open();
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(name, sizeof name, "name-%d", i);
+        resources[i] = rig_name(name);
+    }
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(name, sizeof name, "name-%d", i);
+        CHECK(rig_name(name) == resources[i]);
+    }
+    CHECK_EQ_INT(rig.engine.resources.used, NAMES);
+    CHECK_EQ_INT(rig.engine.resources.bucket_count, 1024);
+    CHECK_EQ_INT(resource_table_wants(&rig.engine.resources), 0);
+    RIG_CLOSE();
+}
+
+static void the_last_reference_puts_a_name_among_the_dead(void) {
+    struct resource *resources[64];
+    rig_open();
+    rig_name("another");
+    for (int i = 0; i < 64; i++) { /* some share a bucket */
+        resources[i] = calloc(1, sizeof *resources[i]);
+        resources[i]->hash = (uint32_t)i;
+        resource_add(&rig.engine.resources, resources[i]);
+    }
+    resource_keep(resources[7]);
+    resource_drop(&rig.engine, resources[7]);
+    CHECK(rig.engine.dead_resources == NULL);
+    for (int i = 0; i < 64; i++) {
+        resource_drop(&rig.engine, resources[i]);
+        CHECK(rig.engine.dead_resources == resources[i]);
+    }
+    CHECK_EQ_INT(rig.engine.resources.used, 1);
+    rig_turn();
+    RIG_CLOSE();
+}
+
+static void finds_holds_by_owner_and_stage(void) {
+    struct resource *resource = calloc(1, sizeof *resource);
+    struct hold leaving = {.owner = 1, .stage = HOLD_RELEASING};
+    struct hold gone = {.owner = 2, .stage = HOLD_GONE};
+    struct hold alive = {.owner = 1, .stage = HOLD_ALIVE};
+    CHECK(resource_live_hold(resource) == NULL);
+    resource->holds = &leaving;
+    leaving.next = &gone;
+    CHECK(resource_hold_of(resource, 1) == NULL); /* on its way out: the next acquire is a new hold */
+    CHECK(resource_hold_of(resource, 2) == &gone); /* lost, and its owner was not told yet */
+    CHECK(resource_live_hold(resource) == NULL);
+    gone.next = &alive;
+    CHECK(resource_hold_of(resource, 1) == &alive);
+    CHECK(resource_live_hold(resource) == &alive);
+    CHECK(resource_hold_of(resource, 3) == NULL);
+    free(resource);
+}
+
+int main(void) {
+    RUN(finds_nothing_in_an_empty_table);
+    RUN(hashes_as_fnv_1a);
+    RUN(tells_names_apart_by_every_byte);
+    RUN(keeps_every_name_while_it_grows);
+    RUN(the_last_reference_puts_a_name_among_the_dead);
+    RUN(finds_holds_by_owner_and_stage);
+    return unit_done();
+}

@@ -1,0 +1,257 @@
+/* The subscription of a contest: when it is wanted, confirmed, lost, denied, left.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_fixture.h"
+
+static const enum lane_number LANE = LANE_CALLERS;
+
+/* A waiter that was told of a holder and asked for a subscription that is not confirmed. */
+static struct call *told(const char *name, uint64_t owner) {
+    struct call *call = rig_acquire(name, owner);
+    rig_send(LANE);
+    rig_integer(LANE, 60000);
+    return call;
+}
+
+static void answer_held(void) {
+    rig_send(LANE);
+    rig_integer(LANE, 60000);
+}
+
+static struct contest *next_change(void) {
+    struct list_link *link = list_pop(&rig.engine.subscription_changes);
+    return link ? container_of(link, struct contest, link) : NULL;
+}
+
+static void nothing_is_subscribed_to_without_a_holder(void) {
+    rig_open();
+    rig_grant("a", 1);
+    CHECK(rig_contest("a") == NULL); /* gone with the wait */
+    CHECK_EQ_INT(rig_subscriptions(), 0);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void a_confirmed_subscription_is_followed_by_a_look(void) {
+    rig_open();
+    struct call *call = told("a", 1);
+    struct contest *contest = next_change();
+    CHECK_EQ_INT(contest->subscription, SUBSCRIPTION_WANTED);
+    CHECK(rig_send(LANE) == NULL);
+    engine_subscribed(&rig.engine, contest, rig.now);
+    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+    engine_subscribed(&rig.engine, contest, rig.now); /* said twice, counted once */
+    CHECK_EQ_INT(rig.engine.subscriptions, 1);
+    answer_held();
+    CHECK(rig_send(LANE) == NULL);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    RIG_CLOSE();
+}
+
+static void one_confirmed_while_asking_is_followed_by_another_look(void) {
+    rig_open();
+    struct call *call = told("a", 1);
+    struct contest *contest = next_change();
+    rig_pass(5 * SECOND); /* the look of a park */
+    rig_send(LANE);
+    engine_subscribed(&rig.engine, contest, rig.now);
+    rig_integer(LANE, 60000);
+    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+    answer_held();
+    CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    RIG_CLOSE();
+}
+
+static void a_subscription_lingers_and_is_used_again(void) {
+    rig_open();
+    struct call *call = told("a", 1);
+    rig_subscriptions();
+    answer_held();
+    rig_abort(call, REDLATCH_TIMEOUT);
+    rig_pass((RIG_LINGER_MS - 1) * MILLISECOND);
+    CHECK_EQ_INT(rig_subscriptions(), 0);
+    call = told("a", 2);
+    rig_pass(2 * SECOND);
+    CHECK_EQ_INT(rig_subscriptions(), 0); /* neither left nor asked for again */
+    CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    rig_pass(RIG_LINGER_MS * MILLISECOND);
+    CHECK_EQ_INT(rig_contest("a")->subscription, SUBSCRIPTION_LEAVING);
+    CHECK_EQ_INT(rig_subscriptions(), 1);
+    CHECK(rig_contest("a") == NULL);
+    CHECK_EQ_INT(rig.engine.subscriptions, 0);
+    RIG_CLOSE();
+}
+
+static void one_never_asked_for_is_dropped_after_lingering(void) {
+    rig_open();
+    rig_abort(told("a", 1), REDLATCH_TIMEOUT);
+    rig_pass(RIG_LINGER_MS * MILLISECOND);
+    CHECK(rig_contest("a") == NULL);
+    CHECK_EQ_INT(rig_subscriptions(), 0);
+    RIG_CLOSE();
+}
+
+static void one_not_confirmed_yet_is_kept_until_it_is(void) {
+    rig_open();
+    rig_abort(told("a", 1), REDLATCH_TIMEOUT);
+    struct contest *contest = next_change();
+    rig_pass(2 * RIG_LINGER_MS * MILLISECOND);
+    CHECK(rig_contest("a") == contest);
+    engine_subscribed(&rig.engine, contest, rig.now);
+    rig_pass(RIG_LINGER_MS * MILLISECOND);
+    CHECK_EQ_INT(contest->subscription, SUBSCRIPTION_LEAVING);
+    RIG_CLOSE();
+}
+
+static void without_lingering_nothing_spins(void) {
+    rig_open();
+    rig.engine.settings.linger_ms = 0;
+    rig_abort(told("a", 1), REDLATCH_TIMEOUT);
+    struct contest *contest = next_change();
+    engine_run_timers(&rig.engine, rig.now); /* comes back */
+    engine_subscribed(&rig.engine, contest, rig.now);
+    rig_pass(SECOND);
+    CHECK_EQ_INT(contest->subscription, SUBSCRIPTION_LEAVING);
+    RIG_CLOSE();
+}
+
+static void a_waiter_that_comes_while_it_is_left_has_it_renewed(void) {
+    rig_open();
+    struct call *call = told("a", 1);
+    rig_subscriptions();
+    answer_held();
+    rig_abort(call, REDLATCH_TIMEOUT);
+    rig_pass(RIG_LINGER_MS * MILLISECOND);
+    struct contest *contest = next_change();
+    call = told("a", 2);
+    engine_unsubscribed(&rig.engine, contest, rig.now);
+    CHECK_EQ_INT(contest->subscription, SUBSCRIPTION_WANTED);
+    CHECK_EQ_INT(rig_subscriptions(), 1);
+    engine_unsubscribed(&rig.engine, contest, rig.now); /* about another time: nothing to do with it */
+    CHECK_EQ_INT(contest->subscription, SUBSCRIPTION_ACTIVE);
+    answer_held();
+    rig_abort(call, REDLATCH_TIMEOUT);
+    RIG_CLOSE();
+}
+
+static void a_lost_connection_subscribes_again_and_looks(void) {
+    rig_open();
+    struct call *call = told("a", 1);
+    rig_subscriptions();
+    answer_held();
+    engine_subscriptions_lost(&rig.engine, rig.now);
+    CHECK_EQ_INT(rig.engine.subscriptions, 0);
+    engine_subscriptions_lost(&rig.engine, rig.now); /* again before it was taken: asked for once */
+    CHECK_EQ_INT(rig_subscriptions(), 1);
+    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+    answer_held();
+    rig_abort(call, REDLATCH_TIMEOUT);
+    RIG_CLOSE();
+}
+
+static void a_connection_lost_while_leaving_ends_it(void) {
+    rig_open();
+    struct call *call = told("a", 1);
+    rig_subscriptions();
+    answer_held();
+    rig_abort(call, REDLATCH_TIMEOUT);
+    rig_pass(RIG_LINGER_MS * MILLISECOND);
+    next_change();
+    engine_subscriptions_lost(&rig.engine, rig.now);
+    rig_turn();
+    CHECK(rig_contest("a") == NULL);
+    RIG_CLOSE();
+}
+
+/* The driver has not taken the change when the connection breaks and a new waiter is there. */
+static void a_change_that_stands_in_the_list_is_not_entered_twice(void) {
+    rig_open();
+    struct call *call = told("a", 1);
+    rig_subscriptions();
+    answer_held();
+    rig_abort(call, REDLATCH_TIMEOUT);
+    rig_pass(RIG_LINGER_MS * MILLISECOND);
+    CHECK_EQ_INT(rig_contest("a")->subscription, SUBSCRIPTION_LEAVING);
+    call = told("a", 2);
+    engine_subscriptions_lost(&rig.engine, rig.now);
+    CHECK_EQ_INT(rig_subscriptions(), 1);
+    CHECK_EQ_INT(rig_contest("a")->subscription, SUBSCRIPTION_ACTIVE);
+    answer_held();
+    rig_abort(call, REDLATCH_TIMEOUT);
+    RIG_CLOSE();
+}
+
+static void without_permission_waiters_poll(void) {
+    rig_open();
+    struct call *call = told("a", 1);
+    engine_subscription_denied(&rig.engine, next_change(), rig.now);
+    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+    answer_held();
+    rig_pass(250 * MILLISECOND - 1);
+    CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
+    rig_pass(1);
+    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK(rig_contest("a") == NULL);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void a_denial_that_comes_after_the_wait_ends_the_contest(void) {
+    rig_open();
+    rig_abort(told("a", 1), REDLATCH_TIMEOUT);
+    engine_subscription_denied(&rig.engine, next_change(), rig.now);
+    CHECK(rig_contest("a") == NULL);
+    RIG_CLOSE();
+}
+
+/* The receiver gives up during its hand-over where there is no subscription: the hand-over keeps the contest. */
+static void a_contest_lives_as_long_as_its_hand_over(void) {
+    rig_open();
+    rig_grant("a", 1);
+    struct call *call = told("a", 2);
+    engine_subscription_denied(&rig.engine, next_change(), rig.now);
+    answer_held();
+    rig_release("a", 1);
+    rig_send(LANE);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    CHECK(rig_contest("a") != NULL);
+    rig_integer(LANE, 1);
+    CHECK(rig_contest("a") == NULL);
+    rig_send(LANE);
+    rig_integer(LANE, 1);
+    RIG_CLOSE();
+}
+
+static void a_message_for_nobody_is_only_counted(void) {
+    rig_open();
+    struct call *call = told("a", 1);
+    rig_subscriptions();
+    answer_held();
+    rig_abort(call, REDLATCH_TIMEOUT);
+    rig_message("a");
+    CHECK_EQ_INT(rig.engine.stats.messages, 1);
+    CHECK(rig_send(LANE) == NULL);
+    RIG_CLOSE();
+}
+
+int main(void) {
+    RUN(nothing_is_subscribed_to_without_a_holder);
+    RUN(a_confirmed_subscription_is_followed_by_a_look);
+    RUN(one_confirmed_while_asking_is_followed_by_another_look);
+    RUN(a_subscription_lingers_and_is_used_again);
+    RUN(one_never_asked_for_is_dropped_after_lingering);
+    RUN(one_not_confirmed_yet_is_kept_until_it_is);
+    RUN(without_lingering_nothing_spins);
+    RUN(a_waiter_that_comes_while_it_is_left_has_it_renewed);
+    RUN(a_lost_connection_subscribes_again_and_looks);
+    RUN(a_connection_lost_while_leaving_ends_it);
+    RUN(a_change_that_stands_in_the_list_is_not_entered_twice);
+    RUN(without_permission_waiters_poll);
+    RUN(a_denial_that_comes_after_the_wait_ends_the_contest);
+    RUN(a_contest_lives_as_long_as_its_hand_over);
+    RUN(a_message_for_nobody_is_only_counted);
+    return unit_done();
+}

@@ -1,0 +1,170 @@
+/* Commands as they are written: scripts, keys, arguments, channels, owners.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "wire.h"
+
+#include <stdlib.h>
+
+#include "unit.h"
+
+static const char uuid[] = "01234567-89ab-8def-8123-456789abcdef";
+
+/* Writes each argument as <...>, a NUL byte as a dot. */
+struct text_sink {
+    struct argument_sink sink;
+    char text[400];
+    size_t size;
+    uint32_t arguments;
+};
+
+static void append(struct argument_sink *sink, const struct argument_part *parts, size_t part_count) {
+    struct text_sink *text = (struct text_sink *)(void *)sink;
+    text->arguments++;
+    text->text[text->size++] = '<';
+    for (size_t i = 0; i < part_count; i++) {
+        for (size_t j = 0; j < parts[i].size; j++) {
+            text->text[text->size++] = parts[i].text[j] ? parts[i].text[j] : '.';
+        }
+    }
+    text->text[text->size++] = '>';
+    text->text[text->size] = '\0';
+}
+
+static struct resource *make_resource(const char *name, size_t size) {
+    struct resource *resource = calloc(1, sizeof *resource + size);
+    resource->name_size = (uint32_t)size;
+    memcpy(resource->name, name, size);
+    return resource;
+}
+
+static struct engine *test_engine(void) {
+    static struct engine engine;
+    memcpy(engine.uuid, uuid, 36);
+    return &engine;
+}
+
+/* Checks what a command becomes, and that it announces as many keys and arguments as it writes. */
+static void check_written(const struct command *command, enum script_id script, const char *expected) {
+    struct text_sink text = {.sink = {append}};
+    uint32_t keys;
+    uint32_t arguments;
+    command_write(test_engine(), command, &text.sink);
+    command_counts(command, &keys, &arguments);
+    CHECK_STR(text.text, expected);
+    CHECK_EQ_INT(text.arguments, keys + arguments);
+    CHECK_EQ_INT(keys, command->kind == COMMAND_RENEW ? command->batch_count : 1);
+    CHECK_EQ_INT(command_script(command), script);
+}
+
+static void each_kind_is_written_as_announced(void) {
+    struct resource *resource = make_resource("orders", 6);
+    struct command command = {.resource = resource, .id = 7, .successor = 8, .lease_ms = 30000, .count = 2};
+    command.kind = COMMAND_ACQUIRE;
+    check_written(&command, SCRIPT_ACQUIRE, "<orders><01234567-89ab-8def-8123-456789abcdef:7><30000>");
+    command.kind = COMMAND_EXTEND;
+    check_written(&command, SCRIPT_EXTEND, "<orders><01234567-89ab-8def-8123-456789abcdef:7><30000>");
+    command.kind = COMMAND_REENTER;
+    check_written(&command, SCRIPT_REENTER, "<orders><01234567-89ab-8def-8123-456789abcdef:7><2><30000>");
+    command.kind = COMMAND_RELEASE;
+    check_written(&command, SCRIPT_RELEASE,
+                  "<orders><01234567-89ab-8def-8123-456789abcdef:7><2><redisson_lock__channel:{orders}>");
+    static const char replaced[] = "<orders><01234567-89ab-8def-8123-456789abcdef:7><01234567-89ab-8def-8123-456789abcdef:8>"
+                                   "<2><30000>";
+    command.kind = COMMAND_HAND_OVER;
+    check_written(&command, SCRIPT_HAND_OVER, replaced);
+    command.kind = COMMAND_MOVE;
+    check_written(&command, SCRIPT_HAND_OVER, replaced);
+    command.kind = COMMAND_FORCE;
+    check_written(&command, SCRIPT_FORCE_RELEASE, "<orders><redisson_lock__channel:{orders}>");
+    command.kind = COMMAND_QUERY;
+    check_written(&command, SCRIPT_QUERY, "<orders>");
+    free(resource);
+}
+
+static void a_renewal_names_keys_first_then_owner_and_lease_of_each(void) {
+    struct resource *one = make_resource("one", 3);
+    struct resource *two = make_resource("{t}wo", 5);
+    struct renewal lines[] = {{.name = one, .id = 1, .lease_ms = 30000}, {.name = two, .id = 2, .lease_ms = 0}};
+    struct command command = {.kind = COMMAND_RENEW, .batch = lines, .batch_count = 2};
+    check_written(&command, SCRIPT_RENEW,
+                  "<one><{t}wo><01234567-89ab-8def-8123-456789abcdef:1><30000>"
+                  "<01234567-89ab-8def-8123-456789abcdef:2><0>");
+    free(one);
+    free(two);
+}
+
+static void names_are_sent_byte_for_byte(void) {
+    struct resource *resource = make_resource("a\0\r\n\xff", 5);
+    struct command command = {.kind = COMMAND_FORCE, .resource = resource};
+    check_written(&command, SCRIPT_FORCE_RELEASE, "<a.\r\n\xff><redisson_lock__channel:{a.\r\n\xff}>");
+    free(resource);
+}
+
+static void owners_are_uuid_and_number(void) {
+    char text[REDLATCH_OWNER_SIZE];
+    CHECK_EQ_INT(owner_text(test_engine(), 0, text), 38);
+    CHECK_STR(text, "01234567-89ab-8def-8123-456789abcdef:0");
+    CHECK_EQ_INT(owner_text(test_engine(), UINT64_MAX, text), 57);
+    CHECK_STR(text, "01234567-89ab-8def-8123-456789abcdef:18446744073709551615");
+}
+
+/* Joins the parts of a name's channel; returns the length. */
+static size_t join_channel(const char *name, size_t size, char *channel) {
+    struct argument_part parts[3];
+    size_t length = 0;
+    channel_parts(name, size, parts);
+    for (int i = 0; i < 3; i++) {
+        memcpy(channel + length, parts[i].text, parts[i].size);
+        length += parts[i].size;
+    }
+    channel[length] = '\0';
+    return length;
+}
+
+static void channels_follow_the_format(void) {
+    static const struct {
+        const char *name;
+        const char *channel;
+    } rows[] = {
+        {"k", "redisson_lock__channel:{k}"},           {"{a}:b", "redisson_lock__channel:{a}:b"},
+        {"x{y}z", "redisson_lock__channel:x{y}z"},     {"a{b", "redisson_lock__channel:a{b"},
+        {"a{}b", "redisson_lock__channel:a{}b"},       {"a}", "redisson_lock__channel:{a}}"},
+        {"{a}{b}", "redisson_lock__channel:{a}{b}"},
+    };
+    char channel[128];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t name_size;
+        size_t size = join_channel(rows[i].name, strlen(rows[i].name), channel);
+        CHECK_STR(channel, rows[i].channel);
+        const char *name = channel_name(channel, size, &name_size);
+        CHECK(name && name_size == strlen(rows[i].name) && memcmp(name, rows[i].name, name_size) == 0);
+    }
+}
+
+static void binary_names_come_back_from_their_channel(void) {
+    static const char name[] = {'a', '\0', '}', '\n', '\xff'};
+    char channel[128];
+    size_t name_size;
+    size_t size = join_channel(name, sizeof name, channel);
+    const char *back = channel_name(channel, size, &name_size);
+    CHECK(back && name_size == sizeof name && memcmp(back, name, name_size) == 0);
+}
+
+static void other_channels_are_no_locks(void) {
+    size_t size;
+    CHECK(channel_name("redisson_rwlock:{k}", 19, &size) == NULL);
+    CHECK(channel_name("redisson_lock__channel:", 23, &size) == NULL);
+    CHECK(channel_name("", 0, &size) == NULL);
+    CHECK(channel_name("redisson_lock__channel:{}", 25, &size) != NULL); /* the name {}: braces around nothing are its own */
+    CHECK_EQ_INT(size, 2);
+}
+
+int main(void) {
+    RUN(each_kind_is_written_as_announced);
+    RUN(a_renewal_names_keys_first_then_owner_and_lease_of_each);
+    RUN(names_are_sent_byte_for_byte);
+    RUN(owners_are_uuid_and_number);
+    RUN(channels_follow_the_format);
+    RUN(binary_names_come_back_from_their_channel);
+    RUN(other_channels_are_no_locks);
+    return unit_done();
+}
