@@ -29,6 +29,7 @@ struct world {
     int64_t refuse_connects_until;
     int64_t hang_connects_until;
     int64_t slow_until;
+    int64_t clock_set_back; /* in all */
     int64_t troubled_until; /* when the last fault so far is over */
     uint64_t steps;
     bool failed;

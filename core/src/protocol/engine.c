@@ -341,6 +341,7 @@ void engine_lane_ready(struct engine *engine, enum lane_number number, enum sett
     list_init(&later);
     struct list_link *link;
     while ((link = list_pop(&lane->unsent)) != NULL) {
+        settle_unsent(container_of(link, struct command, link), how, now);
         list_append(&later, link);
     }
     while ((link = list_pop(&lane->unsettled)) != NULL) {

@@ -125,7 +125,7 @@ static bool max_hold_reached(const struct hold *hold) {
 }
 
 /* Brings a hold up to date with the clock. */
-static void check_deadline(struct engine *engine, struct hold *hold, int64_t now) {
+void hold_check_deadline(struct engine *engine, struct hold *hold, int64_t now) {
     if (hold->stage == HOLD_ALIVE && now >= hold->deadline) {
         hold_lose(engine, hold, max_hold_reached(hold) ? REDLATCH_REASON_MAX_HOLD : REDLATCH_REASON_EXPIRED, now);
     }
@@ -134,7 +134,7 @@ static void check_deadline(struct engine *engine, struct hold *hold, int64_t now
 struct hold *engine_hold_of(struct engine *engine, struct resource *resource, uint64_t owner, int64_t now) {
     struct hold *hold = resource_hold_of(resource, owner);
     if (hold) {
-        check_deadline(engine, hold, now);
+        hold_check_deadline(engine, hold, now);
         hold = resource_hold_of(resource, owner); /* a release that waited may have ended it */
     }
     return hold;
@@ -193,7 +193,6 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
         command->resource = resource_keep(hold->resource);
         command->lane = LANE_CALLERS;
     }
-    command->in_time = now < hold->deadline;
     if (!PLANTED(FAULT_RENEWAL_OUTLIVES_RELEASE)) {
         hold->stage = HOLD_RELEASING;
         engine->stats.held--;
@@ -234,7 +233,6 @@ void hold_release(struct engine *engine, struct operation *operation, int64_t no
         struct command *command = take_command(engine, operation);
         command->kind = COMMAND_RELEASE;
         command->count = hold->count - 1;
-        command->in_time = true;
         send_for_hold(engine, hold, operation, command);
     } else {
         operation->id = hold->id;
@@ -299,8 +297,9 @@ void hold_settled(struct engine *engine, struct hold *hold, int64_t now) {
 
 static void full_release_replied(struct engine *engine, struct command *command, int64_t found, int64_t now) {
     struct operation *operation = command->operation;
-    bool resolved = command->repeated && command->in_time && !PLANTED(FAULT_RESENT_RELEASE_IS_LOST);
     struct hold *hold = command->hold;
+    bool in_time = hold && command->first_sent_at < hold->deadline;
+    bool resolved = command->repeated && in_time && !PLANTED(FAULT_RESENT_RELEASE_IS_LOST);
     struct resource *resource = command->resource;
     command->hold = NULL;
     if (hold) {
@@ -334,7 +333,7 @@ static void level_replied(struct engine *engine, struct command *command, int64_
     if (found == 0) {
         hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
     } else {
-        check_deadline(engine, hold, now); /* an answer that comes after it brings nothing back */
+        hold_check_deadline(engine, hold, now); /* an answer that comes after it brings nothing back */
     }
     bool lost = hold->stage == HOLD_GONE;
     uint64_t id = command->kind == COMMAND_MOVE ? command->successor : hold->id;
@@ -485,11 +484,12 @@ void engine_claimed(struct engine *engine, struct operation *operation) {
     if (operation->granted) {
         operation->granted->claim = NULL;
         hold_arm(engine, operation->granted);
+        operation->granted = NULL;
     }
 }
 
 void hold_timer(struct engine *engine, struct hold *hold, int64_t now) {
-    check_deadline(engine, hold, now);
+    hold_check_deadline(engine, hold, now);
     if (hold->stage == HOLD_ALIVE && hold->claim && now >= hold->claim_by) {
         hold->claim->status = REDLATCH_UNCLAIMED;
         hold->claim->granted = NULL;

@@ -198,7 +198,6 @@ struct command {
     bool was_sent;        /* at least once: the server may carry it out */
     bool abandoned;       /* gave up on: never to be sent again */
     bool repeated;        /* sent more than once */
-    bool in_time;         /* release: the hold's deadline had not passed when it was made */
     bool as_text;         /* the server does not have the script */
     uint32_t batch_count; /* renewal */
     struct renewal *batch;

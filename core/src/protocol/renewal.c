@@ -116,6 +116,10 @@ void renewal_replied(struct engine *engine, struct command *command, const struc
             hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
             continue;
         }
+        hold_check_deadline(engine, hold, now); /* an answer that comes after it brings nothing back */
+        if (hold->stage != HOLD_ALIVE) {
+            continue;
+        }
         line_confirmed(engine, hold, line, command->sent_at, now);
         hold_arm(engine, hold);
         hold_settled(engine, hold, now);
@@ -129,7 +133,8 @@ void renewal_verify_all(struct engine *engine, int64_t now) {
         struct resource *resource = engine->resources.buckets[i];
         for (; resource; resource = resource->next) {
             for (struct hold *hold = resource->holds; hold; hold = hold->next) {
-                bool extending = hold->busy && hold->busy->kind == COMMAND_EXTEND;
+                bool extending =
+                    hold->busy && (hold->busy->kind == COMMAND_EXTEND || hold->busy->kind == COMMAND_MOVE);
                 if (hold->stage == HOLD_ALIVE && !hold->batch && !extending) {
                     hold->renew_at = now;
                     hold_arm(engine, hold);

@@ -78,6 +78,14 @@ static void move_hold(struct engine *engine, struct command *command) {
     send_again(engine, command);
 }
 
+/* The undo of an acquire outlives what it undoes, whether it was sent before the connection broke or not. */
+void settle_unsent(struct command *command, enum settlement how, int64_t now) {
+    bool undo = command->kind == COMMAND_RELEASE && command->count == 0 && !command->hold && !command->operation;
+    if (undo && how == SETTLEMENT_DENIED && command->repeat_until == 0) {
+        command->repeat_until = now + command->lease_ms * MILLISECOND;
+    }
+}
+
 void settle_command(struct engine *engine, struct command *command, enum settlement how, int64_t now) {
     if (command->kind == COMMAND_RENEW) {
         renewal_again(engine, command, now, now);
@@ -112,9 +120,7 @@ void settle_command(struct engine *engine, struct command *command, enum settlem
         }
         break;
     case COMMAND_RELEASE:
-        if (denied && !command->hold && !command->operation && command->repeat_until == 0) {
-            command->repeat_until = now + command->lease_ms * MILLISECOND;
-        }
+        settle_unsent(command, how, now);
         send_again(engine, command);
         break;
     default:

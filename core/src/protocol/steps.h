@@ -55,6 +55,7 @@ void hold_abort(struct engine *engine, struct operation *operation, int status, 
 void hold_settled(struct engine *engine, struct hold *hold, int64_t now);
 void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now);
 void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now);
+void hold_check_deadline(struct engine *engine, struct hold *hold, int64_t now);
 void hold_end(struct engine *engine, struct hold *hold, int64_t now);
 void hold_timer(struct engine *engine, struct hold *hold, int64_t now);
 void hold_arm(struct engine *engine, struct hold *hold);
@@ -68,5 +69,6 @@ void renewal_verify_all(struct engine *engine, int64_t now);
 
 /* settle.c: what becomes of commands whose connection broke */
 void settle_command(struct engine *engine, struct command *command, enum settlement how, int64_t now);
+void settle_unsent(struct command *command, enum settlement how, int64_t now);
 
 #endif

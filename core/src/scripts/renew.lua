@@ -5,8 +5,8 @@
 local before = {}
 for i, name in ipairs(KEYS) do
     if redis.pcall('hexists', name, ARGV[2 * i - 1]) == 1 then
-        local ttl = redis.call('pttl', name)
-        if ttl < tonumber(ARGV[2 * i]) then
+        local ttl, lease = redis.call('pttl', name), tonumber(ARGV[2 * i])
+        if lease > 0 and ttl < lease then
             redis.call('pexpire', name, ARGV[2 * i])
         end
         before[i] = ttl

@@ -1,0 +1,36 @@
+"""`./dev demo`: three scenes on a private redis-server. Exit status 0 only if each showed what it should.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+
+import pause
+import race
+import watchdog
+from env import RedisServer
+from show import say, title
+
+import redlatch
+
+
+def main() -> int:
+    """The exit status."""
+    with RedisServer() as server, tempfile.TemporaryDirectory() as folder:
+        say(f"redlatch {redlatch.__version__} on a private redis-server at {server.url}")
+        results = [
+            race.run(server.url, ROOT / "build" / "tests", Path(folder)),
+            watchdog.run(server.url, server.client()),
+            pause.run(server.url),
+        ]
+    title("All three scenes showed what they should." if all(results) else "A scene did not show what it should.")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

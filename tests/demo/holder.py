@@ -1,0 +1,39 @@
+"""A process that takes a lock, tells when it has it, and tells what becomes of it.
+
+    holder.py URL NAME LEASE
+
+Prints a line for each thing that happens; releases when it is told to by a line on standard input.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import sys
+import threading
+
+import redlatch
+
+
+def main() -> None:
+    """holder.py URL NAME LEASE"""
+    url, name, lease = sys.argv[1:]
+    client = redlatch.connect(url, watchdog_lease=float(lease))
+    lock = client.lock(name)
+    lock.acquire()
+    held = lock.hold()
+    print("held", held.owner, flush=True)
+
+    def report_loss() -> None:
+        held.lost_event.wait()
+        print("event lost", flush=True)
+
+    threading.Thread(target=report_loss, daemon=True).start()
+    sys.stdin.readline()
+    print("lost" if held.lost else "still held", flush=True)
+    try:
+        lock.release()
+        print("released", flush=True)
+    except redlatch.LockLostError as error:
+        print("release says:", error, flush=True)
+
+
+if __name__ == "__main__":
+    main()

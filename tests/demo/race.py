@@ -1,0 +1,56 @@
+"""Scene 1: processes in two languages add to a number in a plain file, without the lock and with it.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import List, Tuple
+
+from show import Child, say, title, verdict
+
+HERE = Path(__file__).resolve().parent
+THREADS = 8
+ADDITIONS = 125
+PROCESSES = 4
+TOTAL = PROCESSES * THREADS * ADDITIONS
+
+
+def race(url: str, programs: Path, file: Path, mode: str) -> Tuple[int, float, int]:
+    """What the file says at the end, the seconds it took, and the hand-overs inside processes."""
+    file.write_text("%010d\n" % 0)
+    arguments = [url, str(file), str(THREADS), str(ADDITIONS), mode]
+    commands: List[List[str]] = [
+        [str(programs / "demo_counter"), *arguments],
+        [str(programs / "demo_counter"), *arguments],
+        [sys.executable, str(HERE / "counter.py"), *arguments],
+        [sys.executable, str(HERE / "counter.py"), *arguments],
+    ]
+    with ExitStack() as stack:
+        children = [stack.enter_context(Child(command)) for command in commands]
+        for child in children:
+            if child.read() != "ready":
+                raise SystemExit("a process of the race did not begin")
+        begin = time.monotonic()
+        for child in children:
+            child.tell()
+        hand_overs = sum(int(child.read() or 0) for child in children)
+        seconds = time.monotonic() - begin
+        if any(child.process.wait() != 0 for child in children):
+            raise SystemExit("a process of the race failed")
+    return int(file.read_text()), seconds, hand_overs
+
+
+def run(url: str, programs: Path, folder: Path) -> bool:
+    """The scene; True if it showed what it should."""
+    title(f"1. A race: {PROCESSES} processes (2 in C, 2 in Python) x {THREADS} threads, {TOTAL} additions to a file")
+    file = folder / "counter"
+    count, seconds, _ = race(url, programs, file, "unlocked")
+    say(f"without the lock: {count} of {TOTAL} in {seconds:.2f} s, {TOTAL - count} additions lost", "dim")
+    lossy = verdict(count < TOTAL, "unguarded additions overwrite each other")
+    count, seconds, hand_overs = race(url, programs, file, "locked")
+    say(f"with the lock:    {count} of {TOTAL} in {seconds:.2f} s: {TOTAL / seconds:.0f} hand-overs/s,"
+        f" {hand_overs} of them inside a process")
+    return verdict(count == TOTAL, f"with `with client.lock(\"counter\")` exactly {TOTAL}") and lossy

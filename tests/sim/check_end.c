@@ -1,0 +1,54 @@
+/* The end of a run: every owner is done and the last lease is over, so nothing may be left, on the server or in an engine.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "client.h"
+#include "world.h"
+
+static void complain(struct client *client, const char *what, int64_t is, int64_t expected) {
+    if (is != expected) {
+        world_violation(client->world, "something is left at the end", "client %u: %s %d, expected %d", client->index, what,
+                        (int)is, (int)expected);
+    }
+}
+
+static void check_engine(struct client *client) {
+    struct engine *engine = &client->engine;
+    complain(client, "spare commands", engine->spare_command_count, client->commands);
+    complain(client, "spare contests", engine->spare_contest_count, client->contests);
+    complain(client, "spare holds", engine->spare_hold_count, client->holds);
+    complain(client, "spare batches", engine->spare_batch_count, client->batches);
+    complain(client, "reserved commands", engine->reserved_commands, 0);
+    complain(client, "reserved contests", engine->reserved_contests, 0);
+    complain(client, "reserved holds", engine->reserved_holds, 0);
+    complain(client, "holds by the gauge", (int64_t)engine->stats.held, 0);
+    complain(client, "waiters by the gauge", (int64_t)engine->stats.waiters, 0);
+    complain(client, "subscriptions", engine->subscriptions, 0);
+    complain(client, "operations", list_is_empty(&engine->operations), 1);
+    complain(client, "contests", list_is_empty(&engine->contests), 1);
+    complain(client, "finished operations", list_is_empty(&engine->finished), 1);
+    complain(client, "subscription changes", list_is_empty(&engine->subscription_changes), 1);
+    complain(client, "timers", engine->timers.root == NULL, 1);
+    for (int lane = 0; lane < LANE_COUNT; lane++) {
+        complain(client, "unsent commands", list_is_empty(&engine->lanes[lane].unsent), 1);
+        complain(client, "sent commands", list_is_empty(&engine->lanes[lane].sent), 1);
+        complain(client, "unsettled commands", list_is_empty(&engine->lanes[lane].unsettled), 1);
+        complain(client, "commands in flight", engine->lanes[lane].in_flight, 0);
+    }
+    for (uint32_t name = 0; name < client->world->plan.names; name++) {
+        complain(client, "references of a name", client->names[name]->references, 1);
+        complain(client, "holds of a name", client->names[name]->holds == NULL, 1);
+        resource_drop(engine, client->names[name]);
+    }
+    complain(client, "names", engine->resources.used, 0);
+}
+
+void check_end(struct world *world) {
+    for (uint32_t name = 0; name < world->plan.names; name++) {
+        watch_name(world, name);
+        if (world->checker.wire[name].present) {
+            world_violation(world, "a key is left at the end", "lock %u", name);
+        }
+    }
+    for (uint32_t i = 0; i < world->plan.clients && !world->failed; i++) {
+        check_engine(world->clients[i]);
+    }
+}

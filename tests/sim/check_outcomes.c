@@ -1,0 +1,326 @@
+/* What calls answer, compared with what the server did; and which commands may be sent at all.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "client.h"
+#include "lease.h"
+#include "refusal.h"
+#include "world.h"
+
+static struct hold *own_hold(const struct sim_operation *operation) {
+    return resource_hold_of(operation->operation.resource, operation->operation.owner);
+}
+
+void check_begun(struct client *client, struct sim_operation *operation) {
+    struct world *world = client->world;
+    const struct hold *hold = own_hold(operation);
+    operation->deadline_before = hold ? hold->deadline : INT64_MIN;
+    int64_t lease_ms = operation->operation.lease_ms;
+    if (lease_ms > world->checker.longest_lease_ms) {
+        world->checker.longest_lease_ms = lease_ms;
+    }
+    if (operation->operation.kind == OPERATION_RELEASE && hold && hold->stage == HOLD_ALIVE &&
+        operation->levels_before == 1 && operation->certain) {
+        struct id_note *note = note_of(world, client->index, hold->id);
+        note->release_begun_at = world->now;
+        note->in_time = client_now(client) < hold->deadline;
+    }
+}
+
+void check_aborting(struct client *client, struct sim_operation *operation) {
+    if (operation->operation.phase == PHASE_HANDED) {
+        cover(client->world, COVER_HAND_OVER_GIVEN_UP);
+    }
+}
+
+static void check_acquired(struct client *client, const struct sim_operation *operation) {
+    struct world *world = client->world;
+    const struct hold *hold = operation->operation.hold;
+    if (operation->renounced) {
+        return;
+    }
+    if (!hold || hold->stage != HOLD_ALIVE || client_now(client) >= hold->deadline) {
+        world_violation(world, "a grant is reported whose time is over", "client %u lock %u", client->index, operation->name);
+        return;
+    }
+    if (hold->count > 1) {
+        cover(world, COVER_REENTERED);
+    } else {
+        check_granted_in_order(client, operation);
+    }
+}
+
+static void check_release_ok(struct client *client, const struct sim_operation *operation) {
+    struct world *world = client->world;
+    uint64_t id = operation->operation.id;
+    if (operation->levels_before != 1 || !operation->certain) {
+        cover(world, COVER_PARTIAL_RELEASE);
+        return;
+    }
+    const struct id_note *note = note_of(world, client->index, id);
+    const struct wire_name *wire = &world->checker.wire[operation->name];
+    if (wire_find(wire, client->index, id) && !note->restored) {
+        world_violation(world, "a release that was confirmed did not happen", "client %u id %d", client->index, (int)id);
+    }
+    bool ours = note->removed == REMOVED_RELEASE || note->removed == REMOVED_HANDED;
+    if (!ours && note->releases_in_doubt <= 1 && !note->restored) {
+        world_violation(world, "a release says OK although the hold was lost", "client %u id %d, removed %d",
+                        client->index, (int)id, note->removed);
+    } else if (!ours) {
+        cover(world, COVER_RELEASE_RESOLVED);
+    }
+    if (!note->in_time) {
+        world_violation(world, "a release after the deadline says OK", "client %u id %d", client->index, (int)id);
+    }
+}
+
+static void check_release_lost(struct client *client, const struct sim_operation *operation) {
+    struct world *world = client->world;
+    cover(world, COVER_RELEASE_LOST);
+    if (operation->levels_before != 1 || !operation->certain || operation->operation.id == 0) {
+        return;
+    }
+    const struct id_note *note = note_of(world, client->index, operation->operation.id);
+    bool ours = note->removed == REMOVED_RELEASE || note->removed == REMOVED_HANDED;
+    if (ours && note->in_time && !note->tainted) {
+        world_violation(world, "a release in time says LOST", "client %u id %d", client->index,
+                        (int)operation->operation.id);
+    }
+}
+
+static void check_not_owned(struct client *client, const struct sim_operation *operation) {
+    cover(client->world, COVER_NOT_OWNED);
+    if (operation->levels_before > 0 && operation->certain && !operation->operation.named_owner) {
+        world_violation(client->world, "NOT_OWNED for an owner that holds", "client %u owner %u lock %u", client->index,
+                        operation->owner->index, operation->name);
+    }
+}
+
+static void cover_failure(struct world *world, const struct sim_operation *operation) {
+    int status = operation->operation.status;
+    if (status == REDLATCH_TIMEOUT) {
+        cover(world, COVER_TIMEOUT);
+    } else if (status == REDLATCH_UNREACHABLE) {
+        cover(world, COVER_UNREACHABLE);
+    } else if (status == REDLATCH_NO_REPLY) {
+        cover(world, COVER_NO_REPLY);
+    } else if (status <= REDLATCH_SERVER && status > REDLATCH_NO_MEMORY) {
+        cover(world, COVER_REFUSAL_REPORTED);
+    }
+    bool trouble = status <= REDLATCH_UNREACHABLE;
+    bool slow = status == REDLATCH_NO_REPLY || status == REDLATCH_UNREACHABLE; /* patience shorter than a round trip */
+    if (trouble && world->plan.calm && !slow) {
+        world_violation(world, "trouble without a fault", "client %u owner %u: status %d", operation->owner->client->index,
+                        operation->owner->index, status);
+    }
+}
+
+static void check_extended(struct client *client, const struct sim_operation *operation) {
+    const struct hold *hold = own_hold(operation);
+    if (hold) {
+        bool sooner = hold->deadline < operation->deadline_before;
+        cover(client->world, sooner ? COVER_EXTEND_SHORTER : COVER_EXTEND_LONGER);
+    }
+}
+
+static void check_ended_well(struct client *client, const struct sim_operation *operation) {
+    switch (operation->operation.kind) {
+    case OPERATION_ACQUIRE:
+        check_acquired(client, operation);
+        break;
+    case OPERATION_RELEASE:
+        check_release_ok(client, operation);
+        break;
+    case OPERATION_EXTEND:
+        check_extended(client, operation);
+        break;
+    case OPERATION_FORCE:
+        if (operation->operation.forced) {
+            cover(client->world, COVER_FORCED);
+        }
+        break;
+    default:
+        cover(client->world, COVER_QUERIED);
+        break;
+    }
+}
+
+void check_ended(struct client *client, struct sim_operation *operation) {
+    struct world *world = client->world;
+    int status = operation->operation.status;
+    uint8_t kind = operation->operation.kind;
+    TRACE(world, "client %u: owner %u is told %d of lock %u (id %d)", client->index, operation->owner->index, status,
+          operation->name, (int)operation->operation.id);
+    if (status == REDLATCH_OK) {
+        check_ended_well(client, operation);
+    } else if (status == REDLATCH_LOST && kind == OPERATION_RELEASE) {
+        check_release_lost(client, operation);
+    } else if (status == REDLATCH_LOST && kind == OPERATION_ACQUIRE && !own_hold(operation)) {
+        cover(world, COVER_LATE_GRANT);
+    } else if (status == REDLATCH_NOT_OWNED) {
+        check_not_owned(client, operation);
+    } else {
+        cover_failure(world, operation);
+    }
+    bool refused = status <= REDLATCH_SERVER && kind == OPERATION_RELEASE;
+    if (refused && operation->operation.id != 0) { /* its lease ends it */
+        note_of(world, client->index, operation->operation.id)->written_off = true;
+    }
+}
+
+/* The operations in progress that may have asked with an id. */
+static bool is_asking(const struct client *client, const struct command *command) {
+    for (const struct sim_operation *each = client->operations; each; each = each->next) {
+        if (each->in_use && each->operation.phase == PHASE_ASKING && each->operation.command == command) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_renewal_sent(struct client *client, const struct command *command) {
+    struct world *world = client->world;
+    for (uint32_t i = 0; i < command->batch_count; i++) {
+        const struct id_note *note = note_of(world, client->index, command->batch[i].id);
+        if (command->batch[i].lease_ms > 0 && (note->release_begun_at || note->written_off)) {
+            world_violation(world, "a hold is renewed after its end", "client %u id %d", client->index,
+                            (int)command->batch[i].id);
+        }
+    }
+}
+
+void check_sent(struct client *client, const struct command *command) {
+    struct world *world = client->world;
+    if (command->kind == COMMAND_RENEW) {
+        check_renewal_sent(client, command);
+    } else if (command->kind == COMMAND_ACQUIRE && !is_asking(client, command)) {
+        world_violation(world, "an acquire that was given up is sent", "client %u id %d", client->index, (int)command->id);
+    } else if ((command->kind == COMMAND_RELEASE && command->count == 0) || command->kind == COMMAND_HAND_OVER) {
+        note_of(world, client->index, command->id)->releases_in_doubt++;
+    }
+}
+
+static void cover_refused(struct world *world, const struct command *command) {
+    switch (command->kind) {
+    case COMMAND_ACQUIRE:
+        cover(world, COVER_REFUSED_ACQUIRE);
+        break;
+    case COMMAND_REENTER:
+        cover(world, COVER_REFUSED_REENTER);
+        break;
+    case COMMAND_RELEASE:
+        cover(world, COVER_REFUSED_RELEASE);
+        break;
+    case COMMAND_EXTEND:
+        cover(world, COVER_REFUSED_EXTEND);
+        break;
+    case COMMAND_HAND_OVER:
+        cover(world, COVER_REFUSED_HAND_OVER);
+        break;
+    case COMMAND_RENEW:
+        cover(world, COVER_REFUSED_RENEWAL);
+        break;
+    default:
+        break;
+    }
+}
+
+void check_reply(struct client *client, const struct command *command, const struct reply *reply) {
+    struct world *world = client->world;
+    if (reply->kind == REPLY_ERROR) {
+        struct refusal refusal = refusal_of(reply->text, reply->size);
+        bool release = (command->kind == COMMAND_RELEASE && command->count == 0) || command->kind == COMMAND_HAND_OVER;
+        if (release && !refusal.may_have_run) {
+            note_of(world, client->index, command->id)->releases_in_doubt--;
+        }
+        if (refusal.no_script) {
+            cover(world, COVER_NOSCRIPT);
+        } else {
+            cover_refused(world, command);
+        }
+    } else if (command->kind == COMMAND_HAND_OVER) {
+        cover(world, reply->integer == 1 ? COVER_HAND_OVER_GRANTED : COVER_HAND_OVER_NOTHING);
+    } else if (command->kind == COMMAND_RENEW) {
+        cover(world, COVER_RENEWED);
+    }
+}
+
+void check_loss(struct client *client, const struct hold *hold) {
+    struct world *world = client->world;
+    static const enum cover_point points[] = {
+        [REDLATCH_REASON_EXPIRED] = COVER_LOST_EXPIRED,
+        [REDLATCH_REASON_MISSING] = COVER_LOST_MISSING,
+        [REDLATCH_REASON_MAX_HOLD] = COVER_LOST_MAX_HOLD,
+        [REDLATCH_REASON_ABANDONED] = COVER_LOST_ABANDONED,
+    };
+    struct id_note *note = note_of(world, client->index, hold->id);
+    TRACE(world, "client %u: lost id %d, reason %d", client->index, (int)hold->id, hold->reason);
+    cover(world, points[hold->reason]);
+    note->written_off = true;
+    bool watched = hold->renewed_from != 0 && hold->renewed_from <= hold->count && hold->max_hold_at == NEVER &&
+                   hold->lease_ms >= world->plan.settings.watchdog_lease_ms;
+    if (world->plan.calm && hold->reason == REDLATCH_REASON_EXPIRED && watched) {
+        world_violation(world, "a renewed hold was lost without a fault", "client %u id %d", client->index, (int)hold->id);
+    }
+    if (hold->reason == REDLATCH_REASON_MISSING && note->removed == REMOVED_NOT && !world->checker.wire[0].other_type &&
+        !note->tainted) {
+        world_violation(world, "a hold is called missing that the server has", "client %u id %d", client->index, (int)hold->id);
+    }
+    if (hold->reason == REDLATCH_REASON_EXPIRED && client_now(client) < hold->deadline) {
+        world_violation(world, "a hold is called expired before its deadline", "client %u id %d", client->index, (int)hold->id);
+    }
+}
+
+/* An owner that ends leaves its holds to run out. */
+void check_owner_end(struct client *client, const struct owner *owner) {
+    for (uint32_t name = 0; name < client->world->plan.names; name++) {
+        const struct hold *hold = resource_hold_of(client->names[name], owner->number);
+        if (hold) {
+            note_of(client->world, client->index, hold->id)->written_off = true;
+        }
+    }
+}
+
+static enum cover_point settlement_point(const struct client *client, const struct command *command, bool denied) {
+    const struct contest *contest = command->resource ? command->resource->contest : NULL;
+    (void)client;
+    if (command->kind == COMMAND_RENEW) {
+        return COVER_SETTLE_RENEWAL;
+    }
+    if (command->abandoned) {
+        return denied ? COVER_SETTLE_ABANDONED_DENIED : COVER_SETTLE_ABANDONED;
+    }
+    switch (command->kind) {
+    case COMMAND_ACQUIRE:
+        return denied ? COVER_SETTLE_ACQUIRE_DENIED : COVER_SETTLE_ACQUIRE;
+    case COMMAND_REENTER:
+        return denied ? COVER_SETTLE_REENTER_DENIED : COVER_SETTLE_REENTER;
+    case COMMAND_RELEASE:
+        if (command->count > 0) {
+            return COVER_SETTLE_PARTIAL;
+        }
+        if (!command->hold && !command->operation) {
+            return denied ? COVER_SETTLE_UNDO_DENIED : COVER_SETTLE_UNDO;
+        }
+        return denied ? COVER_SETTLE_RELEASE_DENIED : COVER_SETTLE_RELEASE;
+    case COMMAND_EXTEND:
+        return denied ? COVER_SETTLE_EXTEND_DENIED : COVER_SETTLE_EXTEND;
+    case COMMAND_HAND_OVER:
+        if (!contest || contest->handing != command || !contest->receiver) {
+            return COVER_SETTLE_HAND_OVER_LEFT;
+        }
+        return denied ? COVER_SETTLE_HAND_OVER_DENIED : COVER_SETTLE_HAND_OVER;
+    case COMMAND_MOVE:
+        return COVER_SETTLE_MOVE;
+    case COMMAND_FORCE:
+        return COVER_SETTLE_FORCE;
+    default:
+        return COVER_SETTLE_QUERY;
+    }
+}
+
+void check_settlement(struct client *client, enum link_kind kind, enum settlement how) {
+    struct list *list = &client->engine.lanes[kind].unsettled;
+    for (struct list_link *link = list_first(list); link; link = list_next(list, link)) {
+        struct command *command = container_of(link, struct command, link);
+        cover(client->world, settlement_point(client, command, how == SETTLEMENT_DENIED));
+    }
+}

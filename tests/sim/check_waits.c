@@ -1,0 +1,190 @@
+/* Waiting: who is foremost, who gets the lock next, and that nobody sleeps while the lock is free.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "client.h"
+#include "world.h"
+
+static const int64_t LONGEST_SLEEP = 5 * SECOND; /* the promise: no park is longer without a look */
+static const int64_t TICK = 40 * MILLISECOND;
+enum { MISSES_MAX = 40 };
+
+static void cover_phase(struct world *world, uint8_t from, uint8_t to) {
+    static const struct {
+        uint8_t from, to;
+        enum cover_point point;
+    } steps[] = {
+        {PHASE_NEW, PHASE_ASKING, COVER_PHASE_NEW_ASKING},
+        {PHASE_NEW, PHASE_QUEUED, COVER_PHASE_NEW_QUEUED},
+        {PHASE_NEW, PHASE_PARKED, COVER_PHASE_NEW_PARKED},
+        {PHASE_NEW, PHASE_WAITING, COVER_PHASE_NEW_WAITING},
+        {PHASE_NEW, PHASE_DONE, COVER_PHASE_NEW_DONE},
+        {PHASE_QUEUED, PHASE_ASKING, COVER_PHASE_QUEUED_ASKING},
+        {PHASE_QUEUED, PHASE_PARKED, COVER_PHASE_QUEUED_PARKED},
+        {PHASE_QUEUED, PHASE_WAITING, COVER_PHASE_QUEUED_WAITING},
+        {PHASE_QUEUED, PHASE_DONE, COVER_PHASE_QUEUED_DONE},
+        {PHASE_ASKING, PHASE_PARKED, COVER_PHASE_ASKING_PARKED},
+        {PHASE_ASKING, PHASE_PAUSED, COVER_PHASE_ASKING_PAUSED},
+        {PHASE_ASKING, PHASE_DONE, COVER_PHASE_ASKING_DONE},
+        {PHASE_PARKED, PHASE_ASKING, COVER_PHASE_PARKED_ASKING},
+        {PHASE_PARKED, PHASE_HANDED, COVER_PHASE_PARKED_HANDED},
+        {PHASE_PARKED, PHASE_DONE, COVER_PHASE_PARKED_DONE},
+        {PHASE_PAUSED, PHASE_ASKING, COVER_PHASE_PAUSED_ASKING},
+        {PHASE_PAUSED, PHASE_DONE, COVER_PHASE_PAUSED_DONE},
+        {PHASE_HANDED, PHASE_ASKING, COVER_PHASE_HANDED_ASKING},
+        {PHASE_HANDED, PHASE_DONE, COVER_PHASE_HANDED_DONE},
+        {PHASE_WAITING, PHASE_ASKING, COVER_PHASE_WAITING_ASKING},
+        {PHASE_WAITING, PHASE_DONE, COVER_PHASE_WAITING_DONE},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        if (steps[i].from == from && steps[i].to == to) {
+            cover(world, steps[i].point);
+            return;
+        }
+    }
+}
+
+static void note_phases(struct client *client) {
+    struct world *world = client->world;
+    for (struct sim_operation *each = client->operations; each; each = each->next) {
+        uint8_t phase = each->operation.phase;
+        if (each->serial == 0 || each->last_phase == phase || (!each->in_use && !each->ended)) {
+            continue;
+        }
+        cover_phase(world, each->last_phase, phase);
+        each->last_phase = phase;
+        each->parked_at = phase == PHASE_PARKED ? world->now : 0;
+    }
+}
+
+void check_queues(struct client *client) {
+    struct world *world = client->world;
+    note_phases(client);
+    for (uint32_t name = 0; name < world->plan.names; name++) {
+        struct contest *contest = client->names[name]->contest;
+        uint64_t last = 0;
+        struct list_link *link = contest ? list_first(&contest->queue) : NULL;
+        for (; link; link = list_next(&contest->queue, link)) {
+            struct operation *operation = container_of(link, struct operation, link);
+            struct sim_operation *each = container_of(operation, struct sim_operation, operation);
+            if (each->queued_order == 0) {
+                each->queued_order = ++world->checker.last_order;
+            }
+            if (each->queued_order < last) {
+                world_violation(world, "waiters changed places", "client %u lock %u", client->index, name);
+            }
+            last = each->queued_order;
+            bool foreign = world->checker.wire[name].count > 0 && world->checker.wire[name].fields[0].client == FOREIGN;
+            if (foreign && each->operation.phase == PHASE_PARKED) {
+                cover(world, COVER_WAITED_FOR_FOREIGN);
+            }
+        }
+    }
+}
+
+void check_granted_in_order(struct client *client, const struct sim_operation *operation) {
+    for (const struct sim_operation *each = client->operations; each; each = each->next) {
+        bool waits = each->in_use && each != operation && each->name == operation->name && each->queued_order != 0 &&
+                     each->operation.phase != PHASE_DONE && each->operation.hold == NULL;
+        bool earlier = operation->queued_order == 0 || each->queued_order < operation->queued_order;
+        if (waits && earlier) {
+            world_violation(client->world, "a waiter was overtaken inside its process", "client %u lock %u", client->index,
+                            operation->name);
+        }
+    }
+}
+
+/* The longest that a message and what it sets off may take while there is no fault. */
+static int64_t promptly(const struct world *world) {
+    return 2 * world->plan.delay_max * (world->plan.spikes ? 10 : 1) + 6 * MILLISECOND;
+}
+
+static int64_t later(int64_t one, int64_t other) {
+    return one > other ? one : other;
+}
+
+/* Since when nothing stands between this client's foremost waiter and the lock; NEVER while something does. */
+static int64_t awake_since(const struct client *client, const struct sim_operation *operation) {
+    const struct world *world = client->world;
+    if (!links_ready(client) || world->troubled_until > world->now || client->paused_until > world->now) {
+        return NEVER;
+    }
+    int64_t since = later(world->checker.wire[operation->name].free_since, operation->parked_at);
+    since = later(since, later(world->troubled_until, client->resumed_at));
+    for (int kind = 0; kind < LINK_COUNT; kind++) {
+        since = later(since, client->links[kind].ready_at);
+    }
+    return since;
+}
+
+static void check_sleeper(struct client *client, uint32_t name) {
+    struct world *world = client->world;
+    const struct wire_name *wire = &world->checker.wire[name];
+    const struct contest *contest = client->names[name]->contest;
+    const struct list_link *first = contest ? list_first(&contest->queue) : NULL;
+    if (!first || wire->present) {
+        return;
+    }
+    struct operation *operation = container_of(first, struct operation, link);
+    struct sim_operation *each = container_of(operation, struct sim_operation, operation);
+    int64_t since = awake_since(client, each);
+    if (operation->phase != PHASE_PARKED || since == NEVER) {
+        return;
+    }
+    if (world->now - since > LONGEST_SLEEP + promptly(world)) {
+        world_violation(world, "a waiter sleeps too long", "client %u lock %u: for %d ms", client->index, name,
+                        (int)((world->now - since) / MILLISECOND));
+    }
+    bool listening = contest->subscription == SUBSCRIPTION_ACTIVE && client->subscribed_at[name] > 0;
+    if (!listening || !wire->told) {
+        return;
+    }
+    since = later(since, client->subscribed_at[name]);
+    if (world->now - since > promptly(world)) {
+        world_violation(world, "a wake-up was lost", "client %u lock %u: free and unused for %d us", client->index, name,
+                        (int)(world->now - since));
+    }
+}
+
+void check_freed(struct world *world, uint32_t name) {
+    for (uint32_t i = 0; i < world->plan.clients && world->plan.calm && world->plan.quick; i++) {
+        struct client *client = world->clients[i];
+        const struct contest *contest = client->names[name]->contest;
+        const struct list_link *first = contest ? list_first(&contest->queue) : NULL;
+        if (!first || contest->subscription != SUBSCRIPTION_ACTIVE) {
+            continue;
+        }
+        struct sim_operation *each =
+            container_of(container_of(first, struct operation, link), struct sim_operation, operation);
+        if (each->operation.phase == PHASE_PARKED && ++each->misses > MISSES_MAX) {
+            world_violation(world, "a process does not get its turn", "client %u lock %u", i, name);
+        }
+    }
+}
+
+/* An operation that the engine should have ended by itself. */
+static void check_patience(struct client *client) {
+    struct world *world = client->world;
+    for (const struct sim_operation *each = client->operations; each; each = each->next) {
+        bool open = each->in_use && each->operation.phase != PHASE_DONE && each->operation.asynchronous;
+        if (open && client_now(client) > each->operation.wait_until + MILLISECOND && client->paused_until <= world->now) {
+            world_violation(world, "an operation outlives its patience", "client %u phase %d", client->index,
+                            each->operation.phase);
+        }
+    }
+}
+
+static void tick(struct world *world, void *actor, uint64_t number) {
+    for (uint32_t i = 0; i < world->plan.clients; i++) {
+        for (uint32_t name = 0; name < world->plan.names; name++) {
+            watch_name(world, name);
+            check_sleeper(world->clients[i], name);
+        }
+        if (world->clients[i]->resumed_at + 10 * MILLISECOND < world->now) {
+            check_patience(world->clients[i]);
+        }
+    }
+    world_at(world, world->now + TICK, tick, actor, number);
+}
+
+void check_waits_start(struct world *world) {
+    world_at(world, TICK, tick, world, 0);
+}

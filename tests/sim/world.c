@@ -1,0 +1,130 @@
+/* A seed's run from the first event to the end of the last lease.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "nemesis.h"
+
+enum { STEPS_MAX = 400000 };
+static const int64_t TIME_MAX = 240 * SECOND; /* after the faults are over; far more than any program takes */
+
+static const char *const lock_names[MAX_NAMES] = {"orders:0", "orders:1", "orders:2"};
+
+void world_at(struct world *world, int64_t at, event_handler *handler, void *actor, uint64_t number) {
+    struct event event = {at > world->now ? at : world->now, random_next(&world->random), handler, actor, number};
+    event_queue_push(&world->events, event);
+}
+
+void world_violation(struct world *world, const char *rule, const char *format, ...) {
+    if (world->failed) {
+        return;
+    }
+    world->failed = true;
+    snprintf(world->rule, sizeof world->rule, "%s", rule);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(world->detail, sizeof world->detail, format, arguments);
+    va_end(arguments);
+    TRACE(world, "VIOLATION: %s (%s)", world->rule, world->detail);
+}
+
+uint32_t world_name(const struct world *world, struct redis_text name) {
+    uint32_t number = (uint32_t)(name.bytes[name.size - 1] - '0');
+    return number < world->plan.names ? number : 0;
+}
+
+bool world_is_healed(const struct world *world) {
+    return world->now > world->plan.faults_end && world->now > world->troubled_until;
+}
+
+static bool all_owners_finished(const struct world *world) {
+    for (uint32_t i = 0; i < world->plan.clients; i++) {
+        for (uint32_t k = 0; k < world->plan.owners; k++) {
+            const struct owner *owner = &world->clients[i]->owners[k];
+            if (!owner->finished || owner->pending > 0) {
+                return false;
+            }
+        }
+    }
+    return !world->foreign.held;
+}
+
+/* What the slowest thing that may still be going on takes: a lease with all that was added by setting the clock, a claim, a
+ * lingering subscription. */
+static int64_t aftermath(const struct world *world) {
+    const struct engine_settings *settings = &world->plan.settings;
+    int64_t lease_ms = world->checker.longest_lease_ms + world->checker.longest_lease_ms / 50;
+    return 2 * lease_ms * MILLISECOND + world->clock_set_back + (settings->claim_timeout_ms * 2 + settings->linger_ms * 2) * MILLISECOND +
+           4 * SECOND;
+}
+
+static void start(struct world *world, uint64_t seed, struct script_set *scripts, enum trace_mode mode) {
+    memset(world, 0, sizeof *world);
+    world->seed = seed;
+    world->random.state = seed * UINT64_C(0x5851F42D4C957F2D) + 1;
+    world->scripts = scripts;
+    world->trace.mode = mode;
+    list_init(&world->late_requests);
+    plan_draw(&world->plan, &world->random);
+    for (int i = 0; i < MAX_NAMES; i++) {
+        world->names[i] = redis_text(lock_names[i]);
+    }
+    TRACE(world, "seed %llu: %u clients with %u owners, %u locks, delays %d-%d us, watchdog %d ms%s%s%s",
+          (unsigned long long)seed, world->plan.clients, world->plan.owners, world->plan.names, (int)world->plan.delay_min,
+          (int)world->plan.delay_max, (int)world->plan.settings.watchdog_lease_ms, world->plan.calm ? ", calm" : "",
+          world->plan.kill_denied ? ", KILL denied" : "", world->plan.subscribe_denied ? ", subscriptions denied" : "");
+    world->coverage.counts[COVER_CALM_WORLD] += world->plan.calm;
+    world->coverage.counts[COVER_DRIFT_WORLD] += world->plan.drift;
+    world->coverage.counts[COVER_KILL_DENIED_WORLD] += world->plan.kill_denied;
+    world->coverage.counts[COVER_SUBSCRIBE_DENIED_WORLD] += world->plan.subscribe_denied;
+    server_start(world);
+    checker_start(world);
+    for (uint32_t i = 0; i < world->plan.clients; i++) {
+        client_start(world, i);
+    }
+    foreign_start(world);
+    nemesis_start(world);
+    check_waits_start(world);
+}
+
+void world_run(struct world *world, uint64_t seed, struct script_set *scripts, enum trace_mode mode) {
+    struct event event;
+    int64_t quiet_since = NEVER;
+    start(world, seed, scripts, mode);
+    while (!world->failed && event_queue_pop(&world->events, &event)) {
+        world->now = event.at;
+        event.handler(world, event.actor, event.number);
+        world->steps++;
+        if (quiet_since == NEVER && all_owners_finished(world) && world_is_healed(world)) {
+            quiet_since = world->now;
+        }
+        if (quiet_since != NEVER && world->now - quiet_since > aftermath(world)) {
+            break;
+        }
+        if (world->steps > STEPS_MAX || world->now > world->plan.faults_end + TIME_MAX) {
+            world_violation(world, "the run does not come to an end", "%d steps, %d s", (int)world->steps,
+                            (int)(world->now / SECOND));
+        }
+    }
+    if (!world->failed) {
+        check_end(world);
+    }
+}
+
+void world_free(struct world *world) {
+    struct list_link *link;
+    while ((link = list_pop(&world->late_requests)) != NULL) {
+        request_free(container_of(link, struct request, link));
+    }
+    for (uint32_t i = 0; i < world->plan.clients; i++) {
+        if (world->clients[i]) {
+            client_free(world->clients[i]);
+        }
+    }
+    connections_free(world);
+    checker_free(world);
+    server_free(&world->server);
+    event_queue_release(&world->events);
+}

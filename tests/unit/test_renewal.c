@@ -1,0 +1,341 @@
+/* The watchdog: batches, their order, and what becomes of lines whose hold, answer or connection is gone.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_fixture.h"
+#include "lease.h"
+
+static const enum lane_number LANE = LANE_CALLERS;
+static const enum lane_number KEEPER = LANE_KEEPER;
+
+/* Grants of "1" to "count", each `apart` microseconds after the one before. */
+static void grants(int count, int64_t apart) {
+    char name[16];
+    for (int i = 1; i <= count; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        rig_grant(name, 1);
+        rig_pass(apart);
+    }
+}
+
+static void ends(int count) {
+    char name[16];
+    for (int i = 1; i <= count; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        rig_end(name, 1);
+    }
+}
+
+/* The answer to the batch under way: every line had this many ms left. */
+static void answer_all(const struct command *command, int64_t left_ms) {
+    int64_t before[RENEWAL_BATCH_SIZE];
+    for (uint32_t i = 0; i < command->batch_count; i++) {
+        before[i] = left_ms;
+    }
+    rig_integers(KEEPER, before, command->batch_count);
+}
+
+static void a_hold_is_renewed_after_a_third_from_when_it_was_sent(void) {
+    rig_open();
+    struct hold *hold = rig_grant("a", 1);
+    rig_pass(10 * SECOND - 1);
+    CHECK(rig_send(KEEPER) == NULL);
+    rig_pass(1);
+    struct command *command = rig_send(KEEPER);
+    CHECK_EQ_INT(command->kind, COMMAND_RENEW);
+    CHECK_EQ_INT(command->batch_count, 1);
+    CHECK(command->batch[0].id == hold->id && command->batch[0].lease_ms == RIG_LEASE_MS);
+    int64_t sent_at = rig.now;
+    rig_pass(SECOND);
+    answer_all(command, 20000);
+    CHECK_EQ_INT(hold->deadline, lease_deadline(sent_at, RIG_LEASE_MS));
+    CHECK_EQ_INT(hold->renew_at, sent_at + 10 * SECOND);
+    CHECK_EQ_INT(rig.engine.stats.renewals, 1);
+    CHECK_EQ_INT(rig.engine.stats.late_renewals, 0);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void a_batch_takes_a_hundred_in_order_of_time(void) {
+    rig_open();
+    grants(120, 100); /* all within the hundredth of a lease that goes together */
+    rig_pass(10 * SECOND - 120 * 100);
+    struct command *first = rig_send(KEEPER);
+    struct command *second = rig_send(KEEPER);
+    CHECK_EQ_INT(first->batch_count, RENEWAL_BATCH_SIZE);
+    rig_pass(120 * 100);
+    second = second ? second : rig_send(KEEPER);
+    CHECK_EQ_INT(second->batch_count, 20);
+    for (uint32_t i = 1; i < first->batch_count; i++) {
+        CHECK(first->batch[i - 1].id < first->batch[i].id);
+    }
+    CHECK(first->batch[RENEWAL_BATCH_SIZE - 1].id < second->batch[0].id);
+    answer_all(first, 20000);
+    answer_all(second, 20000);
+    CHECK_EQ_INT(rig.engine.stats.renewals, 120);
+    ends(120);
+    RIG_CLOSE();
+}
+
+static void holds_far_apart_are_renewed_apart(void) {
+    rig_open();
+    grants(2, SECOND);
+    rig_pass(8 * SECOND);
+    struct command *command = rig_send(KEEPER);
+    CHECK_EQ_INT(command->batch_count, 1);
+    answer_all(command, 20000);
+    rig_pass(SECOND);
+    command = rig_send(KEEPER);
+    CHECK_EQ_INT(command->batch_count, 1);
+    answer_all(command, 20000);
+    ends(2);
+    RIG_CLOSE();
+}
+
+static void a_released_hold_strikes_its_line(void) {
+    rig_open();
+    grants(2, 0);
+    rig_pass(10 * SECOND);
+    struct command *command = rig_send(KEEPER);
+    CHECK_EQ_INT(command->batch_count, 2);
+    rig_end("1", 1);
+    const int64_t before[] = {-2, 20000}; /* the first is gone, as it should be: no loss */
+    rig_integers(KEEPER, before, 2);
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 0);
+    CHECK_EQ_INT(rig.engine.stats.renewals, 1);
+    rig_end("2", 1);
+    RIG_CLOSE();
+}
+
+static void a_line_that_finds_nothing_is_a_loss(void) {
+    rig_open();
+    grants(2, 0);
+    rig_pass(10 * SECOND);
+    rig_send(KEEPER);
+    const int64_t before[] = {20000, -2};
+    rig_integers(KEEPER, before, 2);
+    int reason = 0;
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, &reason), 1);
+    CHECK_EQ_INT(reason, REDLATCH_REASON_MISSING);
+    CHECK_EQ_INT(rig_release("2", 1)->status, REDLATCH_LOST);
+    rig_end("1", 1);
+    RIG_CLOSE();
+}
+
+static void a_refused_batch_is_sent_again_until_the_deadline(void) {
+    rig_open();
+    struct hold *hold = rig_grant("a", 1);
+    rig_pass(10 * SECOND);
+    int batches = 0;
+    while (hold->stage == HOLD_ALIVE) {
+        if (rig_send(KEEPER)) {
+            rig_error(KEEPER, "LOADING Redis is loading the dataset in memory");
+            batches++;
+        }
+        rig_pass(10 * MILLISECOND);
+    }
+    CHECK(batches > 190 && batches < 200); /* every 100 ms for two thirds of the lease */
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    rig_drain_keeper();
+    RIG_CLOSE();
+}
+
+static void an_answer_of_another_length_is_no_answer(void) {
+    rig_open();
+    struct hold *hold = rig_grant("a", 1);
+    rig_pass(10 * SECOND);
+    rig_send(KEEPER);
+    const int64_t before[] = {20000, 20000};
+    rig_integers(KEEPER, before, 2);
+    CHECK_EQ_INT(hold->confirmed_at, rig.now - 10 * SECOND);
+    CHECK_EQ_INT(hold->renew_at, rig.now + 100 * MILLISECOND);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void a_lost_batch_is_followed_by_another(void) {
+    rig_open();
+    grants(2, 0);
+    rig_pass(10 * SECOND);
+    rig_send(KEEPER);
+    rig_lost(KEEPER);
+    rig_end("1", 1);
+    rig_ready(KEEPER, SETTLED_BY_KILL);
+    rig_pass(0);
+    struct command *command = rig_send(KEEPER);
+    CHECK_EQ_INT(command->batch_count, 1);
+    answer_all(command, 20000);
+    rig_end("2", 1);
+    RIG_CLOSE();
+}
+
+static void late_renewals_are_counted(void) {
+    rig_open();
+    struct hold *hold = rig_grant("a", 1);
+    rig_pass(10 * SECOND);
+    struct command *command = rig_send(KEEPER);
+    rig_pass(6 * SECOND);
+    CHECK_EQ_INT(hold_state_at(hold, rig.now), REDLATCH_SUSPECT);
+    answer_all(command, 20000);
+    CHECK_EQ_INT(rig.engine.stats.late_renewals, 1);
+    CHECK_EQ_INT(hold_state_at(hold, rig.now), REDLATCH_HELD);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void a_renewal_answered_after_the_deadline_does_not_bring_the_hold_back(void) {
+    rig_open();
+    struct hold *hold = rig_grant("a", 1);
+    rig_pass(10 * SECOND);
+    struct command *command = rig_send(KEEPER);
+    rig.now += 25 * SECOND; /* the timer of the deadline did not fire yet */
+    CHECK_EQ_INT(hold_state_at(hold, rig.now), REDLATCH_GONE);
+    answer_all(command, 20000);
+    CHECK_EQ_INT(hold_state_at(hold, rig.now), REDLATCH_GONE);
+    int reason = 0;
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, &reason), 1);
+    CHECK_EQ_INT(reason, REDLATCH_REASON_EXPIRED);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    RIG_CLOSE();
+}
+
+static void a_bound_on_the_hold_ends_renewal(void) {
+    rig_open();
+    struct call *call = rig_call(OPERATION_ACQUIRE, "a", 1);
+    call->operation->max_hold_ms = 40000;
+    rig_start(call);
+    rig_send(LANE);
+    rig_nil(LANE);
+    struct hold *hold = call->hold;
+    int64_t end = hold->max_hold_at;
+    while (hold->stage == HOLD_ALIVE) {
+        struct command *command = rig_send(KEEPER);
+        if (command) {
+            CHECK(rig.now + command->batch[0].lease_ms * MILLISECOND <= end);
+            answer_all(command, 1000);
+        }
+        rig_pass(MILLISECOND);
+    }
+    int reason = 0;
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, &reason), 1);
+    CHECK_EQ_INT(reason, REDLATCH_REASON_MAX_HOLD);
+    CHECK(rig.now <= end && rig.now > end - SECOND);
+    rig_release("a", 1);
+    rig_drain_keeper();
+    RIG_CLOSE();
+}
+
+static void after_a_restart_every_hold_is_asked_about(void) {
+    rig_open();
+    rig_grant("a", 1);
+    struct hold *fixed = rig_grant_for("b", 1, 60000);
+    int64_t deadline = fixed->deadline;
+    rig_grant_for("c", 1, 60000);
+    rig_pass(SECOND);
+    rig_lost(LANE);
+    rig_ready(LANE, SETTLED_BY_RESTART);
+    rig_ready(LANE_HOST, SETTLED_BY_RESTART); /* each connection says so */
+    rig_pass(0);
+    struct command *command = rig_send(KEEPER);
+    CHECK_EQ_INT(command->batch_count, 3);
+    int64_t before[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct renewal *line = &command->batch[i];
+        CHECK_EQ_INT(line->lease_ms, line->name->name[0] == 'a' ? RIG_LEASE_MS : 0); /* a fixed lease is only asked about */
+        before[i] = line->name->name[0] == 'c' ? -2 : 30000;
+    }
+    rig_integers(KEEPER, before, 3);
+    CHECK_EQ_INT(fixed->deadline, deadline);
+    CHECK_EQ_INT(fixed->renew_at, NEVER);
+    CHECK_EQ_INT(rig_release("c", 1)->status, REDLATCH_LOST);
+    rig_end("a", 1);
+    rig_end("b", 1);
+    RIG_CLOSE();
+}
+
+static void after_a_restart_an_extension_speaks_for_its_hold(void) {
+    rig_open();
+    struct hold *hold = rig_grant("a", 1);
+    rig_extend("a", 1, 5000);
+    rig_send(LANE);
+    rig_lost(LANE);
+    rig_ready(LANE, SETTLED_BY_RESTART);
+    rig_pass(0);
+    CHECK(rig_send(KEEPER) == NULL);
+    rig_send(LANE);
+    rig_integer(LANE, 0);
+    CHECK_EQ_INT(hold->stage, HOLD_GONE);
+    rig_release("a", 1);
+    RIG_CLOSE();
+}
+
+/* While a hold moves to a new number, its old one may be gone already. */
+static void after_a_restart_a_move_speaks_for_its_hold(void) {
+    rig_open();
+    struct hold *hold = rig_grant("a", 1);
+    rig_extend("a", 1, 5000);
+    rig_send(LANE);
+    rig_lost(LANE);
+    rig_ready(LANE, SETTLEMENT_DENIED);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_MOVE);
+    rig_ready(LANE_HOST, SETTLED_BY_RESTART);
+    rig_pass(0);
+    CHECK(rig_send(KEEPER) == NULL);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(hold->stage, HOLD_ALIVE);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void without_memory_it_tries_again_in_a_moment(void) {
+    rig_open();
+    struct list kept;
+    list_init(&kept);
+    rig_grant("a", 1);
+    struct list_link *link;
+    while ((link = list_pop(&rig.engine.spare_batches)) != NULL) {
+        list_append(&kept, link);
+    }
+    rig_pass(10 * SECOND + 5 * MILLISECOND);
+    CHECK(rig_send(KEEPER) == NULL);
+    while ((link = list_pop(&kept)) != NULL) {
+        list_append(&rig.engine.spare_batches, link);
+    }
+    rig_pass(MILLISECOND);
+    struct command *command = rig_send(KEEPER);
+    CHECK_EQ_INT(command->batch_count, 1);
+    answer_all(command, 20000);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void a_batch_goes_as_text_to_a_server_without_the_script(void) {
+    rig_open();
+    rig_grant("a", 1);
+    rig_pass(10 * SECOND);
+    struct command *command = rig_send(KEEPER);
+    rig_error(KEEPER, "NOSCRIPT No matching script.");
+    CHECK(rig_send(KEEPER) == command && command->as_text);
+    answer_all(command, 20000);
+    CHECK_EQ_INT(rig.engine.stats.renewals, 1);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+int main(void) {
+    RUN(a_hold_is_renewed_after_a_third_from_when_it_was_sent);
+    RUN(a_batch_takes_a_hundred_in_order_of_time);
+    RUN(holds_far_apart_are_renewed_apart);
+    RUN(a_released_hold_strikes_its_line);
+    RUN(a_line_that_finds_nothing_is_a_loss);
+    RUN(a_refused_batch_is_sent_again_until_the_deadline);
+    RUN(an_answer_of_another_length_is_no_answer);
+    RUN(a_lost_batch_is_followed_by_another);
+    RUN(late_renewals_are_counted);
+    RUN(a_renewal_answered_after_the_deadline_does_not_bring_the_hold_back);
+    RUN(a_bound_on_the_hold_ends_renewal);
+    RUN(after_a_restart_every_hold_is_asked_about);
+    RUN(after_a_restart_an_extension_speaks_for_its_hold);
+    RUN(after_a_restart_a_move_speaks_for_its_hold);
+    RUN(without_memory_it_tries_again_in_a_moment);
+    RUN(a_batch_goes_as_text_to_a_server_without_the_script);
+    return unit_done();
+}
