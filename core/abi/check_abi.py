@@ -21,6 +21,8 @@ from typing import Callable, List, Tuple
 ABI_DIR = Path(__file__).resolve().parent
 HEADER = ABI_DIR.parent / "include" / "redlatch.h"
 SUPPRESSIONS = ABI_DIR / "suppressions.ini"
+# Without this the tools pass over a function that is also called inside the library.
+EXPORTED_ONLY = ["--exported-interfaces-only"]
 PROTOTYPE = re.compile(r"^REDLATCH_API ([^;{]+?\b(redlatch_\w+)\([^;]*\));", flags=re.MULTILINE)
 
 
@@ -52,7 +54,8 @@ def differences(header: Path, library: Path) -> str:
     now = pins(header.read_text(encoding="utf-8"))
     report = "".join(f"no longer true: {pin}\n" for pin in recorded if pin not in now)
     done = subprocess.run(
-        ["abidiff", "--suppressions", str(SUPPRESSIONS), "--no-added-syms", str(baseline_path(".abi")), str(library)],
+        ["abidiff", *EXPORTED_ONLY, "--suppressions", str(SUPPRESSIONS), "--no-added-syms", str(baseline_path(".abi")),
+         str(library)],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     return report if done.returncode == 0 else f"{report}{done.stdout}abidiff ended with {done.returncode}\n"
 
@@ -64,11 +67,12 @@ def record(library: Path) -> None:
         report = differences(HEADER, library)
         if report:
             raise SystemExit(f"{report}{path.name} stays, as this breaks it. If it must be, delete the baseline first.")
-    subprocess.run(["abidw", "--headers-dir", str(HEADER.parent), "--drop-private-types", "--no-show-locs",
-                    "--no-corpus-path", "--no-comp-dir-path", "--no-elf-needed", "--out-file", str(path), str(library)],
-                   check=True)
+    subprocess.run(["abidw", *EXPORTED_ONLY, "--headers-dir", str(HEADER.parent), "--drop-private-types",
+                    "--no-show-locs", "--no-corpus-path", "--no-comp-dir-path", "--no-elf-needed",
+                    "--out-file", str(path), str(library)], check=True)
     header = HEADER.read_text(encoding="utf-8")
-    recorded = path.read_text(encoding="utf-8")
+    recorded = path.read_text(encoding="utf-8").replace(f"{ABI_DIR.parents[1]}/", "")
+    path.write_text(recorded, encoding="utf-8")
     blind = [name for _prototype, name in PROTOTYPE.findall(header) if f"elf-symbol-id='{name}@" not in recorded]
     if blind:
         path.unlink()

@@ -19,7 +19,7 @@ PROBE = ("import sys, sysconfig; print(sys.implementation.name, sys.version_info
 
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
-from env import RedisServer  # noqa: E402
+from env import RedisServer
 
 
 def interpreters() -> Dict[Tuple[int, int], str]:

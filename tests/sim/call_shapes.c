@@ -1,4 +1,5 @@
-/* The forms of the calls that the in-memory Redis and a real one are compared with: commands, and scripts written for it.
+/* The forms of the calls that the in-memory Redis and a real one are compared with: commands, and scripts written for
+ * it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "call_shapes.h"
 
@@ -54,8 +55,8 @@ const struct call_script own_scripts[OWN_SCRIPTS] = {
      ARGV_ANYTHING},
     {"number as answer", "return {tonumber(ARGV[1]) * 1.5, -tonumber(ARGV[2]) / 4}", ARGV_ANYTHING},
     {"nested answer",
-     "return {ARGV[1], tonumber(ARGV[2]) or 0, false, {KEYS[1]}, #ARGV, true, {ok = 'two words'}, {err = 'CODE text'}, {}, "
-     "redis.pcall('get', KEYS[1]), nil, 3}",
+     "return {ARGV[1], tonumber(ARGV[2]) or 0, false, {KEYS[1]}, #ARGV, true, {ok = 'two words'}, "
+     "{err = 'CODE text'}, {}, redis.pcall('get', KEYS[1]), nil, 3}",
      ARGV_ANYTHING},
     {"array up to nil", "return {1, {2, nil, 3}, 2.9, -2.9, {ok = 1}, function() end, redis.sha or 'none', nil, 4}",
      ARGV_ANYTHING},
@@ -68,11 +69,13 @@ const struct call_script own_scripts[OWN_SCRIPTS] = {
     {"changed library", "string.rep = 1", ARGV_ANYTHING},
     {"unknown command", "local answer = redis.pcall('nosuchcommand')\nreturn redis.call('nosuchcommand', answer.err)",
      ARGV_ANYTHING},
-    {"wrong arguments", "local answer = redis.pcall()\nreturn {answer, redis.pcall('set', KEYS[1], {}), redis.pcall('get')}",
+    {"wrong arguments",
+     "local answer = redis.pcall()\nreturn {answer, redis.pcall('set', KEYS[1], {}), redis.pcall('get')}",
      ARGV_ANYTHING},
     {"error in a function", "local function inner()\n    return redis.call('incr', KEYS[1], 1)\nend\n\nreturn inner()",
      ARGV_ANYTHING},
-    {"time", "local time = redis.call('TIME')\nreturn {#time, time[1] * 1000 + math.floor(time[2] / 1000)}", ARGV_ANYTHING},
+    {"time", "local time = redis.call('TIME')\nreturn {#time, time[1] * 1000 + math.floor(time[2] / 1000)}",
+     ARGV_ANYTHING},
     {"expiry inside", "redis.call('set', KEYS[1], 'x', 'px', '7')\nlocal left = redis.call('pttl', KEYS[1])\n"
                       "redis.call('pexpire', KEYS[1], 0)\nreturn {left, redis.call('pttl', KEYS[1])}",
      ARGV_ANYTHING},
@@ -80,7 +83,8 @@ const struct call_script own_scripts[OWN_SCRIPTS] = {
      "redis.call('set', KEYS[1], 'x', 'px', '1')\nfor i = 1, 400000 do end\nreturn redis.call('exists', KEYS[1])",
      ARGV_ANYTHING},
     {"order of pairs",
-     "local names = {}\nfor name in pairs({one = 1, two = 2, three = 3, [ARGV[1] or 'four'] = 4}) do names[#names + 1] = name end\n"
+     "local names = {}\n"
+     "for name in pairs({one = 1, two = 2, three = 3, [ARGV[1] or 'four'] = 4}) do names[#names + 1] = name end\n"
      "return names",
      ARGV_ANYTHING},
     {"changed KEYS", "KEYS[1] = ARGV[1] or 'none'\nreturn {KEYS[1], #KEYS, select('#', unpack(ARGV))}", ARGV_ANYTHING},

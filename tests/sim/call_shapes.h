@@ -1,4 +1,5 @@
-/* The forms of the calls that the in-memory Redis and a real one are compared with: commands, and scripts written for it.
+/* The forms of the calls that the in-memory Redis and a real one are compared with: commands, and scripts written for
+ * it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CALL_SHAPES_H
 #define CALL_SHAPES_H
@@ -8,8 +9,8 @@
 enum key_kind { KEY_STRING, KEY_HASH, KEY_LIST, KEY_SORTED_SET, KEY_ANY };
 
 /* What stands for what in `arguments`; `*` repeats the last up to twice more.
- *   k key   f field or member   v value   i increment   m position   t time to live   a point in time   s score   b bound
- *   c channel   n optional count   P field and value   Q score and member   R range of ZRANGE with options
+ *   k key   f field or member   v value   i increment   m position   t time to live   a point in time   s score
+ *   b bound   c channel   n optional count   P field and value   Q score and member   R range of ZRANGE with options
  *   S Z L options of SET, ZADD, ZRANGEBYSCORE */
 struct command_shape {
     const char *name;

@@ -1,6 +1,6 @@
 /* What engines believe: one believer for each lock, nothing that the server does not bear out, nothing left behind.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "client.h"
+#include "sim_client.h"
 #include "world.h"
 
 static struct owner *owner_of(struct client *client, uint64_t number) {
@@ -26,6 +26,9 @@ static void check_hold(struct client *client, const struct hold *hold, uint32_t 
         return;
     }
     const struct wire_field *field = wire_find(wire, client->index, hold->id);
+    if (!field && hold->busy && hold->busy->kind == COMMAND_MOVE) {
+        field = wire_find(wire, client->index, hold->busy->successor);
+    }
     if (!field) {
         world_violation(world, "a holder believes in what the server does not have", "client %u id %d of lock %u, removed %d",
                         client->index, (int)hold->id, name, note->removed);
@@ -101,6 +104,12 @@ static bool is_known(struct client *client, uint32_t name, uint64_t id) {
         if (list_names_id(&engine->lanes[lane].sent, resource, id) ||
             list_names_id(&engine->lanes[lane].unsent, resource, id) ||
             list_names_id(&engine->lanes[lane].unsettled, resource, id)) {
+            return true;
+        }
+    }
+    for (const struct sim_operation *each = client->operations; each; each = each->next) {
+        bool open = each->in_use && each->operation.phase != PHASE_DONE;
+        if (open && each->operation.resource == resource && each->operation.id == id) {
             return true;
         }
     }

@@ -1,6 +1,6 @@
 /* The end of a run: every owner is done and the last lease is over, so nothing may be left, on the server or in an engine.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "client.h"
+#include "sim_client.h"
 #include "world.h"
 
 static void complain(struct client *client, const char *what, int64_t is, int64_t expected) {

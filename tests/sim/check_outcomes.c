@@ -1,6 +1,6 @@
 /* What calls answer, compared with what the server did; and which commands may be sent at all.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "client.h"
+#include "sim_client.h"
 #include "lease.h"
 #include "refusal.h"
 #include "world.h"
@@ -22,6 +22,7 @@ void check_begun(struct client *client, struct sim_operation *operation) {
         struct id_note *note = note_of(world, client->index, hold->id);
         note->release_begun_at = world->now;
         note->in_time = client_now(client) < hold->deadline;
+        note->deadline = clock_true(&client->clock, hold->deadline);
     }
 }
 
@@ -33,7 +34,7 @@ void check_aborting(struct client *client, struct sim_operation *operation) {
 
 static void check_acquired(struct client *client, const struct sim_operation *operation) {
     struct world *world = client->world;
-    const struct hold *hold = operation->operation.hold;
+    const struct hold *hold = own_hold(operation);
     if (operation->renounced) {
         return;
     }
@@ -80,7 +81,7 @@ static void check_release_lost(struct client *client, const struct sim_operation
     }
     const struct id_note *note = note_of(world, client->index, operation->operation.id);
     bool ours = note->removed == REMOVED_RELEASE || note->removed == REMOVED_HANDED;
-    if (ours && note->in_time && !note->tainted) {
+    if (ours && note->removed_at < note->deadline && !note->tainted) {
         world_violation(world, "a release in time says LOST", "client %u id %d", client->index,
                         (int)operation->operation.id);
     }
@@ -189,6 +190,10 @@ static void check_renewal_sent(struct client *client, const struct command *comm
 
 void check_sent(struct client *client, const struct command *command) {
     struct world *world = client->world;
+    if (command->abandoned) {
+        world_violation(world, "a command that was given up is sent", "client %u id %d kind %d", client->index,
+                        (int)command->id, command->kind);
+    }
     if (command->kind == COMMAND_RENEW) {
         check_renewal_sent(client, command);
     } else if (command->kind == COMMAND_ACQUIRE && !is_asking(client, command)) {
@@ -228,8 +233,10 @@ void check_reply(struct client *client, const struct command *command, const str
     if (reply->kind == REPLY_ERROR) {
         struct refusal refusal = refusal_of(reply->text, reply->size);
         bool release = (command->kind == COMMAND_RELEASE && command->count == 0) || command->kind == COMMAND_HAND_OVER;
-        if (release && !refusal.may_have_run) {
-            note_of(world, client->index, command->id)->releases_in_doubt--;
+        if (release) {
+            struct id_note *note = note_of(world, client->index, command->id);
+            note->releases_in_doubt -= !refusal.may_have_run && refusal.status != REDLATCH_WRONG_TYPE;
+            note->written_off = note->written_off || (!refusal.passing && !refusal.may_have_run);
         }
         if (refusal.no_script) {
             cover(world, COVER_NOSCRIPT);
@@ -256,7 +263,7 @@ void check_loss(struct client *client, const struct hold *hold) {
     cover(world, points[hold->reason]);
     note->written_off = true;
     bool watched = hold->renewed_from != 0 && hold->renewed_from <= hold->count && hold->max_hold_at == NEVER &&
-                   hold->lease_ms >= world->plan.settings.watchdog_lease_ms;
+                   !(hold->busy && hold->busy->kind == COMMAND_EXTEND) && hold->lease_ms >= world->plan.settings.watchdog_lease_ms;
     if (world->plan.calm && hold->reason == REDLATCH_REASON_EXPIRED && watched) {
         world_violation(world, "a renewed hold was lost without a fault", "client %u id %d", client->index, (int)hold->id);
     }

@@ -1,6 +1,6 @@
 /* Waiting: who is foremost, who gets the lock next, and that nobody sleeps while the lock is free.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "client.h"
+#include "sim_client.h"
 #include "world.h"
 
 static const int64_t LONGEST_SLEEP = 5 * SECOND; /* the promise: no park is longer without a look */
@@ -165,7 +165,7 @@ static void check_patience(struct client *client) {
     struct world *world = client->world;
     for (const struct sim_operation *each = client->operations; each; each = each->next) {
         bool open = each->in_use && each->operation.phase != PHASE_DONE && each->operation.asynchronous;
-        if (open && client_now(client) > each->operation.wait_until + MILLISECOND && client->paused_until <= world->now) {
+        if (open && client_now(client) - MILLISECOND > each->operation.wait_until && client->paused_until <= world->now) {
             world_violation(world, "an operation outlives its patience", "client %u phase %d", client->index,
                             each->operation.phase);
         }

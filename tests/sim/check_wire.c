@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "client.h"
+#include "sim_client.h"
 #include "world.h"
 
 enum { USUAL_IDS = 4096 };
@@ -88,6 +88,7 @@ const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client
 
 static void removed(struct world *world, const struct wire_field *field, enum removal how, int64_t at) {
     if (field->client == FOREIGN) {
+        world->foreign.until = how == REMOVED_DELETED ? world->now : world->foreign.until;
         return;
     }
     struct id_note *note = note_of(world, field->client, field->id);
@@ -218,7 +219,7 @@ static void judge_changed(struct world *world, const struct request *request, ui
     }
 }
 
-static void judge_name(struct world *world, const struct request *request, uint32_t name) {
+static void judge_name(struct world *world, const struct request *request, uint32_t name, bool whole) {
     struct wire_name *old = &world->checker.wire[name];
     struct wire_name new = {0};
     read_wire(world, name, &new);
@@ -235,7 +236,8 @@ static void judge_name(struct world *world, const struct request *request, uint3
             judge_created(world, request, old, &new.fields[i]);
         }
     }
-    update(world, name, &new, request->script == SCRIPT_RELEASE || request->script == SCRIPT_FORCE_RELEASE);
+    bool told = request->script == SCRIPT_RELEASE || request->script == SCRIPT_FORCE_RELEASE;
+    update(world, name, &new, told && whole);
 }
 
 /* What a renewal answers must be so. */
@@ -254,7 +256,7 @@ static void judge_renewal(struct world *world, const struct request *request, co
 void watch_after(struct world *world, const struct request *request, const struct redis_reply *reply) {
     for (uint32_t i = 0; i < request->key_count; i++) {
         uint32_t name = key_name(world, request, i);
-        judge_name(world, request, name);
+        judge_name(world, request, name, reply->kind != REDIS_ERROR);
         check_name(world, name);
     }
     if (request->script == SCRIPT_RENEW) {
@@ -296,7 +298,9 @@ void watch_clock_step(struct world *world) {
     for (uint32_t name = 0; name < world->plan.names; name++) {
         struct wire_name *wire = &world->checker.wire[name];
         for (uint32_t i = 0; i < wire->count; i++) {
-            if (wire->fields[i].client != FOREIGN) {
+            if (wire->fields[i].client == FOREIGN) {
+                world->foreign.until = world->now;
+            } else {
                 note_of(world, wire->fields[i].client, wire->fields[i].id)->tainted = true;
             }
         }

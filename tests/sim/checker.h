@@ -9,7 +9,7 @@
 #ifndef CHECKER_H
 #define CHECKER_H
 
-#include "connection.h"
+#include "sim_connection.h"
 #include "engine.h"
 #include "plan.h"
 
@@ -25,6 +25,7 @@ struct id_note {
     int64_t created_at;
     int64_t removed_at;
     int64_t release_begun_at;
+    int64_t deadline; /* of the hold when its release began */
     uint32_t releases_in_doubt; /* release and hand-over commands sent that the server may have carried out */
     uint8_t removed;       /* enum removal */
     bool in_time;          /* the release began before the deadline */

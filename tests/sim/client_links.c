@@ -1,6 +1,6 @@
 /* How a client's connections are made, lost and made again, as the link floor does it: who are you, KILL the old one, go on.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "client.h"
+#include "sim_client.h"
 #include "planted.h"
 #include "world.h"
 
@@ -20,7 +20,7 @@ static bool still_current(struct world *world, struct link *link, uint64_t gener
 }
 
 static void lose_connection(struct link *link, int64_t late) {
-    if (link->connection && link->connection->client_open) {
+    if (link->connection && (link->connection->client_open || link->connection->server_open)) {
         connection_abandon(link->client->world, link->connection, late);
     }
     link->connection = NULL;
@@ -107,7 +107,11 @@ void links_start(struct client *client) {
         struct link *link = &client->links[kind];
         link->client = client;
         link->kind = (enum link_kind)kind;
-        connect_again(link);
+        link->used = kind <= LANE_KEEPER || kind == LINK_MESSAGES ||
+                     (uint32_t)(kind - LANE_CALLERS_SECOND) + 1 < client->world->plan.caller_lanes;
+        if (link->used) {
+            connect_again(link);
+        }
     }
 }
 
@@ -139,20 +143,23 @@ void link_broken(struct client *client, struct connection *connection) {
     client_settle(client);
 }
 
-static void death_noticed(struct world *world, void *actor, uint64_t generation) {
-    struct link *link = actor;
-    if (still_current(world, link, generation, death_noticed) && link->connection) {
-        cover(world, COVER_DEAD_PEER);
-        link_broken(link->client, link->connection);
+static void death_noticed(struct world *world, void *actor, uint64_t number) {
+    struct connection *connection = actor;
+    struct client *client = connection->client;
+    if (client->links[connection->kind].connection != connection) {
+        return;
     }
+    if (client->paused_until > world->now) {
+        world_at(world, client->paused_until, death_noticed, connection, number);
+        return;
+    }
+    cover(world, COVER_DEAD_PEER);
+    link_broken(client, connection);
 }
 
 void link_expect_death(struct client *client, struct connection *connection) {
-    struct link *link = &client->links[connection->kind];
-    if (link->connection == connection) {
-        struct world *world = client->world;
-        world_at(world, world->now + world->plan.dead_peer_ms * MILLISECOND, death_noticed, link, link->generation);
-    }
+    struct world *world = client->world;
+    world_at(world, world->now + world->plan.dead_peer_ms * MILLISECOND, death_noticed, connection, 0);
 }
 
 static void ready(struct link *link, enum settlement how) {
@@ -247,7 +254,7 @@ void link_answered(struct client *client, struct connection *connection, struct 
 
 bool links_ready(const struct client *client) {
     for (int kind = 0; kind < LINK_COUNT; kind++) {
-        if (client->links[kind].state != LINK_READY) {
+        if (client->links[kind].used && client->links[kind].state != LINK_READY) {
             return false;
         }
     }

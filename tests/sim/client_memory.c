@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "client.h"
+#include "sim_client.h"
 #include "world.h"
 
 struct memory {

@@ -1,8 +1,9 @@
 /* Commands of the engine become requests, answers become replies for the engine.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include <stdlib.h>
 
-#include "client.h"
+#include "sim_client.h"
 #include "world.h"
 
 struct request_sink {

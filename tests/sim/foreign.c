@@ -36,6 +36,7 @@ static void take_turn(struct world *world, void *actor, uint64_t number) {
     struct foreign *foreign = actor;
     struct sim_random *random = &world->random;
     (void)number;
+    foreign->held = false;
     if (foreign->turns_left == 0) {
         return;
     }

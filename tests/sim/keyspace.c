@@ -149,7 +149,8 @@ void keyspace_hset(struct keyspace *keyspace, struct redis_text key, struct redi
     hash_put(&value->hash, field, text);
 }
 
-bool keyspace_hget(struct keyspace *keyspace, struct redis_text key, struct redis_text field, struct redis_text *text_out) {
+bool keyspace_hget(struct keyspace *keyspace, struct redis_text key, struct redis_text field,
+                   struct redis_text *text_out) {
     const struct stored_value *value = keyspace_find(keyspace, key);
     const struct stored_text *text = value && value->kind == VALUE_HASH ? hash_get(&value->hash, field) : NULL;
     if (text) {

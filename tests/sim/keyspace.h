@@ -1,16 +1,17 @@
 /* An in-memory Redis: one server's keys, its wall clock and its commands, without a network.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Behaves as Redis 7.0.15, which model_check compares it with. A key is there up to and including the millisecond it expires at,
- * and is removed when it is next looked for. Time stands still until it is set, so also while a script runs.
+ * Behaves as Redis 7.0.15, which model_check compares it with. A key is there up to and including the millisecond it
+ * expires at, and is removed when it is next looked for. Time stands still until it is set, so also while a script
+ * runs.
  *
- * Keys, fields and answers come in an order that depends on the calls alone, never on addresses or hashes: keys and hash fields
- * in the order they were made (Redis: only while a hash is small).
+ * Keys, fields and answers come in an order that depends on the calls alone, never on addresses or hashes: keys and
+ * hash fields in the order they were made (Redis: only while a hash is small).
  *
- * Commands: EXISTS DEL TYPE PTTL PEXPIRE PEXPIREAT PERSIST, HSET HGET HSETNX HDEL HEXISTS HINCRBY HLEN HGETALL HKEYS HMGET,
- * SET (NX XX PX KEEPTTL GET) GET GETDEL INCR DECR INCRBY DECRBY, LPUSH RPUSH LPOP RPOP LINDEX LLEN LRANGE LREM,
- * ZADD ZINCRBY ZREM ZSCORE ZCARD ZCOUNT ZRANGE (not BYLEX) ZRANGEBYSCORE, PUBLISH SPUBLISH TIME.
- * PEXPIRE and PEXPIREAT take no options, as before Redis 7. */
+ * Commands: EXISTS DEL TYPE PTTL PEXPIRE PEXPIREAT PERSIST, HSET HGET HSETNX HDEL HEXISTS HINCRBY HLEN HGETALL HKEYS
+ * HMGET, SET (NX XX PX KEEPTTL GET) GET GETDEL INCR DECR INCRBY DECRBY, LPUSH RPUSH LPOP RPOP LINDEX LLEN LRANGE LREM,
+ * ZADD ZINCRBY ZREM ZSCORE ZCARD ZCOUNT ZRANGE (not BYLEX) ZRANGEBYSCORE, PUBLISH SPUBLISH TIME. PEXPIRE and PEXPIREAT
+ * take no options, as before Redis 7. */
 #ifndef KEYSPACE_H
 #define KEYSPACE_H
 
@@ -42,8 +43,8 @@ void keyspace_call(struct keyspace *keyspace, const struct redis_text *arguments
 /* FLUSHALL. */
 void keyspace_clear(struct keyspace *keyspace);
 
-/* The keys that have not expired: start with *cursor = 0; false ends. A key is borrowed until the next change; deleting keys on
- * the way is allowed. */
+/* The keys that have not expired: start with *cursor = 0; false ends. A key is borrowed until the next change; deleting
+ * keys on the way is allowed. */
 bool keyspace_next_key(const struct keyspace *keyspace, uint32_t *cursor, struct redis_text *key_out);
 
 /* Returns whether the key was there. */
@@ -57,6 +58,7 @@ void keyspace_set(struct keyspace *keyspace, struct redis_text key, struct redis
 void keyspace_hset(struct keyspace *keyspace, struct redis_text key, struct redis_text field, struct redis_text text);
 
 /* False when the key is not there, holds no hash or has no such field. The text is borrowed until the next change. */
-bool keyspace_hget(struct keyspace *keyspace, struct redis_text key, struct redis_text field, struct redis_text *text_out);
+bool keyspace_hget(struct keyspace *keyspace, struct redis_text key, struct redis_text field,
+                   struct redis_text *text_out);
 
 #endif

@@ -1,15 +1,16 @@
-/* Compares the in-memory Redis with a real one: random commands and scripts to both, answers, contents and messages equal.
+/* Compares the in-memory Redis with a real one: the same random commands and scripts to both.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   model_check SOCKET CALLS SEED [SCRIPT.lua ...]
  *
- * SOCKET is the unix socket of an empty redis-server of its own (7.0 or newer); the keys it gets are flushed. The scripts named
- * are played too. Exit status: 0 all equal, 1 a difference, which is printed, 2 not possible.
+ * SOCKET is the unix socket of an empty redis-server of its own (7.0 or newer); the keys it gets are flushed. The
+ * scripts named are played too. Exit status: 0 all equal, 1 a difference, which is printed, 2 not possible.
  *
  * The server's clock can not be held, but read: each call travels between two TIME commands. When both say the same
- * millisecond, the model plays the call in that millisecond and everything must be equal, expiry included. When they do not, any
- * millisecond between them may explain the answer, and expiry times may differ by as much; the model then takes over the
- * server's. Where a script looked at the clock more than once and no single millisecond explains it, both are flushed. */
+ * millisecond, the model plays the call in that millisecond and everything must be equal, expiry included. When they do
+ * not, any millisecond between them may explain the answer, and expiry times may differ by as much; the model then
+ * takes over the server's. Where a script looked at the clock more than once and no single millisecond explains it,
+ * both are flushed. */
 #include <errno.h>
 #include <hiredis.h>
 #include <inttypes.h>
@@ -203,8 +204,8 @@ static void print_difference(const struct check *check, const char *what, const 
     for (size_t i = 0; i < check->call.count; i++) {
         redis_reply_bulk(&parts[i], check->call.arguments[i]);
     }
-    printf("difference in %s, seed %" PRIu64 ", call %" PRIu64 ", at %" PRId64 " ms\n", what, check->seed, check->number,
-           keyspace_time(check->model));
+    printf("difference in %s, seed %" PRIu64 ", call %" PRIu64 ", at %" PRId64 " ms\n", what, check->seed,
+           check->number, keyspace_time(check->model));
     printf("call:   %s ", check->call.script < 0 ? "command" : check->calls.scripts[check->call.script].name);
     redis_reply_print(stdout, &call);
     printf("\nmodel:  ");
@@ -297,8 +298,8 @@ static int64_t server_contents(struct check *check, struct redis_reply *contents
     return before;
 }
 
-/* The server's PTTL of a key, and in *at_ms_out the millisecond in which it was asked for. Not through a script: Lua's numbers
- * are too coarse for the longest expiry. */
+/* The server's PTTL of a key, and in *at_ms_out the millisecond in which it was asked for. Not through a script: Lua's
+ * numbers are too coarse for the longest expiry. */
 static int64_t server_pttl(struct check *check, struct redis_text key, int64_t *at_ms_out) {
     struct redis_text words[] = {redis_text("PTTL"), key};
     struct redis_reply reply;
@@ -369,8 +370,8 @@ static bool compare_key_names(struct check *check) {
     }
     bool equal = before != after || (found == given && given == server.size);
     if (!equal) {
-        printf("seed %" PRIu64 ", call %" PRIu64 ": the model iterates over %zu keys, of which the server has %zu of its %zu\n",
-               check->seed, check->number, given, found, server.size);
+        printf("difference in keys, seed %" PRIu64 ", call %" PRIu64 ": the model gives %zu, of which the server has "
+               "%zu of its %zu\n", check->seed, check->number, given, found, server.size);
     }
     redis_reply_free(&server);
     return equal;
@@ -380,15 +381,16 @@ static bool compare_key_names(struct check *check) {
 static bool is_plausible(const struct check *check) {
     bool plausible = check->flushed <= 20 + check->number / 100 && check->adopted <= 20 + check->straddled / 5;
     if (!plausible) {
-        printf("difference in time, seed %" PRIu64 ", call %" PRIu64 ": of %" PRIu64 " calls across two milliseconds %" PRIu64
-               " have no explanation and %" PRIu64 " changed an expiry time, which is too many\n",
+        printf("difference in time, seed %" PRIu64 ", call %" PRIu64 ": of %" PRIu64 " calls across two milliseconds "
+               "%" PRIu64 " have no explanation and %" PRIu64 " changed an expiry time, which is too many\n",
                check->seed, check->number, check->straddled, check->flushed, check->adopted);
     }
     return plausible;
 }
 
 /* The call took place in an unknown millisecond. */
-static void settle_straddled(struct check *check, int64_t before, int64_t after, const struct redis_reply *server_reply) {
+static void settle_straddled(struct check *check, int64_t before, int64_t after,
+                             const struct redis_reply *server_reply) {
     check->straddled++;
     int64_t slack = after > before ? after - before : before - after;
     if (explain(check, before, after, server_reply) && compare_contents(check, slack)) {
@@ -414,7 +416,8 @@ static bool play_call(struct check *check, int64_t *server_ms) {
     const char *script = call->script < 0 ? NULL : check->calls.scripts[call->script].text;
     struct redis_reply server_reply;
     struct redis_reply reply;
-    int64_t before = ask_server(check, script, call->arguments, call->count, CALL_SCRIPT_KEYS, &server_reply, server_ms);
+    int64_t before =
+        ask_server(check, script, call->arguments, call->count, CALL_SCRIPT_KEYS, &server_reply, server_ms);
     cut_microseconds(call, &server_reply);
     count_call(check, &server_reply);
     bool equal = false;
@@ -515,8 +518,10 @@ static void print_counts(const struct check *check, uint64_t count) {
                check->script_counts[i].calls, check->script_counts[i].errors);
     }
     printf("%" PRIu64 " calls equal, seed %" PRIu64 "; %" PRIu64 " in the last millisecond of a key, %" PRIu64
-           " messages, %" PRIu64 " across two milliseconds (%" PRIu64 " expiry times adopted, %" PRIu64 " times flushed)\n",
-           count, check->seed, check->at_expiry, check->messages_heard, check->straddled, check->adopted, check->flushed);
+           " messages, %" PRIu64 " across two milliseconds (%" PRIu64 " expiry times adopted, %" PRIu64
+           " times flushed)\n",
+           count, check->seed, check->at_expiry, check->messages_heard, check->straddled, check->adopted,
+           check->flushed);
 }
 
 int main(int argc, char **argv) {

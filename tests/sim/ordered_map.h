@@ -1,8 +1,9 @@
 /* A map from byte strings to pointers that keeps the order of insertion.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Entries lie in an array in that order; removed ones leave a gap until the array is full. Small maps are searched from front
- * to back, larger ones through a table of hashed slots. Nothing that can be seen depends on addresses or on the hash. */
+ * Entries lie in an array in that order; removed ones leave a gap until the array is full. Small maps are searched from
+ * front to back, larger ones through a table of hashed slots. Nothing that can be seen depends on addresses or on the
+ * hash. */
 #ifndef ORDERED_MAP_H
 #define ORDERED_MAP_H
 

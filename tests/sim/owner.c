@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "owner.h"
 
-#include "client.h"
+#include "sim_client.h"
 #include "world.h"
 
 static void act(struct world *world, void *actor, uint64_t number);
@@ -32,10 +32,15 @@ void owner_continue(struct owner *owner) {
     act_after(owner, random_chance(&world->random, 300) ? 0 : random_between(&world->random, 0, most));
 }
 
+static uint8_t caller_lane(struct world *world) {
+    uint32_t lane = random_below(&world->random, world->plan.caller_lanes);
+    return (uint8_t)(lane == 0 ? LANE_CALLERS : LANE_CALLERS_SECOND + lane - 1);
+}
+
 static struct sim_operation *prepare(struct owner *owner, uint8_t kind, uint32_t name) {
     struct client *client = owner->client;
     struct sim_operation *operation = client_operation(client, owner, kind, name);
-    operation->operation.lane = owner->asynchronous ? LANE_HOST : LANE_CALLERS;
+    operation->operation.lane = owner->asynchronous ? LANE_HOST : caller_lane(client->world);
     operation->operation.asynchronous = owner->asynchronous;
     operation->operation.named_owner = owner->asynchronous;
     operation->operation.wait_until = client_now(client) + client->world->plan.command_timeout_ms * MILLISECOND;
@@ -126,6 +131,15 @@ static void end_thread(struct owner *owner) {
     owner_continue(owner);
 }
 
+/* Locks are taken in order, so that no two owners wait for each other. */
+static uint32_t highest_held(const struct owner *owner) {
+    uint32_t highest = 0;
+    for (uint32_t name = 0; name < owner->client->world->plan.names; name++) {
+        highest = owner->levels[name] > 0 ? name : highest;
+    }
+    return highest;
+}
+
 /* What an owner that holds the lock does with it. */
 static void use(struct owner *owner, uint32_t name) {
     struct world *world = owner->client->world;
@@ -135,7 +149,7 @@ static void use(struct owner *owner, uint32_t name) {
         acquire(owner, name);
     } else if (random_chance(random, plan->extends)) {
         extend(owner, name);
-    } else if (name + 1 < plan->names && random_chance(random, 150)) {
+    } else if (name == highest_held(owner) && name + 1 < plan->names && random_chance(random, 150)) {
         acquire(owner, name + 1 + random_below(random, plan->names - name - 1));
     } else if (random_chance(random, 100)) {
         act_after(owner, random_between(random, 0, 4 * plan->hold_max));
@@ -193,10 +207,7 @@ static void act(struct world *world, void *actor, uint64_t number) {
     } else if (owner->levels[name] > 0) {
         use(owner, name);
     } else {
-        uint32_t highest = 0;
-        for (uint32_t each = 0; each < plan->names; each++) {
-            highest = owner->levels[each] > 0 ? each : highest;
-        }
+        uint32_t highest = highest_held(owner);
         name = owner->levels[highest] > 0 ? highest : name;
         owner->levels[name] > 0 ? use(owner, name) : acquire(owner, name);
     }

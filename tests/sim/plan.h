@@ -21,6 +21,7 @@ struct plan {
     uint32_t clients;
     uint32_t owners; /* of each client */
     uint32_t names;
+    uint32_t caller_lanes; /* lanes that blocking calls use */
     uint32_t actions; /* of each owner */
     int64_t command_timeout_ms;
     int64_t dead_peer_ms;

@@ -23,18 +23,19 @@ static const struct redis_text odd_texts[] = {
     TEXT("exactly seventy bytes of text that is longer than other values here..."),
 };
 static const struct redis_text odd_integers[] = {
-    TEXT("9223372036854775807"), TEXT("-9223372036854775808"), TEXT("9223372036854775808"), TEXT("-9223372036854775809"),
-    TEXT("007"), TEXT("+1"), TEXT(" 1"), TEXT("1 "), TEXT("1.5"), TEXT("abc"), TEXT(""), TEXT("-0"), TEXT("-"), TEXT("1e3"),
-    TEXT("18446744073709551616"), TEXT("0"), TEXT("922337203685477580"), TEXT("4611686018427387904"),
+    TEXT("9223372036854775807"), TEXT("-9223372036854775808"), TEXT("9223372036854775808"),
+    TEXT("-9223372036854775809"), TEXT("18446744073709551616"), TEXT("922337203685477580"), TEXT("4611686018427387904"),
+    TEXT("007"), TEXT("+1"), TEXT(" 1"), TEXT("1 "), TEXT("1.5"), TEXT("abc"), TEXT(""), TEXT("-0"), TEXT("-"),
+    TEXT("1e3"), TEXT("0"),
 };
 static const struct redis_text odd_scores[] = {
-    TEXT("1.5"), TEXT("0.1"), TEXT("-2.25"), TEXT("1e300"), TEXT("inf"), TEXT("-inf"), TEXT("1700000000000.5"), TEXT("1e17"),
-    TEXT("123456789012345678"), TEXT("nan"), TEXT("abc"), TEXT(""), TEXT(" 1"), TEXT("1x"), TEXT("0x10"), TEXT("1e400"),
-    TEXT("+inf"), TEXT("1700000000123"), TEXT("0.30000000000000004"), TEXT("1e-400"),
+    TEXT("1.5"), TEXT("0.1"), TEXT("-2.25"), TEXT("1e300"), TEXT("inf"), TEXT("-inf"), TEXT("1700000000000.5"),
+    TEXT("1e17"), TEXT("123456789012345678"), TEXT("nan"), TEXT("abc"), TEXT(""), TEXT(" 1"), TEXT("1x"), TEXT("0x10"),
+    TEXT("1e400"), TEXT("+inf"), TEXT("1700000000123"), TEXT("0.30000000000000004"), TEXT("1e-400"),
 };
 static const struct redis_text odd_bounds[] = {
-    TEXT("-inf"), TEXT("+inf"), TEXT("inf"), TEXT("(-inf"), TEXT("(inf"), TEXT("(1"), TEXT("(3"), TEXT("2.5"), TEXT("(1.5"),
-    TEXT("("), TEXT(""), TEXT("abc"), TEXT("nan"), TEXT(" 1"), TEXT("1 "),
+    TEXT("-inf"), TEXT("+inf"), TEXT("inf"), TEXT("(-inf"), TEXT("(inf"), TEXT("(1"), TEXT("(3"), TEXT("2.5"),
+    TEXT("(1.5"), TEXT("("), TEXT(""), TEXT("abc"), TEXT("nan"), TEXT(" 1"), TEXT("1 "),
 };
 
 /* splitmix64 */
@@ -159,7 +160,8 @@ static void add_score(struct random_calls *calls, struct random_call *call) {
     if (percent(calls, 15)) {
         ADD_ONE_OF(calls, call, odd_scores);
     } else {
-        add_number(call, percent(calls, 20) ? 0 : (int64_t)below(calls, 9) - 3); /* 0 leaves a score as it is with INCR */
+        /* 0 often: with INCR it leaves a score as it is. */
+        add_number(call, percent(calls, 20) ? 0 : (int64_t)below(calls, 9) - 3);
     }
 }
 
@@ -227,7 +229,8 @@ static void add_range(struct random_calls *calls, struct random_call *call) {
     add_limit(calls, call, by_score ? 30 : 3);
 }
 
-static void add_argument(struct random_calls *calls, struct random_call *call, const struct command_shape *shape, char what) {
+static void add_argument(struct random_calls *calls, struct random_call *call, const struct command_shape *shape,
+                         char what) {
     switch (what) {
     case 'k': add_key(calls, call, shape->kind); break;
     case 'f': add_field(calls, call); break;
@@ -266,14 +269,14 @@ static size_t draw_weighted(struct random_calls *calls) {
     return number;
 }
 
-/* Not TIME in a script: where its microseconds end up in the answer is hard to tell; a script of its own asks for it. While one
- * key is in focus, mostly commands that fit it. */
+/* Not TIME in a script: where its microseconds end up in the answer is hard to tell; a script of its own asks for it.
+ * While one key is in focus, mostly commands that fit it. */
 static size_t draw_shape(struct random_calls *calls, bool in_script) {
     for (;;) {
         size_t number = draw_weighted(calls);
         enum key_kind kind = command_shapes[number].kind;
-        bool fits = calls->focus_left == 0 || kind == KEY_ANY || kind == calls->focus / KEYS_OF_KIND || percent(calls, 10);
-        if (fits && !(in_script && strcmp(command_shapes[number].name, "time") == 0)) {
+        bool fits = kind == KEY_ANY || kind == calls->focus / KEYS_OF_KIND || percent(calls, 10);
+        if ((fits || calls->focus_left == 0) && !(in_script && strcmp(command_shapes[number].name, "time") == 0)) {
             return number;
         }
     }
@@ -322,8 +325,10 @@ static void add_anything(struct random_calls *calls, struct random_call *call) {
 /* The keys of a script that was written for certain kinds of them: all hashes, or a hash with its queue. */
 static void add_script_keys(struct random_calls *calls, struct random_call *call) {
     static const size_t kinds[][CALL_SCRIPT_KEYS] = {
-        {KEY_HASH, KEY_HASH, KEY_HASH},       {KEY_HASH, KEY_HASH, KEY_HASH},           {KEY_HASH, KEY_LIST, KEY_SORTED_SET},
-        {KEY_HASH, KEY_SORTED_SET, KEY_LIST}, {KEY_SORTED_SET, KEY_STRING, KEY_HASH}, {KEY_STRING, KEY_STRING, KEY_STRING}};
+        {KEY_HASH, KEY_HASH, KEY_HASH},       {KEY_HASH, KEY_HASH, KEY_HASH},
+        {KEY_HASH, KEY_LIST, KEY_SORTED_SET}, {KEY_HASH, KEY_SORTED_SET, KEY_LIST},
+        {KEY_SORTED_SET, KEY_STRING, KEY_HASH}, {KEY_STRING, KEY_STRING, KEY_STRING},
+    };
     const size_t *row = kinds[below(calls, LENGTH(kinds))];
     for (size_t i = 0; i < CALL_SCRIPT_KEYS; i++) {
         add_key(calls, call, row[i]);

@@ -1,8 +1,9 @@
 /* Seeded random commands and scripts for comparing the in-memory Redis with a real one.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A small set of keys, fields and values, so that calls meet each other; leases of a few milliseconds, and for a while after one
- * was given mostly calls on its key, so that the millisecond of expiry is met often; now and then arguments that are refused. */
+ * A small set of keys, fields and values, so that calls meet each other; leases of a few milliseconds, and for a while
+ * after one was given mostly calls on its key, so that the millisecond of expiry is met often; now and then arguments
+ * that are refused. */
 #ifndef RANDOM_CALLS_H
 #define RANDOM_CALLS_H
 
@@ -18,7 +19,7 @@ enum {
 };
 
 struct random_call {
-    int script;       /* -1: the arguments are a command; else KEYS are the first CALL_SCRIPT_KEYS arguments, ARGV the others */
+    int script;       /* -1: a command; else KEYS are the first CALL_SCRIPT_KEYS arguments, ARGV the others */
     size_t count;     /* of arguments */
     struct redis_text arguments[CALL_ARGUMENTS_MAX];
     int commands[CALL_COMMANDS_MAX]; /* the command_shapes it holds, for counting */

@@ -28,8 +28,8 @@ struct redis_command {
 /* The command of that name in any case, or NULL. */
 const struct redis_command *redis_command_find(struct redis_text name);
 bool redis_command_takes(const struct redis_command *command, size_t count);
-void redis_command_run(const struct redis_command *command, struct keyspace *keyspace, const struct redis_text *arguments,
-                       size_t count, struct redis_reply *reply_out);
+void redis_command_run(const struct redis_command *command, struct keyspace *keyspace, 
+                       const struct redis_text *arguments, size_t count, struct redis_reply *reply_out);
 
 /* keyspace.c: the value of a key that has not expired, or NULL. */
 struct stored_value *keyspace_find(struct keyspace *keyspace, struct redis_text key);
@@ -40,8 +40,8 @@ void keyspace_put(struct keyspace *keyspace, struct redis_text key, struct store
 /* keyspace.c: tells the handler and returns the number of receivers. */
 int keyspace_publish(struct keyspace *keyspace, bool sharded, struct redis_text channel, struct redis_text message);
 
-/* Finds what arguments[1] names: NULL in *value_out when there is nothing; false, with the answer given, when it is of another
- * kind. */
+/* Finds what arguments[1] names: NULL in *value_out when there is nothing; false, with the answer given, when it is of
+ * another kind. */
 bool find_key(struct redis_call *call, enum value_kind kind, struct stored_value **value_out);
 
 /* As find_key, but makes an empty value where there is nothing; NULL when the key is of another kind. */

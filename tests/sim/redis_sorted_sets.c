@@ -58,8 +58,8 @@ struct zadd_outcome {
     double score; /* of the last member that was applied */
 };
 
-static void zadd_member(struct sorted_set *set, const struct zadd_options *options, double score, struct redis_text name,
-                        struct zadd_outcome *outcome) {
+static void zadd_member(struct sorted_set *set, const struct zadd_options *options, double score,
+                        struct redis_text name, struct zadd_outcome *outcome) {
     size_t position = sorted_set_find(set, name);
     outcome->applied = false;
     if (position == SORTED_SET_ABSENT) {
@@ -91,7 +91,8 @@ static void zadd_member(struct sorted_set *set, const struct zadd_options *optio
     outcome->score = score;
 }
 
-static void zadd_answer(struct redis_call *call, const struct zadd_options *options, const struct zadd_outcome *outcome) {
+static void zadd_answer(struct redis_call *call, const struct zadd_options *options,
+                        const struct zadd_outcome *outcome) {
     if (outcome->not_a_number) {
         redis_reply_error(call->reply, "ERR resulting score is not a number (NaN)");
     } else if (!options->increment) {
@@ -213,7 +214,8 @@ struct range_options {
     int64_t offset, limit; /* limit -1: all */
 };
 
-/* ZRANGEBYSCORE knows fewer options than ZRANGE. Returns false, with the answer given, on options that Redis refuses. */
+/* ZRANGEBYSCORE knows fewer options than ZRANGE. Returns false, with the answer given, on options that Redis refuses.
+ */
 static bool read_range_options(struct redis_call *call, bool is_zrange, struct range_options *options) {
     for (size_t i = 4; i < call->count; i++) {
         struct redis_text word = call->arguments[i];
@@ -234,7 +236,8 @@ static bool read_range_options(struct redis_call *call, bool is_zrange, struct r
         }
     }
     if (!options->by_score && options->limit != -1) {
-        redis_reply_error(call->reply, SYNTAX_ERROR ", LIMIT is only supported in combination with either BYSCORE or BYLEX");
+        redis_reply_error(call->reply,
+                          SYNTAX_ERROR ", LIMIT is only supported in combination with either BYSCORE or BYLEX");
         return false;
     }
     return true;

@@ -47,7 +47,8 @@ void *reallocate(void *memory, size_t count, size_t size);
 
 enum { NUMBER_TEXT_SIZE = 40 };
 
-/* Both write at most NUMBER_TEXT_SIZE bytes with a NUL and return the length. A double is printed as %.17g prints it. */
+/* Both write at most NUMBER_TEXT_SIZE bytes with a NUL and return the length. A double is printed as %.17g prints it.
+ */
 size_t integer_format(int64_t number, char *out);
 size_t double_format(double number, char *out);
 
@@ -57,8 +58,8 @@ bool integer_parse(struct redis_text text, int64_t *number_out);
 /* A score or increment: strtod of the whole text without leading blanks; neither NaN nor overflow. */
 bool double_parse(struct redis_text text, double *number_out);
 
-/* A bound of a score range: `(` before it excludes the bound itself. Looser than a score, as in Redis: an empty text is 0
- * and leading blanks pass. */
+/* A bound of a score range: `(` before it excludes the bound itself. Looser than a score, as in Redis: an empty text is
+ * 0 and leading blanks pass. */
 bool bound_parse(struct redis_text text, double *bound_out, bool *exclusive_out);
 
 #endif

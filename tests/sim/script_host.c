@@ -87,8 +87,8 @@ static int redis_pcall(lua_State *lua) {
     return 1;
 }
 
-/* Turns what was raised into an error table that knows where: the function that raised it, or if that is not the script's, the
- * one that called it. */
+/* Turns what was raised into an error table that knows where: the function that raised it, or if that is not the
+ * script's, the one that called it. */
 static int describe_error(lua_State *lua) {
     lua_Debug place;
     bool known = lua_getstack(lua, 1, &place) && lua_getinfo(lua, "Sl", &place);

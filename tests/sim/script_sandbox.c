@@ -1,8 +1,8 @@
 /* What scripts see beside KEYS and ARGV: a few functions of Lua, and `redis`, none of which they can change.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Redis has a Lua with read-only tables. Here scripts get an empty table in the place of each, which leads reading on to the
- * real one and refuses writing. */
+ * Redis has a Lua with read-only tables. Here scripts get an empty table in the place of each, which leads reading on
+ * to the real one and refuses writing. */
 #include "script_sandbox.h"
 
 #include <lauxlib.h>
@@ -100,8 +100,9 @@ static void open_library(lua_State *lua, lua_CFunction open, const char *name) {
 }
 
 void push_sandbox(lua_State *lua, void *host, lua_CFunction redis_call, lua_CFunction redis_pcall) {
-    static const char *const functions[] = {"assert", "error",    "getmetatable", "ipairs",   "next",     "pairs", "rawequal",
-                                            "rawget", "select",   "setmetatable", "tonumber", "tostring", "type",  "unpack"};
+    static const char *const functions[] = {"assert",   "error",    "getmetatable", "ipairs", "next",
+                                            "pairs",    "rawequal", "rawget",       "select", "setmetatable",
+                                            "tonumber", "tostring", "type",         "unpack"};
     static const char *const libraries[] = {"string", "table", "math"};
     open_library(lua, luaopen_base, "");
     open_library(lua, luaopen_string, LUA_STRLIBNAME);

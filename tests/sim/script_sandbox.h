@@ -5,8 +5,8 @@
 
 #include <lua.h>
 
-/* Pushes two tables: the real globals, which the host may change, and above it the globals as scripts see them. `host` is what
- * `redis_call` and `redis_pcall` find in their first upvalue. */
+/* Pushes two tables: the real globals, which the host may change, and above it the globals as scripts see them. `host`
+ * is what `redis_call` and `redis_pcall` find in their first upvalue. */
 void push_sandbox(lua_State *lua, void *host, lua_CFunction redis_call, lua_CFunction redis_pcall);
 
 #endif

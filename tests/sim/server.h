@@ -3,7 +3,7 @@
 #ifndef SIM_SERVER_H
 #define SIM_SERVER_H
 
-#include "connection.h"
+#include "sim_connection.h"
 #include "drift_clock.h"
 #include "script_set.h"
 

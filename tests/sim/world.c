@@ -48,7 +48,7 @@ static bool all_owners_finished(const struct world *world) {
             }
         }
     }
-    return !world->foreign.held;
+    return !world->foreign.held && world->foreign.turns_left == 0;
 }
 
 /* What the slowest thing that may still be going on takes: a lease with all that was added by setting the clock, a claim, a

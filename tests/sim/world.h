@@ -4,7 +4,7 @@
 #define WORLD_H
 
 #include "checker.h"
-#include "client.h"
+#include "sim_client.h"
 #include "coverage.h"
 #include "event_queue.h"
 #include "foreign.h"

@@ -128,7 +128,8 @@ static const char *left_over(void) {
     };
     for (int lane = 0; lane < LANE_COUNT; lane++) {
         const struct lane *at = &engine->lanes[lane];
-        if (!list_is_empty(&at->unsent) || !list_is_empty(&at->sent) || !list_is_empty(&at->unsettled) || at->in_flight) {
+        if (!list_is_empty(&at->unsent) || !list_is_empty(&at->sent) || !list_is_empty(&at->unsettled) ||
+            at->in_flight) {
             return "something in a lane";
         }
     }

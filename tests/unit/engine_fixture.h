@@ -1,5 +1,5 @@
-/* A driver for the engine with fed time: it supplies memory, starts calls, takes commands off the lanes and answers them as a test
- * likes. There is one rig per program; each case opens and closes it, and closing tells what was left over.
+/* A driver for the engine with fed time: it supplies memory, starts calls, takes commands off the lanes and answers
+ * them as a test likes. There is one rig per program; each case opens and closes it, and closing tells what was left.
  * SPDX-License-Identifier: Apache-2.0
  *
  *     rig_open();
@@ -10,8 +10,8 @@
  *     rig_end("orders", 1);
  *     RIG_CLOSE();
  *
- * The memory of a call's operation, and that of a resource, is freed as soon as the engine has no right to it any more, so that a
- * sanitizer sees a pointer that outlives it. */
+ * The memory of a call's operation, and that of a resource, is freed as soon as the engine has no right to it any
+ * more, so that a sanitizer sees a pointer that outlives it. */
 #ifndef ENGINE_FIXTURE_H
 #define ENGINE_FIXTURE_H
 
@@ -54,7 +54,7 @@ extern struct rig rig;
 
 void rig_open(void);
 
-/* Lets subscriptions linger out, gives up the names and frees everything; "nothing", or what the engine still held on to. */
+/* Lets subscriptions linger out, gives up the names and frees everything; "nothing", or what the engine still held. */
 const char *rig_close(void);
 #define RIG_CLOSE() CHECK_STR(rig_close(), "nothing")
 
@@ -62,7 +62,7 @@ const char *rig_close(void);
 struct resource *rig_name(const char *name);
 struct contest *rig_contest(const char *name);
 
-/* A call whose operation can still be changed, and its start. The default is a blocking call without end, on LANE_CALLERS. */
+/* A call whose operation can still be changed, and its start. It is a blocking call without end, on LANE_CALLERS. */
 struct call *rig_call(enum operation_kind kind, const char *name, uint64_t owner);
 void rig_start(struct call *call);
 

@@ -427,7 +427,36 @@ static void giving_back_without_memory_lets_the_lease_run_out(void) {
     rig.engine.reserved_commands = reserved;
     rig_pass(RIG_LEASE_MS * MILLISECOND);
     CHECK(rig_send(LANE_KEEPER) == NULL);
-    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 1);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_NOT_OWNED); /* given back: no owner will come for it */
+    RIG_CLOSE();
+}
+
+static void a_hold_given_back_and_lost_is_forgotten(void) {
+    static const enum operation_kind kinds[] = {OPERATION_ACQUIRE, OPERATION_RELEASE};
+    for (int i = 0; i < 2; i++) {
+        rig_open();
+        struct hold *hold = rig_grant("a", 1);
+        reenter("a", 1, REDLATCH_RENEWED);
+        struct call *call = rig_call(kinds[i], "a", 1);
+        rig_start(call);
+        rig_send(LANE);
+        engine_give_back(&rig.engine, hold, rig.now);
+        rig_integer(LANE, 0);
+        CHECK_EQ_INT(call->status, REDLATCH_LOST);
+        CHECK(rig_name("a")->holds == NULL);
+        CHECK(rig_send(LANE) == NULL);
+        RIG_CLOSE();
+    }
+}
+
+static void giving_up_what_is_done_changes_nothing(void) {
+    rig_open();
+    struct call *call = granted_to_host("a", 7);
+    rig_abort(call, REDLATCH_CANCELLED);
+    CHECK_EQ_INT(call->operation->status, REDLATCH_OK);
+    rig_claim(call);
+    rig_end("a", 7);
     RIG_CLOSE();
 }
 
@@ -458,5 +487,7 @@ int main(void) {
     RUN(a_grant_released_before_it_is_collected_is_over);
     RUN(giving_back_waits_for_the_command_under_way);
     RUN(giving_back_without_memory_lets_the_lease_run_out);
+    RUN(a_hold_given_back_and_lost_is_forgotten);
+    RUN(giving_up_what_is_done_changes_nothing);
     return unit_done();
 }

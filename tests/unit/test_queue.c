@@ -309,6 +309,21 @@ static void calls_of_one_named_owner_do_not_wait_for_each_other(void) {
     RIG_CLOSE();
 }
 
+static void the_last_call_of_a_named_owner_ends_the_queue(void) {
+    rig_open();
+    rig_acquire_named("a", 7);
+    struct call *second = rig_acquire_named("a", 7);
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(rig.engine.stats.waiters, 0);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_REENTER);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(second->status, REDLATCH_OK);
+    rig_end("a", 7);
+    rig_end("a", 7);
+    RIG_CLOSE();
+}
+
 static void a_receiver_is_found_for_the_hold_of_another_lane(void) {
     rig_open();
     rig_grant("a", 1);
@@ -358,6 +373,7 @@ int main(void) {
     RUN(a_release_while_the_foremost_asks_makes_it_ask_again);
     RUN(the_next_waiter_looks_when_the_foremost_leaves);
     RUN(calls_of_one_named_owner_do_not_wait_for_each_other);
+    RUN(the_last_call_of_a_named_owner_ends_the_queue);
     RUN(a_receiver_is_found_for_the_hold_of_another_lane);
     RUN(a_parked_waiter_behind_a_fixed_lease_looks_when_it_ends);
     return unit_done();

@@ -6,6 +6,8 @@
 #include "unit.h"
 
 #define SHA "f3c8e2a0d5b14a6c9e7f00112233445566778899"
+#define AT(line) " script: " SHA ", on @user_script:" #line "." /* Redis 7 and newer, Valkey */
+#define IN(line) "ERR Error running script (call to f_" SHA "): @user_script:" #line ": " /* Redis 6 */
 
 enum { PASSING = 1, MAY_HAVE_RUN = 2, NO_SCRIPT = 4 };
 
@@ -25,56 +27,46 @@ static const struct {
     {"NOPERM No permissions to access a key", REDLATCH_NO_PERMISSION, 0},
     {"LOADING Redis is loading the dataset in memory", REDLATCH_LOADING, PASSING},
     {"LOADING Valkey is loading the dataset in memory", REDLATCH_LOADING, PASSING},
-    {"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", REDLATCH_SERVER_BUSY,
-     PASSING},
-    {"BUSY Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", REDLATCH_SERVER_BUSY,
-     PASSING},
-    {"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", REDLATCH_NOT_WRITABLE, PASSING},
+    {"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+     REDLATCH_SERVER_BUSY, PASSING},
+    {"BUSY Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+     REDLATCH_SERVER_BUSY, PASSING},
+    {"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+     REDLATCH_NOT_WRITABLE, PASSING},
     {"TRYAGAIN Multiple keys request during rehashing of slot", REDLATCH_NOT_WRITABLE, PASSING},
     {"CLUSTERDOWN Hash slot not served", REDLATCH_NOT_WRITABLE, PASSING},
     {"ERR max number of clients reached", REDLATCH_TOO_MANY_CLIENTS, PASSING},
     {"ERR unknown command 'EVALSHA', with args beginning with: ", REDLATCH_NO_PERMISSION, 0},
     /* refused at the first write, outside or inside a script */
     {"READONLY You can't write against a read only replica.", REDLATCH_READ_ONLY, 0},
-    {"READONLY You can't write against a read only replica. script: " SHA ", on @user_script:3.", REDLATCH_READ_ONLY, 0},
+    {"READONLY You can't write against a read only replica." AT(3), REDLATCH_READ_ONLY, 0},
     {"OOM command not allowed when used memory > 'maxmemory'.", REDLATCH_SERVER_OUT_OF_MEMORY, PASSING},
-    {"OOM command not allowed when used memory > 'maxmemory'. script: " SHA ", on @user_script:3.",
-     REDLATCH_SERVER_OUT_OF_MEMORY, PASSING},
-    {"NOREPLICAS Not enough good replicas to write. script: " SHA ", on @user_script:3.", REDLATCH_NOT_WRITABLE, PASSING},
+    {"OOM command not allowed when used memory > 'maxmemory'." AT(3), REDLATCH_SERVER_OUT_OF_MEMORY, PASSING},
+    {"NOREPLICAS Not enough good replicas to write." AT(3), REDLATCH_NOT_WRITABLE, PASSING},
     {"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
      REDLATCH_NOT_WRITABLE, PASSING},
     {"MISCONF Valkey is configured to save RDB snapshots, but it's currently unable to persist to disk.",
      REDLATCH_NOT_WRITABLE, PASSING},
     {"WRONGTYPE Operation against a key holding the wrong kind of value", REDLATCH_WRONG_TYPE, 0},
-    {"WRONGTYPE Operation against a key holding the wrong kind of value script: " SHA ", on @user_script:2.",
-     REDLATCH_WRONG_TYPE, 0},
+    {"WRONGTYPE Operation against a key holding the wrong kind of value" AT(2), REDLATCH_WRONG_TYPE, 0},
     /* Redis 6 wraps what was raised inside a script */
-    {"ERR Error running script (call to f_" SHA "): @user_script:2: WRONGTYPE Operation against a key holding the wrong kind "
-     "of value",
-     REDLATCH_WRONG_TYPE, 0},
-    {"ERR Error running script (call to f_" SHA "): @user_script:12: -OOM command not allowed when used memory > 'maxmemory'.",
-     REDLATCH_SERVER_OUT_OF_MEMORY, PASSING},
-    {"ERR Error running script (call to f_" SHA "): @user_script:3: @user_script: 3: -READONLY You can't write against a read "
-     "only replica.",
-     REDLATCH_READ_ONLY, 0},
-    {"ERR Error running script (call to f_" SHA "): @user_script:3: @user_script: 3: -NOREPLICAS Not enough good replicas to "
-     "write.",
-     REDLATCH_NOT_WRITABLE, PASSING},
+    {IN(2) "WRONGTYPE Operation against a key holding the wrong kind of value", REDLATCH_WRONG_TYPE, 0},
+    {IN(12) "-OOM command not allowed when used memory > 'maxmemory'.", REDLATCH_SERVER_OUT_OF_MEMORY, PASSING},
+    {IN(3) "@user_script: 3: -READONLY You can't write against a read only replica.", REDLATCH_READ_ONLY, 0},
+    {IN(3) "@user_script: 3: -NOREPLICAS Not enough good replicas to write.", REDLATCH_NOT_WRITABLE, PASSING},
     /* part of the script may have been carried out */
-    {"ERR Error running script (call to f_" SHA "): @user_script:9: @user_script: 9: The user executing the script can't run "
-     "this command or subcommand",
+    {IN(9) "@user_script: 9: The user executing the script can't run this command or subcommand",
      REDLATCH_NO_PERMISSION, MAY_HAVE_RUN},
-    {"ERR The user executing the script can't run this command or subcommand script: " SHA ", on @user_script:9.",
+    {"ERR The user executing the script can't run this command or subcommand" AT(9),
      REDLATCH_NO_PERMISSION, MAY_HAVE_RUN},
-    {"ERR ACL failure in script: User lim has no permissions to run the 'publish' command script: " SHA ", on @user_script:9.",
+    {"ERR ACL failure in script: User lim has no permissions to run the 'publish' command" AT(9),
      REDLATCH_NO_PERMISSION, MAY_HAVE_RUN},
-    {"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments script: " SHA
-     ", on @user_script:9.",
+    {"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments" AT(9),
      REDLATCH_NO_PERMISSION, MAY_HAVE_RUN},
-    {"ERR hash value is not an integer script: " SHA ", on @user_script:3.", REDLATCH_SERVER, MAY_HAVE_RUN},
-    {"ERR Unknown Redis command called from script script: " SHA ", on @user_script:3.", REDLATCH_SERVER, MAY_HAVE_RUN},
-    {"ERR Error running script (call to f_" SHA "): @user_script:3: ", REDLATCH_SERVER, MAY_HAVE_RUN},
-    {"ERR unknown command 'hset' script: " SHA ", on @user_script:3.", REDLATCH_SERVER, MAY_HAVE_RUN},
+    {"ERR hash value is not an integer" AT(3), REDLATCH_SERVER, MAY_HAVE_RUN},
+    {"ERR Unknown Redis command called from script" AT(3), REDLATCH_SERVER, MAY_HAVE_RUN},
+    {IN(3) "", REDLATCH_SERVER, MAY_HAVE_RUN},
+    {"ERR unknown command 'hset'" AT(3), REDLATCH_SERVER, MAY_HAVE_RUN},
     /* words that only begin like one of ours, and nothing at all */
     {"BUSYKEY Target key name already exists.", REDLATCH_SERVER, 0},
     {"BUSYGROUP Consumer Group name already exists", REDLATCH_SERVER, 0},

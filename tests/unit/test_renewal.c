@@ -239,7 +239,8 @@ static void after_a_restart_every_hold_is_asked_about(void) {
     int64_t before[3];
     for (uint32_t i = 0; i < 3; i++) {
         const struct renewal *line = &command->batch[i];
-        CHECK_EQ_INT(line->lease_ms, line->name->name[0] == 'a' ? RIG_LEASE_MS : 0); /* a fixed lease is only asked about */
+        /* A fixed lease is only asked about. */
+        CHECK_EQ_INT(line->lease_ms, line->name->name[0] == 'a' ? RIG_LEASE_MS : 0);
         before[i] = line->name->name[0] == 'c' ? -2 : 30000;
     }
     rig_integers(KEEPER, before, 3);

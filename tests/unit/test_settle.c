@@ -268,7 +268,8 @@ static void a_hand_over_is_sent_again(void) {
     rig_integer(LANE, 1);
     CHECK_EQ_INT(release->status, REDLATCH_OK);
     CHECK_EQ_INT(waiter->status, REDLATCH_OK);
-    CHECK_EQ_INT(waiter->hold->deadline, lease_deadline(first_sent_at, RIG_LEASE_MS)); /* a repeat leaves the lease alone */
+    /* A repeat leaves the lease alone. */
+    CHECK_EQ_INT(waiter->hold->deadline, lease_deadline(first_sent_at, RIG_LEASE_MS));
     rig_end("a", 2);
     RIG_CLOSE();
 }

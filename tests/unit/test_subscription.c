@@ -135,6 +135,21 @@ static void a_waiter_that_comes_while_it_is_left_has_it_renewed(void) {
     RIG_CLOSE();
 }
 
+static void a_waiter_that_comes_and_goes_while_it_is_left_does_not_keep_it(void) {
+    rig_open();
+    struct call *call = told("a", 1);
+    rig_subscriptions();
+    answer_held();
+    rig_abort(call, REDLATCH_TIMEOUT);
+    rig_pass(RIG_LINGER_MS * MILLISECOND);
+    struct contest *contest = next_change();
+    rig_abort(told("a", 2), REDLATCH_TIMEOUT);
+    CHECK(rig_contest("a") == contest);
+    engine_unsubscribed(&rig.engine, contest, rig.now);
+    CHECK(rig_contest("a") == NULL);
+    RIG_CLOSE();
+}
+
 static void a_lost_connection_subscribes_again_and_looks(void) {
     rig_open();
     struct call *call = told("a", 1);
@@ -246,6 +261,7 @@ int main(void) {
     RUN(one_not_confirmed_yet_is_kept_until_it_is);
     RUN(without_lingering_nothing_spins);
     RUN(a_waiter_that_comes_while_it_is_left_has_it_renewed);
+    RUN(a_waiter_that_comes_and_goes_while_it_is_left_does_not_keep_it);
     RUN(a_lost_connection_subscribes_again_and_looks);
     RUN(a_connection_lost_while_leaving_ends_it);
     RUN(a_change_that_stands_in_the_list_is_not_entered_twice);

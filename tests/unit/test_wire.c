@@ -67,8 +67,8 @@ static void each_kind_is_written_as_announced(void) {
     command.kind = COMMAND_RELEASE;
     check_written(&command, SCRIPT_RELEASE,
                   "<orders><01234567-89ab-8def-8123-456789abcdef:7><2><redisson_lock__channel:{orders}>");
-    static const char replaced[] = "<orders><01234567-89ab-8def-8123-456789abcdef:7><01234567-89ab-8def-8123-456789abcdef:8>"
-                                   "<2><30000>";
+    static const char replaced[] = "<orders><01234567-89ab-8def-8123-456789abcdef:7>"
+                                   "<01234567-89ab-8def-8123-456789abcdef:8><2><30000>";
     command.kind = COMMAND_HAND_OVER;
     check_written(&command, SCRIPT_HAND_OVER, replaced);
     command.kind = COMMAND_MOVE;
@@ -154,7 +154,7 @@ static void other_channels_are_no_locks(void) {
     CHECK(channel_name("redisson_rwlock:{k}", 19, &size) == NULL);
     CHECK(channel_name("redisson_lock__channel:", 23, &size) == NULL);
     CHECK(channel_name("", 0, &size) == NULL);
-    CHECK(channel_name("redisson_lock__channel:{}", 25, &size) != NULL); /* the name {}: braces around nothing are its own */
+    CHECK(channel_name("redisson_lock__channel:{}", 25, &size) != NULL); /* the name is {}: nothing is no name */
     CHECK_EQ_INT(size, 2);
 }
 

@@ -33,7 +33,7 @@ static int guard_cancel(const struct redlatch_cancel *cancel) {
     return REDLATCH_OK;
 }
 
-/* The answer of a wait that is over. The cancel object is as new afterwards. */
+/* The answer of a wait that is over. The cancel object is as new afterwards. With the mutex. */
 static int wait_over(struct redlatch_lock *lock, struct call *call, int64_t wait_ms) {
     struct redlatch_cancel *cancel = call->cancel;
     if (cancel) {
@@ -76,22 +76,24 @@ static int acquire_plain(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, 
         return status;
     }
     drive(&call);
+    status = wait_over(lock, &call, wait_ms);
     leave_call(lock->client);
-    return wait_over(lock, &call, wait_ms);
+    return status;
 }
 
 static int go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
     struct call *call = &cancel->call;
     struct client *client = call->client;
     drive_until(call, slice_ms == REDLATCH_FOREVER ? NEVER : system_now() + slice_ms * MILLISECOND);
-    bool done = call->operation.phase == PHASE_DONE;
-    leave_call(client);
-    if (!done) {
+    int status = REDLATCH_AGAIN;
+    if (call->operation.phase == PHASE_DONE) {
+        status = wait_over(cancel->lock, call, cancel->wait_ms);
+    } else {
         cancel->sliced = true;
         atomic_store(&cancel->in_use, 0);
-        return REDLATCH_AGAIN;
     }
-    return wait_over(cancel->lock, call, cancel->wait_ms);
+    leave_call(client);
+    return status;
 }
 
 static int resume(struct redlatch_cancel *cancel, int64_t slice_ms) {

@@ -19,6 +19,9 @@ void client_drop(struct client *client) {
     if (atomic_fetch_sub(&client->references, 1) > 1) {
         return;
     }
+    if (client->fork_generation != system_fork_generation()) {
+        return; /* another thread may have been changing it when this child was forked */
+    }
     client_free_memory(client);
     for (int i = 0; i < LANE_COUNT; i++) {
         reply_holder_clear(&client->ports[i].holder);
@@ -95,14 +98,19 @@ static void give_back_all(struct client *client, int64_t now) {
 }
 
 static bool is_settled(const struct client *client) {
-    return !port_has_work(&client->ports[LANE_CALLERS]) && !port_has_work(&client->ports[LANE_HOST]);
+    for (int i = 0; i < LANE_COUNT; i++) {
+        if (i != LANE_KEEPER && port_has_work(&client->ports[i])) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* Lets what is under way come to its end, for as long as the close time-out. The keeper reads. */
 static void settle(struct client *client, int64_t until) {
     while (!is_settled(client) && system_now() < until) {
         int64_t now = system_now();
-        for (int i = LANE_CALLERS; i <= LANE_HOST; i++) {
+        for (int i = 0; i < LANE_COUNT; i++) {
             struct port *port = &client->ports[i];
             if (!port->reading && port->connection.state == CONNECTION_READY && port_has_work(port)) {
                 port_take(port, connection_read(&port->connection, port->staging, STAGING_SIZE), now);
@@ -120,15 +128,16 @@ static void settle(struct client *client, int64_t until) {
 
 static bool is_read(const struct client *client) {
     for (int i = 0; i < LANE_COUNT; i++) {
-        if (client->ports[i].reading && !client->ports[i].keeper_reads) {
+        if ((client->ports[i].reading && !client->ports[i].keeper_reads) || client->ports[i].writing) {
             return true;
         }
     }
     return client->calls > 0;
 }
 
-/* Makes readers let go of their sockets, and waits until every call has left. */
+/* Makes readers let go of their sockets and look-ups, and waits until every call has left. */
 static void expel_callers(struct client *client) {
+    atomic_store(&client->stopping, true);
     while (is_read(client)) {
         for (int i = 0; i < LANE_COUNT; i++) {
             if (client->ports[i].connection.fd >= 0) {
@@ -158,6 +167,8 @@ static void close_client(struct client *client) {
         give_back_all(client, now);
     }
     client_settle(client, now);
+    atomic_fetch_or(&client->loss_word, 1);
+    system_wake_all(&client->loss_word);
     settle(client, now + client->close_timeout);
     expel_callers(client);
     client_unlock(client);
@@ -168,9 +179,7 @@ static void close_client(struct client *client) {
     }
     connection_close(&client->subscriber.connection);
     events_discard(client);
-    atomic_fetch_or(&client->loss_word, 1);
     client_unlock(client);
-    system_wake_all(&client->loss_word);
     close_descriptors(client);
 }
 

@@ -41,6 +41,10 @@ struct port {
     struct reply_holder holder;
     enum lane_number lane;
     bool reading;          /* somebody has the reader role */
+    bool reader_waits;     /* and waits for the socket, without the mutex */
+    bool writing;          /* somebody writes, without the mutex; nobody else touches the output then */
+    bool wanted;           /* the keeper is to open it ahead of need */
+    const char *failure;   /* why the connection is to be given up by who may; NULL */
     bool keeper_reads;     /* and that is the keeper */
     bool in_set;           /* its descriptor is in the host's pollable set */
     int64_t unread_since;  /* nobody reads although something is under way; 0: not so */
@@ -93,6 +97,7 @@ struct client {
     struct list events;   /* completed asynchronous calls */
     _Atomic uint32_t loss_word;
     uint32_t calls;       /* blocking calls inside */
+    uint32_t crowded;     /* times a caller found no lane of its own */
 
     _Atomic uint32_t *wakes[WAKE_MAX];
     size_t wake_count;
@@ -118,7 +123,9 @@ void client_free_memory(struct client *client);
 
 /* port.c: bytes of a lane */
 void port_flush(struct port *port, int64_t now);
+short port_events(const struct port *port);
 bool port_has_work(const struct port *port);
+bool port_is_callers(const struct port *port);
 void port_take(struct port *port, ssize_t got, int64_t now);
 int port_connect(struct port *port, int64_t now);
 void port_check_peer(struct port *port, int64_t now);
@@ -131,6 +138,7 @@ void call_init(struct call *call, struct client *client, struct redlatch_cancel 
 void drive_start(struct call *call, int64_t now);
 void drive_until(struct call *call, int64_t until);
 int drive(struct call *call);
+enum lane_number drive_pick_lane(struct client *client);
 void drive_pass_role(struct port *port, int64_t now);
 bool drive_has_reader(const struct port *port);
 

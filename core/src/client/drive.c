@@ -20,11 +20,40 @@ void call_init(struct call *call, struct client *client, struct redlatch_cancel 
     call->operation.answer = &call->answer;
     call->operation.wait_until = NEVER;
     call->operation.max_hold_ms = REDLATCH_FOREVER;
-    call->operation.lane = LANE_CALLERS;
+}
+
+/* Looking for a lane of their own this often in vain, callers are worth another connection. */
+enum { CROWDED = 32 };
+
+static bool is_free(const struct port *port) {
+    return !port->reading && !port->writing && !port_has_work(port);
+}
+
+/* A lane to be alone on, or the first one. A further connection is opened by the keeper, so that its failure is nobody's. */
+enum lane_number drive_pick_lane(struct client *client) {
+    if (is_free(&client->ports[LANE_CALLERS])) {
+        return LANE_CALLERS;
+    }
+    struct port *closed = NULL;
+    for (int i = LANE_CALLERS_SECOND; i < LANE_COUNT; i++) {
+        struct port *port = &client->ports[i];
+        if (port->connection.state != CONNECTION_READY) {
+            closed = closed ? closed : port;
+        } else if (is_free(port)) {
+            return port->lane;
+        }
+    }
+    if (closed && ++client->crowded >= CROWDED && !closed->wanted) {
+        client->crowded = 0;
+        closed->wanted = true;
+        client_kick_keeper(client);
+    }
+    return LANE_CALLERS;
 }
 
 void drive_start(struct call *call, int64_t now) {
     struct client *client = call->client;
+    call->operation.lane = (uint8_t)drive_pick_lane(client);
     engine_start(&client->engine, &call->operation, now);
     client_outputs(client, now);
 }
@@ -81,13 +110,17 @@ static ssize_t look(struct port *port, int64_t *estimate) {
 static void poll_socket(int fd, short events, const struct call *call, int64_t until) {
     struct pollfd fds[2] = {{fd, events, 0}, {call->cancel ? call->cancel->signal : -1, POLLIN, 0}};
     system_poll(fds, 2, until);
+    if (fds[1].revents && !is_cancelled(call)) {
+        system_unsignal(call->cancel->signal); /* left by a firing whose word an earlier wait has seen already */
+    }
 }
 
 /* Waits for the socket and reads it, without the mutex. */
 static ssize_t wait_and_read(struct port *port, const struct call *call, bool looking, int64_t until) {
     struct connection *connection = &port->connection;
     int64_t estimate = port->look_estimate;
-    short events = connection_events(connection);
+    short events = port_events(port);
+    port->reader_waits = true;
     client_unlock(port->client);
     ssize_t got = looking ? look(port, &estimate) : 0;
     bool paid = got != 0;
@@ -96,12 +129,24 @@ static ssize_t wait_and_read(struct port *port, const struct call *call, bool lo
         got = connection_read(connection, port->staging, STAGING_SIZE);
     }
     client_lock(port->client);
+    port->reader_waits = false;
     if (looking) {
         port->client->engine.stats.looks++;
         port->client->engine.stats.looks_paid += paid;
         port->look_estimate = estimate;
     }
     return got;
+}
+
+static void sleep_until_woken(struct call *call, int64_t until) {
+    struct client *client = call->client;
+    uint32_t expected = atomic_fetch_and(call->word, ~UINT32_C(1)) & ~UINT32_C(1);
+    if (is_cancelled(call)) {
+        return;
+    }
+    client_unlock(client);
+    system_wait(call->word, expected, until);
+    client_lock(client);
 }
 
 /* One turn of the reader. */
@@ -127,12 +172,16 @@ static void read_turn(struct port *port, struct call *call, int64_t until) {
     if (status != REDLATCH_AGAIN || is_done(call)) {
         return;
     }
-    int fd = port->connection.fd;
-    short events = fd >= 0 ? connection_events(&port->connection) : 0;
     next = port_next_time(port);
     until = next < until ? next : until;
+    int fd = port->connection.fd;
+    if (fd < 0) { /* between two attempts to connect */
+        sleep_until_woken(call, until);
+        return;
+    }
+    short events = port_events(port);
     client_unlock(client);
-    poll_socket(fd, events, call, until); /* a descriptor of -1 is ignored: this sleeps */
+    poll_socket(fd, events, call, until);
     client_lock(client);
 }
 
@@ -185,15 +234,14 @@ static bool should_read(const struct call *call) {
     return operation->phase == PHASE_ASKING;
 }
 
-static void sleep_until_woken(struct call *call, int64_t until) {
-    struct client *client = call->client;
-    uint32_t expected = atomic_fetch_and(call->word, ~UINT32_C(1)) & ~UINT32_C(1);
-    if (is_cancelled(call)) {
-        return;
+/* Whoever steps machines may have sent commands on other lanes for callers who sleep: they are to read them. */
+static void pass_roles(struct client *client, const struct port *except) {
+    for (int i = 0; i < LANE_COUNT; i++) {
+        struct port *port = &client->ports[i];
+        if (port != except && port_is_callers(port)) {
+            drive_pass_role(port, 0);
+        }
     }
-    client_unlock(client);
-    system_wait(call->word, expected, until);
-    client_lock(client);
 }
 
 /* Drives the call until it is done or `until` has come. The mutex is held before and after. */
@@ -203,6 +251,7 @@ void drive_until(struct call *call, int64_t until) {
     struct port *port = &client->ports[operation->lane];
     call->inside = true;
     while (!is_done(call)) {
+        pass_roles(client, port);
         int64_t now = system_now();
         if (is_cancelled(call)) {
             engine_abort(&client->engine, operation, REDLATCH_CANCELLED, now);
@@ -225,7 +274,7 @@ void drive_until(struct call *call, int64_t until) {
         }
     }
     call->inside = false;
-    drive_pass_role(port, 0);
+    pass_roles(client, NULL);
 }
 
 /* Drives a call to its end and returns its status. */

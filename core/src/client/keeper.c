@@ -16,7 +16,7 @@ static bool should_read(const struct port *port, int64_t now) {
         return true;
     }
     if (!port_has_work(port)) {
-        return false;
+        return port->wanted;
     }
     bool connecting_for_host = port->lane == LANE_HOST && port->connection.state != CONNECTION_READY;
     return port->keeper_reads || connecting_for_host ||
@@ -39,7 +39,7 @@ static void update_set(struct port *port) {
 }
 
 static void step_port(struct port *port, int64_t now) {
-    if (!should_read(port, now) || (port->lane == LANE_CALLERS && drive_has_reader(port))) {
+    if (!should_read(port, now) || (port_is_callers(port) && drive_has_reader(port))) {
         if (port->keeper_reads) {
             port->keeper_reads = false;
             port->reading = false;
@@ -53,11 +53,13 @@ static void step_port(struct port *port, int64_t now) {
     if (port->connection.state == CONNECTION_READY) {
         port_take(port, connection_read(&port->connection, port->staging, STAGING_SIZE), now);
         port_check_peer(port, now);
+        client_outputs(port->client, now);
     }
-    if (port->connection.state != CONNECTION_READY && port_has_work(port) && port_resolve(port, NEVER)) {
-        port_connect(port, system_now());
+    bool wanted = port->wanted || port_has_work(port);
+    if (port->connection.state != CONNECTION_READY && wanted && port_resolve(port, NEVER)) {
+        port->wanted = port_connect(port, system_now()) == REDLATCH_AGAIN && port->wanted;
     }
-    if (!port_has_work(port) && port->connection.state != CONNECTION_OPENING &&
+    if (!port_has_work(port) && !port->wanted && port->connection.state != CONNECTION_OPENING &&
         port->connection.state != CONNECTION_GREETING) {
         port->keeper_reads = false;
         port->reading = false;
@@ -87,7 +89,7 @@ static int64_t work(struct client *client, struct pollfd *fds, size_t *count_out
         if (port->keeper_reads) {
             wake = earlier(wake, port_next_time(port));
             if (port->connection.fd >= 0) {
-                fds[count++] = (struct pollfd){port->connection.fd, connection_events(&port->connection), 0};
+                fds[count++] = (struct pollfd){port->connection.fd, port_events(port), 0};
             }
         } else if (port->unread_since) {
             wake = earlier(wake, port->unread_since + UNREAD_LIMIT);

@@ -10,6 +10,7 @@
 #include "guard.h"
 #include "options.h"
 #include "owners.h"
+#include "planted.h"
 
 static const char DEFAULT_URL[] = "redis://127.0.0.1:6379/0";
 
@@ -239,10 +240,21 @@ static int open_parsed(const redlatch_client_options *given, struct uri *uri, st
     return status;
 }
 
+#ifdef REDLATCH_PLANTED_FAULTS
+/* Lets the end-to-end tests plant one of planted.h's faults, by its number, into a build that is made for that. */
+static void plant_fault(void) {
+    const char *number = getenv("REDLATCH_PLANTED_FAULT");
+    planted_fault = number ? (enum planted_fault)strtol(number, NULL, 10) : FAULT_NONE;
+}
+#endif
+
 int redlatch_client_open(const char *url, const redlatch_client_options *options, redlatch_client **client_out) {
     if (!client_out) {
         return fail_with(REDLATCH_INVALID, "client_out is NULL: expected where to put the client");
     }
+#ifdef REDLATCH_PLANTED_FAULTS
+    plant_fault();
+#endif
     const char *text = url ? url : getenv("REDIS_URL");
     struct uri uri;
     char why[400];

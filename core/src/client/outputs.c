@@ -72,9 +72,6 @@ void client_settle(struct client *client, int64_t now) {
 /* Writes what is to be written, wakes who is to be woken, and makes sure that somebody minds the rest. */
 void client_outputs(struct client *client, int64_t now) {
     struct engine *engine = &client->engine;
-    for (int i = 0; i < LANE_COUNT; i++) {
-        port_flush(&client->ports[i], now);
-    }
     struct list_link *link;
     while ((link = list_pop(&engine->finished)) != NULL) {
         operation_finished(client, container_of(link, struct call, operation.link));
@@ -91,5 +88,9 @@ void client_outputs(struct client *client, int64_t now) {
     }
     if (!list_is_empty(&engine->subscription_changes) || engine_next_timer(engine) < client->keeper_wakes_at) {
         client_kick_keeper(client);
+    }
+    /* Last, as it drops the mutex for a moment: nobody may find a finished call still on a list. */
+    for (int i = 0; i < LANE_COUNT; i++) {
+        port_flush(&client->ports[i], now);
     }
 }

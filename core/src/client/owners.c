@@ -24,7 +24,7 @@ static void end_owner(uint64_t owner) {
         client_lock(client);
         int64_t now = system_now();
         engine_owner_end(&client->engine, owner, now);
-        client_outputs(client, now);
+        client_settle(client, now);
         client_unlock(client);
     }
     pthread_mutex_unlock(&clients_mutex);

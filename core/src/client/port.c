@@ -1,5 +1,7 @@
 /* A lane's connection: commands into it, replies out of it, opening it again when it broke.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <poll.h>
+
 #include "client.h"
 
 /* With this many commands under way and a reader at work, writing is left to the reader, who gathers them. */
@@ -8,14 +10,28 @@ enum { GATHER_FROM = 6 };
 /* Left unread for this long although something is under way, a lane is read by the keeper. */
 static const int64_t UNREAD_LIMIT = 5 * MILLISECOND;
 
+bool port_is_callers(const struct port *port) {
+    return port->lane != LANE_HOST && port->lane != LANE_KEEPER;
+}
+
+/* What to poll for. Who is writing sees to the output. */
+short port_events(const struct port *port) {
+    return port->writing ? POLLIN : connection_events(&port->connection);
+}
+
 bool port_has_work(const struct port *port) {
     const struct lane *lane = &port->client->engine.lanes[port->lane];
     return lane->in_flight > 0 || !list_is_empty(&lane->unsent) || !list_is_empty(&lane->unsettled);
 }
 
-/* The connection is of no more use. */
+/* The connection is of no more use. While somebody writes to it without the mutex, that one will see to it. */
 static void broken(struct port *port, const char *why, int64_t now) {
     struct client *client = port->client;
+    if (port->writing) {
+        port->failure = why;
+        return;
+    }
+    port->failure = NULL;
     if (port->in_set) {
         system_set_remove(client->event_set, port->connection.fd);
         port->in_set = false;
@@ -53,21 +69,40 @@ void port_mind(struct port *port, int64_t now) {
     }
 }
 
+/* Hands the buffer to the kernel without the mutex: it costs more than all else of a call. Only the reader may close the connection, so a
+ * failure is left to it if there is one. */
+static void write_out(struct port *port) {
+    port->writing = true;
+    client_unlock(port->client);
+    int status = connection_flush(&port->connection);
+    client_lock(port->client);
+    port->writing = false;
+    if (status != REDLATCH_OK) {
+        port->failure = "the connection broke";
+    }
+    if (port->failure && !port->reading) {
+        broken(port, port->failure, system_now());
+    }
+}
+
+/* Writes what the lane has to say. With many commands under way and a reader waiting for the next reply, that one gathers them. May drop
+ * the mutex for a moment. */
 void port_flush(struct port *port, int64_t now) {
-    struct engine *engine = &port->client->engine;
-    if (port->connection.state == CONNECTION_READY && !list_is_empty(&engine->lanes[port->lane].unsent)) {
-        uint32_t before = engine->lanes[port->lane].in_flight;
-        if (before == 0) {
+    struct lane *lane = &port->client->engine.lanes[port->lane];
+    bool went = true;
+    while (went && port->connection.state == CONNECTION_READY && !port->writing && !port->failure &&
+           !(port->reader_waits && lane->in_flight >= GATHER_FROM)) {
+        if (lane->in_flight == 0) {
             port->heard_at = now;
         }
         fill(port, now);
-        if (!port->reading || before < GATHER_FROM) {
-            if (connection_flush(&port->connection) != REDLATCH_OK && !port->reading) {
-                broken(port, "the connection broke", now);
-            }
+        if (!output_pending(&port->connection.output)) {
+            break;
         }
+        write_out(port);
+        went = !output_pending(&port->connection.output); /* else the reader writes when the kernel takes more */
     }
-    if (port->lane != LANE_CALLERS) { /* callers mind their own */
+    if (!port_is_callers(port)) { /* callers mind their own */
         port_mind(port, now);
     }
 }
@@ -97,8 +132,8 @@ void port_take(struct port *port, ssize_t got, int64_t now) {
     }
     if (status != REDLATCH_OK) {
         broken(port, "what the server answers is not the Redis protocol", now);
-    } else if (output_pending(&connection->output) && connection_flush(connection) != REDLATCH_OK) {
-        broken(port, "the connection broke", now);
+    } else if (port->failure) {
+        broken(port, port->failure, now);
     }
 }
 

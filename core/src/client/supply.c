@@ -147,4 +147,8 @@ void client_free_memory(struct client *client) {
         }
     }
     free(engine->resources.buckets);
+    for (struct resource *resource; (resource = engine->dead_resources) != NULL;) {
+        engine->dead_resources = resource->next;
+        free(resource);
+    }
 }

@@ -55,13 +55,19 @@ static void drop(struct connection *connection) {
         redisReaderFree(connection->reader);
         connection->reader = NULL;
     }
-    connection->fd = -1;
     connection->state = CONNECTION_CLOSED;
+}
+
+/* Forgets the descriptor before it is closed: a child forked in between must not close what has its number by then. */
+static int take_descriptor(struct connection *connection) {
+    int fd = connection->fd;
+    connection->fd = -1;
+    return fd;
 }
 
 void connection_fail(struct connection *connection, const char *why, int64_t now) {
     if (connection->fd >= 0) {
-        socket_abort(connection->fd);
+        socket_abort(take_descriptor(connection));
     }
     if (connection->state == CONNECTION_READY) {
         connection->old_id = connection->server_id;
@@ -250,16 +256,15 @@ bool connection_next_reply(struct connection *connection, struct reply_holder *h
 void connection_close(struct connection *connection) {
     if (connection->fd >= 0) {
         shutdown(connection->fd, SHUT_RDWR);
-        close(connection->fd);
+        close(take_descriptor(connection));
     }
     drop(connection);
 }
 
 void connection_forget(struct connection *connection) {
     if (connection->fd >= 0) {
-        close(connection->fd);
+        close(take_descriptor(connection));
     }
-    drop(connection);
 }
 
 void connection_free(struct connection *connection) {

@@ -96,15 +96,22 @@ void finish(struct engine *engine, struct operation *operation, int status) {
     list_append(&engine->finished, &operation->link);
 }
 
+/* The command that an operation waits for: its own, or the hand-over that names it. */
+static const struct command *awaited_command(const struct operation *operation) {
+    return operation->phase == PHASE_HANDED ? operation->resource->contest->handing : operation->command;
+}
+
 /* Why the caller's patience ended without an answer. */
 static int timeout_status(const struct operation *operation) {
-    if (operation->trouble) {
-        return operation->trouble;
+    const struct command *command = awaited_command(operation);
+    bool may_have_run = command && command->was_sent;
+    if (operation->trouble) { /* also when connecting again failed since: what was sent may have been carried out */
+        return may_have_run ? REDLATCH_NO_REPLY : operation->trouble;
     }
     if (operation->met_holder || !operation->command) {
         return REDLATCH_TIMEOUT;
     }
-    return operation->command->was_sent ? REDLATCH_NO_REPLY : REDLATCH_UNREACHABLE;
+    return may_have_run ? REDLATCH_NO_REPLY : REDLATCH_UNREACHABLE;
 }
 
 void engine_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
@@ -258,18 +265,20 @@ static void plain_replied(struct engine *engine, struct command *command, const 
     }
 }
 
-/* Whether the waiter that was to get the hold has given up: its undo is already on the way, behind the hand-over. */
-static bool nobody_receives(const struct command *command) {
+/* The waiter that a hand-over is for, or NULL. */
+static struct operation *receiver_of(const struct command *command) {
     if (command->kind != COMMAND_HAND_OVER) {
-        return false;
+        return NULL;
     }
     const struct contest *contest = command->resource->contest;
-    return !contest || contest->handing != command || !contest->receiver;
+    return contest && contest->handing == command ? contest->receiver : NULL;
 }
 
-/* The server does not have the script: the command goes again as text, unless it was given up on. */
+/* The server does not have the script: the command goes again as text, unless it was given up on. The undo of a
+ * hand-over whose receiver gave up may have gone by already, so that becomes a release. */
 static bool sent_as_text(struct engine *engine, struct command *command, const struct reply *reply) {
-    if (reply->kind != REPLY_ERROR || command->as_text || command->abandoned || nobody_receives(command) ||
+    if (reply->kind != REPLY_ERROR || command->as_text || command->abandoned ||
+        (command->kind == COMMAND_HAND_OVER && !receiver_of(command)) ||
         !refusal_of(reply->text, reply->size).no_script) {
         return false;
     }
@@ -331,6 +340,10 @@ void engine_lane_lost(struct engine *engine, enum lane_number number, int64_t no
         if (command->operation) {
             note_trouble(engine, command->operation, REDLATCH_NO_REPLY, now);
         }
+        struct operation *receiver = receiver_of(command);
+        if (receiver) {
+            note_trouble(engine, receiver, REDLATCH_NO_REPLY, now);
+        }
     }
     lane->in_flight = 0;
 }
@@ -366,7 +379,8 @@ void engine_lane_failed(struct engine *engine, enum lane_number number, int stat
     while (link) {
         struct operation *operation = container_of(link, struct operation, all);
         link = list_next(&engine->operations, link);
-        if (!operation->command || operation->command->lane != number) {
+        const struct command *command = awaited_command(operation);
+        if (!command || command->lane != number) {
             continue;
         }
         note_trouble(engine, operation, status, now);

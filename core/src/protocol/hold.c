@@ -52,6 +52,7 @@ void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
         list_append(&waiting, link);
     }
     timer_disarm(&engine->timers, &hold->timer);
+    return_kept_command(engine, hold);
     if (hold->busy) {
         hold->busy->hold = NULL;
     }
@@ -111,12 +112,12 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
     timer_disarm(&engine->timers, &hold->timer);
     renewal_forget(hold);
     report_loss(engine, hold);
-    hold_settled(engine, hold, now);
     struct contest *contest = hold->resource->contest;
     struct operation *foremost = contest ? queue_foremost(contest) : NULL;
     if (foremost && foremost->phase == PHASE_PARKED) {
         acquire_look(engine, foremost, now);
     }
+    hold_settled(engine, hold, now); /* which may forget the hold */
 }
 
 static bool max_hold_reached(const struct hold *hold) {
@@ -183,8 +184,10 @@ void hold_acquire(struct engine *engine, struct hold *hold, struct operation *op
 
 /* Sends the last release, or hands the hold over to a waiter of this process. From here on it is not renewed. */
 void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now) {
+    return_kept_command(engine, hold);
     struct command *command = take_command(engine, operation);
     if (!command) { /* nobody waits for it and there is no memory: the lease runs out */
+        hold->give_back = true;
         hold->renewed_from = 0;
         hold->renew_at = NEVER;
         return;
@@ -283,15 +286,16 @@ void hold_settled(struct engine *engine, struct hold *hold, int64_t now) {
         } else if (operation->kind == OPERATION_EXTEND) {
             hold_extend(engine, operation, now);
         } else {
-            bool last = hold->stage == HOLD_GONE && hold->count == 1;
             hold_release(engine, operation, now);
-            if (last) {
-                return; /* the hold is gone */
+            if (hold->ended) {
+                return;
             }
         }
     }
     if (!hold->busy && hold->give_back && hold->stage == HOLD_ALIVE) {
         hold_release_sent(engine, hold, NULL, now);
+    } else if (!hold->busy && hold->give_back && hold->stage == HOLD_GONE) {
+        hold_end(engine, hold, now); /* lost, and no owner will come to be told */
     }
 }
 
@@ -317,12 +321,21 @@ static void full_release_replied(struct engine *engine, struct command *command,
     }
 }
 
+/* What was to do something else with a hold gives it back instead, for as long as its lease may live. */
+void turn_into_release(struct command *command, const struct hold *hold) {
+    command->kind = COMMAND_RELEASE;
+    command->count = 0;
+    command->lease_ms = hold->lease_ms;
+}
+
 /* The server still knows a hold that is lost here: it is released, so that nobody has to wait for its lease. */
 static void release_lost(struct engine *engine, struct command *command, uint64_t id) {
     command->operation = NULL;
     command->kind = COMMAND_RELEASE;
     command->id = id;
     command->count = 0;
+    command->repeated = false;
+    command->was_sent = false;
     engine->stats.compensations++;
     push_command(engine, command);
 }
@@ -376,13 +389,52 @@ static void level_replied(struct engine *engine, struct command *command, int64_
     }
 }
 
-/* A refusal: what may pass is repeated, for a release as long as its lease may live; what may have run is asked again. */
+/* Whether a refused command is worth another attempt: one that may have run is asked about once more; what may pass is repeated
+ * as long as somebody waits for it, in the background a full release for its lease, anything else until it is in the way. */
+static bool is_tried_again(struct command *command, struct refusal refusal, int64_t now) {
+    if (command->abandoned) {
+        return false;
+    }
+    if ((refusal.may_have_run && !command->repeated) || (refusal.passing && command->operation)) {
+        return true;
+    }
+    if (command->kind != COMMAND_RELEASE || command->count > 0) {
+        return refusal.passing && command->hold && list_is_empty(&command->hold->waiting);
+    }
+    if (command->give_up_at == 0) {
+        command->give_up_at = now + command->lease_ms * MILLISECOND;
+        if (command->hold && command->hold->deadline > command->give_up_at) {
+            command->give_up_at = command->hold->deadline;
+        }
+    }
+    return refusal.passing && now < command->give_up_at;
+}
+
+/* The last word on a command of a hold is a refusal. What may have run all the same is made good: a level that was not granted is
+ * taken back, a lease that may have been shortened is not believed to be longer. */
+static void hold_goes_on(struct engine *engine, struct hold *hold, struct command *command, bool in_doubt, int64_t now) {
+    if (in_doubt && command->kind == COMMAND_REENTER) {
+        command->operation = NULL;
+        command->kind = COMMAND_RELEASE;
+        command->count = hold->count;
+        engine->stats.compensations++;
+        send_for_hold(engine, hold, NULL, command);
+        return;
+    }
+    hold->busy = NULL;
+    command->hold = NULL;
+    if (in_doubt && command->kind == COMMAND_EXTEND) {
+        hold->renew_at = hold_is_renewed(hold) ? now : NEVER;
+    } else {
+        hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
+    }
+    hold_arm(engine, hold);
+    hold_settled(engine, hold, now);
+}
+
 static void hold_refused(struct engine *engine, struct command *command, struct refusal refusal, int64_t now) {
     struct hold *hold = command->hold;
-    bool release = command->kind == COMMAND_RELEASE && command->count == 0;
-    bool worth_it = now < command->first_sent_at + command->lease_ms * MILLISECOND;
-    if ((refusal.passing && (command->operation || (release && worth_it))) ||
-        (refusal.may_have_run && !command->repeated && !command->abandoned)) {
+    if (is_tried_again(command, refusal, now)) {
         command->pause_ms = command->pause_ms < 50 ? command->pause_ms * 2 + 10 : 100;
         if (command->operation) {
             command->operation->trouble = refusal.status;
@@ -391,34 +443,31 @@ static void hold_refused(struct engine *engine, struct command *command, struct 
         repeat_command(engine, command, now + command->pause_ms * MILLISECOND);
         return;
     }
-    command->hold = NULL;
     if (command->operation) {
-        bool lost = refusal.status == REDLATCH_WRONG_TYPE;
-        finish(engine, command->operation, lost ? REDLATCH_LOST : refusal.status);
+        finish(engine, command->operation, refusal.status);
     }
-    if (!hold) {
-        return;
-    }
-    hold->busy = NULL;
-    if (release) {
+    if (hold && command->kind == COMMAND_RELEASE && command->count == 0) {
+        command->hold = NULL;
         hold_end(engine, hold, now);
-        return;
+    } else if (hold) {
+        hold_goes_on(engine, hold, command, refusal.may_have_run || command->repeated, now);
     }
-    hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
-    hold_arm(engine, hold);
-    hold_settled(engine, hold, now);
 }
 
 void hold_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    int64_t found = reply->integer;
     if (reply->kind != REPLY_INTEGER) {
         struct refusal refusal = refusal_of(reply->text, reply->kind == REPLY_ERROR ? reply->size : 0);
-        hold_refused(engine, command, refusal, now);
-        return;
+        if (refusal.status != REDLATCH_WRONG_TYPE) {
+            hold_refused(engine, command, refusal, now);
+            return;
+        }
+        found = 0; /* the lock is something else now */
     }
     if (command->kind == COMMAND_RELEASE && command->count == 0) {
-        full_release_replied(engine, command, reply->integer, now);
+        full_release_replied(engine, command, found, now);
     } else if (command->hold) {
-        level_replied(engine, command, reply->integer, now);
+        level_replied(engine, command, found, now);
     } else if (command->operation) { /* the hold was given up as lost meanwhile */
         finish(engine, command->operation, REDLATCH_LOST);
     }
@@ -458,13 +507,18 @@ void hold_abort(struct engine *engine, struct operation *operation, int status, 
         struct command *undo = take_command(engine, operation);
         command->abandoned = true;
         command->hold = NULL;
+        command->operation = NULL;
+        if (timer_is_armed(&command->timer)) { /* refused, and not to be repeated now */
+            give_command(engine, command);
+        }
         undo->operation = NULL;
         undo->kind = COMMAND_RELEASE;
         undo->count = hold->count;
         engine->stats.compensations++;
         send_for_hold(engine, hold, NULL, undo);
+    } else {
+        command->operation = NULL;
     }
-    command->operation = NULL;
     finish(engine, operation, status);
 }
 
@@ -483,6 +537,7 @@ void engine_give_back(struct engine *engine, struct hold *hold, int64_t now) {
 void engine_claimed(struct engine *engine, struct operation *operation) {
     if (operation->granted) {
         operation->granted->claim = NULL;
+        return_kept_command(engine, operation->granted);
         hold_arm(engine, operation->granted);
         operation->granted = NULL;
     }

@@ -145,6 +145,7 @@ void acquire_granted(struct engine *engine, struct operation *operation, int64_t
         operation->granted = hold;
         hold->claim = operation;
         hold->claim_by = now + engine->settings.claim_timeout_ms * MILLISECOND;
+        keep_command_for(operation, hold);
     }
     hold_arm(engine, hold);
     engine->stats.acquired++;
@@ -187,7 +188,9 @@ void acquire_replied(struct engine *engine, struct command *command, const struc
     }
     operation->command = NULL;
     if (reply->kind == REPLY_ERROR) {
-        acquire_refused(engine, operation, refusal_of(reply->text, reply->size), now);
+        struct refusal refusal = refusal_of(reply->text, reply->size);
+        refusal.may_have_run = refusal.may_have_run || command->repeated; /* before the connection broke */
+        acquire_refused(engine, operation, refusal, now);
         return;
     }
     operation->trouble = 0;

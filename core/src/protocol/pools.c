@@ -80,6 +80,19 @@ void return_reserve(struct engine *engine, struct operation *operation) {
     operation->reserved_contest = false;
 }
 
+/* A grant that nobody may ever collect keeps one of its operation's commands to be given back with. */
+void keep_command_for(struct operation *operation, struct hold *hold) {
+    if (operation->reserved_commands > 0) {
+        operation->reserved_commands--;
+        hold->command_kept = true;
+    }
+}
+
+void return_kept_command(struct engine *engine, struct hold *hold) {
+    engine->reserved_commands -= hold->command_kept;
+    hold->command_kept = false;
+}
+
 /* A command out of the operation's reserve, or for nobody out of what is not reserved; NULL only in the second case or
  * when the operation has used up its reserve. */
 struct command *take_command(struct engine *engine, struct operation *operation) {

@@ -25,7 +25,6 @@ void queue_enter(struct engine *engine, struct operation *operation) {
 
 /* Nobody waits any more: the subscription lingers, a contest without one goes. */
 static void go_idle(struct engine *engine, struct contest *contest, int64_t now) {
-    contest->run = 0;
     contest->yielding = false;
     switch (contest->subscription) {
     case SUBSCRIPTION_NONE:
@@ -99,17 +98,24 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
     if (!foremost || foremost->phase != PHASE_PARKED || foremost->wait_until <= now || contest->handing) {
         return NULL;
     }
-    if (contest->run == 0) {
-        contest->run_since = now;
+    if (hold->run == 0) {
+        hold->run_since = now;
     }
-    bool over = contest->run >= RUN_LENGTH || now - contest->run_since >= RUN_TIME;
+    bool over = hold->run >= RUN_LENGTH || now - hold->run_since >= RUN_TIME;
     if (over && !PLANTED(FAULT_HAND_OVER_UNBOUNDED)) {
-        contest->run = 0;
         contest->yielding = true;
         return NULL;
     }
-    contest->run++;
     return foremost;
+}
+
+/* Counts the hand-over that led to a grant, so that the run has an end however often the queue was empty meanwhile. */
+static void count_run(struct operation *receiver, uint64_t id, uint32_t run, int64_t run_since) {
+    struct hold *granted = resource_hold_of(receiver->resource, receiver->owner);
+    if (granted && granted->id == id) {
+        granted->run = run + 1;
+        granted->run_since = run_since;
+    }
 }
 
 /* A real release of ours was answered: `told` subscribers heard of it, -1 if unknown. If others did, they go first. */
@@ -146,19 +152,20 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
         contest->receiver = NULL;
     }
     struct hold *hold = command->hold;
+    uint32_t run = hold->run;
+    int64_t run_since = hold->run_since;
     if (reply->kind != REPLY_INTEGER) { /* refused: release for everybody instead */
         struct refusal refusal = refusal_of(reply->text, reply->kind == REPLY_ERROR ? reply->size : 0);
-        if (receiver && refusal.may_have_run) {
+        if (receiver && (refusal.may_have_run || command->repeated)) {
             undo_acquire(engine, receiver, command->successor, 0);
         }
-        command->kind = COMMAND_RELEASE;
-        command->count = 0;
+        turn_into_release(command, hold);
         command->was_sent = command->repeated || refusal.may_have_run;
         push_command(engine, command);
     } else {
-        int status = reply->integer == 1 ? REDLATCH_OK : REDLATCH_LOST;
+        bool resolved = command->repeated && command->first_sent_at < hold->deadline; /* as for a release */
         if (command->operation) {
-            finish(engine, command->operation, status);
+            finish(engine, command->operation, reply->integer == 1 || resolved ? REDLATCH_OK : REDLATCH_LOST);
         }
         hold_end(engine, hold, now);
         command->hold = NULL;
@@ -167,6 +174,7 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
         engine->stats.hand_overs++;
         receiver->met_holder = true;
         acquire_granted(engine, receiver, command->first_sent_at, command->lease_ms, now);
+        count_run(receiver, command->successor, run, run_since);
     } else if (receiver) {
         receiver->id = 0;
         receiver->phase = PHASE_PARKED;
@@ -231,6 +239,9 @@ void engine_message(struct engine *engine, struct contest *contest, int64_t now)
         arm_operation(engine, foremost);
     } else if (contest->yield_until <= now) {
         acquire_look(engine, foremost, now);
+    } else if (foremost->look_at > contest->yield_until) { /* not before others had their turn, but then */
+        foremost->look_at = contest->yield_until;
+        arm_operation(engine, foremost);
     }
 }
 

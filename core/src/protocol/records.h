@@ -26,8 +26,17 @@
 #define SECOND INT64_C(1000000)
 
 /* Ways to the server. Blocking calls and asynchronous ones do not share a connection, so that neither reads the other's
- * replies; renewals have their own, so that no slow command delays them. */
-enum lane_number { LANE_CALLERS, LANE_HOST, LANE_KEEPER, LANE_COUNT };
+ * replies; renewals have their own, so that no slow command delays them. A few callers at once each use a lane alone; more of
+ * them share the first. */
+enum lane_number {
+    LANE_CALLERS,
+    LANE_HOST,
+    LANE_KEEPER,
+    LANE_CALLERS_SECOND,
+    LANE_CALLERS_THIRD,
+    LANE_CALLERS_FOURTH,
+    LANE_COUNT
+};
 
 struct lane {
     struct list unsent;    /* commands to write, in order */
@@ -120,12 +129,15 @@ struct hold {
     int64_t lease_ms;     /* of the last grant, renewal or extension */
     uint32_t count;       /* levels */
     uint32_t renewed_from; /* lowest level taken without a lease; 0: none */
+    uint32_t owed;        /* levels to be released in the background, as soon as `busy` is settled */
+    uint32_t run;         /* hand-overs in a row that led here */
+    int64_t run_since;    /* when the first of them began */
     uint8_t stage;
     uint8_t reason;
     uint8_t reported;     /* bit per loss queue it stands in */
     uint8_t batch_line;   /* its line in `batch` */
     bool ended;           /* kept only until its loss has been reported */
-    bool give_back;       /* to be released as soon as `busy` is settled */
+    bool command_kept;    /* a command is set aside to give it back with, until it is claimed */
 };
 
 enum subscription_state {
@@ -144,9 +156,7 @@ struct contest {
     struct list queue;     /* operations; the first is the foremost */
     struct command *handing;    /* the hand-over under way */
     struct operation *receiver; /* who will get it; NULL when it gave up meanwhile */
-    int64_t run_since;     /* first of the hand-overs in a row */
     int64_t yield_until;   /* no attempt before, so that other processes get their turn */
-    uint32_t run;          /* hand-overs in a row */
     uint32_t sequence;     /* messages heard */
     uint32_t waiters;
     uint32_t named_owners; /* waiters whose owner may have several operations at once */
@@ -190,6 +200,7 @@ struct command {
     int64_t lease_ms;
     int64_t first_sent_at;
     int64_t sent_at;
+    int64_t give_up_at;   /* a refused release is not repeated after this; 0: not refused yet */
     int64_t repeat_until; /* retired ids: released every second until then; else 0 */
     uint32_t count;       /* reenter, hand-over, move: intended levels; release: levels left */
     uint32_t pause_ms;

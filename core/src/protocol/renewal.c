@@ -6,10 +6,11 @@
 #include "planted.h"
 #include "steps.h"
 
-/* Strikes a hold's line out of the batch under way. */
+/* Strikes a hold's line out of the batch under way; one that is sent later on, or once more, renews it no longer. */
 void renewal_forget(struct hold *hold) {
     if (hold->batch) {
         hold->batch->batch[hold->batch_line].live = false;
+        hold->batch->batch[hold->batch_line].lease_ms = 0;
         hold->batch = NULL;
     }
 }

@@ -56,11 +56,11 @@ static void settle_hand_over(struct engine *engine, struct command *command, enu
         contest->handing = NULL;
         contest->receiver = NULL;
     }
-    command->kind = COMMAND_RELEASE;
-    command->count = 0;
+    int64_t undo_until = now + command->lease_ms * MILLISECOND;
+    turn_into_release(command, command->hold);
     send_again(engine, command);
     if (receiver) {
-        undo_acquire(engine, receiver, receiver->id, now + command->lease_ms * MILLISECOND);
+        undo_acquire(engine, receiver, receiver->id, undo_until);
         receiver->id = 0;
         receiver->phase = PHASE_PARKED;
         acquire_look(engine, receiver, now);

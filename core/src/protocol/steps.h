@@ -15,6 +15,8 @@ struct contest *attach_contest(struct engine *engine, struct operation *operatio
 void detach_contest(struct engine *engine, struct contest *contest);
 void reserve_for(struct engine *engine, struct operation *operation);
 void return_reserve(struct engine *engine, struct operation *operation);
+void keep_command_for(struct operation *operation, struct hold *hold);
+void return_kept_command(struct engine *engine, struct hold *hold);
 
 /* engine.c: operations and commands in general */
 void finish(struct engine *engine, struct operation *operation, int status);
@@ -54,6 +56,7 @@ void hold_replied(struct engine *engine, struct command *command, const struct r
 void hold_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
 void hold_settled(struct engine *engine, struct hold *hold, int64_t now);
 void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now);
+void turn_into_release(struct command *command, const struct hold *hold);
 void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now);
 void hold_check_deadline(struct engine *engine, struct hold *hold, int64_t now);
 void hold_end(struct engine *engine, struct hold *hold, int64_t now);

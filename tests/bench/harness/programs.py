@@ -70,7 +70,8 @@ class Conversation:
         finally:
             patience.cancel()
         if not text:
-            self._fail(f"ended, or was ended after {timeout:.0f} s, before it had printed its result")
+            status = self._process.wait()
+            self._fail(f"gave no result within {timeout:.0f} s; it ended with status {status}")
         found: Outcome = json.loads(text)
         return found
 

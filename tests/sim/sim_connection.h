@@ -1,18 +1,19 @@
 /* One TCP connection between a client and the server: two queues with delays. Nothing inside is lost, doubled or reordered.
  * What exists instead: stalls, resets that drop what is under way, and requests that arrive after the client is gone.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef CONNECTION_H
-#define CONNECTION_H
+#ifndef SIM_CONNECTION_H
+#define SIM_CONNECTION_H
 
 #include "list.h"
+#include "records.h"
 #include "redis_reply.h"
 #include "scripts_embedded.h"
 
 struct world;
 struct client;
 
-/* The three lanes in the engine's order, and the connection for messages. */
-enum link_kind { LINK_CALLERS, LINK_HOST, LINK_KEEPER, LINK_MESSAGES, LINK_COUNT };
+/* A lane of the engine by its number, or the connection for messages. */
+enum link_kind { LINK_MESSAGES = LANE_COUNT, LINK_COUNT };
 
 enum request_kind {
     REQUEST_SCRIPT,

@@ -1,6 +1,6 @@
 /* Deliveries. Each item has one event; the event takes whatever is foremost, so the order holds whatever the delays.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "connection.h"
+#include "sim_connection.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* The driver around an engine: calls go in, and whatever the engine left in its output is carried out.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "client.h"
+#include "sim_client.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,5 +209,4 @@ void client_start(struct world *world, uint32_t index) {
     for (uint32_t owner = 0; owner < world->plan.owners; owner++) {
         owner_start(client, owner);
     }
-    client_settle(client);
 }

@@ -3,7 +3,7 @@
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
 
-#include "connection.h"
+#include "sim_connection.h"
 #include "drift_clock.h"
 #include "engine.h"
 #include "owner.h"
@@ -21,6 +21,7 @@ struct link {
     uint64_t generation; /* of its timers */
     uint64_t id, run;    /* of the connection, as the server says */
     uint64_t old_id, old_run;
+    bool used;
     bool has_old; /* the engine has unsettled commands of that connection */
     bool watched; /* a dead-peer timer runs */
     int failures;

@@ -1,0 +1,254 @@
+/* Ending a wait from elsewhere: another thread, a signal handler, and the race with the grant.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "stage.h"
+#include "witness.h"
+
+static redlatch_cancel *cancel_new(void) {
+    redlatch_cancel *cancel = NULL;
+    OK(redlatch_cancel_new(&cancel));
+    return cancel;
+}
+
+static int wait_with(redlatch_lock *lock, int64_t wait_ms, redlatch_cancel *cancel) {
+    return redlatch_lock_acquire_as(lock, 0, REDLATCH_LEASE_OF_LOCK, wait_ms, cancel, REDLATCH_FOREVER);
+}
+
+struct wait {
+    redlatch_lock *lock;
+    redlatch_cancel *cancel;
+    atomic_int status;
+    atomic_llong ended_at;
+};
+
+static void wait_in_thread(void *shared, int number) {
+    (void)number;
+    struct wait *wait = shared;
+    atomic_store(&wait->status, wait_with(wait->lock, REDLATCH_FOREVER, wait->cancel));
+    atomic_store(&wait->ended_at, now_ms());
+    if (atomic_load(&wait->status) == REDLATCH_OK) {
+        OK(redlatch_lock_release(wait->lock));
+    }
+}
+
+static void from_a_thread(void) {
+    redlatch_client *other = client_new();
+    redlatch_lock *theirs = lock_new(other, 1);
+    OK(redlatch_lock_acquire(theirs, 0));
+    redlatch_client *client = client_new();
+    struct wait first = {.lock = lock_new(client, 1), .cancel = cancel_new()};
+    struct wait second = {.lock = first.lock, .cancel = cancel_new()};
+    struct crew *first_crew = crew_start(1, wait_in_thread, &first);
+    UNTIL(stats_of(client).waiters == 1);
+    struct crew *second_crew = crew_start(1, wait_in_thread, &second);
+    UNTIL(stats_of(client).waiters == 2);
+    STATUS(wait_with(first.lock, 0, first.cancel), REDLATCH_IN_USE);
+    int64_t start = now_ms();
+    OK(redlatch_cancel_fire(first.cancel)); /* the foremost: the next one comes next */
+    crew_join(first_crew);
+    STATUS(atomic_load(&first.status), REDLATCH_CANCELLED);
+    MUST(atomic_load(&first.ended_at) - start < 100 * (SANITIZED ? 5 : 1), "it took %d ms",
+         (int)(atomic_load(&first.ended_at) - start));
+    MUST(stats_of(client).waiters == 1, "it is still queued");
+    OK(redlatch_lock_release(theirs));
+    crew_join(second_crew);
+    OK(atomic_load(&second.status));
+    UNTIL(ask("EXISTS %s", stage_name(1)) == 0);
+    /* The object is as new, and one that was fired ahead ends the next wait. */
+    OK(wait_with(first.lock, 0, first.cancel));
+    OK(redlatch_lock_release(first.lock));
+    OK(redlatch_lock_acquire(theirs, 0));
+    OK(redlatch_cancel_fire(first.cancel));
+    STATUS(wait_with(first.lock, REDLATCH_FOREVER, first.cancel), REDLATCH_CANCELLED);
+    STATUS(wait_with(first.lock, 20, first.cancel), REDLATCH_TIMEOUT);
+    OK(redlatch_lock_release(theirs));
+    redlatch_cancel_free(first.cancel);
+    redlatch_cancel_free(second.cancel);
+    redlatch_lock_free(first.lock);
+    redlatch_lock_free(theirs);
+    redlatch_client_free(client);
+    redlatch_client_free(other);
+}
+
+static redlatch_cancel *of_handler;
+
+static void on_alarm(int number) {
+    (void)number;
+    redlatch_cancel_fire(of_handler);
+}
+
+static void alarm_in(int microseconds) {
+    struct itimerval timer = {.it_value = {microseconds / 1000000, microseconds % 1000000}};
+    MUST(setitimer(ITIMER_REAL, &timer, NULL) == 0, "no timer");
+}
+
+static void from_a_signal_handler(void) {
+    redlatch_client *other = client_new();
+    redlatch_lock *theirs = lock_new(other, 1);
+    redlatch_client *client = client_new();
+    redlatch_lock *lock = lock_new(client, 1);
+    of_handler = cancel_new();
+    struct sigaction action = {.sa_handler = on_alarm};
+    sigaction(SIGALRM, &action, NULL);
+    OK(redlatch_lock_acquire(theirs, 0));
+    for (int i = 0; i < 20; i++) { /* parked */
+        int64_t start = now_ms();
+        alarm_in(20000);
+        STATUS(wait_with(lock, REDLATCH_FOREVER, of_handler), REDLATCH_CANCELLED);
+        int64_t took = now_ms() - start;
+        MUST(took >= 19 && took < 120 * (SANITIZED ? 5 : 1), "it took %d ms", (int)took);
+    }
+    OK(redlatch_lock_release(theirs));
+    int cancelled = 0;
+    for (int i = 0; i < 500; i++) { /* anywhere between the call and the grant */
+        alarm_in(1 + i * 7 % 300);
+        int status = wait_with(lock, REDLATCH_FOREVER, of_handler);
+        alarm_in(0);
+        if (status == REDLATCH_OK) {
+            OK(redlatch_lock_release(lock));
+        } else {
+            STATUS(status, REDLATCH_CANCELLED);
+            cancelled++;
+        }
+        if (wait_with(lock, 1000, of_handler) == REDLATCH_OK) { /* fired after the first wait was over: this one ends */
+            OK(redlatch_lock_release(lock));
+        }
+    }
+    signal(SIGALRM, SIG_DFL);
+    MUST(cancelled > 0, "it never struck in time");
+    UNTIL(ask("EXISTS %s", stage_name(1)) == 0);
+    MUST(stats_of(client).held == 0 && stats_of(client).waiters == 0, "something is held or queued");
+    redlatch_cancel_free(of_handler);
+    redlatch_lock_free(lock);
+    redlatch_lock_free(theirs);
+    redlatch_client_free(client);
+    redlatch_client_free(other);
+}
+
+struct race {
+    redlatch_cancel *cancel;
+    atomic_bool enough;
+};
+
+static void fire_on_and_on(void *shared, int number) {
+    (void)number;
+    struct race *race = shared;
+    while (!atomic_load(&race->enough)) {
+        OK(redlatch_cancel_fire(race->cancel));
+        for (volatile int pause = 0; pause < 20000; pause++) {
+        }
+    }
+}
+
+static void acquire_on_and_on(void *shared, int number) {
+    (void)number;
+    redlatch_lock *lock = shared;
+    for (int i = 0; i < 2000; i++) {
+        OK(redlatch_lock_acquire(lock, REDLATCH_FOREVER));
+        OK(redlatch_lock_release(lock));
+    }
+}
+
+/* Fired without end while waits begin, are granted, handed over and end: held or not, never in between. */
+static void race_with_grants(void) {
+    redlatch_client *client = client_new();
+    redlatch_lock *lock = lock_new(client, 1);
+    struct race race = {.cancel = cancel_new()};
+    struct crew *firing = crew_start(1, fire_on_and_on, &race);
+    struct crew *others = crew_start(2, acquire_on_and_on, lock);
+    int granted = 0;
+    for (int i = 0; i < 3000; i++) {
+        int status = wait_with(lock, REDLATCH_FOREVER, race.cancel);
+        if (status == REDLATCH_OK) {
+            granted++;
+            OK(redlatch_lock_release(lock));
+        } else {
+            STATUS(status, REDLATCH_CANCELLED);
+            MUST(hold_of(lock, 0).state == REDLATCH_NOT_HELD, "held though cancelled");
+        }
+    }
+    crew_join(others);
+    atomic_store(&race.enough, true);
+    crew_join(firing);
+    MUST(granted > 0, "it was never granted");
+    UNTIL(ask("EXISTS %s", stage_name(1)) == 0);
+    MUST(stats_of(client).held == 0 && stats_of(client).waiters == 0, "something is held or queued");
+    redlatch_cancel_free(race.cancel);
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+}
+
+/* A wait in slices keeps its place, and ends when its object is fired or freed. */
+static void slices(void) {
+    redlatch_client *client = client_new();
+    redlatch_lock *lock = lock_new(client, 1);
+    uint64_t holder = owner_new();
+    uint64_t owner = owner_new();
+    redlatch_cancel *cancel = cancel_new();
+    OK(redlatch_lock_acquire_as(lock, holder, 5000, 0, NULL, REDLATCH_FOREVER));
+    for (int i = 0; i < 5; i++) {
+        int64_t start = now_ms();
+        STATUS(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 20), REDLATCH_AGAIN);
+        MUST(now_ms() - start >= 19 && now_ms() - start < 70 * (SANITIZED ? 5 : 1), "a slice of %d ms",
+             (int)(now_ms() - start));
+    }
+    struct wait behind = {.lock = lock};
+    struct crew *crew = crew_start(1, wait_in_thread, &behind);
+    UNTIL(stats_of(client).waiters == 2);
+    OK(redlatch_lock_release_as(lock, holder));
+    sleep_ms(100); /* between two slices it is granted */
+    MUST(hold_of(lock, owner).state == REDLATCH_HELD, "it has lost its place");
+    OK(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 20));
+    OK(redlatch_lock_release_as(lock, owner));
+    crew_join(crew);
+    OK(atomic_load(&behind.status));
+    /* Its time-out runs on from the first slice. */
+    OK(redlatch_lock_acquire_as(lock, holder, 5000, 0, NULL, REDLATCH_FOREVER));
+    int64_t start = now_ms();
+    int status;
+    while ((status = redlatch_lock_acquire_as(lock, owner, 5000, 200, cancel, 30)) == REDLATCH_AGAIN) {
+    }
+    STATUS(status, REDLATCH_TIMEOUT);
+    MUST(now_ms() - start >= 200 && now_ms() - start < 300 * (SANITIZED ? 5 : 1), "%d ms", (int)(now_ms() - start));
+    STATUS(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 0), REDLATCH_AGAIN);
+    OK(redlatch_cancel_fire(cancel));
+    STATUS(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 20), REDLATCH_CANCELLED);
+    STATUS(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 0), REDLATCH_AGAIN);
+    redlatch_cancel_free(cancel); /* a wait nobody will ask for any more */
+    UNTIL(stats_of(client).waiters == 0);
+    cancel = cancel_new();
+    STATUS(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 0), REDLATCH_AGAIN);
+    OK(redlatch_lock_release_as(lock, holder));
+    UNTIL(hold_of(lock, owner).state == REDLATCH_HELD);
+    redlatch_cancel_free(cancel); /* and a grant nobody will ask for */
+    UNTIL(ask("EXISTS %s", stage_name(1)) == 0);
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+}
+
+/* Closing ends a wait that is between two slices; it is told at the next one. */
+static void slices_and_close(void) {
+    redlatch_client *client = client_new();
+    redlatch_lock *lock = lock_new(client, 1);
+    redlatch_cancel *cancel = cancel_new();
+    OK(redlatch_lock_acquire_as(lock, owner_new(), 5000, 0, NULL, REDLATCH_FOREVER));
+    STATUS(redlatch_lock_acquire_as(lock, owner_new(), 5000, 60000, cancel, 10), REDLATCH_AGAIN);
+    OK(redlatch_client_close(client));
+    STATUS(redlatch_lock_acquire_as(lock, 1, 5000, 60000, cancel, 10), REDLATCH_CLOSED);
+    STATUS(redlatch_lock_acquire_as(lock, 1, 5000, 60000, cancel, 10), REDLATCH_CLOSED);
+    redlatch_cancel_free(cancel);
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+}
+
+int main(int argc, char **argv) {
+    static const struct scene scenes[] = {
+        {"from_a_thread", from_a_thread}, {"from_a_signal_handler", from_a_signal_handler},
+        {"race_with_grants", race_with_grants}, {"slices", slices}, {"slices_and_close", slices_and_close},
+    };
+    return stage_main(argc, argv, scenes, sizeof scenes / sizeof scenes[0]);
+}

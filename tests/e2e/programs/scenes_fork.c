@@ -1,0 +1,289 @@
+/* Forked children: they own nothing of their parent's, write nothing for it, and harm nothing of it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "stage.h"
+#include "witness.h"
+
+/* What a child has inherited. */
+struct heritage {
+    redlatch_client *client;
+    redlatch_lock *held;
+    redlatch_lock *free_one;
+    redlatch_lock *busy[2];
+    redlatch_cancel *cancel;
+};
+
+static struct heritage heritage_new(const redlatch_client_options *options) {
+    struct heritage all = {.client = client_with(options)};
+    all.held = lock_new(all.client, 1);
+    all.free_one = lock_new(all.client, 2);
+    all.busy[0] = lock_new(all.client, 4);
+    all.busy[1] = lock_new(all.client, 5);
+    OK(redlatch_cancel_new(&all.cancel));
+    OK(redlatch_lock_acquire(all.held, 0));
+    return all;
+}
+
+static void heritage_free(struct heritage *all) {
+    redlatch_cancel_free(all->cancel);
+    redlatch_lock_free(all->free_one);
+    redlatch_lock_free(all->busy[0]);
+    redlatch_lock_free(all->busy[1]);
+    redlatch_lock_free(all->held);
+    redlatch_client_free(all->client);
+}
+
+/* Runs a child and demands that it ends well. */
+static pid_t child_start(void (*live)(void *), void *argument) {
+    fflush(NULL);
+    pid_t child = fork();
+    MUST(child >= 0, "no process");
+    if (child == 0) {
+        alarm(SANITIZED ? 120 : 20); /* a child that hangs is a failure, too */
+        live(argument);
+        _exit(0);
+    }
+    return child;
+}
+
+static void child_end(pid_t child) {
+    int how = 0;
+    MUST(waitpid(child, &how, 0) == child, "no child");
+    MUST(WIFEXITED(how) && WEXITSTATUS(how) == 0, "the child ended with %x", (unsigned)how);
+}
+
+static void use_everything(void *argument) {
+    struct heritage *all = argument;
+    redlatch_event event = {.struct_size = sizeof event};
+    redlatch_hold hold = {.struct_size = sizeof hold};
+    redlatch_lock_state state = {.struct_size = sizeof state};
+    redlatch_stats stats = {.struct_size = sizeof stats};
+    redlatch_lock *lock = NULL;
+    int fd;
+    for (int round = 0; round < 2; round++) { /* before and after closing */
+        STATUS(redlatch_lock_acquire(all->free_one, 0), REDLATCH_FORKED);
+        STATUS(redlatch_lock_acquire(all->held, REDLATCH_FOREVER), REDLATCH_FORKED);
+        STATUS(redlatch_lock_acquire_as(all->held, 5, 1000, 1000, all->cancel, 10), REDLATCH_FORKED);
+        STATUS(redlatch_lock_release(all->held), REDLATCH_FORKED);
+        STATUS(redlatch_lock_extend(all->held, 0, 1000), REDLATCH_FORKED);
+        STATUS(redlatch_lock_force_release(all->held, NULL), REDLATCH_FORKED);
+        STATUS(redlatch_lock_hold(all->held, 0, &hold), REDLATCH_FORKED);
+        STATUS(redlatch_lock_query(all->held, &state), REDLATCH_FORKED);
+        STATUS(redlatch_lock_start_acquire(all->free_one, 9, 1000, 0, 1), REDLATCH_FORKED);
+        STATUS(redlatch_lock_start_release(all->held, 9, 1), REDLATCH_FORKED);
+        STATUS(redlatch_lock_start_extend(all->held, 9, 1000, 1), REDLATCH_FORKED);
+        STATUS(redlatch_lock_new(all->client, REDLATCH_MUTEX, "x", 1, NULL, &lock), REDLATCH_FORKED);
+        STATUS(redlatch_client_stats(all->client, &stats), REDLATCH_FORKED);
+        STATUS(redlatch_client_event_fd(all->client, &fd), REDLATCH_FORKED);
+        STATUS(redlatch_client_next_event(all->client, &event), REDLATCH_FORKED);
+        STATUS(redlatch_client_wait_lost(all->client, 10, &event), REDLATCH_FORKED);
+        STATUS(redlatch_client_cancel(all->client, 1), REDLATCH_FORKED);
+        MUST(strstr(redlatch_last_error(), "parent"), "the words are: %s", redlatch_last_error());
+        OK(redlatch_client_close(all->client));
+    }
+    heritage_free(all);
+}
+
+/* Commands and bytes that the server received, those of the question itself left out. */
+static void traffic(long long *commands, long long *bytes) {
+    *commands = info_number("total_commands_processed");
+    *bytes = info_number("total_net_input_bytes");
+}
+
+static void child_is_told(void) {
+    struct heritage all = heritage_new(NULL);
+    OK(redlatch_lock_acquire(all.free_one, 0)); /* all connections but the subscriber's are there */
+    OK(redlatch_lock_release(all.free_one));
+    sleep_ms(20);
+    long long commands[3];
+    long long bytes[3];
+    traffic(&commands[0], &bytes[0]);
+    traffic(&commands[1], &bytes[1]);
+    child_end(child_start(use_everything, &all));
+    traffic(&commands[2], &bytes[2]);
+    MUST(commands[2] - commands[1] == commands[1] - commands[0], "the child sent commands");
+    MUST(bytes[2] - bytes[1] == bytes[1] - bytes[0], "the child sent %lld bytes", bytes[2] - 2 * bytes[1] + bytes[0]);
+    MUST(hold_of(all.held, 0).state == REDLATCH_HELD, "the parent lost its lock");
+    MUST(ask("EXISTS %s", stage_name(1)) == 1, "the parent's lock is gone");
+    OK(redlatch_lock_release(all.held));
+    OK(redlatch_lock_acquire(all.free_one, 0));
+    MUST(stats_of(all.client).reconnects == 0, "the parent's connection broke");
+    heritage_free(&all);
+}
+
+static void stay(void *argument) {
+    sleep_ms(*(const int *)argument);
+}
+
+/* A renewed lock outlives the children that have copies of its connections, whether they close them or just end. */
+static void parent_goes_on(void) {
+    redlatch_client_options options = client_defaults();
+    options.watchdog_lease_ms = 300;
+    struct heritage all = heritage_new(&options);
+    const int ms = 500;
+    pid_t staying = child_start(stay, (void *)(uintptr_t)&ms);
+    child_end(child_start(use_everything, &all));
+    for (int64_t until = now_ms() + 1000; now_ms() < until; sleep_ms(10)) {
+        MUST(hold_of(all.held, 0).state == REDLATCH_HELD, "not renewed");
+        MUST(ask("EXISTS %s", stage_name(1)) == 1, "gone");
+    }
+    child_end(staying);
+    MUST(stats_of(all.client).reconnects == 0, "the parent's connection broke");
+    OK(redlatch_lock_release(all.held));
+    heritage_free(&all);
+}
+
+static void release_and_acquire(redlatch_client *client, redlatch_lock *lock, uint64_t owner) {
+    OK(redlatch_lock_start_acquire(lock, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, 1));
+    event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_OK, 1);
+    OK(redlatch_lock_start_release(lock, owner, 2));
+    event_must(client, REDLATCH_EVENT_RELEASED, REDLATCH_OK, 2);
+}
+
+/* The event descriptor is shared with the child, and so is what it watches. */
+static void event_descriptor(void) {
+    struct heritage all = heritage_new(NULL);
+    int fd = event_fd_of(all.client);
+    uint64_t owner = owner_new();
+    release_and_acquire(all.client, all.free_one, owner);
+    const int ms = 700;
+    pid_t staying = child_start(stay, (void *)(uintptr_t)&ms); /* its copies live on beyond the cut */
+    child_end(child_start(use_everything, &all));
+    for (int i = 0; i < 20; i++) {
+        release_and_acquire(all.client, all.free_one, owner);
+    }
+    MUST(!is_readable(fd), "readable though nothing is left");
+    cut_all();
+    for (int i = 0; i < 20; i++) {
+        release_and_acquire(all.client, all.free_one, owner);
+    }
+    sleep_ms(50);
+    MUST(!is_readable(fd), "readable though nothing is left: a dead connection is still watched");
+    child_end(staying);
+    heritage_free(&all);
+}
+
+static void own_client(void *argument) {
+    (void)argument;
+    redlatch_client *client = client_new();
+    redlatch_lock *parents = lock_new(client, 1);
+    redlatch_lock *own = lock_new(client, 3);
+    STATUS(redlatch_lock_acquire(parents, 0), REDLATCH_TIMEOUT);
+    STATUS(redlatch_lock_release(parents), REDLATCH_NOT_OWNED);
+    for (int i = 0; i < 50; i++) {
+        OK(redlatch_lock_acquire(own, REDLATCH_FOREVER));
+        OK(redlatch_lock_release(own));
+    }
+    redlatch_lock_free(own);
+    redlatch_lock_free(parents);
+    redlatch_client_free(client);
+}
+
+static void own_client_and_child(void *argument) {
+    own_client(argument);
+    redlatch_client *client = client_new();
+    redlatch_lock *lock = lock_new(client, 6 + (int)(getpid() % 2));
+    OK(redlatch_lock_acquire(lock, REDLATCH_FOREVER));
+    child_end(child_start(own_client, NULL));
+    OK(redlatch_lock_release(lock));
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+    use_everything(argument);
+}
+
+/* Children that open clients of their own, grandchildren too, many at once. */
+static void own_clients(void) {
+    enum { CHILDREN = 8 };
+    struct heritage all = heritage_new(NULL);
+    pid_t children[CHILDREN];
+    for (int i = 0; i < CHILDREN; i++) {
+        children[i] = child_start(own_client_and_child, &all);
+    }
+    for (int i = 0; i < CHILDREN; i++) {
+        child_end(children[i]);
+    }
+    MUST(hold_of(all.held, 0).state == REDLATCH_HELD, "the parent lost its lock");
+    OK(redlatch_lock_release(all.held));
+    heritage_free(&all);
+    UNTIL(connections_of_redlatch() == 0);
+}
+
+struct busy {
+    struct heritage all;
+    atomic_bool enough;
+};
+
+static void be_busy(void *shared, int number) {
+    struct busy *busy = shared;
+    redlatch_lock *lock = busy->all.busy[number / 2];
+    while (!atomic_load(&busy->enough)) {
+        OK(redlatch_lock_acquire(lock, REDLATCH_FOREVER));
+        OK(redlatch_lock_release(lock));
+    }
+}
+
+static void make_handles(void *shared, int number) {
+    (void)number;
+    struct busy *busy = shared;
+    while (!atomic_load(&busy->enough)) {
+        redlatch_lock *lock = lock_new(busy->all.client, 3);
+        redlatch_lock_free(lock);
+        sleep_ms(1);
+    }
+}
+
+static void close_and_open(void *argument) {
+    struct busy *busy = argument;
+    use_everything(&busy->all);
+    own_client(NULL);
+}
+
+/* The fork comes at any moment of what the parent's other threads do. */
+static void busy_parent(void) {
+    struct busy busy = {.all = heritage_new(NULL)};
+    struct crew *crew = crew_start(4, be_busy, &busy);
+    struct crew *makers = crew_start(1, make_handles, &busy);
+    for (int i = 0; i < (SANITIZED ? 20 : 150); i++) {
+        child_end(child_start(close_and_open, &busy));
+    }
+    atomic_store(&busy.enough, true);
+    crew_join(crew);
+    crew_join(makers);
+    MUST(hold_of(busy.all.held, 0).state == REDLATCH_HELD, "the parent lost its lock");
+    heritage_free(&busy.all);
+}
+
+static void free_sliced_wait(void *argument) {
+    use_everything(argument);
+}
+
+/* A wait that goes on in slices is the parent's alone. */
+static void sliced_wait(void) {
+    struct heritage all = heritage_new(NULL);
+    uint64_t owner = owner_new();
+    STATUS(redlatch_lock_acquire_as(all.held, owner, REDLATCH_LEASE_OF_LOCK, 5000, all.cancel, 10), REDLATCH_AGAIN);
+    child_end(child_start(free_sliced_wait, &all));
+    OK(redlatch_lock_release(all.held));
+    int status;
+    while ((status = redlatch_lock_acquire_as(all.held, owner, 0, 0, all.cancel, 10)) == REDLATCH_AGAIN) {
+    }
+    STATUS(status, REDLATCH_INVALID); /* also the arguments of a resumed wait must be in range */
+    while ((status = redlatch_lock_acquire_as(all.held, owner, 1000, 0, all.cancel, 10)) == REDLATCH_AGAIN) {
+    }
+    OK(status);
+    OK(redlatch_lock_release_as(all.held, owner));
+    heritage_free(&all);
+}
+
+int main(int argc, char **argv) {
+    static const struct scene scenes[] = {
+        {"child_is_told", child_is_told}, {"parent_goes_on", parent_goes_on}, {"event_descriptor", event_descriptor},
+        {"own_clients", own_clients},     {"busy_parent", busy_parent},       {"sliced_wait", sliced_wait},
+    };
+    return stage_main(argc, argv, scenes, sizeof scenes / sizeof scenes[0]);
+}

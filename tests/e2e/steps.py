@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of a lock whose replies get lost, each prepared so that one call makes it and one look judges it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Callable, Dict, List, Optional, Type
+
+import redlatch
+from env import Monitor, RedisServer, Script, wait_until
+from waiters import Waiting
+from wire import SCRIPTS, counts, fields, load_scripts
+
+
+class Call:
+    """A call on a thread of its own. Locks that a step works with belong to their handle, so any thread may call."""
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self._function = function
+        self._value: object = None
+        self._error: Optional[BaseException] = None
+        self._thread = threading.Thread(target=self._run, name="e2e-call", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._value = self._function()
+        except BaseException as error:
+            self._error = error
+
+    @property
+    def done(self) -> bool:
+        """Whether the call has returned or raised."""
+        return not self._thread.is_alive()
+
+    def result(self, timeout: float = 10.0) -> object:
+        """What the call returned; raises what it raised."""
+        self._thread.join(timeout)
+        assert self.done, f"the call is not done within {timeout} s"
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def error(self, timeout: float = 10.0) -> Optional[BaseException]:
+        """What the call raised, if it did."""
+        self._thread.join(timeout)
+        assert self.done, f"the call is not done within {timeout} s"
+        return self._error
+
+
+class Step:
+    """A lock in the state before one command. `patience` is how long an acquire of the step waits, in seconds."""
+
+    script_name = ""
+    # The levels that stand on the wire when the step was made, and when it was given up.
+    made: List[int] = []
+    given_up: List[int] = []
+
+    def __init__(
+        self, server: RedisServer, monitor: Monitor, client: redlatch.Client, name: str, patience: float = 10.0
+    ) -> None:
+        load_scripts(server)
+        self.server = server
+        self.monitor = monitor
+        self.client = client
+        self.name = name
+        self.patience = patience
+        self.lock = client.lock(name, owner="handle")
+        self.prepare()
+
+    @property
+    def script(self) -> Script:
+        """What is sent for the step."""
+        return SCRIPTS[self.script_name]
+
+    def prepare(self) -> None:
+        """Bring the lock into the state before the step."""
+
+    def make(self) -> object:
+        """Make the step."""
+        raise NotImplementedError
+
+    def check_made(self) -> None:
+        """The step was made, once: here, and on the wire."""
+        assert counts(self.server, self.name) == self.made
+        assert self.lock.hold_count() == sum(self.made)
+        if self.made:
+            held = self.lock.hold()
+            assert held is not None and set(fields(self.server, self.name)) == {held.owner.encode()}
+
+    def wait_given_up(self) -> None:
+        """Wait until everybody who takes part in the step has given up."""
+
+    def check_given_up(self) -> None:
+        """The step failed, and what it may have done is undone, or goes on for a release."""
+        wait_until(lambda: self.lock.hold_count() == sum(self.given_up), 1.0)
+        assert counts(self.server, self.name) == self.given_up
+
+    def finish(self) -> None:
+        """Release what is held: the lock is free then."""
+        for _ in range(self.lock.hold_count()):
+            self.lock.release()
+        assert fields(self.server, self.name) == {}
+
+
+class Acquire(Step):
+    """The first level."""
+
+    script_name = "acquire"
+    made = [1]
+
+    def make(self) -> object:
+        return self.lock.acquire(timeout=self.patience)
+
+
+class Reenter(Step):
+    """The second level."""
+
+    script_name = "reenter"
+    made = [2]
+    given_up = [1]
+
+    def prepare(self) -> None:
+        self.lock.acquire()
+
+    def make(self) -> object:
+        return self.lock.acquire(timeout=self.patience)
+
+
+class PartialRelease(Step):
+    """One level of two is released."""
+
+    script_name = "release"
+    made = [1]
+    given_up = [1]
+
+    def prepare(self) -> None:
+        self.lock.acquire()
+        self.lock.acquire()
+
+    def make(self) -> object:
+        return self.lock.release()
+
+
+class Release(Step):
+    """The only level is released."""
+
+    script_name = "release"
+
+    def prepare(self) -> None:
+        self.lock.acquire()
+
+    def make(self) -> object:
+        return self.lock.release()
+
+
+class HandOver(Step):
+    """The lock is released while another thread of the client waits for it, and outlasts the release."""
+
+    script_name = "hand_over"
+    made = [1]
+
+    def prepare(self) -> None:
+        self.lock.acquire()
+        before = self.client.stats()["round_trips"]
+        self.waiter = self.client.lock(self.name, owner="handle")
+        self.waiting = Waiting(self.waiter, 3 * self.patience, keep=True)
+        # It asks, subscribes, asks once more, and is parked then.
+        wait_until(lambda: self.client.stats()["round_trips"] == before + 2)
+
+    def make(self) -> object:
+        return self.lock.release()
+
+    def check_made(self) -> None:
+        assert self.waiting.result() is True
+        held = self.waiter.hold()
+        assert held is not None and held.count == 1 and not held.lost
+        assert fields(self.server, self.name) == {held.owner.encode(): b"1"}
+        assert self.lock.hold_count() == 0
+
+    def wait_given_up(self) -> None:
+        try:
+            assert self.waiting.result() is False
+        except redlatch.ConnectionError as error:
+            assert error.status_name == "no_reply", error
+
+    def check_given_up(self) -> None:
+        super().check_given_up()
+        assert self.waiter.hold_count() == 0
+
+    def finish(self) -> None:
+        if self.waiting.granted:
+            self.waiting.leave()
+        super().finish()
+
+
+STEPS: Dict[str, Type[Step]] = {
+    "acquire": Acquire,
+    "reenter": Reenter,
+    "partial_release": PartialRelease,
+    "release": Release,
+    "hand_over": HandOver,
+}

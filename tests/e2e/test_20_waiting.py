@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waiting is push: the message wakes a waiter at once, the holder's TTL does, and a look every 5 s at the latest."""
+
+from __future__ import annotations
+
+import time
+from typing import Iterator, List
+
+import pytest
+import redlatch
+from env import Entries, Monitor, Proxy, RedisServer, RedissonShapedPeer, wait_until
+from waiters import SOON, Waiting, hold_as_redisson, release_as_redisson, wait_parked
+from wire import channel, counts, fields, load_scripts, scripts, sent_by, subscribers
+
+LOOK = 5.0
+# What a thread switch on a busy machine may add to a moment that the core chose.
+NOISE = 0.1
+
+
+@pytest.fixture
+def client(server: RedisServer) -> Iterator[redlatch.Client]:
+    """A client straight at the server, whose scripts are loaded."""
+    load_scripts(server)
+    with redlatch.connect(server.url) as opened:
+        yield opened
+
+
+def seconds(entries: Entries) -> List[float]:
+    """When commands were executed, by the server's clock."""
+    return [entry.time_us / 1e6 for entry in entries]
+
+
+def test_00_the_message_of_a_redisson_release_wakes(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
+) -> None:
+    owner = hold_as_redisson(server, lock_name)
+    mark = monitor.mark()
+    waiting = Waiting(client.lock(lock_name), keep=True)
+    parked = wait_parked(server, monitor, lock_name, client, mark)
+    observed = monitor.mark()
+    assert scripts(monitor.since(mark))[:2] == ["acquire", "acquire"]
+    time.sleep(2.5)  # the time in which nothing may happen; the next look is due after 5 s
+    assert fields(server, lock_name) == {owner.encode(): b"1"} and not waiting.done
+    assert sent_by(monitor.since(parked), server, client) == []
+    released_at = release_as_redisson(server, lock_name)
+    assert waiting.result() is True
+    assert waiting.ended_at - released_at < SOON
+    after = sent_by(monitor.since(observed), server, client)
+    assert scripts(after) == ["acquire"] and len(after) == 1
+    assert counts(server, lock_name) == [1]
+    waiting.leave()
+    assert server.admin.exists(lock_name) == 0
+
+
+def test_01_a_redisson_peer_wakes_us(
+    server: RedisServer, client: redlatch.Client, peer: RedissonShapedPeer, monitor: Monitor, lock_name: str
+) -> None:
+    peer.lock(lock_name)
+    peer.lock(lock_name)
+    mark = monitor.mark()
+    waiting = Waiting(client.lock(lock_name))
+    parked = wait_parked(server, monitor, lock_name, client, mark)
+    assert peer.unlock(lock_name) is False
+    assert sent_by(monitor.since(parked), server, client) == [], "a partial release tells nobody"
+    released_at = time.monotonic()
+    assert peer.unlock(lock_name) is True
+    assert waiting.result() is True
+    assert waiting.ended_at - released_at < SOON
+
+
+def test_02_without_the_message_the_ttl_wakes(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
+) -> None:
+    hold_as_redisson(server, lock_name, lease_ms=1_500)
+    expires_at = time.monotonic() + 1.5
+    mark = monitor.mark()
+    waiting = Waiting(client.lock(lock_name))
+    parked = wait_parked(server, monitor, lock_name, client, mark)
+    assert waiting.result() is True
+    assert -0.01 < waiting.ended_at - expires_at < SOON
+    assert scripts(sent_by(monitor.since(parked), server, client)) == ["acquire", "release"]
+
+
+def test_03_a_ttl_that_was_lengthened_is_waited_for_again(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
+) -> None:
+    hold_as_redisson(server, lock_name, lease_ms=700)
+    mark = monitor.mark()
+    waiting = Waiting(client.lock(lock_name))
+    parked = wait_parked(server, monitor, lock_name, client, mark)
+    server.admin.pexpire(lock_name, 1_500)
+    expires_at = time.monotonic() + 1.5
+    assert waiting.result() is True
+    assert -0.01 < waiting.ended_at - expires_at < SOON
+    assert scripts(sent_by(monitor.since(parked), server, client)) == ["acquire", "acquire", "release"]
+
+
+def test_04_without_either_a_look_every_5_seconds(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
+) -> None:
+    hold_as_redisson(server, lock_name, lease_ms=None)
+    mark = monitor.mark()
+    waiting = Waiting(client.lock(lock_name))
+    parked = wait_parked(server, monitor, lock_name, client, mark)
+    wait_until(lambda: scripts(monitor.since(parked)) == ["acquire"], LOOK + SOON, "the first look")
+    server.admin.delete(lock_name)
+    deleted_at = time.monotonic()
+    assert waiting.result() is True
+    assert waiting.ended_at - deleted_at < LOOK + NOISE
+    looks = [entry for entry in monitor.since(mark).top_level() if scripts([entry]) == ["acquire"]]
+    first, *gaps = [later - earlier for earlier, later in zip(seconds(looks), seconds(looks)[1:])]
+    assert first < SOON, "the one that follows the subscription"
+    assert all(LOOK - NOISE < gap < LOOK + NOISE for gap in gaps) and len(gaps) == 2
+
+
+def test_05_a_release_before_the_subscription_is_not_missed(
+    server: RedisServer, proxy: Proxy, lock_name: str
+) -> None:
+    hold_as_redisson(server, lock_name)
+    subscribing = proxy.hold("SUBSCRIBE")
+    with redlatch.connect(proxy.url) as waiter:
+        waiting = Waiting(waiter.lock(lock_name))
+        subscribing.wait_hit()
+        assert subscribers(server, lock_name) == 0
+        released_at = release_as_redisson(server, lock_name)
+        subscribing.release()
+        assert waiting.result() is True
+        assert waiting.ended_at - released_at < SOON
+
+
+def test_06_a_new_subscription_is_followed_by_a_look(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
+) -> None:
+    """The release is told while the subscriber's connection is cut: nobody hears it."""
+    hold_as_redisson(server, lock_name)
+    mark = monitor.mark()
+    waiting = Waiting(client.lock(lock_name))
+    wait_parked(server, monitor, lock_name, client, mark)
+    (subscriber,) = [entry for entry in server.client_list("redlatch:") if entry["sub"] == "1"]
+    with server.admin.pipeline(transaction=True) as transaction:
+        transaction.execute_command("CLIENT", "KILL", "ID", subscriber["id"])
+        transaction.delete(lock_name)
+        transaction.publish(channel(lock_name), "0")
+        killed, _, heard = transaction.execute()
+    assert (killed, heard) == (1, 0)
+    assert waiting.result() is True
+    assert waiting.ended_at - waiting.started_at < LOOK / 2
+
+
+def test_07_a_wait_of_300_ms_gives_up_in_time(
+    server: RedisServer, monitor: Monitor, lock_name: str
+) -> None:
+    owner = hold_as_redisson(server, lock_name)
+    with redlatch.connect(server.url, linger=0.2) as client:
+        lock = client.lock(lock_name)
+        started_at = time.monotonic()
+        assert lock.acquire(timeout=0.3) is False
+        assert 0.3 <= time.monotonic() - started_at <= 0.35, "in the main thread, which waits in slices"
+        waiting = Waiting(lock, 0.3)
+        assert waiting.result() is False
+        assert 0.3 <= waiting.ended_at - waiting.started_at <= 0.35, "in another thread"
+        assert fields(server, lock_name) == {owner.encode(): b"1"}
+        wait_until(lambda: subscribers(server, lock_name) == 0, SOON)
+        mark = monitor.mark()
+        assert release_as_redisson(server, lock_name)
+        assert sent_by(monitor.since(mark), server, client) == [], "nobody waits any more"
+        assert server.admin.dbsize() == 0
+        assert client.stats()["waiters"] == client.stats()["held"] == 0
+
+
+def test_08_a_try_asks_once(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
+) -> None:
+    hold_as_redisson(server, lock_name)
+    mark = monitor.mark()
+    assert client.lock(lock_name).acquire(blocking=False) is False
+    executed = sent_by(monitor.since(mark), server, client)
+    assert scripts(executed) == ["acquire"] and len(executed) == 1
+
+
+def test_09_a_with_that_gives_up_says_so(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+    hold_as_redisson(server, lock_name)
+    with pytest.raises(redlatch.LockTimeoutError) as raised, client.lock(lock_name, timeout=0.1):
+        pytest.fail("the lock is held by another")
+    assert raised.value.retryable and not raised.value.ambiguous
+    assert raised.value.lock_name == lock_name

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A command that arrives when its connection is long replaced does no harm; and how soon a lost server is tried again."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Dict, Iterator, List
+
+import pytest
+import redlatch
+from env import Fault, Proxy, RedisServer, wait_until
+from steps import Call
+from wire import SCRIPTS, counts, fields, load_scripts
+
+MakeServer = Callable[..., RedisServer]
+
+LATE = SCRIPTS["acquire"]
+GHOST_GONE_WITHIN = 1.2
+PASSWORD = "secret"
+
+
+@pytest.fixture
+def client(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
+    """A client behind the proxy that may kill its old connections."""
+    load_scripts(server)
+    with redlatch.connect(proxy.url) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["client|kill", "client|id", "info"])
+def limited(request: pytest.FixtureRequest, make_server: MakeServer) -> Iterator[RedisServer]:
+    """A server with a user who may not do all of what it takes to kill an old connection."""
+    server = make_server()
+    denied = request.param if server.version >= (7, 0, 0) else request.param.partition("|")[0]
+    server.admin.execute_command("ACL", "SETUSER", "limited", "on", f">{PASSWORD}", "~*", "&*", "+@all", f"-{denied}")
+    load_scripts(server)
+    yield server
+
+
+@pytest.fixture
+def limited_proxy(limited: RedisServer) -> Iterator[Proxy]:
+    """A proxy in front of `limited`."""
+    with Proxy(limited.address) as started:
+        yield started
+
+
+def connect_limited(proxy: Proxy, **options: Any) -> redlatch.Client:
+    """A client of the user who may not kill."""
+    return redlatch.connect(proxy.url, username="limited", password=PASSWORD, **options)
+
+
+def kills(server: RedisServer) -> Dict[str, int]:
+    """How often CLIENT KILL was asked for, done and refused."""
+    information: Any = server.admin.info("commandstats")
+    return dict(information.get("cmdstat_client|kill", {"calls": 0, "rejected_calls": 0}))
+
+
+def acquire_with_a_late_copy(proxy: Proxy, lock: redlatch.Lock) -> Fault:
+    """Acquire over a second connection, while the first attempt is still on its way over the first one."""
+    late = proxy.hold(LATE)
+    acquiring = Call(lock.acquire)
+    late.wait_hit().connection.cut_client()
+    assert acquiring.result() is True
+    return late
+
+
+# ---------------------------------------------------------------------------------------------- the server may kill --
+
+
+def test_00_a_late_acquire_is_refused_by_the_killed_connection(
+    server: RedisServer, proxy: Proxy, client: redlatch.Client, lock_name: str
+) -> None:
+    lock = client.lock(lock_name, owner="handle")
+    late = acquire_with_a_late_copy(proxy, lock)
+    assert counts(server, lock_name) == [1]
+    lock.release()
+    late.release()
+    assert late.wait_outcome().kind == "eof"
+    assert fields(server, lock_name) == {}
+    assert client.stats()["resends"] == 1
+
+
+def test_01_a_duplicate_is_refused_by_the_killed_connection(
+    server: RedisServer, proxy: Proxy, client: redlatch.Client, lock_name: str
+) -> None:
+    lock = client.lock(lock_name)
+    duplicate = proxy.duplicate(LATE)
+    lock.acquire()
+    duplicate.wait_hit().connection.cut_client()
+    lock.release()
+    assert fields(server, lock_name) == {}
+    duplicate.release()
+    assert duplicate.wait_outcome().kind == "eof"
+    assert fields(server, lock_name) == {}
+
+
+def test_02_after_a_restart_nobody_is_killed(fresh_server: RedisServer, lock_name: str) -> None:
+    """Client ids begin again with the server: the old one may be a stranger's by now."""
+    with Proxy(fresh_server.address) as proxy, redlatch.connect(proxy.url) as client:
+        client.lock(lock_name).locked()
+        fresh_server.restart()
+        strangers = [fresh_server.client() for _ in range(10)]
+        for stranger in strangers:
+            stranger.ping()
+        fresh_server.reset_commandstats()
+        with client.lock(lock_name):
+            assert counts(fresh_server, lock_name) == [1]
+        assert client.stats()["reconnects"] == 1
+        assert kills(fresh_server)["calls"] == 0
+        assert all(stranger.ping() for stranger in strangers)
+
+
+# ------------------------------------------------------------------------------------------- the server may not kill --
+
+
+def wait_for_ghost_to_go(server: RedisServer, name: str, late: Fault) -> None:
+    """Let a late acquire arrive at a free lock: what it takes is released again."""
+    late.release()
+    arrived_at = time.monotonic()
+    outcome = late.wait_outcome()
+    assert (outcome.kind, outcome.value) == ("reply", None), "it was granted to nobody"
+    wait_until(lambda: fields(server, name) == {}, GHOST_GONE_WITHIN + 1.0, "the ghost's end")
+    assert time.monotonic() - arrived_at < GHOST_GONE_WITHIN
+
+
+def test_10_a_ghost_is_released(limited: RedisServer, limited_proxy: Proxy, lock_name: str) -> None:
+    with connect_limited(limited_proxy) as client:
+        lock = client.lock(lock_name, owner="handle")
+        late = acquire_with_a_late_copy(limited_proxy, lock)
+        lock.release()
+        assert fields(limited, lock_name) == {}
+        assert kills(limited)["calls"] == 0
+        wait_for_ghost_to_go(limited, lock_name, late)
+
+
+def test_11_a_ghost_that_arrives_seconds_later_is_released(
+    limited: RedisServer, limited_proxy: Proxy, lock_name: str
+) -> None:
+    with connect_limited(limited_proxy) as client:
+        lock = client.lock(lock_name, owner="handle")
+        late = acquire_with_a_late_copy(limited_proxy, lock)
+        lock.release()
+        limited.reset_commandstats()
+        wait_until(lambda: limited.commandstats().get("evalsha", 0) >= 2, 3.0, "the release to be repeated")
+        wait_for_ghost_to_go(limited, lock_name, late)
+
+
+def test_12_a_ghost_cannot_touch_the_hold_that_came_after(
+    limited: RedisServer, limited_proxy: Proxy, lock_name: str
+) -> None:
+    with connect_limited(limited_proxy) as client:
+        lock = client.lock(lock_name, owner="handle")
+        late = acquire_with_a_late_copy(limited_proxy, lock)
+        before = fields(limited, lock_name)
+        late.release()
+        assert late.wait_outcome().value > 0, "the script says how long the lock is held"
+        limited.reset_commandstats()
+        wait_until(lambda: limited.commandstats().get("evalsha", 0) >= 2, 3.0, "the release to be repeated")
+        held = lock.hold()
+        assert held is not None and not held.lost
+        assert fields(limited, lock_name) == before == {held.owner.encode(): b"1"}
+        lock.release()
+
+
+@pytest.mark.parametrize("given_up", ["before the cut", "after the cut"])
+def test_13_a_ghost_of_a_failed_acquire_is_released(
+    limited: RedisServer, limited_proxy: Proxy, lock_name: str, given_up: str
+) -> None:
+    with connect_limited(limited_proxy, command_timeout=0.3) as client:
+        lock = client.lock(lock_name, owner="handle")
+        late = limited_proxy.hold(LATE)
+        refusing = limited_proxy.refuse()
+        acquiring = Call(lambda: lock.acquire(blocking=False))
+        connection = late.wait_hit().connection
+        if given_up == "after the cut":
+            connection.cut_client()
+        assert isinstance(acquiring.error(), redlatch.ConnectionError)
+        if given_up == "before the cut":
+            connection.cut_client()
+        refusing.release()
+        wait_until(lambda: limited.commandstats().get("evalsha", 0) >= 1, message="the first undo")
+        wait_for_ghost_to_go(limited, lock_name, late)
+
+
+def test_14_a_late_extension_finds_the_hold_under_another_id(
+    limited: RedisServer, limited_proxy: Proxy, lock_name: str
+) -> None:
+    with connect_limited(limited_proxy) as client:
+        lock = client.lock(lock_name, owner="handle", lease=30)
+        lock.acquire()
+        (first,) = fields(limited, lock_name)
+        late = limited_proxy.hold(SCRIPTS["extend"])
+        extending = Call(lambda: lock.extend(5))
+        late.wait_hit().connection.cut_client()
+        extending.result()
+        held = lock.hold()
+        assert held is not None and 4.0 < held.remaining() < 5.0
+        assert fields(limited, lock_name) == {held.owner.encode(): b"1"} != {first: b"1"}
+        lock.extend(30)
+        late.release()
+        assert late.wait_outcome().value == 0
+        assert 28.0 < lock.ttl() <= 30.0
+        lock.release()
+
+
+# --------------------------------------------------------------------------------------------------------- back-off --
+
+
+def test_20_back_off_while_a_compensation_is_pending(
+    server: RedisServer, proxy: Proxy, lock_name: str
+) -> None:
+    """Attempts come at most 100 ms apart, and after 5 s at most a second apart."""
+    load_scripts(server)
+    with redlatch.connect(proxy.url, command_timeout=0.2) as client:
+        lock = client.lock(lock_name)
+        refusing = proxy.refuse()
+        proxy.cut_after(LATE)
+        with pytest.raises(redlatch.ConnectionError):
+            lock.acquire(blocking=False)
+        assert counts(server, lock_name) == [1], "it was granted, and nobody knows"
+        refusing.wait_hit(count=1)
+        time.sleep(8.0)
+        refusing.release()
+        repaired_at = time.monotonic()
+        wait_until(lambda: fields(server, lock_name) == {}, 3.0, "the compensation")
+        assert time.monotonic() - repaired_at < 1.0 + 0.2
+    check_gaps([hit.time for hit in refusing.hits])
+
+
+def check_gaps(attempts: List[float]) -> None:
+    """Judge when a client tried to connect; a hundredth of a second is for what an attempt itself takes."""
+    began = attempts[0]
+    gaps = [(earlier - began, later - earlier) for earlier, later in zip(attempts, attempts[1:])]
+    early = [gap for at, gap in gaps if at + gap < 5.0]
+    late = [gap for at, gap in gaps if at + gap >= 5.0]
+    assert max(early) < 0.1 + 0.01 and max(late) < 1.0 + 0.01
+    assert len(early) < 150 and len(late) < 8, f"{len(early)} and {len(late)} attempts are more than a back-off makes"

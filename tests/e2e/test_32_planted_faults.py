@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tests of lost replies find a core that leaves compensation out: a build with planted faults turns them red."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import List, Optional, Set
+
+from wire import build_directory
+
+ROOT = Path(__file__).resolve().parents[2]
+JUDGES = "test_30_lost_replies.py"
+OUTAGES = 6
+
+
+def build_with_faults() -> Path:
+    """A build of the Python module in which faults can be planted, in a directory of its own."""
+    folder = build_directory() / "planted"
+    definitions = ["-DREDLATCH_FAULT=ON", "-DREDLATCH_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}"]
+    targets = ["redlatch_python", "redlatch_python_package"]
+    for command in (
+        ["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", *definitions],
+        ["cmake", "--build", str(folder), "--parallel", "2", "--target", *targets],
+    ):
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert done.returncode == 0, f"{' '.join(command)} failed:\n{done.stdout}"
+    return folder
+
+
+def fault_number(name: str) -> int:
+    """A fault's place in the core's enumeration."""
+    text = (ROOT / "core" / "src" / "protocol" / "planted.h").read_text(encoding="utf-8")
+    names = re.findall(r"^    (FAULT_[A-Z_]+),", text, re.MULTILINE)
+    return names.index(name)
+
+
+class Judgement:
+    """A run of the tests that judge what was given up, with a fault planted, on a process of its own."""
+
+    def __init__(self, folder: Path, steps: List[str], fault: Optional[str]) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(folder / "python")}
+        if fault is not None:
+            environment["REDLATCH_PLANTED_FAULT"] = str(fault_number(fault))
+        wanted = " or ".join(f"(what_was_given_up and -{step}])" for step in steps)
+        pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--color=no"]
+        self._process = subprocess.Popen(
+            [*pytest, str(Path(__file__).with_name(JUDGES)), "-k", wanted],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+        )
+        self._count = OUTAGES * len(steps)
+
+    def red(self) -> Set[str]:
+        """The outages that were judged to be handled badly."""
+        output, _ = self._process.communicate(timeout=90.0)
+        found = set(re.findall(r"^FAILED .*\[(\w+)-\w+\]", output, re.MULTILINE))
+        judged = sum(int(number) for number in re.findall(r"(\d+) (?:passed|failed)", output.splitlines()[-1]))
+        assert judged == self._count, output
+        assert (self._process.returncode == 0) == (not found), output
+        return found
+
+
+def test_00_without_compensation_the_tests_of_lost_replies_fail() -> None:
+    folder = build_with_faults()
+    good = Judgement(folder, ["acquire", "hand_over"], None)
+    bad = [
+        Judgement(folder, ["acquire"], "FAULT_NO_COMPENSATION"),
+        Judgement(folder, ["hand_over"], "FAULT_NO_HAND_OVER_COMPENSATION"),
+    ]
+    for judgement in bad:
+        # In the two other outages the command may never have reached the server, so that there is nothing to undo.
+        assert judgement.red() - {"late_copy"} == {"command_held", "reply_held", "reply_swallowed", "cut_after"}
+    assert good.red() == set(), "the same build is good without a fault"

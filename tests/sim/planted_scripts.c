@@ -1,0 +1,94 @@
+/* Variants of the scripts, each with one mistake that somebody might well make.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "planted_scripts.h"
+
+#include <stddef.h>
+
+const struct planted_script planted_scripts[] = {
+    {"release without a look at the own field", SCRIPT_RELEASE,
+     "if ARGV[2] == '0' then\n"
+     "    if redis.call('del', KEYS[1]) == 0 then return 0 end\n"
+     "    return 1 + redis.call('publish', ARGV[3], '0')\n"
+     "end\n"
+     "local count = redis.call('hget', KEYS[1], ARGV[1])\n"
+     "if not count then return 0 end\n"
+     "redis.call('hset', KEYS[1], ARGV[1], ARGV[2])\n"
+     "return 1\n"},
+    {"release that deletes the whole key", SCRIPT_RELEASE,
+     "local count = redis.call('hget', KEYS[1], ARGV[1])\n"
+     "if not count then return 0 end\n"
+     "if ARGV[2] == '0' or tonumber(count) <= 1 then\n"
+     "    redis.call('del', KEYS[1])\n"
+     "    return 1 + redis.call('publish', ARGV[3], '0')\n"
+     "end\n"
+     "redis.call('hincrby', KEYS[1], ARGV[1], -1)\n"
+     "return 1\n"},
+    {"release without a message", SCRIPT_RELEASE,
+     "if ARGV[2] == '0' then return redis.call('hdel', KEYS[1], ARGV[1]) end\n"
+     "local count = redis.call('hget', KEYS[1], ARGV[1])\n"
+     "if not count then return 0 end\n"
+     "if tonumber(count) > tonumber(ARGV[2]) then redis.call('hset', KEYS[1], ARGV[1], ARGV[2]) end\n"
+     "return 1\n"},
+    {"renew without a look at the own field", SCRIPT_RENEW,
+     "local before = {}\n"
+     "for i, name in ipairs(KEYS) do\n"
+     "    local ttl = redis.call('pttl', name)\n"
+     "    if ttl > -2 and ttl < tonumber(ARGV[2 * i]) then redis.call('pexpire', name, ARGV[2 * i]) end\n"
+     "    before[i] = ttl\n"
+     "end\n"
+     "return before\n"},
+    {"renew that shortens", SCRIPT_RENEW,
+     "local before = {}\n"
+     "for i, name in ipairs(KEYS) do\n"
+     "    if redis.call('hexists', name, ARGV[2 * i - 1]) == 1 then\n"
+     "        before[i] = redis.call('pttl', name)\n"
+     "        if ARGV[2 * i] ~= '0' then redis.call('pexpire', name, ARGV[2 * i]) end\n"
+     "    else\n"
+     "        before[i] = -2\n"
+     "    end\n"
+     "end\n"
+     "return before\n"},
+    {"re-entry that adds instead of stating", SCRIPT_REENTER,
+     "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end\n"
+     "redis.call('hincrby', KEYS[1], ARGV[1], 1)\n"
+     "if redis.call('pttl', KEYS[1]) < tonumber(ARGV[3]) then redis.call('pexpire', KEYS[1], ARGV[3]) end\n"
+     "return 1\n"},
+    {"re-entry that shortens", SCRIPT_REENTER,
+     "local count = redis.call('hget', KEYS[1], ARGV[1])\n"
+     "if not count then return 0 end\n"
+     "if tonumber(count) < tonumber(ARGV[2]) then redis.call('hset', KEYS[1], ARGV[1], ARGV[2]) end\n"
+     "redis.call('pexpire', KEYS[1], ARGV[3])\n"
+     "return 1\n"},
+    {"re-entry that makes a lock", SCRIPT_REENTER,
+     "redis.call('hset', KEYS[1], ARGV[1], ARGV[2])\n"
+     "if redis.call('pttl', KEYS[1]) < tonumber(ARGV[3]) then redis.call('pexpire', KEYS[1], ARGV[3]) end\n"
+     "return 1\n"},
+    {"acquire that repeats the lease of a holder", SCRIPT_ACQUIRE,
+     "local ttl = redis.call('pttl', KEYS[1])\n"
+     "if ttl == -2 then redis.call('hset', KEYS[1], ARGV[1], 1) end\n"
+     "if ttl == -2 or redis.call('hexists', KEYS[1], ARGV[1]) == 1 then\n"
+     "    redis.call('pexpire', KEYS[1], ARGV[2] - math.max(ttl, 0))\n"
+     "    return nil\n"
+     "end\n"
+     "return ttl\n"},
+    {"acquire without a lease", SCRIPT_ACQUIRE,
+     "local ttl = redis.call('pttl', KEYS[1])\n"
+     "if ttl == -2 or redis.call('hexists', KEYS[1], ARGV[1]) == 1 then\n"
+     "    redis.call('hset', KEYS[1], ARGV[1], 1)\n"
+     "    return nil\n"
+     "end\n"
+     "return ttl\n"},
+    {"hand-over that makes a hold out of nothing", SCRIPT_HAND_OVER,
+     "redis.call('hset', KEYS[1], ARGV[2], ARGV[3])\n"
+     "redis.call('hdel', KEYS[1], ARGV[1])\n"
+     "redis.call('pexpire', KEYS[1], ARGV[4])\n"
+     "return 1\n"},
+    {"hand-over that leaves the lease as it was", SCRIPT_HAND_OVER,
+     "if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then\n"
+     "    redis.call('hset', KEYS[1], ARGV[2], ARGV[3])\n"
+     "    redis.call('hdel', KEYS[1], ARGV[1])\n"
+     "    return 1\n"
+     "end\n"
+     "return redis.call('hexists', KEYS[1], ARGV[2])\n"},
+    {NULL, SCRIPT_COUNT, NULL},
+};

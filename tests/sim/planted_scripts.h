@@ -1,0 +1,17 @@
+/* Script faults that the simulation plants in its own server, one at a time, to show that it would find them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLANTED_SCRIPTS_H
+#define PLANTED_SCRIPTS_H
+
+#include "scripts_embedded.h"
+
+struct planted_script {
+    const char *name; /* of the fault */
+    enum script_id script;
+    const char *text;
+};
+
+/* Ends with an entry whose name is NULL. */
+extern const struct planted_script planted_scripts[];
+
+#endif

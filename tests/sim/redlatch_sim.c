@@ -1,0 +1,306 @@
+/* redlatch_sim: the deterministic simulation of several clients, a server with the real scripts, and a hostile world.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   redlatch_sim --seeds N [--first S] [--jobs J]   runs seeds; fails on a violation, and when something was never reached
+ *   redlatch_sim --seed S [--trace]                 runs one seed again, in words
+ *   redlatch_sim --faults [--seeds N]               plants faults one at a time; each must be found within N seeds (2000)
+ *   --scripts DIR                                   runs the .lua files of a folder instead of the embedded scripts */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "planted.h"
+#include "planted_scripts.h"
+#include "world.h"
+
+enum { JOBS_MAX = 16, FAULT_SEEDS = 2000, FULL_RUN = 2000 };
+
+struct options {
+    uint64_t seeds;
+    uint64_t first;
+    uint64_t seed;
+    int jobs;
+    bool one, faults, trace;
+    const char *scripts;
+};
+
+/* What the workers tell the parent, in memory they share. */
+struct tally {
+    struct coverage coverage;
+    uint64_t runs;
+    uint64_t steps;
+    bool failed;
+    uint64_t failing_seed;
+};
+
+static sigjmp_buf assertion_failed;
+static volatile sig_atomic_t expecting_assertion;
+
+static void on_abort(int number) {
+    if (expecting_assertion) {
+        siglongjmp(assertion_failed, number);
+    }
+}
+
+/* Runs a seed; an assertion in the engine is a violation like any other. What it had allocated then stays so. */
+static bool run_seed(struct world *world, uint64_t seed, struct script_set *scripts, enum trace_mode mode) {
+    if (sigsetjmp(assertion_failed, 1) == 0) {
+        expecting_assertion = 1;
+        world_run(world, seed, scripts, mode);
+        expecting_assertion = 0;
+        return !world->failed;
+    }
+    expecting_assertion = 0;
+    world_violation(world, "an assertion failed", "see above");
+    return false;
+}
+
+static void print_commit(void) {
+    char line[64] = "";
+    FILE *git = popen("git rev-parse --short HEAD 2>/dev/null", "r");
+    if (git) {
+        if (fgets(line, sizeof line, git)) {
+            fprintf(stderr, "commit: %s", line);
+        }
+        pclose(git);
+    }
+}
+
+static int report_failure(uint64_t seed, struct script_set *scripts) {
+    struct world *world = allocate(1, sizeof *world);
+    run_seed(world, seed, scripts, TRACE_LAST);
+    trace_print(&world->trace, stderr);
+    fprintf(stderr, "seed: %llu\n", (unsigned long long)seed);
+    print_commit();
+    fprintf(stderr, "violated: %s (%s)\nagain: redlatch_sim --seed %llu --trace\n", world->rule, world->detail,
+            (unsigned long long)seed);
+    return 1;
+}
+
+static void work(const struct options *options, struct script_set *scripts, int job, struct tally *tallies) {
+    struct world *world = allocate(1, sizeof *world);
+    struct tally *tally = &tallies[job];
+    for (uint64_t i = (uint64_t)job; i < options->seeds; i += (uint64_t)options->jobs) {
+        for (int other = 0; other < options->jobs; other++) {
+            if (tallies[other].failed) {
+                free(world);
+                return;
+            }
+        }
+        if (!run_seed(world, options->first + i, scripts, TRACE_OFF)) {
+            tally->failing_seed = options->first + i;
+            tally->failed = true;
+            free(world);
+            return;
+        }
+        tally->runs++;
+        tally->steps += world->steps;
+        coverage_add(&tally->coverage, &world->coverage);
+        world_free(world);
+    }
+    free(world);
+}
+
+static int run_many(const struct options *options, struct script_set *scripts) {
+    struct tally *tallies = mmap(NULL, sizeof *tallies * JOBS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct tally total = {0};
+    if (tallies == MAP_FAILED) {
+        perror("mmap");
+        return 1;
+    }
+    for (int job = 1; job < options->jobs; job++) {
+        if (fork() == 0) {
+            work(options, scripts, job, tallies);
+            _exit(0);
+        }
+    }
+    work(options, scripts, 0, tallies);
+    bool died = false;
+    for (int job = 1; job < options->jobs; job++) {
+        int status = 0;
+        wait(&status);
+        died = died || status != 0;
+    }
+    for (int job = 0; job < options->jobs; job++) {
+        if (tallies[job].failed) {
+            return report_failure(tallies[job].failing_seed, scripts);
+        }
+        coverage_add(&total.coverage, &tallies[job].coverage);
+        total.runs += tallies[job].runs;
+        total.steps += tallies[job].steps;
+    }
+    int zeros = coverage_print(&total.coverage, stdout);
+    printf("%llu seeds, %llu events, no violation\n", (unsigned long long)total.runs, (unsigned long long)total.steps);
+    if (died) {
+        fprintf(stderr, "a worker died\n");
+        return 1;
+    }
+    if (zeros > 0 && options->seeds >= FULL_RUN) {
+        fprintf(stderr, "%d points were never reached\n", zeros);
+        return 1;
+    }
+    return 0;
+}
+
+static int run_one(const struct options *options, struct script_set *scripts) {
+    struct world *world = allocate(1, sizeof *world);
+    if (!run_seed(world, options->seed, scripts, options->trace ? TRACE_ALL : TRACE_OFF)) {
+        free(world);
+        return report_failure(options->seed, scripts);
+    }
+    printf("seed %llu: %llu events, %.3f s, no violation\n", (unsigned long long)options->seed,
+           (unsigned long long)world->steps, (double)world->now / 1e6);
+    world_free(world);
+    free(world);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ planted faults -- */
+
+static const char *const fault_names[FAULT_COUNT] = {
+    [FAULT_NO_MARGIN] = "safe time longer than the lease",
+    [FAULT_DEADLINE_FROM_REPLY] = "validity counted from the reply",
+    [FAULT_RENEWAL_OUTLIVES_RELEASE] = "renewal outlives release",
+    [FAULT_NO_RECHECK_AFTER_SUBSCRIBE] = "no look after subscribing",
+    [FAULT_NO_RECHECK_AFTER_RESUBSCRIBE] = "no look after subscribing again",
+    [FAULT_NO_COMPENSATION] = "abandoned acquire not undone",
+    [FAULT_NO_HAND_OVER_COMPENSATION] = "abandoned hand-over not undone",
+    [FAULT_ABANDONED_IS_RESENT] = "abandoned acquire sent again",
+    [FAULT_SETTLED_TOO_EARLY] = "sent again before the KILL",
+    [FAULT_REENTRY_NOT_INTENDED] = "re-entry states one level too few",
+    [FAULT_RESENT_RELEASE_IS_LOST] = "resent release says LOST",
+    [FAULT_LATE_GRANT_IS_KEPT] = "late grant believed",
+    [FAULT_MESSAGE_MISSED_WHILE_ASKING] = "message missed while asking",
+    [FAULT_NEXT_WAITER_SLEEPS] = "next waiter sleeps",
+    [FAULT_HAND_OVER_UNBOUNDED] = "hand-over without bound",
+    [FAULT_EXTEND_BEFORE_SETTLED] = "extend before renewals are settled",
+    [FAULT_WIRE_ID_REUSED] = "wire id used again",
+    [FAULT_LOSS_UNREPORTED] = "loss not reported",
+};
+
+/* Runs seeds until one fails; returns whether one did. */
+static bool hunt(const struct options *options, struct script_set *scripts, const char *name) {
+    struct world *world = allocate(1, sizeof *world);
+    bool found = false;
+    uint64_t seed = options->first;
+    while (!found && seed < options->first + options->seeds) {
+        found = !run_seed(world, seed++, scripts, TRACE_OFF);
+        if (!found) {
+            world_free(world);
+        }
+    }
+    if (found) {
+        printf("%-45s  seed %-6llu %s (%s)\n", name, (unsigned long long)(seed - 1), world->rule, world->detail);
+    } else {
+        printf("%-45s  NOT FOUND in %llu seeds\n", name, (unsigned long long)options->seeds);
+    }
+    fflush(stdout);
+    free(world);
+    return found;
+}
+
+static int run_faults(const struct options *options, struct script_set *scripts) {
+    int missed = 0;
+    for (int fault = FAULT_NONE + 1; fault < FAULT_COUNT; fault++) {
+        planted_fault = (enum planted_fault)fault;
+        missed += !hunt(options, scripts, fault_names[fault]);
+    }
+    planted_fault = FAULT_NONE;
+    for (const struct planted_script *planted = planted_scripts; planted->name; planted++) {
+        struct script_set with_fault;
+        if (!script_set_open(&with_fault, options->scripts) ||
+            !script_set_replace(&with_fault, planted->script, redis_text(planted->text))) {
+            return 1;
+        }
+        missed += !hunt(options, &with_fault, planted->name);
+        script_set_close(&with_fault);
+    }
+    printf("%d faults not found\n", missed);
+    return missed ? 1 : 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------- options -- */
+
+static int usage(const char *problem, const char *value) {
+    fprintf(stderr,
+            "redlatch_sim: %s%s\n"
+            "expected: --seeds N [--first S] [--jobs J] | --seed S [--trace] | --faults [--seeds N]; and --scripts DIR\n",
+            problem, value);
+    return 64;
+}
+
+static bool number(const char *text, uint64_t *number_out) {
+    char *end = NULL;
+    if (!text || *text < '0' || *text > '9') {
+        return false;
+    }
+    *number_out = strtoull(text, &end, 10);
+    return *end == '\0';
+}
+
+static int parse(int count, char **arguments, struct options *options) {
+    uint64_t jobs = 1;
+    for (int i = 1; i < count; i++) {
+        const char *option = arguments[i];
+        const char *value = i + 1 < count ? arguments[i + 1] : NULL;
+        bool good = true;
+        if (strcmp(option, "--trace") == 0) {
+            options->trace = true;
+            continue;
+        }
+        if (strcmp(option, "--faults") == 0) {
+            options->faults = true;
+            continue;
+        }
+        if (strcmp(option, "--seeds") == 0) {
+            good = number(value, &options->seeds);
+        } else if (strcmp(option, "--first") == 0) {
+            good = number(value, &options->first);
+        } else if (strcmp(option, "--jobs") == 0) {
+            good = number(value, &jobs) && jobs >= 1 && jobs <= JOBS_MAX;
+        } else if (strcmp(option, "--seed") == 0) {
+            options->one = true;
+            good = number(value, &options->seed);
+        } else if (strcmp(option, "--scripts") == 0) {
+            options->scripts = value;
+            good = value != NULL;
+        } else {
+            return usage("unknown option: ", option);
+        }
+        if (!good) {
+            return usage("no good value for ", option);
+        }
+        i++;
+    }
+    options->jobs = (int)jobs;
+    return 0;
+}
+
+int main(int count, char **arguments) {
+    struct options options = {.first = 1};
+    int wrong = parse(count, arguments, &options);
+    if (wrong) {
+        return wrong;
+    }
+    if (!options.one && !options.faults && options.seeds == 0) {
+        return usage("nothing to do", "");
+    }
+    if (options.faults && options.seeds == 0) {
+        options.seeds = FAULT_SEEDS;
+    }
+    signal(SIGABRT, on_abort);
+    struct script_set scripts;
+    if (!script_set_open(&scripts, options.scripts)) {
+        return 1;
+    }
+    int status = options.one ? run_one(&options, &scripts)
+                 : options.faults ? run_faults(&options, &scripts) : run_many(&options, &scripts);
+    script_set_close(&scripts);
+    return status;
+}

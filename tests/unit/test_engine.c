@@ -1,0 +1,213 @@
+/* The engine's front: queries, force releases, and lanes that can not be connected.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_fixture.h"
+
+static const enum lane_number LANE = LANE_CALLERS;
+
+static struct call *start(enum operation_kind kind) {
+    struct call *call = rig_call(kind, "a", 1);
+    rig_start(call);
+    return call;
+}
+
+/* The answer to a query: ttl, owner, count. */
+static void answer_query(const char *owner, const char *count) {
+    const struct reply elements[] = {
+        {.kind = REPLY_INTEGER, .integer = 1234},
+        {.kind = REPLY_STRING, .text = owner, .size = strlen(owner)},
+        {.kind = REPLY_STRING, .text = count, .size = strlen(count)},
+    };
+    struct reply reply = {.kind = REPLY_ARRAY, .elements = elements, .count = 3};
+    rig_reply(LANE, &reply);
+}
+
+static void a_query_tells_who_holds_the_lock(void) {
+    rig_open();
+    struct call *call = start(OPERATION_QUERY);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_QUERY);
+    answer_query("f4c1:7", "12");
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    CHECK(call->answer.locked);
+    CHECK_EQ_INT(call->answer.ttl_ms, 1234);
+    CHECK_EQ_INT(call->answer.count, 12);
+    CHECK_STR(call->answer.owner, "f4c1:7");
+    RIG_CLOSE();
+}
+
+static void a_query_of_a_free_lock_says_so(void) {
+    rig_open();
+    struct call *call = start(OPERATION_QUERY);
+    rig_send(LANE);
+    rig_integers(LANE, NULL, 0);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    CHECK(!call->answer.locked);
+    CHECK_STR(call->answer.owner, "");
+    RIG_CLOSE();
+}
+
+static void strange_owners_and_counts_do_no_harm(void) {
+    char owner[200];
+    memset(owner, 'x', sizeof owner - 1);
+    owner[sizeof owner - 1] = '\0';
+    rig_open();
+    struct call *call = start(OPERATION_QUERY);
+    rig_send(LANE);
+    answer_query(owner, "99999999999999999999999999");
+    CHECK_EQ_INT(strlen(call->answer.owner), sizeof call->answer.owner - 1);
+    CHECK_EQ_INT(call->answer.count, 999999999999999999);
+    call = start(OPERATION_QUERY);
+    rig_send(LANE);
+    answer_query("", "3x");
+    CHECK_EQ_INT(call->answer.count, 3);
+    RIG_CLOSE();
+}
+
+static void a_query_that_is_answered_otherwise_fails(void) {
+    const int64_t two[] = {1, 2};
+    rig_open();
+    struct call *call = start(OPERATION_QUERY);
+    rig_send(LANE);
+    rig_integers(LANE, two, 2);
+    CHECK_EQ_INT(call->status, REDLATCH_PROTOCOL);
+    call = start(OPERATION_QUERY);
+    rig_send(LANE);
+    rig_error(LANE, "WRONGTYPE Operation against a key holding the wrong kind of value");
+    CHECK_EQ_INT(call->status, REDLATCH_WRONG_TYPE);
+    RIG_CLOSE();
+}
+
+static void a_force_release_tells_whether_there_was_a_lock(void) {
+    rig_open();
+    for (int there = 0; there < 2; there++) {
+        struct call *call = start(OPERATION_FORCE);
+        CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_FORCE);
+        rig_integer(LANE, there);
+        CHECK_EQ_INT(call->status, REDLATCH_OK);
+        CHECK_EQ_INT(call->forced, there);
+    }
+    struct call *call = start(OPERATION_FORCE);
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_PROTOCOL);
+    RIG_CLOSE();
+}
+
+static void one_given_up_leaves_nothing(void) {
+    rig_open();
+    struct call *call = start(OPERATION_QUERY);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(call->status, REDLATCH_UNREACHABLE);
+    CHECK(rig_send(LANE) == NULL);
+    call = start(OPERATION_FORCE);
+    rig_send(LANE);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+    rig_integer(LANE, 1);
+    RIG_CLOSE();
+}
+
+static void who_does_not_wait_fails_when_there_is_no_connection(void) {
+    rig_open();
+    rig_grant("held", 1);
+    struct call *query = start(OPERATION_QUERY);
+    struct call *attempt = rig_try("b", 1);
+    struct call *extension = rig_extend("held", 1, 1000);
+    struct call *acquire = rig_acquire("c", 1);
+    struct call *release = rig_release("held", 1);
+    rig_failed(LANE_HOST, REDLATCH_UNREACHABLE); /* another lane */
+    CHECK(!query->done);
+    rig_failed(LANE, REDLATCH_UNREACHABLE);
+    CHECK_EQ_INT(query->status, REDLATCH_UNREACHABLE);
+    CHECK_EQ_INT(attempt->status, REDLATCH_UNREACHABLE);
+    CHECK_EQ_INT(extension->status, REDLATCH_UNREACHABLE);
+    CHECK(!acquire->done && !release->done);
+    CHECK_EQ_INT(acquire->operation->trouble_since, rig.now);
+    rig_pass(RIG_UNREACHABLE_MS * MILLISECOND); /* and who waits, when it lasts */
+    CHECK_EQ_INT(acquire->status, REDLATCH_UNREACHABLE);
+    CHECK(release->done);
+    rig_ready(LANE, SETTLED_BY_KILL);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE); /* which goes on without its caller */
+    rig_integer(LANE, 1);
+    rig_drain_keeper();
+    RIG_CLOSE();
+}
+
+static void what_was_sent_waits_for_the_next_connection(void) {
+    rig_open();
+    struct call *attempt = rig_try("a", 1);
+    rig_send(LANE);
+    rig_lost(LANE);
+    rig_failed(LANE, REDLATCH_UNREACHABLE);
+    CHECK(!attempt->done);
+    rig_ready(LANE, SETTLED_BY_KILL);
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(attempt->status, REDLATCH_OK);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void all_fail_when_it_can_not_pass_by_itself(void) {
+    rig_open();
+    struct call *calls[3] = {rig_acquire("a", 1), rig_acquire("a", 2), rig_acquire("b", 1)};
+    rig_failed(LANE, REDLATCH_AUTHENTICATION);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ_INT(calls[i]->status, REDLATCH_AUTHENTICATION);
+    }
+    CHECK(rig_send(LANE) == NULL);
+    RIG_CLOSE();
+}
+
+/* The holder's release is a hand-over on a connection that breaks: its receiver is in the same trouble. */
+static void a_receiver_does_not_wait_for_ever_for_its_hand_over(void) {
+    for (int passing = 0; passing < 2; passing++) {
+        rig_open();
+        rig_grant_for("a", 1, 60000);
+        struct call *waiter = rig_acquire("a", 2);
+        rig_send(LANE);
+        rig_integer(LANE, 60000);
+        rig_release("a", 1);
+        rig_send(LANE);
+        rig_lost(LANE);
+        CHECK_EQ_INT(waiter->operation->trouble, REDLATCH_NO_REPLY);
+        rig_failed(LANE, passing ? REDLATCH_UNREACHABLE : REDLATCH_AUTHENTICATION);
+        if (passing) {
+            CHECK(!waiter->done);
+            rig_pass(RIG_UNREACHABLE_MS * MILLISECOND);
+        }
+        CHECK_EQ_INT(waiter->status, passing ? REDLATCH_UNREACHABLE : REDLATCH_AUTHENTICATION);
+        rig_ready(LANE, SETTLED_BY_KILL);
+        while (rig_send(LANE)) {
+            rig_integer(LANE, 0);
+        }
+        RIG_CLOSE();
+    }
+}
+
+static void random_numbers_stay_below_their_bound(void) {
+    rig_open();
+    uint32_t seen = 0;
+    for (int i = 0; i < 1000; i++) {
+        uint32_t number = engine_random(&rig.engine, 10);
+        CHECK(number < 10);
+        seen |= UINT32_C(1) << number;
+    }
+    CHECK_EQ_INT(seen, 0x3ff);
+    CHECK_EQ_INT(engine_random(&rig.engine, 0), 0);
+    RIG_CLOSE();
+}
+
+int main(void) {
+    RUN(a_query_tells_who_holds_the_lock);
+    RUN(a_query_of_a_free_lock_says_so);
+    RUN(strange_owners_and_counts_do_no_harm);
+    RUN(a_query_that_is_answered_otherwise_fails);
+    RUN(a_force_release_tells_whether_there_was_a_lock);
+    RUN(one_given_up_leaves_nothing);
+    RUN(who_does_not_wait_fails_when_there_is_no_connection);
+    RUN(what_was_sent_waits_for_the_next_connection);
+    RUN(all_fail_when_it_can_not_pass_by_itself);
+    RUN(a_receiver_does_not_wait_for_ever_for_its_hand_over);
+    RUN(random_numbers_stay_below_their_bound);
+    return unit_done();
+}

@@ -1,0 +1,139 @@
+/* The engine's memory: what an operation sets aside, what it takes, and that all of it comes back.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_fixture.h"
+#include "steps.h"
+
+static const enum lane_number LANE = LANE_CALLERS;
+
+static void an_empty_engine_lacks_what_one_call_needs(void) {
+    rig_open();
+    struct engine_lack lack = engine_lacks(&rig.engine, OPERATION_ACQUIRE);
+    CHECK(lack.commands == 4 && lack.contests == 1 && lack.holds == 1 && lack.batches == 16);
+    lack = engine_lacks(&rig.engine, OPERATION_RELEASE);
+    CHECK(lack.commands == 2 && lack.contests == 0 && lack.holds == 0);
+    RIG_CLOSE();
+}
+
+static void memory_of_calls_that_are_done_serves_the_next(void) {
+    rig_open();
+    for (int i = 0; i < 10; i++) {
+        rig_grant("a", 1);
+        rig_end("a", 1);
+    }
+    CHECK_EQ_INT(rig.commands, 4);
+    CHECK_EQ_INT(rig.contests, 1);
+    CHECK_EQ_INT(rig.holds, 1);
+    struct engine_lack lack = engine_lacks(&rig.engine, OPERATION_ACQUIRE);
+    CHECK_EQ_INT(lack.commands + lack.contests + lack.holds + lack.batches, 0);
+    RIG_CLOSE();
+}
+
+static void each_call_under_way_has_its_own_set_aside(void) {
+    rig_open();
+    struct call *calls[5];
+    for (uint64_t i = 0; i < 5; i++) {
+        calls[i] = rig_acquire("a", i + 1);
+    }
+    CHECK_EQ_INT(rig.engine.reserved_commands, 4 * 5 - 1); /* the foremost has taken one to ask */
+    CHECK_EQ_INT(rig.engine.reserved_holds, 5);
+    CHECK_EQ_INT(rig.engine.reserved_contests, 4);
+    for (int i = 0; i < 5; i++) {
+        rig_abort(calls[i], REDLATCH_CANCELLED);
+    }
+    CHECK_EQ_INT(rig.engine.reserved_commands, 0);
+    RIG_CLOSE();
+}
+
+static void an_answered_command_is_set_aside_again(void) {
+    rig_open();
+    struct call *call = rig_acquire("a", 1);
+    for (int i = 0; i < 10; i++) {
+        CHECK_EQ_INT(call->operation->reserved_commands, 3);
+        rig_send(LANE);
+        rig_integer(LANE, 60000);
+        CHECK_EQ_INT(call->operation->reserved_commands, 4);
+        rig_pass(5 * SECOND);
+    }
+    rig_abort(call, REDLATCH_CANCELLED);
+    RIG_CLOSE();
+}
+
+static void nobody_takes_what_is_set_aside_for_others(void) {
+    rig_open();
+    struct call *call = rig_acquire("a", 1);
+    CHECK_EQ_INT(rig.engine.spare_command_count, rig.engine.reserved_commands);
+    CHECK(take_command(&rig.engine, NULL) == NULL);
+    struct command *taken[3];
+    for (int i = 0; i < 3; i++) {
+        taken[i] = take_command(&rig.engine, call->operation);
+        CHECK(taken[i] && taken[i]->operation == call->operation && taken[i]->lane == LANE);
+    }
+    CHECK(take_command(&rig.engine, call->operation) == NULL); /* its own are used up */
+    for (int i = 0; i < 3; i++) {
+        give_command(&rig.engine, taken[i]);
+    }
+    struct command extra;
+    engine_supply_command(&rig.engine, &extra);
+    struct command *spare = take_command(&rig.engine, NULL);
+    CHECK(spare && !spare->operation && !spare->resource);
+    give_command(&rig.engine, spare);
+    list_remove(&extra.link); /* it is ours: back to what the rig supplied */
+    rig.engine.spare_command_count--;
+    rig_abort(call, REDLATCH_CANCELLED);
+    RIG_CLOSE();
+}
+
+static void a_command_keeps_its_name_alive(void) {
+    rig_open();
+    struct resource *resource = rig_name("a");
+    uint32_t references = resource->references;
+    struct call *call = rig_acquire("a", 1); /* handle, operation, command and contest */
+    CHECK_EQ_INT(resource->references, references + 3);
+    rig_send(LANE);
+    rig_nil(LANE); /* the hold alone */
+    CHECK_EQ_INT(resource->references, references + 1);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    rig_end("a", 1);
+    CHECK_EQ_INT(resource->references, references);
+    RIG_CLOSE();
+}
+
+static void a_command_given_back_is_nowhere_any_more(void) {
+    rig_open();
+    struct call *call = rig_acquire("a", 1);
+    struct command *command = take_command(&rig.engine, call->operation);
+    push_command(&rig.engine, command);
+    repeat_command(&rig.engine, command, rig.now + SECOND);
+    give_command(&rig.engine, command);
+    CHECK_EQ_INT(engine_next_timer(&rig.engine), NEVER);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_ACQUIRE);
+    CHECK(rig_send(LANE) == NULL);
+    rig_nil(LANE);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void renewals_have_a_pool_of_their_own(void) {
+    rig_open();
+    rig_grant("a", 1);
+    uint32_t commands = rig.engine.spare_command_count;
+    rig_pass(10 * SECOND);
+    CHECK_EQ_INT(rig.engine.spare_batch_count, rig.batches - 1);
+    CHECK_EQ_INT(rig.engine.spare_command_count, commands);
+    rig_drain_keeper();
+    CHECK_EQ_INT(rig.engine.spare_batch_count, rig.batches);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+int main(void) {
+    RUN(an_empty_engine_lacks_what_one_call_needs);
+    RUN(memory_of_calls_that_are_done_serves_the_next);
+    RUN(each_call_under_way_has_its_own_set_aside);
+    RUN(an_answered_command_is_set_aside_again);
+    RUN(nobody_takes_what_is_set_aside_for_others);
+    RUN(a_command_keeps_its_name_alive);
+    RUN(a_command_given_back_is_nowhere_any_more);
+    RUN(renewals_have_a_pool_of_their_own);
+    return unit_done();
+}
