@@ -4,8 +4,8 @@
  * Read this first: what a lock on Redis can and cannot promise
  *
  * - A hold is a lease. It ends when it is released or when its time is over, whichever is first. A process that was
- *   paused (stopped, swapped out, suspended) may run on for a moment after its lease is over and somebody else has the
- *   lock. redlatch tells the holder at once when it wakes (redlatch_lock_hold, lease-lost events, the status of
+ *   paused (stopped, swapped out, suspended) may run on for a moment after its lease is over and somebody else has
+ *   the lock. redlatch tells the holder at once when it wakes (redlatch_lock_hold, lease-lost events, the status of
  *   release); only a fencing token checked by the guarded resource can stop a write that was already on its way.
  * - Redis replicates asynchronously. A failover may lose a lock that was granted a moment before.
  * - Redis keeps time by its own wall clock. A step of that clock shortens or lengthens every lease.
@@ -16,13 +16,14 @@
  *
  * - Functions return a status: REDLATCH_OK (0) or a negative enum redlatch_status. What is handed out through a
  *   parameter ending in `_out` is untouched on failure and always set on success.
- * - Durations are milliseconds in int64_t and say so in their name. Every wait runs on a clock that also counts the time
- *   a machine is suspended; wall-clock steps change nothing.
+ * - Durations are milliseconds in int64_t and say so in their name. Every wait runs on a clock that also counts the
+ *   time a machine is suspended; wall-clock steps change nothing.
  * - Names and strings are byte strings with a size; nothing is assumed of their encoding. They are copied.
  * - Structs that cross this interface begin with `struct_size`, which the caller sets to sizeof the struct (the _init
  *   functions do). Fields are only ever added at the end.
  * - Threads: a client, a lock handle and a cancel object may be used by any number of threads at once, except that
- *   freeing an object must be the last use of it. Handles may be freed in any order; a lock keeps its client's memory.
+ *   freeing an object must be the last use of it. Handles may be freed in any order; a lock keeps its client's
+ *   memory.
  * - Fork: a child process owns nothing of its parent's. Every call on an inherited handle returns REDLATCH_FORKED and
  *   writes nothing to the network; closing and freeing are allowed and touch only the child's copies.
  * - No function prints, aborts, installs a signal handler or calls back into the host.
@@ -171,25 +172,26 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
 REDLATCH_API int redlatch_client_open(const char *url, const redlatch_client_options *options,
                                       redlatch_client **client_out);
 
-/* Ends the client: waiters return CLOSED, what is held is released (unless the options say otherwise), connections and
- * threads end. Returns within the close time-out even if the server is gone. Closing twice is harmless. In a forked child it
- * closes the child's descriptors and writes nothing. BAD_HANDLE. Since 0.1. */
+/* Ends the client: waiters return CLOSED, what is held is released (unless the options say otherwise), connections
+ * and threads end. Returns within the close time-out even if the server is gone. Closing twice is harmless. In a
+ * forked child it closes the child's descriptors and writes nothing. BAD_HANDLE. Since 0.1. */
 REDLATCH_API int redlatch_client_close(redlatch_client *client);
 
-/* Closes if that was not done, and gives the client back. NULL is allowed. Must be the caller's last use of it; locks of this
- * client may be freed afterwards. Since 0.1. */
+/* Closes if that was not done, and gives the client back. NULL is allowed. Must be the caller's last use of it; locks
+ * of this client may be freed afterwards. Since 0.1. */
 REDLATCH_API void redlatch_client_free(redlatch_client *client);
 
-/* The client's uuid, 36 characters, the first part of every owner id it writes; version nibble 8. Borrowed for the life of the
- * client; NULL for a bad handle. Since 0.1. */
+/* The client's uuid, 36 characters, the first part of every owner id it writes; version nibble 8. Borrowed for the
+ * life of the client; NULL for a bad handle. Since 0.1. */
 REDLATCH_API const char *redlatch_client_uuid(const redlatch_client *client);
 
-/* An owner number that this process never used and never will again, for calls with an explicit owner. INVALID. Since 0.1. */
+/* An owner number that this process never used and never will again, for calls with an explicit owner. INVALID. Since
+ * 0.1. */
 REDLATCH_API int redlatch_owner_new(uint64_t *owner_out);
 
-/* Says that an owner is gone for good (hosts that issue owners to their own threads or tasks call this at their end; for
- * plain threads the library sees to it). Holds of the owner, in any client, are no longer renewed and run out, with an
- * ABANDONED event each. INVALID. Any thread. Since 0.1. */
+/* Says that an owner is gone for good (hosts that issue owners to their own threads or tasks call this at their end;
+ * for plain threads the library sees to it). Holds of the owner, in any client, are no longer renewed and run out,
+ * with an ABANDONED event each. INVALID. Any thread. Since 0.1. */
 REDLATCH_API int redlatch_owner_end(uint64_t owner);
 
 /* What a client has done since it was opened. Counters only ever rise; gauges are marked so. Since 0.1. */
@@ -253,15 +255,15 @@ REDLATCH_API int redlatch_lock_options_init(redlatch_lock_options *options, uint
 REDLATCH_API int redlatch_lock_new(redlatch_client *client, int kind, const char *name, size_t name_size,
                                    const redlatch_lock_options *options, redlatch_lock **lock_out);
 
-/* Gives the handle back; NULL is allowed. A thread's holds live on; a hold owned by this handle is released in the background.
- * Since 0.1. */
+/* Gives the handle back; NULL is allowed. A thread's holds live on; a hold owned by this handle is released in the
+ * background. Since 0.1. */
 REDLATCH_API void redlatch_lock_free(redlatch_lock *lock);
 
 /* Names one wait at a time, so that it can be cancelled. Opaque. */
 typedef struct redlatch_cancel redlatch_cancel;
 
-/* Makes a cancel object, the caller's, to be freed by redlatch_cancel_free after the call it was passed to has returned.
- * INVALID, NO_MEMORY, SYSTEM. Since 0.1. */
+/* Makes a cancel object, the caller's, to be freed by redlatch_cancel_free after the call it was passed to has
+ * returned. INVALID, NO_MEMORY, SYSTEM. Since 0.1. */
 REDLATCH_API int redlatch_cancel_new(redlatch_cancel **cancel_out);
 
 /* Ends the wait that the object names, or the next one it is passed to. Safe in a signal handler and from any thread.
@@ -271,11 +273,11 @@ REDLATCH_API int redlatch_cancel_fire(redlatch_cancel *cancel);
 /* Gives the object back; NULL is allowed. A sliced wait it still names is cancelled. Since 0.1. */
 REDLATCH_API void redlatch_cancel_free(redlatch_cancel *cancel);
 
-/* Acquires for the lock's own owner (see owner_mode) with the lock's own lease. A further acquire by the owner re-enters and
- * must be released as often. wait_ms: 0 tries once, REDLATCH_FOREVER waits without end.
- * TIMEOUT: held by someone else until then. LOST: a re-entry found that the hold is gone; release says so too, once for each
- * level. NO_REPLY: undone in the background, within 200 ms of the server answering again.
- * Also INVALID, BAD_HANDLE, CLOSED, FORKED, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY, SYSTEM. Since 0.1. */
+/* Acquires for the lock's own owner (see owner_mode) with the lock's own lease. A further acquire by the owner
+ * re-enters and must be released as often. wait_ms: 0 tries once, REDLATCH_FOREVER waits without end. TIMEOUT: held
+ * by someone else until then. LOST: a re-entry found that the hold is gone; release says so too, once for each level.
+ * NO_REPLY: undone in the background, within 200 ms of the server answering again. Also INVALID, BAD_HANDLE, CLOSED,
+ * FORKED, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY, SYSTEM. Since 0.1. */
 REDLATCH_API int redlatch_lock_acquire(redlatch_lock *lock, int64_t wait_ms);
 
 /* redlatch_lock_acquire with a wait of 0. Since 0.1. */
@@ -284,17 +286,16 @@ REDLATCH_API int redlatch_lock_try_acquire(redlatch_lock *lock);
 /* Acquires for an explicit owner (0: the lock's own) with an explicit lease (ms, REDLATCH_RENEWED or
  * REDLATCH_LEASE_OF_LOCK); `cancel` may be NULL.
  *
- * slice_ms: REDLATCH_FOREVER, or with a cancel object the call returns REDLATCH_AGAIN after that time while the wait goes on,
- * keeping its place; call again with the same cancel object to go on (the other arguments are then ignored), fire it to end
- * the wait, and call until the answer is no longer AGAIN. Hosts that must look at their signals now and then wait this way.
- * Statuses as redlatch_lock_acquire, and CANCELLED, AGAIN, IN_USE. Since 0.1. */
+ * slice_ms: REDLATCH_FOREVER, or with a cancel object the call returns REDLATCH_AGAIN after that time while the wait
+ * goes on, keeping its place; call again with the same cancel object to go on (the other arguments are then ignored),
+ * fire it to end the wait, and call until the answer is no longer AGAIN. Hosts that must look at their signals now
+ * and then wait this way. Statuses as redlatch_lock_acquire, and CANCELLED, AGAIN, IN_USE. Since 0.1. */
 REDLATCH_API int redlatch_lock_acquire_as(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
                                           redlatch_cancel *cancel, int64_t slice_ms);
 
-/* Releases one level. At the last level the lock is free and other waiters are told.
- * NOT_OWNED: not held by this owner. LOST: it was, and was lost; nobody else's hold is touched. NO_REPLY, UNREACHABLE: the
- * release goes on in the background, the lock is no longer renewed.
- * Also BAD_HANDLE, CLOSED, FORKED, -4xx. Since 0.1. */
+/* Releases one level. At the last level the lock is free and other waiters are told. NOT_OWNED: not held by this
+ * owner. LOST: it was, and was lost; nobody else's hold is touched. NO_REPLY, UNREACHABLE: the release goes on in the
+ * background, the lock is no longer renewed. Also BAD_HANDLE, CLOSED, FORKED, -4xx. Since 0.1. */
 REDLATCH_API int redlatch_lock_release(redlatch_lock *lock);
 
 /* Releases one level of an explicit owner (0: the lock's own). Since 0.1. */
@@ -319,10 +320,10 @@ enum redlatch_hold_state {
 /* Why a hold was lost. Since 0.1. */
 enum redlatch_reason {
     REDLATCH_REASON_NONE = 0,
-    REDLATCH_REASON_EXPIRED = 1,   /* the deadline passed without a confirmed renewal */
-    REDLATCH_REASON_MISSING = 2,   /* the server no longer knows the hold: deleted, flushed, evicted, restarted, stolen */
-    REDLATCH_REASON_MAX_HOLD = 3,  /* the lock's max_hold_ms was reached */
-    REDLATCH_REASON_ABANDONED = 4  /* the owning thread ended */
+    REDLATCH_REASON_EXPIRED = 1, /* the deadline passed without a confirmed renewal */
+    REDLATCH_REASON_MISSING = 2, /* the server no longer knows the hold: deleted, flushed, evicted, restarted, stolen */
+    REDLATCH_REASON_MAX_HOLD = 3, /* the lock's max_hold_ms was reached */
+    REDLATCH_REASON_ABANDONED = 4 /* the owning thread ended */
 };
 
 typedef struct redlatch_hold {
@@ -352,7 +353,8 @@ typedef struct redlatch_lock_state {
 /* Asks the server. Statuses: INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx. Since 0.1. */
 REDLATCH_API int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out);
 
-/* ------------------------------------------------------------------------------------- events and asynchronous use -- */
+/* ------------------------------------------------------------------------------------- events and asynchronous use
+ * -- */
 
 enum redlatch_event_kind {
     REDLATCH_EVENT_ACQUIRED = 1,   /* a started acquire is done; see status */
@@ -380,18 +382,18 @@ typedef struct redlatch_event {
  * INVALID, BAD_HANDLE, CLOSED, FORKED, SYSTEM. Since 0.1. */
 REDLATCH_API int redlatch_client_event_fd(redlatch_client *client, int *fd_out);
 
-/* Does what work there is without blocking and hands out one event; AGAIN when there is none. The call to make, in a loop
- * until AGAIN, whenever the descriptor is readable. INVALID, AGAIN, BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
+/* Does what work there is without blocking and hands out one event; AGAIN when there is none. The call to make, in a
+ * loop until AGAIN, whenever the descriptor is readable. INVALID, AGAIN, BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
 REDLATCH_API int redlatch_client_next_event(redlatch_client *client, redlatch_event *event_out);
 
-/* Blocks until a hold of this client is lost or abandoned, at most wait_ms, and hands out that event; AGAIN when there was
- * none. Independent of redlatch_client_next_event: both see every loss. From the first call on losses are kept for it.
- * One thread at a time. INVALID, AGAIN, BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
+/* Blocks until a hold of this client is lost or abandoned, at most wait_ms, and hands out that event; AGAIN when
+ * there was none. Independent of redlatch_client_next_event: both see every loss. From the first call on losses are
+ * kept for it. One thread at a time. INVALID, AGAIN, BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
 REDLATCH_API int redlatch_client_wait_lost(redlatch_client *client, int64_t wait_ms, redlatch_event *event_out);
 
-/* Starts an acquire; its completion comes as an event with `tag`. owner must not be 0. Never blocks.
- * A grant is renewed from the start; if its event is not collected within the claim time-out it is given back and the event
- * says UNCLAIMED. INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY, SYSTEM. Since 0.1. */
+/* Starts an acquire; its completion comes as an event with `tag`. owner must not be 0. Never blocks. A grant is
+ * renewed from the start; if its event is not collected within the claim time-out it is given back and the event says
+ * UNCLAIMED. INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY, SYSTEM. Since 0.1. */
 REDLATCH_API int redlatch_lock_start_acquire(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
                                              uint64_t tag);
 
@@ -401,8 +403,8 @@ REDLATCH_API int redlatch_lock_start_release(redlatch_lock *lock, uint64_t owner
 /* Starts an extend. As redlatch_lock_start_acquire. Since 0.1. */
 REDLATCH_API int redlatch_lock_start_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, uint64_t tag);
 
-/* Cancels every started acquire with this tag that is not done: its event will say CANCELLED, or OK if it was granted before.
- * BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
+/* Cancels every started acquire with this tag that is not done: its event will say CANCELLED, or OK if it was granted
+ * before. BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
 REDLATCH_API int redlatch_client_cancel(redlatch_client *client, uint64_t tag);
 
 /* bindings: end */

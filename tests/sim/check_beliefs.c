@@ -39,7 +39,7 @@ static void check_hold(struct client *client, const struct hold *hold, uint32_t 
         world_violation(world, "a holder believes longer than the lease", "client %u id %d of lock %u, by %d us",
                         client->index, (int)hold->id, name, (int)(deadline - wire->expires));
     }
-    if (!hold->busy && !hold->give_back && !world->plan.kill_denied && field->count != hold->count) {
+    if (!hold->busy && hold->owed == 0 && !world->plan.kill_denied && field->count != hold->count) {
         world_violation(world, "the count on the server is not the holder's", "client %u id %d of lock %u: %d, expected %u",
                         client->index, (int)hold->id, name, (int)field->count, hold->count);
     }
@@ -124,7 +124,7 @@ void check_left_behind(struct world *world, uint32_t name, struct client *client
             continue;
         }
         struct id_note *note = note_of(world, client->index, id);
-        if (!note->written_off && !note->restored && !is_known(client, name, id)) {
+        if (!note->written_off && !note->restored && !note->tainted && !is_known(client, name, id)) {
             world_violation(world, "a hold was left behind", "client %u id %d of lock %u", client->index, (int)id, name);
         }
     }
@@ -133,7 +133,7 @@ void check_left_behind(struct world *world, uint32_t name, struct client *client
 static void check_owner(struct client *client, const struct owner *owner) {
     for (uint32_t name = 0; name < client->world->plan.names; name++) {
         const struct hold *hold = resource_hold_of(client->names[name], owner->number);
-        if (owner->pending > 0 || owner->uncertain[name] || (hold && (hold->busy || hold->give_back))) {
+        if (owner->pending > 0 || owner->uncertain[name] || (hold && (hold->busy || hold->owed))) {
             continue;
         }
         int32_t count = hold ? (int32_t)hold->count : 0;
@@ -153,6 +153,10 @@ void check_client(struct client *client) {
         watch_name(world, name);
         for (struct hold *hold = client->names[name]->holds; hold; hold = hold->next) {
             held += hold->stage == HOLD_ALIVE;
+            if (hold->stage == HOLD_ALIVE && note_of(world, client->index, hold->id)->said_missing) {
+                world_violation(world, "a loss that the server told is ignored", "client %u id %d", client->index,
+                                (int)hold->id);
+            }
             bool overdue = hold->stage == HOLD_ALIVE && hold->deadline <= now && engine_next_timer(&client->engine) > now;
             if (overdue) {
                 world_violation(world, "a loss is withheld", "client %u id %d", client->index, (int)hold->id);

@@ -247,6 +247,11 @@ void check_reply(struct client *client, const struct command *command, const str
         cover(world, reply->integer == 1 ? COVER_HAND_OVER_GRANTED : COVER_HAND_OVER_NOTHING);
     } else if (command->kind == COMMAND_RENEW) {
         cover(world, COVER_RENEWED);
+        for (uint32_t i = 0; i < command->batch_count && i < reply->count; i++) {
+            bool missing = command->batch[i].live && reply->elements[i].integer == -2;
+            struct id_note *note = note_of(world, client->index, command->batch[i].id);
+            note->said_missing = note->said_missing || missing;
+        }
     }
 }
 

@@ -278,6 +278,7 @@ void watch_external(struct world *world, uint32_t name, bool told) {
 
 /* A restart: what is gone was taken away, what is back was restored. */
 void watch_data_replaced(struct world *world) {
+    world->foreign.until = world->now;
     for (uint32_t name = 0; name < world->plan.names; name++) {
         watch_external(world, name, false);
         struct wire_name *wire = &world->checker.wire[name];

@@ -29,7 +29,7 @@ struct id_note {
     uint32_t releases_in_doubt; /* release and hand-over commands sent that the server may have carried out */
     uint8_t removed;       /* enum removal */
     bool in_time;          /* the release began before the deadline */
-    bool asked;            /* an operation in progress asks with it */
+    bool said_missing;     /* a renewal was answered that the server does not have it */
     bool tainted;          /* taken away by an operator, a crash or a clock: what its owner believes is not our doing */
     bool restored;         /* an old snapshot brought it back */
     bool written_off;      /* lost, abandoned or refused: runs out */

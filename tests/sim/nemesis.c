@@ -159,7 +159,7 @@ static void put_other_type(struct world *world, int64_t duration) {
     server_touch(world);
     watch_name(world, name);
     keyspace_set(world->server.keyspace, world->names[name], redis_text("not a lock"));
-    keyspace_pexpireat(world->server.keyspace, world->names[name], keyspace_time(world->server.keyspace) + 100000);
+    keyspace_pexpireat(world->server.keyspace, world->names[name], keyspace_time(world->server.keyspace) + duration / MILLISECOND + 1);
     watch_external(world, name, false);
     later(world, duration, put_other_type_right, NULL, name);
 }

@@ -5,6 +5,8 @@
 #include "sim_client.h"
 #include "world.h"
 
+static const int64_t LONGEST_PROGRAM = 40 * SECOND; /* then it only lets go of what it holds */
+
 static void act(struct world *world, void *actor, uint64_t number);
 
 static void act_after(struct owner *owner, int64_t delay) {
@@ -106,7 +108,7 @@ static void simple(struct owner *owner, uint8_t kind, uint32_t name) {
 static bool learn_levels(struct owner *owner, uint32_t name) {
     struct resource *resource = owner->client->names[name];
     struct hold *hold = resource_hold_of(resource, owner->number);
-    if (hold && (hold->busy || hold->give_back)) {
+    if (hold && (hold->busy || hold->owed)) {
         return false;
     }
     owner->levels[name] = hold ? (int32_t)hold->count : 0;
@@ -178,17 +180,20 @@ static void act(struct world *world, void *actor, uint64_t number) {
         return;
     }
     owner->scheduled = false;
-    bool second = owner->asynchronous && owner->pending == 1 && random_chance(random, 200);
+    bool second = owner->asynchronous && owner->pending > 0 && owner->pending < 4 && random_chance(random, 200);
     if ((owner->pending > 0 && !second) || owner->finished) {
         return;
     }
     for (uint32_t name = 0; name < plan->names; name++) {
+        if (owner->uncertain[name] && owner->pending > 0) {
+            return;
+        }
         if (owner->uncertain[name] && !learn_levels(owner, name)) {
             act_after(owner, 5 * MILLISECOND);
             return;
         }
     }
-    if (owner->actions_left == 0) {
+    if (owner->actions_left == 0 || world->now > plan->faults_end + LONGEST_PROGRAM) {
         if (owner->pending == 0) {
             drain(owner);
         }

@@ -18,7 +18,8 @@ static void draw_times(struct plan *plan, struct sim_random *random) {
     plan->dead_peer_ms = random_between(random, 300, 1500);
     plan->lease_max_ms = random_chance(random, 400) ? 150 : 2500;
     plan->wait_max_ms = random_chance(random, 400) ? 60 : 1500;
-    plan->hold_max = random_chance(random, 500) ? 3 * MILLISECOND : 120 * MILLISECOND;
+    static const int64_t holds[] = {100, 3000, 120000, 120000};
+    plan->hold_max = holds[random_below(random, 4)];
     plan->think_max = random_chance(random, 500) ? 1 * MILLISECOND : 60 * MILLISECOND;
 }
 
@@ -68,7 +69,7 @@ static int64_t fault_duration(const struct plan *plan, struct sim_random *random
 }
 
 static void draw_faults(struct plan *plan, struct sim_random *random) {
-    enum cover_point enabled[NEMESIS_COUNT];
+    enum cover_point enabled[NEMESIS_COUNT + 3];
     uint32_t enabled_count = 0;
     uint32_t share = random_chance(random, 300) ? 80 : random_chance(random, 500) ? 250 : 600;
     for (int kind = 0; kind < NEMESIS_COUNT; kind++) {
@@ -79,7 +80,14 @@ static void draw_faults(struct plan *plan, struct sim_random *random) {
     if (enabled_count == 0) {
         enabled[enabled_count++] = (enum cover_point)random_below(random, NEMESIS_COUNT);
     }
-    plan->kill_denied = random_chance(random, 150);
+    plan->kill_denied = random_chance(random, 200);
+    if (plan->kill_denied) { /* it matters only where connections break, most of all after extensions */
+        enabled_count = enabled_count > 4 ? 4 : enabled_count;
+        enabled[enabled_count++] = NEMESIS_RESET;
+        enabled[enabled_count++] = NEMESIS_SWALLOW;
+        enabled[enabled_count++] = NEMESIS_GHOST;
+        plan->extends = 100 + random_below(random, 300);
+    }
     plan->fault_count = 2 + random_below(random, MAX_FAULTS - 2);
     int64_t at = 0;
     int64_t spacing = random_chance(random, 500) ? 60 * MILLISECOND : 400 * MILLISECOND;
@@ -109,6 +117,7 @@ void plan_draw(struct plan *plan, struct sim_random *random) {
     plan->calm = random_chance(random, 220);
     if (plan->calm) {
         plan->forces = 0;
+        plan->spikes = 0;
     } else {
         draw_faults(plan, random);
     }

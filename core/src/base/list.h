@@ -68,10 +68,14 @@ static inline struct list_link *list_next(const struct list *list, const struct 
 
 /* Takes the first link off, or NULL. */
 static inline struct list_link *list_pop(struct list *list) {
-    struct list_link *first = list_first(list);
-    if (first) {
-        list_remove(first);
+    struct list_link *first = list->ring.next;
+    if (first == &list->ring) {
+        return NULL;
     }
+    list->ring.next = first->next;
+    first->next->previous = &list->ring;
+    first->next = NULL;
+    first->previous = NULL;
     return first;
 }
 

@@ -31,7 +31,8 @@ static struct status_facts facts_of(enum redlatch_status status) {
     case REDLATCH_CLOSED:
         return (struct status_facts){"closed", "the client is closed", 0, 0};
     case REDLATCH_FORKED:
-        return (struct status_facts){"forked", "the handle belongs to the parent process; open a client in this one", 0, 0};
+        return (struct status_facts){"forked", "the handle belongs to the parent process; open a client in this one", 0,
+                                     0};
     case REDLATCH_BAD_HANDLE:
         return (struct status_facts){"bad_handle", "the handle is NULL, freed or of another kind", 0, 0};
     case REDLATCH_UNSUPPORTED:

@@ -14,7 +14,8 @@ int acquire_check(int64_t lease_ms, int64_t wait_ms) {
     return check_duration("wait_ms", wait_ms, 0, true);
 }
 
-void acquire_prepare(struct call *call, const struct redlatch_lock *lock, int64_t lease_ms, int64_t wait_ms, int64_t now) {
+void acquire_prepare(struct call *call, const struct redlatch_lock *lock, int64_t lease_ms, int64_t wait_ms,
+                     int64_t now) {
     struct operation *operation = &call->operation;
     operation->lease_ms = lease_ms == REDLATCH_LEASE_OF_LOCK ? lock->lease_ms : lease_ms;
     operation->once = wait_ms == 0;

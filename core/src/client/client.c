@@ -64,7 +64,8 @@ static void close_descriptors(struct client *client) {
     close_descriptor(&client->event_set);
 }
 
-/* In a forked child: the parent's connections, sets and locks are not touched, only our copies of the descriptors go. */
+/* In a forked child: the parent's connections, sets and locks are not touched, only our copies of the descriptors go.
+ */
 static void close_in_child(struct client *client) {
     if (atomic_exchange(&client->closed, true)) {
         return;

@@ -1,10 +1,10 @@
-/* The inside of a client: one lock around the engine, three lanes with a connection each, a subscriber, a keeper thread.
- * SPDX-License-Identifier: Apache-2.0
+/* The inside of a client: one lock around the engine, three lanes with a connection each, a subscriber, a keeper
+ * thread. SPDX-License-Identifier: Apache-2.0
  *
- * Threads. Everything below `mutex` belongs to whoever holds it. A lane's connection is read by one thread at a time, the one that
- * has its reader role; only that thread opens, reads or closes it. The role passes: a blocking caller, else the host inside
- * redlatch_client_next_event, else the keeper. Whoever reads steps any machine; callers whose operation is done are woken on a word
- * of their own, after the mutex has been dropped. */
+ * Threads. Everything below `mutex` belongs to whoever holds it. A lane's connection is read by one thread at a time,
+ * the one that has its reader role; only that thread opens, reads or closes it. The role passes: a blocking caller,
+ * else the host inside redlatch_client_next_event, else the keeper. Whoever reads steps any machine; callers whose
+ * operation is done are woken on a word of their own, after the mutex has been dropped. */
 #ifndef CLIENT_H
 #define CLIENT_H
 
@@ -18,8 +18,8 @@
 
 struct redlatch_cancel;
 
-/* One call: the engine's operation and how to wake or notify who made it. On the caller's stack, in a cancel object while the wait
- * is sliced, or on the heap for an asynchronous call. */
+/* One call: the engine's operation and how to wake or notify who made it. On the caller's stack, in a cancel object
+ * while the wait is sliced, or on the heap for an asynchronous call. */
 struct call {
     struct operation operation;
     struct client *client;

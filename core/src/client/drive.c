@@ -1,8 +1,9 @@
-/* A blocking call: start the operation, and until it is done read the lane for everybody, or sleep while somebody else does.
- * SPDX-License-Identifier: Apache-2.0
+/* A blocking call: start the operation, and until it is done read the lane for everybody, or sleep while somebody
+ * else does. SPDX-License-Identifier: Apache-2.0
  *
- * One caller alone pays no thread switch: it writes, looks at the socket briefly, and reads its own reply. With more callers the
- * first one reads for all; when its own reply has come, the role passes to the caller of the oldest command under way. */
+ * One caller alone pays no thread switch: it writes, looks at the socket briefly, and reads its own reply. With more
+ * callers the first one reads for all; when its own reply has come, the role passes to the caller of the oldest
+ * command under way. */
 #include <poll.h>
 #include <string.h>
 
@@ -29,7 +30,8 @@ static bool is_free(const struct port *port) {
     return !port->reading && !port->writing && !port_has_work(port);
 }
 
-/* A lane to be alone on, or the first one. A further connection is opened by the keeper, so that its failure is nobody's. */
+/* A lane to be alone on, or the first one. A further connection is opened by the keeper, so that its failure is
+ * nobody's. */
 enum lane_number drive_pick_lane(struct client *client) {
     if (is_free(&client->ports[LANE_CALLERS])) {
         return LANE_CALLERS;

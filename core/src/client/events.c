@@ -160,7 +160,8 @@ int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch
     int64_t until = wait_ms == REDLATCH_FOREVER ? NEVER : system_now() + wait_ms * MILLISECOND;
     client->engine.losses_wanted[LOSS_THREADS] = true;
     bool found;
-    while (!(found = take_loss(client, LOSS_THREADS, &event)) && !atomic_load(&client->closed) && system_now() < until) {
+    while (!(found = take_loss(client, LOSS_THREADS, &event)) && !atomic_load(&client->closed) &&
+           system_now() < until) {
         uint32_t expected = atomic_fetch_and(&client->loss_word, ~UINT32_C(1)) & ~UINT32_C(1);
         client_unlock(client);
         system_wait(&client->loss_word, expected, until);

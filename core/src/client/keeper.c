@@ -1,5 +1,5 @@
-/* The keeper: the client's own thread. It renews leases, listens for messages, runs the engine's timers and reads lanes that nobody
- * else reads. It sleeps without end while there is nothing to keep, and never runs the host's code.
+/* The keeper: the client's own thread. It renews leases, listens for messages, runs the engine's timers and reads
+ * lanes that nobody else reads. It sleeps without end while there is nothing to keep, and never runs the host's code.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 

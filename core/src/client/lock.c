@@ -140,7 +140,8 @@ int lock_failed(const struct redlatch_lock *lock, const char *verb, int status, 
     shown_name(lock->resource->name, lock->resource->name_size, name);
     const char *detail = lock->client->ports[LANE_CALLERS].connection.detail;
     if (status == REDLATCH_TIMEOUT) {
-        return fail_with(status, "%s \"%s\": held by someone else for the %lld ms waited", verb, name, (long long)wait_ms);
+        return fail_with(status, "%s \"%s\": held by someone else for the %lld ms waited", verb, name,
+                         (long long)wait_ms);
     }
     if ((status <= -300 && status > -400) && detail[0]) {
         return fail_with(status, "%s \"%s\": %s (%s)", verb, name, redlatch_strerror(status), detail);
@@ -219,7 +220,8 @@ int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
     if (status != REDLATCH_OK) {
         return status;
     }
-    redlatch_lock_state state = {.locked = call.answer.locked, .ttl_ms = call.answer.ttl_ms, .count = call.answer.count};
+    redlatch_lock_state state = {
+        .locked = call.answer.locked, .ttl_ms = call.answer.ttl_ms, .count = call.answer.count};
     memcpy(state.owner, call.answer.owner, sizeof state.owner);
     return answer_write(state_out, &state, sizeof state, "state_out");
 }

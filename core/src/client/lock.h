@@ -13,7 +13,8 @@ uint64_t lock_owner(const struct redlatch_lock *lock, uint64_t owner);
 int lock_prepare(struct call *call, const struct redlatch_lock *lock, uint8_t kind, uint64_t owner);
 
 /* Sets up an acquire: lease, patience. With the mutex, after lock_prepare. */
-void acquire_prepare(struct call *call, const struct redlatch_lock *lock, int64_t lease_ms, int64_t wait_ms, int64_t now);
+void acquire_prepare(struct call *call, const struct redlatch_lock *lock, int64_t lease_ms, int64_t wait_ms,
+                     int64_t now);
 
 /* Whether lease and wait are in range: OK or INVALID. */
 int acquire_check(int64_t lease_ms, int64_t wait_ms);

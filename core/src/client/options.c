@@ -24,7 +24,8 @@ int options_read(void *options, size_t size, const void *from, const char *what)
     const unsigned char *bytes = from;
     for (size_t i = size; i < theirs; i++) {
         if (bytes[i] != 0) {
-            return fail_with(REDLATCH_INVALID, "%s has a field this version does not know (byte %zu): expected zero", what, i);
+            return fail_with(REDLATCH_INVALID, "%s has a field this version does not know (byte %zu): expected zero",
+                             what, i);
         }
     }
     memcpy(options, from, theirs < size ? theirs : size);

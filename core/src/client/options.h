@@ -12,8 +12,9 @@
 /* The longest duration anybody may ask for: ten years. */
 #define DURATION_MAX_MS (INT64_C(10) * 365 * 86400 * 1000)
 
-/* Copies a caller's struct (its first field is its size) over `options`, which holds the defaults. A shorter one leaves the later fields
- * at their defaults; a longer one must be zero where this version knows nothing. OK or INVALID. */
+/* Copies a caller's struct (its first field is its size) over `options`, which holds the defaults. A shorter one
+ * leaves the later fields at their defaults; a longer one must be zero where this version knows nothing. OK or
+ * INVALID. */
 int options_read(void *options, size_t size, const void *from, const char *what);
 
 /* Whether a caller's struct for output can take our answer: writes as much of it as the caller knows. OK or INVALID. */

@@ -69,8 +69,8 @@ void port_mind(struct port *port, int64_t now) {
     }
 }
 
-/* Hands the buffer to the kernel without the mutex: it costs more than all else of a call. Only the reader may close the connection, so a
- * failure is left to it if there is one. */
+/* Hands the buffer to the kernel without the mutex: it costs more than all else of a call. Only the reader may close
+ * the connection, so a failure is left to it if there is one. */
 static void write_out(struct port *port) {
     port->writing = true;
     client_unlock(port->client);
@@ -85,8 +85,8 @@ static void write_out(struct port *port) {
     }
 }
 
-/* Writes what the lane has to say. With many commands under way and a reader waiting for the next reply, that one gathers them. May drop
- * the mutex for a moment. */
+/* Writes what the lane has to say. With many commands under way and a reader waiting for the next reply, that one
+ * gathers them. May drop the mutex for a moment. */
 void port_flush(struct port *port, int64_t now) {
     struct lane *lane = &port->client->engine.lanes[port->lane];
     bool went = true;
@@ -171,8 +171,8 @@ static void became_ready(struct port *port, int64_t now) {
     engine_lane_ready(&client->engine, port->lane, (enum settlement)port->connection.settlement, now);
 }
 
-/* Goes one step towards a connection. OK when it is there, AGAIN while there is something to wait for, else why an attempt failed. The
- * addresses must be resolved. Only for the reader. */
+/* Goes one step towards a connection. OK when it is there, AGAIN while there is something to wait for, else why an
+ * attempt failed. The addresses must be resolved. Only for the reader. */
 int port_connect(struct port *port, int64_t now) {
     struct client *client = port->client;
     struct connection *connection = &port->connection;
@@ -197,8 +197,8 @@ int port_connect(struct port *port, int64_t now) {
     return status;
 }
 
-/* Looks up the server's addresses if they are not known, without the mutex; only for the reader, and true if there was nothing to
- * wait for or it went well. */
+/* Looks up the server's addresses if they are not known, without the mutex; only for the reader, and true if there
+ * was nothing to wait for or it went well. */
 bool port_resolve(struct port *port, int64_t until) {
     struct client *client = port->client;
     struct connection *connection = &port->connection;

@@ -1,5 +1,5 @@
-/* The connection for messages: one channel a lock, however many wait for it, subscribed to while somebody waits and a little longer.
- * The keeper reads it; whoever must wait meanwhile is looked after by the engine's timers.
+/* The connection for messages: one channel a lock, however many wait for it, subscribed to while somebody waits and a
+ * little longer. The keeper reads it; whoever must wait meanwhile is looked after by the engine's timers.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -63,7 +63,8 @@ static struct contest *contest_of(struct client *client, const struct reply *cha
     return contest;
 }
 
-/* The server's access rules forbid a channel. The error does not say which; whoever waits for a confirmation polls instead. */
+/* The server's access rules forbid a channel. The error does not say which; whoever waits for a confirmation polls
+ * instead. */
 static void refused(struct client *client, int64_t now) {
     struct engine *engine = &client->engine;
     struct list_link *link = list_first(&engine->contests);

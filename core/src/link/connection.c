@@ -117,8 +117,9 @@ static int fail(struct connection *connection, int status, const char *why, int6
 static int begin_greeting(struct connection *connection, int64_t now) {
     int failure = socket_outcome(connection->fd);
     if (failure == EINPROGRESS) {
-        return now < connection->deadline ? REDLATCH_AGAIN
-                                          : fail(connection, REDLATCH_UNREACHABLE, "no connection within the time-out", now);
+        return now < connection->deadline
+                   ? REDLATCH_AGAIN
+                   : fail(connection, REDLATCH_UNREACHABLE, "no connection within the time-out", now);
     }
     if (failure != 0) {
         return fail(connection, REDLATCH_UNREACHABLE, strerror(failure), now);
@@ -164,7 +165,8 @@ static int greet(struct connection *connection, int64_t now) {
     for (;;) {
         int status = connection_flush(connection);
         char bytes[4096];
-        ssize_t got = status == REDLATCH_OK || connection->step == 0 ? connection_read(connection, bytes, sizeof bytes) : -1;
+        ssize_t got =
+            status == REDLATCH_OK || connection->step == 0 ? connection_read(connection, bytes, sizeof bytes) : -1;
         if (got < 0) {
             return fail(connection, REDLATCH_UNREACHABLE, "the server closed the connection", now);
         }

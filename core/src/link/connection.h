@@ -1,6 +1,6 @@
-/* One connection to a server: opening it, greeting the server, moving bytes, parsing replies, and giving it up so that nothing of
- * it arrives late. Never blocks: whoever has the connection's reader role polls its descriptor and calls connection_advance.
- * SPDX-License-Identifier: Apache-2.0
+/* One connection to a server: opening it, greeting the server, moving bytes, parsing replies, and giving it up so
+ * that nothing of it arrives late. Never blocks: whoever has the connection's reader role polls its descriptor and
+ * calls connection_advance. SPDX-License-Identifier: Apache-2.0
  *
  *   CLOSED --open--> OPENING --connected--> GREETING --set up, old one settled--> READY
  *     ^                 |                      |                                   |
@@ -59,12 +59,12 @@ struct connection {
 
 void connection_init(struct connection *connection, const struct connection_settings *settings, bool subscriber);
 
-/* Begins to connect; addresses must be there (after a failure of the last one there are none: resolve again). OK, or why not at
- * once. */
+/* Begins to connect; addresses must be there (after a failure of the last one there are none: resolve again). OK, or
+ * why not at once. */
 int connection_open(struct connection *connection, int64_t now);
 
-/* Goes on with opening and greeting as far as it can: AGAIN, OK when it has just become READY, or why it failed (it is CLOSED
- * then, with retry_at set). */
+/* Goes on with opening and greeting as far as it can: AGAIN, OK when it has just become READY, or why it failed (it
+ * is CLOSED then, with retry_at set). */
 int connection_advance(struct connection *connection, int64_t now);
 
 /* What to poll for. */
@@ -73,11 +73,12 @@ short connection_events(const struct connection *connection);
 /* Sleeps until the connection needs attention: something to read or write, its time to try again, or `until`. */
 void connection_wait(const struct connection *connection, int64_t until);
 
-/* Hands pending bytes to the kernel: OK (whether or not all went) or why it failed; the connection is not closed by this. */
+/* Hands pending bytes to the kernel: OK (whether or not all went) or why it failed; the connection is not closed by
+ * this. */
 int connection_flush(struct connection *connection);
 
-/* Reads what is there without blocking; safe without any lock for the one who has the reader role. > 0, 0 for nothing yet, -1 for
- * the end. */
+/* Reads what is there without blocking; safe without any lock for the one who has the reader role. > 0, 0 for nothing
+ * yet, -1 for the end. */
 ssize_t connection_read(const struct connection *connection, char *bytes, size_t size);
 int connection_feed(struct connection *connection, const char *bytes, size_t size);
 

@@ -50,7 +50,8 @@ int greeting_begin(struct connection *connection) {
 }
 
 static int refuse(struct connection *connection, int status, const struct reply *reply) {
-    snprintf(connection->detail, sizeof connection->detail, "%.*s", (int)(reply->size < 150 ? reply->size : 150), reply->text);
+    snprintf(connection->detail, sizeof connection->detail, "%.*s", (int)(reply->size < 150 ? reply->size : 150),
+             reply->text);
     return status;
 }
 

@@ -1,5 +1,5 @@
-/* Addresses of a server: numeric ones and unix paths at once, names by a thread of their own, because getaddrinfo blocks for as long
- * as it likes and nobody who renews leases or has a deadline may wait for it.
+/* Addresses of a server: numeric ones and unix paths at once, names by a thread of their own, because getaddrinfo
+ * blocks for as long as it likes and nobody who renews leases or has a deadline may wait for it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef RESOLVER_H
 #define RESOLVER_H

@@ -1,6 +1,5 @@
-/* Sockets: made close-on-exec and non-blocking, with the options that notice a dead peer, and torn down so that nothing already
- * written arrives late.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Sockets: made close-on-exec and non-blocking, with the options that notice a dead peer, and torn down so that
+ * nothing already written arrives late. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOCKET_H
 #define SOCKET_H
 
@@ -14,8 +13,8 @@ int socket_connecting(const struct address *address, int64_t dead_peer_timeout);
 /* 0 when connected, EINPROGRESS while not, else why it failed. */
 int socket_outcome(int fd);
 
-/* Resets a TCP connection (dropping unsent bytes) or shuts a unix one down, then closes. Works on the connection itself, also when a
- * forked child has a copy of the descriptor. */
+/* Resets a TCP connection (dropping unsent bytes) or shuts a unix one down, then closes. Works on the connection
+ * itself, also when a forked child has a copy of the descriptor. */
 void socket_abort(int fd);
 
 #endif

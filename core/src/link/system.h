@@ -11,7 +11,8 @@
 /* Microseconds on a clock that cannot be set and counts the time a machine is suspended. */
 int64_t system_now(void);
 
-/* Sleeps while *word == expected, at most until `until` (system_now's clock; INT64_MAX without end). May return early. */
+/* Sleeps while *word == expected, at most until `until` (system_now's clock; INT64_MAX without end). May return
+ * early. */
 void system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until);
 
 /* Wakes one sleeper (system_wake_all: all). Async-signal-safe. The word itself is not touched. */

@@ -1,5 +1,6 @@
-/* URLs of servers: redis://[user[:password]@]host[:port][/database][?options] and unix://[user[:password]@]/path[?options].
- * SPDX-License-Identifier: Apache-2.0 */
+/* URLs of servers: redis://[user[:password]@]host[:port][/database][?options] and
+ * unix://[user[:password]@]/path[?options]. SPDX-License-Identifier: Apache-2.0 */
+#define _DEFAULT_SOURCE
 #include "uri.h"
 
 #include <stdbool.h>
@@ -17,8 +18,10 @@ struct parse {
     size_t why_size;
 };
 
-static int refuse(struct parse *parse, int status, const char *what, const char *value, size_t size, const char *expected) {
-    snprintf(parse->why, parse->why_size, "%s \"%.*s\": expected %s", what, (int)(size < 200 ? size : 200), value, expected);
+static int refuse(struct parse *parse, int status, const char *what, const char *value, size_t size,
+                  const char *expected) {
+    snprintf(parse->why, parse->why_size, "%s \"%.*s\": expected %s", what, (int)(size < 200 ? size : 200), value,
+             expected);
     return status;
 }
 
@@ -30,13 +33,10 @@ static int hex_digit(char digit) {
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-/* Copies a part with its %XX escapes resolved. An escaped NUL is refused, as everything here is a C string. `secret` parts are
- * not shown in messages. */
+/* Copies a part with its %XX escapes resolved. An escaped NUL is refused, as everything here is a C string. `secret`
+ * parts are not shown in messages. */
 static int unescape(struct parse *parse, const char *what, bool secret, const char *text, size_t size, char **out) {
-    char *copy = malloc(size + 1);
-    if (!copy) {
-        return REDLATCH_NO_MEMORY;
-    }
+    char copy[URL_SIZE_MAX + 1];
     size_t length = 0;
     for (size_t i = 0; i < size; i++) {
         char byte = text[i];
@@ -44,7 +44,6 @@ static int unescape(struct parse *parse, const char *what, bool secret, const ch
             int high = i + 2 < size ? hex_digit(text[i + 1]) : -1;
             int low = i + 2 < size ? hex_digit(text[i + 2]) : -1;
             if (high < 0 || low < 0 || (high == 0 && low == 0)) {
-                free(copy);
                 return refuse(parse, REDLATCH_INVALID, what, secret ? "..." : text, secret ? 3 : size,
                               "%XX escapes of two hexadecimal digits, and no %00");
             }
@@ -55,8 +54,8 @@ static int unescape(struct parse *parse, const char *what, bool secret, const ch
     }
     copy[length] = '\0';
     free(*out);
-    *out = copy;
-    return REDLATCH_OK;
+    *out = strdup(copy);
+    return *out ? REDLATCH_OK : REDLATCH_NO_MEMORY;
 }
 
 static int number(struct parse *parse, const char *what, const char *text, size_t size, long low, long high, int *out) {
@@ -226,7 +225,8 @@ static int unix_url(struct parse *parse, const char *text) {
     size_t size = strcspn(text, "?");
     if (status == REDLATCH_OK && (size == 0 || text[0] != '/')) {
         bool secret = strchr(text, '@') != NULL;
-        status = refuse(parse, REDLATCH_INVALID, "socket path", secret ? "..." : text, secret ? 3 : size, "an absolute path");
+        status = refuse(parse, REDLATCH_INVALID, "socket path", secret ? "..." : text, secret ? 3 : size,
+                        "an absolute path");
     }
     if (status == REDLATCH_OK) {
         status = unescape(parse, "socket path", false, text, size, &parse->uri->path);
@@ -252,7 +252,8 @@ static int dispatch(struct parse *parse, const char *text) {
     }
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
         if (strncmp(text, later[i], strlen(later[i])) == 0) {
-            snprintf(parse->why, parse->why_size, "%s URLs are not supported yet; expected redis:// or unix://", later[i]);
+            snprintf(parse->why, parse->why_size, "%s URLs are not supported yet; expected redis:// or unix://",
+                     later[i]);
             return REDLATCH_UNSUPPORTED;
         }
     }

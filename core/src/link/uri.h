@@ -20,8 +20,8 @@ struct uri {
     int64_t dead_peer_timeout_ms;
 };
 
-/* Parses `text`. On failure says why in `why` (never a password) and returns INVALID, UNSUPPORTED or NO_MEMORY; nothing needs
- * to be freed then. */
+/* Parses `text`. On failure says why in `why` (never a password) and returns INVALID, UNSUPPORTED or NO_MEMORY;
+ * nothing needs to be freed then. */
 int uri_parse(const char *text, struct uri *uri_out, char *why, size_t why_size);
 void uri_free(struct uri *uri);
 

@@ -1,8 +1,8 @@
 /* The engine: everything a client decides, for one server, without a socket, clock, thread or allocation.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A driver (the client floor, or the simulation) holds one lock around the engine, feeds it what happens - calls, replies, broken
- * connections, messages, time - and afterwards carries out what the engine left in its output:
+ * A driver (the client floor, or the simulation) holds one lock around the engine, feeds it what happens - calls,
+ * replies, broken connections, messages, time - and afterwards carries out what the engine left in its output:
  *
  *   lanes[i].unsent        commands to write; take them with engine_next_to_send, answer them with engine_replied
  *   finished               operations that are done: wake or notify their callers
@@ -20,7 +20,8 @@
 /* How a broken connection's unanswered commands stand, once a new connection is there. */
 enum settlement {
     SETTLED_BY_KILL,    /* the server closed the old connection: nothing old can arrive any more */
-    SETTLED_BY_RESTART, /* the server is another process than before: nothing old can arrive, everything may be forgotten */
+    SETTLED_BY_RESTART, /* the server is another process than before: nothing old can arrive, everything may be
+                           forgotten */
     SETTLEMENT_DENIED   /* we may not ask: late commands may still arrive within one lease */
 };
 
@@ -62,7 +63,8 @@ struct engine {
 /* `random` seeds jitter; `first_id` is the last wire number used before (0). uuid: 36 characters. */
 void engine_init(struct engine *engine, const struct engine_settings *settings, const char *uuid, uint64_t random);
 
-/* What engine_start needs to be sure never to want for memory. The driver supplies what is lacking before each start. */
+/* What engine_start needs to be sure never to want for memory. The driver supplies what is lacking before each start.
+ */
 struct engine_lack {
     uint32_t commands, contests, holds, batches;
 };
@@ -72,31 +74,32 @@ void engine_supply_batch(struct engine *engine, struct command *command, struct 
 void engine_supply_contest(struct engine *engine, struct contest *contest);
 void engine_supply_hold(struct engine *engine, struct hold *hold);
 
-/* Starts an operation whose caller's fields are set (resource, owner, kind, lane, leases, wait_until, flags). It may be done at
- * once: look at its phase. */
+/* Starts an operation whose caller's fields are set (resource, owner, kind, lane, leases, wait_until, flags). It may
+ * be done at once: look at its phase. */
 void engine_start(struct engine *engine, struct operation *operation, int64_t now);
 
-/* Ends an operation whose caller has had enough: TIMEOUT becomes the status that says why (held by others, unreachable, no
- * reply). What it left under way is undone in the background. Does nothing once it is done. */
+/* Ends an operation whose caller has had enough: TIMEOUT becomes the status that says why (held by others,
+ * unreachable, no reply). What it left under way is undone in the background. Does nothing once it is done. */
 void engine_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
 
 int64_t engine_next_timer(const struct engine *engine);
 void engine_run_timers(struct engine *engine, int64_t now);
 
 /* The next command to write to a lane, marked as sent now; NULL when there is none. */
-struct command *engine_next_to_send(struct engine *engine, enum lane_number lane, int64_t now);
+struct command *engine_next_to_send(struct engine *engine, enum lane_number number, int64_t now);
 
 /* The answer to the oldest unanswered command of a lane. */
-void engine_replied(struct engine *engine, enum lane_number lane, const struct reply *reply, int64_t now);
+void engine_replied(struct engine *engine, enum lane_number number, const struct reply *reply, int64_t now);
 
 /* The lane's connection is broken: what was sent is unsettled until engine_lane_ready. */
-void engine_lane_lost(struct engine *engine, enum lane_number lane, int64_t now);
+void engine_lane_lost(struct engine *engine, enum lane_number number, int64_t now);
 
 /* The lane has a connection; says how what the old one left stands. */
-void engine_lane_ready(struct engine *engine, enum lane_number lane, enum settlement how, int64_t now);
+void engine_lane_ready(struct engine *engine, enum lane_number number, enum settlement how, int64_t now);
 
-/* An attempt to connect failed with `status`. Operations that do not wait fail, and all do when it can not pass by itself. */
-void engine_lane_failed(struct engine *engine, enum lane_number lane, int status, int64_t now);
+/* An attempt to connect failed with `status`. Operations that do not wait fail, and all do when it can not pass by
+ * itself. */
+void engine_lane_failed(struct engine *engine, enum lane_number number, int status, int64_t now);
 
 /* Subscriptions: take contests off subscription_changes, then report. */
 void engine_subscribed(struct engine *engine, struct contest *contest, int64_t now);

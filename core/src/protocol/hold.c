@@ -9,8 +9,9 @@
  *   RELEASING  answered                                 forgotten
  *   GONE       a release for each level, each LOST      forgotten
  *
- * Renewals apart, one command of a hold is unsettled at a time; further calls wait in `waiting`. A shortening extension also waits
- * for the renewal under way. A re-entry never creates a lock, and nothing but extend ever shortens a lease. */
+ * Renewals apart, one command of a hold is unsettled at a time; further calls wait in `waiting`. A shortening
+ * extension also waits for the renewal under way. A re-entry never creates a lock, and nothing but extend ever
+ * shortens a lease. */
 #include <assert.h>
 
 #include "lease.h"
@@ -43,7 +44,8 @@ static void restart_waiting(struct engine *engine, struct list *waiting, int64_t
     }
 }
 
-/* Forgets a hold, or keeps it out of sight until its loss has been reported. A command still under way goes on without it. */
+/* Forgets a hold, or keeps it out of sight until its loss has been reported. A command still under way goes on
+ * without it. */
 void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
     struct list waiting;
     list_init(&waiting);
@@ -187,7 +189,7 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
     return_kept_command(engine, hold);
     struct command *command = take_command(engine, operation);
     if (!command) { /* nobody waits for it and there is no memory: the lease runs out */
-        hold->give_back = true;
+        hold->owed = ALL_LEVELS;
         hold->renewed_from = 0;
         hold->renew_at = NEVER;
         return;
@@ -272,6 +274,37 @@ void hold_extend(struct engine *engine, struct operation *operation, int64_t now
     send_for_hold(engine, hold, operation, command);
 }
 
+/* Releases the levels that nobody waits for any more. Of a hold that is lost, no owner will come to be told about
+ * them. */
+static void release_owed(struct engine *engine, struct hold *hold, int64_t now) {
+    bool all = hold->owed >= hold->count;
+    if (hold->stage == HOLD_GONE && all) {
+        hold_end(engine, hold, now);
+        return;
+    }
+    if (hold->stage == HOLD_GONE) {
+        hold->count -= hold->owed;
+        hold->owed = 0;
+        return;
+    }
+    if (all) {
+        hold->owed = 0;
+        hold_release_sent(engine, hold, NULL, now);
+        return;
+    }
+    return_kept_command(engine, hold);
+    struct command *command = take_command(engine, NULL);
+    if (!command) {
+        return; /* with the next command of the hold */
+    }
+    command->resource = resource_keep(hold->resource);
+    command->lane = LANE_CALLERS;
+    command->kind = COMMAND_RELEASE;
+    command->count = hold->count - hold->owed;
+    hold->owed = 0;
+    send_for_hold(engine, hold, NULL, command);
+}
+
 /* The hold's command is settled: whoever waited goes on, one at a time. */
 void hold_settled(struct engine *engine, struct hold *hold, int64_t now) {
     while (!hold->busy && !list_is_empty(&hold->waiting)) {
@@ -292,10 +325,8 @@ void hold_settled(struct engine *engine, struct hold *hold, int64_t now) {
             }
         }
     }
-    if (!hold->busy && hold->give_back && hold->stage == HOLD_ALIVE) {
-        hold_release_sent(engine, hold, NULL, now);
-    } else if (!hold->busy && hold->give_back && hold->stage == HOLD_GONE) {
-        hold_end(engine, hold, now); /* lost, and no owner will come to be told */
+    if (!hold->busy && hold->owed > 0) {
+        release_owed(engine, hold, now);
     }
 }
 
@@ -389,8 +420,9 @@ static void level_replied(struct engine *engine, struct command *command, int64_
     }
 }
 
-/* Whether a refused command is worth another attempt: one that may have run is asked about once more; what may pass is repeated
- * as long as somebody waits for it, in the background a full release for its lease, anything else until it is in the way. */
+/* Whether a refused command is worth another attempt: one that may have run is asked about once more; what may pass
+ * is repeated as long as somebody waits for it, in the background a full release for its lease, anything else until
+ * it is in the way. */
 static bool is_tried_again(struct command *command, struct refusal refusal, int64_t now) {
     if (command->abandoned) {
         return false;
@@ -410,9 +442,10 @@ static bool is_tried_again(struct command *command, struct refusal refusal, int6
     return refusal.passing && now < command->give_up_at;
 }
 
-/* The last word on a command of a hold is a refusal. What may have run all the same is made good: a level that was not granted is
- * taken back, a lease that may have been shortened is not believed to be longer. */
-static void hold_goes_on(struct engine *engine, struct hold *hold, struct command *command, bool in_doubt, int64_t now) {
+/* The last word on a command of a hold is a refusal. What may have run all the same is made good: a level that was
+ * not granted is taken back, a lease that may have been shortened is not believed to be longer. */
+static void hold_goes_on(struct engine *engine, struct hold *hold, struct command *command, bool in_doubt,
+                         int64_t now) {
     if (in_doubt && command->kind == COMMAND_REENTER) {
         command->operation = NULL;
         command->kind = COMMAND_RELEASE;
@@ -478,6 +511,10 @@ void hold_abort(struct engine *engine, struct operation *operation, int status, 
     struct command *command = operation->command;
     if (operation->phase == PHASE_WAITING) {
         list_remove(&operation->link);
+        if (operation->kind == OPERATION_RELEASE && hold->owed != ALL_LEVELS) { /* goes on in the background */
+            hold->owed++;
+            keep_command_for(operation, hold);
+        }
         finish(engine, operation, status);
         return;
     }
@@ -526,11 +563,9 @@ void engine_give_back(struct engine *engine, struct hold *hold, int64_t now) {
     if (hold->stage != HOLD_ALIVE) {
         return;
     }
-    hold->count = 1;
-    if (hold->busy) {
-        hold->give_back = true;
-    } else {
-        hold_release_sent(engine, hold, NULL, now);
+    hold->owed = ALL_LEVELS;
+    if (!hold->busy) {
+        release_owed(engine, hold, now);
     }
 }
 
@@ -549,7 +584,10 @@ void hold_timer(struct engine *engine, struct hold *hold, int64_t now) {
         hold->claim->status = REDLATCH_UNCLAIMED;
         hold->claim->granted = NULL;
         hold->claim = NULL;
-        engine_give_back(engine, hold, now);
+        hold->owed += hold->owed != ALL_LEVELS; /* further levels have owners of their own */
+        if (!hold->busy) {
+            release_owed(engine, hold, now);
+        }
     }
     if (hold->stage == HOLD_ALIVE && hold->renew_at <= now && !hold->batch) {
         renewal_gather(engine, hold, now);

@@ -5,8 +5,8 @@
 
 #include "records.h"
 
-/* The end of the safe time of a lease whose command was sent at `sent_at`: the lease less 1 % for clocks that run at different
- * speeds and 2 ms for the resolution of the server's. */
+/* The end of the safe time of a lease whose command was sent at `sent_at`: the lease less 1 % for clocks that run at
+ * different speeds and 2 ms for the resolution of the server's. */
 int64_t lease_deadline(int64_t sent_at, int64_t lease_ms);
 
 /* The lease to ask for now, given a bound on the whole hold; 0 when the bound leaves nothing. */

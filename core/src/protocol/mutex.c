@@ -123,7 +123,8 @@ static void end(struct engine *engine, struct operation *operation, int status, 
     finish(engine, operation, status);
 }
 
-void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms, int64_t now) {
+void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms,
+                     int64_t now) {
     if (PLANTED(FAULT_DEADLINE_FROM_REPLY)) {
         sent_at = now;
     }
@@ -209,7 +210,8 @@ void acquire_replied(struct engine *engine, struct command *command, const struc
     operation->met_holder = true;
     if (operation->once) {
         end(engine, operation, REDLATCH_TIMEOUT, now);
-    } else if (operation->seen != operation->resource->contest->sequence && !PLANTED(FAULT_MESSAGE_MISSED_WHILE_ASKING)) {
+    } else if (operation->seen != operation->resource->contest->sequence &&
+               !PLANTED(FAULT_MESSAGE_MISSED_WHILE_ASKING)) {
         ask(engine, operation, now);
     } else {
         acquire_park(engine, operation, reply->integer, now);

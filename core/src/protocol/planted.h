@@ -6,9 +6,9 @@
 
 enum planted_fault {
     FAULT_NONE,
-    FAULT_NO_MARGIN,                 /* the safe time is longer than the lease */
-    FAULT_DEADLINE_FROM_REPLY,       /* validity counted from the reply instead of from sending */
-    FAULT_RENEWAL_OUTLIVES_RELEASE,  /* release is sent before renewal is cancelled, by its old name: renewed for ever */
+    FAULT_NO_MARGIN,                /* the safe time is longer than the lease */
+    FAULT_DEADLINE_FROM_REPLY,      /* validity counted from the reply instead of from sending */
+    FAULT_RENEWAL_OUTLIVES_RELEASE, /* release is sent before renewal is cancelled, by its old name: renewed for ever */
     FAULT_NO_RECHECK_AFTER_SUBSCRIBE,
     FAULT_NO_RECHECK_AFTER_RESUBSCRIBE,
     FAULT_NO_COMPENSATION,           /* an abandoned acquire is not undone */
@@ -19,11 +19,11 @@ enum planted_fault {
     FAULT_RESENT_RELEASE_IS_LOST,    /* a resent release that finds nothing always says LOST */
     FAULT_LATE_GRANT_IS_KEPT,        /* a grant that arrives after its own deadline is believed */
     FAULT_MESSAGE_MISSED_WHILE_ASKING,
-    FAULT_NEXT_WAITER_SLEEPS,        /* a waiter that leaves does not make the next one look */
-    FAULT_HAND_OVER_UNBOUNDED,       /* a process never lets go of a lock that its own threads want */
-    FAULT_EXTEND_BEFORE_SETTLED,     /* a shortening is sent while a renewal is under way */
-    FAULT_WIRE_ID_REUSED,            /* the owner id is the thread's for ever */
-    FAULT_LOSS_UNREPORTED,           /* a renewal that finds nothing is taken for success */
+    FAULT_NEXT_WAITER_SLEEPS,    /* a waiter that leaves does not make the next one look */
+    FAULT_HAND_OVER_UNBOUNDED,   /* a process never lets go of a lock that its own threads want */
+    FAULT_EXTEND_BEFORE_SETTLED, /* a shortening is sent while a renewal is under way */
+    FAULT_WIRE_ID_REUSED,        /* the owner id is the thread's for ever */
+    FAULT_LOSS_UNREPORTED,       /* a renewal that finds nothing is taken for success */
     FAULT_COUNT
 };
 

@@ -1,6 +1,5 @@
-/* The engine's memory: pools that the driver fills before an operation starts, and what is set aside for each operation, so that no
- * undo, loss or release ever wants for memory.
- * SPDX-License-Identifier: Apache-2.0 */
+/* The engine's memory: pools that the driver fills before an operation starts, and what is set aside for each
+ * operation, so that no undo, loss or release ever wants for memory. SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <string.h>
 
@@ -80,9 +79,9 @@ void return_reserve(struct engine *engine, struct operation *operation) {
     operation->reserved_contest = false;
 }
 
-/* A grant that nobody may ever collect keeps one of its operation's commands to be given back with. */
+/* What nobody may ever wait for again keeps one of its operation's commands to be released with. */
 void keep_command_for(struct operation *operation, struct hold *hold) {
-    if (operation->reserved_commands > 0) {
+    if (operation->reserved_commands > 0 && !hold->command_kept) {
         operation->reserved_commands--;
         hold->command_kept = true;
     }

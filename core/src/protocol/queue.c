@@ -1,6 +1,6 @@
-/* The local queue of a name: first come, first served among this process's waiters, and only the foremost talks to Redis.
- * A release with a waiter behind it hands the hold over inside the process, for at most 16 times or 10 ms in a row; then
- * the lock is really released, and if other processes listen, this one lets them try first.
+/* The local queue of a name: first come, first served among this process's waiters, and only the foremost talks to
+ * Redis. A release with a waiter behind it hands the hold over inside the process, for at most 16 times or 10 ms in a
+ * row; then the lock is really released, and if other processes listen, this one lets them try first.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lease.h"
 #include "planted.h"
@@ -42,8 +42,8 @@ static void go_idle(struct engine *engine, struct contest *contest, int64_t now)
     }
 }
 
-/* Lets the new foremost waiter, if it has not begun, look at once: a message may have been spent on the one that left. While this
- * process itself holds the lock there is nothing to see; the release will hand it over. */
+/* Lets the new foremost waiter, if it has not begun, look at once: a message may have been spent on the one that
+ * left. While this process itself holds the lock there is nothing to see; the release will hand it over. */
 void queue_advance(struct engine *engine, struct contest *contest, int64_t now) {
     struct operation *foremost = queue_foremost(contest);
     if (!foremost) {
@@ -55,8 +55,9 @@ void queue_advance(struct engine *engine, struct contest *contest, int64_t now) 
     }
     struct hold *hold = resource_live_hold(contest->resource);
     if (hold || PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
-        int64_t left_ms = hold && !hold_is_renewed(hold) ? (hold->deadline - now) / MILLISECOND + hold->lease_ms / 100 + 2
-                                                         : REDLATCH_FOREVER;
+        int64_t left_ms = hold && !hold_is_renewed(hold)
+                              ? (hold->deadline - now) / MILLISECOND + hold->lease_ms / 100 + 2
+                              : REDLATCH_FOREVER;
         acquire_park(engine, foremost, left_ms, now);
     } else {
         acquire_look(engine, foremost, now);
@@ -65,7 +66,12 @@ void queue_advance(struct engine *engine, struct contest *contest, int64_t now) 
 
 void queue_leave(struct engine *engine, struct operation *operation, int64_t now) {
     struct contest *contest = operation->resource->contest;
+    bool was_foremost = queue_foremost(contest) == operation;
     list_remove(&operation->link);
+    struct operation *next = was_foremost ? queue_foremost(contest) : NULL;
+    if (next) { /* what the one in front was told holds for who waited behind it */
+        next->met_holder = next->met_holder || operation->met_holder;
+    }
     contest->waiters--;
     contest->named_owners -= operation->named_owner;
     engine->stats.waiters--;

@@ -9,8 +9,8 @@
  *   lane       an ordered way to the server: what is to be written, what is unanswered, what a broken
  *              connection left unsettled
  *
- * Nothing here reads a clock, a socket or a thread, or allocates: times come in as microseconds of one clock, memory comes in
- * through the engine's pools. */
+ * Nothing here reads a clock, a socket or a thread, or allocates: times come in as microseconds of one clock, memory
+ * comes in through the engine's pools. */
 #ifndef RECORDS_H
 #define RECORDS_H
 
@@ -25,9 +25,9 @@
 #define MILLISECOND INT64_C(1000)
 #define SECOND INT64_C(1000000)
 
-/* Ways to the server. Blocking calls and asynchronous ones do not share a connection, so that neither reads the other's
- * replies; renewals have their own, so that no slow command delays them. A few callers at once each use a lane alone; more of
- * them share the first. */
+/* Ways to the server. Blocking calls and asynchronous ones do not share a connection, so that neither reads the
+ * other's replies; renewals have their own, so that no slow command delays them. A few callers at once each use a
+ * lane alone; more of them share the first. */
 enum lane_number {
     LANE_CALLERS,
     LANE_HOST,
@@ -71,7 +71,8 @@ struct lock_answer {
 };
 
 struct operation {
-    struct list_link link; /* in the contest's queue, or among those waiting for a hold, or in the engine's finished list */
+    struct list_link
+        link; /* in the contest's queue, or among those waiting for a hold, or in the engine's finished list */
     struct list_link all;  /* in the engine's list of operations under way */
     struct timer timer;
     struct resource *resource;
@@ -109,6 +110,8 @@ enum hold_stage {
     HOLD_GONE       /* lost; kept until its owner has been told by release */
 };
 
+#define ALL_LEVELS UINT32_MAX
+
 /* An owner's hold. Everything of a hold hangs on its wire number, which is used once. */
 struct hold {
     struct hold *next; /* of the same resource */
@@ -129,7 +132,7 @@ struct hold {
     int64_t lease_ms;     /* of the last grant, renewal or extension */
     uint32_t count;       /* levels */
     uint32_t renewed_from; /* lowest level taken without a lease; 0: none */
-    uint32_t owed;        /* levels to be released in the background, as soon as `busy` is settled */
+    uint32_t owed;        /* levels to be released in the background as soon as `busy` is settled, or ALL_LEVELS */
     uint32_t run;         /* hand-overs in a row that led here */
     int64_t run_since;    /* when the first of them began */
     uint8_t stage;
@@ -137,7 +140,7 @@ struct hold {
     uint8_t reported;     /* bit per loss queue it stands in */
     uint8_t batch_line;   /* its line in `batch` */
     bool ended;           /* kept only until its loss has been reported */
-    bool command_kept;    /* a command is set aside to give it back with, until it is claimed */
+    bool command_kept;    /* a command is set aside to give it back with */
 };
 
 enum subscription_state {

@@ -42,9 +42,9 @@ static bool begins_with_word(const char *text, size_t size, const char *word) {
     return size >= length && memcmp(text, word, length) == 0 && (size == length || text[length] == ' ');
 }
 
-/* Redis 6 wraps an error raised inside a script: "ERR Error running script (call to f_<sha>): @user_script:<line>: WRONGTYPE ...",
- * and names the place a second time when it refused the command itself: "...: @user_script:3: @user_script: 3: -READONLY ...".
- * Returns where the inner error begins, or the text itself. */
+/* Redis 6 wraps an error raised inside a script: "ERR Error running script (call to f_<sha>): @user_script:<line>:
+ * WRONGTYPE ...", and names the place a second time when it refused the command itself: "...: @user_script:3:
+ * @user_script: 3: -READONLY ...". Returns where the inner error begins, or the text itself. */
 static const char *inner_error(const char *text, size_t size) {
     static const char mark[] = "@user_script:";
     const char *at = begins_with_word(text, size, "ERR") ? find(text, size, mark) : NULL;

@@ -30,7 +30,8 @@ void acquire_begin(struct engine *engine, struct operation *operation, int64_t n
 void acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 void acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
 void acquire_timer(struct engine *engine, struct operation *operation, int64_t now);
-void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms, int64_t now);
+void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms,
+                     int64_t now);
 void acquire_look(struct engine *engine, struct operation *operation, int64_t now);
 void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now);
 void acquire_refused(struct engine *engine, struct operation *operation, struct refusal refusal, int64_t now);

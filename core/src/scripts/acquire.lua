@@ -4,6 +4,7 @@
 -- Returns nil when the owner holds the lock; else the holder's remaining ms, -1 if the lock has no lease.
 -- May be sent twice: a repeat finds the own field, and leaves the lease at least as long as asked.
 -- The first command that touches the key's type is a read, so a key of another type stays as it was.
+-- SPDX-License-Identifier: Apache-2.0
 local ttl = redis.call('pttl', KEYS[1])
 if ttl == -2 then
     redis.call('hset', KEYS[1], ARGV[1], 1)

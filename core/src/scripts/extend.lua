@@ -2,6 +2,7 @@
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms
 -- Returns 1, or 0 when the owner does not hold the lock.
 -- The only script that may shorten a lease; the caller sends it when nothing else of this hold is under way.
+-- SPDX-License-Identifier: Apache-2.0
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
     return 0
 end

@@ -2,6 +2,7 @@
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms
 -- Returns 1, or 0 when the owner does not hold the lock: a re-entry never creates it.
 -- May be sent twice: the count is stated, not added to; neither count nor lease is ever lowered here.
+-- SPDX-License-Identifier: Apache-2.0
 local count = redis.call('hget', KEYS[1], ARGV[1])
 if not count then
     return 0

@@ -4,6 +4,7 @@
 -- Returns 0 when the owner holds nothing; else 1, plus the number of subscribers told when the lock became free.
 -- May be sent twice: a repeat finds no field (full release) or the count it left (partial). A lease is never shortened.
 -- The full release writes with hdel alone, which a server that is out of memory still carries out.
+-- SPDX-License-Identifier: Apache-2.0
 if ARGV[2] == '0' then
     if redis.call('hdel', KEYS[1], ARGV[1]) == 0 then
         return 0

@@ -9,6 +9,14 @@
 #include "stage.h"
 #include "witness.h"
 
+#if defined(__SANITIZE_THREAD__)
+/* Children start threads of their own here, which this sanitizer would refuse. */
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) {
+    return "die_after_fork=0";
+}
+#endif
+
 /* What a child has inherited. */
 struct heritage {
     redlatch_client *client;

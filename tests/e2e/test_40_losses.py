@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whoever loses a lock learns it no later than its deadline, and nobody else's hold is ever touched."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from typing import Callable, Iterator
+
+import pytest
+import redlatch
+from children import ChildProcess
+from env import RedisServer, RedissonShapedPeer, wait_until
+from waiters import Waiting, hold_as_redisson
+from wire import fields
+
+# What passes between an event and the thread that waits for it.
+WAKE = 0.05
+LEASE = 1.5
+
+
+@pytest.fixture
+def client(server: RedisServer) -> Iterator[redlatch.Client]:
+    """A client with a short watchdog lease."""
+    with redlatch.connect(server.url, watchdog_lease=LEASE) as opened:
+        yield opened
+
+
+# ------------------------------------------------------------------------------------------ processes end and pause --
+
+
+def test_00_the_lock_of_a_killed_process_is_free_when_its_lease_is_over(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    with ChildProcess(server.url, lock_name, watchdog_lease=LEASE) as child:
+        owner = child.call("acquire")
+        waiting = Waiting(client.lock(lock_name), keep=True)
+        time.sleep(LEASE)  # it is renewed meanwhile
+        assert not waiting.done and fields(server, lock_name) == {owner.encode(): b"1"}
+        killed_at = child.signal(signal.SIGKILL)
+        assert waiting.result() is True
+        assert 0.5 * LEASE < waiting.ended_at - killed_at < LEASE + 0.2
+        waiting.leave()
+
+
+@pytest.mark.parametrize(
+    ("first_call", "answer"), [("lost", True), ("remaining", 0.0), ("release", "lost"), ("reenter", "lost")]
+)
+def test_01_a_stopped_process_learns_it_in_its_first_call(
+    server: RedisServer, client: redlatch.Client, lock_name: str, first_call: str, answer: object
+) -> None:
+    with ChildProcess(server.url, lock_name, watchdog_lease=LEASE) as child:
+        child.call("acquire")
+        waiting = Waiting(client.lock(lock_name, owner="handle"), keep=True)
+        stopped_at = child.signal(signal.SIGSTOP)
+        assert waiting.result() is True
+        assert waiting.ended_at - stopped_at < LEASE + 0.2
+        ours = fields(server, lock_name)
+        child.send(first_call)
+        continued_at = child.signal(signal.SIGCONT)
+        assert child.result() == answer
+        assert child.event()["at"] - continued_at < 0.1
+        if first_call != "release":
+            assert child.call("release") == "lost"
+        assert child.call("release") == "not_owned"
+        assert fields(server, lock_name) == ours and len(ours) == 1
+        waiting.leave()
+        assert fields(server, lock_name) == {}
+
+
+# ------------------------------------------------------------------------------------------------ the server forgets --
+
+
+def flush(server: RedisServer, name: str) -> None:
+    """All data goes."""
+    server.admin.flushall()
+
+
+def delete(server: RedisServer, name: str) -> None:
+    """The key goes."""
+    assert server.admin.delete(name) == 1
+
+
+def restart(server: RedisServer, name: str) -> None:
+    """The server starts again without its data."""
+    server.restart(kill=True)
+
+
+def steal(server: RedisServer, name: str) -> None:
+    """Another owner's field is in the place of ours."""
+    server.admin.delete(name)
+    hold_as_redisson(server, name)
+
+
+LOSSES = [flush, delete, restart, steal]
+
+
+@pytest.mark.parametrize("lease", [None, LEASE], ids=["renewed", "fixed"])
+@pytest.mark.parametrize("lose", LOSSES)
+def test_10_the_holder_learns_it_by_its_deadline(
+    server: RedisServer,
+    client: redlatch.Client,
+    lock_name: str,
+    lose: Callable[[RedisServer, str], None],
+    lease: "float | None",
+) -> None:
+    lock = client.lock(lock_name, lease=lease)
+    lock.acquire()
+    hold = lock.hold()
+    assert hold is not None
+    event = hold.lost_event
+    deadline = time.monotonic() + hold.remaining()
+    lose(server, lock_name)
+    if lose is not steal:
+        hold_as_redisson(server, lock_name)
+    others = fields(server, lock_name)
+    assert event.wait(deadline + WAKE - time.monotonic()), "the event came too late"
+    assert hold.lost and hold.count == 0 and hold.remaining() == 0.0
+    assert not lock.owned()
+    with pytest.raises(redlatch.LockLostError) as raised:
+        lock.release()
+    assert raised.value.lock_name == lock_name
+    assert fields(server, lock_name) == others, "the other one's hold is as it was"
+    assert client.stats()["lost"] == 1
+
+
+@pytest.mark.parametrize("lose", [flush, delete, steal])
+def test_11_release_says_it_before_anybody_knew(
+    server: RedisServer, client: redlatch.Client, lock_name: str, lose: Callable[[RedisServer, str], None]
+) -> None:
+    lock = client.lock(lock_name, lease=30)
+    with pytest.raises(redlatch.LockLostError):
+        with lock as hold:
+            lose(server, lock_name)
+            others = fields(server, lock_name)
+    assert hold.lost
+    assert fields(server, lock_name) == others
+
+
+def test_12_a_re_entry_finds_it_out_and_creates_nothing(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    lock = client.lock(lock_name, lease=30)
+    lock.acquire()
+    lock.acquire()
+    delete(server, lock_name)
+    with pytest.raises(redlatch.LockLostError):
+        lock.acquire()
+    assert fields(server, lock_name) == {}
+    for _ in range(2):
+        with pytest.raises(redlatch.LockLostError):
+            lock.release()
+    with pytest.raises(redlatch.NotOwnedError):
+        lock.release()
+    lock.acquire()
+    lock.release()
+
+
+def test_13_a_lost_lock_can_be_taken_by_another_thread_at_once(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    """The one that lost it has not noticed, and its release does no harm to the new hold of the same process."""
+    lock = client.lock(lock_name, lease=30)
+    lock.acquire()
+    delete(server, lock_name)
+    other = Waiting(client.lock(lock_name), keep=True)
+    assert other.result() is True
+    before = fields(server, lock_name)
+    with pytest.raises(redlatch.LockLostError):
+        lock.release()
+    assert fields(server, lock_name) == before
+    other.leave()
+
+
+def test_14_a_late_release_of_a_fixed_lease_is_lost(
+    server: RedisServer, client: redlatch.Client, peer: RedissonShapedPeer, lock_name: str
+) -> None:
+    lock = client.lock(lock_name, lease=0.3)
+    lock.acquire()
+    hold = lock.hold()
+    assert hold is not None
+    peer.lock(lock_name)
+    assert hold.lost
+    with pytest.raises(redlatch.LockLostError):
+        lock.release()
+    assert fields(server, lock_name) == {peer.owner().encode(): b"1"}
+
+
+def test_15_a_restart_is_noticed_with_the_next_connection(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    """Also holds with a fixed lease are asked for then, long before their deadline."""
+    locks = [client.lock(f"{lock_name}:{number}", lease=30) for number in range(3)]
+    for lock in locks:
+        lock.acquire()
+    holds = [lock.hold() for lock in locks]
+    restart(server, lock_name)
+    assert client.lock(lock_name).locked() is False
+    for hold in holds:
+        assert hold is not None and hold.lost_event.wait(1.0)
+    for lock in locks:
+        with pytest.raises(redlatch.LockLostError):
+            lock.release()
+
+
+# ------------------------------------------------------------------------------------------------ the server is slow --
+
+
+@pytest.mark.parametrize("phase", [0.0, 0.16, 0.32], ids=lambda phase: f"at {phase} of the lease")
+def test_20_a_server_that_sleeps_for_half_a_lease_loses_no_lock(
+    server: RedisServer, lock_name: str, phase: float
+) -> None:
+    lease = 3.0
+    names = [f"{lock_name}:{number}" for number in range(20)]
+    with redlatch.connect(server.url, watchdog_lease=lease) as client:
+        locks = [client.lock(name) for name in names]
+        for lock in locks:
+            lock.acquire()
+        owners = [fields(server, name) for name in names]
+        for _ in range(2):
+            time.sleep(phase * lease)
+            server.admin.execute_command("DEBUG", "SLEEP", str(lease / 2))
+        renewed = client.stats()["renewals"]
+        wait_until(lambda: client.stats()["renewals"] >= renewed + len(locks), lease)
+        assert client.stats()["lost"] == 0
+        assert [fields(server, name) for name in names] == owners
+        for lock in locks:
+            lock.release()
+    assert server.admin.dbsize() == 0
+
+
+def test_21_waiters_outlast_a_server_that_sleeps(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    with client.lock(lock_name):
+        threads = [Waiting(client.lock(lock_name)) for _ in range(5)]
+        sleeping = threading.Thread(
+            target=server.admin.execute_command, args=("DEBUG", "SLEEP", str(LEASE / 2)), daemon=True
+        )
+        sleeping.start()
+    for waiting in threads:
+        assert waiting.result() is True
+    sleeping.join()
+    assert client.stats()["lost"] == 0

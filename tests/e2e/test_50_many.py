@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many threads of one process wait for one lock: one subscription, one queue, and one script from one to the next."""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import partial
+from typing import Iterator, List
+
+import pytest
+import redlatch
+from children import ChildProcess
+from env import Monitor, RedisServer, wait_until
+from waiters import SOON, Waiting, hold_as_redisson, release_as_redisson
+from wire import fields, load_scripts, scripts, sent_by, subscribers
+
+THREADS = 200
+TURNS = 20
+LOOK = 5.0
+
+
+@pytest.fixture
+def client(server: RedisServer) -> Iterator[redlatch.Client]:
+    """A client straight at the server, whose scripts are loaded."""
+    load_scripts(server)
+    with redlatch.connect(server.url) as opened:
+        yield opened
+
+
+class Queue:
+    """Threads that wait for one lock, begun one after the other, and the order in which they get it."""
+
+    def __init__(self, client: redlatch.Client, name: str, threads: int) -> None:
+        self.order: List[int] = []
+        self._inside = 0
+        self.waiting: List[Waiting] = []
+        before = client.stats()["round_trips"]
+        for number in range(threads):
+            self.waiting.append(Waiting(client.lock(name), before_release=partial(self._note, number)))
+            wait_until(lambda so_far=number + 1: client.stats()["waiters"] == so_far)
+        # The foremost asks, subscribes, asks once more, and is parked then.
+        wait_until(lambda: client.stats()["subscriptions"] == 1)
+        wait_until(lambda: client.stats()["round_trips"] >= before + 2)
+
+    def _note(self, number: int) -> None:
+        self._inside += 1
+        assert self._inside == 1, "two threads hold the lock at once"
+        self.order.append(number)
+        self._inside -= 1
+
+    def finish(self) -> None:
+        """Wait until everybody had the lock."""
+        for waiting in self.waiting:
+            assert waiting.result(30.0) is True
+
+
+def test_00_200_threads_wait_without_a_word(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
+) -> None:
+    hold_as_redisson(server, lock_name, lease_ms=None)
+    queue = Queue(client, lock_name, THREADS)
+    mark = monitor.mark()
+    time.sleep(LOOK + 0.5)
+    assert scripts(sent_by(monitor.since(mark), server, client)) == ["acquire"], "the look"
+    assert len(sent_by(monitor.since(mark), server, client)) == 1
+    assert subscribers(server, lock_name) == 1 and client.stats()["subscriptions"] == 1
+    release_as_redisson(server, lock_name)
+    queue.finish()
+    assert queue.order == list(range(THREADS))
+    assert fields(server, lock_name) == {}
+
+
+def test_01_one_script_from_one_thread_to_the_next(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
+) -> None:
+    lock = client.lock(lock_name)
+    lock.acquire()
+    queue = Queue(client, lock_name, THREADS)
+    mark = monitor.mark()
+    lock.release()
+    queue.finish()
+    assert queue.order == list(range(THREADS))
+    executed = scripts(sent_by(monitor.since(mark), server, client))
+    handed, released, asked = (executed.count(name) for name in ("hand_over", "release", "acquire"))
+    assert client.stats()["hand_overs"] == handed > THREADS / 4
+    # Now and then the lock is really released, so that other processes get their turn, and asked for by the next one;
+    # who comes then may be told of that release when it has begun to wait, and asks once more.
+    assert (handed + released, len(executed)) == (THREADS + 1, handed + released + asked)
+    assert released - 1 <= asked <= 2 * released
+    assert fields(server, lock_name) == {}
+
+
+def test_02_nobody_is_starved_by_64_threads(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+    over = threading.Event()
+    ours: List[float] = []
+
+    def contend() -> None:
+        lock = client.lock(lock_name)
+        while not over.is_set():
+            started_at = time.monotonic()
+            with lock:
+                ours.append(time.monotonic() - started_at)
+
+    with ChildProcess(server.url, lock_name) as other, ChildProcess(server.url, lock_name) as redisson_shaped:
+        threads = [threading.Thread(target=contend) for _ in range(64)]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: len(ours) > 200)
+        other.send("turns", TURNS)
+        redisson_shaped.send("redisson_turns", TURNS)
+        theirs = other.result(60.0) + redisson_shaped.result(60.0)
+        over.set()
+        for thread in threads:
+            thread.join(10.0)
+    print(sorted(theirs)[-5:], max(ours), len(ours))
+    assert max(theirs) < SOON and max(ours) < SOON
+    assert client.stats()["hand_overs"] > 0
+    assert fields(server, lock_name) == {}
