@@ -82,9 +82,7 @@ class Child:
     def redisson_turns(self, count: int) -> List[float]:
         """The same with a Redisson-shaped client."""
         with RedissonShapedPeer(self) as peer:  # type: ignore[arg-type]  # it uses nothing of a server but client()
-            return [
-                self._turn(lambda: peer.lock(self._name), lambda: peer.unlock(self._name)) for _ in range(count)
-            ]
+            return [self._turn(lambda: peer.lock(self._name), lambda: peer.unlock(self._name)) for _ in range(count)]
 
     @staticmethod
     def _turn(acquire: Callable[[], object], release: Callable[[], object]) -> float:

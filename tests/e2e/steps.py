@@ -76,7 +76,7 @@ class Step:
     def prepare(self) -> None:
         """Bring the lock into the state before the step."""
 
-    def make(self) -> object:
+    def make(self) -> None:
         """Make the step."""
         raise NotImplementedError
 
@@ -109,8 +109,8 @@ class Acquire(Step):
     script_name = "acquire"
     made = [1]
 
-    def make(self) -> object:
-        return self.lock.acquire(timeout=self.patience)
+    def make(self) -> None:
+        assert self.lock.acquire(timeout=self.patience)
 
 
 class Reenter(Step):
@@ -123,8 +123,8 @@ class Reenter(Step):
     def prepare(self) -> None:
         self.lock.acquire()
 
-    def make(self) -> object:
-        return self.lock.acquire(timeout=self.patience)
+    def make(self) -> None:
+        assert self.lock.acquire(timeout=self.patience)
 
 
 class PartialRelease(Step):
@@ -138,8 +138,8 @@ class PartialRelease(Step):
         self.lock.acquire()
         self.lock.acquire()
 
-    def make(self) -> object:
-        return self.lock.release()
+    def make(self) -> None:
+        self.lock.release()
 
 
 class Release(Step):
@@ -150,8 +150,8 @@ class Release(Step):
     def prepare(self) -> None:
         self.lock.acquire()
 
-    def make(self) -> object:
-        return self.lock.release()
+    def make(self) -> None:
+        self.lock.release()
 
 
 class HandOver(Step):
@@ -168,8 +168,8 @@ class HandOver(Step):
         # It asks, subscribes, asks once more, and is parked then.
         wait_until(lambda: self.client.stats()["round_trips"] == before + 2)
 
-    def make(self) -> object:
-        return self.lock.release()
+    def make(self) -> None:
+        self.lock.release()
 
     def check_made(self) -> None:
         assert self.waiting.result() is True

@@ -26,7 +26,8 @@ class Listener:
     """What is published on a lock's channel, heard by redis-py."""
 
     def __init__(self, server: RedisServer, name: str) -> None:
-        self._subscription: Any = server.client().pubsub()
+        connection: Any = server.client()
+        self._subscription = connection.pubsub()
         self._subscription.subscribe(channel(name))
         assert self._next()["type"] == "subscribe"
 
@@ -98,9 +99,7 @@ def test_02_the_watchdogs_lease_is_the_ttl(server: RedisServer, lock_name: str) 
         assert 7_000 - PATIENCE_MS < remaining_ms(server, lock_name) <= 7_000
 
 
-def test_03_every_hold_has_an_owner_id_of_its_own(
-    server: RedisServer, client: redlatch.Client, lock_name: str
-) -> None:
+def test_03_every_hold_has_an_owner_id_of_its_own(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     owners = set()
     for _ in range(5):
         with client.lock(lock_name) as held:
@@ -203,17 +202,23 @@ def test_21_we_respect_a_redisson_peers_hold(
 
 
 def test_22_a_redisson_waiter_is_woken_by_our_release(
-    server: RedisServer, client: redlatch.Client, peer: RedissonShapedPeer, lock_name: str
+    server: RedisServer, client: redlatch.Client, peer: RedissonShapedPeer, monitor: Monitor, lock_name: str
 ) -> None:
     with client.lock(lock_name):
+        mark = monitor.mark()
         waiting = peer.start_lock(lock_name)
-        wait_until(lambda: server.admin.pubsub_numsub(channel(lock_name))[0][1] == 1)
+        wait_until(lambda: asks_again(monitor.top_level(mark).commands()), message="the peer to park")
         assert not waiting.done()
     released = time.monotonic()
     waiting.result(5.0)
     assert time.monotonic() - released < 1.0, "the message woke it, not the lease of 30 s"
-    assert peer.messages[0] == (channel(lock_name).encode(), b"0")
+    assert peer.messages == [(channel(lock_name).encode(), b"0")]
     assert fields(server, lock_name) == {peer.owner().encode(): b"1"}
+
+
+def asks_again(commands: List[str]) -> bool:
+    """Whether a waiter has subscribed and asked once more."""
+    return "SUBSCRIBE" in commands and "EVALSHA" in commands[commands.index("SUBSCRIBE") :]
 
 
 def test_23_force_release_frees_and_tells(

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import time
-from typing import Iterator, List
+from typing import Any, Iterable, Iterator, List
 
 import pytest
 import redlatch
-from env import Entries, Monitor, Proxy, RedisServer, RedissonShapedPeer, wait_until
+from env import Entry, Monitor, Proxy, RedisServer, RedissonShapedPeer, wait_until
 from waiters import SOON, Waiting, hold_as_redisson, release_as_redisson, wait_parked
 from wire import channel, counts, fields, load_scripts, scripts, sent_by, subscribers
 
@@ -25,7 +25,7 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
         yield opened
 
 
-def seconds(entries: Entries) -> List[float]:
+def seconds(entries: Iterable[Entry]) -> List[float]:
     """When commands were executed, by the server's clock."""
     return [entry.time_us / 1e6 for entry in entries]
 
@@ -113,9 +113,7 @@ def test_04_without_either_a_look_every_5_seconds(
     assert all(LOOK - NOISE < gap < LOOK + NOISE for gap in gaps) and len(gaps) == 2
 
 
-def test_05_a_release_before_the_subscription_is_not_missed(
-    server: RedisServer, proxy: Proxy, lock_name: str
-) -> None:
+def test_05_a_release_before_the_subscription_is_not_missed(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
     hold_as_redisson(server, lock_name)
     subscribing = proxy.hold("SUBSCRIBE")
     with redlatch.connect(proxy.url) as waiter:
@@ -137,7 +135,8 @@ def test_06_a_new_subscription_is_followed_by_a_look(
     waiting = Waiting(client.lock(lock_name))
     wait_parked(server, monitor, lock_name, client, mark)
     (subscriber,) = [entry for entry in server.client_list("redlatch:") if entry["sub"] == "1"]
-    with server.admin.pipeline(transaction=True) as transaction:
+    admin: Any = server.admin
+    with admin.pipeline(transaction=True) as transaction:
         transaction.execute_command("CLIENT", "KILL", "ID", subscriber["id"])
         transaction.delete(lock_name)
         transaction.publish(channel(lock_name), "0")
@@ -147,9 +146,7 @@ def test_06_a_new_subscription_is_followed_by_a_look(
     assert waiting.ended_at - waiting.started_at < LOOK / 2
 
 
-def test_07_a_wait_of_300_ms_gives_up_in_time(
-    server: RedisServer, monitor: Monitor, lock_name: str
-) -> None:
+def test_07_a_wait_of_300_ms_gives_up_in_time(server: RedisServer, monitor: Monitor, lock_name: str) -> None:
     owner = hold_as_redisson(server, lock_name)
     with redlatch.connect(server.url, linger=0.2) as client:
         lock = client.lock(lock_name)
@@ -168,9 +165,7 @@ def test_07_a_wait_of_300_ms_gives_up_in_time(
         assert client.stats()["waiters"] == client.stats()["held"] == 0
 
 
-def test_08_a_try_asks_once(
-    server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
-) -> None:
+def test_08_a_try_asks_once(server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str) -> None:
     hold_as_redisson(server, lock_name)
     mark = monitor.mark()
     assert client.lock(lock_name).acquire(blocking=False) is False

@@ -123,7 +123,11 @@ def reply_held(proxy: Proxy, step: Step) -> Tuple[Fault, Callable[[], None], flo
 def reply_swallowed(proxy: Proxy, step: Step) -> Tuple[Fault, Callable[[], None], float]:
     """The reply and all that follows is lost, until the connection is cut and a new one is set up."""
     fault = proxy.swallow_reply(step.script)
-    return fault, lambda: fault.hits[0].connection.cut(), UNDONE_WITHIN
+
+    def repair() -> None:
+        fault.hits[0].connection.cut()
+
+    return fault, repair, UNDONE_WITHIN
 
 
 def cut_before(proxy: Proxy, step: Step) -> Tuple[Fault, Callable[[], None], float]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A command that arrives when its connection is long replaced does no harm; and how soon a lost server is tried again."""
+"""A command that arrives when its connection was replaced does no harm; and how soon a lost server is tried again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def limited(request: pytest.FixtureRequest, make_server: MakeServer) -> Iterator
     """A server with a user who may not do all of what it takes to kill an old connection."""
     server = make_server()
     denied = request.param if server.version >= (7, 0, 0) else request.param.partition("|")[0]
-    server.admin.execute_command("ACL", "SETUSER", "limited", "on", f">{PASSWORD}", "~*", "&*", "+@all", f"-{denied}")
+    admin: Any = server.admin
+    admin.execute_command("ACL", "SETUSER", "limited", "on", f">{PASSWORD}", "~*", "&*", "+@all", f"-{denied}")
     load_scripts(server)
     yield server
 
@@ -206,9 +207,7 @@ def test_14_a_late_extension_finds_the_hold_under_another_id(
 # --------------------------------------------------------------------------------------------------------- back-off --
 
 
-def test_20_back_off_while_a_compensation_is_pending(
-    server: RedisServer, proxy: Proxy, lock_name: str
-) -> None:
+def test_20_back_off_while_a_compensation_is_pending(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
     """Attempts come at most 100 ms apart, and after 5 s at most a second apart."""
     load_scripts(server)
     with redlatch.connect(proxy.url, command_timeout=0.2) as client:

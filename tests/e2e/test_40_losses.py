@@ -6,7 +6,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from typing import Callable, Iterator
+from functools import partial
+from typing import Any, Callable, Iterator, Optional
 
 import pytest
 import redlatch
@@ -103,7 +104,7 @@ def test_10_the_holder_learns_it_by_its_deadline(
     client: redlatch.Client,
     lock_name: str,
     lose: Callable[[RedisServer, str], None],
-    lease: "float | None",
+    lease: Optional[float],
 ) -> None:
     lock = client.lock(lock_name, lease=lease)
     lock.acquire()
@@ -207,6 +208,17 @@ def test_15_a_restart_is_noticed_with_the_next_connection(
 # ------------------------------------------------------------------------------------------------ the server is slow --
 
 
+def sleep(server: RedisServer, duration: float) -> None:
+    """The server does nothing for so long."""
+    admin: Any = server.admin
+    admin.execute_command("DEBUG", "SLEEP", str(duration))
+
+
+def has_renewed(client: redlatch.Client, count: int) -> bool:
+    """Whether a client has renewed so often."""
+    return client.stats()["renewals"] >= count
+
+
 @pytest.mark.parametrize("phase", [0.0, 0.16, 0.32], ids=lambda phase: f"at {phase} of the lease")
 def test_20_a_server_that_sleeps_for_half_a_lease_loses_no_lock(
     server: RedisServer, lock_name: str, phase: float
@@ -220,9 +232,9 @@ def test_20_a_server_that_sleeps_for_half_a_lease_loses_no_lock(
         owners = [fields(server, name) for name in names]
         for _ in range(2):
             time.sleep(phase * lease)
-            server.admin.execute_command("DEBUG", "SLEEP", str(lease / 2))
-        renewed = client.stats()["renewals"]
-        wait_until(lambda: client.stats()["renewals"] >= renewed + len(locks), lease)
+            sleep(server, lease / 2)
+            goal = client.stats()["renewals"] + len(locks)
+            wait_until(partial(has_renewed, client, goal), lease)
         assert client.stats()["lost"] == 0
         assert [fields(server, name) for name in names] == owners
         for lock in locks:
@@ -230,14 +242,10 @@ def test_20_a_server_that_sleeps_for_half_a_lease_loses_no_lock(
     assert server.admin.dbsize() == 0
 
 
-def test_21_waiters_outlast_a_server_that_sleeps(
-    server: RedisServer, client: redlatch.Client, lock_name: str
-) -> None:
+def test_21_waiters_outlast_a_server_that_sleeps(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     with client.lock(lock_name):
         threads = [Waiting(client.lock(lock_name)) for _ in range(5)]
-        sleeping = threading.Thread(
-            target=server.admin.execute_command, args=("DEBUG", "SLEEP", str(LEASE / 2)), daemon=True
-        )
+        sleeping = threading.Thread(target=sleep, args=(server, LEASE / 2), daemon=True)
         sleeping.start()
     for waiting in threads:
         assert waiting.result() is True

@@ -72,9 +72,7 @@ def test_00_a_python_thread(
     check_runs_out(server, monitor, lock_name, mark, ended_at)
 
 
-def test_01_a_thread_of_c(
-    server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
-) -> None:
+def test_01_a_thread_of_c(server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str) -> None:
     """Of a thread that calls the C interface with no owner named, the library itself sees the end."""
     lock: Any = client.lock(lock_name)._handle
     handle: Any = client._handle

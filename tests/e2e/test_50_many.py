@@ -38,10 +38,14 @@ class Queue:
         before = client.stats()["round_trips"]
         for number in range(threads):
             self.waiting.append(Waiting(client.lock(name), before_release=partial(self._note, number)))
-            wait_until(lambda so_far=number + 1: client.stats()["waiters"] == so_far)
+            wait_until(partial(self._is_joined_by, client, number + 1))
         # The foremost asks, subscribes, asks once more, and is parked then.
         wait_until(lambda: client.stats()["subscriptions"] == 1)
         wait_until(lambda: client.stats()["round_trips"] >= before + 2)
+
+    @staticmethod
+    def _is_joined_by(client: redlatch.Client, count: int) -> bool:
+        return client.stats()["waiters"] == count
 
     def _note(self, number: int) -> None:
         self._inside += 1
@@ -113,7 +117,6 @@ def test_02_nobody_is_starved_by_64_threads(server: RedisServer, client: redlatc
         over.set()
         for thread in threads:
             thread.join(10.0)
-    print(sorted(theirs)[-5:], max(ours), len(ours))
     assert max(theirs) < SOON and max(ours) < SOON
     assert client.stats()["hand_overs"] > 0
     assert fields(server, lock_name) == {}

@@ -84,7 +84,7 @@ def hold_as_redisson(server: RedisServer, name: str, lease_ms: Optional[int] = 3
     """Write the hash of a Redisson holder by hand; without a lease the key never expires. Returns the owner."""
     owner = f"{uuid.uuid4()}:1"
     with server.admin.pipeline(transaction=True) as transaction:
-        transaction.hset(name, owner, 1)
+        transaction.hset(name, owner, "1")
         if lease_ms is not None:
             transaction.pexpire(name, lease_ms)
         transaction.execute()

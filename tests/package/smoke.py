@@ -3,12 +3,10 @@
 SPDX-License-Identifier: Apache-2.0
 """
 
-import asyncio
 import sys
 
 import redlatch
 import redlatch._core
-import redlatch.asyncio
 
 
 def threads(url: str) -> None:
@@ -22,16 +20,6 @@ def threads(url: str) -> None:
             raise SystemExit("the lock is not free after `with`")
 
 
-async def tasks(url: str) -> None:
-    """The same, awaited."""
-    client = await redlatch.asyncio.connect(url)
-    async with client.lock("smoke"):
-        if not await client.lock("smoke").locked():
-            raise SystemExit("the lock does not hold in asyncio")
-    await client.close()
-
-
 if __name__ == "__main__":
     threads(sys.argv[1])
-    asyncio.run(tasks(sys.argv[1]))
     print(redlatch._core.__file__)

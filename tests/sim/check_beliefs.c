@@ -28,6 +28,9 @@ static void check_hold(struct client *client, const struct hold *hold, uint32_t 
     const struct wire_field *field = wire_find(wire, client->index, hold->id);
     if (!field && hold->busy && hold->busy->kind == COMMAND_MOVE) {
         field = wire_find(wire, client->index, hold->busy->successor);
+        if (note_of(world, client->index, hold->busy->successor)->tainted) {
+            return;
+        }
     }
     if (!field) {
         world_violation(world, "a holder believes in what the server does not have", "client %u id %d of lock %u, removed %d",
@@ -39,7 +42,7 @@ static void check_hold(struct client *client, const struct hold *hold, uint32_t 
         world_violation(world, "a holder believes longer than the lease", "client %u id %d of lock %u, by %d us",
                         client->index, (int)hold->id, name, (int)(deadline - wire->expires));
     }
-    if (!hold->busy && hold->owed == 0 && !world->plan.kill_denied && field->count != hold->count) {
+    if (!hold->busy && hold->owed == 0 && !world->plan.kill_denied && !note->count_in_doubt && field->count != hold->count) {
         world_violation(world, "the count on the server is not the holder's", "client %u id %d of lock %u: %d, expected %u",
                         client->index, (int)hold->id, name, (int)field->count, hold->count);
     }
@@ -124,7 +127,7 @@ void check_left_behind(struct world *world, uint32_t name, struct client *client
             continue;
         }
         struct id_note *note = note_of(world, client->index, id);
-        if (!note->written_off && !note->restored && !note->tainted && !is_known(client, name, id)) {
+        if (!note->written_off && !note->restored && !note->tainted && !note->prolonged && !is_known(client, name, id)) {
             world_violation(world, "a hold was left behind", "client %u id %d of lock %u", client->index, (int)id, name);
         }
     }
@@ -162,6 +165,9 @@ void check_client(struct client *client) {
                 world_violation(world, "a loss is withheld", "client %u id %d", client->index, (int)hold->id);
             }
         }
+        bool held_now = resource_live_hold(client->names[name]) != NULL;
+        client->let_go_at[name] = client->held[name] && !held_now ? world->now : client->let_go_at[name];
+        client->held[name] = held_now;
         check_name(world, name);
         check_left_behind(world, name, client);
     }

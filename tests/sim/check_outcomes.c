@@ -12,6 +12,7 @@ static struct hold *own_hold(const struct sim_operation *operation) {
 void check_begun(struct client *client, struct sim_operation *operation) {
     struct world *world = client->world;
     const struct hold *hold = own_hold(operation);
+    operation->begun_local = client_now(client);
     operation->deadline_before = hold ? hold->deadline : INT64_MIN;
     int64_t lease_ms = operation->operation.lease_ms;
     if (lease_ms > world->checker.longest_lease_ms) {
@@ -21,8 +22,6 @@ void check_begun(struct client *client, struct sim_operation *operation) {
         operation->levels_before == 1 && operation->certain) {
         struct id_note *note = note_of(world, client->index, hold->id);
         note->release_begun_at = world->now;
-        note->in_time = client_now(client) < hold->deadline;
-        note->deadline = clock_true(&client->clock, hold->deadline);
     }
 }
 
@@ -68,7 +67,7 @@ static void check_release_ok(struct client *client, const struct sim_operation *
     } else if (!ours) {
         cover(world, COVER_RELEASE_RESOLVED);
     }
-    if (!note->in_time) {
+    if (operation->begun_local >= operation->deadline_before) {
         world_violation(world, "a release after the deadline says OK", "client %u id %d", client->index, (int)id);
     }
 }
@@ -199,7 +198,11 @@ void check_sent(struct client *client, const struct command *command) {
     } else if (command->kind == COMMAND_ACQUIRE && !is_asking(client, command)) {
         world_violation(world, "an acquire that was given up is sent", "client %u id %d", client->index, (int)command->id);
     } else if ((command->kind == COMMAND_RELEASE && command->count == 0) || command->kind == COMMAND_HAND_OVER) {
-        note_of(world, client->index, command->id)->releases_in_doubt++;
+        struct id_note *note = note_of(world, client->index, command->id);
+        note->releases_in_doubt++;
+        if (command->hold && note->deadline == 0) {
+            note->deadline = clock_true(&client->clock, command->hold->deadline);
+        }
     }
 }
 
@@ -237,6 +240,9 @@ void check_reply(struct client *client, const struct command *command, const str
             struct id_note *note = note_of(world, client->index, command->id);
             note->releases_in_doubt -= !refusal.may_have_run && refusal.status != REDLATCH_WRONG_TYPE;
             note->written_off = note->written_off || (!refusal.passing && !refusal.may_have_run);
+        }
+        if (command->kind == COMMAND_RELEASE && command->count > 0 && !command->operation) {
+            note_of(world, client->index, command->id)->count_in_doubt = true;
         }
         if (refusal.no_script) {
             cover(world, COVER_NOSCRIPT);

@@ -134,10 +134,11 @@ static void check_sleeper(struct client *client, uint32_t name) {
                         (int)((world->now - since) / MILLISECOND));
     }
     bool listening = contest->subscription == SUBSCRIPTION_ACTIVE && client->subscribed_at[name] > 0;
-    if (!listening || !wire->told) {
+    bool own = resource_live_hold(client->names[name]) != NULL; /* taken away, and its loss is not known yet */
+    if (!listening || !wire->told || own) {
         return;
     }
-    since = later(since, client->subscribed_at[name]);
+    since = later(since, later(client->subscribed_at[name], client->let_go_at[name]));
     if (world->now - since > promptly(world)) {
         world_violation(world, "a wake-up was lost", "client %u lock %u: free and unused for %d us", client->index, name,
                         (int)(world->now - since));

@@ -95,7 +95,6 @@ static void removed(struct world *world, const struct wire_field *field, enum re
     note->removed = (uint8_t)how;
     note->removed_at = at;
     note->tainted = note->tainted || how == REMOVED_DELETED;
-    note->restored = false;
 }
 
 static void created(struct world *world, const struct wire_field *field) {
@@ -274,6 +273,13 @@ void watch_external(struct world *world, uint32_t name, bool told) {
         }
     }
     update(world, name, &new, told);
+}
+
+void watch_prolonged(struct world *world, const struct request *request) {
+    for (uint32_t i = 0; i < request->key_count; i++) {
+        struct wire_field named = parse_owner(request->many[request->key_count + 2 * i]);
+        note_of(world, named.client, named.id)->prolonged = true;
+    }
 }
 
 /* A restart: what is gone was taken away, what is back was restored. */

@@ -25,11 +25,12 @@ struct id_note {
     int64_t created_at;
     int64_t removed_at;
     int64_t release_begun_at;
-    int64_t deadline; /* of the hold when its release began */
+    int64_t deadline; /* of the hold when its release was first sent */
     uint32_t releases_in_doubt; /* release and hand-over commands sent that the server may have carried out */
     uint8_t removed;       /* enum removal */
-    bool in_time;          /* the release began before the deadline */
     bool said_missing;     /* a renewal was answered that the server does not have it */
+    bool prolonged;        /* a renewal was executed again, late */
+    bool count_in_doubt;   /* the server refused for good to be told the count */
     bool tainted;          /* taken away by an operator, a crash or a clock: what its owner believes is not our doing */
     bool restored;         /* an old snapshot brought it back */
     bool written_off;      /* lost, abandoned or refused: runs out */
@@ -72,6 +73,7 @@ void watch_before(struct world *world, const struct request *request);
 void watch_after(struct world *world, const struct request *request, const struct redis_reply *reply);
 void watch_name(struct world *world, uint32_t name);
 void watch_external(struct world *world, uint32_t name, bool told);
+void watch_prolonged(struct world *world, const struct request *request);
 void watch_data_replaced(struct world *world);
 void watch_clock_step(struct world *world);
 const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client, uint64_t id);

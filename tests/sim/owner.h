@@ -19,7 +19,7 @@ struct sim_operation {
     uint64_t serial;       /* new with each use */
     uint64_t queued_order; /* place among the waiters of its process, 0 while it has none */
     uint32_t name;
-    int64_t begun_at;    /* true time */
+    int64_t begun_local; /* by the client's clock */
     int64_t parked_at;   /* true time since when it is parked; 0 */
     uint32_t misses;     /* times the lock became free, with a message, while it was parked and listening */
     int32_t levels_before; /* what the owner held when it began */

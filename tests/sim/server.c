@@ -137,6 +137,7 @@ static void late_renewal(struct world *world, void *actor, uint64_t number) {
         watch_before(world, request);
         run_script(world, request, &reply);
         watch_after(world, request, &reply);
+        watch_prolonged(world, request);
         redis_reply_free(&reply);
         cover(world, NEMESIS_LATE_RENEWAL);
     }

@@ -163,7 +163,6 @@ static void patience_ends(struct world *world, void *actor, uint64_t serial) {
 void client_begin(struct client *client, struct sim_operation *operation) {
     struct world *world = client->world;
     client_supply(client, operation->operation.kind);
-    operation->begun_at = world->now;
     operation->last_phase = PHASE_NEW;
     TRACE(world, "client %u: owner %u begins %d on lock %u (lease %d)", client->index, operation->owner->index,
           operation->operation.kind, operation->name, (int)operation->operation.lease_ms);

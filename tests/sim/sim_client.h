@@ -48,6 +48,8 @@ struct client {
     uint32_t commands, contests, holds, batches; /* supplied to the engine's pools */
     int64_t subscribed_at[MAX_NAMES]; /* the last confirmation, 0 while not subscribed */
     bool was_subscribed[MAX_NAMES];
+    bool held[MAX_NAMES];        /* had a live hold after the last step */
+    int64_t let_go_at[MAX_NAMES]; /* true time since when it has none */
     struct memory *memory; /* everything allocated for the engine */
 };
 

@@ -34,6 +34,9 @@ struct call {
 
 enum { STAGING_SIZE = 16384, WAKE_MAX = 64 };
 
+/* Left unread for this long although something is under way, a lane is read by the keeper. */
+#define UNREAD_LIMIT (5 * MILLISECOND)
+
 /* A lane's connection and who reads it. */
 struct port {
     struct client *client;
@@ -44,13 +47,16 @@ struct port {
     bool reader_waits;     /* and waits for the socket, without the mutex */
     bool writing;          /* somebody writes, without the mutex; nobody else touches the output then */
     bool wanted;           /* the keeper is to open it ahead of need */
+    struct lookup *lookup; /* of the server's name, under way; else NULL */
+    int64_t lookup_until;
     const char *failure;   /* why the connection is to be given up by who may; NULL */
     bool keeper_reads;     /* and that is the keeper */
     bool in_set;           /* its descriptor is in the host's pollable set */
     int64_t unread_since;  /* nobody reads although something is under way; 0: not so */
     int64_t heard_at;      /* when anything was last received */
-    int64_t look_estimate; /* microseconds a reply took when looking */
-    uint32_t look_skips;
+    int64_t look_time;     /* microseconds to a reply, looking; a moving estimate */
+    int64_t sleep_time;    /* the same, sleeping */
+    uint32_t turns;
     char staging[STAGING_SIZE]; /* the reader's */
 };
 
@@ -68,7 +74,6 @@ struct client {
     uint32_t fork_generation;
     atomic_bool closed;
     atomic_bool stopping;
-    atomic_bool looking; /* one thread of a client looks at a time */
     bool look;
     bool release_on_close;
     int64_t command_timeout; /* microseconds */
@@ -122,9 +127,10 @@ struct resource *client_resource(struct client *client, const char *name, size_t
 void client_free_memory(struct client *client);
 
 /* port.c: bytes of a lane */
-void port_flush(struct port *port, int64_t now);
+void port_flush(struct port *port);
 short port_events(const struct port *port);
 bool port_has_work(const struct port *port);
+bool port_is_opening(const struct port *port);
 bool port_is_callers(const struct port *port);
 void port_take(struct port *port, ssize_t got, int64_t now);
 int port_connect(struct port *port, int64_t now);

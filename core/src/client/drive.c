@@ -9,9 +9,10 @@
 
 #include "handles.h"
 
-/* Looking costs a processor; it pays while replies come faster than a sleeper wakes. */
+/* The longest look, and the longest time that counts as one of a reply, in microseconds. */
 static const int64_t LOOK_CAP = 100;
-enum { LOOK_AGAIN_AFTER = 64 };
+static const int64_t REPLY_TIME_MAX = 400;
+enum { TRY_OTHER_EVERY = 64 };
 
 void call_init(struct call *call, struct client *client, struct redlatch_cancel *cancel) {
     memset(call, 0, sizeof *call);
@@ -68,43 +69,26 @@ static bool is_cancelled(const struct call *call) {
     return call->cancel && (atomic_load(&call->cancel->word) & CANCEL_FIRED);
 }
 
-/* Whether looking is likely to pay now. */
+/* Whether to look before sleeping: if this caller is alone - with others about, the processor is theirs - and replies
+ * have come sooner that way than by sleeping. Which is sooner changes with what else the machine does, so now and then
+ * the other way is tried. */
 static bool may_look(struct port *port) {
-    struct client *client = port->client;
-    if (!client->look || client->engine.lanes[port->lane].in_flight != 1) {
+    const struct client *client = port->client;
+    if (!client->look || client->calls != 1) {
         return false;
     }
-    if (port->look_estimate > LOOK_CAP) {
-        if (++port->look_skips < LOOK_AGAIN_AFTER) {
-            return false;
-        }
-        port->look_skips = 0;
-        port->look_estimate = LOOK_CAP / 2; /* things may have changed */
-    }
-    return true;
+    bool looking = port->look_time <= LOOK_CAP && port->look_time <= port->sleep_time;
+    return ++port->turns % TRY_OTHER_EVERY == 0 ? !looking : looking;
 }
 
-/* Looks at the socket without sleeping. Without the mutex. */
-static ssize_t look(struct port *port, int64_t *estimate) {
-    struct client *client = port->client;
-    if (atomic_exchange(&client->looking, true)) {
-        return 0; /* one thread of a client at a time */
-    }
-    int64_t start = system_now();
-    int64_t budget = *estimate * 3 + 10;
-    budget = budget < LOOK_CAP ? budget : LOOK_CAP;
+/* Looks at the socket without sleeping, for as long as it is likely to pay. Without the mutex. */
+static ssize_t look(struct port *port, int64_t start) {
+    int64_t budget = port->look_time * 3 + 10;
+    int64_t until = start + (budget < LOOK_CAP ? budget : LOOK_CAP);
     ssize_t got;
-    int64_t passed;
     do {
         got = connection_read(&port->connection, port->staging, STAGING_SIZE);
-        passed = system_now() - start;
-    } while (got == 0 && passed < budget);
-    atomic_store(&client->looking, false);
-    if (got > 0) {
-        *estimate += (passed - *estimate) / 8;
-    } else {
-        *estimate = *estimate * 5 / 4 + 5;
-    }
+    } while (got == 0 && system_now() < until);
     return got;
 }
 
@@ -118,24 +102,29 @@ static void poll_socket(int fd, short events, const struct call *call, int64_t u
 }
 
 /* Waits for the socket and reads it, without the mutex. */
-static ssize_t wait_and_read(struct port *port, const struct call *call, bool looking, int64_t until) {
-    struct connection *connection = &port->connection;
-    int64_t estimate = port->look_estimate;
+static ssize_t wait_and_read(struct port *port, const struct call *call, int64_t until) {
+    struct client *client = port->client;
+    bool looking = may_look(port);
+    bool alone = client->calls == 1;
     short events = port_events(port);
     port->reader_waits = true;
-    client_unlock(port->client);
-    ssize_t got = looking ? look(port, &estimate) : 0;
+    client_unlock(client);
+    int64_t start = system_now();
+    ssize_t got = looking ? look(port, start) : 0;
     bool paid = got != 0;
     if (got == 0) {
-        poll_socket(connection->fd, events, call, until);
-        got = connection_read(connection, port->staging, STAGING_SIZE);
+        poll_socket(port->connection.fd, events, call, until);
+        got = connection_read(&port->connection, port->staging, STAGING_SIZE);
     }
-    client_lock(port->client);
+    int64_t passed = system_now() - start;
+    client_lock(client);
     port->reader_waits = false;
-    if (looking) {
-        port->client->engine.stats.looks++;
-        port->client->engine.stats.looks_paid += paid;
-        port->look_estimate = estimate;
+    client->engine.stats.looks += looking;
+    client->engine.stats.looks_paid += looking && paid;
+    if (got > 0 && alone) {
+        int64_t *estimate = looking ? &port->look_time : &port->sleep_time;
+        passed = passed < REPLY_TIME_MAX ? passed : REPLY_TIME_MAX; /* one slow script shall not count for long */
+        *estimate += (passed - *estimate) / 4;
     }
     return got;
 }
@@ -157,7 +146,7 @@ static void read_turn(struct port *port, struct call *call, int64_t until) {
     int64_t next = port_next_time(port);
     until = next < until ? next : until;
     if (port->connection.state == CONNECTION_READY) {
-        ssize_t got = wait_and_read(port, call, may_look(port), until);
+        ssize_t got = wait_and_read(port, call, until);
         int64_t now = system_now();
         port_take(port, got, now);
         port_check_peer(port, now);
@@ -214,11 +203,7 @@ bool drive_has_reader(const struct port *port) {
 
 /* Nobody reads: wakes the next reader, or has the keeper mind the lane if there is none. */
 void drive_pass_role(struct port *port, int64_t now) {
-    if (port->reading || !port_has_work(port)) {
-        port->unread_since = 0;
-        return;
-    }
-    struct call *next = next_reader(port);
+    struct call *next = port->reading ? NULL : next_reader(port);
     if (next) {
         port->unread_since = 0;
         client_wake(port->client, next->word);
@@ -271,6 +256,7 @@ void drive_until(struct call *call, int64_t until) {
                 read_turn(port, call, limit);
                 port->reading = false;
             } else {
+                drive_pass_role(port, now); /* it may have been this call's until now */
                 sleep_until_woken(call, limit);
             }
         }

@@ -26,7 +26,7 @@ int fail_plain(int status) {
 }
 
 const char *shown_name(const char *name, size_t size, char text[64]) {
-    size_t length = size < 60 ? size : 57;
+    size_t length = size <= 60 ? size : 57;
     for (size_t i = 0; i < length; i++) {
         text[i] = name[i] >= ' ' && name[i] <= '~' ? name[i] : '.';
     }

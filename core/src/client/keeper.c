@@ -5,21 +5,16 @@
 
 #include "client.h"
 
-static const int64_t UNREAD_LIMIT = 5 * MILLISECOND;
-
 /* Whether the keeper should read a lane now: its own always, another one when it was left unread. */
 static bool should_read(const struct port *port, int64_t now) {
-    if (port->reading && !port->keeper_reads) {
+    if ((port->reading && !port->keeper_reads) || (port_is_callers(port) && drive_has_reader(port))) {
         return false;
     }
-    if (port->lane == LANE_KEEPER) {
-        return true;
-    }
     if (!port_has_work(port)) {
-        return port->wanted;
+        return port->wanted || port_is_opening(port);
     }
     bool connecting_for_host = port->lane == LANE_HOST && port->connection.state != CONNECTION_READY;
-    return port->keeper_reads || connecting_for_host ||
+    return port->keeper_reads || port->lane == LANE_KEEPER || connecting_for_host ||
            (port->unread_since && now - port->unread_since >= UNREAD_LIMIT);
 }
 
@@ -38,29 +33,26 @@ static void update_set(struct port *port) {
     }
 }
 
-static void step_port(struct port *port, int64_t now) {
-    if (!should_read(port, now) || (port_is_callers(port) && drive_has_reader(port))) {
-        if (port->keeper_reads) {
-            port->keeper_reads = false;
-            port->reading = false;
-            port->unread_since = 0;
-        }
-        update_set(port);
-        return;
-    }
+static void read_port(struct port *port, int64_t now) {
+    struct client *client = port->client;
     port->keeper_reads = true;
     port->reading = true;
     if (port->connection.state == CONNECTION_READY) {
         port_take(port, connection_read(&port->connection, port->staging, STAGING_SIZE), now);
         port_check_peer(port, now);
-        client_outputs(port->client, now);
     }
-    bool wanted = port->wanted || port_has_work(port);
-    if (port->connection.state != CONNECTION_READY && wanted && port_resolve(port, NEVER)) {
-        port->wanted = port_connect(port, system_now()) == REDLATCH_AGAIN && port->wanted;
+    if (port->connection.state != CONNECTION_READY && should_read(port, now)) {
+        int status = port_resolve(port, 0) ? port_connect(port, now) : REDLATCH_UNREACHABLE;
+        port->wanted = port->wanted && (status == REDLATCH_AGAIN || port->lookup);
     }
-    if (!port_has_work(port) && !port->wanted && port->connection.state != CONNECTION_OPENING &&
-        port->connection.state != CONNECTION_GREETING) {
+    client_outputs(client, now);
+}
+
+static void step_port(struct port *port, int64_t now) {
+    if (should_read(port, now)) {
+        read_port(port, now);
+    }
+    if (port->keeper_reads && !should_read(port, now)) {
         port->keeper_reads = false;
         port->reading = false;
         port->unread_since = 0;
@@ -72,38 +64,41 @@ static int64_t earlier(int64_t one, int64_t other) {
     return one < other ? one : other;
 }
 
-/* Everything that is due; returns when the keeper has to look again, and what to poll. */
-static int64_t work(struct client *client, struct pollfd *fds, size_t *count_out) {
-    int64_t now = system_now();
-    client_supply(client, OPERATION_QUERY); /* without memory, renewals try again every millisecond */
-    engine_run_timers(&client->engine, now);
-    subscriber_step(client, now);
-    client_outputs(client, now);
-    int64_t wake = NEVER;
+/* What to poll and when to look again. Nothing is stepped here and the mutex is not dropped: whatever happens from now on
+ * kicks the keeper. */
+static int64_t survey(struct client *client, struct pollfd *fds, size_t *count_out, int64_t now) {
+    int64_t wake = earlier(subscriber_next_time(client), engine_next_timer(&client->engine));
     size_t count = 0;
     fds[count++] = (struct pollfd){client->keeper_signal, POLLIN, 0};
     for (int i = 0; i < LANE_COUNT; i++) {
         struct port *port = &client->ports[i];
-        step_port(port, now);
         drive_pass_role(port, now);
         if (port->keeper_reads) {
             wake = earlier(wake, port_next_time(port));
-            if (port->connection.fd >= 0) {
-                fds[count++] = (struct pollfd){port->connection.fd, port_events(port), 0};
-            }
+            fds[count++] = (struct pollfd){port->connection.fd, port_events(port), 0};
+        } else if (should_read(port, now)) {
+            wake = now; /* since it was stepped */
         } else if (port->unread_since) {
             wake = earlier(wake, port->unread_since + UNREAD_LIMIT);
         }
     }
-    subscriber_changes(client, now);
-    if (client->subscriber.connection.fd >= 0) {
-        fds[count++] =
-            (struct pollfd){client->subscriber.connection.fd, connection_events(&client->subscriber.connection), 0};
-    }
-    client_outputs(client, now);
-    wake = earlier(wake, subscriber_next_time(client));
+    const struct connection *messages = &client->subscriber.connection;
+    fds[count++] = (struct pollfd){messages->fd, connection_events(messages), 0};
     *count_out = count;
-    return earlier(wake, engine_next_timer(&client->engine));
+    return wake;
+}
+
+/* Everything that is due. */
+static void work(struct client *client) {
+    client_supply(client, OPERATION_QUERY); /* without memory, renewals try again every millisecond */
+    int64_t now = system_now();
+    engine_run_timers(&client->engine, now);
+    subscriber_step(client, now);
+    client_outputs(client, now);
+    for (int i = 0; i < LANE_COUNT; i++) {
+        step_port(&client->ports[i], system_now());
+    }
+    subscriber_changes(client, now);
 }
 
 static void *keep(void *argument) {
@@ -111,9 +106,10 @@ static void *keep(void *argument) {
     system_background_thread("redlatch");
     client_lock(client);
     while (!atomic_load(&client->stopping)) {
+        work(client);
         struct pollfd fds[LANE_COUNT + 2];
         size_t count;
-        int64_t wake = work(client, fds, &count);
+        int64_t wake = survey(client, fds, &count, system_now());
         client->keeper_wakes_at = wake > 1 ? wake : 1;
         client_unlock(client);
         system_poll(fds, count, wake);

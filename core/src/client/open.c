@@ -148,7 +148,8 @@ static void set_up_connections(struct client *client, const redlatch_client_opti
         struct port *port = &client->ports[i];
         port->client = client;
         port->lane = (enum lane_number)i;
-        port->look_estimate = 30;
+        port->look_time = 30;
+        port->sleep_time = 60;
         connection_init(&port->connection, settings, false);
     }
     connection_init(&client->subscriber.connection, settings, true);

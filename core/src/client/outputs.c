@@ -91,6 +91,9 @@ void client_outputs(struct client *client, int64_t now) {
     }
     /* Last, as it drops the mutex for a moment: nobody may find a finished call still on a list. */
     for (int i = 0; i < LANE_COUNT; i++) {
-        port_flush(&client->ports[i], now);
+        port_flush(&client->ports[i]);
+        if (!port_is_callers(&client->ports[i])) { /* callers mind their own */
+            port_mind(&client->ports[i], now);
+        }
     }
 }

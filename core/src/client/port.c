@@ -7,8 +7,8 @@
 /* With this many commands under way and a reader at work, writing is left to the reader, who gathers them. */
 enum { GATHER_FROM = 6 };
 
-/* Left unread for this long although something is under way, a lane is read by the keeper. */
-static const int64_t UNREAD_LIMIT = 5 * MILLISECOND;
+/* How often the keeper asks whether a name has been looked up. */
+static const int64_t LOOKUP_PAUSE = 20 * MILLISECOND;
 
 bool port_is_callers(const struct port *port) {
     return port->lane != LANE_HOST && port->lane != LANE_KEEPER;
@@ -22,6 +22,11 @@ short port_events(const struct port *port) {
 bool port_has_work(const struct port *port) {
     const struct lane *lane = &port->client->engine.lanes[port->lane];
     return lane->in_flight > 0 || !list_is_empty(&lane->unsent) || !list_is_empty(&lane->unsettled);
+}
+
+/* On its way to being READY. */
+bool port_is_opening(const struct port *port) {
+    return port->connection.state == CONNECTION_OPENING || port->connection.state == CONNECTION_GREETING;
 }
 
 /* The connection is of no more use. While somebody writes to it without the mutex, that one will see to it. */
@@ -43,6 +48,9 @@ static void broken(struct port *port, const char *why, int64_t now) {
 /* Puts what the lane has to say into the connection's buffer. */
 static void fill(struct port *port, int64_t now) {
     struct engine *engine = &port->client->engine;
+    if (engine->lanes[port->lane].in_flight == 0) {
+        port->heard_at = now;
+    }
     struct output *output = &port->connection.output;
     struct list_link *link;
     while ((link = list_first(&engine->lanes[port->lane].unsent)) != NULL) {
@@ -53,11 +61,23 @@ static void fill(struct port *port, int64_t now) {
     }
 }
 
+/* Whoever was opening the connection has left: the keeper goes on, or it would be found with its time long over. */
+static void mind_opening(struct port *port) {
+    if (port->client->keeper_started) {
+        client_kick_keeper(port->client);
+    } else {
+        connection_close(&port->connection);
+    }
+}
+
 /* Notes that nobody reads although there is something to read; the keeper will after a moment. */
 void port_mind(struct port *port, int64_t now) {
     struct client *client = port->client;
     if (port->reading || !port_has_work(port)) {
         port->unread_since = 0;
+        if (!port->reading && port_is_opening(port)) {
+            mind_opening(port);
+        }
         return;
     }
     if (port->unread_since == 0) {
@@ -87,23 +107,19 @@ static void write_out(struct port *port) {
 
 /* Writes what the lane has to say. With many commands under way and a reader waiting for the next reply, that one
  * gathers them. May drop the mutex for a moment. */
-void port_flush(struct port *port, int64_t now) {
-    struct lane *lane = &port->client->engine.lanes[port->lane];
+void port_flush(struct port *port) {
+    const struct lane *lane = &port->client->engine.lanes[port->lane];
     bool went = true;
     while (went && port->connection.state == CONNECTION_READY && !port->writing && !port->failure &&
-           !(port->reader_waits && lane->in_flight >= GATHER_FROM)) {
-        if (lane->in_flight == 0) {
-            port->heard_at = now;
+           !atomic_load(&port->client->stopping) && !(port->reader_waits && lane->in_flight >= GATHER_FROM)) {
+        if (!list_is_empty(&lane->unsent)) {
+            fill(port, system_now()); /* a caller's time may be old: writing drops the mutex */
         }
-        fill(port, now);
         if (!output_pending(&port->connection.output)) {
             break;
         }
         write_out(port);
         went = !output_pending(&port->connection.output); /* else the reader writes when the kernel takes more */
-    }
-    if (!port_is_callers(port)) { /* callers mind their own */
-        port_mind(port, now);
     }
 }
 
@@ -155,8 +171,11 @@ void port_check_peer(struct port *port, int64_t now) {
 /* When the reader has to look again by itself. */
 int64_t port_next_time(const struct port *port) {
     const struct connection *connection = &port->connection;
+    if (port->lookup) {
+        return system_now() + LOOKUP_PAUSE;
+    }
     if (connection->state == CONNECTION_CLOSED) {
-        return port_has_work(port) ? connection->retry_at : NEVER;
+        return port_has_work(port) || port->wanted ? connection->retry_at : NEVER;
     }
     if (connection->state != CONNECTION_READY) {
         return connection->deadline;
@@ -169,6 +188,12 @@ static void became_ready(struct port *port, int64_t now) {
     client->engine.stats.reconnects += port->connection.generation > 1;
     port->heard_at = now;
     engine_lane_ready(&client->engine, port->lane, (enum settlement)port->connection.settlement, now);
+}
+
+/* No connection could be made. What an operation wanted to say was not sent, whatever became of the greeting. */
+static void lane_failed(struct port *port, int status, int64_t now) {
+    engine_lane_failed(&port->client->engine, port->lane, status == REDLATCH_NO_REPLY ? REDLATCH_UNREACHABLE : status,
+                       now);
 }
 
 /* Goes one step towards a connection. OK when it is there, AGAIN while there is something to wait for, else why an
@@ -192,34 +217,45 @@ int port_connect(struct port *port, int64_t now) {
     if (status == REDLATCH_OK) {
         became_ready(port, now);
     } else if (status != REDLATCH_AGAIN) {
-        engine_lane_failed(&client->engine, port->lane, status, now);
+        lane_failed(port, status, now);
     }
     return status;
 }
 
-/* Looks up the server's addresses if they are not known, without the mutex; only for the reader, and true if there
- * was nothing to wait for or it went well. */
+/* Looks up the server's addresses if they are not known, without the mutex, waiting until `until` at most; only for the
+ * reader. true if there was nothing to wait for or it went well; else it failed, or goes on: port->lookup tells. */
 bool port_resolve(struct port *port, int64_t until) {
     struct client *client = port->client;
     struct connection *connection = &port->connection;
-    if (connection->state != CONNECTION_CLOSED || connection->addresses.count > 0) {
+    int64_t now = system_now();
+    if (connection->state != CONNECTION_CLOSED || connection->addresses.count > 0 || now < connection->retry_at ||
+        resolve_at_once(&client->uri, &connection->addresses)) {
         return true;
     }
-    struct addresses found = {.count = 0};
-    int status = REDLATCH_OK;
-    if (!resolve_at_once(&client->uri, &found)) {
-        int64_t limit = system_now() + client->connection_settings.connect_timeout;
-        client_unlock(client);
-        status = resolve(&client->uri, limit < until ? limit : until, &client->stopping, &found);
-        client_lock(client);
+    if (!port->lookup) {
+        port->lookup = lookup_begin(&client->uri);
+        port->lookup_until = now + client->connection_settings.connect_timeout;
     }
-    int64_t now = system_now();
+    int status = REDLATCH_SYSTEM;
+    if (port->lookup) {
+        struct lookup *lookup = port->lookup;
+        if (now < until) {
+            client_unlock(client);
+            lookup_wait(lookup, until < port->lookup_until ? until : port->lookup_until, &client->stopping);
+            client_lock(client);
+            now = system_now();
+        }
+        status = lookup_result(lookup, &connection->addresses);
+        if (status == REDLATCH_AGAIN && now < port->lookup_until && !atomic_load(&client->stopping)) {
+            return false;
+        }
+        lookup_drop(lookup);
+        port->lookup = NULL;
+    }
     if (status != REDLATCH_OK) {
-        connection_fail(connection, "the host name has no address", now);
-        engine_lane_failed(&client->engine, port->lane, status, now);
-        return false;
+        bool late = status == REDLATCH_AGAIN;
+        connection_fail(connection, late ? "the host name was not looked up in time" : "the host name has no address", now);
+        lane_failed(port, late ? REDLATCH_UNREACHABLE : status, now);
     }
-    connection->addresses = found;
-    connection->address = 0;
-    return true;
+    return status == REDLATCH_OK;
 }

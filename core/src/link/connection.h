@@ -23,7 +23,7 @@ enum connection_state { CONNECTION_CLOSED, CONNECTION_OPENING, CONNECTION_GREETI
 struct connection_settings {
     const struct uri *uri;
     const char *username; /* NULL: the default user */
-    const char *password; /* NULL: no AUTH */
+    const char *password; /* NULL: none, and without a user no AUTH */
     int database;
     char name[160];       /* for CLIENT SETNAME */
     int64_t connect_timeout; /* microseconds */

@@ -26,8 +26,8 @@ int greeting_begin(struct connection *connection) {
     connection->server_id = 0;
     connection->run_id[0] = '\0';
     bool said = true;
-    if (settings->password && settings->username) {
-        const char *words[] = {"AUTH", settings->username, settings->password};
+    if (settings->username) { /* a user without a password is not the default user */
+        const char *words[] = {"AUTH", settings->username, settings->password ? settings->password : ""};
         said = say(connection, GREET_AUTH, 3, words);
     } else if (settings->password) {
         const char *words[] = {"AUTH", settings->password};
@@ -53,6 +53,20 @@ static int refuse(struct connection *connection, int status, const struct reply 
     snprintf(connection->detail, sizeof connection->detail, "%.*s", (int)(reply->size < 150 ? reply->size : 150),
              reply->text);
     return status;
+}
+
+/* Cuts an error at whatever may be our own AUTH said back to us: a server that lacks the command quotes its arguments. */
+static struct reply without_secrets(const struct connection *connection, const struct reply *reply) {
+    const char *password = connection->settings->password ? connection->settings->password : "";
+    size_t length = strlen(password);
+    struct reply shown = *reply;
+    for (size_t i = 0; i < shown.size; i++) {
+        bool quote = strchr("'`\"", reply->text[i]) != NULL;
+        if (quote || (length > 0 && shown.size - i >= length && memcmp(reply->text + i, password, length) == 0)) {
+            shown.size = i;
+        }
+    }
+    return shown;
 }
 
 /* An error where it cannot be lived with. What a user may be forbidden - CLIENT, INFO - can. */
@@ -109,7 +123,8 @@ static int settle_old(struct connection *connection) {
 int greeting_answer(struct connection *connection, const struct reply *reply) {
     enum greeting_step step = (enum greeting_step)connection->steps[connection->step++];
     if (reply->kind == REPLY_ERROR) {
-        int status = judge_error(connection, step, reply);
+        struct reply shown = step == GREET_AUTH ? without_secrets(connection, reply) : *reply;
+        int status = judge_error(connection, step, &shown);
         if (status != REDLATCH_OK) {
             return status;
         }

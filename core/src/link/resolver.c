@@ -93,6 +93,8 @@ static int resolve_by_thread(const struct uri *uri, const char *port, int64_t un
     int status = REDLATCH_NO_REPLY;
     if (atomic_load(&lookup->done)) {
         status = lookup->status;
+    }
+    if (status == REDLATCH_OK) {
         *out = lookup->found;
     }
     lookup_drop(lookup);

@@ -74,24 +74,33 @@ static int number(struct parse *parse, const char *what, const char *text, size_
     return REDLATCH_OK;
 }
 
+/* Decimal seconds as microseconds; -1 for anything else. strtod would ask the host's locale for the decimal point. */
+static int64_t microseconds(const char *text, size_t size) {
+    int64_t value = 0;
+    int64_t unit = 0; /* of the next digit after the point */
+    bool point = false;
+    bool digits = false;
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '.' && !point) {
+            point = true;
+            unit = 100000;
+        } else if (text[i] < '0' || text[i] > '9' || value > TIMEOUT_MAX_SECONDS * INT64_C(1000000)) {
+            return -1;
+        } else {
+            digits = true;
+            value = point ? value + (text[i] - '0') * unit : value * 10 + (text[i] - '0') * INT64_C(1000000);
+            unit /= 10;
+        }
+    }
+    return digits ? value : -1;
+}
+
 static int seconds(struct parse *parse, const char *what, const char *text, size_t size, int64_t *out_ms) {
-    char copy[32];
-    bool plausible = size > 0 && size < sizeof copy;
-    for (size_t i = 0; plausible && i < size; i++) {
-        plausible = (text[i] >= '0' && text[i] <= '9') || text[i] == '.';
-    }
-    double value = 0;
-    if (plausible) {
-        memcpy(copy, text, size);
-        copy[size] = '\0';
-        char *end;
-        value = strtod(copy, &end);
-        plausible = *end == '\0' && value >= 0.001 && value <= TIMEOUT_MAX_SECONDS;
-    }
-    if (!plausible) {
+    int64_t value = microseconds(text, size);
+    if (value < 1000 || value > TIMEOUT_MAX_SECONDS * INT64_C(1000000)) {
         return refuse(parse, REDLATCH_INVALID, what, text, size, "seconds from 0.001 to 86400");
     }
-    *out_ms = (int64_t)(value * 1000.0 + 0.5);
+    *out_ms = (value + 500) / 1000;
     return REDLATCH_OK;
 }
 
@@ -183,21 +192,24 @@ static int host_and_port(struct parse *parse, const char *text, size_t size) {
         }
     }
     if (host_size == 0) {
-        return refuse(parse, REDLATCH_INVALID, "host", text, size, "a host name or address");
+        return refuse(parse, REDLATCH_INVALID, "host", "", 0, "a host name or address");
     }
     parse->uri->port = 6379;
+    int status = REDLATCH_OK;
     if (port) {
-        int status = number(parse, "port", port, (size_t)(text + size - port), 1, 65535, &parse->uri->port);
-        if (status != REDLATCH_OK) {
-            return status;
+        size_t port_size = (size_t)(text + size - port);
+        bool secret = strspn(port, "0123456789") < port_size; /* user:password of one who forgot the host */
+        status = number(parse, "port", secret ? "..." : port, secret ? 3 : port_size, 1, 65535, &parse->uri->port);
+    }
+    if (status == REDLATCH_OK) {
+        status = unescape(parse, "host", false, host, host_size, &parse->uri->host);
+    }
+    for (size_t i = 0; status == REDLATCH_OK && parse->uri->host[i]; i++) {
+        if ((unsigned char)parse->uri->host[i] <= ' ') {
+            status = refuse(parse, REDLATCH_INVALID, "host", text, size, "a host name without blanks or control bytes");
         }
     }
-    for (size_t i = 0; i < host_size; i++) {
-        if ((unsigned char)host[i] <= ' ') {
-            return refuse(parse, REDLATCH_INVALID, "host", text, size, "a host name without blanks or control bytes");
-        }
-    }
-    return unescape(parse, "host", false, host, host_size, &parse->uri->host);
+    return status;
 }
 
 static int redis_url(struct parse *parse, const char *text) {
@@ -224,7 +236,7 @@ static int unix_url(struct parse *parse, const char *text) {
     int status = credentials(parse, &text);
     size_t size = strcspn(text, "?");
     if (status == REDLATCH_OK && (size == 0 || text[0] != '/')) {
-        bool secret = strchr(text, '@') != NULL;
+        bool secret = strpbrk(text, ":@") != NULL;
         status = refuse(parse, REDLATCH_INVALID, "socket path", secret ? "..." : text, secret ? 3 : size,
                         "an absolute path");
     }
@@ -242,7 +254,7 @@ static int dispatch(struct parse *parse, const char *text) {
     static const char *later[] = {"rediss://", "redis+sentinel://", "redis+cluster://", "rediss+sentinel://",
                                   "rediss+cluster://"};
     if (strlen(text) > URL_SIZE_MAX) {
-        return refuse(parse, REDLATCH_INVALID, "URL", text, 20, "at most 4096 bytes");
+        return refuse(parse, REDLATCH_INVALID, "URL", "...", 3, "at most 4096 bytes"); /* a password may be among them */
     }
     if (strncmp(text, "redis://", 8) == 0) {
         return redis_url(parse, text + 8);

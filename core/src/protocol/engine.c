@@ -210,10 +210,15 @@ bool drop_unsent(struct engine *engine, struct command *command) {
 struct command *engine_next_to_send(struct engine *engine, enum lane_number number, int64_t now) {
     struct lane *lane = &engine->lanes[number];
     struct list_link *link = list_pop(&lane->unsent);
-    if (!link) {
+    struct command *command = link ? container_of(link, struct command, link) : NULL;
+    while (command && command->abandoned && !PLANTED(FAULT_ABANDONED_IS_RESENT)) { /* it was to be sent again */
+        give_command(engine, command);
+        link = list_pop(&lane->unsent);
+        command = link ? container_of(link, struct command, link) : NULL;
+    }
+    if (!command) {
         return NULL;
     }
-    struct command *command = container_of(link, struct command, link);
     if (command->was_sent) {
         command->repeated = true;
     } else {

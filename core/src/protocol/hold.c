@@ -456,7 +456,8 @@ static void hold_goes_on(struct engine *engine, struct hold *hold, struct comman
     }
     hold->busy = NULL;
     command->hold = NULL;
-    if (in_doubt && command->kind == COMMAND_EXTEND) {
+    if (in_doubt && (command->kind == COMMAND_EXTEND || command->kind == COMMAND_MOVE)) {
+        hold_doubt(hold);
         hold->renew_at = hold_is_renewed(hold) ? now : NEVER;
     } else {
         hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);

@@ -36,10 +36,20 @@ void hold_confirm(struct hold *hold, int64_t sent_at, int64_t lease_ms) {
 }
 
 void hold_confirm_later(struct hold *hold, int64_t sent_at, int64_t lease_ms) {
+    if (hold->stage != HOLD_ALIVE) {
+        return; /* what is lost stays so */
+    }
     if (lease_deadline(sent_at, lease_ms) > hold->deadline) {
         hold_confirm(hold, sent_at, lease_ms);
     } else {
         schedule_renewal(hold, hold->confirmed_at, hold->lease_ms);
+    }
+}
+
+void hold_doubt(struct hold *hold) {
+    int64_t believed = lease_deadline(hold->confirmed_at, hold->lease_ms);
+    if (believed > hold->deadline) {
+        hold->confirmed_at -= believed - hold->deadline;
     }
 }
 

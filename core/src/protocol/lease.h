@@ -21,6 +21,9 @@ void hold_confirm(struct hold *hold, int64_t sent_at, int64_t lease_ms);
 /* A further level with its own lease confirms the hold too, and never brings its deadline forward. */
 void hold_confirm_later(struct hold *hold, int64_t sent_at, int64_t lease_ms);
 
+/* The lease may have been shortened: from now on it counts as confirmed no longer than the deadline says. */
+void hold_doubt(struct hold *hold);
+
 /* When the hold needs attention next: renewal, deadline, claim. */
 int64_t hold_next_attention(const struct hold *hold);
 

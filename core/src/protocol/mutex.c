@@ -228,7 +228,7 @@ void acquire_abort(struct engine *engine, struct operation *operation, int statu
             undo_acquire(engine, operation, operation->id, 0);
             operation->lane = lane;
         }
-    } else if (operation->phase == PHASE_ASKING) {
+    } else if (operation->phase == PHASE_ASKING && operation->command) {
         struct command *command = operation->command;
         operation->command = NULL;
         if (!drop_unsent(engine, command)) {

@@ -52,8 +52,7 @@ class Bench:
         self.build_directory = build_directory
         self.pace = pace
         self.root = Path(__file__).resolve().parents[3]
-        # All waiters of all peers may connect at once, and a scenario may hold very many names.
-        self.server = RedisServer(maxclients=10000, tcp_backlog=511, appendonly=False)
+        self.server = RedisServer()
 
     def close(self) -> None:
         self.server.close()

@@ -44,6 +44,7 @@ def draw(path: Path, finished: List[Finished], title: str) -> bool:
         colour = _REACHED if entry.reached else _MISSED
         axes.barh(position, middle - 1, left=1, color=colour, height=0.6)
         axes.plot([min(ends), max(ends)], [position, position], color="black", linewidth=1)
+        axes.plot(middle, position, marker="o", color=colour)  # a figure that just reaches its target has no bar
         target = f"{'≥' if entry.at_least else '≤'} {number(entry.target, entry.unit)}"
         text = f"{number(entry.series.median, entry.unit)}  ({target})"
         axes.text(_LIMITS[1] * 1.08, position, text, va="center", fontsize=8)

@@ -13,13 +13,18 @@
 enum { COMMANDS_MAX = 4, ARGUMENTS_MAX = 16, EXPANDED_MAX = 192 };
 
 typedef struct template_command {
+    char *text; /* cut into the parts */
     int count;
     const char *parts[ARGUMENTS_MAX];
 } template_command;
 
-static void split_command(char *text, template_command *command)
+static void split_command(const char *text, template_command *command)
 {
-    for (char *part = strtok(text, " "); part != NULL; part = strtok(NULL, " ")) {
+    command->text = strdup(text);
+    if (command->text == NULL) {
+        give_up("no memory for a command");
+    }
+    for (char *part = strtok(command->text, " "); part != NULL; part = strtok(NULL, " ")) {
         if (command->count == ARGUMENTS_MAX) {
             give_up("a command of a cycle has at most %d arguments", ARGUMENTS_MAX);
         }
@@ -90,11 +95,7 @@ int main(int argc, char **argv)
     template_command commands[COMMANDS_MAX] = {{.count = 0}};
     int count = 0;
     while (count < COMMANDS_MAX && texts[count] != NULL) {
-        char *text = strdup(texts[count]);
-        if (text == NULL) {
-            give_up("no memory for a command");
-        }
-        split_command(text, &commands[count]);
+        split_command(texts[count], &commands[count]);
         count++;
     }
 
@@ -111,5 +112,8 @@ int main(int argc, char **argv)
     const int done = (cycles + depth - 1) / depth * depth;
     printf("{\"pairs\": %d, \"seconds\": %.6f}\n", done, (double)(now_ns() - start_ns) / 1e9);
     redisFree(context);
+    for (int i = 0; i < count; i++) {
+        free(commands[i].text);
+    }
     return 0;
 }

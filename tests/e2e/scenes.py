@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the scenes of the C programs in programs/, which stand beside the build that is being tested."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import List
+
+import redlatch
+
+SOURCES = Path(__file__).resolve().parent / "programs"
+_ROOT = SOURCES.parents[2]
+
+
+def scenes_of(program: str) -> List[str]:
+    """The names of a program's scenes, from its source."""
+    text = (SOURCES / f"{program}.c").read_text(encoding="utf-8")
+    table = text[text.index("static const struct scene scenes[]") :]
+    found = re.findall(r'\{"(\w+)", *\w+\}', table)
+    assert found, f"{program}.c lists no scenes"
+    return found
+
+
+def _folder() -> Path:
+    # With PYTHONPATH=<build>/python the programs of the same build are meant; a wheel has none, then it is build/.
+    for build in (Path(redlatch.__file__).resolve().parents[2], _ROOT / "build"):
+        folder = build / "tests" / "e2e" / "programs"
+        if folder.is_dir():
+            return folder
+    raise FileNotFoundError("the C programs of the end-to-end tests are not built; try ./dev build")
+
+
+def play(program: str, scene: str, url: str, name: str, timeout: float = 100.0) -> None:
+    """Play one scene against a server; what went wrong stands in the assertion."""
+    command = [str(_folder() / program), url, scene, name]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    assert done.returncode == 0, f"{program} {scene}: status {done.returncode}\n{done.stdout}{done.stderr}"

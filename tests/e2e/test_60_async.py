@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asynchronous calls, hosts that do not poll, cancelling, closing: in C; Ctrl-C and closing in Python."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Callable, Iterator, List
+
+import pytest
+import redlatch
+from env import Monitor, RedisServer, free_port, wait_until
+from scenes import play, scenes_of
+
+MakeServer = Callable[..., RedisServer]
+
+
+# ------------------------------------------------------------------------------------------------------- C scenes --
+
+
+@pytest.mark.parametrize("scene", scenes_of("scenes_async"))
+def test_60_host_that_polls(server: RedisServer, lock_name: str, scene: str) -> None:
+    play("scenes_async", scene, server.url, lock_name)
+
+
+@pytest.mark.parametrize("scene", scenes_of("scenes_host"))
+def test_60_host_beside_others(server: RedisServer, lock_name: str, scene: str) -> None:
+    play("scenes_host", scene, server.url, lock_name)
+
+
+@pytest.mark.parametrize("scene", scenes_of("scenes_cancel"))
+def test_60_cancelling(server: RedisServer, lock_name: str, scene: str) -> None:
+    play("scenes_cancel", scene, server.url, lock_name)
+
+
+@pytest.mark.parametrize("scene", scenes_of("scenes_close"))
+def test_60_closing(server: RedisServer, lock_name: str, scene: str) -> None:
+    play("scenes_close", scene, server.url, lock_name)
+
+
+# --------------------------------------------------------------------------------------------------------- Ctrl-C --
+
+# Waits in its main thread, with another waiter of the same process behind it. The times are the clock's that the
+# test reads, too.
+WAITING = """
+import sys, threading, time
+import redlatch
+url, name, form = sys.argv[1:]
+client = redlatch.connect(url, lazy=form == "connecting")
+lock = client.lock(name)
+def wait_behind():
+    with client.lock(name):
+        print("second", time.monotonic(), flush=True)
+behind = threading.Thread(target=wait_behind)
+def start_behind():
+    while form != "connecting" and client.stats()["waiters"] < 1:
+        time.sleep(0.001)
+    behind.start()
+starter = threading.Thread(target=start_behind)
+starter.start()
+try:
+    if form == "with":
+        with lock:
+            print("obtained", flush=True)
+    else:
+        lock.acquire()
+        print("obtained", flush=True)
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic(), lock.owned(), flush=True)
+starter.join()
+behind.join()
+print("end", client.stats()["held"], client.stats()["waiters"], flush=True)
+client.close()
+"""
+
+
+@pytest.fixture
+def start_script(request: pytest.FixtureRequest) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+    """Starts a Python program; killed when the test is over."""
+    started: List["subprocess.Popen[str]"] = []
+
+    def start(text: str, *arguments: str) -> "subprocess.Popen[str]":
+        process = subprocess.Popen(
+            [sys.executable, "-c", text, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def line_of(process: "subprocess.Popen[str]", word: str) -> List[str]:
+    """The next line of a process's output, which must begin so."""
+    assert process.stdout is not None and process.stderr is not None
+    line = process.stdout.readline().split()
+    assert line and line[0] == word, f"expected {word}, got {line}: {process.stderr.read() if not line else ''}"
+    return line[1:]
+
+
+@pytest.mark.parametrize("form", ["with", "acquire"])
+def test_60_control_c_ends_a_wait_and_leaves_nothing(
+    server: RedisServer, monitor: Monitor, lock_name: str, form: str, start_script: Callable[..., "subprocess.Popen[str]"]
+) -> None:
+    with redlatch.connect(server.url) as client:
+        lock = client.lock(lock_name)
+        lock.acquire()
+        process = start_script(WAITING, server.url, lock_name, form)
+        wait_until(lambda: server.client().pubsub_numsub(f"redisson_lock__channel:{{{lock_name}}}")[0][1] == 1)
+        time.sleep(0.15)  # the second waiter is in the queue, too
+        mark = monitor.mark()
+        sent = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        at, owned = line_of(process, "interrupted")
+        assert float(at) - sent < 0.1
+        assert owned == "False"
+        assert server.client().hlen(lock_name) == 1, "only the holder's field is there"
+        assert lock.owned()
+        released = time.monotonic()
+        lock.release()
+        (second,) = line_of(process, "second")
+        assert 0 <= float(second) - released < 0.5, "the one behind comes next, by the message"
+        assert line_of(process, "end") == ["0", "0"]
+        assert process.wait(10) == 0
+        grants = [entry for entry in monitor.since(mark) if entry.lua and entry.command == "HSET"]
+        assert len(grants) == 1, "the lock was granted to the second waiter alone"
+        assert not server.client().exists(lock_name)
+
+
+def test_60_control_c_ends_a_wait_for_a_server_that_is_down(
+    start_script: Callable[..., "subprocess.Popen[str]"],
+) -> None:
+    process = start_script(
+        WAITING.replace("behind.start()", "pass").replace("behind.join()", "pass"),
+        f"redis://127.0.0.1:{free_port()}/0",
+        "x",
+        "connecting",
+    )
+    time.sleep(1.0)
+    assert process.poll() is None
+    sent = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    at, owned = line_of(process, "interrupted")
+    assert float(at) - sent < 0.1 and owned == "False"
+    assert line_of(process, "end") == ["0", "0"]
+    assert process.wait(10) == 0
+
+
+# The interrupt comes at any moment of an acquire, the grant and its way up included. Only one that struck inside
+# redlatch is judged: after that the lock is the caller's to release.
+INTERRUPTED_OFTEN = """
+import signal, sys, threading, time
+import redlatch
+client = redlatch.connect(sys.argv[1])
+lock = client.lock(sys.argv[2])
+armed = inside = over = False
+def interrupt(number, frame):
+    global inside
+    if armed:
+        inside = "redlatch" in frame.f_code.co_filename
+        raise KeyboardInterrupt
+signal.signal(signal.SIGINT, interrupt)
+def compete():
+    while not over:
+        with lock:
+            time.sleep(0.0005)
+competitor = threading.Thread(target=compete)
+competitor.start()
+print("begin", flush=True)
+struck = wrong = rounds = 0
+end = time.monotonic() + 3
+while time.monotonic() < end:
+    inside = False
+    try:
+        armed = True
+        lock.acquire()
+        armed = False
+        rounds += 1
+    except KeyboardInterrupt:
+        armed = False
+        struck += inside
+        wrong += inside and lock.owned()
+    if lock.owned():
+        lock.release()
+over = True
+competitor.join()
+print("end", struck, wrong, rounds, client.stats()["held"], client.stats()["waiters"], flush=True)
+"""
+
+
+def test_60_control_c_at_any_moment_of_an_acquire_leaves_nothing(
+    server: RedisServer, lock_name: str, start_script: Callable[..., "subprocess.Popen[str]"]
+) -> None:
+    process = start_script(INTERRUPTED_OFTEN, server.url, lock_name)
+    line_of(process, "begin")
+    end = time.monotonic() + 2.5
+    while time.monotonic() < end:
+        os.kill(process.pid, signal.SIGINT)
+        time.sleep(0.0013)
+    struck, wrong, rounds, held, waiters = map(int, line_of(process, "end"))
+    assert struck > 50 and rounds > 50
+    assert wrong == 0
+    assert (held, waiters) == (0, 0)
+    assert process.wait(10) == 0
+    assert not server.client().exists(lock_name)
+
+
+# ------------------------------------------------------------------------------------------------ closing, lazy --
+
+
+def test_60_close_tells_a_hundred_waiters(server: RedisServer, lock_name: str) -> None:
+    with redlatch.connect(server.url) as other:
+        other.lock(lock_name).acquire()
+        client = redlatch.connect(server.url)
+        errors: List[BaseException] = []
+
+        def wait() -> None:
+            try:
+                client.lock(lock_name).acquire()
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=wait) for _ in range(100)]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: client.stats()["waiters"] == 100)
+        start = time.monotonic()
+        client.close()
+        assert time.monotonic() - start < 0.5
+        for thread in threads:
+            thread.join(5)
+        assert [type(error) for error in errors] == [redlatch.ClosedError] * 100
+        client.close()
+        with pytest.raises(redlatch.ClosedError):
+            client.lock(lock_name)
+
+
+@pytest.mark.parametrize("watching", [False, True])
+def test_60_close_with_a_dead_server_takes_the_close_timeout(
+    server: RedisServer, lock_name: str, watching: bool
+) -> None:
+    client = redlatch.connect(server.url, close_timeout=0.4)
+    lock = client.lock(lock_name)
+    lock.acquire()
+    if watching:
+        hold = lock.hold()
+        assert hold is not None and not hold.lost_event.is_set()
+    server.sigstop()
+    try:
+        start = time.monotonic()
+        client.close()
+        took = time.monotonic() - start
+    finally:
+        server.sigcont()
+    assert 0.39 <= took < 0.6
+
+
+@pytest.mark.parametrize("release", [True, False])
+def test_60_close_releases_what_is_held_unless_told_otherwise(
+    server: RedisServer, lock_name: str, release: bool
+) -> None:
+    with redlatch.connect(server.url, release_on_close=release) as client:
+        client.lock(lock_name).acquire()
+    assert server.client().exists(lock_name) == (not release)
+    server.client().delete(lock_name)
+
+
+def test_60_close_does_not_wait_for_the_watching_thread(server: RedisServer, lock_name: str) -> None:
+    client = redlatch.connect(server.url)
+    with client.lock(lock_name) as hold:
+        assert not hold.lost_event.is_set()
+    start = time.monotonic()
+    client.close()
+    assert time.monotonic() - start < 0.2
+
+
+def test_60_lazy_client_works_once_the_server_is_up(make_server: MakeServer, lock_name: str) -> None:
+    server = make_server()
+    server.stop()
+    client = redlatch.connect(server.url, lazy=True)
+    lock = client.lock(lock_name)
+    start = time.monotonic()
+    with pytest.raises(redlatch.ConnectionError) as caught:
+        lock.acquire(blocking=False)
+    assert time.monotonic() - start < 1.0
+    assert caught.value.retryable and not caught.value.ambiguous
+    assert str(server.port) in str(caught.value)
+    with pytest.raises(redlatch.ConnectionError):
+        lock.acquire(timeout=0.2)
+    obtained = threading.Event()
+
+    def wait() -> None:
+        with lock:
+            obtained.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    assert not obtained.wait(0.3)
+    server.start()
+    assert obtained.wait(2.0), "who waits when the server comes up gets the lock"
+    thread.join()
+    with lock:
+        assert lock.locked()
+    client.close()

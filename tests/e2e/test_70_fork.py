@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forked children, multiprocessing in all its ways, pre-fork servers; handles freed in any order and at the very end."""
+
+from __future__ import annotations
+
+import gc
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import traceback
+from typing import Any, Callable, List
+
+import pytest
+import redlatch
+from env import Monitor, Proxy, RedisServer, wait_until
+from scenes import play, scenes_of
+
+
+@pytest.mark.parametrize("scene", scenes_of("scenes_fork"))
+def test_70_fork_in_c(server: RedisServer, lock_name: str, scene: str) -> None:
+    play("scenes_fork", scene, server.url, lock_name)
+
+
+def in_child(live: Callable[[], None]) -> None:
+    """Run a function in a forked child, as bare as os.fork() is; what it raises is shown, and fails the test."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.close(read_end)
+            signal.alarm(20)
+            live()
+            status = 0
+        except BaseException:
+            os.write(write_end, traceback.format_exc().encode()[-4000:])
+        finally:
+            os._exit(status)
+    os.close(write_end)
+    words = b""
+    while part := os.read(read_end, 65_536):
+        words += part
+    os.close(read_end)
+    assert os.waitpid(child, 0)[1] == 0, words.decode()
+
+
+# ------------------------------------------------------------------------------------------- a child that inherits --
+
+
+def test_70_child_is_told_and_writes_nothing(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
+    client = redlatch.connect(proxy.url)
+    lock = client.lock(lock_name, lease=60)
+    other = client.lock(lock_name + ":other")
+    with lock as hold:
+        event = hold.lost_event
+        sent = len(proxy.commands())
+
+        def live() -> None:
+            calls: List[Callable[[], object]] = [
+                lock.acquire,
+                lambda: other.acquire(blocking=False),
+                lock.release,
+                lock.locked,
+                lock.owned,
+                lock.hold_count,
+                lock.ttl,
+                lock.owner,
+                lock.hold,
+                lock.force_release,
+                lambda: lock.extend(1),
+                lambda: client.lock("x"),
+                client.stats,
+                hold.remaining,
+                hold.release,
+                lambda: hold.lost_event,
+                lambda: lock.__enter__(),
+            ]
+            for call in calls:
+                with pytest.raises(redlatch.ForkedError, match="parent") as caught:
+                    call()
+                assert caught.value.status_name == "forked" and not caught.value.retryable
+            client.close()
+            client.close()
+            gc.collect()
+
+        in_child(live)
+        in_child(lambda: None)
+        assert len(proxy.commands()) == sent, "the children have sent something"
+        assert lock.owned() and not hold.lost and not event.is_set()
+        assert server.client().exists(lock_name)
+        with other:
+            pass
+    client.close()
+    assert not server.client().exists(lock_name)
+
+
+def test_70_the_parents_lock_is_renewed_on(server: RedisServer, lock_name: str) -> None:
+    with redlatch.connect(server.url, watchdog_lease=0.4) as client:
+        with client.lock(lock_name) as hold:
+            for _ in range(3):
+                in_child(client.close)
+            end = time.monotonic() + 1.2
+            while time.monotonic() < end:
+                assert server.client().exists(lock_name) and not hold.lost
+                time.sleep(0.02)
+
+
+def test_70_a_with_block_left_in_a_child_raises_and_leaves_the_parents_lock(
+    server: RedisServer, lock_name: str
+) -> None:
+    with redlatch.connect(server.url) as client:
+        lock = client.lock(lock_name)
+        lock.__enter__()
+
+        def live() -> None:
+            with pytest.raises(redlatch.ForkedError):
+                lock.__exit__(None, None, None)
+            with pytest.raises(KeyError):  # the body's exception is not hidden
+                try:
+                    raise KeyError("body")
+                except KeyError as error:
+                    lock.__exit__(KeyError, error, None)
+                    raise
+
+        in_child(live)
+        assert lock.owned() and server.client().exists(lock_name)
+        lock.release()
+
+
+def test_70_fork_while_threads_wait_and_hold(server: RedisServer, lock_name: str) -> None:
+    enough = threading.Event()
+    with redlatch.connect(server.url) as client:
+
+        def compete() -> None:
+            while not enough.is_set():
+                with client.lock(lock_name) as hold:
+                    assert hold.count == 1
+
+        threads = [threading.Thread(target=compete) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+
+        def live() -> None:
+            client.close()
+            with redlatch.connect(server.url) as own:
+                with own.lock(lock_name + ":child"):
+                    pass
+
+        for _ in range(10):
+            in_child(live)
+        enough.set()
+        for thread in threads:
+            thread.join(10)
+    assert not server.client().exists(lock_name)
+
+
+# ------------------------------------------------------------------------------------------------- multiprocessing --
+
+
+def count_up(url: str, name: str, path: str, rounds: int) -> None:
+    """Read, think and write, under the lock: what is lost without one."""
+    with redlatch.connect(url) as client:
+        for _ in range(rounds):
+            with client.lock(name):
+                with open(path, encoding="utf-8") as file:
+                    number = int(file.read())
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(str(number + 1))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_70_multiprocessing(server: RedisServer, lock_name: str, method: Any, tmp_path: Any) -> None:
+    path = tmp_path / "count"
+    path.write_text("0")
+    context = multiprocessing.get_context(method)
+    with redlatch.connect(server.url) as client:
+        held = client.lock(lock_name + ":held")
+        with held:
+            processes = [
+                context.Process(target=count_up, args=(server.url, lock_name, str(path), 50)) for _ in range(4)
+            ]
+            for process in processes:
+                process.start()
+            for process in processes:
+                process.join(60)
+            assert [process.exitcode for process in processes] == [0] * 4
+            assert held.owned() and server.client().exists(lock_name + ":held")
+    assert path.read_text() == "200"
+
+
+def test_70_clients_and_locks_do_not_travel(server: RedisServer, lock_name: str) -> None:
+    with redlatch.connect(server.url) as client:
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            for thing in (client, client.lock(lock_name)):
+                with pytest.raises(TypeError, match="each process"):
+                    pool.apply(repr, (thing,))
+
+
+# A master opens a client of its own and holds a lock; its workers, forked, each open one and answer requests.
+PREFORK = """
+import json, os, socket, sys, threading
+import redlatch
+url, name, workers = sys.argv[1], sys.argv[2], int(sys.argv[3])
+master = redlatch.connect(url)
+leader = master.lock(name + ":leader")
+leader.acquire()
+listener = socket.create_server(("127.0.0.1", 0))
+def serve(client):
+    while True:
+        with listener.accept()[0] as connection:
+            request = connection.recv(100)
+            with client.lock(name) as hold:
+                answer = {"pid": os.getpid(), "uuid": client.uuid, "owner": hold.owner}
+            connection.sendall(json.dumps(answer).encode())
+            if request == b"end":
+                client.close()
+                return
+children = []
+for number in range(workers):
+    child = os.fork()
+    if child == 0:
+        serve(redlatch.connect(url))
+        sys.exit(0)  # the parent's client is finalized in here, too
+    children.append(child)
+print(listener.getsockname()[1], flush=True)
+statuses = [os.waitpid(child, 0)[1] for child in children]
+print(json.dumps({"statuses": statuses, "leader": leader.owned(), "uuid": master.uuid}), flush=True)
+leader.release()
+master.close()
+"""
+
+
+def test_70_prefork_server(server: RedisServer, lock_name: str) -> None:
+    workers = 4
+    process = subprocess.Popen(
+        [sys.executable, "-c", PREFORK, server.url, lock_name, str(workers)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    port = int(process.stdout.readline())
+
+    def request(text: bytes) -> Any:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            connection.sendall(text)
+            return json.loads(connection.recv(10_000))
+
+    answers = [request(b"go") for _ in range(50)]
+    answers += [request(b"end") for _ in range(workers)]
+    uuids = {answer["pid"]: answer["uuid"] for answer in answers}
+    assert len(uuids) == len(set(uuids.values())) == workers
+    assert len({answer["owner"] for answer in answers}) == len(answers), "no wire id is used twice"
+    end = json.loads(process.stdout.readline())
+    assert end["statuses"] == [0] * workers and end["leader"] is True
+    assert end["uuid"] not in uuids.values()
+    assert process.wait(10) == 0
+    assert not server.client().exists(lock_name, lock_name + ":leader")
+    wait_until(lambda: not server.client_list("redlatch:"))
+
+
+# ----------------------------------------------------------------------------------------------------- the very end --
+
+
+def run_script(text: str, *arguments: str, timeout: float = 30) -> str:
+    """A Python program's output; it must end with status 0 and no word on stderr."""
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "ignore::ResourceWarning", "-c", textwrap.dedent(text), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+ENDINGS = {
+    "just ends": "lock.acquire()",
+    "everything global": "a, b = client.lock(name + ':a'), client.lock(name + ':b', owner='handle')\n"
+    "a.acquire(); b.acquire(); lock.acquire()",
+    "lock outlives client": "lock.acquire()\ndel client",
+    "client outlives lock": "lock.acquire()\nhold = lock.hold()\ndel lock, hold",
+    "in a cycle": "lock.acquire()\ncycle = [client, lock]\ncycle.append(cycle)\ndel client, lock",
+    "collected": "lock.acquire()\ncycle = [client, lock]\ncycle.append(cycle)\ndel client, lock, cycle\nimport gc; gc.collect()",
+    "closed before": "lock.acquire()\nclient.close()",
+    "event watched": "lock.acquire()\nevent = lock.hold().lost_event",
+    "inside with": "lock.__enter__()\nsys.exit(0)",
+    "waiting daemon": "lock.acquire()\n"
+    "def work():\n    try: client.lock(name).acquire()\n    except redlatch.ClosedError: pass\n"
+    "import threading; threading.Thread(target=work, daemon=True).start()\n"
+    "while client.stats()['waiters'] < 1: time.sleep(0.001)",
+    "busy daemon": "def work():\n    try:\n        while True:\n            with client.lock(name): pass\n"
+    "    except redlatch.ClosedError: pass\n"
+    "import threading\nfor _ in range(3): threading.Thread(target=work, daemon=True).start()\ntime.sleep(0.2)",
+    "atexit uses it": "lock.acquire()\nimport atexit\natexit.register(lambda: lock.release())",
+    "after a fork": "lock.acquire()\nif os.fork() == 0: sys.exit(0)\nassert os.wait()[1] == 0\nassert lock.owned()",
+}
+
+
+@pytest.mark.parametrize("ending", list(ENDINGS))
+def test_70_interpreter_exit(server: RedisServer, lock_name: str, ending: str) -> None:
+    start = time.monotonic()
+    script = "import os, sys, time, redlatch\nurl, name = sys.argv[1:]\nclient = redlatch.connect(url)\n"
+    script += "lock = client.lock(name)\n" + ENDINGS[ending]
+    run_script(script, server.url, lock_name)
+    assert time.monotonic() - start < 5
+    wait_until(lambda: not server.client_list("redlatch:"), 2)
+    left = [key for key in server.client().keys("*") if key.startswith(lock_name.encode())]
+    assert not left, f"{left} are still held after the program has ended"
+
+
+def test_70_handles_are_freed_in_any_order(server: RedisServer, lock_name: str) -> None:
+    for order in range(24):
+        client = redlatch.connect(server.url)
+        lock = client.lock(lock_name)
+        by_handle = client.lock(lock_name + ":handle", owner="handle")
+        lock.acquire()
+        by_handle.acquire()
+        things: List[Any] = [client, lock, by_handle, lock.hold()]
+        del client, lock, by_handle
+        for last in (4, 3, 2, 1):
+            things.pop(order % last)
+            order //= last
+            gc.collect()
+        wait_until(lambda: not server.client().exists(lock_name, lock_name + ":handle"))
+    wait_until(lambda: not server.client_list("redlatch:"))
+
+
+def test_70_handles_are_freed_while_others_use_the_client(
+    server: RedisServer, monitor: Monitor, lock_name: str
+) -> None:
+    with redlatch.connect(server.url) as client:
+        failed: List[BaseException] = []
+
+        def churn(number: int) -> None:
+            try:
+                for step in range(200):
+                    with client.lock(f"{lock_name}:{step % 3}"):
+                        client.lock(f"{lock_name}:{number}:{step}")
+            except BaseException as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=churn, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert not failed
+        assert client.stats()["held"] == 0

@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that refuse, are full, still loading, or are no Redis at all: each its own status, within the time-out."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, Optional
+
+import pytest
+import redlatch
+from env import (
+    ErrorReply,
+    GarbageServer,
+    HttpServer,
+    Proxy,
+    RedisServer,
+    ScriptedServer,
+    SilentServer,
+    SynBlackHole,
+    closed_port,
+    wait_until,
+)
+
+MakeServer = Callable[..., RedisServer]
+
+
+@contextmanager
+def fails(status: str, within: float, *, after: float = 0.0, kind: Any = redlatch.ServerError) -> Iterator[None]:
+    """The block must raise an error of this status, not later than `within` seconds and not before `after`."""
+    start = time.monotonic()
+    with pytest.raises(redlatch.RedlatchError) as caught:
+        yield
+    took = time.monotonic() - start
+    assert caught.value.status_name == status, repr(caught.value)
+    assert isinstance(caught.value, kind)
+    assert after <= took < within, f"it took {took:.3f} s"
+
+
+def check_every_way(lock: redlatch.Lock, status: str, *, waits: bool, kind: Any = redlatch.ServerError) -> None:
+    """A try fails at once; a wait does so, too, or waits for what may pass; all say the same."""
+    with fails(status, 0.3, kind=kind):
+        lock.acquire(blocking=False)
+    with fails(status, 0.8, after=0.3 if waits else 0.0, kind=kind):
+        lock.acquire(timeout=0.3)
+    assert not lock.owned()
+
+
+# ---------------------------------------------------------------------------------------------------- the keyspace --
+
+
+@pytest.mark.parametrize("kind", ["string", "list", "set", "zset", "stream"])
+def test_85_a_key_of_another_type_stays_as_it_was(server: RedisServer, lock_name: str, kind: str) -> None:
+    witness = server.client()
+    made = {
+        "string": lambda: witness.set(lock_name, "x"),
+        "list": lambda: witness.rpush(lock_name, "x"),
+        "set": lambda: witness.sadd(lock_name, "x"),
+        "zset": lambda: witness.zadd(lock_name, {"x": 1}),
+        "stream": lambda: witness.xadd(lock_name, {"x": 1}),
+    }
+    made[kind]()
+    before = witness.dump(lock_name)
+    with redlatch.connect(server.url) as client:
+        lock = client.lock(lock_name)
+        check_every_way(lock, "wrong_type", waits=False)
+        for call in (lock.locked, lock.ttl, lock.owner, lock.force_release):
+            with fails("wrong_type", 0.3):
+                call()
+    assert witness.dump(lock_name) == before and witness.pttl(lock_name) == -1
+
+
+def test_85_a_key_of_another_type_put_in_place_of_a_held_lock(server: RedisServer, lock_name: str) -> None:
+    witness = server.client()
+    with redlatch.connect(server.url, watchdog_lease=0.6) as client:
+        lock = client.lock(lock_name)
+        lock.acquire()
+        witness.set(lock_name, "x")
+        with pytest.raises(redlatch.LockLostError):
+            lock.release()
+        witness.delete(lock_name)
+        lock.acquire()
+        hold = lock.hold()
+        assert hold is not None
+        witness.set(lock_name, "x")
+        assert hold.lost_event.wait(0.6)
+    assert witness.get(lock_name) == b"x"
+
+
+# ---------------------------------------------------------------------------------------------- servers that refuse --
+
+
+def test_85_read_only_replica(server: RedisServer, make_server: MakeServer, lock_name: str) -> None:
+    replica = make_server(replicaof=["127.0.0.1", str(server.port)])
+    wait_until(lambda: replica.admin.info("replication")["master_link_status"] == "up")
+    with redlatch.connect(replica.url) as client:
+        check_every_way(client.lock(lock_name), "read_only", waits=False)
+        assert not client.lock(lock_name).locked()
+    assert not server.client().exists(lock_name)
+
+
+def test_85_out_of_memory(make_server: MakeServer, lock_name: str) -> None:
+    server = make_server(maxmemory_policy="noeviction")
+    with redlatch.connect(server.url, watchdog_lease=0.6) as client:
+        held, other = client.lock(lock_name + ":held"), client.lock(lock_name)
+        other.acquire()
+        other.release()
+        held.acquire()
+        server.admin.config_set("maxmemory", "1")
+        check_every_way(other, "server_out_of_memory", waits=True)
+        time.sleep(0.8)
+        assert held.owned() and held.locked(), "what is held is renewed"
+        held.release()
+        assert not server.admin.exists(lock_name + ":held"), "and released"
+        server.admin.config_set("maxmemory", "0")
+        with other:
+            pass
+
+
+def test_85_loading(make_server: MakeServer, lock_name: str) -> None:
+    server = make_server(key_load_delay=2_000, loading_process_events_interval_bytes=1_024)
+    with redlatch.connect(server.url) as client:
+        lock = client.lock(lock_name)
+        lock.acquire()
+        lock.release()
+        server.admin.execute_command("DEBUG", "POPULATE", "1500")
+        server.restart(keep_data=True, wait_ready=False)
+        with fails("loading", 0.5):
+            lock.acquire(blocking=False)
+        with fails("loading", 1.0, after=0.3):
+            lock.acquire(timeout=0.3)
+        with fails("loading", 0.5):
+            redlatch.connect(server.url)
+        start = time.monotonic()
+        assert lock.acquire(timeout=20), "who waits gets the lock when the server has loaded"
+        assert time.monotonic() - start > 0.3
+        lock.release()
+
+
+@pytest.fixture
+def busy_server(make_server: MakeServer) -> RedisServer:
+    """A server that is soon tired of scripts."""
+    return make_server(busy_reply_threshold=50) if RedisServer.live[0].version >= (7, 0, 0) else make_server(
+        lua_time_limit=50
+    )
+
+
+def test_85_busy_with_a_script(server: RedisServer, busy_server: RedisServer, lock_name: str) -> None:
+    with redlatch.connect(busy_server.url) as client:
+        lock = client.lock(lock_name)
+        lock.acquire()
+        lock.release()
+
+        def keep_busy() -> None:
+            try:
+                busy_server.client(socket_timeout=30).eval("while true do end", 0)
+            except Exception:
+                return
+
+        endless = threading.Thread(target=keep_busy)
+        endless.start()
+        time.sleep(0.2)
+        check_every_way(lock, "server_busy", waits=True)
+        with fails("server_busy", 0.5):
+            redlatch.connect(busy_server.url)
+        obtained = threading.Event()
+
+        def wait() -> None:
+            with lock:
+                obtained.set()
+
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        assert not obtained.wait(0.3)
+        busy_server.client().script_kill()
+        assert obtained.wait(2), "who waits gets the lock when the script has ended"
+        endless.join()
+        waiter.join()
+
+
+@pytest.mark.parametrize("url", ["redis://", "redis://:wrong@", "redis://nobody:wrong@", "redis://nobody@"])
+def test_85_authentication(make_server: MakeServer, lock_name: str, url: str) -> None:
+    server = make_server(requirepass="right")
+    address = f"{url}127.0.0.1:{server.port}/0"
+    with fails("authentication", 0.5):
+        redlatch.connect(address)
+    with redlatch.connect(address, lazy=True) as client:
+        check_every_way(client.lock(lock_name), "authentication", waits=False)
+        with fails("authentication", 0.5):
+            client.lock(lock_name).acquire()  # for ever, were it not that nothing will change
+    with redlatch.connect(address, username="default", password="right") as client:
+        with client.lock(lock_name):
+            pass
+
+
+def test_85_password_withdrawn_later(make_server: MakeServer, lock_name: str) -> None:
+    server = make_server()
+    with redlatch.connect(server.url, close_timeout=0.2) as client:
+        lock = client.lock(lock_name)
+        with lock:
+            pass
+        server.admin.config_set("requirepass", "new")
+        server.admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        check_every_way(lock, "authentication", waits=False)
+
+
+RULES = {
+    "no scripts": "~* &* +@all -@scripting",
+    "no such keys": "~other:* &* +@all",
+    "keys read only": "%R~* &* +@all",
+    "no publishing": "~* resetchannels +@all",
+    "no pexpire": "~* &* +@all -pexpire",
+    "nothing": "~* &* -@all +auth +hello",
+}
+
+
+@pytest.mark.parametrize("rule", list(RULES))
+def test_85_no_permission(server: RedisServer, lock_name: str, rule: str) -> None:
+    user = "user" + str(list(RULES).index(rule))
+    server.admin.execute_command("ACL", "SETUSER", user, "reset", "on", ">word", *RULES[rule].split())
+    try:
+        with redlatch.connect(server.url, username=user, password="word") as client:
+            lock = client.lock(lock_name)
+            if rule == "no publishing":
+                lock.acquire()
+                try:
+                    lock.release()
+                except redlatch.ServerError as error:
+                    assert error.status_name == "no_permission"
+                wait_until(lambda: not server.client().exists(lock_name))
+            else:
+                check_every_way(lock, "no_permission", waits=False)
+        wait_until(lambda: not server.client().exists(lock_name))
+    finally:
+        server.admin.execute_command("ACL", "DELUSER", user)
+
+
+def test_85_no_subscribing_means_looking(server: RedisServer, lock_name: str) -> None:
+    server.admin.execute_command("ACL", "SETUSER", "deaf", "reset", "on", ">word", "~*", "&*", "+@all", "-subscribe")
+    try:
+        with redlatch.connect(server.url) as other, redlatch.connect(
+            server.url, username="deaf", password="word"
+        ) as client:
+            theirs = other.lock(lock_name)
+            theirs.acquire()
+            threading.Timer(0.5, server.client().delete, (lock_name,)).start()
+            start = time.monotonic()
+            with client.lock(lock_name):
+                assert 0.4 < time.monotonic() - start < 1.5
+            with pytest.raises(redlatch.LockLostError):
+                theirs.release()
+    finally:
+        server.admin.execute_command("ACL", "DELUSER", "deaf")
+
+
+def test_85_too_many_clients(make_server: MakeServer, lock_name: str) -> None:
+    server = make_server(maxclients=4)
+    crowd = [server.client(single_connection_client=True) for _ in range(4)]
+    for one in crowd:
+        one.ping()
+    with fails("too_many_clients", 0.5):
+        redlatch.connect(server.url)
+    with redlatch.connect(server.url, lazy=True) as client:
+        lock = client.lock(lock_name)
+        check_every_way(lock, "too_many_clients", waits=True)
+        for one in crowd:
+            one.close()
+            one.connection_pool.disconnect()
+        assert lock.acquire(timeout=3), "there is room now"
+        lock.release()
+
+
+def test_85_too_few_replicas(make_server: MakeServer, lock_name: str) -> None:
+    server = make_server(min_replicas_to_write=1)
+    with redlatch.connect(server.url) as client:
+        check_every_way(client.lock(lock_name), "not_writable", waits=True)
+        server.admin.config_set("min-replicas-to-write", "0")
+        with client.lock(lock_name):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "waits"),
+    [
+        ("MISCONF Redis is configured to save RDB snapshots, but it is not able to", "not_writable", True),
+        ("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", "not_writable", True),
+        ("LOADING Redis is loading the dataset in memory", "loading", True),
+        ("BUSY Redis is busy running a script.", "server_busy", True),
+        ("OOM command not allowed when used memory > 'maxmemory'.", "server_out_of_memory", True),
+        ("READONLY You can't write against a read only replica.", "read_only", False),
+        ("NOAUTH Authentication required.", "authentication", False),
+        ("NOPERM this user has no permissions to run the 'evalsha' command", "no_permission", False),
+        ("ERR unknown command `EVALSHA`, with args beginning with: ", "no_permission", False),
+        ("ERR something else altogether", "server", False),
+        ("", "server", False),
+    ],
+)
+def test_85_error_replies(server: RedisServer, proxy: Proxy, lock_name: str, reply: str, status: str, waits: bool) -> None:
+    with redlatch.connect(proxy.url) as client:
+        lock = client.lock(lock_name)
+        with lock:
+            pass
+        fault = proxy.answer(ErrorReply(reply), "EVALSHA", times=None)
+        check_every_way(lock, status, waits=waits)
+        with fails(status, 0.3 if not waits else 5.3):
+            lock.locked()
+        fault.release()
+        with lock:
+            pass
+    wait_until(lambda: not server.client().exists(lock_name))
+
+
+# ------------------------------------------------------------------------------------------- servers that are none --
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [None, b"\x00", b"HTTP/1.1 200 OK\r\n\r\n", b"SSH-2.0-OpenSSH_9.2\r\n", b"220 mail ESMTP\r\n", b"*1\r\n$-5\r\n",
+     b"$99999999999999\r\n", b"*-7\r\n", b"\r\n\r\n", b"\x15\x03\x01\x00\x02\x02\x46"],
+    ids=repr,
+)
+def test_85_garbage(lock_name: str, garbage: Optional[bytes]) -> None:
+    with (GarbageServer() if garbage is None else GarbageServer(garbage)) as other:
+        with fails("protocol", 0.5, kind=redlatch.ConnectionError):
+            redlatch.connect(other.url)
+        with redlatch.connect(other.url, lazy=True) as client:
+            lock = client.lock(lock_name)
+            with fails("protocol", 0.5, kind=redlatch.ConnectionError):
+                lock.acquire(blocking=False)
+            with fails("protocol", 0.8, kind=redlatch.ConnectionError):
+                lock.acquire(timeout=0.3)
+
+
+def test_85_a_web_server(lock_name: str) -> None:
+    with HttpServer() as other:
+        with fails("protocol", 0.5, kind=redlatch.ConnectionError):
+            redlatch.connect(other.url)
+        with redlatch.connect(other.url, lazy=True) as client:
+            with fails("protocol", 0.5, kind=redlatch.ConnectionError):
+                client.lock(lock_name).acquire(blocking=False)
+
+
+def test_85_silence(lock_name: str) -> None:
+    with SilentServer() as other:
+        with fails("no_reply", 0.6, after=0.3, kind=redlatch.ConnectionError):
+            redlatch.connect(other.url, connect_timeout=0.3)
+        with redlatch.connect(other.url, lazy=True, connect_timeout=0.3, close_timeout=0.2) as client:
+            with fails("no_reply", 0.6, after=0.25, kind=redlatch.ConnectionError):
+                client.lock(lock_name).acquire(blocking=False)
+        with redlatch.connect(other.url, lazy=True, command_timeout=0.3, close_timeout=0.2) as client:
+            with fails("unreachable", 0.6, after=0.25, kind=redlatch.ConnectionError):
+                client.lock(lock_name).acquire(blocking=False)
+
+
+def test_85_no_answer_to_the_first_packet(lock_name: str) -> None:
+    with SynBlackHole() as hole:
+        with fails("unreachable", 0.6, after=0.3, kind=redlatch.ConnectionError):
+            redlatch.connect(hole.url, connect_timeout=0.3)
+        with redlatch.connect(hole.url, lazy=True, close_timeout=0.2) as client:
+            with fails("unreachable", 0.6, after=0.3, kind=redlatch.ConnectionError):
+                client.lock(lock_name).acquire(timeout=0.3)
+
+
+def test_85_nobody_there(lock_name: str) -> None:
+    with closed_port() as port:
+        with fails("unreachable", 0.3, kind=redlatch.ConnectionError):
+            redlatch.connect(f"redis://127.0.0.1:{port}/0")
+    with fails("unreachable", 5.5, kind=redlatch.ConnectionError):
+        redlatch.connect("redis://no-such-host.invalid/0", connect_timeout=5)
+    with fails("unreachable", 0.3, kind=redlatch.ConnectionError):
+        redlatch.connect("unix:///no/such/socket")
+
+
+def test_85_the_server_falls_silent(server: RedisServer, lock_name: str) -> None:
+    with redlatch.connect(server.url, command_timeout=0.3, close_timeout=0.2) as client:
+        lock = client.lock(lock_name)
+        with lock:
+            pass
+        server.sigstop()
+        try:
+            with fails("no_reply", 0.5, after=0.3, kind=redlatch.ConnectionError):
+                lock.acquire(blocking=False)
+            with fails("no_reply", 0.5, after=0.3, kind=redlatch.ConnectionError):
+                lock.acquire(timeout=0.3)
+            with fails("no_reply", 0.5, after=0.3, kind=redlatch.ConnectionError):
+                lock.locked()
+        finally:
+            server.sigcont()
+        wait_until(lambda: not server.client().exists(lock_name), 1)
+        with lock:
+            pass
+
+
+def test_85_wrong_database(server: RedisServer) -> None:
+    with fails("server", 0.5):
+        redlatch.connect(server.url, database=999)
+
+
+def test_85_all_is_well_with_a_scripted_server() -> None:
+    """What the broken servers are measured against: a server that knows no CLIENT and no INFO will do."""
+    words = {"CLIENT": ErrorReply("ERR unknown command"), "INFO": ErrorReply("NOPERM no"), "EVALSHA": None}
+    with ScriptedServer(by_word=words) as scripted, redlatch.connect(scripted.url, close_timeout=0.2) as client:
+        lock = client.lock("x")
+        assert lock.acquire(blocking=False) and lock.owned()

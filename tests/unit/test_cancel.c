@@ -1,0 +1,263 @@
+/* Waits that are cancelled or sliced, against a server of the test: before, during and after; from a signal handler; and cancel
+ * objects that outlive the lock and the client of their wait.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "fake_server.h"
+#include "records.h"
+#include "redlatch.h"
+#include "system.h"
+#include "unit.h"
+
+static struct fake_server server;
+static _Atomic bool held_by_other; /* what the server says of every lock */
+static _Atomic bool silent;
+static _Atomic int releases;
+
+/* Which script it is tells the number of its arguments: only a release has a channel. */
+static const char *answer(void *context, int connection, const char *command) {
+    (void)context;
+    const char *greeting = fake_greeting(connection, command);
+    if (greeting) {
+        return greeting;
+    }
+    if (strncmp(command, "SUBSCRIBE ", 10) == 0 || strncmp(command, "UNSUBSCRIBE ", 12) == 0) {
+        return ""; /* never confirmed: whoever waits looks again by itself */
+    }
+    if (atomic_load(&silent)) {
+        return "";
+    }
+    if (strstr(command, "redisson_lock__channel")) {
+        atomic_fetch_add(&releases, 1);
+        return ":1\r\n";
+    }
+    return atomic_load(&held_by_other) ? ":60000\r\n" : "$-1\r\n";
+}
+
+static redlatch_client *client;
+static redlatch_lock *lock;
+static redlatch_cancel *cancel;
+
+static void begin_at(const char *url) {
+    redlatch_client_options options;
+    CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
+    options.lazy = 1;
+    options.close_timeout_ms = 200;
+    CHECK_EQ_INT(redlatch_client_open(url, &options, &client), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_new(client, REDLATCH_MUTEX, "orders", 6, NULL, &lock), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_cancel_new(&cancel), REDLATCH_OK);
+}
+
+static void begin(bool held) {
+    atomic_store(&held_by_other, held);
+    atomic_store(&silent, false);
+    atomic_store(&releases, 0);
+    fake_open_unix(&server);
+    fake_serve(&server, answer, NULL);
+    begin_at(server.url);
+}
+
+static void end(void) {
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+    redlatch_cancel_free(cancel);
+    fake_close(&server);
+}
+
+static int acquire(int64_t slice_ms) {
+    return redlatch_lock_acquire_as(lock, 5, 60000, REDLATCH_FOREVER, cancel, slice_ms);
+}
+
+static void fired_before(void) {
+    begin(true);
+    CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK); /* no more than once */
+    int64_t start = system_now();
+    CHECK_EQ_INT(acquire(REDLATCH_FOREVER), REDLATCH_CANCELLED);
+    CHECK(system_now() - start < SECOND);
+    CHECK(strstr(redlatch_last_error(), "acquire \"orders\"") && strstr(redlatch_last_error(), "cancelled"));
+    atomic_store(&held_by_other, false); /* the object is as new */
+    CHECK_EQ_INT(acquire(REDLATCH_FOREVER), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_release_as(lock, 5), REDLATCH_OK);
+    CHECK_EQ_INT(releases, 1);
+    end();
+}
+
+static void *fire_soon(void *unused) {
+    (void)unused;
+    usleep(30000);
+    redlatch_cancel_fire(cancel);
+    return NULL;
+}
+
+/* Cancelled while parked, while the server owes the reply, and while there is no server. */
+static void check_fired_meanwhile(void) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, fire_soon, NULL) == 0);
+    int64_t start = system_now();
+    CHECK_EQ_INT(acquire(REDLATCH_FOREVER), REDLATCH_CANCELLED);
+    CHECK(system_now() - start < SECOND);
+    pthread_join(thread, NULL);
+}
+
+static void fired_by_a_thread(void) {
+    begin(true);
+    for (int i = 0; i < 3; i++) {
+        check_fired_meanwhile();
+    }
+    atomic_store(&silent, true);
+    check_fired_meanwhile();
+    end();
+    fake_open_unix(&server);
+    begin_at("unix:///nowhere/redis.sock");
+    check_fired_meanwhile();
+    end();
+}
+
+static void fire_in_handler(int number) {
+    (void)number;
+    redlatch_cancel_fire(cancel);
+}
+
+static void fired_by_a_signal_handler(void) {
+    begin(true);
+    struct sigaction action = {.sa_handler = fire_in_handler};
+    struct sigaction before;
+    CHECK(sigaction(SIGALRM, &action, &before) == 0);
+    ualarm(30000, 0);
+    int64_t start = system_now();
+    CHECK_EQ_INT(acquire(REDLATCH_FOREVER), REDLATCH_CANCELLED);
+    CHECK(system_now() - start < SECOND);
+    CHECK(sigaction(SIGALRM, &before, NULL) == 0);
+    end();
+}
+
+static void in_slices(void) {
+    begin(true);
+    for (int i = 0; i < 5; i++) {
+        int64_t start = system_now();
+        CHECK_EQ_INT(acquire(20), REDLATCH_AGAIN);
+        CHECK(system_now() - start < SECOND);
+    }
+    CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK);
+    CHECK_EQ_INT(acquire(20), REDLATCH_CANCELLED);
+    CHECK_EQ_INT(acquire(0), REDLATCH_AGAIN); /* a new wait */
+    atomic_store(&held_by_other, false);
+    redlatch_cancel_fire(cancel);
+    CHECK_EQ_INT(acquire(REDLATCH_FOREVER), REDLATCH_CANCELLED);
+    int status;
+    while ((status = acquire(10)) == REDLATCH_AGAIN) {
+    }
+    CHECK_EQ_INT(status, REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_release_as(lock, 5), REDLATCH_OK);
+    end();
+}
+
+static void *wait_with_it(void *status_out) {
+    *(int *)status_out = acquire(REDLATCH_FOREVER);
+    return NULL;
+}
+
+static void one_wait_at_a_time(void) {
+    begin(true);
+    pthread_t thread;
+    int status = 0;
+    CHECK(pthread_create(&thread, NULL, wait_with_it, &status) == 0);
+    usleep(50000);
+    CHECK_EQ_INT(acquire(0), REDLATCH_IN_USE);
+    CHECK_STR(redlatch_last_error(), redlatch_strerror(REDLATCH_IN_USE));
+    redlatch_cancel_fire(cancel);
+    pthread_join(thread, NULL);
+    CHECK_EQ_INT(status, REDLATCH_CANCELLED);
+    end();
+}
+
+static void bad_arguments_begin_no_wait(void) {
+    begin(true);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, 0, 0, cancel, 0), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, 1000, -2, cancel, 0), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, 1000, 0, cancel, -2), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, 1000, 0, NULL, 5), REDLATCH_INVALID);
+    CHECK(strstr(redlatch_last_error(), "slice_ms is 5 without a cancel object"));
+    CHECK_EQ_INT(acquire(0), REDLATCH_AGAIN); /* the object names no wait: it can be used */
+    end();
+}
+
+/* Handles may be freed in any order, also while a sliced wait goes on. */
+static void a_sliced_wait_outlives_its_lock(void) {
+    begin(true);
+    CHECK_EQ_INT(acquire(5), REDLATCH_AGAIN);
+    redlatch_lock_free(lock);
+    redlatch_cancel_free(cancel);
+    redlatch_client_free(client);
+    fake_close(&server);
+}
+
+static void a_sliced_wait_outlives_its_client(void) {
+    begin(true);
+    CHECK_EQ_INT(acquire(5), REDLATCH_AGAIN);
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+    redlatch_cancel_free(cancel);
+    fake_close(&server);
+}
+
+static void a_closed_client_ends_it(void) {
+    begin(true);
+    CHECK_EQ_INT(acquire(5), REDLATCH_AGAIN);
+    redlatch_client_free(client);
+    CHECK_EQ_INT(acquire(REDLATCH_FOREVER), REDLATCH_CLOSED);
+    CHECK_EQ_INT(acquire(REDLATCH_FOREVER), REDLATCH_CLOSED);
+    redlatch_lock_free(lock);
+    redlatch_cancel_free(cancel);
+    fake_close(&server);
+}
+
+static uint64_t held(void) {
+    redlatch_stats stats = {.struct_size = sizeof stats};
+    CHECK_EQ_INT(redlatch_client_stats(client, &stats), REDLATCH_OK);
+    return stats.held;
+}
+
+/* Granted between two slices, and nobody will ask: it is given back, with and without the lock's handle. */
+static void a_grant_that_nobody_wants(void) {
+    for (int freed_first = 0; freed_first < 2; freed_first++) {
+        begin(true);
+        CHECK_EQ_INT(acquire(5), REDLATCH_AGAIN);
+        atomic_store(&held_by_other, false);
+        int64_t until = system_now() + 20 * SECOND; /* a look comes every five seconds */
+        while (held() == 0 && system_now() < until) {
+            usleep(5000);
+        }
+        CHECK_EQ_INT(held(), 1);
+        if (freed_first) {
+            redlatch_lock_free(lock);
+        }
+        redlatch_cancel_free(cancel);
+        CHECK_EQ_INT(held(), 0);
+        CHECK_EQ_INT(releases, 1);
+        if (!freed_first) {
+            redlatch_lock_free(lock);
+        }
+        redlatch_client_free(client);
+        fake_close(&server);
+    }
+}
+
+int main(void) {
+    RUN(fired_before);
+    RUN(fired_by_a_thread);
+    RUN(fired_by_a_signal_handler);
+    RUN(in_slices);
+    RUN(one_wait_at_a_time);
+    RUN(bad_arguments_begin_no_wait);
+    RUN(a_sliced_wait_outlives_its_lock);
+    RUN(a_sliced_wait_outlives_its_client);
+    RUN(a_closed_client_ends_it);
+    RUN(a_grant_that_nobody_wants);
+    return unit_done();
+}

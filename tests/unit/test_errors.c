@@ -1,0 +1,143 @@
+/* Status codes in words and as facts; the last error of each thread; names made fit for a message.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "errors.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "redlatch.h"
+#include "unit.h"
+
+static const struct {
+    int status;
+    const char *name;
+    bool retryable;
+    bool ambiguous;
+} codes[] = {
+    {REDLATCH_OK, "ok", false, false},
+    {REDLATCH_TIMEOUT, "timeout", true, false},
+    {REDLATCH_NOT_OWNED, "not_owned", false, false},
+    {REDLATCH_LOST, "lost", false, false},
+    {REDLATCH_CANCELLED, "cancelled", true, false},
+    {REDLATCH_AGAIN, "again", true, false},
+    {REDLATCH_UNCLAIMED, "unclaimed", true, false},
+    {REDLATCH_INVALID, "invalid", false, false},
+    {REDLATCH_CLOSED, "closed", false, false},
+    {REDLATCH_FORKED, "forked", false, false},
+    {REDLATCH_BAD_HANDLE, "bad_handle", false, false},
+    {REDLATCH_UNSUPPORTED, "unsupported", false, false},
+    {REDLATCH_IN_USE, "in_use", false, false},
+    {REDLATCH_UNREACHABLE, "unreachable", true, false},
+    {REDLATCH_NO_REPLY, "no_reply", true, true},
+    {REDLATCH_PROTOCOL, "protocol", false, true},
+    {REDLATCH_SERVER, "server", false, true},
+    {REDLATCH_WRONG_TYPE, "wrong_type", false, false},
+    {REDLATCH_READ_ONLY, "read_only", false, false},
+    {REDLATCH_SERVER_OUT_OF_MEMORY, "server_out_of_memory", true, false},
+    {REDLATCH_LOADING, "loading", true, false},
+    {REDLATCH_SERVER_BUSY, "server_busy", true, false},
+    {REDLATCH_AUTHENTICATION, "authentication", false, false},
+    {REDLATCH_NO_PERMISSION, "no_permission", false, false},
+    {REDLATCH_TOO_MANY_CLIENTS, "too_many_clients", true, false},
+    {REDLATCH_NOT_WRITABLE, "not_writable", true, false},
+    {REDLATCH_NO_MEMORY, "no_memory", true, false},
+    {REDLATCH_SYSTEM, "system", true, false},
+    {REDLATCH_INTERNAL, "internal", false, false},
+};
+enum { CODES = sizeof codes / sizeof codes[0] };
+
+static void every_code_has_its_facts(void) {
+    for (int i = 0; i < CODES; i++) {
+        CHECK_STR(redlatch_status_name(codes[i].status), codes[i].name);
+        CHECK_EQ_INT(redlatch_status_is_retryable(codes[i].status), codes[i].retryable);
+        CHECK_EQ_INT(redlatch_status_is_ambiguous(codes[i].status), codes[i].ambiguous);
+        CHECK(strlen(redlatch_strerror(codes[i].status)) > 3);
+        for (int k = 0; k < i; k++) {
+            CHECK(strcmp(redlatch_strerror(codes[i].status), redlatch_strerror(codes[k].status)) != 0);
+        }
+    }
+}
+
+static bool is_code(int status) {
+    for (int i = 0; i < CODES; i++) {
+        if (codes[i].status == status) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_unknown(int status) {
+    CHECK_STR(redlatch_status_name(status), "unknown");
+    CHECK_STR(redlatch_strerror(status), "unknown status");
+    CHECK_EQ_INT(redlatch_status_is_retryable(status), 0);
+    CHECK_EQ_INT(redlatch_status_is_ambiguous(status), 0);
+}
+
+static void other_numbers_are_unknown(void) {
+    for (int status = -1000; status <= 1000; status++) {
+        if (!is_code(status)) {
+            check_unknown(status);
+        }
+    }
+    check_unknown(INT32_MIN);
+    check_unknown(INT32_MAX);
+}
+
+static void a_failure_is_kept_in_words(void) {
+    CHECK_STR(redlatch_last_error(), ""); /* before the first one */
+    CHECK_EQ_INT(fail_with(REDLATCH_LOST, "%s is %d", "it", 5), REDLATCH_LOST);
+    CHECK_STR(redlatch_last_error(), "it is 5");
+    CHECK_EQ_INT(fail_plain(REDLATCH_IN_USE), REDLATCH_IN_USE);
+    CHECK_STR(redlatch_last_error(), redlatch_strerror(REDLATCH_IN_USE));
+    char longest[2000];
+    memset(longest, 'x', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    fail_with(REDLATCH_INVALID, "%s", longest);
+    size_t size = strlen(redlatch_last_error());
+    CHECK(size >= 400 && size < sizeof longest && memcmp(redlatch_last_error(), longest, size) == 0);
+}
+
+static void *fail_elsewhere(void *unused) {
+    (void)unused;
+    CHECK_STR(redlatch_last_error(), "");
+    fail_with(REDLATCH_LOST, "elsewhere");
+    CHECK_STR(redlatch_last_error(), "elsewhere");
+    return NULL;
+}
+
+static void each_thread_has_its_own(void) {
+    fail_with(REDLATCH_LOST, "here");
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, fail_elsewhere, NULL) == 0);
+    pthread_join(thread, NULL);
+    CHECK_STR(redlatch_last_error(), "here");
+}
+
+static void names_are_printable_and_short(void) {
+    char text[64];
+    CHECK_STR(shown_name("", 0, text), "");
+    CHECK_STR(shown_name("orders:42", 9, text), "orders:42");
+    CHECK_STR(shown_name("a\0b\n\x7f\xff ~", 8, text), "a.b... ~");
+    char name[61];
+    memset(name, 'n', sizeof name);
+    CHECK_EQ_INT(strlen(shown_name(name, 59, text)), 59);
+    CHECK(strchr(text, '.') == NULL);
+    CHECK_EQ_INT(strlen(shown_name(name, 60, text)), 60);
+    CHECK(strchr(text, '.') == NULL); /* as much as there is room for */
+    CHECK_EQ_INT(strlen(shown_name(name, 61, text)), 60);
+    CHECK_STR(text + 57, "...");
+    char *large = calloc(1, 65535);
+    CHECK_EQ_INT(strlen(shown_name(large, 65535, text)), 60);
+    free(large);
+}
+
+int main(void) {
+    RUN(a_failure_is_kept_in_words);
+    RUN(every_code_has_its_facts);
+    RUN(other_numbers_are_unknown);
+    RUN(each_thread_has_its_own);
+    RUN(names_are_printable_and_short);
+    return unit_done();
+}

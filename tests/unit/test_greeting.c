@@ -1,0 +1,380 @@
+/* A new connection's greeting against a server played by hand: what is said, how answers are judged, and how what an older
+ * connection left is settled.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "greeting.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "fake_server.h"
+#include "parsed.h"
+#include "system.h"
+#include "unit.h"
+#include "uri.h"
+
+#define INFO "$66\r\n# Server\r\nrun_id:" FAKE_RUN_ID "\r\nhz:10\r\n\r\n"
+#define INFO_RESTARTED "$66\r\n# Server\r\nrun_id:" FAKE_OTHER_RUN_ID "\r\nhz:10\r\n\r\n"
+
+static struct fake_server server;
+static struct uri uri;
+static struct connection_settings settings;
+static struct connection connection;
+
+static void begin(bool subscriber) {
+    char why[400];
+    fake_open_unix(&server);
+    CHECK_EQ_INT(uri_parse(server.url, &uri, why, sizeof why), REDLATCH_OK);
+    settings = (struct connection_settings){.uri = &uri, .name = "redlatch:unit", .connect_timeout = 2 * SECOND,
+                                            .dead_peer_timeout = 10 * SECOND};
+    connection_init(&connection, &settings, subscriber);
+}
+
+static void end(void) {
+    connection_close(&connection);
+    connection_free(&connection);
+    uri_free(&uri);
+    fake_close(&server);
+}
+
+/* Opens the connection and has it say what it says. */
+static void dial(void) {
+    CHECK(resolve_at_once(&uri, &connection.addresses));
+    CHECK_EQ_INT(connection_open(&connection, system_now()), REDLATCH_OK);
+    CHECK_EQ_INT(connection.state, CONNECTION_OPENING);
+    CHECK_EQ_INT(connection_advance(&connection, system_now()), REDLATCH_AGAIN);
+    CHECK_EQ_INT(connection.state, CONNECTION_GREETING);
+    CHECK(fake_accept(&server));
+}
+
+/* The status that the greeting comes to. */
+static int outcome(void) {
+    int64_t until = system_now() + 5 * SECOND;
+    int status;
+    while ((status = connection_advance(&connection, system_now())) == REDLATCH_AGAIN && system_now() < until) {
+        connection_wait(&connection, until);
+    }
+    return status;
+}
+
+static void hears(const char *expected) {
+    char command[300] = "";
+    CHECK(fake_hear(&server, command, sizeof command));
+    CHECK_STR(command, expected);
+}
+
+static void hear_greeting(void) {
+    hears("CLIENT SETNAME redlatch:unit");
+    hears("CLIENT ID");
+    hears("INFO server");
+}
+
+/* A greeting answered so; it must come to `status`. */
+static void check_outcome(const char *answers, int status, const char *detail) {
+    begin(false);
+    dial();
+    fake_say(&server, answers);
+    CHECK_EQ_INT(outcome(), status);
+    CHECK_EQ_INT(connection.state, status == REDLATCH_OK ? CONNECTION_READY : CONNECTION_CLOSED);
+    if (!strstr(connection.detail, detail)) {
+        CHECK_STR(connection.detail, detail);
+    }
+    CHECK(status == REDLATCH_OK || strstr(connection.detail, server.path)); /* says where */
+    CHECK(status == REDLATCH_OK ? connection.fd >= 0 : connection.fd == -1 && connection.retry_at > 0);
+    end();
+}
+
+static void says_what_is_needed(void) {
+    begin(false);
+    dial();
+    hear_greeting();
+    fake_say(&server, "+OK\r\n:42\r\n" INFO);
+    CHECK_EQ_INT(outcome(), REDLATCH_OK);
+    CHECK_EQ_INT(connection.server_id, 42);
+    CHECK_STR(connection.run_id, FAKE_RUN_ID);
+    CHECK_EQ_INT(connection.generation, 1);
+    CHECK_EQ_INT(connection.settlement, SETTLED_BY_KILL); /* there was none before */
+    CHECK_STR(connection.detail, "");
+    CHECK_EQ_INT(connection_advance(&connection, system_now()), REDLATCH_AGAIN); /* nothing more to do */
+    end();
+}
+
+static void says_user_password_and_database(void) {
+    begin(false);
+    settings.username = "me";
+    settings.password = "two words";
+    settings.database = 3;
+    dial();
+    hears("AUTH me two words");
+    hears("SELECT 3");
+    hear_greeting();
+    fake_say(&server, "+OK\r\n+OK\r\n+OK\r\n:1\r\n" INFO);
+    CHECK_EQ_INT(outcome(), REDLATCH_OK);
+    end();
+    begin(false);
+    settings.password = "word";
+    dial();
+    hears("AUTH word");
+    hear_greeting();
+    end();
+}
+
+/* Somebody who names a user must not become the default user. */
+static void says_a_user_without_password(void) {
+    begin(false);
+    settings.username = "me";
+    dial();
+    hears("AUTH me ");
+    hear_greeting();
+    end();
+}
+
+static void a_subscriber_says_less(void) {
+    begin(true);
+    settings.password = "word";
+    settings.database = 3;
+    dial();
+    hears("AUTH word");
+    hears("CLIENT SETNAME redlatch:unit");
+    fake_say(&server, "+OK\r\n+OK\r\n");
+    CHECK_EQ_INT(outcome(), REDLATCH_OK);
+    CHECK_EQ_INT(connection.server_id, 0);
+    end();
+}
+
+static void answers_come_in_pieces(void) {
+    begin(false);
+    dial();
+    static const char answers[] = "+OK\r\n:42\r\n" INFO;
+    for (size_t i = 0; i < sizeof answers - 2; i++) {
+        fake_say(&server, (char[]){answers[i], '\0'});
+        CHECK_EQ_INT(connection_advance(&connection, system_now()), REDLATCH_AGAIN);
+    }
+    fake_say(&server, "\n");
+    CHECK_EQ_INT(outcome(), REDLATCH_OK);
+    CHECK_STR(connection.run_id, FAKE_RUN_ID);
+    end();
+}
+
+static void errors_that_end_it(void) {
+    check_outcome("-NOAUTH Authentication required.\r\n", REDLATCH_AUTHENTICATION, "NOAUTH Authentication required.");
+    check_outcome("-WRONGPASS invalid username-password pair\r\n", REDLATCH_AUTHENTICATION, "WRONGPASS");
+    check_outcome("-LOADING Redis is loading the dataset in memory\r\n", REDLATCH_LOADING, "LOADING");
+    check_outcome("-BUSY Redis is busy running a script.\r\n", REDLATCH_SERVER_BUSY, "BUSY");
+    check_outcome("-MASTERDOWN Link with MASTER is down\r\n", REDLATCH_NOT_WRITABLE, "MASTERDOWN");
+    check_outcome("-DENIED Redis is running in protected mode\r\n", REDLATCH_NO_PERMISSION, "protected mode");
+    check_outcome("-ERR max number of clients reached\r\n", REDLATCH_TOO_MANY_CLIENTS, "max number of clients");
+    check_outcome("+OK\r\n:1\r\n-NOAUTH Authentication required.\r\n", REDLATCH_AUTHENTICATION, "NOAUTH");
+    check_outcome("HTTP/1.1 400 Bad Request\r\n\r\n", REDLATCH_PROTOCOL, "not a Redis server");
+    check_outcome("+OK\r\n\x16\x03\x01", REDLATCH_PROTOCOL, "not a Redis server");
+}
+
+static void errors_that_can_be_lived_with(void) {
+    check_outcome("-NOPERM no CLIENT for you\r\n:1\r\n" INFO, REDLATCH_OK, "");
+    check_outcome("+OK\r\n-NOPERM no\r\n" INFO, REDLATCH_OK, "");
+    check_outcome("+OK\r\n:1\r\n-NOPERM no\r\n", REDLATCH_OK, "");
+    check_outcome("-ERR unknown command\r\n-ERR unknown command\r\n-ERR unknown command\r\n", REDLATCH_OK, "");
+    check_outcome("+OK\r\n:1\r\n$3\r\nabc\r\n", REDLATCH_OK, "");
+}
+
+static void check_first_refusal(const char *answer, int status) {
+    begin(false);
+    if (status == REDLATCH_AUTHENTICATION) {
+        settings.password = "word";
+    } else {
+        settings.database = 3;
+    }
+    dial();
+    fake_say(&server, answer);
+    CHECK_EQ_INT(outcome(), status);
+    end();
+}
+
+static void refused_password_or_database(void) {
+    check_first_refusal("-ERR AUTH <password> called without any password configured\r\n", REDLATCH_AUTHENTICATION);
+    check_first_refusal("-ERR invalid password\r\n", REDLATCH_AUTHENTICATION);
+    check_first_refusal("-WRONGPASS invalid username-password pair\r\n", REDLATCH_AUTHENTICATION);
+    check_first_refusal("-ERR DB index is out of range\r\n", REDLATCH_SERVER);
+    check_first_refusal("-NOPERM this user has no permissions to run the 'select' command\r\n", REDLATCH_NO_PERMISSION);
+}
+
+static void the_server_hangs_up(void) {
+    begin(false);
+    dial();
+    fake_hang_up(&server);
+    CHECK_EQ_INT(outcome(), REDLATCH_UNREACHABLE);
+    CHECK(strstr(connection.detail, "the server closed the connection"));
+    dial();
+    fake_say(&server, "+OK\r\n:1");
+    fake_hang_up(&server);
+    CHECK_EQ_INT(outcome(), REDLATCH_UNREACHABLE);
+    dial();
+    hear_greeting();
+    fake_say(&server, "-ERR max number of clients reached\r\n"); /* as Redis does it: the error, and good-bye */
+    fake_hang_up(&server);
+    CHECK_EQ_INT(outcome(), REDLATCH_TOO_MANY_CLIENTS);
+    end();
+}
+
+static void the_server_is_silent(void) {
+    begin(false);
+    settings.connect_timeout = SECOND / 20;
+    dial();
+    fake_say(&server, "+OK\r\n");
+    int64_t start = system_now();
+    CHECK_EQ_INT(outcome(), REDLATCH_NO_REPLY);
+    CHECK(system_now() - start < 2 * SECOND);
+    CHECK(strstr(connection.detail, "no answer within the time-out"));
+    end();
+}
+
+static void nobody_listens(void) {
+    begin(false);
+    unlink(server.path);
+    CHECK(resolve_at_once(&uri, &connection.addresses));
+    int64_t now = system_now();
+    CHECK_EQ_INT(connection_open(&connection, now), REDLATCH_UNREACHABLE);
+    CHECK(strstr(connection.detail, server.path) && strstr(connection.detail, strerror(ENOENT)));
+    CHECK(connection.retry_at > now && connection.retry_at <= now + 10 * MILLISECOND);
+    CHECK_EQ_INT(connection.addresses.count, 0); /* to be resolved again */
+    int64_t last = now;
+    for (int i = 0; i < 20; i++) { /* pauses grow, to a bound that is lower in the first seconds */
+        int64_t later = i < 10 ? now : now + 6 * SECOND;
+        CHECK(resolve_at_once(&uri, &connection.addresses));
+        CHECK_EQ_INT(connection_open(&connection, later), REDLATCH_UNREACHABLE);
+        last = connection.retry_at - later;
+        CHECK(last <= (i < 10 ? SECOND / 10 : SECOND));
+        CHECK(i != 9 || last >= SECOND / 20);
+    }
+    CHECK(last >= SECOND / 2);
+    end();
+}
+
+/* A connection that worked breaks; the next one is greeted as far as INFO. */
+static void reconnect(const char *first, const char *second) {
+    begin(false);
+    dial();
+    fake_say(&server, first);
+    CHECK_EQ_INT(outcome(), REDLATCH_OK);
+    int64_t now = system_now();
+    connection_fail(&connection, "the test says so", now);
+    CHECK_EQ_INT(connection.retry_at, now); /* a connection that worked is made again at once */
+    CHECK(strstr(connection.detail, ": the test says so"));
+    dial();
+    hear_greeting();
+    fake_say(&server, second);
+}
+
+static void the_old_connection_is_killed(void) {
+    reconnect("+OK\r\n:42\r\n" INFO, "+OK\r\n:43\r\n" INFO);
+    CHECK_EQ_INT(connection_advance(&connection, system_now()), REDLATCH_AGAIN);
+    hears("CLIENT KILL ID 42");
+    fake_say(&server, ":0\r\n"); /* it was gone already */
+    CHECK_EQ_INT(outcome(), REDLATCH_OK);
+    CHECK_EQ_INT(connection.settlement, SETTLED_BY_KILL);
+    CHECK_EQ_INT(connection.generation, 2);
+    CHECK_EQ_INT(connection.server_id, 43);
+    end();
+}
+
+static void killing_survives_a_failed_attempt(void) {
+    reconnect("+OK\r\n:42\r\n" INFO, "+OK\r\n:43\r\n" INFO);
+    CHECK_EQ_INT(connection_advance(&connection, system_now()), REDLATCH_AGAIN);
+    hears("CLIENT KILL ID 42");
+    fake_hang_up(&server);
+    CHECK_EQ_INT(outcome(), REDLATCH_UNREACHABLE);
+    dial();
+    hear_greeting();
+    fake_say(&server, "+OK\r\n:44\r\n" INFO);
+    CHECK_EQ_INT(connection_advance(&connection, system_now()), REDLATCH_AGAIN);
+    hears("CLIENT KILL ID 42"); /* nothing was ever sent on 43 */
+    fake_say(&server, "-LOADING not now\r\n");
+    CHECK_EQ_INT(outcome(), REDLATCH_LOADING);
+    dial();
+    hear_greeting();
+    fake_say(&server, "+OK\r\n:45\r\n" INFO ":1\r\n"); /* also when it is answered in one go */
+    CHECK_EQ_INT(outcome(), REDLATCH_OK);
+    CHECK_EQ_INT(connection.settlement, SETTLED_BY_KILL);
+    end();
+}
+
+static void check_settlement(const char *first, const char *second, enum settlement expected) {
+    reconnect(first, second);
+    CHECK_EQ_INT(outcome(), REDLATCH_OK);
+    CHECK_EQ_INT(connection.settlement, expected);
+    end();
+}
+
+static void other_settlements(void) {
+    check_settlement("+OK\r\n:42\r\n" INFO, "+OK\r\n:1\r\n" INFO_RESTARTED, SETTLED_BY_RESTART);
+    check_settlement("+OK\r\n-NOPERM no\r\n" INFO, "+OK\r\n-NOPERM no\r\n" INFO, SETTLEMENT_DENIED);
+    check_settlement("+OK\r\n:42\r\n-NOPERM no\r\n", "+OK\r\n:43\r\n-NOPERM no\r\n", SETTLEMENT_DENIED);
+    check_settlement("+OK\r\n:42\r\n-NOPERM no\r\n", "+OK\r\n:43\r\n" INFO, SETTLEMENT_DENIED);
+    check_settlement("+OK\r\n:42\r\n" INFO, "+OK\r\n:43\r\n-NOPERM no\r\n", SETTLEMENT_DENIED);
+    check_settlement("+OK\r\n:42\r\n" INFO, "+OK\r\n:43\r\n" INFO "-NOPERM no\r\n", SETTLEMENT_DENIED);
+    check_settlement("+OK\r\n-NOPERM no\r\n" INFO, "+OK\r\n-NOPERM no\r\n" INFO_RESTARTED, SETTLED_BY_RESTART);
+}
+
+static void over_tcp_with_several_addresses(void) {
+    begin(false);
+    struct fake_server tcp;
+    fake_open_tcp(&tcp);
+    struct uri tcp_uri;
+    char why[400];
+    CHECK_EQ_INT(uri_parse(tcp.url, &tcp_uri, why, sizeof why), REDLATCH_OK);
+    settings.uri = &tcp_uri;
+    struct addresses good;
+    CHECK(resolve_at_once(&tcp_uri, &good) && good.count == 1);
+    CHECK(resolve_at_once(&uri, &connection.addresses)); /* first a unix socket that is not there, then the port */
+    unlink(server.path);
+    connection.addresses.list[1] = good.list[0];
+    connection.addresses.count = 2;
+    CHECK_EQ_INT(connection_open(&connection, system_now()), REDLATCH_UNREACHABLE);
+    CHECK_EQ_INT(connection.address, 1);
+    CHECK_EQ_INT(connection.addresses.count, 2);
+    CHECK_EQ_INT(connection_open(&connection, system_now()), REDLATCH_OK);
+    CHECK(fake_accept(&tcp));
+    fake_say(&tcp, "+OK\r\n:42\r\n" INFO);
+    CHECK_EQ_INT(outcome(), REDLATCH_OK);
+    connection_fail(&connection, "over", system_now());
+    CHECK(strstr(connection.detail, "127.0.0.1:"));
+    char byte;
+    while (read(tcp.peers[0].fd, &byte, 1) == 1) {
+    }
+    CHECK_EQ_INT(errno, ECONNRESET); /* abortively */
+    fake_close(&tcp);
+    CHECK(resolve_at_once(&tcp_uri, &connection.addresses));
+    CHECK_EQ_INT(connection_open(&connection, system_now()), REDLATCH_OK); /* in progress */
+    CHECK_EQ_INT(outcome(), REDLATCH_UNREACHABLE);
+    CHECK(strstr(connection.detail, strerror(ECONNREFUSED)));
+    uri_free(&tcp_uri);
+    end();
+}
+
+static void where_it_leads(void) {
+    struct uri six = {.host = "::1", .port = 6380};
+    struct connection_settings to_six = {.uri = &six};
+    char text[60];
+    connection_describe(&to_six, text, sizeof text);
+    CHECK_STR(text, "[::1]:6380");
+}
+
+int main(void) {
+    RUN(says_what_is_needed);
+    RUN(says_user_password_and_database);
+    RUN(says_a_user_without_password);
+    RUN(a_subscriber_says_less);
+    RUN(answers_come_in_pieces);
+    RUN(errors_that_end_it);
+    RUN(errors_that_can_be_lived_with);
+    RUN(refused_password_or_database);
+    RUN(the_server_hangs_up);
+    RUN(the_server_is_silent);
+    RUN(nobody_listens);
+    RUN(the_old_connection_is_killed);
+    RUN(killing_survives_a_failed_attempt);
+    RUN(other_settlements);
+    RUN(over_tcp_with_several_addresses);
+    RUN(where_it_leads);
+    return unit_done();
+}

@@ -1,0 +1,246 @@
+/* Handles that are NULL, freed, or of another kind; calls on clients that are closed; what failing leaves untouched.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "handles.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+static redlatch_client *new_client(void) {
+    redlatch_client_options options;
+    CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
+    options.lazy = 1;
+    options.command_timeout_ms = 50;
+    options.close_timeout_ms = 50;
+    redlatch_client *client = NULL;
+    CHECK_EQ_INT(redlatch_client_open("unix:///nowhere/redis.sock", &options, &client), REDLATCH_OK);
+    return client;
+}
+
+static redlatch_lock *new_lock(redlatch_client *client) {
+    redlatch_lock *lock = NULL;
+    CHECK_EQ_INT(redlatch_lock_new(client, REDLATCH_MUTEX, "orders", 6, NULL, &lock), REDLATCH_OK);
+    return lock;
+}
+
+static redlatch_cancel *new_cancel(void) {
+    redlatch_cancel *cancel = NULL;
+    CHECK_EQ_INT(redlatch_cancel_new(&cancel), REDLATCH_OK);
+    return cancel;
+}
+
+/* Every call on a client must come to `status`, and leave alone what it would have filled. */
+static void check_client(redlatch_client *client, int status) {
+    redlatch_stats stats = {.struct_size = sizeof stats, .held = 77};
+    redlatch_event event = {.struct_size = sizeof event, .kind = 77, .tag = 77};
+    redlatch_lock *lock = NULL;
+    int fd = 77;
+    CHECK_EQ_INT(redlatch_client_stats(client, &stats), status);
+    CHECK_EQ_INT(redlatch_lock_new(client, REDLATCH_MUTEX, "x", 1, NULL, &lock), status);
+    CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), status);
+    CHECK_EQ_INT(redlatch_client_next_event(client, &event), status);
+    CHECK_EQ_INT(redlatch_client_next_event(client, NULL), status);
+    CHECK_EQ_INT(redlatch_client_wait_lost(client, 0, &event), status);
+    CHECK_EQ_INT(redlatch_client_cancel(client, 1), status);
+    CHECK(stats.held == 77 && event.kind == 77 && event.tag == 77 && lock == NULL && fd == 77);
+    CHECK(status != REDLATCH_BAD_HANDLE || strstr(redlatch_last_error(), "expected one that redlatch_client_open made"));
+}
+
+static void check_lock(redlatch_lock *lock, int status) {
+    redlatch_hold hold = {.struct_size = sizeof hold, .count = 77};
+    redlatch_lock_state state = {.struct_size = sizeof state, .locked = 77};
+    int32_t released = 77;
+    CHECK_EQ_INT(redlatch_lock_acquire(lock, 0), status);
+    CHECK_EQ_INT(redlatch_lock_try_acquire(lock), status);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 1, 1000, 0, NULL, REDLATCH_FOREVER), status);
+    CHECK_EQ_INT(redlatch_lock_release(lock), status);
+    CHECK_EQ_INT(redlatch_lock_release_as(lock, 1), status);
+    CHECK_EQ_INT(redlatch_lock_extend(lock, 0, 1000), status);
+    CHECK_EQ_INT(redlatch_lock_force_release(lock, &released), status);
+    CHECK_EQ_INT(redlatch_lock_query(lock, &state), status);
+    CHECK_EQ_INT(redlatch_lock_hold(lock, 0, &hold), status);
+    CHECK_EQ_INT(redlatch_lock_start_acquire(lock, 1, 1000, 0, 1), status);
+    CHECK_EQ_INT(redlatch_lock_start_release(lock, 1, 1), status);
+    CHECK_EQ_INT(redlatch_lock_start_extend(lock, 1, 1000, 1), status);
+    CHECK(hold.count == 77 && state.locked == 77 && released == 77);
+    CHECK(status != REDLATCH_BAD_HANDLE || strstr(redlatch_last_error(), "expected one that redlatch_lock_new made"));
+}
+
+static void null_handles(void) {
+    check_client(NULL, REDLATCH_BAD_HANDLE);
+    check_lock(NULL, REDLATCH_BAD_HANDLE);
+    CHECK(strstr(redlatch_last_error(), "lock is NULL"));
+    CHECK_EQ_INT(redlatch_client_close(NULL), REDLATCH_BAD_HANDLE);
+    CHECK(strstr(redlatch_last_error(), "client is NULL"));
+    CHECK(redlatch_client_uuid(NULL) == NULL);
+    CHECK_EQ_INT(redlatch_cancel_fire(NULL), REDLATCH_BAD_HANDLE);
+    CHECK_EQ_INT(redlatch_cancel_new(NULL), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_owner_new(NULL), REDLATCH_INVALID);
+    redlatch_client_free(NULL);
+    redlatch_lock_free(NULL);
+    redlatch_cancel_free(NULL);
+}
+
+static void freed_handles(void) {
+    redlatch_client *client = new_client();
+    redlatch_lock *lock = new_lock(client);
+    redlatch_lock *other = new_lock(client);
+    redlatch_cancel *cancel = new_cancel();
+    redlatch_lock_free(lock);
+    check_lock(lock, REDLATCH_BAD_HANDLE);
+    CHECK(strstr(redlatch_last_error(), "lock is freed"));
+    redlatch_lock_free(lock); /* twice does no harm */
+    redlatch_cancel_free(cancel);
+    redlatch_cancel_free(cancel);
+    CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_BAD_HANDLE);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(other, 0, 1000, 0, cancel, 10), REDLATCH_BAD_HANDLE);
+    CHECK(strstr(redlatch_last_error(), "cancel is freed"));
+    redlatch_client_free(client);
+    redlatch_client_free(client);
+    check_client(client, REDLATCH_BAD_HANDLE);
+    CHECK_EQ_INT(redlatch_client_close(client), REDLATCH_BAD_HANDLE);
+    CHECK(redlatch_client_uuid(client) == NULL);
+    CHECK(strstr(redlatch_last_error(), "client is freed"));
+    check_lock(other, REDLATCH_CLOSED); /* a lock keeps its client's memory */
+    redlatch_lock_free(other);
+}
+
+static void handles_of_another_kind(void) {
+    redlatch_client *client = new_client();
+    redlatch_lock *lock = new_lock(client);
+    redlatch_cancel *cancel = new_cancel();
+    check_client((redlatch_client *)(void *)lock, REDLATCH_BAD_HANDLE);
+    check_client((redlatch_client *)(void *)cancel, REDLATCH_BAD_HANDLE);
+    check_lock((redlatch_lock *)(void *)client, REDLATCH_BAD_HANDLE);
+    check_lock((redlatch_lock *)(void *)cancel, REDLATCH_BAD_HANDLE);
+    CHECK_EQ_INT(redlatch_cancel_fire((redlatch_cancel *)(void *)lock), REDLATCH_BAD_HANDLE);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 0, 1000, 0, (redlatch_cancel *)(void *)lock, 10), REDLATCH_BAD_HANDLE);
+    redlatch_client_free((redlatch_client *)(void *)lock);
+    redlatch_lock_free((redlatch_lock *)(void *)client);
+    redlatch_cancel_free((redlatch_cancel *)(void *)client);
+    CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK); /* nothing was freed by that */
+    redlatch_stats stats = {.struct_size = sizeof stats};
+    CHECK_EQ_INT(redlatch_client_stats(client, &stats), REDLATCH_OK);
+    redlatch_cancel_free(cancel);
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+}
+
+static void closed_clients(void) {
+    redlatch_client *client = new_client();
+    redlatch_lock *lock = new_lock(client);
+    const char *uuid = redlatch_client_uuid(client);
+    CHECK(uuid && strlen(uuid) == 36 && uuid[14] == '8');
+    CHECK_EQ_INT(redlatch_client_close(client), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_client_close(client), REDLATCH_OK);
+    check_client(client, REDLATCH_CLOSED);
+    check_lock(lock, REDLATCH_CLOSED);
+    CHECK_STR(redlatch_client_uuid(client), uuid);
+    redlatch_client_free(client);
+    redlatch_lock_free(lock);
+}
+
+/* The calls that tidy up are not failures: what went wrong before them can still be read. */
+static void tidying_up_keeps_the_last_error(void) {
+    redlatch_client *client = new_client();
+    redlatch_lock *lock = new_lock(client);
+    CHECK_EQ_INT(redlatch_lock_acquire(lock, -5), REDLATCH_INVALID);
+    char words[200];
+    snprintf(words, sizeof words, "%s", redlatch_last_error());
+    CHECK(strstr(words, "wait_ms is -5"));
+    redlatch_client_close(client);
+    redlatch_client_close(client);
+    CHECK(redlatch_client_uuid(client) != NULL);
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+    CHECK_STR(redlatch_last_error(), words);
+}
+
+static void nothing_is_handed_out_on_failure(void) {
+    redlatch_client *client = new_client();
+    redlatch_lock *lock = new_lock(client);
+    redlatch_event event = {.struct_size = sizeof event, .kind = 77, .tag = 77};
+    CHECK_EQ_INT(redlatch_client_next_event(client, &event), REDLATCH_AGAIN);
+    CHECK_EQ_INT(redlatch_client_wait_lost(client, 0, &event), REDLATCH_AGAIN);
+    CHECK_EQ_INT(redlatch_client_wait_lost(client, -2, &event), REDLATCH_INVALID);
+    CHECK(event.kind == 77 && event.tag == 77);
+    CHECK_EQ_INT(redlatch_client_next_event(client, NULL), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_client_wait_lost(client, 0, NULL), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_client_stats(client, NULL), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_client_event_fd(client, NULL), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_lock_hold(lock, 0, NULL), REDLATCH_INVALID);
+    redlatch_lock_state state = {.struct_size = sizeof state, .locked = 77};
+    int32_t released = 77;
+    CHECK_EQ_INT(redlatch_lock_query(lock, &state), REDLATCH_UNREACHABLE);
+    CHECK_EQ_INT(redlatch_lock_force_release(lock, &released), REDLATCH_UNREACHABLE);
+    CHECK(state.locked == 77 && released == 77);
+    CHECK(strstr(redlatch_last_error(), "force release of \"orders\"") && strstr(redlatch_last_error(), "/nowhere/redis.sock"));
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+}
+
+static void without_descriptors(void) {
+    redlatch_client *client = new_client();
+    struct rlimit before;
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    int spare = dup(0); /* the lowest free descriptor */
+    int fd = -1;
+    for (int room = 0; room < 2; room++) {
+        struct rlimit tight = {(rlim_t)(spare + room), before.rlim_max};
+        close(spare);
+        CHECK(setrlimit(RLIMIT_NOFILE, &tight) == 0);
+        CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), REDLATCH_SYSTEM);
+        CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+        CHECK_EQ_INT(dup(0), spare); /* nothing was left open */
+    }
+    close(spare);
+    redlatch_cancel *cancel = NULL;
+    redlatch_client *other = NULL;
+    struct rlimit tight = {(rlim_t)spare, before.rlim_max};
+    CHECK(setrlimit(RLIMIT_NOFILE, &tight) == 0);
+    CHECK_EQ_INT(redlatch_cancel_new(&cancel), REDLATCH_SYSTEM);
+    CHECK_EQ_INT(redlatch_client_open("unix:///nowhere", NULL, &other), REDLATCH_SYSTEM);
+    CHECK(cancel == NULL && other == NULL && strstr(redlatch_last_error(), "descriptor"));
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), REDLATCH_OK);
+    struct pollfd one = {fd, POLLIN, 0};
+    CHECK_EQ_INT(poll(&one, 1, 0), 0);
+    redlatch_lock *lock = new_lock(client);
+    CHECK_EQ_INT(redlatch_lock_start_acquire(lock, 5, 1000, 0, 9), REDLATCH_OK);
+    CHECK_EQ_INT(poll(&one, 1, 5000), 1); /* it works as if nothing had been */
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+}
+
+/* A freed handle is not given out again soon, and later it is: memory does not grow without end. */
+static void freed_handles_rest(void) {
+    enum { MANY = 2000 };
+    static struct redlatch_lock *handles[MANY];
+    struct redlatch_lock *first = handle_new_lock();
+    handle_free_lock(first);
+    int reused = 0;
+    for (int i = 0; i < MANY; i++) {
+        handles[i] = handle_new_lock();
+        CHECK(handles[i] != first || i > 200);
+        CHECK(atomic_load(&handles[i]->magic) == MAGIC_LOCK && handles[i]->client == NULL);
+        handle_free_lock(handles[i]);
+        CHECK_EQ_INT(atomic_load(&handles[i]->magic), MAGIC_FREED);
+        reused += handles[i] == first;
+    }
+    CHECK(reused >= 2);
+}
+
+int main(void) {
+    RUN(null_handles);
+    RUN(freed_handles);
+    RUN(handles_of_another_kind);
+    RUN(closed_clients);
+    RUN(tidying_up_keeps_the_last_error);
+    RUN(nothing_is_handed_out_on_failure);
+    RUN(without_descriptors);
+    RUN(freed_handles_rest);
+    return unit_done();
+}

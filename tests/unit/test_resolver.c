@@ -1,0 +1,99 @@
+/* Addresses: numeric ones and paths without a look-up, names by a thread with a deadline and a way to stop.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "resolver.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <sys/un.h>
+
+#include "redlatch.h"
+#include "system.h"
+#include "records.h"
+#include "unit.h"
+
+static const _Atomic bool going_on = false;
+
+static void paths_are_addresses(void) {
+    struct uri uri = {.path = (char[]){"/run/redis.sock"}};
+    struct addresses found = {.count = 0};
+    CHECK(resolve_at_once(&uri, &found));
+    CHECK_EQ_INT(found.count, 1);
+    const struct sockaddr_un *name = (const struct sockaddr_un *)(const void *)&found.list[0].storage;
+    CHECK_EQ_INT(name->sun_family, AF_UNIX);
+    CHECK_STR(name->sun_path, "/run/redis.sock");
+    char longest[108];
+    memset(longest, 'p', sizeof longest);
+    longest[0] = '/';
+    longest[107] = '\0';
+    uri.path = longest;
+    CHECK(resolve_at_once(&uri, &found));
+    CHECK_STR(name->sun_path, longest);
+}
+
+static void numbers_are_addresses(void) {
+    struct uri uri = {.host = (char[]){"127.0.0.1"}, .port = 65535};
+    struct addresses found = {.count = 0};
+    CHECK(resolve_at_once(&uri, &found));
+    CHECK_EQ_INT(found.count, 1);
+    const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)&found.list[0].storage;
+    CHECK(four->sin_family == AF_INET && four->sin_addr.s_addr == htonl(INADDR_LOOPBACK));
+    CHECK_EQ_INT(ntohs(four->sin_port), 65535);
+    uri.host = (char[]){"::1"};
+    uri.port = 1;
+    CHECK(resolve_at_once(&uri, &found));
+    CHECK_EQ_INT(found.count, 1);
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)&found.list[0].storage;
+    CHECK(six->sin6_family == AF_INET6 && memcmp(&six->sin6_addr, &in6addr_loopback, 16) == 0);
+    CHECK_EQ_INT(ntohs(six->sin6_port), 1);
+    CHECK_EQ_INT(found.list[0].size, sizeof *six);
+    CHECK_EQ_INT(resolve(&uri, 0, &going_on, &found), REDLATCH_OK); /* needs no time */
+}
+
+static void names_need_a_look_up(void) {
+    struct uri uri = {.host = (char[]){"localhost"}, .port = 6379};
+    struct addresses found = {.count = 0};
+    CHECK(!resolve_at_once(&uri, &found));
+    CHECK_EQ_INT(resolve(&uri, system_now() + 20 * SECOND, &going_on, &found), REDLATCH_OK);
+    CHECK(found.count >= 1 && found.count <= ADDRESSES_MAX);
+    for (int i = 0; i < found.count; i++) {
+        CHECK(found.list[i].storage.ss_family == AF_INET || found.list[i].storage.ss_family == AF_INET6);
+    }
+}
+
+static void no_such_host(void) {
+    struct uri uri = {.host = (char[]){"no-such-host.invalid"}, .port = 6379};
+    struct addresses found = {.count = -1};
+    int64_t start = system_now();
+    int status = resolve(&uri, start + SECOND, &going_on, &found);
+    CHECK(status == REDLATCH_UNREACHABLE || status == REDLATCH_NO_REPLY); /* where there is no name server */
+    CHECK(system_now() - start < 2 * SECOND);
+    CHECK_EQ_INT(found.count, -1);
+    uri.host = (char[]){"not a host name"};
+    CHECK_EQ_INT(resolve(&uri, system_now() + 20 * SECOND, &going_on, &found), REDLATCH_UNREACHABLE);
+    CHECK_EQ_INT(found.count, -1);
+}
+
+/* Nobody waits for a look-up whose time is over or that is to stop; it ends by itself, and frees what it had. */
+static void deadline_and_stop(void) {
+    static const _Atomic bool stopped = true;
+    struct uri uri = {.host = (char[]){"localhost"}, .port = 6379};
+    struct addresses found = {.count = -1};
+    int64_t start = system_now();
+    for (int i = 0; i < 20; i++) {
+        int status = resolve(&uri, start, &going_on, &found);
+        CHECK(status == REDLATCH_NO_REPLY || status == REDLATCH_OK); /* it may have been as quick */
+        status = resolve(&uri, NEVER, &stopped, &found);
+        CHECK(status == REDLATCH_NO_REPLY || status == REDLATCH_OK);
+    }
+    CHECK(system_now() - start < 10 * SECOND);
+}
+
+int main(void) {
+    RUN(paths_are_addresses);
+    RUN(numbers_are_addresses);
+    RUN(names_need_a_look_up);
+    RUN(no_such_host);
+    RUN(deadline_and_stop);
+    return unit_done();
+}

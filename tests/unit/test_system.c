@@ -1,0 +1,222 @@
+/* Clock, sleeping and waking, signals, sets, random bytes, forks, background threads.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "system.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "records.h"
+#include "unit.h"
+
+static int64_t clock_now(clockid_t id) {
+    struct timespec time;
+    clock_gettime(id, &time);
+    return (int64_t)time.tv_sec * SECOND + time.tv_nsec / 1000;
+}
+
+static void the_clock_is_the_one_that_counts_suspend(void) {
+    int64_t before = clock_now(CLOCK_BOOTTIME);
+    int64_t now = system_now();
+    int64_t after = clock_now(CLOCK_BOOTTIME);
+    CHECK(before <= now && now <= after);
+    int64_t last = now;
+    for (int i = 0; i < 100000; i++) {
+        now = system_now();
+        CHECK(now >= last);
+        last = now;
+    }
+}
+
+static void sleeping_ends_in_time(void) {
+    _Atomic uint32_t word = 5;
+    int64_t start = system_now();
+    system_wait(&word, 6, NEVER); /* not what is expected: no sleep */
+    system_wait(&word, 5, start - SECOND); /* over already */
+    CHECK(system_now() - start < SECOND);
+    start = system_now();
+    while (system_now() < start + SECOND / 50) {
+        system_wait(&word, 5, start + SECOND / 50);
+    }
+    CHECK(system_now() - start < SECOND);
+    CHECK_EQ_INT(word, 5); /* the word is not touched */
+}
+
+static _Atomic uint32_t shared_word;
+static _Atomic uint32_t awake;
+
+static void *sleep_on_word(void *unused) {
+    (void)unused;
+    while (atomic_load(&shared_word) == 0) {
+        system_wait(&shared_word, 0, NEVER);
+    }
+    atomic_fetch_add(&awake, 1);
+    return NULL;
+}
+
+static void waking_one_and_all(void) {
+    pthread_t threads[4];
+    atomic_store(&shared_word, 0);
+    atomic_store(&awake, 0);
+    for (int i = 0; i < 4; i++) {
+        CHECK(pthread_create(&threads[i], NULL, sleep_on_word, NULL) == 0);
+    }
+    usleep(20000);
+    system_wake(&shared_word); /* nothing has changed: they sleep on */
+    system_wake_all(&shared_word);
+    usleep(20000);
+    CHECK_EQ_INT(awake, 0);
+    atomic_store(&shared_word, 1);
+    system_wake_all(&shared_word);
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    CHECK_EQ_INT(awake, 4);
+    atomic_store(&shared_word, 0);
+    CHECK(pthread_create(&threads[0], NULL, sleep_on_word, NULL) == 0);
+    usleep(20000);
+    atomic_store(&shared_word, 1);
+    system_wake(&shared_word);
+    pthread_join(threads[0], NULL);
+    CHECK_EQ_INT(awake, 5);
+}
+
+static bool is_readable(int fd) {
+    struct pollfd one = {fd, POLLIN, 0};
+    return system_poll(&one, 1, system_now()) == 1 && one.revents == POLLIN;
+}
+
+static void signals_are_levels(void) {
+    int fd = system_signal_new();
+    CHECK(fd >= 0 && !is_readable(fd));
+    errno = 1234;
+    for (int i = 0; i < 3; i++) {
+        system_signal(fd);
+    }
+    CHECK_EQ_INT(errno, 1234);
+    CHECK(is_readable(fd) && is_readable(fd));
+    system_unsignal(fd); /* once for all of them */
+    CHECK(!is_readable(fd));
+    system_unsignal(fd); /* does not block */
+    close(fd);
+}
+
+static void sets_show_their_members(void) {
+    int set = system_set_new();
+    int first = system_signal_new();
+    int second = system_signal_new();
+    CHECK_EQ_INT(system_set_add(set, first), 0);
+    CHECK_EQ_INT(system_set_add(set, second), 0);
+    CHECK_EQ_INT(system_set_add(set, second), -1);
+    CHECK(!is_readable(set));
+    system_signal(second);
+    CHECK(is_readable(set));
+    CHECK_EQ_INT(system_set_remove(set, second), 0);
+    CHECK_EQ_INT(system_set_remove(set, second), -1);
+    CHECK(!is_readable(set));
+    system_signal(first);
+    CHECK(is_readable(set));
+    close(first);
+    close(second);
+    close(set);
+}
+
+static void polling_ends_in_time(void) {
+    struct pollfd nothing = {-1, POLLIN, 0};
+    int64_t start = system_now();
+    CHECK_EQ_INT(system_poll(&nothing, 1, start + SECOND / 50), 0);
+    int64_t passed = system_now() - start;
+    CHECK(passed >= SECOND / 50 - MILLISECOND && passed < SECOND);
+    CHECK_EQ_INT(system_poll(&nothing, 1, start - SECOND), 0);
+    CHECK_EQ_INT(system_poll(NULL, 0, start), 0);
+}
+
+static void random_bytes_differ(void) {
+    unsigned char one[600] = {0};
+    unsigned char other[600] = {0};
+    CHECK(system_random(one, sizeof one) && system_random(other, sizeof other));
+    CHECK(memcmp(one, other, sizeof one) != 0);
+    int zeros = 0;
+    for (size_t i = 0; i < sizeof one; i++) {
+        zeros += one[i] == 0;
+    }
+    CHECK(zeros < 60);
+    CHECK(system_random(one, 0));
+}
+
+static void processors_are_counted(void) {
+    int count = system_processors();
+    CHECK(count >= 1 && count <= sysconf(_SC_NPROCESSORS_CONF));
+}
+
+static int befores, parents, children;
+
+static void before(void) {
+    befores++;
+}
+
+static void parent(void) {
+    parents++;
+}
+
+static void child(void) {
+    children++;
+}
+
+static void forks_are_counted_in_the_child(void) {
+    CHECK_EQ_INT(system_at_fork(before, parent, child), 0);
+    uint32_t generation = system_fork_generation();
+    pid_t first = fork();
+    if (first == 0) {
+        pid_t second = children == 1 && befores == 1 && system_fork_generation() == generation + 1 ? fork() : -1;
+        if (second == 0) {
+            _exit(system_fork_generation() == generation + 2 && parents == 0 ? 0 : 1);
+        }
+        int status = 1;
+        _exit(waitpid(second, &status, 0) == second && status == 0 ? 0 : 1);
+    }
+    int status = 1;
+    CHECK(waitpid(first, &status, 0) == first);
+    CHECK_EQ_INT(status, 0);
+    CHECK_EQ_INT(system_fork_generation(), generation);
+    CHECK(befores == 1 && parents == 1 && children == 0);
+}
+
+static void *look_at_myself(void *name_out) {
+    system_background_thread("redlatch-unit");
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    CHECK(sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGUSR1));
+    CHECK(pthread_getname_np(pthread_self(), name_out, 16) == 0);
+    return NULL;
+}
+
+static void background_threads_are_named_and_deaf(void) {
+    char name[16] = "";
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, look_at_myself, name) == 0);
+    pthread_join(thread, NULL);
+    CHECK_STR(name, "redlatch-unit");
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    CHECK(!sigismember(&blocked, SIGINT)); /* only there */
+}
+
+int main(void) {
+    RUN(the_clock_is_the_one_that_counts_suspend);
+    RUN(sleeping_ends_in_time);
+    RUN(waking_one_and_all);
+    RUN(signals_are_levels);
+    RUN(sets_show_their_members);
+    RUN(polling_ends_in_time);
+    RUN(random_bytes_differ);
+    RUN(processors_are_counted);
+    RUN(forks_are_counted_in_the_child);
+    RUN(background_threads_are_named_and_deaf);
+    return unit_done();
+}

@@ -1,0 +1,240 @@
+/* URLs of servers: what each part becomes, and refusals that name the value and what was expected, but never a password.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "uri.h"
+
+#include <stdbool.h>
+
+#include "redlatch.h"
+#include "unit.h"
+
+static struct uri parsed(const char *text) {
+    struct uri uri = {.port = -2};
+    char why[400] = "";
+    int status = uri_parse(text, &uri, why, sizeof why);
+    CHECK_EQ_INT(status, REDLATCH_OK);
+    CHECK_STR(why, "");
+    return uri;
+}
+
+static void check_tcp(const char *text, const char *host, int port, const char *username, const char *password,
+                      int database) {
+    struct uri uri = parsed(text);
+    CHECK_STR(uri.host, host);
+    CHECK(uri.path == NULL);
+    CHECK_EQ_INT(uri.port, port);
+    CHECK_STR(uri.username, username);
+    CHECK_STR(uri.password, password);
+    CHECK_EQ_INT(uri.database, database);
+    uri_free(&uri);
+}
+
+static void hosts_ports_and_databases(void) {
+    check_tcp("redis://localhost", "localhost", 6379, NULL, NULL, -1);
+    check_tcp("redis://localhost/", "localhost", 6379, NULL, NULL, -1);
+    check_tcp("redis://localhost:1", "localhost", 1, NULL, NULL, -1);
+    check_tcp("redis://localhost:65535/", "localhost", 65535, NULL, NULL, -1);
+    check_tcp("redis://10.0.0.1:7000/3", "10.0.0.1", 7000, NULL, NULL, 3);
+    check_tcp("redis://h/0", "h", 6379, NULL, NULL, 0);
+    check_tcp("redis://h/1000000", "h", 6379, NULL, NULL, 1000000);
+    check_tcp("redis://h/00000012", "h", 6379, NULL, NULL, 12);
+    check_tcp("redis://[::1]", "::1", 6379, NULL, NULL, -1);
+    check_tcp("redis://[::1]:6380/2", "::1", 6380, NULL, NULL, 2);
+    check_tcp("redis://[fe80::1%25eth0]:6380", "fe80::1%eth0", 6380, NULL, NULL, -1);
+    check_tcp("redis://h?db=4", "h", 6379, NULL, NULL, 4);
+    check_tcp("redis://h/1?db=4", "h", 6379, NULL, NULL, 4);
+    check_tcp("redis://h?", "h", 6379, NULL, NULL, -1);
+    check_tcp("redis://r%65dis.example", "redis.example", 6379, NULL, NULL, -1);
+}
+
+static void credentials(void) {
+    check_tcp("redis://user@h", "h", 6379, "user", NULL, -1);
+    check_tcp("redis://user:pass@h:7", "h", 7, "user", "pass", -1);
+    check_tcp("redis://:pass@h", "h", 6379, NULL, "pass", -1);
+    check_tcp("redis://:@h", "h", 6379, NULL, "", -1);
+    check_tcp("redis://@h", "h", 6379, NULL, NULL, -1);
+    check_tcp("redis://u:p:q@h", "h", 6379, "u", "p:q", -1);
+    check_tcp("redis://u:p@q@h", "h", 6379, "u", "p@q", -1);
+    check_tcp("redis://u%3a:%2F%3f%40%25@[::1]:9/1", "::1", 9, "u:", "/?@%", 1);
+    check_tcp("redis://u:%C3%A9%01@h", "h", 6379, "u", "\xc3\xa9\x01", -1);
+    struct uri uri = parsed("unix://u:p%2Fq@/tmp/redis.sock?db=2");
+    CHECK_STR(uri.username, "u");
+    CHECK_STR(uri.password, "p/q");
+    CHECK_STR(uri.path, "/tmp/redis.sock");
+    CHECK_EQ_INT(uri.database, 2);
+    uri_free(&uri);
+}
+
+static void unix_paths(void) {
+    struct uri uri = parsed("unix:///run/redis.sock");
+    CHECK_STR(uri.path, "/run/redis.sock");
+    CHECK(uri.host == NULL && uri.username == NULL && uri.password == NULL && uri.name_prefix == NULL);
+    CHECK_EQ_INT(uri.database, -1);
+    uri_free(&uri);
+    CHECK(uri.path == NULL);
+    uri = parsed("unix:///run/a%3fb%20c@d");
+    CHECK_STR(uri.path, "/run/a?b c@d");
+    uri_free(&uri);
+    char longest[7 + 107 + 1];
+    memset(longest, 'p', sizeof longest);
+    memcpy(longest, "unix:///", 8);
+    longest[sizeof longest - 1] = '\0';
+    uri = parsed(longest);
+    CHECK_EQ_INT(strlen(uri.path), 107);
+    uri_free(&uri);
+}
+
+static void options(void) {
+    struct uri uri = parsed("redis://h?connect_timeout=2&command_timeout=0.25&dead_peer_timeout=86400&name_prefix=a%26b%3D");
+    CHECK_EQ_INT(uri.connect_timeout_ms, 2000);
+    CHECK_EQ_INT(uri.command_timeout_ms, 250);
+    CHECK_EQ_INT(uri.dead_peer_timeout_ms, 86400000);
+    CHECK_STR(uri.name_prefix, "a&b=");
+    uri_free(&uri);
+    uri = parsed("unix:///s?dead_peer_timeout=12.0125&connect_timeout=.0015&command_timeout=1.&name_prefix=a=b&name_prefix=");
+    CHECK_EQ_INT(uri.connect_timeout_ms, 2);
+    CHECK_EQ_INT(uri.command_timeout_ms, 1000);
+    CHECK_EQ_INT(uri.dead_peer_timeout_ms, 12013);
+    CHECK_STR(uri.name_prefix, "");
+    uri_free(&uri);
+    uri = parsed("redis://h?dead_peer_timeout=1.0004&connect_timeout=0.00149999999999&command_timeout=86400.000");
+    CHECK_EQ_INT(uri.dead_peer_timeout_ms, 1000);
+    CHECK_EQ_INT(uri.connect_timeout_ms, 1);
+    CHECK_EQ_INT(uri.command_timeout_ms, 86400000);
+    uri_free(&uri);
+}
+
+/* The word SECRET stands for a password in all of these. */
+static const struct refusal_row {
+    const char *text;
+    int status;
+    const char *value;    /* in the message */
+    const char *expected; /* in the message */
+} refusals[] = {
+    {"", REDLATCH_INVALID, "URL scheme \"\"", "redis://"},
+    {"localhost", REDLATCH_INVALID, "URL scheme \"\"", "unix:///path"},
+    {"localhost:6379", REDLATCH_INVALID, "URL scheme \"\"", "redis://"},
+    {"redis:/localhost", REDLATCH_INVALID, "URL scheme \"\"", "redis://"},
+    {":SECRET@localhost", REDLATCH_INVALID, "URL scheme \"\"", "redis://"},
+    {"http://localhost", REDLATCH_INVALID, "URL scheme \"http\"", "redis://"},
+    {"http://u:SECRET@localhost", REDLATCH_INVALID, "URL scheme \"http\"", "redis://"},
+    {"REDIS://localhost", REDLATCH_INVALID, "URL scheme \"REDIS\"", "redis://"},
+    {" redis://localhost", REDLATCH_INVALID, "URL scheme \" redis\"", "redis://"},
+    {"unix:/run/redis.sock", REDLATCH_INVALID, "URL scheme \"\"", "unix:///path"},
+    {"rediss://u:SECRET@localhost", REDLATCH_UNSUPPORTED, "rediss://", "expected redis:// or unix://"},
+    {"redis+sentinel://:SECRET@h", REDLATCH_UNSUPPORTED, "redis+sentinel://", "expected redis:// or unix://"},
+    {"redis+cluster://:SECRET@h", REDLATCH_UNSUPPORTED, "redis+cluster://", "expected redis:// or unix://"},
+    {"rediss+sentinel://:SECRET@h", REDLATCH_UNSUPPORTED, "rediss+sentinel://", "expected redis:// or unix://"},
+    {"rediss+cluster://:SECRET@h", REDLATCH_UNSUPPORTED, "rediss+cluster://", "expected redis:// or unix://"},
+    {"redis://", REDLATCH_INVALID, "host \"\"", "a host name or address"},
+    {"redis:///0", REDLATCH_INVALID, "host \"\"", "a host name or address"},
+    {"redis://:6379", REDLATCH_INVALID, "host \":6379\"", "a host name or address"},
+    {"redis://u:SECRET@", REDLATCH_INVALID, "host \"\"", "a host name or address"},
+    {"redis://u:SECRET@:1", REDLATCH_INVALID, "host \":1\"", "a host name or address"},
+    {"redis://[]", REDLATCH_INVALID, "host \"[]\"", "a host name or address"},
+    {"redis://[::1", REDLATCH_INVALID, "host \"[::1\"", "[IPv6 address]"},
+    {"redis://[::1]6379", REDLATCH_INVALID, "host \"[::1]6379\"", "[IPv6 address]:port"},
+    {"redis://a b", REDLATCH_INVALID, "host \"a b\"", "without blanks"},
+    {"redis://a%20b", REDLATCH_INVALID, "host \"a%20b\"", "without blanks"},
+    {"redis://a%0a", REDLATCH_INVALID, "host \"a%0a\"", "without blanks"},
+    {"redis://a%zz", REDLATCH_INVALID, "host \"a%zz\"", "%XX escapes"},
+    {"redis://a%4", REDLATCH_INVALID, "host \"a%4\"", "two hexadecimal digits"},
+    {"redis://a%", REDLATCH_INVALID, "host \"a%\"", "two hexadecimal digits"},
+    {"redis://a%00b", REDLATCH_INVALID, "host \"a%00b\"", "no %00"},
+    {"redis://h:", REDLATCH_INVALID, "port \"\"", "a number from 1 to 65535"},
+    {"redis://h:0", REDLATCH_INVALID, "port \"0\"", "a number from 1 to 65535"},
+    {"redis://h:65536", REDLATCH_INVALID, "port \"65536\"", "a number from 1 to 65535"},
+    {"redis://h:-1", REDLATCH_INVALID, "port \"-1\"", "a number from 1 to 65535"},
+    {"redis://h:63x", REDLATCH_INVALID, "port \"63x\"", "a number from 1 to 65535"},
+    {"redis://h:99999999999999999999", REDLATCH_INVALID, "port \"99999999999999999999\"", "1 to 65535"},
+    {"redis://[::1]:x", REDLATCH_INVALID, "port \"x\"", "a number from 1 to 65535"},
+    {"redis://[::1]:", REDLATCH_INVALID, "port \"\"", "a number from 1 to 65535"},
+    {"redis://h/x", REDLATCH_INVALID, "database \"x\"", "a number from 0 to 1000000"},
+    {"redis://h/0/1", REDLATCH_INVALID, "database \"0/1\"", "a number from 0 to 1000000"},
+    {"redis://h/1000001", REDLATCH_INVALID, "database \"1000001\"", "a number from 0 to 1000000"},
+    {"redis://h/0#x", REDLATCH_INVALID, "database \"0#x\"", "a number from 0 to 1000000"},
+    {"redis://h?db=", REDLATCH_INVALID, "db \"\"", "a number from 0 to 1000000"},
+    {"redis://h?db=-1", REDLATCH_INVALID, "db \"-1\"", "a number from 0 to 1000000"},
+    {"redis://h?db=1.5", REDLATCH_INVALID, "db \"1.5\"", "a number from 0 to 1000000"},
+    {"redis://h?connect_timeout=0", REDLATCH_INVALID, "connect_timeout \"0\"", "seconds from 0.001"},
+    {"redis://h?connect_timeout=.", REDLATCH_INVALID, "connect_timeout \".\"", "seconds from 0.001"},
+    {"redis://h?connect_timeout=1e3", REDLATCH_INVALID, "connect_timeout \"1e3\"", "seconds from 0.001"},
+    {"redis://h?connect_timeout=1.2.3", REDLATCH_INVALID, "connect_timeout \"1.2.3\"", "seconds from 0.001"},
+    {"redis://h?connect_timeout=0.0009", REDLATCH_INVALID, "connect_timeout \"0.0009\"", "seconds from 0.001"},
+    {"redis://h?command_timeout=86400.001", REDLATCH_INVALID, "command_timeout \"86400.001\"", "to 86400"},
+    {"redis://h?command_timeout=99999999999999999999999999999999", REDLATCH_INVALID, "command_timeout", "to 86400"},
+    {"redis://h?dead_peer_timeout=-1", REDLATCH_INVALID, "dead_peer_timeout \"-1\"", "seconds from 0.001"},
+    {"redis://h?dead_peer_timeout=nan", REDLATCH_INVALID, "dead_peer_timeout \"nan\"", "seconds from 0.001"},
+    {"redis://h?dead_peer_timeout=1,5", REDLATCH_INVALID, "dead_peer_timeout \"1,5\"", "seconds from 0.001"},
+    {"redis://h?name_prefix=%", REDLATCH_INVALID, "name_prefix \"%\"", "%XX escapes"},
+    {"redis://h?name_prefix=a%00", REDLATCH_INVALID, "name_prefix \"a%00\"", "no %00"},
+    {"redis://h?timeout=3", REDLATCH_INVALID, "URL option \"timeout\"", "connect_timeout, command_timeout"},
+    {"redis://h?password=SECRET", REDLATCH_INVALID, "URL option \"password\"", "name_prefix"},
+    {"redis://h?db", REDLATCH_INVALID, "URL option \"db\"", "option=value"},
+    {"redis://h?db=1&&db=2", REDLATCH_INVALID, "URL option \"\"", "option=value"},
+    {"redis://h?=1", REDLATCH_INVALID, "URL option \"\"", "connect_timeout"},
+    {"redis://us%zzer:SECRET@h", REDLATCH_INVALID, "user name \"us%zzer\"", "%XX escapes"},
+    {"redis://u:SECRET%@h", REDLATCH_INVALID, "password \"...\"", "%XX escapes"},
+    {"redis://u:SECRET%00@h", REDLATCH_INVALID, "password \"...\"", "no %00"},
+    {"redis://u:SEC/RET@h", REDLATCH_INVALID, "\"...\"", "%2F"},
+    {"redis://u:SEC?RET@h", REDLATCH_INVALID, "\"...\"", "%3F"},
+    {"redis://u:SEC@RET/@h", REDLATCH_INVALID, "\"...\"", "%40"},
+    {"unix://", REDLATCH_INVALID, "socket path \"\"", "an absolute path"},
+    {"unix://relative/path", REDLATCH_INVALID, "socket path \"relative/path\"", "an absolute path"},
+    {"unix://u:SECRET@relative", REDLATCH_INVALID, "socket path \"relative\"", "an absolute path"},
+    {"unix://u:SEC/RET@/path", REDLATCH_INVALID, "socket path \"...\"", "an absolute path"},
+    {"unix://u:SECRET%@/path", REDLATCH_INVALID, "password \"...\"", "%XX escapes"},
+    {"unix:///a%0", REDLATCH_INVALID, "socket path \"/a%0\"", "%XX escapes"},
+    {"unix:///a?port=3", REDLATCH_INVALID, "URL option \"port\"", "connect_timeout"},
+};
+
+static void check_refused(const char *text, int status, const char *value, const char *expected) {
+    struct uri uri = {.port = 77};
+    char why[400] = "";
+    int is = uri_parse(text, &uri, why, sizeof why);
+    CHECK_EQ_INT(uri.port, 77); /* untouched */
+    bool good = is == status && strstr(why, value) && strstr(why, expected) && strstr(why, "expected ");
+    if (!good || strstr(why, "SEC") || strstr(why, "RET")) {
+        fprintf(stderr, "%.80s is answered with %d: %s\n", text, is, why);
+        CHECK(!"the message is as expected");
+    }
+}
+
+static void refusals_name_value_and_expectation(void) {
+    CHECK(sizeof refusals / sizeof refusals[0] >= 40);
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        check_refused(refusals[i].text, refusals[i].status, refusals[i].value, refusals[i].expected);
+    }
+}
+
+static void too_long(void) {
+    char url[4098];
+    memset(url, 'x', sizeof url);
+    memcpy(url, "redis://:SECRET", 15);
+    url[4097] = '\0';
+    check_refused(url, REDLATCH_INVALID, "URL \"...\"", "at most 4096 bytes");
+    char path[7 + 108 + 1];
+    memset(path, 'p', sizeof path);
+    memcpy(path, "unix:///", 8);
+    path[sizeof path - 1] = '\0';
+    check_refused(path, REDLATCH_INVALID, "socket path \"/ppp", "at most 107 bytes");
+}
+
+/* The reason is cut to the room that is there, and ended. */
+static void a_long_reason_is_cut(void) {
+    struct uri uri;
+    char why[16];
+    memset(why, '?', sizeof why);
+    CHECK_EQ_INT(uri_parse("redis://a-rather-long-host-name:x", &uri, why, sizeof why), REDLATCH_INVALID);
+    CHECK_STR(why, "port \"x\": expec");
+}
+
+int main(void) {
+    RUN(hosts_ports_and_databases);
+    RUN(credentials);
+    RUN(unix_paths);
+    RUN(options);
+    RUN(refusals_name_value_and_expectation);
+    RUN(too_long);
+    RUN(a_long_reason_is_cut);
+    return unit_done();
+}
