@@ -91,7 +91,8 @@ def test_85_a_key_of_another_type_put_in_place_of_a_held_lock(server: RedisServe
 # ---------------------------------------------------------------------------------------------- servers that refuse --
 
 
-def test_85_read_only_replica(server: RedisServer, make_server: MakeServer, lock_name: str) -> None:
+def test_85_read_only_replica(make_server: MakeServer, lock_name: str) -> None:
+    server = make_server(repl_diskless_sync_delay=0)
     replica = make_server(replicaof=["127.0.0.1", str(server.port)])
     wait_until(lambda: replica.admin.info("replication")["master_link_status"] == "up")
     with redlatch.connect(replica.url) as client:
@@ -119,19 +120,20 @@ def test_85_out_of_memory(make_server: MakeServer, lock_name: str) -> None:
 
 
 def test_85_loading(make_server: MakeServer, lock_name: str) -> None:
-    server = make_server(key_load_delay=2_000, loading_process_events_interval_bytes=1_024)
+    server = make_server(key_load_delay=100, loading_process_events_interval_bytes=1_024)
     with redlatch.connect(server.url) as client:
         lock = client.lock(lock_name)
         lock.acquire()
         lock.release()
-        server.admin.execute_command("DEBUG", "POPULATE", "1500")
+        server.admin.execute_command("DEBUG", "POPULATE", "20000")
         server.restart(keep_data=True, wait_ready=False)
         with fails("loading", 0.5):
             lock.acquire(blocking=False)
-        with fails("loading", 1.0, after=0.3):
+        with fails("loading", 0.8, after=0.3):
             lock.acquire(timeout=0.3)
-        with fails("loading", 0.5):
-            redlatch.connect(server.url)
+        with redlatch.connect(server.url) as another:  # what is said first may be said while the server loads
+            with fails("loading", 0.5):
+                another.lock(lock_name).acquire(blocking=False)
         start = time.monotonic()
         assert lock.acquire(timeout=20), "who waits gets the lock when the server has loaded"
         assert time.monotonic() - start > 0.3
@@ -316,8 +318,17 @@ def test_85_error_replies(server: RedisServer, proxy: Proxy, lock_name: str, rep
 
 @pytest.mark.parametrize(
     "garbage",
-    [None, b"\x00", b"HTTP/1.1 200 OK\r\n\r\n", b"SSH-2.0-OpenSSH_9.2\r\n", b"220 mail ESMTP\r\n", b"*1\r\n$-5\r\n",
-     b"$99999999999999\r\n", b"*-7\r\n", b"\r\n\r\n", b"\x15\x03\x01\x00\x02\x02\x46"],
+    [
+        None,
+        b"\x00",
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"220 mail ESMTP\r\n",
+        b"*1\r\n$-5\r\n",
+        b"*-7\r\n",
+        b"\r\n\r\n",
+        b"\x15\x03\x01\x00\x02\x02\x46",
+    ],
     ids=repr,
 )
 def test_85_garbage(lock_name: str, garbage: Optional[bytes]) -> None:
@@ -341,12 +352,17 @@ def test_85_a_web_server(lock_name: str) -> None:
                 client.lock(lock_name).acquire(blocking=False)
 
 
-def test_85_silence(lock_name: str) -> None:
-    with SilentServer() as other:
+@pytest.mark.parametrize("begin", [b"", b"$99999999999999\r\n", b"+", b"*3\r\n"], ids=repr)
+def test_85_silence(lock_name: str, begin: bytes) -> None:
+    """Nothing comes, or a reply that has no end."""
+    with (GarbageServer(begin) if begin else SilentServer()) as other:
         with fails("no_reply", 0.6, after=0.3, kind=redlatch.ConnectionError):
             redlatch.connect(other.url, connect_timeout=0.3)
+        with pytest.raises(redlatch.ConnectionError, match=f"127.0.0.1:{other.port}: connected, but no answer"):
+            redlatch.connect(other.url, connect_timeout=0.05)
+        # Of a lock nothing was sent: that is not the ambiguous kind.
         with redlatch.connect(other.url, lazy=True, connect_timeout=0.3, close_timeout=0.2) as client:
-            with fails("no_reply", 0.6, after=0.25, kind=redlatch.ConnectionError):
+            with fails("unreachable", 0.6, after=0.25, kind=redlatch.ConnectionError):
                 client.lock(lock_name).acquire(blocking=False)
         with redlatch.connect(other.url, lazy=True, command_timeout=0.3, close_timeout=0.2) as client:
             with fails("unreachable", 0.6, after=0.25, kind=redlatch.ConnectionError):

@@ -18,11 +18,6 @@ void check_begun(struct client *client, struct sim_operation *operation) {
     if (lease_ms > world->checker.longest_lease_ms) {
         world->checker.longest_lease_ms = lease_ms;
     }
-    if (operation->operation.kind == OPERATION_RELEASE && hold && hold->stage == HOLD_ALIVE &&
-        operation->levels_before == 1 && operation->certain) {
-        struct id_note *note = note_of(world, client->index, hold->id);
-        note->release_begun_at = world->now;
-    }
 }
 
 void check_aborting(struct client *client, struct sim_operation *operation) {
@@ -51,7 +46,7 @@ static void check_acquired(struct client *client, const struct sim_operation *op
 static void check_release_ok(struct client *client, const struct sim_operation *operation) {
     struct world *world = client->world;
     uint64_t id = operation->operation.id;
-    if (operation->levels_before != 1 || !operation->certain) {
+    if (!operation->last) {
         cover(world, COVER_PARTIAL_RELEASE);
         return;
     }
@@ -75,7 +70,7 @@ static void check_release_ok(struct client *client, const struct sim_operation *
 static void check_release_lost(struct client *client, const struct sim_operation *operation) {
     struct world *world = client->world;
     cover(world, COVER_RELEASE_LOST);
-    if (operation->levels_before != 1 || !operation->certain || operation->operation.id == 0) {
+    if (!operation->last) {
         return;
     }
     const struct id_note *note = note_of(world, client->index, operation->operation.id);
@@ -180,7 +175,7 @@ static void check_renewal_sent(struct client *client, const struct command *comm
     struct world *world = client->world;
     for (uint32_t i = 0; i < command->batch_count; i++) {
         const struct id_note *note = note_of(world, client->index, command->batch[i].id);
-        if (command->batch[i].lease_ms > 0 && (note->release_begun_at || note->written_off)) {
+        if (command->batch[i].lease_ms > 0 && (note->release_sent_at || note->written_off)) {
             world_violation(world, "a hold is renewed after its end", "client %u id %d", client->index,
                             (int)command->batch[i].id);
         }
@@ -200,6 +195,10 @@ void check_sent(struct client *client, const struct command *command) {
     } else if ((command->kind == COMMAND_RELEASE && command->count == 0) || command->kind == COMMAND_HAND_OVER) {
         struct id_note *note = note_of(world, client->index, command->id);
         note->releases_in_doubt++;
+        note->release_sent_at = note->release_sent_at ? note->release_sent_at : world->now;
+        if (command->operation) {
+            container_of(command->operation, struct sim_operation, operation)->last = true;
+        }
         if (command->hold && note->deadline == 0) {
             note->deadline = clock_true(&client->clock, command->hold->deadline);
         }

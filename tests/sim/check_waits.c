@@ -52,6 +52,9 @@ static void note_phases(struct client *client) {
         cover_phase(world, each->last_phase, phase);
         each->last_phase = phase;
         each->parked_at = phase == PHASE_PARKED ? world->now : 0;
+        if (each->operation.hold) { /* a re-entry has left the queue, and stands at its end if it must go back */
+            each->queued_order = 0;
+        }
     }
 }
 
@@ -179,7 +182,7 @@ static void tick(struct world *world, void *actor, uint64_t number) {
             watch_name(world, name);
             check_sleeper(world->clients[i], name);
         }
-        if (world->clients[i]->resumed_at + 10 * MILLISECOND < world->now) {
+        if (world->clients[i]->paused_until + 10 * MILLISECOND < world->now) {
             check_patience(world->clients[i]);
         }
     }

@@ -186,7 +186,7 @@ static void judge_created(struct world *world, const struct request *request, co
     created(world, field);
     struct wire_name *wire = &world->checker.wire[world_name(world, request->texts[0])];
     struct id_note *from = handed ? note_of(world, before->fields[0].client, before->fields[0].id) : NULL;
-    if (from && from->release_begun_at == 0) {
+    if (from && from->release_sent_at == 0) {
         return; /* a move to a new id, not a hand-over */
     }
     wire->chain = handed ? wire->chain + 1 : 0;

@@ -24,7 +24,7 @@ enum removal { REMOVED_NOT, REMOVED_RELEASE, REMOVED_HANDED, REMOVED_EXPIRED, RE
 struct id_note {
     int64_t created_at;
     int64_t removed_at;
-    int64_t release_begun_at;
+    int64_t release_sent_at;
     int64_t deadline; /* of the hold when its release was first sent */
     uint32_t releases_in_doubt; /* release and hand-over commands sent that the server may have carried out */
     uint8_t removed;       /* enum removal */

@@ -42,6 +42,7 @@ static uint8_t caller_lane(struct world *world) {
 static struct sim_operation *prepare(struct owner *owner, uint8_t kind, uint32_t name) {
     struct client *client = owner->client;
     struct sim_operation *operation = client_operation(client, owner, kind, name);
+    owner->last_name = name;
     operation->operation.lane = owner->asynchronous ? LANE_HOST : caller_lane(client->world);
     operation->operation.asynchronous = owner->asynchronous;
     operation->operation.named_owner = owner->asynchronous;
@@ -100,6 +101,7 @@ static void simple(struct owner *owner, uint8_t kind, uint32_t name) {
     struct sim_operation *operation = prepare(owner, kind, name);
     if (kind == OPERATION_RELEASE && owner->levels[name] > 0) {
         owner->levels[name]--;
+        operation->took = true;
     }
     client_begin(owner->client, operation);
 }
@@ -151,7 +153,7 @@ static void use(struct owner *owner, uint32_t name) {
         acquire(owner, name);
     } else if (random_chance(random, plan->extends)) {
         extend(owner, name);
-    } else if (name == highest_held(owner) && name + 1 < plan->names && random_chance(random, 150)) {
+    } else if (owner->pending == 0 && name == highest_held(owner) && name + 1 < plan->names && random_chance(random, 150)) {
         acquire(owner, name + 1 + random_below(random, plan->names - name - 1));
     } else if (random_chance(random, 100)) {
         act_after(owner, random_between(random, 0, 4 * plan->hold_max));
@@ -180,8 +182,7 @@ static void act(struct world *world, void *actor, uint64_t number) {
         return;
     }
     owner->scheduled = false;
-    bool second = owner->asynchronous && owner->pending > 0 && owner->pending < 4 && random_chance(random, 200);
-    if ((owner->pending > 0 && !second) || owner->finished) {
+    if (owner->pending >= (owner->asynchronous ? 4 : 1) || owner->finished) {
         return;
     }
     for (uint32_t name = 0; name < plan->names; name++) {
@@ -199,8 +200,14 @@ static void act(struct world *world, void *actor, uint64_t number) {
         }
         return;
     }
+    if (owner->pending > 0 && owner->last_name < highest_held(owner)) {
+        return; /* out of order */
+    }
     owner->actions_left--;
-    uint32_t name = random_below(random, plan->names);
+    if (owner->asynchronous && random_chance(random, 200)) { /* it does not wait for what it is about to start */
+        act_after(owner, random_between(random, 0, plan->think_max));
+    }
+    uint32_t name = owner->pending > 0 ? owner->last_name : random_below(random, plan->names);
     if (random_chance(random, plan->owner_ends) && owner->pending == 0) {
         end_thread(owner);
     } else if (random_chance(random, plan->forces)) {
@@ -213,7 +220,7 @@ static void act(struct world *world, void *actor, uint64_t number) {
         use(owner, name);
     } else {
         uint32_t highest = highest_held(owner);
-        name = owner->levels[highest] > 0 ? highest : name;
+        name = owner->pending == 0 && owner->levels[highest] > 0 ? highest : name;
         owner->levels[name] > 0 ? use(owner, name) : acquire(owner, name);
     }
 }
@@ -223,6 +230,8 @@ void owner_ended(struct owner *owner, struct sim_operation *operation) {
     uint32_t name = operation->name;
     if (operation->operation.kind == OPERATION_ACQUIRE && status == REDLATCH_OK) {
         owner->levels[name]++;
+    } else if (operation->operation.kind == OPERATION_RELEASE && (status == REDLATCH_OK || status == REDLATCH_LOST)) {
+        owner->levels[name] -= !operation->took && owner->levels[name] > 0;
     } else if (operation->operation.kind <= OPERATION_RELEASE && status != REDLATCH_OK && status != REDLATCH_LOST &&
                status != REDLATCH_NOT_OWNED) {
         owner->uncertain[name] = true;

@@ -29,6 +29,8 @@ struct sim_operation {
     bool certain; /* levels_before is known for sure */
     bool ended;   /* its end was taken note of */
     bool renounced;    /* the owner gave it up */
+    bool took;         /* a release: its level was taken off when it began */
+    bool last;         /* a release: of the last level, by the command sent */
 };
 
 struct owner {
@@ -36,7 +38,8 @@ struct owner {
     uint64_t number;
     uint32_t index;
     uint32_t actions_left;
-    uint32_t pending; /* operations under way */
+    uint32_t pending; /* operations under way, all on last_name */
+    uint32_t last_name;
     bool asynchronous;
     bool finished;
     bool scheduled; /* an event will let it act */

@@ -15,6 +15,7 @@
 
 static struct fake_server server;
 static _Atomic bool held_by_other; /* what the server says of every lock */
+static _Atomic bool soon_free; /* and that its lease is about to end */
 static _Atomic bool silent;
 static _Atomic int releases;
 
@@ -35,7 +36,10 @@ static const char *answer(void *context, int connection, const char *command) {
         atomic_fetch_add(&releases, 1);
         return ":1\r\n";
     }
-    return atomic_load(&held_by_other) ? ":60000\r\n" : "$-1\r\n";
+    if (!atomic_load(&held_by_other)) {
+        return "$-1\r\n";
+    }
+    return atomic_load(&soon_free) ? ":100\r\n" : ":60000\r\n";
 }
 
 static redlatch_client *client;
@@ -54,6 +58,7 @@ static void begin_at(const char *url) {
 
 static void begin(bool held) {
     atomic_store(&held_by_other, held);
+    atomic_store(&soon_free, false);
     atomic_store(&silent, false);
     atomic_store(&releases, 0);
     fake_open_unix(&server);
@@ -227,9 +232,10 @@ static uint64_t held(void) {
 static void a_grant_that_nobody_wants(void) {
     for (int freed_first = 0; freed_first < 2; freed_first++) {
         begin(true);
+        atomic_store(&soon_free, true); /* so that the wait looks again soon */
         CHECK_EQ_INT(acquire(5), REDLATCH_AGAIN);
         atomic_store(&held_by_other, false);
-        int64_t until = system_now() + 20 * SECOND; /* a look comes every five seconds */
+        int64_t until = system_now() + 20 * SECOND;
         while (held() == 0 && system_now() < until) {
             usleep(5000);
         }

@@ -175,7 +175,7 @@ static void a_receiver_does_not_wait_for_ever_for_its_hand_over(void) {
             CHECK(!waiter->done);
             rig_pass(RIG_UNREACHABLE_MS * MILLISECOND);
         }
-        CHECK_EQ_INT(waiter->status, passing ? REDLATCH_UNREACHABLE : REDLATCH_AUTHENTICATION);
+        CHECK_EQ_INT(waiter->status, passing ? REDLATCH_NO_REPLY : REDLATCH_AUTHENTICATION); /* it may have run */
         rig_ready(LANE, SETTLED_BY_KILL);
         while (rig_send(LANE)) {
             rig_integer(LANE, 0);

@@ -351,6 +351,8 @@ static void what_may_have_run_is_asked_again_once(void) {
     CHECK(command->repeated);
     rig_error(LANE, "ERR failed script: 00, on @user_script:3.");
     CHECK_EQ_INT(call->status, REDLATCH_SERVER);
+    CHECK_EQ_INT(rig_send(LANE)->count, 1); /* says again how many levels there are */
+    rig_integer(LANE, 1);
     rig_end("a", 1);
     RIG_CLOSE();
 }

@@ -48,6 +48,7 @@ static void impossible_sizes_are_refused(void) {
         CHECK_EQ_INT(options_read(&options, sizeof options, &given, "sample"), REDLATCH_INVALID);
         CHECK_STR(redlatch_last_error(), expected);
         CHECK(options.one == 1 && options.two == 2);
+        CHECK_EQ_INT(answer_check(&given, "sample"), REDLATCH_INVALID);
         CHECK_EQ_INT(answer_write(&given, &options, sizeof options, "sample"), REDLATCH_INVALID);
         CHECK_STR(redlatch_last_error(), expected);
         CHECK(given.struct_size == sizes[i] && given.one == 7 && given.two == 9);
@@ -76,6 +77,8 @@ static void answers_fit_the_caller(void) {
     CHECK_EQ_INT(larger.behind, 42);
     CHECK_EQ_INT(answer_write(NULL, &answer, sizeof answer, "sample"), REDLATCH_INVALID);
     CHECK_STR(redlatch_last_error(), "sample is NULL: expected where to write");
+    CHECK_EQ_INT(answer_check(NULL, "sample"), REDLATCH_INVALID);
+    CHECK_EQ_INT(answer_check(&to, "sample"), REDLATCH_OK);
 }
 
 static void defaults_of_a_client(void) {

@@ -188,7 +188,7 @@ static void forks_are_counted_in_the_child(void) {
 }
 
 static void *look_at_myself(void *name_out) {
-    system_background_thread("redlatch-unit");
+    system_thread_name("redlatch-unit");
     sigset_t blocked;
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
     CHECK(sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGUSR1));
@@ -199,7 +199,7 @@ static void *look_at_myself(void *name_out) {
 static void background_threads_are_named_and_deaf(void) {
     char name[16] = "";
     pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, look_at_myself, name) == 0);
+    CHECK(system_thread_start(&thread, look_at_myself, name));
     pthread_join(thread, NULL);
     CHECK_STR(name, "redlatch-unit");
     sigset_t blocked;

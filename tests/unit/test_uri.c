@@ -1,4 +1,4 @@
-/* URLs of servers: what each part becomes, and refusals that name the value and what was expected, but never a password.
+/* URLs of servers: what each part becomes, and refusals that name the value and what was expected, never a password.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "uri.h"
 
@@ -84,13 +84,13 @@ static void unix_paths(void) {
 }
 
 static void options(void) {
-    struct uri uri = parsed("redis://h?connect_timeout=2&command_timeout=0.25&dead_peer_timeout=86400&name_prefix=a%26b%3D");
+    struct uri uri = parsed("redis://h?connect_timeout=2&command_timeout=0.25&dead_peer_timeout=86400&name_prefix=a%26b");
     CHECK_EQ_INT(uri.connect_timeout_ms, 2000);
     CHECK_EQ_INT(uri.command_timeout_ms, 250);
     CHECK_EQ_INT(uri.dead_peer_timeout_ms, 86400000);
-    CHECK_STR(uri.name_prefix, "a&b=");
+    CHECK_STR(uri.name_prefix, "a&b");
     uri_free(&uri);
-    uri = parsed("unix:///s?dead_peer_timeout=12.0125&connect_timeout=.0015&command_timeout=1.&name_prefix=a=b&name_prefix=");
+    uri = parsed("unix:///s?dead_peer_timeout=12.0125&connect_timeout=.0015&command_timeout=1.&name_prefix=a&name_prefix=");
     CHECK_EQ_INT(uri.connect_timeout_ms, 2);
     CHECK_EQ_INT(uri.command_timeout_ms, 1000);
     CHECK_EQ_INT(uri.dead_peer_timeout_ms, 12013);
@@ -127,10 +127,10 @@ static const struct refusal_row {
     {"rediss+cluster://:SECRET@h", REDLATCH_UNSUPPORTED, "rediss+cluster://", "expected redis:// or unix://"},
     {"redis://", REDLATCH_INVALID, "host \"\"", "a host name or address"},
     {"redis:///0", REDLATCH_INVALID, "host \"\"", "a host name or address"},
-    {"redis://:6379", REDLATCH_INVALID, "host \":6379\"", "a host name or address"},
+    {"redis://:6379", REDLATCH_INVALID, "host \"\"", "a host name or address"},
     {"redis://u:SECRET@", REDLATCH_INVALID, "host \"\"", "a host name or address"},
-    {"redis://u:SECRET@:1", REDLATCH_INVALID, "host \":1\"", "a host name or address"},
-    {"redis://[]", REDLATCH_INVALID, "host \"[]\"", "a host name or address"},
+    {"redis://u:SECRET@:1", REDLATCH_INVALID, "host \"\"", "a host name or address"},
+    {"redis://[]", REDLATCH_INVALID, "host \"\"", "a host name or address"},
     {"redis://[::1", REDLATCH_INVALID, "host \"[::1\"", "[IPv6 address]"},
     {"redis://[::1]6379", REDLATCH_INVALID, "host \"[::1]6379\"", "[IPv6 address]:port"},
     {"redis://a b", REDLATCH_INVALID, "host \"a b\"", "without blanks"},
@@ -143,11 +143,13 @@ static const struct refusal_row {
     {"redis://h:", REDLATCH_INVALID, "port \"\"", "a number from 1 to 65535"},
     {"redis://h:0", REDLATCH_INVALID, "port \"0\"", "a number from 1 to 65535"},
     {"redis://h:65536", REDLATCH_INVALID, "port \"65536\"", "a number from 1 to 65535"},
-    {"redis://h:-1", REDLATCH_INVALID, "port \"-1\"", "a number from 1 to 65535"},
-    {"redis://h:63x", REDLATCH_INVALID, "port \"63x\"", "a number from 1 to 65535"},
+    {"redis://h:-1", REDLATCH_INVALID, "port \"...\"", "a number from 1 to 65535"},
+    {"redis://h:63x", REDLATCH_INVALID, "port \"...\"", "a number from 1 to 65535"},
     {"redis://h:99999999999999999999", REDLATCH_INVALID, "port \"99999999999999999999\"", "1 to 65535"},
-    {"redis://[::1]:x", REDLATCH_INVALID, "port \"x\"", "a number from 1 to 65535"},
+    {"redis://[::1]:x", REDLATCH_INVALID, "port \"...\"", "a number from 1 to 65535"},
     {"redis://[::1]:", REDLATCH_INVALID, "port \"\"", "a number from 1 to 65535"},
+    {"redis://:SECRET", REDLATCH_INVALID, "host \"\"", "a host name or address"},
+    {"redis://u:SECRET/0", REDLATCH_INVALID, "port \"...\"", "a number from 1 to 65535"},
     {"redis://h/x", REDLATCH_INVALID, "database \"x\"", "a number from 0 to 1000000"},
     {"redis://h/0/1", REDLATCH_INVALID, "database \"0/1\"", "a number from 0 to 1000000"},
     {"redis://h/1000001", REDLATCH_INVALID, "database \"1000001\"", "a number from 0 to 1000000"},
@@ -224,8 +226,8 @@ static void a_long_reason_is_cut(void) {
     struct uri uri;
     char why[16];
     memset(why, '?', sizeof why);
-    CHECK_EQ_INT(uri_parse("redis://a-rather-long-host-name:x", &uri, why, sizeof why), REDLATCH_INVALID);
-    CHECK_STR(why, "port \"x\": expec");
+    CHECK_EQ_INT(uri_parse("redis://a-rather-long-host-name:0", &uri, why, sizeof why), REDLATCH_INVALID);
+    CHECK_STR(why, "port \"0\": expec");
 }
 
 int main(void) {

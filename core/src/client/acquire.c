@@ -34,9 +34,13 @@ static int guard_cancel(const struct redlatch_cancel *cancel) {
     return REDLATCH_OK;
 }
 
-/* The answer of a wait that is over. The cancel object is as new afterwards. With the mutex. */
-static int wait_over(struct redlatch_lock *lock, struct call *call, int64_t wait_ms) {
+/* The answer of a wait that is over. The cancel object is as new afterwards, and somebody else's. With the mutex. */
+static int wait_over(const struct redlatch_lock *lock, struct call *call, int64_t wait_ms) {
     struct redlatch_cancel *cancel = call->cancel;
+    int status = call->operation.status;
+    if (status != REDLATCH_OK) {
+        lock_failed(lock, "acquire", status, wait_ms);
+    }
     if (cancel) {
         if (atomic_exchange(&cancel->word, 0) & CANCEL_FIRED) {
             system_unsignal(cancel->signal);
@@ -44,8 +48,7 @@ static int wait_over(struct redlatch_lock *lock, struct call *call, int64_t wait
         cancel->sliced = false;
         atomic_store(&cancel->in_use, 0);
     }
-    int status = call->operation.status;
-    return status == REDLATCH_OK ? status : lock_failed(lock, "acquire", status, wait_ms);
+    return status;
 }
 
 /* Begins the wait; the mutex is held on OK. */
@@ -85,15 +88,27 @@ static int acquire_plain(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, 
 static int go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
     struct call *call = &cancel->call;
     struct client *client = call->client;
+    struct resource *resource = cancel->lock.resource;
+    bool was_sliced = cancel->sliced;
     drive_until(call, slice_ms == REDLATCH_FOREVER ? NEVER : system_now() + slice_ms * MILLISECOND);
     int status = REDLATCH_AGAIN;
-    if (call->operation.phase == PHASE_DONE) {
-        status = wait_over(cancel->lock, call, cancel->wait_ms);
+    bool over = call->operation.phase == PHASE_DONE;
+    if (over) {
+        status = wait_over(&cancel->lock, call, cancel->wait_ms);
     } else {
         cancel->sliced = true;
         atomic_store(&cancel->in_use, 0);
     }
+    if (!over && !was_sliced) {
+        client_keep(client);
+        resource_keep(resource);
+    } else if (over && was_sliced) {
+        resource_drop(&client->engine, resource);
+    }
     leave_call(client);
+    if (over && was_sliced) {
+        client_drop(client);
+    }
     return status;
 }
 
@@ -130,7 +145,7 @@ int redlatch_lock_acquire_as(redlatch_lock *lock, uint64_t owner, int64_t lease_
         return resume(cancel, slice_ms);
     }
     call_init(&cancel->call, lock->client, cancel);
-    cancel->lock = lock;
+    cancel->lock = *lock;
     cancel->wait_ms = wait_ms;
     status = begin(lock, &cancel->call, owner, lease_ms, wait_ms);
     if (status != REDLATCH_OK) {
@@ -175,19 +190,30 @@ int redlatch_cancel_fire(redlatch_cancel *cancel) {
     return REDLATCH_OK;
 }
 
+/* Ends a wait that nobody will ask for again. */
+static void end_sliced(struct redlatch_cancel *cancel) {
+    struct client *client = client_keep(cancel->call.client);
+    client_lock(client);
+    resource_keep(cancel->lock.resource);
+    client_unlock(client);
+    redlatch_cancel_fire(cancel);
+    atomic_store(&cancel->in_use, 1);
+    if (resume(cancel, REDLATCH_FOREVER) == REDLATCH_OK) { /* granted just before: nobody wants it */
+        redlatch_lock_release_as(&cancel->lock, cancel->call.operation.owner);
+    }
+    client_lock(client);
+    resource_drop(&client->engine, cancel->lock.resource);
+    client_settle(client, system_now());
+    client_unlock(client);
+    client_drop(client);
+}
+
 void redlatch_cancel_free(redlatch_cancel *cancel) {
     if (!cancel || guard_cancel(cancel) != REDLATCH_OK) {
         return;
     }
     if (cancel->sliced && cancel->call.client->fork_generation == system_fork_generation()) {
-        redlatch_cancel_fire(cancel);
-        struct client *client = cancel->call.client;
-        struct redlatch_lock *lock = cancel->lock;
-        atomic_store(&cancel->in_use, 1);
-        if (resume(cancel, REDLATCH_FOREVER) == REDLATCH_OK) { /* granted just before: nobody wants it */
-            redlatch_lock_release_as(lock, cancel->call.operation.owner);
-        }
-        (void)client;
+        end_sliced(cancel);
     }
     close(cancel->signal);
     handle_free_cancel(cancel);

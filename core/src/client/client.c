@@ -15,6 +15,13 @@ struct client *client_keep(struct client *client) {
     return client;
 }
 
+static void close_descriptor(int *fd) {
+    if (*fd >= 0) {
+        close(*fd);
+        *fd = -1;
+    }
+}
+
 void client_drop(struct client *client) {
     if (atomic_fetch_sub(&client->references, 1) > 1) {
         return;
@@ -22,6 +29,7 @@ void client_drop(struct client *client) {
     if (client->fork_generation != system_fork_generation()) {
         return; /* another thread may have been changing it when this child was forked */
     }
+    close_descriptor(&client->keeper_signal); /* a call that has left may have been about to kick the keeper until now */
     client_free_memory(client);
     for (int i = 0; i < LANE_COUNT; i++) {
         reply_holder_clear(&client->ports[i].holder);
@@ -43,23 +51,20 @@ int client_check(const struct client *client) {
     return atomic_load(&client->closed) ? fail_plain(REDLATCH_CLOSED) : REDLATCH_OK;
 }
 
-int guard_client(const struct redlatch_client *handle) {
+int guard_client_handle(const struct redlatch_client *handle) {
     if (!handle || atomic_load(&handle->magic) != MAGIC_CLIENT) {
         return fail_with(REDLATCH_BAD_HANDLE, "client is %s: expected one that redlatch_client_open made",
                          handle ? "freed or of another kind" : "NULL");
     }
-    return client_check(handle->client);
+    return REDLATCH_OK;
 }
 
-static void close_descriptor(int *fd) {
-    if (*fd >= 0) {
-        close(*fd);
-        *fd = -1;
-    }
+int guard_client(const struct redlatch_client *handle) {
+    int status = guard_client_handle(handle);
+    return status == REDLATCH_OK ? client_check(handle->client) : status;
 }
 
-static void close_descriptors(struct client *client) {
-    close_descriptor(&client->keeper_signal);
+static void close_events(struct client *client) {
     close_descriptor(&client->event_signal);
     close_descriptor(&client->event_set);
 }
@@ -74,7 +79,8 @@ static void close_in_child(struct client *client) {
         connection_forget(&client->ports[i].connection);
     }
     connection_forget(&client->subscriber.connection);
-    close_descriptors(client);
+    close_descriptor(&client->keeper_signal);
+    close_events(client);
 }
 
 static void abort_operations(struct client *client, int64_t now) {
@@ -177,16 +183,18 @@ static void close_client(struct client *client) {
     client_lock(client);
     for (int i = 0; i < LANE_COUNT; i++) {
         connection_close(&client->ports[i].connection);
+        lookup_drop(client->ports[i].lookup);
+        client->ports[i].lookup = NULL;
     }
     connection_close(&client->subscriber.connection);
     events_discard(client);
+    close_events(client);
     client_unlock(client);
-    close_descriptors(client);
 }
 
 int redlatch_client_close(redlatch_client *handle) {
-    int status = guard_client(handle);
-    if (status == REDLATCH_BAD_HANDLE) {
+    int status = guard_client_handle(handle);
+    if (status != REDLATCH_OK) {
         return status;
     }
     close_client(handle->client);
@@ -194,7 +202,7 @@ int redlatch_client_close(redlatch_client *handle) {
 }
 
 void redlatch_client_free(redlatch_client *handle) {
-    if (!handle || guard_client(handle) == REDLATCH_BAD_HANDLE) {
+    if (!handle || guard_client_handle(handle) != REDLATCH_OK) {
         return;
     }
     struct client *client = handle->client;
@@ -204,7 +212,7 @@ void redlatch_client_free(redlatch_client *handle) {
 }
 
 const char *redlatch_client_uuid(const redlatch_client *handle) {
-    return guard_client(handle) == REDLATCH_BAD_HANDLE ? NULL : handle->client->engine.uuid;
+    return guard_client_handle(handle) != REDLATCH_OK ? NULL : handle->client->engine.uuid;
 }
 
 static uint64_t open_connections(const struct client *client) {

@@ -54,6 +54,7 @@ struct port {
     bool in_set;           /* its descriptor is in the host's pollable set */
     int64_t unread_since;  /* nobody reads although something is under way; 0: not so */
     int64_t heard_at;      /* when anything was last received */
+    int64_t starved_until; /* there was no memory to write with: to be tried again then; 0: not so */
     int64_t look_time;     /* microseconds to a reply, looking; a moving estimate */
     int64_t sleep_time;    /* the same, sleeping */
     uint32_t turns;
@@ -156,6 +157,6 @@ void keeper_stop(struct client *client);
 void subscriber_changes(struct client *client, int64_t now);
 void subscriber_step(struct client *client, int64_t now);
 int64_t subscriber_next_time(const struct client *client);
-bool subscriber_wanted(const struct client *client);
+bool subscriber_needs_keeper(const struct client *client);
 
 #endif

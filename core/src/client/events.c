@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "errors.h"
 #include "lock.h"
@@ -17,13 +18,32 @@ static int begin(redlatch_client *handle, struct client **client_out) {
     return status;
 }
 
-static int make_set(struct client *client) {
-    client->event_set = system_set_new();
-    client->event_signal = system_signal_new();
-    if (client->event_set < 0 || client->event_signal < 0 ||
-        system_set_add(client->event_set, client->event_signal) != 0) {
-        return fail_with(REDLATCH_SYSTEM, "no descriptor to be had from the system: %s", strerror(errno));
+/* begin for a call that hands out an event. */
+static int begin_for(redlatch_client *handle, const redlatch_event *event_out, struct client **client_out) {
+    int status = guard_client(handle);
+    if (status != REDLATCH_OK || (status = answer_check(event_out, "event_out")) != REDLATCH_OK) {
+        return status;
     }
+    return begin(handle, client_out);
+}
+
+static void close_one(int fd) {
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+static int make_set(struct client *client) {
+    int set = system_set_new();
+    int signal = set < 0 ? -1 : system_signal_new();
+    if (signal < 0 || system_set_add(set, signal) != 0) {
+        int failure = errno;
+        close_one(set);
+        close_one(signal);
+        return fail_with(REDLATCH_SYSTEM, "no descriptor to be had from the system: %s", strerror(failure));
+    }
+    client->event_set = set;
+    client->event_signal = signal;
     client->engine.losses_wanted[LOSS_EVENTS] = true;
     struct port *port = &client->ports[LANE_HOST];
     if (port->connection.state == CONNECTION_READY && !port->keeper_reads) {
@@ -130,8 +150,8 @@ static void update_signal(struct client *client) {
 int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_out) {
     redlatch_event event = {0};
     struct client *client;
-    int status = answer_write(event_out, &event, sizeof event, "event_out");
-    if (status != REDLATCH_OK || (status = begin(handle, &client)) != REDLATCH_OK) {
+    int status = begin_for(handle, event_out, &client);
+    if (status != REDLATCH_OK) {
         return status;
     }
     int64_t now = system_now();
@@ -151,10 +171,10 @@ int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_ou
 
 int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch_event *event_out) {
     redlatch_event event = {0};
-    int status = answer_write(event_out, &event, sizeof event, "event_out");
     struct client *client;
+    int status = guard_client(handle);
     if (status != REDLATCH_OK || (status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK ||
-        (status = begin(handle, &client)) != REDLATCH_OK) {
+        (status = begin_for(handle, event_out, &client)) != REDLATCH_OK) {
         return status;
     }
     int64_t until = wait_ms == REDLATCH_FOREVER ? NEVER : system_now() + wait_ms * MILLISECOND;

@@ -5,6 +5,10 @@
 
 #include "handles.h"
 
+/* OK or BAD_HANDLE, with the last error set: all that the calls which tidy up ask for. */
+int guard_client_handle(const struct redlatch_client *handle);
+int guard_lock_handle(const struct redlatch_lock *handle);
+
 /* OK, BAD_HANDLE, FORKED or CLOSED, with the last error set. */
 int guard_client(const struct redlatch_client *handle);
 int guard_lock(const struct redlatch_lock *handle);

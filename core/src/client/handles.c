@@ -49,6 +49,10 @@ POOL(redlatch_client, client, MAGIC_CLIENT)
 POOL(redlatch_lock, lock, MAGIC_LOCK)
 POOL(redlatch_cancel, cancel, MAGIC_CANCEL)
 
+void handles_before_fork(void) {
+    pthread_mutex_lock(&pools_mutex);
+}
+
 void handles_after_fork(void) {
-    pthread_mutex_init(&pools_mutex, NULL);
+    pthread_mutex_unlock(&pools_mutex);
 }

@@ -37,10 +37,10 @@ struct redlatch_cancel {
     _Atomic uint32_t word; /* CANCEL_WOKEN, CANCEL_FIRED */
     _Atomic uint32_t in_use;
     int signal;            /* readable once fired, for a caller that polls a socket */
-    bool sliced;           /* `call` is a wait that goes on between calls */
+    bool sliced;           /* `call` is a wait that goes on between calls; client and resource are kept for it */
     struct call call;
     int64_t wait_ms;
-    struct redlatch_lock *lock;
+    struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over */
     struct redlatch_cancel *next_free;
 };
 
@@ -51,7 +51,8 @@ void handle_free_client(struct redlatch_client *handle);
 void handle_free_lock(struct redlatch_lock *handle);
 void handle_free_cancel(struct redlatch_cancel *handle);
 
-/* In a forked child: the pool's lock may have been held by a thread that is not here. */
+/* Holds the pools still while the process forks; after it in parent and child. */
+void handles_before_fork(void);
 void handles_after_fork(void);
 
 #endif

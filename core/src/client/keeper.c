@@ -103,7 +103,7 @@ static void work(struct client *client) {
 
 static void *keep(void *argument) {
     struct client *client = argument;
-    system_background_thread("redlatch");
+    system_thread_name("redlatch");
     client_lock(client);
     while (!atomic_load(&client->stopping)) {
         work(client);
@@ -128,11 +128,8 @@ bool keeper_start(struct client *client) {
     if (client->keeper_started) {
         return true;
     }
-    if (pthread_create(&client->keeper, NULL, keep, client) != 0) {
-        return false;
-    }
-    client->keeper_started = true;
-    return true;
+    client->keeper_started = system_thread_start(&client->keeper, keep, client);
+    return client->keeper_started;
 }
 
 /* Ends the keeper and waits for it. Without the mutex. */

@@ -8,12 +8,17 @@
 #include "options.h"
 #include "owners.h"
 
-int guard_lock(const struct redlatch_lock *handle) {
+int guard_lock_handle(const struct redlatch_lock *handle) {
     if (!handle || atomic_load(&handle->magic) != MAGIC_LOCK) {
         return fail_with(REDLATCH_BAD_HANDLE, "lock is %s: expected one that redlatch_lock_new made",
                          handle ? "freed or of another kind" : "NULL");
     }
-    return client_check(handle->client);
+    return REDLATCH_OK;
+}
+
+int guard_lock(const struct redlatch_lock *handle) {
+    int status = guard_lock_handle(handle);
+    return status == REDLATCH_OK ? client_check(handle->client) : status;
 }
 
 int enter_call(struct client *client) {
@@ -94,7 +99,7 @@ int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_
 }
 
 void redlatch_lock_free(redlatch_lock *lock) {
-    if (!lock || guard_lock(lock) == REDLATCH_BAD_HANDLE) {
+    if (!lock || guard_lock_handle(lock) != REDLATCH_OK) {
         return;
     }
     struct client *client = lock->client;
@@ -105,6 +110,9 @@ void redlatch_lock_free(redlatch_lock *lock) {
         if (hold && !atomic_load(&client->closed)) {
             client_supply(client, OPERATION_RELEASE); /* without memory the lease runs out */
             engine_give_back(&client->engine, hold, now);
+            if (hold->stage == HOLD_GONE) { /* lost, and now nobody is left to be told by release */
+                engine_owner_end(&client->engine, lock->owner, now);
+            }
         }
         resource_drop(&client->engine, lock->resource);
         client_settle(client, now);

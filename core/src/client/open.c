@@ -193,13 +193,17 @@ static int connect_now(struct client *client) {
     int status = REDLATCH_AGAIN;
     int failure = REDLATCH_UNREACHABLE;
     port->reading = true;
-    while (status == REDLATCH_AGAIN && system_now() < until) {
-        if (!port_resolve(port, until)) {
-            failure = REDLATCH_UNREACHABLE;
+    while (status == REDLATCH_AGAIN) {
+        if (!port_resolve(port, NEVER)) {
             break;
         }
-        status = port_connect(port, system_now());
-        bool more = status != REDLATCH_OK && status != REDLATCH_AGAIN && port->connection.address > 0;
+        int64_t now = system_now();
+        bool over = now >= until;
+        if (over && now < port->connection.deadline) {
+            now = port->connection.deadline; /* the attempt fails now, and says how far it got */
+        }
+        status = port_connect(port, now);
+        bool more = !over && status != REDLATCH_OK && status != REDLATCH_AGAIN && port->connection.address > 0;
         if (more) { /* the name has further addresses */
             port->connection.retry_at = 0;
             failure = status;

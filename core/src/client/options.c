@@ -32,15 +32,21 @@ int options_read(void *options, size_t size, const void *from, const char *what)
     return REDLATCH_OK;
 }
 
-int answer_write(void *to, const void *answer, size_t size, const char *what) {
+int answer_check(const void *to, const char *what) {
     if (!to) {
         return fail_with(REDLATCH_INVALID, "%s is NULL: expected where to write", what);
     }
     uint32_t theirs;
     memcpy(&theirs, to, sizeof theirs);
-    if (check_size(theirs, what) != REDLATCH_OK) {
+    return check_size(theirs, what);
+}
+
+int answer_write(void *to, const void *answer, size_t size, const char *what) {
+    if (answer_check(to, what) != REDLATCH_OK) {
         return REDLATCH_INVALID;
     }
+    uint32_t theirs;
+    memcpy(&theirs, to, sizeof theirs);
     if (theirs > size) {
         memset((unsigned char *)to + size, 0, theirs - size);
     }

@@ -17,7 +17,10 @@
  * INVALID. */
 int options_read(void *options, size_t size, const void *from, const char *what);
 
-/* Whether a caller's struct for output can take our answer: writes as much of it as the caller knows. OK or INVALID. */
+/* Whether a caller's struct for output can take our answer; nothing is written. OK or INVALID. */
+int answer_check(const void *to, const char *what);
+
+/* Writes as much of an answer as the caller's struct knows. OK or INVALID. */
 int answer_write(void *to, const void *answer, size_t size, const char *what);
 
 /* OK, or INVALID with the value and the range. FOREVER and RENEWED are allowed where the flags say so. */

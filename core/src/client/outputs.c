@@ -86,7 +86,7 @@ void client_outputs(struct client *client, int64_t now) {
         engine->dead_resources = resource->next;
         free(resource);
     }
-    if (!list_is_empty(&engine->subscription_changes) || engine_next_timer(engine) < client->keeper_wakes_at) {
+    if (engine_next_timer(engine) < client->keeper_wakes_at || subscriber_needs_keeper(client)) {
         client_kick_keeper(client);
     }
     /* Last, as it drops the mutex for a moment: nobody may find a finished call still on a list. */

@@ -35,19 +35,21 @@ static void at_thread_end(void *value) {
     end_owner(thread_number);
 }
 
+/* Around a fork the forking thread has both locks of the process, so that no other leaves the child a list half changed. */
 static void before_fork(void) {
     pthread_mutex_lock(&clients_mutex);
+    handles_before_fork();
 }
 
 static void in_parent(void) {
+    handles_after_fork();
     pthread_mutex_unlock(&clients_mutex);
 }
 
-/* The child knows none of the parent's clients and takes none of the parent's locks. */
+/* The child knows none of the parent's clients. */
 static void in_child(void) {
-    pthread_mutex_init(&clients_mutex, NULL);
     clients = NULL;
-    handles_after_fork();
+    in_parent();
 }
 
 static void set_up(void) {

@@ -10,6 +10,9 @@ enum { GATHER_FROM = 6 };
 /* How often the keeper asks whether a name has been looked up. */
 static const int64_t LOOKUP_PAUSE = 20 * MILLISECOND;
 
+/* How soon writing is tried again for which there was no memory. */
+static const int64_t STARVED_PAUSE = 5 * MILLISECOND;
+
 bool port_is_callers(const struct port *port) {
     return port->lane != LANE_HOST && port->lane != LANE_KEEPER;
 }
@@ -22,6 +25,24 @@ short port_events(const struct port *port) {
 bool port_has_work(const struct port *port) {
     const struct lane *lane = &port->client->engine.lanes[port->lane];
     return lane->in_flight > 0 || !list_is_empty(&lane->unsent) || !list_is_empty(&lane->unsettled);
+}
+
+/* Whether something is to be given back for which nobody waits any more: another may wait for it. */
+static bool owes_release(const struct list *list) {
+    for (const struct list_link *link = list_first(list); link; link = list_next(list, link)) {
+        const struct command *command = container_of(link, struct command, link);
+        if (!command->operation && (command->kind == COMMAND_RELEASE || command->kind == COMMAND_HAND_OVER)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* CLOSED: when it may be opened again. */
+static int64_t retry_at(const struct port *port) {
+    const struct lane *lane = &port->client->engine.lanes[port->lane];
+    bool urgent = owes_release(&lane->unsent) || owes_release(&lane->unsettled);
+    return urgent ? port->connection.retry_soon_at : port->connection.retry_at;
 }
 
 /* On its way to being READY. */
@@ -55,10 +76,12 @@ static void fill(struct port *port, int64_t now) {
     struct list_link *link;
     while ((link = list_first(&engine->lanes[port->lane].unsent)) != NULL) {
         if (!output_reserve(output, output_command_bound(container_of(link, struct command, link)))) {
-            break; /* later, when there is memory; the callers' time-outs go on */
+            port->starved_until = now + STARVED_PAUSE; /* the callers' time-outs go on */
+            return;
         }
         output_command(output, engine, engine_next_to_send(engine, port->lane, now));
     }
+    port->starved_until = 0;
 }
 
 /* Whoever was opening the connection has left: the keeper goes on, or it would be found with its time long over. */
@@ -175,12 +198,15 @@ int64_t port_next_time(const struct port *port) {
         return system_now() + LOOKUP_PAUSE;
     }
     if (connection->state == CONNECTION_CLOSED) {
-        return port_has_work(port) || port->wanted ? connection->retry_at : NEVER;
+        return port_has_work(port) || port->wanted ? retry_at(port) : NEVER;
     }
     if (connection->state != CONNECTION_READY) {
         return connection->deadline;
     }
-    return port->client->engine.lanes[port->lane].in_flight > 0 ? port->heard_at + peer_limit(port) : NEVER;
+    const struct lane *lane = &port->client->engine.lanes[port->lane];
+    int64_t limit = lane->in_flight > 0 ? port->heard_at + peer_limit(port) : NEVER;
+    bool starved = port->starved_until && !list_is_empty(&lane->unsent);
+    return starved && port->starved_until < limit ? port->starved_until : limit;
 }
 
 static void became_ready(struct port *port, int64_t now) {
@@ -199,14 +225,13 @@ static void lane_failed(struct port *port, int status, int64_t now) {
 /* Goes one step towards a connection. OK when it is there, AGAIN while there is something to wait for, else why an
  * attempt failed. The addresses must be resolved. Only for the reader. */
 int port_connect(struct port *port, int64_t now) {
-    struct client *client = port->client;
     struct connection *connection = &port->connection;
     if (connection->state == CONNECTION_READY) {
         return REDLATCH_OK;
     }
     int status = REDLATCH_OK;
     if (connection->state == CONNECTION_CLOSED) {
-        if (now < connection->retry_at) {
+        if (now < retry_at(port)) {
             return REDLATCH_AGAIN;
         }
         status = connection_open(connection, now);
@@ -228,34 +253,34 @@ bool port_resolve(struct port *port, int64_t until) {
     struct client *client = port->client;
     struct connection *connection = &port->connection;
     int64_t now = system_now();
-    if (connection->state != CONNECTION_CLOSED || connection->addresses.count > 0 || now < connection->retry_at ||
+    if (connection->state != CONNECTION_CLOSED || connection->addresses.count > 0 || now < retry_at(port) ||
         resolve_at_once(&client->uri, &connection->addresses)) {
         return true;
     }
     if (!port->lookup) {
-        port->lookup = lookup_begin(&client->uri);
         port->lookup_until = now + client->connection_settings.connect_timeout;
     }
-    int status = REDLATCH_SYSTEM;
-    if (port->lookup) {
-        struct lookup *lookup = port->lookup;
-        if (now < until) {
-            client_unlock(client);
-            lookup_wait(lookup, until < port->lookup_until ? until : port->lookup_until, &client->stopping);
-            client_lock(client);
-            now = system_now();
-        }
-        status = lookup_result(lookup, &connection->addresses);
-        if (status == REDLATCH_AGAIN && now < port->lookup_until && !atomic_load(&client->stopping)) {
-            return false;
-        }
-        lookup_drop(lookup);
-        port->lookup = NULL;
+    until = until < port->lookup_until ? until : port->lookup_until;
+    if (now < until) {
+        client_unlock(client);
     }
-    if (status != REDLATCH_OK) {
-        bool late = status == REDLATCH_AGAIN;
-        connection_fail(connection, late ? "the host name was not looked up in time" : "the host name has no address", now);
-        lane_failed(port, late ? REDLATCH_UNREACHABLE : status, now);
+    struct addresses found;
+    int status = resolve(&client->uri, &port->lookup, until, &client->stopping, &found);
+    if (now < until) {
+        client_lock(client);
+        now = system_now();
     }
-    return status == REDLATCH_OK;
+    if (status == REDLATCH_OK) {
+        connection->addresses = found;
+        return true;
+    }
+    bool late = status == REDLATCH_AGAIN;
+    if (late && now < port->lookup_until && !atomic_load(&client->stopping)) {
+        return false;
+    }
+    lookup_drop(port->lookup);
+    port->lookup = NULL;
+    connection_fail(connection, late ? "the host name was not looked up in time" : "the host name has no address", now);
+    lane_failed(port, late ? REDLATCH_UNREACHABLE : status, now);
+    return false;
 }

@@ -8,7 +8,7 @@
 /* A connection that was silent this long is asked whether it is still there. */
 static const int64_t QUIET_LIMIT = 10 * SECOND;
 
-bool subscriber_wanted(const struct client *client) {
+static bool subscriber_wanted(const struct client *client) {
     return !list_is_empty(&client->engine.subscription_changes) || client->engine.subscriptions > 0;
 }
 
@@ -87,10 +87,6 @@ static void heard(struct client *client, const struct reply *reply, int64_t now)
         return;
     }
     const struct reply *word = &reply->elements[0];
-    if (word->size == 4 && memcmp(word->text, "pong", 4) == 0) {
-        client->subscriber.pinged_at = 0;
-        return;
-    }
     struct contest *contest = contest_of(client, &reply->elements[1]);
     if (!contest) {
         return;
@@ -115,6 +111,7 @@ static void take_messages(struct client *client, int64_t now) {
             return;
         }
         subscriber->heard_at = now;
+        subscriber->pinged_at = 0; /* whatever it says, it is there */
         status = connection_feed(&subscriber->connection, bytes, (size_t)got);
         while (status == REDLATCH_OK && connection_next_reply(&subscriber->connection, &subscriber->holder, &status)) {
             heard(client, &subscriber->holder.reply, now);
@@ -130,7 +127,7 @@ static void check_peer(struct client *client, int64_t now) {
     struct subscriber *subscriber = &client->subscriber;
     if (subscriber->pinged_at && now - subscriber->pinged_at >= client->connection_settings.dead_peer_timeout) {
         broken(client, "no reply for too long", now);
-    } else if (!subscriber->pinged_at && now - subscriber->heard_at >= QUIET_LIMIT) {
+    } else if (!subscriber->pinged_at && now - subscriber->heard_at >= QUIET_LIMIT && subscriber_wanted(client)) {
         static const char *const words[] = {"PING"};
         static const size_t sizes[] = {4};
         if (output_words(&subscriber->connection.output, 1, words, sizes)) {
@@ -191,6 +188,15 @@ int64_t subscriber_next_time(const struct client *client) {
     if (connection->state != CONNECTION_READY) {
         return connection->deadline;
     }
-    return subscriber->pinged_at ? subscriber->pinged_at + client->connection_settings.dead_peer_timeout
-                                 : subscriber->heard_at + QUIET_LIMIT;
+    if (subscriber->pinged_at) {
+        return subscriber->pinged_at + client->connection_settings.dead_peer_timeout;
+    }
+    return subscriber_wanted(client) ? subscriber->heard_at + QUIET_LIMIT : NEVER;
+}
+
+/* Whether the keeper has to look before it would by itself. */
+bool subscriber_needs_keeper(const struct client *client) {
+    bool changes = client->subscriber.connection.state == CONNECTION_READY &&
+                   !list_is_empty(&client->engine.subscription_changes);
+    return changes || subscriber_next_time(client) < client->keeper_wakes_at;
 }

@@ -36,17 +36,14 @@ void connection_describe(const struct connection_settings *settings, char *text,
 
 /* When to try again: soon at first, every half to whole second after five, with jitter so that clients spread. */
 static void schedule_retry(struct connection *connection, int64_t now) {
-    if (connection->down_since == 0) {
-        connection->down_since = now;
-        connection->pause_ms = 0;
-    }
     uint32_t cap = now - connection->down_since > 5 * SECOND ? LONG_PAUSE_MS : SHORT_PAUSE_MS;
     uint32_t pause = connection->pause_ms == 0 ? FIRST_PAUSE_MS : connection->pause_ms * 2;
     connection->pause_ms = pause < cap ? pause : cap;
     uint32_t jitter = 0;
     system_random(&jitter, sizeof jitter);
-    connection->retry_at = now + (int64_t)connection->pause_ms * MILLISECOND +
-                           (int64_t)(jitter % (connection->pause_ms * 1000));
+    uint32_t soon_ms = connection->pause_ms < SHORT_PAUSE_MS ? connection->pause_ms : SHORT_PAUSE_MS;
+    connection->retry_at = now + connection->pause_ms * MILLISECOND + jitter % (connection->pause_ms * 1000);
+    connection->retry_soon_at = now + soon_ms * MILLISECOND + jitter % (soon_ms * 1000);
 }
 
 static void drop(struct connection *connection) {
@@ -76,14 +73,23 @@ void connection_fail(struct connection *connection, const char *why, int64_t now
     char where[120];
     connection_describe(connection->settings, where, sizeof where);
     snprintf(connection->detail, sizeof connection->detail, "%s: %s", where, why);
-    bool had_worked = connection->state == CONNECTION_READY;
+    bool was_ready = connection->state == CONNECTION_READY;
     drop(connection);
-    if (had_worked) {
+    if (was_ready && connection->served) {
+        connection->down_since = 0;
+    }
+    bool first = connection->down_since == 0;
+    if (first) {
+        connection->down_since = now;
+        connection->pause_ms = 0;
+    }
+    if (was_ready && first) {
         connection->retry_at = now; /* a connection that worked is made again at once */
+        connection->retry_soon_at = now;
     } else {
         schedule_retry(connection, now);
-        connection->address++;
     }
+    connection->address += !was_ready;
     if (connection->address >= connection->addresses.count) {
         connection->addresses.count = 0; /* the name may have moved */
         connection->address = 0;
@@ -134,7 +140,7 @@ static int begin_greeting(struct connection *connection, int64_t now) {
 static void become_ready(struct connection *connection) {
     connection->state = CONNECTION_READY;
     connection->generation++;
-    connection->down_since = 0;
+    connection->served = false;
     connection->detail[0] = '\0';
 }
 
@@ -252,6 +258,7 @@ bool connection_next_reply(struct connection *connection, struct reply_holder *h
         return false;
     }
     reply_holder_show(holder, parsed);
+    connection->served = connection->state == CONNECTION_READY;
     return true;
 }
 

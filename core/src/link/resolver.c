@@ -24,8 +24,8 @@ struct lookup {
     char host[];
 };
 
-static void lookup_drop(struct lookup *lookup) {
-    if (atomic_fetch_sub(&lookup->users, 1) == 1) {
+void lookup_drop(struct lookup *lookup) {
+    if (lookup && atomic_fetch_sub(&lookup->users, 1) == 1) {
         free(lookup);
     }
 }
@@ -49,7 +49,7 @@ static int ask_system(const char *host, const char *port, int flags, struct addr
 
 static void *look_up(void *argument) {
     struct lookup *lookup = argument;
-    system_background_thread("redlatch-dns");
+    system_thread_name("redlatch-dns");
     lookup->status = ask_system(lookup->host, lookup->port, AI_ADDRCONFIG, &lookup->found);
     atomic_store(&lookup->done, 1);
     system_wake(&lookup->done);
@@ -65,40 +65,23 @@ static void unix_address(const char *path, struct addresses *out) {
     out->count = 1;
 }
 
-static int resolve_by_thread(const struct uri *uri, const char *port, int64_t until, const _Atomic bool *stop,
-                             struct addresses *out) {
-    size_t size = strlen(uri->host) + 1;
+/* Begins to look a name up in a thread of its own; NULL without memory or threads. */
+static struct lookup *lookup_begin(const char *host, const char port[8]) {
+    size_t size = strlen(host) + 1;
     struct lookup *lookup = calloc(1, sizeof *lookup + size);
     if (!lookup) {
-        return REDLATCH_NO_MEMORY;
+        return NULL;
     }
-    memcpy(lookup->host, uri->host, size);
+    memcpy(lookup->host, host, size);
     memcpy(lookup->port, port, sizeof lookup->port);
     atomic_store(&lookup->users, 2);
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_t thread;
-    int failure = pthread_create(&thread, &attributes, look_up, lookup);
-    pthread_attr_destroy(&attributes);
-    if (failure) {
+    if (!system_thread_start(&thread, look_up, lookup)) {
         free(lookup);
-        return REDLATCH_SYSTEM;
+        return NULL;
     }
-    int64_t now;
-    while (!atomic_load(&lookup->done) && !atomic_load(stop) && (now = system_now()) < until) {
-        int64_t slice = now + 50000; /* to see `stop` */
-        system_wait(&lookup->done, 0, slice < until ? slice : until);
-    }
-    int status = REDLATCH_NO_REPLY;
-    if (atomic_load(&lookup->done)) {
-        status = lookup->status;
-    }
-    if (status == REDLATCH_OK) {
-        *out = lookup->found;
-    }
-    lookup_drop(lookup);
-    return status;
+    pthread_detach(thread);
+    return lookup;
 }
 
 static void port_text(const struct uri *uri, char text[8]) {
@@ -115,11 +98,30 @@ bool resolve_at_once(const struct uri *uri, struct addresses *out) {
     return ask_system(uri->host, port, AI_NUMERICHOST | AI_NUMERICSERV, out) == REDLATCH_OK;
 }
 
-int resolve(const struct uri *uri, int64_t until, const _Atomic bool *stop, struct addresses *out) {
-    if (resolve_at_once(uri, out)) {
-        return REDLATCH_OK;
+int resolve(const struct uri *uri, struct lookup **lookup, int64_t until, const _Atomic bool *stop,
+            struct addresses *out) {
+    if (!*lookup) {
+        char port[8];
+        port_text(uri, port);
+        *lookup = lookup_begin(uri->host, port);
     }
-    char port[8];
-    port_text(uri, port);
-    return resolve_by_thread(uri, port, until, stop, out);
+    if (!*lookup) {
+        return REDLATCH_SYSTEM;
+    }
+    _Atomic uint32_t *done = &(*lookup)->done;
+    int64_t now;
+    while (!atomic_load(done) && !atomic_load(stop) && (now = system_now()) < until) {
+        int64_t slice = now + 50000; /* to see `stop` */
+        system_wait(done, 0, slice < until ? slice : until);
+    }
+    if (!atomic_load(done)) {
+        return REDLATCH_AGAIN;
+    }
+    int status = (*lookup)->status;
+    if (status == REDLATCH_OK) {
+        *out = (*lookup)->found;
+    }
+    lookup_drop(*lookup);
+    *lookup = NULL;
+    return status;
 }

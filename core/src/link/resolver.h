@@ -25,8 +25,14 @@ struct addresses {
 /* Fills `out` if that needs no look-up; false if it does. Never blocks. */
 bool resolve_at_once(const struct uri *uri, struct addresses *out);
 
-/* Fills `out` for the server of `uri`, waiting at most until `until` (system_now's clock) or until *stop is set.
- * UNREACHABLE: the name has no address. NO_REPLY: no answer in time. NO_MEMORY, SYSTEM. */
-int resolve(const struct uri *uri, int64_t until, const _Atomic bool *stop, struct addresses *out);
+/* Looks up the name in `uri`, waiting at most until `until` (system_now's clock) or until *stop is set. *lookup is NULL
+ * at first. AGAIN: it goes on, and *lookup is for the next call or for lookup_drop. Else it is over and *lookup is NULL: OK
+ * with `out` filled, UNREACHABLE if the name has no address, NO_MEMORY, SYSTEM. */
+struct lookup;
+int resolve(const struct uri *uri, struct lookup **lookup, int64_t until, const _Atomic bool *stop,
+            struct addresses *out);
+
+/* Forgets a look-up under way; NULL is allowed. */
+void lookup_drop(struct lookup *lookup);
 
 #endif

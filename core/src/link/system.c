@@ -128,9 +128,16 @@ int system_at_fork(void (*before)(void), void (*parent)(void), void (*child)(voi
     return pthread_atfork(before, parent, in_child);
 }
 
-void system_background_thread(const char *name) {
+bool system_thread_start(pthread_t *thread_out, void *(*run)(void *), void *argument) {
     sigset_t all;
+    sigset_t before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = pthread_create(thread_out, NULL, run, argument) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+void system_thread_name(const char *name) {
     pthread_setname_np(pthread_self(), name);
 }

@@ -30,13 +30,16 @@ static void unlink_hold(struct hold *hold) {
     *place = hold->next;
 }
 
-/* Whoever still waited for a hold that is being forgotten starts over: there is nothing held. */
+/* Whoever still waited for a hold that is being forgotten starts over; its owner may have got another one meanwhile. */
 static void restart_waiting(struct engine *engine, struct list *waiting, int64_t now) {
     struct list_link *link;
     while ((link = list_pop(waiting)) != NULL) {
         struct operation *operation = container_of(link, struct operation, link);
         operation->hold = NULL;
-        if (operation->kind == OPERATION_ACQUIRE) {
+        struct hold *other = resource_hold_of(operation->resource, operation->owner);
+        if (operation->kind == OPERATION_ACQUIRE && other) {
+            hold_acquire(engine, other, operation, now);
+        } else if (operation->kind == OPERATION_ACQUIRE) {
             acquire_begin(engine, operation, now);
         } else {
             finish(engine, operation, REDLATCH_NOT_OWNED);
@@ -238,6 +241,7 @@ void hold_release(struct engine *engine, struct operation *operation, int64_t no
         struct command *command = take_command(engine, operation);
         command->kind = COMMAND_RELEASE;
         command->count = hold->count - 1;
+        command->levels = 1;
         send_for_hold(engine, hold, operation, command);
     } else {
         operation->id = hold->id;
@@ -301,6 +305,7 @@ static void release_owed(struct engine *engine, struct hold *hold, int64_t now) 
     command->lane = LANE_CALLERS;
     command->kind = COMMAND_RELEASE;
     command->count = hold->count - hold->owed;
+    command->levels = hold->owed;
     hold->owed = 0;
     send_for_hold(engine, hold, NULL, command);
 }
@@ -384,7 +389,8 @@ static void level_replied(struct engine *engine, struct command *command, int64_
     hold->busy = NULL;
     command->hold = NULL;
     if (lost) {
-        if (operation && operation->kind == OPERATION_RELEASE && --hold->count == 0) {
+        hold->count -= command->levels < hold->count ? command->levels : hold->count;
+        if (hold->count == 0) {
             hold_end(engine, hold, now);
             hold = NULL;
         }
@@ -479,6 +485,8 @@ static void hold_refused(struct engine *engine, struct command *command, struct 
     }
     if (command->operation) {
         finish(engine, command->operation, refusal.status);
+    } else if (hold) {
+        hold->count -= command->levels; /* nobody holds these; the next command says so to the server */
     }
     if (hold && command->kind == COMMAND_RELEASE && command->count == 0) {
         command->hold = NULL;

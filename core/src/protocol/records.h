@@ -206,6 +206,7 @@ struct command {
     int64_t give_up_at;   /* a refused release is not repeated after this; 0: not refused yet */
     int64_t repeat_until; /* retired ids: released every second until then; else 0 */
     uint32_t count;       /* reenter, hand-over, move: intended levels; release: levels left */
+    uint32_t levels;      /* release: how many it takes; an undo takes none */
     uint32_t pause_ms;
     uint8_t kind;
     uint8_t lane;

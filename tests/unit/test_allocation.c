@@ -1,0 +1,214 @@
+/* The same scenario against a real server again and again, with the first, the second, the third ... allocation failing, until one
+ * goes through without a failure: every call is OK or says NO_MEMORY, nothing crashes, hangs, leaks or stays held.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "failing_allocation.h"
+#include "real_server.h"
+#include "records.h"
+#include "redlatch.h"
+#include "system.h"
+#include "unit.h"
+
+enum { LEASE_MS = 1000, WAIT_MS = 10000, LONG_NAME = 9000, PATIENCE = 60, RUNS_AT_LEAST = 20, RUNS_AT_MOST = 2000 };
+
+static const char *url;
+static int run; /* which allocation fails in this one */
+static char long_name[LONG_NAME];
+
+/* OK is 1, NO_MEMORY is 0; anything else is a failure of the test. */
+static int good(const char *call, int status) {
+    if (status != REDLATCH_OK && status != REDLATCH_NO_MEMORY) {
+        fprintf(stderr, "allocation %d: %s: %s (%s)\n", run, call, redlatch_status_name(status), redlatch_last_error());
+        CHECK(!"OK or NO_MEMORY");
+    }
+    return status == REDLATCH_OK;
+}
+
+#define GOOD(call) good(#call, (call))
+
+/* Only one allocation fails, so that the second attempt must succeed. */
+#define SURELY(call) CHECK(GOOD(call) || GOOD(call))
+
+static void in_time(int number) {
+    (void)number;
+    static const char words[] = "a run hangs\n";
+    ssize_t written = write(STDERR_FILENO, words, sizeof words - 1);
+    (void)written;
+    abort();
+}
+
+static redlatch_client *open_client(void) {
+    redlatch_client_options options;
+    CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
+    options.watchdog_lease_ms = LEASE_MS;
+    options.name_prefix = "unit:";
+    options.name_prefix_size = 5;
+    options.username = "default";
+    redlatch_client *client = NULL;
+    CHECK(GOOD(redlatch_client_open(url, &options, &client)) == (client != NULL));
+    return client;
+}
+
+static redlatch_lock *make_lock(redlatch_client *client, const char *name, size_t size) {
+    redlatch_lock *lock = NULL;
+    CHECK(GOOD(redlatch_lock_new(client, REDLATCH_MUTEX, name, size, NULL, &lock)) == (lock != NULL));
+    return lock;
+}
+
+/* Acquires and releases what the main thread holds for a while. */
+static void *contend(void *lock) {
+    if (GOOD(redlatch_lock_acquire(lock, WAIT_MS))) {
+        SURELY(redlatch_lock_release(lock));
+    }
+    return NULL;
+}
+
+static void contended(redlatch_client *client, redlatch_lock *lock, redlatch_lock *of_other_client) {
+    pthread_t here;
+    pthread_t elsewhere;
+    redlatch_lock_state state = {.struct_size = sizeof state};
+    redlatch_hold hold = {.struct_size = sizeof hold};
+    redlatch_stats stats = {.struct_size = sizeof stats};
+    if (!GOOD(redlatch_lock_acquire(lock, WAIT_MS))) {
+        return;
+    }
+    int levels = 1 + GOOD(redlatch_lock_acquire(lock, WAIT_MS));
+    CHECK(pthread_create(&here, NULL, contend, lock) == 0);
+    CHECK(pthread_create(&elsewhere, NULL, contend, of_other_client) == 0);
+    usleep(3000);
+    CHECK(!GOOD(redlatch_lock_query(lock, &state)) || (state.locked && state.count == (uint64_t)levels));
+    GOOD(redlatch_lock_extend(lock, 0, LEASE_MS));
+    CHECK_EQ_INT(redlatch_lock_hold(lock, 0, &hold), REDLATCH_OK);
+    CHECK_EQ_INT(hold.count, levels);
+    CHECK_EQ_INT(redlatch_client_stats(client, &stats), REDLATCH_OK);
+    for (; levels > 0; levels--) {
+        SURELY(redlatch_lock_release(lock));
+    }
+    pthread_join(here, NULL);
+    pthread_join(elsewhere, NULL);
+}
+
+/* The next event, which must come and be of this tag; its status. */
+static int next_event(redlatch_client *client, int fd, uint64_t tag) {
+    redlatch_event event = {.struct_size = sizeof event};
+    int64_t until = system_now() + 10 * SECOND;
+    int status;
+    while ((status = redlatch_client_next_event(client, &event)) == REDLATCH_AGAIN && system_now() < until) {
+        struct pollfd one = {fd, POLLIN, 0};
+        poll(&one, 1, 100);
+    }
+    CHECK_EQ_INT(status, REDLATCH_OK);
+    CHECK_EQ_INT(event.tag, tag);
+    return event.status;
+}
+
+static void asynchronous(redlatch_client *client, redlatch_lock *lock) {
+    int fd = -1;
+    CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), REDLATCH_OK);
+    uint64_t owner;
+    CHECK_EQ_INT(redlatch_owner_new(&owner), REDLATCH_OK);
+    if (!GOOD(redlatch_lock_start_acquire(lock, owner, REDLATCH_RENEWED, WAIT_MS, 1)) ||
+        !GOOD(next_event(client, fd, 1))) {
+        return;
+    }
+    if (GOOD(redlatch_lock_start_extend(lock, owner, LEASE_MS, 2))) {
+        GOOD(next_event(client, fd, 2));
+    }
+    for (int tries = 0; tries < 2; tries++) {
+        if (GOOD(redlatch_lock_start_release(lock, owner, 3)) && GOOD(next_event(client, fd, 3))) {
+            return;
+        }
+    }
+    CHECK(!"released at the second attempt");
+}
+
+static void cancelled(redlatch_lock *lock) {
+    redlatch_cancel *cancel = NULL;
+    if (!GOOD(redlatch_cancel_new(&cancel))) {
+        return;
+    }
+    CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK);
+    int status = redlatch_lock_acquire_as(lock, 0, LEASE_MS, WAIT_MS, cancel, REDLATCH_FOREVER);
+    CHECK(status == REDLATCH_CANCELLED || GOOD(status) || status == REDLATCH_NO_MEMORY);
+    if (status == REDLATCH_OK) {
+        SURELY(redlatch_lock_release(lock));
+    }
+    redlatch_cancel_free(cancel);
+}
+
+/* Commands that the buffer has no room for, on a client that has no thread yet to try again. */
+static void long_commands(redlatch_lock *lock) {
+    redlatch_lock_state state = {.struct_size = sizeof state};
+    CHECK(!GOOD(redlatch_lock_query(lock, &state)) || !state.locked);
+    if (GOOD(redlatch_lock_acquire(lock, WAIT_MS))) {
+        SURELY(redlatch_lock_release(lock));
+    }
+}
+
+static void scenario(void) {
+    redlatch_client *client = open_client();
+    redlatch_client *other_client = client ? open_client() : NULL;
+    redlatch_lock *lock = client ? make_lock(client, "orders", 6) : NULL;
+    redlatch_lock *of_other_client = other_client ? make_lock(other_client, "orders", 6) : NULL;
+    redlatch_lock *named_long = other_client ? make_lock(other_client, long_name, sizeof long_name) : NULL;
+    if (named_long) {
+        long_commands(named_long);
+    }
+    if (lock && of_other_client) {
+        contended(client, lock, of_other_client);
+        asynchronous(client, lock);
+        cancelled(lock);
+    }
+    if (lock && GOOD(redlatch_lock_acquire(lock, WAIT_MS))) {
+        CHECK_EQ_INT(redlatch_client_close(client), REDLATCH_OK); /* releases what is held */
+    }
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+    redlatch_lock_free(of_other_client);
+    redlatch_lock_free(named_long);
+    redlatch_client_free(other_client);
+}
+
+/* One run with the n-th allocation failing; whether one did. */
+static bool run_with_failure(int n) {
+    run = n;
+    alarm(PATIENCE);
+    failing_arm(n);
+    scenario();
+    bool failed = failing_disarm();
+    int64_t until = system_now() + (LEASE_MS + 500) * MILLISECOND;
+    while (real_server_keys() > 0 && system_now() < until) {
+        usleep(2000);
+    }
+    if (real_server_keys() > 0) {
+        fprintf(stderr, "allocation %d: a lock outlives its lease\n", n);
+        CHECK_EQ_INT(real_server_keys(), 0);
+    }
+    return failed;
+}
+
+static void every_allocation_may_fail(void) {
+    url = real_server_start();
+    signal(SIGALRM, in_time);
+    memset(long_name, 'n', sizeof long_name);
+    CHECK(!run_with_failure(0)); /* all is well without one */
+    int n = 1;
+    while (n < RUNS_AT_MOST && run_with_failure(n)) {
+        n++;
+    }
+    alarm(0);
+    CHECK(n > RUNS_AT_LEAST && n < RUNS_AT_MOST);
+    printf("%d allocations failed\n", n - 1);
+    real_server_end();
+}
+
+int main(void) {
+    RUN(every_allocation_may_fail);
+    return unit_done();
+}
