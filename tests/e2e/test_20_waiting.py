@@ -9,12 +9,13 @@ from typing import Any, Iterable, Iterator, List
 import pytest
 import redlatch
 from env import Entry, Monitor, Proxy, RedisServer, RedissonShapedPeer, wait_until
+from stalls import Stalls
 from waiters import SOON, Waiting, hold_as_redisson, release_as_redisson, wait_parked
 from wire import channel, counts, fields, load_scripts, scripts, sent_by, subscribers
 
 LOOK = 5.0
-# What a thread switch on a busy machine may add to a moment that the core chose.
-NOISE = 0.1
+# What passes between a moment that the core chose and the thread that waits for it.
+NOISE = 0.05
 
 
 @pytest.fixture
@@ -23,6 +24,13 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
     load_scripts(server)
     with redlatch.connect(server.url) as opened:
         yield opened
+
+
+@pytest.fixture
+def stalls() -> Iterator[Stalls]:
+    """How busy the machine is with other things during the test."""
+    with Stalls() as measuring:
+        yield measuring
 
 
 def seconds(entries: Iterable[Entry]) -> List[float]:
@@ -96,7 +104,7 @@ def test_03_a_ttl_that_was_lengthened_is_waited_for_again(
 
 
 def test_04_without_either_a_look_every_5_seconds(
-    server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, stalls: Stalls, lock_name: str
 ) -> None:
     hold_as_redisson(server, lock_name, lease_ms=None)
     mark = monitor.mark()
@@ -106,11 +114,11 @@ def test_04_without_either_a_look_every_5_seconds(
     server.admin.delete(lock_name)
     deleted_at = time.monotonic()
     assert waiting.result() is True
-    assert waiting.ended_at - deleted_at < LOOK + NOISE
+    assert waiting.ended_at - deleted_at < stalls.widen(LOOK + NOISE)
     looks = [entry for entry in monitor.since(mark).top_level() if scripts([entry]) == ["acquire"]]
     first, *gaps = [later - earlier for earlier, later in zip(seconds(looks), seconds(looks)[1:])]
     assert first < SOON, "the one that follows the subscription"
-    assert all(LOOK - NOISE < gap < LOOK + NOISE for gap in gaps) and len(gaps) == 2
+    assert len(gaps) == 2 and LOOK - NOISE < min(gaps) <= max(gaps) < stalls.widen(LOOK + NOISE)
 
 
 def test_05_a_release_before_the_subscription_is_not_missed(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
@@ -146,16 +154,18 @@ def test_06_a_new_subscription_is_followed_by_a_look(
     assert waiting.ended_at - waiting.started_at < LOOK / 2
 
 
-def test_07_a_wait_of_300_ms_gives_up_in_time(server: RedisServer, monitor: Monitor, lock_name: str) -> None:
+def test_07_a_wait_of_300_ms_gives_up_in_time(
+    server: RedisServer, monitor: Monitor, stalls: Stalls, lock_name: str
+) -> None:
     owner = hold_as_redisson(server, lock_name)
     with redlatch.connect(server.url, linger=0.2) as client:
         lock = client.lock(lock_name)
         started_at = time.monotonic()
         assert lock.acquire(timeout=0.3) is False
-        assert 0.3 <= time.monotonic() - started_at <= 0.35, "in the main thread, which waits in slices"
+        assert 0.3 <= time.monotonic() - started_at <= stalls.widen(0.35), "in the main thread, which waits in slices"
         waiting = Waiting(lock, 0.3)
         assert waiting.result() is False
-        assert 0.3 <= waiting.ended_at - waiting.started_at <= 0.35, "in another thread"
+        assert 0.3 <= waiting.ended_at - waiting.started_at <= stalls.widen(0.35), "in another thread"
         assert fields(server, lock_name) == {owner.encode(): b"1"}
         wait_until(lambda: subscribers(server, lock_name) == 0, SOON)
         mark = monitor.mark()

@@ -13,11 +13,12 @@ import pytest
 import redlatch
 from children import ChildProcess
 from env import RedisServer, RedissonShapedPeer, wait_until
+from stalls import Stalls
 from waiters import Waiting, hold_as_redisson
 from wire import fields
 
 # What passes between an event and the thread that waits for it.
-WAKE = 0.05
+WAKE = 0.03
 LEASE = 1.5
 
 
@@ -28,11 +29,18 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
         yield opened
 
 
+@pytest.fixture
+def stalls() -> Iterator[Stalls]:
+    """How busy the machine is with other things during the test."""
+    with Stalls() as measuring:
+        yield measuring
+
+
 # ------------------------------------------------------------------------------------------ processes end and pause --
 
 
 def test_00_the_lock_of_a_killed_process_is_free_when_its_lease_is_over(
-    server: RedisServer, client: redlatch.Client, lock_name: str
+    server: RedisServer, client: redlatch.Client, stalls: Stalls, lock_name: str
 ) -> None:
     with ChildProcess(server.url, lock_name, watchdog_lease=LEASE) as child:
         owner = child.call("acquire")
@@ -41,7 +49,7 @@ def test_00_the_lock_of_a_killed_process_is_free_when_its_lease_is_over(
         assert not waiting.done and fields(server, lock_name) == {owner.encode(): b"1"}
         killed_at = child.signal(signal.SIGKILL)
         assert waiting.result() is True
-        assert 0.5 * LEASE < waiting.ended_at - killed_at < LEASE + 0.2
+        assert 0.5 * LEASE < waiting.ended_at - killed_at < stalls.widen(LEASE + 0.2)
         waiting.leave()
 
 
@@ -49,19 +57,19 @@ def test_00_the_lock_of_a_killed_process_is_free_when_its_lease_is_over(
     ("first_call", "answer"), [("lost", True), ("remaining", 0.0), ("release", "lost"), ("reenter", "lost")]
 )
 def test_01_a_stopped_process_learns_it_in_its_first_call(
-    server: RedisServer, client: redlatch.Client, lock_name: str, first_call: str, answer: object
+    server: RedisServer, client: redlatch.Client, stalls: Stalls, lock_name: str, first_call: str, answer: object
 ) -> None:
     with ChildProcess(server.url, lock_name, watchdog_lease=LEASE) as child:
         child.call("acquire")
         waiting = Waiting(client.lock(lock_name, owner="handle"), keep=True)
         stopped_at = child.signal(signal.SIGSTOP)
         assert waiting.result() is True
-        assert waiting.ended_at - stopped_at < LEASE + 0.2
+        assert waiting.ended_at - stopped_at < stalls.widen(LEASE + 0.2)
         ours = fields(server, lock_name)
         child.send(first_call)
         continued_at = child.signal(signal.SIGCONT)
         assert child.result() == answer
-        assert child.event()["at"] - continued_at < 0.1
+        assert child.event()["at"] - continued_at < stalls.widen(0.1)
         if first_call != "release":
             assert child.call("release") == "lost"
         assert child.call("release") == "not_owned"
@@ -102,6 +110,7 @@ LOSSES = [flush, delete, restart, steal]
 def test_10_the_holder_learns_it_by_its_deadline(
     server: RedisServer,
     client: redlatch.Client,
+    stalls: Stalls,
     lock_name: str,
     lose: Callable[[RedisServer, str], None],
     lease: Optional[float],
@@ -116,7 +125,8 @@ def test_10_the_holder_learns_it_by_its_deadline(
     if lose is not steal:
         hold_as_redisson(server, lock_name)
     others = fields(server, lock_name)
-    assert event.wait(deadline + WAKE - time.monotonic()), "the event came too late"
+    assert event.wait(2 * LEASE)
+    assert time.monotonic() < stalls.widen(deadline + WAKE)
     assert hold.lost and hold.count == 0 and hold.remaining() == 0.0
     assert not lock.owned()
     with pytest.raises(redlatch.LockLostError) as raised:

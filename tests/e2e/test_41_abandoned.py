@@ -12,6 +12,7 @@ import pytest
 import redlatch
 from env import Monitor, RedisServer, wait_until
 from redlatch._ffi import ffi, lib
+from stalls import Stalls
 from waiters import Waiting
 from wire import fields, load_scripts, remaining_ms, scripts
 
@@ -26,6 +27,13 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
         yield opened
 
 
+@pytest.fixture
+def stalls() -> Iterator[Stalls]:
+    """How busy the machine is with other things during the test."""
+    with Stalls() as measuring:
+        yield measuring
+
+
 def run(target: Any) -> float:
     """Let a thread begin and end; returns when it had ended."""
     thread = threading.Thread(target=target)
@@ -34,11 +42,13 @@ def run(target: Any) -> float:
     return time.monotonic()
 
 
-def check_runs_out(server: RedisServer, monitor: Monitor, name: str, mark: int, ended_at: float) -> None:
+def check_runs_out(
+    server: RedisServer, monitor: Monitor, stalls: Stalls, name: str, mark: int, ended_at: float
+) -> None:
     """The lease runs out with no renewal after `mark`."""
     assert 0 < remaining_ms(server, name) <= LEASE * 1000
-    wait_until(lambda: fields(server, name) == {}, LEASE + 0.2, "the lease to run out")
-    assert LEASE / 2 < time.monotonic() - ended_at < LEASE + 0.2
+    wait_until(lambda: fields(server, name) == {}, 2 * LEASE, "the lease to run out")
+    assert LEASE / 2 < time.monotonic() - ended_at < stalls.widen(LEASE + 0.2)
     assert "renew" not in scripts(monitor.since(mark))
 
 
@@ -46,6 +56,7 @@ def test_00_a_python_thread(
     server: RedisServer,
     client: redlatch.Client,
     monitor: Monitor,
+    stalls: Stalls,
     lock_name: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -63,16 +74,19 @@ def test_00_a_python_thread(
     with caplog.at_level(logging.WARNING, logger="redlatch"):
         ended_at = run(hold_and_end)
         lost_event = holds[0].lost_event
-        assert lost_event.wait(0.1), "the event comes at once"
+        assert lost_event.wait(5.0)
+        assert time.monotonic() - ended_at < stalls.widen(0.1), "the event comes at once"
     mark = monitor.mark()
     assert [record.getMessage() for record in caplog.records] == [
         f"lock '{lock_name}' is no longer renewed: the thread that held it has ended"
     ]
     assert holds[0].lost and client.stats()["held"] == 0
-    check_runs_out(server, monitor, lock_name, mark, ended_at)
+    check_runs_out(server, monitor, stalls, lock_name, mark, ended_at)
 
 
-def test_01_a_thread_of_c(server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str) -> None:
+def test_01_a_thread_of_c(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, stalls: Stalls, lock_name: str
+) -> None:
     """Of a thread that calls the C interface with no owner named, the library itself sees the end."""
     lock: Any = client.lock(lock_name)._handle
     handle: Any = client._handle
@@ -86,7 +100,8 @@ def test_01_a_thread_of_c(server: RedisServer, client: redlatch.Client, monitor:
     ended_at = run(hold_and_end)
     event = ffi.new("redlatch_event *")
     event.struct_size = ffi.sizeof("redlatch_event")
-    wait_until(lambda: lib.redlatch_client_next_event(handle, event) == lib.REDLATCH_OK, 0.1, "the event")
+    wait_until(lambda: lib.redlatch_client_next_event(handle, event) == lib.REDLATCH_OK, 5.0, "the event")
+    assert time.monotonic() - ended_at < stalls.widen(0.1), "the event comes at once"
     mark = monitor.mark()
     assert event.kind == lib.REDLATCH_EVENT_ABANDONED
     assert event.reason == lib.REDLATCH_REASON_ABANDONED
@@ -94,17 +109,17 @@ def test_01_a_thread_of_c(server: RedisServer, client: redlatch.Client, monitor:
     assert ffi.string(event.name).decode() == lock_name
     (owner,) = fields(server, lock_name)
     assert owner.decode() == f"{client.uuid}:{event.serial}"
-    check_runs_out(server, monitor, lock_name, mark, ended_at)
+    check_runs_out(server, monitor, stalls, lock_name, mark, ended_at)
     assert lib.redlatch_client_next_event(handle, event) == lib.REDLATCH_AGAIN
 
 
 def test_02_a_waiter_of_the_same_process_gets_it_when_the_lease_is_over(
-    client: redlatch.Client, lock_name: str
+    client: redlatch.Client, stalls: Stalls, lock_name: str
 ) -> None:
     ended_at = run(client.lock(lock_name).acquire)
     waiting = Waiting(client.lock(lock_name))
     assert waiting.result() is True
-    assert waiting.ended_at - ended_at < LEASE + 0.2
+    assert waiting.ended_at - ended_at < stalls.widen(LEASE + 0.2)
 
 
 def test_03_a_thread_that_released_leaves_nothing(

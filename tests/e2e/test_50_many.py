@@ -12,6 +12,7 @@ import pytest
 import redlatch
 from children import ChildProcess
 from env import Monitor, RedisServer, wait_until
+from stalls import Stalls
 from waiters import SOON, Waiting, hold_as_redisson, release_as_redisson
 from wire import fields, load_scripts, scripts, sent_by, subscribers
 
@@ -26,6 +27,13 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
     load_scripts(server)
     with redlatch.connect(server.url) as opened:
         yield opened
+
+
+@pytest.fixture
+def stalls() -> Iterator[Stalls]:
+    """How busy the machine is with other things during the test."""
+    with Stalls() as measuring:
+        yield measuring
 
 
 class Queue:
@@ -95,7 +103,9 @@ def test_01_one_script_from_one_thread_to_the_next(
     assert fields(server, lock_name) == {}
 
 
-def test_02_nobody_is_starved_by_64_threads(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_02_nobody_is_starved_by_64_threads(
+    server: RedisServer, client: redlatch.Client, stalls: Stalls, lock_name: str
+) -> None:
     over = threading.Event()
     ours: List[float] = []
 
@@ -117,6 +127,6 @@ def test_02_nobody_is_starved_by_64_threads(server: RedisServer, client: redlatc
         over.set()
         for thread in threads:
             thread.join(10.0)
-    assert max(theirs) < SOON and max(ours) < SOON
+    assert max(theirs) < stalls.widen(SOON) and max(ours) < stalls.widen(SOON)
     assert client.stats()["hand_overs"] > 0
     assert fields(server, lock_name) == {}

@@ -1,5 +1,5 @@
-/* Lets the n-th allocation fail. Only for a program linked with --wrap for malloc, calloc, realloc and strdup: its own allocations and
- * those of the core come here, those of the libraries it is linked with do not.
+/* Lets the n-th allocation fail. Only for a program linked with --wrap for malloc, calloc, realloc and strdup: its
+ * own allocations and those of the core come here, those of the libraries it is linked with do not.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FAILING_ALLOCATION_H
 #define FAILING_ALLOCATION_H

@@ -24,7 +24,8 @@ static void must(bool good, const char *what) {
 
 static void start_listening(struct fake_server *server, int family, const void *address, socklen_t size) {
     server->listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    must(server->listener >= 0 && bind(server->listener, address, size) == 0 && listen(server->listener, 64) == 0, "socket");
+    must(server->listener >= 0, "socket");
+    must(bind(server->listener, address, size) == 0 && listen(server->listener, 64) == 0, "place to listen");
     server->stop = eventfd(0, EFD_CLOEXEC);
     must(server->stop >= 0, "eventfd");
 }

@@ -1,5 +1,6 @@
-/* The same scenario against a real server again and again, with the first, the second, the third ... allocation failing, until one
- * goes through without a failure: every call is OK or says NO_MEMORY, nothing crashes, hangs, leaks or stays held.
+/* The same scenario against a real server again and again, with the first, the second, the third ... allocation
+ * failing, until one goes through without a failure: every call is OK or says NO_MEMORY, nothing crashes, hangs,
+ * leaks or stays held.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <poll.h>

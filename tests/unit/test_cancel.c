@@ -1,5 +1,5 @@
-/* Waits that are cancelled or sliced, against a server of the test: before, during and after; from a signal handler; and cancel
- * objects that outlive the lock and the client of their wait.
+/* Waits that are cancelled or sliced, against a server of the test: before, during and after; from a signal
+ * handler; and cancel objects that outlive the lock and the client of their wait.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* A new connection's greeting against a server played by hand: what is said, how answers are judged, and how what an older
- * connection left is settled.
+/* A new connection's greeting against a server played by hand: what is said, how answers are judged, and how what
+ * an older connection left is settled.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "greeting.h"
 

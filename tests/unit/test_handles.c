@@ -46,7 +46,7 @@ static void check_client(redlatch_client *client, int status) {
     CHECK_EQ_INT(redlatch_client_wait_lost(client, 0, &event), status);
     CHECK_EQ_INT(redlatch_client_cancel(client, 1), status);
     CHECK(stats.held == 77 && event.kind == 77 && event.tag == 77 && lock == NULL && fd == 77);
-    CHECK(status != REDLATCH_BAD_HANDLE || strstr(redlatch_last_error(), "expected one that redlatch_client_open made"));
+    CHECK(status != REDLATCH_BAD_HANDLE || strstr(redlatch_last_error(), "one that redlatch_client_open made"));
 }
 
 static void check_lock(redlatch_lock *lock, int status) {
@@ -177,7 +177,8 @@ static void nothing_is_handed_out_on_failure(void) {
     CHECK_EQ_INT(redlatch_lock_query(lock, &state), REDLATCH_UNREACHABLE);
     CHECK_EQ_INT(redlatch_lock_force_release(lock, &released), REDLATCH_UNREACHABLE);
     CHECK(state.locked == 77 && released == 77);
-    CHECK(strstr(redlatch_last_error(), "force release of \"orders\"") && strstr(redlatch_last_error(), "/nowhere/redis.sock"));
+    CHECK(strstr(redlatch_last_error(), "force release of \"orders\""));
+    CHECK(strstr(redlatch_last_error(), "/nowhere/redis.sock"));
     redlatch_lock_free(lock);
     redlatch_client_free(client);
 }

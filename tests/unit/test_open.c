@@ -93,7 +93,8 @@ static void nobody_there(void) {
     CHECK(strstr(redlatch_last_error(), url + strlen("redis://")));
     CHECK_EQ_INT(redlatch_client_open("unix:///nowhere/redis.sock", NULL, &client), REDLATCH_UNREACHABLE);
     CHECK(strstr(redlatch_last_error(), "/nowhere/redis.sock: No such file"));
-    CHECK_EQ_INT(redlatch_client_open("redis://not%5Fa%5Fhost.invalid?connect_timeout=2", NULL, &client), REDLATCH_UNREACHABLE);
+    static const char nowhere[] = "redis://not%5Fa%5Fhost.invalid?connect_timeout=2";
+    CHECK_EQ_INT(redlatch_client_open(nowhere, NULL, &client), REDLATCH_UNREACHABLE);
     CHECK(strstr(redlatch_last_error(), "not_a_host.invalid:6379: the host name"));
     CHECK_EQ_INT(redlatch_client_open("redis://u:SECRET@h:x", NULL, &client), REDLATCH_INVALID);
     CHECK(!strstr(redlatch_last_error(), "SECRET"));

@@ -52,7 +52,8 @@ static void impossible_sizes_are_refused(void) {
         CHECK_EQ_INT(answer_write(&given, &options, sizeof options, "sample"), REDLATCH_INVALID);
         CHECK_STR(redlatch_last_error(), expected);
         CHECK(given.struct_size == sizes[i] && given.one == 7 && given.two == 9);
-        CHECK_EQ_INT(redlatch_client_options_init((redlatch_client_options *)(void *)&given, sizes[i]), REDLATCH_INVALID);
+        redlatch_client_options *as_client = (redlatch_client_options *)(void *)&given;
+        CHECK_EQ_INT(redlatch_client_options_init(as_client, sizes[i]), REDLATCH_INVALID);
         CHECK(strstr(redlatch_last_error(), "client options.struct_size is"));
         CHECK_EQ_INT(redlatch_lock_options_init((redlatch_lock_options *)(void *)&given, sizes[i]), REDLATCH_INVALID);
         CHECK(given.one == 7 && given.two == 9);

@@ -20,7 +20,8 @@ static const struct reply *shown(const char *bytes, size_t size) {
 
 #define SHOWN(bytes) shown(bytes, sizeof(bytes) - 1)
 
-static void check_plain(const struct reply *reply, enum reply_kind kind, int64_t integer, const char *text, size_t size) {
+static void check_plain(const struct reply *reply, enum reply_kind kind, int64_t integer, const char *text,
+                        size_t size) {
     CHECK_EQ_INT(reply->kind, kind);
     CHECK_EQ_INT(reply->integer, integer);
     CHECK_EQ_INT(reply->size, size);

@@ -84,13 +84,15 @@ static void unix_paths(void) {
 }
 
 static void options(void) {
-    struct uri uri = parsed("redis://h?connect_timeout=2&command_timeout=0.25&dead_peer_timeout=86400&name_prefix=a%26b");
+    struct uri uri = parsed("redis://h?connect_timeout=2&command_timeout=0.25&dead_peer_timeout=86400"
+                            "&name_prefix=a%26b");
     CHECK_EQ_INT(uri.connect_timeout_ms, 2000);
     CHECK_EQ_INT(uri.command_timeout_ms, 250);
     CHECK_EQ_INT(uri.dead_peer_timeout_ms, 86400000);
     CHECK_STR(uri.name_prefix, "a&b");
     uri_free(&uri);
-    uri = parsed("unix:///s?dead_peer_timeout=12.0125&connect_timeout=.0015&command_timeout=1.&name_prefix=a&name_prefix=");
+    uri = parsed("unix:///s?dead_peer_timeout=12.0125&connect_timeout=.0015&command_timeout=1.&name_prefix=a"
+                 "&name_prefix=");
     CHECK_EQ_INT(uri.connect_timeout_ms, 2);
     CHECK_EQ_INT(uri.command_timeout_ms, 1000);
     CHECK_EQ_INT(uri.dead_peer_timeout_ms, 12013);

@@ -131,12 +131,12 @@ static ssize_t wait_and_read(struct port *port, const struct call *call, int64_t
 
 static void sleep_until_woken(struct call *call, int64_t until) {
     struct client *client = call->client;
-    uint32_t expected = atomic_fetch_and(call->word, ~UINT32_C(1)) & ~UINT32_C(1);
-    if (is_cancelled(call)) {
-        return;
+    uint32_t before = atomic_fetch_and(call->word, ~UINT32_C(1));
+    if ((before & 1) || is_cancelled(call)) {
+        return; /* woken since it last looked */
     }
     client_unlock(client);
-    system_wait(call->word, expected, until);
+    system_wait(call->word, before, until);
     client_lock(client);
 }
 

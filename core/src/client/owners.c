@@ -32,7 +32,9 @@ static void end_owner(uint64_t owner) {
 
 static void at_thread_end(void *value) {
     (void)value;
-    end_owner(thread_number);
+    uint64_t owner = thread_number;
+    thread_number = 0; /* what another destructor acquires after this is a new owner's, whose end is seen, too */
+    end_owner(owner);
 }
 
 /* Around a fork the forking thread has both locks of the process, so that no other leaves the child a list half changed. */

@@ -16,7 +16,7 @@
 #include "socket.h"
 #include "system.h"
 
-enum { FIRST_PAUSE_MS = 5, SHORT_PAUSE_MS = 50, LONG_PAUSE_MS = 500 };
+enum { FIRST_PAUSE_MS = 5, SHORT_PAUSE_MS = 40, LONG_PAUSE_MS = 500 };
 
 void connection_init(struct connection *connection, const struct connection_settings *settings, bool subscriber) {
     memset(connection, 0, sizeof *connection);

@@ -254,7 +254,7 @@ static int dispatch(struct parse *parse, const char *text) {
     static const char *later[] = {"rediss://", "redis+sentinel://", "redis+cluster://", "rediss+sentinel://",
                                   "rediss+cluster://"};
     if (strlen(text) > URL_SIZE_MAX) {
-        return refuse(parse, REDLATCH_INVALID, "URL", "...", 3, "at most 4096 bytes"); /* a password may be among them */
+        return refuse(parse, REDLATCH_INVALID, "URL", "...", 3, "at most 4096 bytes"); /* with a password, maybe */
     }
     if (strncmp(text, "redis://", 8) == 0) {
         return redis_url(parse, text + 8);
