@@ -185,8 +185,8 @@ REDLATCH_API void redlatch_client_free(redlatch_client *client);
  * life of the client; NULL for a bad handle. Since 0.1. */
 REDLATCH_API const char *redlatch_client_uuid(const redlatch_client *client);
 
-/* An owner number that this process never used and never will again, for calls with an explicit owner. INVALID. Since
- * 0.1. */
+/* An owner number that this process never used and never will again, for calls with an explicit owner. INVALID.
+ * Since 0.1. */
 REDLATCH_API int redlatch_owner_new(uint64_t *owner_out);
 
 /* Says that an owner is gone for good (hosts that issue owners to their own threads or tasks call this at their end;
@@ -332,7 +332,7 @@ typedef struct redlatch_hold {
     int32_t reason;               /* enum redlatch_reason, when GONE */
     uint32_t count;               /* levels */
     int64_t remaining_ms;         /* safe time left, margin deducted; 0 unless HELD or SUSPECT */
-    uint64_t serial;              /* names this hold, never another; 0 when not held */
+    uint64_t serial;              /* names this hold, never another, also once GONE; 0 when not held */
     uint64_t token;               /* fencing token; 0 for kinds that have none */
     char owner[64];               /* owner id in Redis, "uuid:number"; empty when not held */
 } redlatch_hold;

@@ -240,6 +240,10 @@ void check_reply(struct client *client, const struct command *command, const str
             note->releases_in_doubt -= !refusal.may_have_run && refusal.status != REDLATCH_WRONG_TYPE;
             note->written_off = note->written_off || (!refusal.passing && !refusal.may_have_run);
         }
+        if (command->kind == COMMAND_MOVE && !refusal.passing) { /* it may be known to the server by either id */
+            note_of(world, client->index, command->id)->tainted = true;
+            note_of(world, client->index, command->successor)->tainted = true;
+        }
         if (command->kind == COMMAND_RELEASE && command->count > 0 && !command->operation) {
             note_of(world, client->index, command->id)->count_in_doubt = true;
         }

@@ -32,12 +32,12 @@ static void start_listening(struct fake_server *server, int family, const void *
 
 void fake_open_unix(struct fake_server *server) {
     memset(server, 0, sizeof *server);
-    strcpy(server->folder, "/tmp/redlatch-unit-XXXXXX");
+    snprintf(server->folder, sizeof server->folder, "/tmp/redlatch-unit-XXXXXX");
     must(mkdtemp(server->folder) != NULL, "folder");
     snprintf(server->path, sizeof server->path, "%s/s", server->folder);
     snprintf(server->url, sizeof server->url, "unix://%s", server->path);
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    strcpy(name.sun_path, server->path);
+    memcpy(name.sun_path, server->path, sizeof server->path);
     start_listening(server, AF_UNIX, &name, sizeof name);
 }
 

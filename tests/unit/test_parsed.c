@@ -58,11 +58,10 @@ static void elements_of_an_array(void) {
 }
 
 static void a_longer_array_is_cut(void) {
-    char bytes[16 + 4 * (RENEWAL_BATCH_SIZE + 3)];
+    char bytes[20 + 4 * (RENEWAL_BATCH_SIZE + 3)];
     size_t size = (size_t)snprintf(bytes, sizeof bytes, "*%d\r\n", RENEWAL_BATCH_SIZE + 3);
     for (int i = 0; i < RENEWAL_BATCH_SIZE + 3; i++) {
-        memcpy(bytes + size, ":1\r\n", 4);
-        size += 4;
+        size += (size_t)snprintf(bytes + size, sizeof bytes - size, ":1\r\n");
     }
     const struct reply *reply = shown(bytes, size);
     CHECK_EQ_INT(reply->count, RENEWAL_BATCH_SIZE);

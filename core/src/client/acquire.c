@@ -26,12 +26,17 @@ void acquire_prepare(struct call *call, const struct redlatch_lock *lock, int64_
     }
 }
 
+/* Of a parent process, which shares its descriptor, and whose client the wait it names belongs to. */
+static bool is_inherited(const struct redlatch_cancel *cancel) {
+    return cancel->fork_generation != system_fork_generation();
+}
+
 static int guard_cancel(const struct redlatch_cancel *cancel) {
     if (!cancel || atomic_load(&cancel->magic) != MAGIC_CANCEL) {
         return fail_with(REDLATCH_BAD_HANDLE, "cancel is %s: expected one that redlatch_cancel_new made",
                          cancel ? "freed or of another kind" : "NULL");
     }
-    return REDLATCH_OK;
+    return is_inherited(cancel) ? fail_plain(REDLATCH_FORKED) : REDLATCH_OK;
 }
 
 /* The answer of a wait that is over. The cancel object is as new afterwards, and somebody else's. With the mutex. */
@@ -171,6 +176,7 @@ int redlatch_cancel_new(redlatch_cancel **cancel_out) {
     if (!cancel) {
         return fail_plain(REDLATCH_NO_MEMORY);
     }
+    cancel->fork_generation = system_fork_generation();
     cancel->signal = system_signal_new();
     if (cancel->signal < 0) {
         handle_free_cancel(cancel);
@@ -183,6 +189,9 @@ int redlatch_cancel_new(redlatch_cancel **cancel_out) {
 int redlatch_cancel_fire(redlatch_cancel *cancel) {
     if (!cancel || atomic_load(&cancel->magic) != MAGIC_CANCEL) {
         return REDLATCH_BAD_HANDLE; /* a signal handler may be here: no text */
+    }
+    if (is_inherited(cancel)) {
+        return REDLATCH_FORKED;
     }
     atomic_fetch_or(&cancel->word, CANCEL_FIRED);
     system_wake(&cancel->word);
@@ -209,10 +218,11 @@ static void end_sliced(struct redlatch_cancel *cancel) {
 }
 
 void redlatch_cancel_free(redlatch_cancel *cancel) {
-    if (!cancel || guard_cancel(cancel) != REDLATCH_OK) {
+    int status = cancel ? guard_cancel(cancel) : REDLATCH_BAD_HANDLE;
+    if (status == REDLATCH_BAD_HANDLE) {
         return;
     }
-    if (cancel->sliced && cancel->call.client->fork_generation == system_fork_generation()) {
+    if (cancel->sliced && status == REDLATCH_OK) {
         end_sliced(cancel);
     }
     close(cancel->signal);

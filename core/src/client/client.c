@@ -29,7 +29,7 @@ void client_drop(struct client *client) {
     if (client->fork_generation != system_fork_generation()) {
         return; /* another thread may have been changing it when this child was forked */
     }
-    close_descriptor(&client->keeper_signal); /* a call that has left may have been about to kick the keeper until now */
+    close_descriptor(&client->keeper_signal); /* until now a call that was leaving may have been about to use it */
     client_free_memory(client);
     for (int i = 0; i < LANE_COUNT; i++) {
         reply_holder_clear(&client->ports[i].holder);

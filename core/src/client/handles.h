@@ -36,6 +36,7 @@ struct redlatch_cancel {
     _Atomic uint32_t magic;
     _Atomic uint32_t word; /* CANCEL_WOKEN, CANCEL_FIRED */
     _Atomic uint32_t in_use;
+    uint32_t fork_generation;
     int signal;            /* readable once fired, for a caller that polls a socket */
     bool sliced;           /* `call` is a wait that goes on between calls; client and resource are kept for it */
     struct call call;

@@ -64,8 +64,8 @@ static int64_t earlier(int64_t one, int64_t other) {
     return one < other ? one : other;
 }
 
-/* What to poll and when to look again. Nothing is stepped here and the mutex is not dropped: whatever happens from now on
- * kicks the keeper. */
+/* What to poll and when to look again. Nothing is stepped here and the mutex is not dropped: whatever happens from now
+ * on kicks the keeper. */
 static int64_t survey(struct client *client, struct pollfd *fds, size_t *count_out, int64_t now) {
     int64_t wake = earlier(subscriber_next_time(client), engine_next_timer(&client->engine));
     size_t count = 0;

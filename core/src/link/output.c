@@ -9,8 +9,7 @@ enum { FIRST_CAPACITY = 4096, KEEP_CAPACITY = 1 << 20, NUMBER_BOUND = 24, ARGUME
 
 bool output_reserve(struct output *output, size_t size) {
     if (output->begin == output->end) {
-        output->begin = 0;
-        output->end = 0;
+        output_clear(output);
     }
     if (output->capacity - output->end >= size) {
         return true;

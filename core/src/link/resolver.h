@@ -25,9 +25,9 @@ struct addresses {
 /* Fills `out` if that needs no look-up; false if it does. Never blocks. */
 bool resolve_at_once(const struct uri *uri, struct addresses *out);
 
-/* Looks up the name in `uri`, waiting at most until `until` (system_now's clock) or until *stop is set. *lookup is NULL
- * at first. AGAIN: it goes on, and *lookup is for the next call or for lookup_drop. Else it is over and *lookup is NULL: OK
- * with `out` filled, UNREACHABLE if the name has no address, NO_MEMORY, SYSTEM. */
+/* Looks up the name in `uri`, waiting at most until `until` (system_now's clock) or until *stop is set. *lookup is
+ * NULL at first. AGAIN: it goes on, and *lookup is for the next call or for lookup_drop. Else it is over and *lookup is
+ * NULL: OK with `out` filled, UNREACHABLE if the name has no address, NO_MEMORY, SYSTEM. */
 struct lookup;
 int resolve(const struct uri *uri, struct lookup **lookup, int64_t until, const _Atomic bool *stop,
             struct addresses *out);

@@ -46,8 +46,8 @@ uint32_t system_fork_generation(void);
 /* Arranges for `before` / `parent` / `child` to be called around fork; once per process. 0 or an errno. */
 int system_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void));
 
-/* Starts a thread in which every signal is blocked from the first moment, so that it never runs a handler of the host's;
- * false if the system refuses. */
+/* Starts a thread in which every signal is blocked from the first moment, so that it never runs a handler of the
+ * host's; false if the system refuses. */
 bool system_thread_start(pthread_t *thread_out, void *(*run)(void *), void *argument);
 
 /* Names the calling thread for debuggers. */

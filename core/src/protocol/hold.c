@@ -436,6 +436,9 @@ static bool is_tried_again(struct command *command, struct refusal refusal, int6
     if ((refusal.may_have_run && !command->repeated) || (refusal.passing && command->operation)) {
         return true;
     }
+    if (command->kind == COMMAND_MOVE) { /* nothing else can be said before it is known under which id */
+        return refusal.passing && command->hold;
+    }
     if (command->kind != COMMAND_RELEASE || command->count > 0) {
         return refusal.passing && command->hold && list_is_empty(&command->hold->waiting);
     }
