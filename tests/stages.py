@@ -9,10 +9,12 @@ SPDX-License-Identifier: Apache-2.0
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Set, Tuple
 
@@ -68,14 +70,14 @@ STAGES = [
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1 build/scripts/*.lua",
           ("build",)),
     Stage("python", f"{PYTEST} tests/python", ("build",)),
-    Stage("e2e", f"{PYTEST} -n 2 tests/e2e", ("build",), alone=True),
+    Stage("e2e", f"{PYTEST} tests/e2e", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", alone=True),
     Stage("coverage", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",
                               "unit_tests redlatch_sim redlatch_python redlatch_python_package")
           + " && find build/coverage -name '*.gcda' -delete"
           + " && " + unit_tests("build/coverage") + " && build/coverage/tests/redlatch_sim --seeds 200"
           + " && build/coverage/tests/redlatch_sim --faults"
-          + f" && export PYTHONPATH=build/coverage/python && {PYTEST} tests/python && {PYTEST} -n 2 tests/e2e"
+          + f" && export PYTHONPATH=build/coverage/python && {PYTEST} tests/python && {PYTEST} tests/e2e"
           + f" && {GCOVR} build/coverage", alone=True),
 ]
 
@@ -104,6 +106,7 @@ class Runner:
         self.good: Set[str] = set()
         self.bad: Set[str] = set()
         self.running: Dict[str, Stage] = {}
+        self.processes: Dict[str, subprocess.Popen[bytes]] = {}
         self.passed = 0
         self.failed = 0
         self.changed = threading.Condition()
@@ -122,7 +125,7 @@ class Runner:
                     self.enter(stage, False, 0.0, f"not run: {missing[0]} failed\n")
                     continue
                 self.running[stage.name] = stage
-                threading.Thread(target=self.run_stage, args=(stage,)).start()
+                threading.Thread(target=self.run_stage, args=(stage,), daemon=True).start()
         print(f"{self.passed} passed, {self.failed} failed")
         return self.failed
 
@@ -143,13 +146,21 @@ class Runner:
         started = time.monotonic()
         log = LOGS / f"{stage.name}.log"
         with log.open("w", encoding="utf-8") as out:
-            done = subprocess.run(["bash", "-c", stage.command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out,
-                                  stderr=subprocess.STDOUT, check=False)
+            process = subprocess.Popen(["bash", "-c", stage.command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out,
+                                       stderr=subprocess.STDOUT, start_new_session=True)
+            self.processes[stage.name] = process
+            status = process.wait()
         text = log.read_text(encoding="utf-8", errors="replace")
         with self.changed:
-            del self.running[stage.name]
-            self.enter(stage, done.returncode == 0, time.monotonic() - started, text)
+            del self.running[stage.name], self.processes[stage.name]
+            self.enter(stage, status == 0, time.monotonic() - started, text)
             self.changed.notify()
+
+    def stop(self) -> None:
+        """Ends whatever still runs, each stage with all it has started."""
+        for process in list(self.processes.values()):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
 
     def enter(self, stage: Stage, good: bool, seconds: float, log: str) -> None:
         """Prints and counts a result."""
@@ -187,8 +198,13 @@ def main() -> int:
         print("\n".join(stage.name for stage in STAGES))
         return 0
     LOGS.mkdir(parents=True, exist_ok=True)
-    os.environ["CLICOLOR"] = "0"
-    return 1 if Runner(selected(sys.argv[1:])).run() else 0
+    runner = Runner(selected(sys.argv[1:]))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _frame: sys.exit(128 + received))
+    try:
+        return 1 if runner.run() else 0
+    finally:
+        runner.stop()
 
 
 if __name__ == "__main__":

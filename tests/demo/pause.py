@@ -21,7 +21,8 @@ def run(url: str) -> bool:
     """The scene; True if it showed what it should."""
     title(f"3. A pause: a holder is stopped (SIGSTOP) for longer than its lease of {LEASE:.0f} s")
     name = "demo:pause"
-    with Child([sys.executable, str(HERE / "holder.py"), url, name, str(LEASE)]) as holder, redlatch.connect(url) as client:
+    command = [sys.executable, str(HERE / "holder.py"), url, name, str(LEASE)]
+    with Child(command) as holder, redlatch.connect(url) as client:
         say("holder: " + holder.read())
         os.kill(holder.process.pid, signal.SIGSTOP)
         say("holder stopped")

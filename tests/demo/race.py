@@ -20,7 +20,7 @@ TOTAL = PROCESSES * THREADS * ADDITIONS
 
 def race(url: str, programs: Path, file: Path, mode: str) -> Tuple[int, float, int]:
     """What the file says at the end, the seconds it took, and the hand-overs inside processes."""
-    file.write_text("%010d\n" % 0)
+    file.write_text(f"{0:010d}\n")
     arguments = [url, str(file), str(THREADS), str(ADDITIONS), mode]
     commands: List[List[str]] = [
         [str(programs / "demo_counter"), *arguments],

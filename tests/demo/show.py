@@ -1,4 +1,4 @@
-"""How the demonstration speaks: lines with the time, colours on a terminal, and child processes that are read line by line.
+"""How the demonstration speaks: lines with the time, colours on a terminal, children that are read line by line.
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -40,7 +40,8 @@ def run(url: str, server: "redis.Redis") -> bool:
     """The scene; True if it showed what it should."""
     title(f"2. The watchdog: a holder works for three leases of {LEASE:.0f} s, then dies by SIGKILL")
     name = "demo:watchdog"
-    with Child([sys.executable, str(HERE / "holder.py"), url, name, str(LEASE)]) as holder, redlatch.connect(url) as client:
+    command = [sys.executable, str(HERE / "holder.py"), url, name, str(LEASE)]
+    with Child(command) as holder, redlatch.connect(url) as client:
         say("holder: " + holder.read())
         granted: List[float] = []
         lock = client.lock(name)
@@ -52,7 +53,8 @@ def run(url: str, server: "redis.Redis") -> bool:
         waiter = threading.Thread(target=wait)
         waiter.start()
         renewals = watch_renewals(server, name, 3 * LEASE)
-        alive = verdict(len(renewals) >= 6 and not granted, f"{len(renewals)} renewals in three leases, and nobody else got in")
+        kept = len(renewals) >= 6 and not granted
+        alive = verdict(kept, f"{len(renewals)} renewals in three leases, and nobody else got in")
         left = server.pttl(name) / 1000
         os.kill(holder.process.pid, signal.SIGKILL)
         killed = time.monotonic()

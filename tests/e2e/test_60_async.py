@@ -47,8 +47,9 @@ def test_60_closing(server: RedisServer, lock_name: str, scene: str) -> None:
 # Waits in its main thread, with another waiter of the same process behind it. The times are the clock's that the
 # test reads, too.
 WAITING = """
-import sys, threading, time
+import signal, sys, threading, time
 import redlatch
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with SIGINT ignored
 url, name, form = sys.argv[1:]
 client = redlatch.connect(url, lazy=form == "connecting")
 lock = client.lock(name)
@@ -79,11 +80,11 @@ client.close()
 
 
 @pytest.fixture
-def start_script(request: pytest.FixtureRequest) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+def start_script(request: pytest.FixtureRequest) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts a Python program; killed when the test is over."""
-    started: List["subprocess.Popen[str]"] = []
+    started: List[subprocess.Popen[str]] = []
 
-    def start(text: str, *arguments: str) -> "subprocess.Popen[str]":
+    def start(text: str, *arguments: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [sys.executable, "-c", text, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -96,7 +97,7 @@ def start_script(request: pytest.FixtureRequest) -> Iterator[Callable[..., "subp
         process.communicate()
 
 
-def line_of(process: "subprocess.Popen[str]", word: str) -> List[str]:
+def line_of(process: subprocess.Popen[str], word: str) -> List[str]:
     """The next line of a process's output, which must begin so."""
     assert process.stdout is not None and process.stderr is not None
     line = process.stdout.readline().split()
@@ -106,7 +107,11 @@ def line_of(process: "subprocess.Popen[str]", word: str) -> List[str]:
 
 @pytest.mark.parametrize("form", ["with", "acquire"])
 def test_60_control_c_ends_a_wait_and_leaves_nothing(
-    server: RedisServer, monitor: Monitor, lock_name: str, form: str, start_script: Callable[..., "subprocess.Popen[str]"]
+    server: RedisServer,
+    monitor: Monitor,
+    lock_name: str,
+    form: str,
+    start_script: Callable[..., subprocess.Popen[str]],
 ) -> None:
     with redlatch.connect(server.url) as client:
         lock = client.lock(lock_name)
@@ -134,7 +139,7 @@ def test_60_control_c_ends_a_wait_and_leaves_nothing(
 
 
 def test_60_control_c_ends_a_wait_for_a_server_that_is_down(
-    start_script: Callable[..., "subprocess.Popen[str]"],
+    start_script: Callable[..., subprocess.Popen[str]],
 ) -> None:
     process = start_script(
         WAITING.replace("behind.start()", "pass").replace("behind.join()", "pass"),
@@ -195,7 +200,7 @@ print("end", struck, wrong, rounds, client.stats()["held"], client.stats()["wait
 
 
 def test_60_control_c_at_any_moment_of_an_acquire_leaves_nothing(
-    server: RedisServer, lock_name: str, start_script: Callable[..., "subprocess.Popen[str]"]
+    server: RedisServer, lock_name: str, start_script: Callable[..., subprocess.Popen[str]]
 ) -> None:
     process = start_script(INTERRUPTED_OFTEN, server.url, lock_name)
     line_of(process, "begin")

@@ -71,9 +71,9 @@ def test_80_name_and_prefix_together_are_limited(server: RedisServer) -> None:
     with redlatch.connect(server.url, name_prefix="pre:") as client:
         with client.lock("n" * 65_531):
             assert server.client().exists("pre:" + "n" * 65_531)
-        with pytest.raises(redlatch.InvalidArgumentError, match="65536 bytes.*1 to 65535"):
+        with pytest.raises(redlatch.InvalidArgumentError, match=r"65536 bytes.*1 to 65535"):
             client.lock("n" * 65_532)
-    with pytest.raises(redlatch.InvalidArgumentError, match="name_prefix.*65535"):
+    with pytest.raises(redlatch.InvalidArgumentError, match=r"name_prefix.*65535"):
         redlatch.connect(server.url, name_prefix="p" * 65_535)
 
 
@@ -102,9 +102,9 @@ def test_80_leases_out_of_range(client: redlatch.Client, lease: Any) -> None:
 
 @pytest.mark.parametrize("wait", [-0.5, -2, -math.inf, math.nan, math.inf, 1e300, timedelta(-3)], ids=repr)
 def test_80_waits_out_of_range(client: redlatch.Client, wait: Any) -> None:
-    with pytest.raises(redlatch.InvalidArgumentError, match="timeout is .*expected"):
+    with pytest.raises(redlatch.InvalidArgumentError, match=r"timeout is .*expected"):
         client.lock("waits", timeout=wait)
-    with pytest.raises(redlatch.InvalidArgumentError, match="timeout is .*expected"):
+    with pytest.raises(redlatch.InvalidArgumentError, match=r"timeout is .*expected"):
         client.lock("waits").acquire(timeout=wait)
     assert not client.lock("waits").locked()
 
@@ -155,7 +155,7 @@ def test_80_unknown_options(server: RedisServer, client: redlatch.Client) -> Non
     with pytest.raises(TypeError, match="time_out"):
         client.lock("x", **anything)
     owner: Any = "process"
-    with pytest.raises(redlatch.InvalidArgumentError, match="'process'.*expected 'thread' or 'handle'"):
+    with pytest.raises(redlatch.InvalidArgumentError, match=r"'process'.*expected 'thread' or 'handle'"):
         client.lock("x", owner=owner)
     lazy: Any = 1
     with pytest.raises(TypeError, match=r"lazy is 1.*expected True or False"):

@@ -298,7 +298,9 @@ def test_85_too_few_replicas(make_server: MakeServer, lock_name: str) -> None:
         ("", "server", False),
     ],
 )
-def test_85_error_replies(server: RedisServer, proxy: Proxy, lock_name: str, reply: str, status: str, waits: bool) -> None:
+def test_85_error_replies(
+    server: RedisServer, proxy: Proxy, lock_name: str, reply: str, status: str, waits: bool
+) -> None:
     with redlatch.connect(proxy.url) as client:
         lock = client.lock(lock_name)
         with lock:

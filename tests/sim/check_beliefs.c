@@ -33,8 +33,8 @@ static void check_hold(struct client *client, const struct hold *hold, uint32_t 
         }
     }
     if (!field) {
-        world_violation(world, "a holder believes in what the server does not have", "client %u id %d of lock %u, removed %d",
-                        client->index, (int)hold->id, name, note->removed);
+        world_violation(world, "a holder believes in what the server does not have",
+                        "client %u id %d of lock %u, removed %d", client->index, (int)hold->id, name, note->removed);
         return;
     }
     int64_t deadline = clock_true(&client->clock, hold->deadline);
@@ -42,9 +42,11 @@ static void check_hold(struct client *client, const struct hold *hold, uint32_t 
         world_violation(world, "a holder believes longer than the lease", "client %u id %d of lock %u, by %d us",
                         client->index, (int)hold->id, name, (int)(deadline - wire->expires));
     }
-    if (!hold->busy && hold->owed == 0 && !world->plan.kill_denied && !note->count_in_doubt && field->count != hold->count) {
-        world_violation(world, "the count on the server is not the holder's", "client %u id %d of lock %u: %d, expected %u",
-                        client->index, (int)hold->id, name, (int)field->count, hold->count);
+    if (!hold->busy && hold->owed == 0 && !world->plan.kill_denied && !note->count_in_doubt &&
+        field->count != hold->count) {
+        world_violation(world, "the count on the server is not the holder's",
+                        "client %u id %d of lock %u: %d, expected %u", client->index, (int)hold->id, name,
+                        (int)field->count, hold->count);
     }
 }
 
@@ -63,7 +65,8 @@ void check_name(struct world *world, uint32_t name) {
         }
     }
     if (believers > 1) {
-        world_violation(world, "two believe that they hold the lock", "lock %u: clients %u and %u", name, last[0], last[1]);
+        world_violation(world, "two believe that they hold the lock", "lock %u: clients %u and %u", name, last[0],
+                        last[1]);
     }
 }
 
@@ -127,8 +130,10 @@ void check_left_behind(struct world *world, uint32_t name, struct client *client
             continue;
         }
         struct id_note *note = note_of(world, client->index, id);
-        if (!note->written_off && !note->restored && !note->tainted && !note->prolonged && !is_known(client, name, id)) {
-            world_violation(world, "a hold was left behind", "client %u id %d of lock %u", client->index, (int)id, name);
+        if (!note->written_off && !note->restored && !note->tainted && !note->prolonged &&
+            !is_known(client, name, id)) {
+            world_violation(world, "a hold was left behind", "client %u id %d of lock %u", client->index, (int)id,
+                            name);
         }
     }
 }
@@ -141,8 +146,9 @@ static void check_owner(struct client *client, const struct owner *owner) {
         }
         int32_t count = hold ? (int32_t)hold->count : 0;
         if (count != owner->levels[name]) {
-            world_violation(client->world, "an owner's levels are not what it was told", "client %u owner %u: %d, expected %d",
-                            client->index, owner->index, count, owner->levels[name]);
+            world_violation(client->world, "an owner's levels are not what it was told",
+                            "client %u owner %u: %d, expected %d", client->index, owner->index, count,
+                            owner->levels[name]);
         }
     }
 }
@@ -160,7 +166,8 @@ void check_client(struct client *client) {
                 world_violation(world, "a loss that the server told is ignored", "client %u id %d", client->index,
                                 (int)hold->id);
             }
-            bool overdue = hold->stage == HOLD_ALIVE && hold->deadline <= now && engine_next_timer(&client->engine) > now;
+            bool overdue =
+                hold->stage == HOLD_ALIVE && hold->deadline <= now && engine_next_timer(&client->engine) > now;
             if (overdue) {
                 world_violation(world, "a loss is withheld", "client %u id %d", client->index, (int)hold->id);
             }

@@ -1,12 +1,12 @@
-/* The end of a run: every owner is done and the last lease is over, so nothing may be left, on the server or in an engine.
- * SPDX-License-Identifier: Apache-2.0 */
+/* The end of a run: every owner is done and the last lease is over, so nothing may be left, on the server or in an
+ * engine. SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 #include "world.h"
 
 static void complain(struct client *client, const char *what, int64_t is, int64_t expected) {
     if (is != expected) {
-        world_violation(client->world, "something is left at the end", "client %u: %s %d, expected %d", client->index, what,
-                        (int)is, (int)expected);
+        world_violation(client->world, "something is left at the end", "client %u: %s %d, expected %d", client->index,
+                        what, (int)is, (int)expected);
     }
 }
 

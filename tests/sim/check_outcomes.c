@@ -32,8 +32,10 @@ static void check_acquired(struct client *client, const struct sim_operation *op
     if (operation->renounced) {
         return;
     }
-    if (!hold || hold->stage != HOLD_ALIVE || client_now(client) >= hold->deadline) {
-        world_violation(world, "a grant is reported whose time is over", "client %u lock %u", client->index, operation->name);
+    bool shortened = hold && hold->busy && hold->busy->kind == COMMAND_EXTEND; /* by a call that waited for this one */
+    if (!hold || hold->stage != HOLD_ALIVE || (client_now(client) >= hold->deadline && !shortened)) {
+        world_violation(world, "a grant is reported whose time is over", "client %u lock %u", client->index,
+                        operation->name);
         return;
     }
     if (hold->count > 1) {
@@ -53,7 +55,8 @@ static void check_release_ok(struct client *client, const struct sim_operation *
     const struct id_note *note = note_of(world, client->index, id);
     const struct wire_name *wire = &world->checker.wire[operation->name];
     if (wire_find(wire, client->index, id) && !note->restored) {
-        world_violation(world, "a release that was confirmed did not happen", "client %u id %d", client->index, (int)id);
+        world_violation(world, "a release that was confirmed did not happen", "client %u id %d", client->index,
+                        (int)id);
     }
     bool ours = note->removed == REMOVED_RELEASE || note->removed == REMOVED_HANDED;
     if (!ours && note->releases_in_doubt <= 1 && !note->restored) {
@@ -103,8 +106,8 @@ static void cover_failure(struct world *world, const struct sim_operation *opera
     bool trouble = status <= REDLATCH_UNREACHABLE;
     bool slow = status == REDLATCH_NO_REPLY || status == REDLATCH_UNREACHABLE; /* patience shorter than a round trip */
     if (trouble && world->plan.calm && !slow) {
-        world_violation(world, "trouble without a fault", "client %u owner %u: status %d", operation->owner->client->index,
-                        operation->owner->index, status);
+        world_violation(world, "trouble without a fault", "client %u owner %u: status %d",
+                        operation->owner->client->index, operation->owner->index, status);
     }
 }
 
@@ -191,7 +194,8 @@ void check_sent(struct client *client, const struct command *command) {
     if (command->kind == COMMAND_RENEW) {
         check_renewal_sent(client, command);
     } else if (command->kind == COMMAND_ACQUIRE && !is_asking(client, command)) {
-        world_violation(world, "an acquire that was given up is sent", "client %u id %d", client->index, (int)command->id);
+        world_violation(world, "an acquire that was given up is sent", "client %u id %d", client->index,
+                        (int)command->id);
     } else if ((command->kind == COMMAND_RELEASE && command->count == 0) || command->kind == COMMAND_HAND_OVER) {
         struct id_note *note = note_of(world, client->index, command->id);
         note->releases_in_doubt++;
@@ -244,7 +248,8 @@ void check_reply(struct client *client, const struct command *command, const str
             note_of(world, client->index, command->id)->tainted = true;
             note_of(world, client->index, command->successor)->tainted = true;
         }
-        if (command->kind == COMMAND_RELEASE && command->count > 0 && !command->operation) {
+        bool level = (command->kind == COMMAND_RELEASE && command->count > 0) || command->kind == COMMAND_REENTER;
+        if (level && (!command->operation || command->repeated)) {
             note_of(world, client->index, command->id)->count_in_doubt = true;
         }
         if (refusal.no_script) {
@@ -277,16 +282,20 @@ void check_loss(struct client *client, const struct hold *hold) {
     cover(world, points[hold->reason]);
     note->written_off = true;
     bool watched = hold->renewed_from != 0 && hold->renewed_from <= hold->count && hold->max_hold_at == NEVER &&
-                   !(hold->busy && hold->busy->kind == COMMAND_EXTEND) && hold->lease_ms >= world->plan.settings.watchdog_lease_ms;
+                   !(hold->busy && hold->busy->kind == COMMAND_EXTEND) &&
+                   hold->lease_ms >= world->plan.settings.watchdog_lease_ms;
     if (world->plan.calm && hold->reason == REDLATCH_REASON_EXPIRED && watched) {
-        world_violation(world, "a renewed hold was lost without a fault", "client %u id %d", client->index, (int)hold->id);
+        world_violation(world, "a renewed hold was lost without a fault", "client %u id %d", client->index,
+                        (int)hold->id);
     }
     if (hold->reason == REDLATCH_REASON_MISSING && note->removed == REMOVED_NOT && !world->checker.wire[0].other_type &&
         !note->tainted) {
-        world_violation(world, "a hold is called missing that the server has", "client %u id %d", client->index, (int)hold->id);
+        world_violation(world, "a hold is called missing that the server has", "client %u id %d", client->index,
+                        (int)hold->id);
     }
     if (hold->reason == REDLATCH_REASON_EXPIRED && client_now(client) < hold->deadline) {
-        world_violation(world, "a hold is called expired before its deadline", "client %u id %d", client->index, (int)hold->id);
+        world_violation(world, "a hold is called expired before its deadline", "client %u id %d", client->index,
+                        (int)hold->id);
     }
 }
 

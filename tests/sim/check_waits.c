@@ -89,8 +89,8 @@ void check_granted_in_order(struct client *client, const struct sim_operation *o
                      each->operation.phase != PHASE_DONE && each->operation.hold == NULL;
         bool earlier = operation->queued_order == 0 || each->queued_order < operation->queued_order;
         if (waits && earlier) {
-            world_violation(client->world, "a waiter was overtaken inside its process", "client %u lock %u", client->index,
-                            operation->name);
+            world_violation(client->world, "a waiter was overtaken inside its process", "client %u lock %u",
+                            client->index, operation->name);
         }
     }
 }
@@ -143,8 +143,8 @@ static void check_sleeper(struct client *client, uint32_t name) {
     }
     since = later(since, later(client->subscribed_at[name], client->let_go_at[name]));
     if (world->now - since > promptly(world)) {
-        world_violation(world, "a wake-up was lost", "client %u lock %u: free and unused for %d us", client->index, name,
-                        (int)(world->now - since));
+        world_violation(world, "a wake-up was lost", "client %u lock %u: free and unused for %d us", client->index,
+                        name, (int)(world->now - since));
     }
 }
 
@@ -169,7 +169,8 @@ static void check_patience(struct client *client) {
     struct world *world = client->world;
     for (const struct sim_operation *each = client->operations; each; each = each->next) {
         bool open = each->in_use && each->operation.phase != PHASE_DONE && each->operation.asynchronous;
-        if (open && client_now(client) - MILLISECOND > each->operation.wait_until && client->paused_until <= world->now) {
+        if (open && client_now(client) - MILLISECOND > each->operation.wait_until &&
+            client->paused_until <= world->now) {
             world_violation(world, "an operation outlives its patience", "client %u phase %d", client->index,
                             each->operation.phase);
         }

@@ -99,7 +99,8 @@ static void removed(struct world *world, const struct wire_field *field, enum re
 
 static void created(struct world *world, const struct wire_field *field) {
     struct id_note *note = note_of(world, field->client, field->id);
-    if (note->removed == REMOVED_RELEASE || note->removed == REMOVED_HANDED) {
+    bool ghost = world->plan.kill_denied; /* an acquire may arrive after its undo, and lives for one lease then */
+    if ((note->removed == REMOVED_RELEASE || note->removed == REMOVED_HANDED) && !ghost) {
         world_violation(world, "a wire id is used for two holds", "client %u id %d", field->client, (int)field->id);
     }
     note->created_at = world->now;
@@ -198,7 +199,8 @@ static void judge_created(struct world *world, const struct request *request, co
 }
 
 static void judge_changed(struct world *world, const struct request *request, uint32_t name,
-                          const struct wire_field *before, const struct wire_field *after, const struct wire_name *now) {
+                          const struct wire_field *before, const struct wire_field *after,
+                          const struct wire_name *now) {
     const struct wire_name *old = &world->checker.wire[name];
     enum script_id script = request->script;
     if (after->count < before->count && script != SCRIPT_RELEASE) {
@@ -213,7 +215,8 @@ static void judge_changed(struct world *world, const struct request *request, ui
         world_violation(world, "a script shortened a lease", "%s: by %d us", scripts_embedded[script].name,
                         (int)(old->expires - now->expires));
     }
-    if (now->expires > old->expires && script != SCRIPT_RENEW && before->client != FOREIGN && !is_argument(request, 0, before)) {
+    if (now->expires > old->expires && script != SCRIPT_RENEW && before->client != FOREIGN &&
+        !is_argument(request, 0, before)) {
         world_violation(world, "a script lengthened another owner's lease", "%s", scripts_embedded[script].name);
     }
 }

@@ -1,5 +1,5 @@
-/* What must hold, checked after every event: between the server's keys, what the engines believe and what owners were told.
- * SPDX-License-Identifier: Apache-2.0
+/* What must hold, checked after every event: between the server's keys, what the engines believe and what owners were
+ * told. SPDX-License-Identifier: Apache-2.0
  *
  *   check_wire.c      what each script did to a key: whose hold it made, removed or changed
  *   check_beliefs.c   no two believe in the same lock; what they believe is so on the server; nothing is left behind

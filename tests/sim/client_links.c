@@ -1,5 +1,5 @@
-/* How a client's connections are made, lost and made again, as the link floor does it: who are you, KILL the old one, go on.
- * SPDX-License-Identifier: Apache-2.0 */
+/* How a client's connections are made, lost and made again, as the link floor does it: who are you, KILL the old one,
+ * go on. SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 #include "planted.h"
 #include "world.h"
@@ -98,7 +98,8 @@ static void connect_again(struct link *link) {
     struct world *world = link->client->world;
     link->state = LINK_DOWN;
     link->generation++;
-    int64_t pause = link->failures == 0 ? 0 : random_between(&world->random, 2, link->failures < 5 ? 20 : 100) * MILLISECOND;
+    int64_t pause =
+        link->failures == 0 ? 0 : random_between(&world->random, 2, link->failures < 5 ? 20 : 100) * MILLISECOND;
     world_at(world, world->now + pause, try_connect, link, link->generation);
 }
 
@@ -188,11 +189,9 @@ static void ready(struct link *link, enum settlement how) {
 static void identified(struct link *link, const struct answer *answer) {
     link->id = answer->number;
     link->run = answer->run;
-    if (!link->has_old) {
-        ready(link, SETTLED_BY_KILL);
-    } else if (link->run != link->old_run) {
+    if (link->has_old && link->run != link->old_run) {
         ready(link, SETTLED_BY_RESTART);
-    } else if (PLANTED(FAULT_SETTLED_TOO_EARLY)) {
+    } else if (!link->has_old || PLANTED(FAULT_SETTLED_TOO_EARLY)) {
         ready(link, SETTLED_BY_KILL);
     } else {
         link->state = LINK_KILLING;

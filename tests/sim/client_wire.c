@@ -1,6 +1,7 @@
 /* Commands of the engine become requests, answers become replies for the engine.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <stdlib.h>
 
 #include "sim_client.h"
@@ -49,7 +50,8 @@ static void trace_sent(struct client *client, enum link_kind kind, const struct 
     size_t used = 0;
     for (uint32_t i = 0; i < request->key_count + request->argument_count && used < 150; i++) {
         size_t skip = texts[i].size > 37 && texts[i].bytes[36] == ':' ? 37 : 0;
-        used += (size_t)snprintf(line + used, sizeof line - used, " %.*s", (int)(texts[i].size - skip), texts[i].bytes + skip);
+        used += (size_t)snprintf(line + used, sizeof line - used, " %.*s", (int)(texts[i].size - skip),
+                                 texts[i].bytes + skip);
     }
     TRACE(client->world, "client %u: lane %d sends %s%s%s", client->index, (int)kind,
           scripts_embedded[request->script].name, line, repeated ? " (again)" : "");
@@ -107,7 +109,8 @@ void link_subscribe(struct link *link) {
         struct request *request = allocate(1, sizeof *request);
         memset(request, 0, sizeof *request);
         request->kind = contest->subscription == SUBSCRIPTION_LEAVING ? REQUEST_UNSUBSCRIBE : REQUEST_SUBSCRIBE;
-        request->number = world_name(client->world, (struct redis_text){contest->resource->name, contest->resource->name_size});
+        request->number =
+            world_name(client->world, (struct redis_text){contest->resource->name, contest->resource->name_size});
         if (request->kind == REQUEST_UNSUBSCRIBE) {
             client->subscribed_at[request->number] = 0;
         }
@@ -122,6 +125,7 @@ static void convert(const struct redis_reply *from, struct reply *to, struct rep
         [REDIS_NIL] = REPLY_NIL,     [REDIS_INTEGER] = REPLY_INTEGER, [REDIS_STATUS] = REPLY_STRING,
         [REDIS_BULK] = REPLY_STRING, [REDIS_ERROR] = REPLY_ERROR,     [REDIS_ARRAY] = REPLY_ARRAY,
     };
+    assert(to);
     memset(to, 0, sizeof *to);
     to->kind = kinds[from->kind];
     if (from->kind == REDIS_INTEGER) {

@@ -1,5 +1,5 @@
-/* The Redisson-like peer. Its scripts' effects are written out here: HINCRBY and PEXPIRE on a free key, DEL and PUBLISH.
- * SPDX-License-Identifier: Apache-2.0 */
+/* The Redisson-like peer. Its scripts' effects are written out here: HINCRBY and PEXPIRE on a free key, DEL and
+ * PUBLISH. SPDX-License-Identifier: Apache-2.0 */
 #include "foreign.h"
 
 #include "world.h"

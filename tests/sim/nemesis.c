@@ -21,7 +21,7 @@ static struct connection *victim(struct world *world) {
     uint32_t weight = 0;
     for (struct connection *each = world->connections; each; each = each->next) {
         if (each->client_open && each->server_open) {
-            uint32_t own = list_is_empty(&each->requests) && list_is_empty(&each->answers) ? 1 : 6;
+            uint32_t own = list_is_empty(&each->requests) && list_is_empty(&each->answers) ? 1 : 30;
             weight += own;
             if (random_below(&world->random, weight) < own) {
                 chosen = each;
@@ -88,7 +88,8 @@ static void harm_connection(struct world *world, const struct planned_fault *fau
         }
         break;
     }
-    TRACE(world, "FAULT: %s (client %u link %d)", cover_words(fault->kind), connection->client->index, (int)connection->kind);
+    TRACE(world, "FAULT: %s (client %u link %d)", cover_words(fault->kind), connection->client->index,
+          (int)connection->kind);
 }
 
 /* -------------------------------------------------------------------------------------------------------- server -- */
@@ -159,7 +160,8 @@ static void put_other_type(struct world *world, int64_t duration) {
     server_touch(world);
     watch_name(world, name);
     keyspace_set(world->server.keyspace, world->names[name], redis_text("not a lock"));
-    keyspace_pexpireat(world->server.keyspace, world->names[name], keyspace_time(world->server.keyspace) + duration / MILLISECOND + 1);
+    keyspace_pexpireat(world->server.keyspace, world->names[name],
+                       keyspace_time(world->server.keyspace) + duration / MILLISECOND + 1);
     watch_external(world, name, false);
     later(world, duration, put_other_type_right, NULL, name);
 }
@@ -285,7 +287,8 @@ static void harm_network(struct world *world, const struct planned_fault *fault)
 static void strike(struct world *world, void *actor, uint64_t number) {
     const struct planned_fault *fault = actor;
     (void)number;
-    if (fault->kind != NEMESIS_DUPLICATE && fault->kind != NEMESIS_LATE_RENEWAL) { /* counted when a command is repeated */
+    if (fault->kind != NEMESIS_DUPLICATE &&
+        fault->kind != NEMESIS_LATE_RENEWAL) { /* counted when a command is repeated */
         cover(world, fault->kind);
     }
     TRACE(world, "FAULT: %s, %d ms", cover_words(fault->kind), (int)(fault->duration / MILLISECOND));

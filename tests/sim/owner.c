@@ -81,7 +81,8 @@ static void acquire(struct owner *owner, uint32_t name) {
         int64_t wait = random_between(random, 1, plan->wait_max_ms) * MILLISECOND;
         each->operation.wait_until = forever ? NEVER : client_now(client) + wait;
         if (random_chance(random, plan->impatient)) {
-            int64_t at = client->world->now + random_between(random, 0, random_chance(random, 500) ? wait : 2 * plan->delay_max);
+            int64_t at =
+                client->world->now + random_between(random, 0, random_chance(random, 500) ? wait : 2 * plan->delay_max);
             world_at(client->world, at, get_impatient, each, each->serial);
         }
     }
@@ -93,7 +94,8 @@ static void extend(struct owner *owner, uint32_t name) {
     struct sim_random *random = &owner->client->world->random;
     struct sim_operation *each = prepare(owner, OPERATION_EXTEND, name);
     bool shorter = random_chance(random, 500);
-    each->operation.lease_ms = shorter ? random_between(random, 10, 200) : random_between(random, 200, 2 * plan->lease_max_ms);
+    each->operation.lease_ms =
+        shorter ? random_between(random, 10, 200) : random_between(random, 200, 2 * plan->lease_max_ms);
     client_begin(owner->client, each);
 }
 
@@ -153,7 +155,8 @@ static void use(struct owner *owner, uint32_t name) {
         acquire(owner, name);
     } else if (random_chance(random, plan->extends)) {
         extend(owner, name);
-    } else if (owner->pending == 0 && name == highest_held(owner) && name + 1 < plan->names && random_chance(random, 150)) {
+    } else if (owner->pending == 0 && name == highest_held(owner) && name + 1 < plan->names &&
+               random_chance(random, 150)) {
         acquire(owner, name + 1 + random_below(random, plan->names - name - 1));
     } else if (random_chance(random, 100)) {
         act_after(owner, random_between(random, 0, 4 * plan->hold_max));
@@ -214,7 +217,7 @@ static void act(struct world *world, void *actor, uint64_t number) {
         simple(owner, OPERATION_FORCE, name);
     } else if (random_chance(random, plan->queries)) {
         simple(owner, OPERATION_QUERY, name);
-    } else if (random_chance(random, plan->strays)) {
+    } else if (owner->pending == 0 && random_chance(random, plan->strays)) {
         random_chance(random, 500) ? simple(owner, OPERATION_RELEASE, name) : extend(owner, name);
     } else if (owner->levels[name] > 0) {
         use(owner, name);
@@ -228,7 +231,10 @@ static void act(struct world *world, void *actor, uint64_t number) {
 void owner_ended(struct owner *owner, struct sim_operation *operation) {
     int status = operation->operation.status;
     uint32_t name = operation->name;
-    if (operation->operation.kind == OPERATION_ACQUIRE && status == REDLATCH_OK) {
+    bool granted = operation->operation.kind == OPERATION_ACQUIRE && status == REDLATCH_OK;
+    /* A release that took a level of an unclaimed grant, which the owner has not been told of yet. */
+    bool took_unclaimed = operation->took && status == REDLATCH_NOT_OWNED;
+    if (granted || took_unclaimed) {
         owner->levels[name]++;
     } else if (operation->operation.kind == OPERATION_RELEASE && (status == REDLATCH_OK || status == REDLATCH_LOST)) {
         owner->levels[name] -= !operation->took && owner->levels[name] > 0;

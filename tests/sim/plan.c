@@ -53,7 +53,8 @@ static void draw_habits(struct plan *plan, struct sim_random *random) {
 static int64_t fault_duration(const struct plan *plan, struct sim_random *random, enum cover_point kind) {
     switch (kind) {
     case NEMESIS_PAUSE_CLIENT_LONG:
-        return random_between(random, plan->settings.watchdog_lease_ms, plan->settings.watchdog_lease_ms * 2) * MILLISECOND;
+        return random_between(random, plan->settings.watchdog_lease_ms, plan->settings.watchdog_lease_ms * 2) *
+               MILLISECOND;
     case NEMESIS_REFUSE_CONNECT:
     case NEMESIS_HANG_CONNECT:
     case NEMESIS_READ_ONLY:
@@ -82,13 +83,15 @@ static void draw_faults(struct plan *plan, struct sim_random *random) {
     }
     plan->kill_denied = random_chance(random, 200);
     if (plan->kill_denied) { /* it matters only where connections break, most of all after extensions */
-        enabled_count = enabled_count > 4 ? 4 : enabled_count;
+        enabled_count = enabled_count > 2 ? 2 : enabled_count;
+        plan->caller_lanes = 1;
         enabled[enabled_count++] = NEMESIS_RESET;
         enabled[enabled_count++] = NEMESIS_SWALLOW;
         enabled[enabled_count++] = NEMESIS_GHOST;
         plan->extends = 100 + random_below(random, 300);
     }
-    plan->fault_count = 2 + random_below(random, MAX_FAULTS - 2);
+    uint32_t least = plan->kill_denied ? MAX_FAULTS / 2 : 2;
+    plan->fault_count = least + random_below(random, MAX_FAULTS - least);
     int64_t at = 0;
     int64_t spacing = random_chance(random, 500) ? 60 * MILLISECOND : 400 * MILLISECOND;
     for (uint32_t i = 0; i < plan->fault_count; i++) {

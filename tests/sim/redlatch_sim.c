@@ -1,9 +1,11 @@
 /* redlatch_sim: the deterministic simulation of several clients, a server with the real scripts, and a hostile world.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   redlatch_sim --seeds N [--first S] [--jobs J]   runs seeds; fails on a violation, and when something was never reached
+ * redlatch_sim --seeds N [--first S] [--jobs J]   runs seeds; fails on a violation, and when something was never
+ * reached
  *   redlatch_sim --seed S [--trace]                 runs one seed again, in words
- *   redlatch_sim --faults [--seeds N]               plants faults one at a time; each must be found within N seeds (2000)
+ * redlatch_sim --faults [--seeds N]               plants faults one at a time; each must be found within N seeds
+ * (2000)
  *   --scripts DIR                                   runs the .lua files of a folder instead of the embedded scripts */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -108,7 +110,8 @@ static void work(const struct options *options, struct script_set *scripts, int 
 }
 
 static int run_many(const struct options *options, struct script_set *scripts) {
-    struct tally *tallies = mmap(NULL, sizeof *tallies * JOBS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct tally *tallies =
+        mmap(NULL, sizeof *tallies * JOBS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct tally total = {0};
     if (tallies == MAP_FAILED) {
         perror("mmap");
@@ -228,10 +231,11 @@ static int run_faults(const struct options *options, struct script_set *scripts)
 /* ------------------------------------------------------------------------------------------------------- options -- */
 
 static int usage(const char *problem, const char *value) {
-    fprintf(stderr,
-            "redlatch_sim: %s%s\n"
-            "expected: --seeds N [--first S] [--jobs J] | --seed S [--trace] | --faults [--seeds N]; and --scripts DIR\n",
-            problem, value);
+    fprintf(
+        stderr,
+        "redlatch_sim: %s%s\n"
+        "expected: --seeds N [--first S] [--jobs J] | --seed S [--trace] | --faults [--seeds N]; and --scripts DIR\n",
+        problem, value);
     return 64;
 }
 

@@ -90,11 +90,13 @@ static bool refused_outright(struct server *server, const struct request *reques
     if (server->trouble == TROUBLE_LOADING) {
         redis_reply_error(reply, "LOADING Redis is loading the dataset in memory");
     } else if (server->trouble == TROUBLE_BUSY) {
-        redis_reply_error(reply, "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
+        redis_reply_error(reply,
+                          "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
     } else if (server->trouble == TROUBLE_READ_ONLY && !server->trouble_in_script) {
         redis_reply_error(reply, "READONLY You can't write against a read only replica.");
     } else if (server->trouble == TROUBLE_MISCONF && !server->trouble_in_script) {
-        redis_reply_error(reply, "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.");
+        redis_reply_error(
+            reply, "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.");
     } else if (!request->as_text && !server->knows[request->script]) {
         redis_reply_error(reply, "NOSCRIPT No matching script. Please use EVAL.");
     } else {

@@ -86,8 +86,9 @@ static void take_finished(struct client *client) {
         list_append(&client->uncollected, &each->uncollected);
         if (!client->collecting) {
             bool late = world->plan.lazy_host && random_chance(&world->random, 200);
-            int64_t delay = late ? random_between(&world->random, 0, 2 * world->plan.settings.claim_timeout_ms) * MILLISECOND
-                                 : random_between(&world->random, 0, MILLISECOND);
+            int64_t delay =
+                late ? random_between(&world->random, 0, 2 * world->plan.settings.claim_timeout_ms) * MILLISECOND
+                     : random_between(&world->random, 0, MILLISECOND);
             client->collecting = true;
             world_at(world, world->now + delay, collect, client, 0);
         }

@@ -1,5 +1,5 @@
-/* A simulated process: one engine, driven as the client floor drives it, with its connections, its clock and its owners.
- * SPDX-License-Identifier: Apache-2.0 */
+/* A simulated process: one engine, driven as the client floor drives it, with its connections, its clock and its
+ * owners. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
 

@@ -1,6 +1,6 @@
-/* One TCP connection between a client and the server: two queues with delays. Nothing inside is lost, doubled or reordered.
- * What exists instead: stalls, resets that drop what is under way, and requests that arrive after the client is gone.
- * SPDX-License-Identifier: Apache-2.0 */
+/* One TCP connection between a client and the server: two queues with delays. Nothing inside is lost, doubled or
+ * reordered. What exists instead: stalls, resets that drop what is under way, and requests that arrive after the
+ * client is gone. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIM_CONNECTION_H
 #define SIM_CONNECTION_H
 
@@ -38,7 +38,15 @@ struct request {
     char *more;
 };
 
-enum answer_kind { ANSWER_REPLY, ANSWER_IDENTITY, ANSWER_KILLED, ANSWER_SUBSCRIBED, ANSWER_UNSUBSCRIBED, ANSWER_MESSAGE, ANSWER_END };
+enum answer_kind {
+    ANSWER_REPLY,
+    ANSWER_IDENTITY,
+    ANSWER_KILLED,
+    ANSWER_SUBSCRIBED,
+    ANSWER_UNSUBSCRIBED,
+    ANSWER_MESSAGE,
+    ANSWER_END
+};
 
 struct answer {
     struct list_link link;

@@ -51,13 +51,13 @@ static bool all_owners_finished(const struct world *world) {
     return !world->foreign.held && world->foreign.turns_left == 0;
 }
 
-/* What the slowest thing that may still be going on takes: a lease with all that was added by setting the clock, a claim, a
- * lingering subscription. */
+/* What the slowest thing that may still be going on takes: a lease with all that was added by setting the clock, a
+ * claim, a lingering subscription. */
 static int64_t aftermath(const struct world *world) {
     const struct engine_settings *settings = &world->plan.settings;
     int64_t lease_ms = world->checker.longest_lease_ms + world->checker.longest_lease_ms / 50;
-    return 2 * lease_ms * MILLISECOND + world->clock_set_back + (settings->claim_timeout_ms * 2 + settings->linger_ms * 2) * MILLISECOND +
-           4 * SECOND;
+    return 2 * lease_ms * MILLISECOND + world->clock_set_back +
+           (settings->claim_timeout_ms * 2 + settings->linger_ms * 2) * MILLISECOND + 4 * SECOND;
 }
 
 static void start(struct world *world, uint64_t seed, struct script_set *scripts, enum trace_mode mode) {
@@ -72,9 +72,10 @@ static void start(struct world *world, uint64_t seed, struct script_set *scripts
         world->names[i] = redis_text(lock_names[i]);
     }
     TRACE(world, "seed %llu: %u clients with %u owners, %u locks, delays %d-%d us, watchdog %d ms%s%s%s",
-          (unsigned long long)seed, world->plan.clients, world->plan.owners, world->plan.names, (int)world->plan.delay_min,
-          (int)world->plan.delay_max, (int)world->plan.settings.watchdog_lease_ms, world->plan.calm ? ", calm" : "",
-          world->plan.kill_denied ? ", KILL denied" : "", world->plan.subscribe_denied ? ", subscriptions denied" : "");
+          (unsigned long long)seed, world->plan.clients, world->plan.owners, world->plan.names,
+          (int)world->plan.delay_min, (int)world->plan.delay_max, (int)world->plan.settings.watchdog_lease_ms,
+          world->plan.calm ? ", calm" : "", world->plan.kill_denied ? ", KILL denied" : "",
+          world->plan.subscribe_denied ? ", subscriptions denied" : "");
     world->coverage.counts[COVER_CALM_WORLD] += world->plan.calm;
     world->coverage.counts[COVER_DRIFT_WORLD] += world->plan.drift;
     world->coverage.counts[COVER_KILL_DENIED_WORLD] += world->plan.kill_denied;

@@ -44,7 +44,8 @@ void world_run(struct world *world, uint64_t seed, struct script_set *scripts, e
 void world_free(struct world *world);
 
 void world_at(struct world *world, int64_t at, event_handler *handler, void *actor, uint64_t number);
-void world_violation(struct world *world, const char *rule, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void world_violation(struct world *world, const char *rule, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Which lock a name is. */
 uint32_t world_name(const struct world *world, struct redis_text name);

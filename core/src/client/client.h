@@ -47,6 +47,7 @@ struct port {
     bool reader_waits;     /* and waits for the socket, without the mutex */
     bool writing;          /* somebody writes, without the mutex; nobody else touches the output then */
     bool wanted;           /* the keeper is to open it ahead of need */
+    bool must_look_up;     /* addresses that served another lane were of no use */
     struct lookup *lookup; /* of the server's name, under way; else NULL */
     int64_t lookup_until;
     const char *failure;   /* why the connection is to be given up by who may; NULL */

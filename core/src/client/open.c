@@ -191,29 +191,21 @@ static int connect_now(struct client *client) {
     client_lock(client);
     int64_t until = system_now() + client->connection_settings.connect_timeout;
     int status = REDLATCH_AGAIN;
-    int failure = REDLATCH_UNREACHABLE;
     port->reading = true;
     while (status == REDLATCH_AGAIN) {
         if (!port_resolve(port, NEVER)) {
+            status = REDLATCH_UNREACHABLE;
             break;
         }
         int64_t now = system_now();
-        bool over = now >= until;
-        if (over && now < port->connection.deadline) {
+        if (now >= until && now < port->connection.deadline) {
             now = port->connection.deadline; /* the attempt fails now, and says how far it got */
         }
         status = port_connect(port, now);
-        bool more = !over && status != REDLATCH_OK && status != REDLATCH_AGAIN && port->connection.address > 0;
-        if (more) { /* the name has further addresses */
-            port->connection.retry_at = 0;
-            failure = status;
-            status = REDLATCH_AGAIN;
-        } else if (status == REDLATCH_AGAIN) {
+        if (status == REDLATCH_AGAIN) {
             client_unlock(client);
             connection_wait(&port->connection, until);
             client_lock(client);
-        } else {
-            failure = status;
         }
     }
     port->reading = false;
@@ -221,7 +213,7 @@ static int connect_now(struct client *client) {
     if (status == REDLATCH_OK) {
         return REDLATCH_OK;
     }
-    return fail_with(failure, "%s", port->connection.detail[0] ? port->connection.detail : redlatch_strerror(failure));
+    return fail_with(status, "%s", port->connection.detail);
 }
 
 static int open_parsed(const redlatch_client_options *given, struct uri *uri, struct client **client_out) {

@@ -37,7 +37,7 @@ static void at_thread_end(void *value) {
     end_owner(owner);
 }
 
-/* Around a fork the forking thread has both locks of the process, so that no other leaves the child a list half changed. */
+/* Around a fork the forking thread has both locks of the process: no other leaves the child a list half changed. */
 static void before_fork(void) {
     pthread_mutex_lock(&clients_mutex);
     handles_before_fork();

@@ -213,11 +213,13 @@ static void became_ready(struct port *port, int64_t now) {
     struct client *client = port->client;
     client->engine.stats.reconnects += port->connection.generation > 1;
     port->heard_at = now;
+    port->must_look_up = false;
     engine_lane_ready(&client->engine, port->lane, (enum settlement)port->connection.settlement, now);
 }
 
 /* No connection could be made. What an operation wanted to say was not sent, whatever became of the greeting. */
 static void lane_failed(struct port *port, int status, int64_t now) {
+    port->must_look_up = true;
     engine_lane_failed(&port->client->engine, port->lane, status == REDLATCH_NO_REPLY ? REDLATCH_UNREACHABLE : status,
                        now);
 }
@@ -241,10 +243,24 @@ int port_connect(struct port *port, int64_t now) {
     }
     if (status == REDLATCH_OK) {
         became_ready(port, now);
+    } else if (status != REDLATCH_AGAIN && connection->address > 0) {
+        status = REDLATCH_AGAIN; /* the name has further addresses */
     } else if (status != REDLATCH_AGAIN) {
         lane_failed(port, status, now);
     }
     return status;
+}
+
+/* Takes the addresses of a lane that is connected: a look-up may take long, and a renewal may be due. */
+static bool borrow_addresses(struct port *port) {
+    for (int i = 0; i < LANE_COUNT && !port->must_look_up; i++) {
+        const struct connection *other = &port->client->ports[i].connection;
+        if (other->state == CONNECTION_READY) {
+            port->connection.addresses = other->addresses;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Looks up the server's addresses if they are not known, without the mutex, waiting until `until` at most; only for the
@@ -254,7 +270,7 @@ bool port_resolve(struct port *port, int64_t until) {
     struct connection *connection = &port->connection;
     int64_t now = system_now();
     if (connection->state != CONNECTION_CLOSED || connection->addresses.count > 0 || now < retry_at(port) ||
-        resolve_at_once(&client->uri, &connection->addresses)) {
+        resolve_at_once(&client->uri, &connection->addresses) || borrow_addresses(port)) {
         return true;
     }
     if (!port->lookup) {

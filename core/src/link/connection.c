@@ -18,6 +18,9 @@
 
 enum { FIRST_PAUSE_MS = 5, SHORT_PAUSE_MS = 40, LONG_PAUSE_MS = 500 };
 
+/* One that broke sooner, and without an answer to any command, did not work, whatever was said in the greeting. */
+static const int64_t LASTING = SECOND;
+
 void connection_init(struct connection *connection, const struct connection_settings *settings, bool subscriber) {
     memset(connection, 0, sizeof *connection);
     connection->settings = settings;
@@ -75,7 +78,9 @@ void connection_fail(struct connection *connection, const char *why, int64_t now
     snprintf(connection->detail, sizeof connection->detail, "%s: %s", where, why);
     bool was_ready = connection->state == CONNECTION_READY;
     drop(connection);
-    if (was_ready && connection->served) {
+    connection->address += !was_ready;
+    bool further = !was_ready && connection->address < connection->addresses.count;
+    if (was_ready && (connection->served || now - connection->ready_at >= LASTING)) {
         connection->down_since = 0;
     }
     bool first = connection->down_since == 0;
@@ -83,13 +88,12 @@ void connection_fail(struct connection *connection, const char *why, int64_t now
         connection->down_since = now;
         connection->pause_ms = 0;
     }
-    if (was_ready && first) {
-        connection->retry_at = now; /* a connection that worked is made again at once */
+    if ((was_ready && first) || further) {
+        connection->retry_at = now; /* one that worked is made again at once; else the name's next address is tried */
         connection->retry_soon_at = now;
     } else {
         schedule_retry(connection, now);
     }
-    connection->address += !was_ready;
     if (connection->address >= connection->addresses.count) {
         connection->addresses.count = 0; /* the name may have moved */
         connection->address = 0;
@@ -137,9 +141,10 @@ static int begin_greeting(struct connection *connection, int64_t now) {
     return REDLATCH_OK;
 }
 
-static void become_ready(struct connection *connection) {
+static void become_ready(struct connection *connection, int64_t now) {
     connection->state = CONNECTION_READY;
     connection->generation++;
+    connection->ready_at = now;
     connection->served = false;
     connection->detail[0] = '\0';
 }
@@ -156,7 +161,7 @@ static int take_answers(struct connection *connection, int64_t now) {
         return fail(connection, status, "what answers there is not a Redis server", now);
     }
     if (result == REDLATCH_OK) {
-        become_ready(connection);
+        become_ready(connection, now);
         return REDLATCH_OK;
     }
     if (result == REDLATCH_AGAIN) {

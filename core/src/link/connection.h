@@ -36,7 +36,7 @@ struct connection {
     const struct connection_settings *settings;
     int fd;
     uint8_t state;
-    bool served;        /* since it became READY anything was answered; else it did not work */
+    bool served;        /* since it became READY, anything was answered */
     bool subscriber;    /* leaves nothing unsettled: no CLIENT ID, no KILL */
     uint32_t generation; /* how often it became READY */
     struct output output;
@@ -46,6 +46,7 @@ struct connection {
     int64_t deadline;   /* of opening and greeting */
     int64_t retry_at;   /* CLOSED: not to be opened before */
     int64_t retry_soon_at; /* the same where something is urgent */
+    int64_t ready_at;   /* when it became READY last */
     int64_t down_since; /* first failure in a row; 0 before the first */
     uint32_t pause_ms;
     uint8_t steps[GREET_STEPS]; /* answers still owed, in order */

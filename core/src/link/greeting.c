@@ -55,7 +55,7 @@ static int refuse(struct connection *connection, int status, const struct reply 
     return status;
 }
 
-/* Cuts an error at whatever may be our own AUTH said back to us: a server that lacks the command quotes its arguments. */
+/* Cuts an error at whatever may be our own AUTH said back: a server that lacks the command quotes its arguments. */
 static struct reply without_secrets(const struct connection *connection, const struct reply *reply) {
     const char *password = connection->settings->password ? connection->settings->password : "";
     size_t length = strlen(password);

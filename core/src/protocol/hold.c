@@ -12,138 +12,12 @@
  * Renewals apart, one command of a hold is unsettled at a time; further calls wait in `waiting`. A shortening
  * extension also waits for the renewal under way. A re-entry never creates a lock, and nothing but extend ever
  * shortens a lease. */
-#include <assert.h>
-
 #include "lease.h"
 #include "planted.h"
 #include "steps.h"
 
 void hold_arm(struct engine *engine, struct hold *hold) {
     timer_arm(&engine->timers, &hold->timer, hold_next_attention(hold));
-}
-
-static void unlink_hold(struct hold *hold) {
-    struct hold **place = &hold->resource->holds;
-    while (*place != hold) {
-        place = &(*place)->next;
-    }
-    *place = hold->next;
-}
-
-/* Whoever still waited for a hold that is being forgotten starts over; its owner may have got another one meanwhile. */
-static void restart_waiting(struct engine *engine, struct list *waiting, int64_t now) {
-    struct list_link *link;
-    while ((link = list_pop(waiting)) != NULL) {
-        struct operation *operation = container_of(link, struct operation, link);
-        operation->hold = NULL;
-        struct hold *other = resource_hold_of(operation->resource, operation->owner);
-        if (operation->kind == OPERATION_ACQUIRE && other) {
-            hold_acquire(engine, other, operation, now);
-        } else if (operation->kind == OPERATION_ACQUIRE) {
-            acquire_begin(engine, operation, now);
-        } else {
-            finish(engine, operation, REDLATCH_NOT_OWNED);
-        }
-    }
-}
-
-/* Forgets a hold, or keeps it out of sight until its loss has been reported. A command still under way goes on
- * without it. */
-void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
-    struct list waiting;
-    list_init(&waiting);
-    struct list_link *link;
-    while ((link = list_pop(&hold->waiting)) != NULL) {
-        list_append(&waiting, link);
-    }
-    timer_disarm(&engine->timers, &hold->timer);
-    return_kept_command(engine, hold);
-    if (hold->busy) {
-        hold->busy->hold = NULL;
-    }
-    renewal_forget(hold);
-    if (hold->claim) {
-        hold->claim->granted = NULL;
-        hold->claim = NULL;
-    }
-    if (hold->stage == HOLD_ALIVE) {
-        engine->stats.held--;
-    }
-    hold->stage = HOLD_GONE;
-    hold->busy = NULL;
-    unlink_hold(hold);
-    hold->ended = true;
-    if (hold->reported == 0) {
-        give_hold(engine, hold);
-    }
-    restart_waiting(engine, &waiting, now);
-}
-
-static void report_loss(struct engine *engine, struct hold *hold) {
-    for (int queue = 0; queue < LOSS_QUEUES; queue++) {
-        if (engine->losses_wanted[queue]) {
-            hold->reported |= (uint8_t)(1 << queue);
-            hold->next_loss[queue] = NULL;
-            *engine->losses_end[queue] = hold;
-            engine->losses_end[queue] = &hold->next_loss[queue];
-        }
-    }
-}
-
-struct hold *engine_first_loss(struct engine *engine, enum loss_queue queue) {
-    return engine->losses[queue];
-}
-
-void engine_loss_taken(struct engine *engine, enum loss_queue queue) {
-    struct hold *hold = engine->losses[queue];
-    engine->losses[queue] = hold->next_loss[queue];
-    if (!engine->losses[queue]) {
-        engine->losses_end[queue] = &engine->losses[queue];
-    }
-    hold->reported &= (uint8_t)~(1 << queue);
-    if (hold->ended && hold->reported == 0) {
-        give_hold(engine, hold);
-    }
-}
-
-void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now) {
-    if (hold->stage != HOLD_ALIVE) {
-        return;
-    }
-    hold->stage = HOLD_GONE;
-    hold->reason = (uint8_t)reason;
-    engine->stats.held--;
-    engine->stats.lost++;
-    timer_disarm(&engine->timers, &hold->timer);
-    renewal_forget(hold);
-    report_loss(engine, hold);
-    struct contest *contest = hold->resource->contest;
-    struct operation *foremost = contest ? queue_foremost(contest) : NULL;
-    if (foremost && foremost->phase == PHASE_PARKED) {
-        acquire_look(engine, foremost, now);
-    }
-    hold_settled(engine, hold, now); /* which may forget the hold */
-}
-
-static bool max_hold_reached(const struct hold *hold) {
-    int64_t margin = hold->lease_ms * MILLISECOND / 100 + 4 * MILLISECOND;
-    return hold->max_hold_at != NEVER && hold->max_hold_at - hold->deadline <= margin;
-}
-
-/* Brings a hold up to date with the clock. */
-void hold_check_deadline(struct engine *engine, struct hold *hold, int64_t now) {
-    if (hold->stage == HOLD_ALIVE && now >= hold->deadline) {
-        hold_lose(engine, hold, max_hold_reached(hold) ? REDLATCH_REASON_MAX_HOLD : REDLATCH_REASON_EXPIRED, now);
-    }
-}
-
-struct hold *engine_hold_of(struct engine *engine, struct resource *resource, uint64_t owner, int64_t now) {
-    struct hold *hold = resource_hold_of(resource, owner);
-    if (hold) {
-        hold_check_deadline(engine, hold, now);
-        hold = resource_hold_of(resource, owner); /* a release that waited may have ended it */
-    }
-    return hold;
 }
 
 static void wait_for_hold(struct engine *engine, struct hold *hold, struct operation *operation) {
@@ -280,7 +154,7 @@ void hold_extend(struct engine *engine, struct operation *operation, int64_t now
 
 /* Releases the levels that nobody waits for any more. Of a hold that is lost, no owner will come to be told about
  * them. */
-static void release_owed(struct engine *engine, struct hold *hold, int64_t now) {
+void hold_release_owed(struct engine *engine, struct hold *hold, int64_t now) {
     bool all = hold->owed >= hold->count;
     if (hold->stage == HOLD_GONE && all) {
         hold_end(engine, hold, now);
@@ -331,7 +205,7 @@ void hold_settled(struct engine *engine, struct hold *hold, int64_t now) {
         }
     }
     if (!hold->busy && hold->owed > 0) {
-        release_owed(engine, hold, now);
+        hold_release_owed(engine, hold, now);
     }
 }
 
@@ -577,50 +451,6 @@ void engine_give_back(struct engine *engine, struct hold *hold, int64_t now) {
     }
     hold->owed = ALL_LEVELS;
     if (!hold->busy) {
-        release_owed(engine, hold, now);
-    }
-}
-
-void engine_claimed(struct engine *engine, struct operation *operation) {
-    if (operation->granted) {
-        operation->granted->claim = NULL;
-        return_kept_command(engine, operation->granted);
-        hold_arm(engine, operation->granted);
-        operation->granted = NULL;
-    }
-}
-
-void hold_timer(struct engine *engine, struct hold *hold, int64_t now) {
-    hold_check_deadline(engine, hold, now);
-    if (hold->stage == HOLD_ALIVE && hold->claim && now >= hold->claim_by) {
-        hold->claim->status = REDLATCH_UNCLAIMED;
-        hold->claim->granted = NULL;
-        hold->claim = NULL;
-        hold->owed += hold->owed != ALL_LEVELS; /* further levels have owners of their own */
-        if (!hold->busy) {
-            release_owed(engine, hold, now);
-        }
-    }
-    if (hold->stage == HOLD_ALIVE && hold->renew_at <= now && !hold->batch) {
-        renewal_gather(engine, hold, now);
-    } else {
-        hold_arm(engine, hold);
-    }
-}
-
-void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now) {
-    for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
-        for (struct resource *resource = engine->resources.buckets[i]; resource;) {
-            struct resource *next = resource->next;
-            struct hold *hold = resource_hold_of(resource, owner);
-            if (hold) {
-                hold_lose(engine, hold, REDLATCH_REASON_ABANDONED, now);
-                hold = resource_hold_of(resource, owner); /* a release that waited may have ended it */
-            }
-            if (hold) {
-                hold_end(engine, hold, now);
-            }
-            resource = next;
-        }
+        hold_release_owed(engine, hold, now);
     }
 }

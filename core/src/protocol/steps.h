@@ -56,6 +56,7 @@ void hold_extend(struct engine *engine, struct operation *operation, int64_t now
 void hold_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 void hold_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
 void hold_settled(struct engine *engine, struct hold *hold, int64_t now);
+void hold_release_owed(struct engine *engine, struct hold *hold, int64_t now);
 void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now);
 void turn_into_release(struct command *command, const struct hold *hold);
 void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now);

@@ -3,7 +3,8 @@
 -- KEYS[1] name   ARGV[1] from   ARGV[2] to   ARGV[3] levels of the new owner   ARGV[4] lease in ms
 -- Returns 1 when the new owner holds the lock, 0 when neither did: then nothing is written.
 -- May be sent twice: a repeat finds the new owner and touches nothing.
--- The new field is written before the old one goes, so the hash never becomes empty and a refused write changes nothing.
+-- The new field is written before the old one goes, so the hash never becomes empty and a refused write changes
+-- nothing.
 -- SPDX-License-Identifier: Apache-2.0
 if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
     redis.call('hset', KEYS[1], ARGV[2], ARGV[3])

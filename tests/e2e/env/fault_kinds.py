@@ -196,7 +196,7 @@ class Condition(Fault):
         raise NotImplementedError
 
     def _register(
-        self, functions: List[Any], function: Callable[[Optional[Command]], Union[None, float]]
+        self, functions: List[Any], function: Callable[[Optional[Command]], Union[float, None]]
     ) -> Callable[[], None]:
         functions.append(function)
         return lambda: functions.remove(function)

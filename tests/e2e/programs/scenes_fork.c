@@ -130,12 +130,12 @@ static void stay(void *argument) {
 /* A renewed lock outlives the children that have copies of its connections, whether they close them or just end. */
 static void parent_goes_on(void) {
     redlatch_client_options options = client_defaults();
-    options.watchdog_lease_ms = 300;
+    options.watchdog_lease_ms = 900;
     struct heritage all = heritage_new(&options);
-    const int ms = 500;
+    const int ms = 1200;
     pid_t staying = child_start(stay, (void *)(uintptr_t)&ms);
     child_end(child_start(use_everything, &all));
-    for (int64_t until = now_ms() + 1000; now_ms() < until; sleep_ms(10)) {
+    for (int64_t until = now_ms() + 2000; now_ms() < until; sleep_ms(10)) {
         MUST(hold_of(all.held, 0).state == REDLATCH_HELD, "not renewed");
         MUST(ask("EXISTS %s", stage_name(1)) == 1, "gone");
     }
@@ -252,7 +252,9 @@ static void make_handles(void *shared, int number) {
 static void close_and_open(void *argument) {
     struct busy *busy = argument;
     use_everything(&busy->all);
-    own_client(NULL);
+    if (!SANITIZED) { /* AddressSanitizer's allocator may be locked in such a child, for ever */
+        own_client(NULL);
+    }
 }
 
 /* The fork comes at any moment of what the parent's other threads do. */
@@ -260,7 +262,9 @@ static void busy_parent(void) {
     struct busy busy = {.all = heritage_new(NULL)};
     struct crew *crew = crew_start(4, be_busy, &busy);
     struct crew *makers = crew_start(1, make_handles, &busy);
-    for (int i = 0; i < (SANITIZED ? 20 : 150); i++) {
+    /* AddressSanitizer's allocator keeps locks that other threads held at the fork: a child that starts a thread hangs. */
+    int children = ADDRESS_SANITIZED ? 0 : SANITIZED ? 20 : 150;
+    for (int i = 0; i < children; i++) {
         child_end(child_start(close_and_open, &busy));
     }
     atomic_store(&busy.enough, true);

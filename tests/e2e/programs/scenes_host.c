@@ -27,10 +27,10 @@ static void wait_behind(void *shared, int number) {
 
 /* The host's waiter is granted, and its host never asks: it is renewed until the claim time-out and then given back. */
 static void host_never_polls(void) {
-    const int claim_ms = 1500;
+    const int claim_ms = 2500;
     redlatch_client_options options = client_defaults();
     options.claim_timeout_ms = claim_ms;
-    options.watchdog_lease_ms = 400; /* would be over long before */
+    options.watchdog_lease_ms = 900; /* would be over long before */
     redlatch_client *client = client_with(&options);
     redlatch_lock *lock = lock_new(client, 1);
     int fd = event_fd_of(client);
@@ -46,16 +46,19 @@ static void host_never_polls(void) {
     UNTIL(hold_of(lock, owner).state == REDLATCH_HELD);
     char wire_owner[REDLATCH_OWNER_SIZE];
     memcpy(wire_owner, hold_of(lock, owner).owner, sizeof wire_owner);
-    while (now_ms() - behind.since < claim_ms - 100) {
-        MUST(ask("HEXISTS %s %s", stage_name(1), wire_owner) == 1, "not held %d ms after the grant",
-             (int)(now_ms() - behind.since));
-        MUST(hold_of(lock, owner).state == REDLATCH_HELD, "not renewed");
-        MUST(atomic_load(&behind.held) == 0, "somebody behind it holds");
+    for (;;) {
+        bool kept = ask("HEXISTS %s %s", stage_name(1), wire_owner) == 1 && atomic_load(&behind.held) == 0;
+        int state = hold_of(lock, owner).state;
+        int64_t after = now_ms() - behind.since;
+        if (after >= claim_ms) {
+            break;
+        }
+        MUST(kept && state == REDLATCH_HELD, "%d ms after the grant it is lost, or somebody else holds", (int)after);
         sleep_ms(20);
     }
     crew_join(crew);
     long long after = atomic_load(&behind.first_after);
-    MUST(after >= claim_ms && after < claim_ms + (SANITIZED ? 2000 : 300), "those behind held after %lld ms", after);
+    MUST(after >= claim_ms && after < claim_ms + (SANITIZED ? 3000 : 1000), "those behind held after %lld ms", after);
     MUST(atomic_load(&behind.held) == WAITERS, "only %d held", atomic_load(&behind.held));
     MUST(is_readable(fd), "the event waits");
     event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_UNCLAIMED, 1);

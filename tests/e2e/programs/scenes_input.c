@@ -52,7 +52,8 @@ static void names(void) {
     options.name_prefix_size = 3;
     redlatch_client *prefixed = client_with(&options);
     redlatch_lock *made = NULL;
-    INVALID(redlatch_lock_new(prefixed, REDLATCH_MUTEX, longest, REDLATCH_NAME_SIZE_MAX - 2, NULL, &made), "65536", "65535");
+    INVALID(redlatch_lock_new(prefixed, REDLATCH_MUTEX, longest, REDLATCH_NAME_SIZE_MAX - 2, NULL, &made), "65536",
+            "65535");
     OK(redlatch_lock_new(prefixed, REDLATCH_MUTEX, longest, REDLATCH_NAME_SIZE_MAX - 3, NULL, &made));
     OK(redlatch_lock_acquire(made, 0));
     OK(redlatch_lock_release(made));
@@ -193,8 +194,8 @@ static void handles(void) {
         REFUSED(redlatch_lock_start_acquire(bad_locks[i], 1, 1, 0, 1), REDLATCH_BAD_HANDLE, "lock is", word);
         REFUSED(redlatch_lock_start_release(bad_locks[i], 1, 1), REDLATCH_BAD_HANDLE, "lock is", word);
         REFUSED(redlatch_lock_start_extend(bad_locks[i], 1, 1, 1), REDLATCH_BAD_HANDLE, "lock is", word);
-        REFUSED(redlatch_lock_new(bad_clients[i], REDLATCH_MUTEX, "x", 1, NULL, &made), REDLATCH_BAD_HANDLE, "client is",
-                word);
+        REFUSED(redlatch_lock_new(bad_clients[i], REDLATCH_MUTEX, "x", 1, NULL, &made), REDLATCH_BAD_HANDLE,
+                "client is", word);
         REFUSED(redlatch_client_close(bad_clients[i]), REDLATCH_BAD_HANDLE, "client is", word);
         REFUSED(redlatch_client_stats(bad_clients[i], &stats), REDLATCH_BAD_HANDLE, "client is", word);
         REFUSED(redlatch_client_event_fd(bad_clients[i], &fd), REDLATCH_BAD_HANDLE, "client is", word);

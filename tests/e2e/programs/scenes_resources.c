@@ -71,9 +71,11 @@ static void compare(void (*cycle)(int), int few, int many) {
         after = measure();
     } while ((after.descriptors > before.descriptors || after.threads > before.threads ||
               after.connections > before.connections) && now_ms() < until);
-    MUST(after.descriptors == before.descriptors, "%d descriptors were %d", after.descriptors, before.descriptors);
+    /* Callers that crowd get further connections, four lanes at the most; all else stays as it was. */
+    int more = after.connections - before.connections;
+    MUST(more >= 0 && more <= 3, "%d connections were %d", after.connections, before.connections);
+    MUST(after.descriptors == before.descriptors + more, "%d descriptors were %d", after.descriptors, before.descriptors);
     MUST(after.threads == before.threads, "%d threads were %d", after.threads, before.threads);
-    MUST(after.connections == before.connections, "%d connections were %d", after.connections, before.connections);
     if (!SANITIZED) {
         MUST(after.in_use_kib - before.in_use_kib < ALLOWED_KIB, "%ld KiB in use were %ld", after.in_use_kib,
              before.in_use_kib);

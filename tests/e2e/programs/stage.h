@@ -19,6 +19,11 @@
 #else
 #define SANITIZED 0
 #endif
+#ifdef __SANITIZE_ADDRESS__
+#define ADDRESS_SANITIZED 1
+#else
+#define ADDRESS_SANITIZED 0
+#endif
 
 struct scene {
     const char *name;
