@@ -262,7 +262,7 @@ static void busy_parent(void) {
     struct busy busy = {.all = heritage_new(NULL)};
     struct crew *crew = crew_start(4, be_busy, &busy);
     struct crew *makers = crew_start(1, make_handles, &busy);
-    /* AddressSanitizer's allocator keeps locks that other threads held at the fork: a child that starts a thread hangs. */
+    /* AddressSanitizer's allocator keeps locks that threads held at the fork: a child that starts a thread hangs. */
     int children = ADDRESS_SANITIZED ? 0 : SANITIZED ? 20 : 150;
     for (int i = 0; i < children; i++) {
         child_end(child_start(close_and_open, &busy));

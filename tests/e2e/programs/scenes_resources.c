@@ -74,7 +74,8 @@ static void compare(void (*cycle)(int), int few, int many) {
     /* Callers that crowd get further connections, four lanes at the most; all else stays as it was. */
     int more = after.connections - before.connections;
     MUST(more >= 0 && more <= 3, "%d connections were %d", after.connections, before.connections);
-    MUST(after.descriptors == before.descriptors + more, "%d descriptors were %d", after.descriptors, before.descriptors);
+    MUST(after.descriptors == before.descriptors + more, "%d descriptors were %d", after.descriptors,
+         before.descriptors);
     MUST(after.threads == before.threads, "%d threads were %d", after.threads, before.threads);
     if (!SANITIZED) {
         MUST(after.in_use_kib - before.in_use_kib < ALLOWED_KIB, "%ld KiB in use were %ld", after.in_use_kib,
