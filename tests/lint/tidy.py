@@ -56,7 +56,7 @@ def main() -> int:
         for path, status, output in pool.map(check, paths):
             if status != 0:
                 failed += 1
-                print(f"{os.path.relpath(path, ROOT)}:\n{output}")
+                print(f"{os.path.relpath(path, ROOT)}: clang-tidy ended with {status}\n{output}")
     print(f"clang-tidy: {len(paths) - failed} files without complaints, {failed} with")
     return 1 if failed else 0
 

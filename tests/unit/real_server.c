@@ -43,10 +43,12 @@ const char *real_server_start(void) {
         be_server();
     }
     must(server > 0, "process");
-    for (int i = 0; i < 1000 && access(path, F_OK) != 0; i++) {
-        usleep(5000);
-    }
     context = redisConnectUnix(path);
+    for (int i = 0; i < 1000 && context && context->err; i++) { /* it takes a moment until it listens */
+        usleep(5000);
+        redisFree(context);
+        context = redisConnectUnix(path);
+    }
     must(context && !context->err, "server");
     return url;
 }

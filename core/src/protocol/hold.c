@@ -11,7 +11,7 @@
  *
  * Renewals apart, one command of a hold is unsettled at a time; further calls wait in `waiting`. A shortening
  * extension also waits for the renewal under way. A re-entry never creates a lock, and nothing but extend ever
- * shortens a lease. */
+ * shortens a lease. What nobody waits for any more is owed: released in the background once `busy` is settled. */
 #include "lease.h"
 #include "planted.h"
 #include "steps.h"

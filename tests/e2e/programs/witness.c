@@ -42,6 +42,16 @@ static void be_server(const char *socket_path) {
     _exit(127);
 }
 
+/* The socket's file is there a moment before the server listens. */
+static bool is_listening(const char *path) {
+    redisContext *trial = redisConnectUnix(path);
+    bool good = trial && !trial->err;
+    if (trial) {
+        redisFree(trial);
+    }
+    return good;
+}
+
 void witness_start_server(char *url_out, size_t size) {
     snprintf(folder, sizeof folder, "/tmp/redlatch-scenes-XXXXXX");
     MUST(mkdtemp(folder), "no folder");
@@ -53,7 +63,7 @@ void witness_start_server(char *url_out, size_t size) {
         be_server(path);
     }
     MUST(server > 0, "no process");
-    for (int i = 0; access(path, F_OK) != 0; i++) {
+    for (int i = 0; !is_listening(path); i++) {
         MUST(i < 1000, "the server did not start: is redis-server installed?");
         sleep_ms(5);
     }
