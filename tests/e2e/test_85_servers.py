@@ -40,10 +40,10 @@ def fails(status: str, within: float, *, after: float = 0.0, kind: Any = redlatc
 
 def check_every_way(lock: redlatch.Lock, status: str, *, waits: bool, kind: Any = redlatch.ServerError) -> None:
     """A try fails at once; a wait does so, too, or waits for what may pass; all say the same."""
-    with fails(status, 0.3, kind=kind):
+    with fails(status, 1.0, kind=kind):
         lock.acquire(blocking=False)
-    with fails(status, 0.8, after=0.3 if waits else 0.0, kind=kind):
-        lock.acquire(timeout=0.3)
+    with fails(status, 1.5 if waits else 0.5, after=0.5 if waits else 0.0, kind=kind):
+        lock.acquire(timeout=0.5)
     assert not lock.owned()
 
 
