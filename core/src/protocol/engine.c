@@ -105,6 +105,9 @@ static const struct command *awaited_command(const struct operation *operation) 
 static int timeout_status(const struct operation *operation) {
     const struct command *command = awaited_command(operation);
     bool may_have_run = command && command->was_sent;
+    if (operation->trouble <= REDLATCH_SERVER) { /* the server said why; another ask only happened to be under way */
+        return operation->trouble;
+    }
     if (operation->trouble) { /* also when connecting again failed since: what was sent may have been carried out */
         return may_have_run ? REDLATCH_NO_REPLY : operation->trouble;
     }
