@@ -84,7 +84,7 @@ def test_85_a_key_of_another_type_put_in_place_of_a_held_lock(server: RedisServe
         hold = lock.hold()
         assert hold is not None
         witness.set(lock_name, "x")
-        assert hold.lost_event.wait(0.6)
+        assert hold.lost_event.wait(2.0)
     assert witness.get(lock_name) == b"x"
 
 
