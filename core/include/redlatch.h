@@ -145,7 +145,8 @@ typedef struct redlatch_client_options {
     int64_t claim_timeout_ms;       /* an asynchronous grant that is not collected is given back after this; 30000 */
     int64_t linger_ms;              /* a subscription outlives its last waiter by this; 3000 */
     int32_t release_on_close;       /* 1: closing releases what is held; 0: leases run out. 1 */
-    int32_t look;                   /* 1: look at the socket briefly before sleeping where that pays; 0: never. 1 */
+    int32_t look;                   /* 1: look at the socket, or yield the processor, briefly before sleeping where
+                                       that pays; 0: never. 1 */
     const char *name_prefix;        /* put before every name, as Redisson's NameMapper; NULL */
     uint64_t name_prefix_size;
     const char *username;           /* overrides the URL's; NULL */

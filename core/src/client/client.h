@@ -14,6 +14,7 @@
 #include "connection.h"
 #include "engine.h"
 #include "parsed.h"
+#include "spin.h"
 #include "system.h"
 
 struct redlatch_cancel;
@@ -45,6 +46,7 @@ struct port {
     enum lane_number lane;
     bool reading;          /* somebody has the reader role */
     bool reader_waits;     /* and waits for the socket, without the mutex */
+    bool reader_comes;     /* a caller has been woken to take the role */
     bool writing;          /* somebody writes, without the mutex; nobody else touches the output then */
     bool wanted;           /* the keeper is to open it ahead of need */
     bool must_look_up;     /* addresses that served another lane were of no use */
@@ -56,9 +58,8 @@ struct port {
     int64_t unread_since;  /* nobody reads although something is under way; 0: not so */
     int64_t heard_at;      /* when anything was last received */
     int64_t starved_until; /* there was no memory to write with: to be tried again then; 0: not so */
-    int64_t look_time;     /* microseconds to a reply, looking; a moving estimate */
-    int64_t sleep_time;    /* the same, sleeping */
-    uint32_t turns;
+    struct looking looking;   /* of a reader alone */
+    struct yielding yielding; /* of a reader for many */
     char staging[STAGING_SIZE]; /* the reader's */
 };
 
@@ -104,6 +105,7 @@ struct client {
     struct list events;   /* completed asynchronous calls */
     _Atomic uint32_t loss_word;
     uint32_t calls;       /* blocking calls inside */
+    struct yielding yielding; /* of callers who wait for a reader */
     uint32_t crowded;     /* times a caller found no lane of its own */
 
     _Atomic uint32_t *wakes[WAKE_MAX];
@@ -134,6 +136,7 @@ short port_events(const struct port *port);
 bool port_has_work(const struct port *port);
 bool port_is_opening(const struct port *port);
 bool port_is_callers(const struct port *port);
+bool port_is_shared(const struct port *port);
 void port_take(struct port *port, ssize_t got, int64_t now);
 int port_connect(struct port *port, int64_t now);
 void port_check_peer(struct port *port, int64_t now);

@@ -3,16 +3,12 @@
  *
  * One caller alone pays no thread switch: it writes, looks at the socket briefly, and reads its own reply. With more
  * callers the first one reads for all; when its own reply has come, the role passes to the caller of the oldest
- * command under way. */
+ * command under way. Callers beside each other yield the processor before they sleep: the others' commands go out with
+ * theirs, the reader comes by with their reply, and neither a sleep nor a wake-up has been paid for. */
 #include <poll.h>
 #include <string.h>
 
 #include "handles.h"
-
-/* The longest look, and the longest time that counts as one of a reply, in microseconds. */
-static const int64_t LOOK_CAP = 100;
-static const int64_t REPLY_TIME_MAX = 400;
-enum { TRY_OTHER_EVERY = 64 };
 
 void call_init(struct call *call, struct client *client, struct redlatch_cancel *cancel) {
     memset(call, 0, sizeof *call);
@@ -31,10 +27,11 @@ static bool is_free(const struct port *port) {
     return !port->reading && !port->writing && !port_has_work(port);
 }
 
-/* A lane to be alone on, or the first one. A further connection is opened by the keeper, so that its failure is
- * nobody's. */
+/* A lane to be alone on while there are enough, else the first one, which is shared. A further connection is opened by
+ * the keeper, so that its failure is nobody's. */
 enum lane_number drive_pick_lane(struct client *client) {
-    if (is_free(&client->ports[LANE_CALLERS])) {
+    const struct port *first = &client->ports[LANE_CALLERS];
+    if (is_free(first) || (port_is_shared(first) && yielding_pays(&client->yielding))) {
         return LANE_CALLERS;
     }
     struct port *closed = NULL;
@@ -69,26 +66,23 @@ static bool is_cancelled(const struct call *call) {
     return call->cancel && (atomic_load(&call->cancel->word) & CANCEL_FIRED);
 }
 
-/* Whether to look before sleeping: if this caller is alone - with others about, the processor is theirs - and replies
- * have come sooner that way than by sleeping. Which is sooner changes with what else the machine does, so now and then
- * the other way is tried. */
-static bool may_look(struct port *port) {
-    const struct client *client = port->client;
-    if (!client->look || client->calls != 1) {
-        return false;
-    }
-    bool looking = port->look_time <= LOOK_CAP && port->look_time <= port->sleep_time;
-    return ++port->turns % TRY_OTHER_EVERY == 0 ? !looking : looking;
-}
-
 /* Looks at the socket without sleeping, for as long as it is likely to pay. Without the mutex. */
 static ssize_t look(struct port *port, int64_t start) {
-    int64_t budget = port->look_time * 3 + 10;
-    int64_t until = start + (budget < LOOK_CAP ? budget : LOOK_CAP);
+    int64_t until = start + looking_budget(&port->looking);
     ssize_t got;
     do {
         got = connection_read(&port->connection, port->staging, STAGING_SIZE);
     } while (got == 0 && system_now() < until);
+    return got;
+}
+
+/* Lets the others run a little, whose commands and replies go with one's own. Without the mutex. */
+static ssize_t look_between_yields(struct port *port, int64_t until) {
+    ssize_t got = connection_read(&port->connection, port->staging, STAGING_SIZE);
+    for (int i = 0; got == 0 && i < READER_YIELDS && system_now() < until; i++) {
+        system_yield();
+        got = connection_read(&port->connection, port->staging, STAGING_SIZE);
+    }
     return got;
 }
 
@@ -104,13 +98,18 @@ static void poll_socket(int fd, short events, const struct call *call, int64_t u
 /* Waits for the socket and reads it, without the mutex. */
 static ssize_t wait_and_read(struct port *port, const struct call *call, int64_t until) {
     struct client *client = port->client;
-    bool looking = may_look(port);
     bool alone = client->calls == 1;
+    bool looking = client->look && (alone ? looking_chosen(&port->looking) : yielding_chosen(&port->yielding));
+    int64_t limit = yielding_limit(client->calls);
     short events = port_events(port);
     port->reader_waits = true;
     client_unlock(client);
     int64_t start = system_now();
-    ssize_t got = looking ? look(port, start) : 0;
+    ssize_t got = 0;
+    if (looking) {
+        got = alone ? look(port, start) : look_between_yields(port, start + limit);
+    }
+    int64_t looked = system_now() - start;
     bool paid = got != 0;
     if (got == 0) {
         poll_socket(port->connection.fd, events, call, until);
@@ -121,12 +120,31 @@ static ssize_t wait_and_read(struct port *port, const struct call *call, int64_t
     port->reader_waits = false;
     client->engine.stats.looks += looking;
     client->engine.stats.looks_paid += looking && paid;
-    if (got > 0 && alone) {
-        int64_t *estimate = looking ? &port->look_time : &port->sleep_time;
-        passed = passed < REPLY_TIME_MAX ? passed : REPLY_TIME_MAX; /* one slow script shall not count for long */
-        *estimate += (passed - *estimate) / 4;
+    if (alone && got > 0) {
+        looking_learn(&port->looking, looking, passed);
+    } else if (!alone && looking) {
+        yielding_learn(&port->yielding, paid, looked, limit);
     }
     return got;
+}
+
+/* Whether to let the others run a little before sleeping: something of this call is under way beside theirs. */
+static bool may_yield(const struct call *call) {
+    struct client *client = call->client;
+    const struct operation *operation = &call->operation;
+    return client->look && (operation->phase == PHASE_ASKING || operation->phase == PHASE_HANDED) &&
+           port_is_shared(&client->ports[operation->lane]) && yielding_chosen(&client->yielding);
+}
+
+/* Yields until the word has changed, within bounds; returns how long that took. Without the mutex. */
+static int64_t yield_while(const _Atomic uint32_t *word, uint32_t value, int64_t limit) {
+    int64_t start = system_now();
+    int64_t passed = 0;
+    for (int i = 0; i < CALLER_YIELDS && passed < limit && atomic_load(word) == value; i++) {
+        system_yield();
+        passed = system_now() - start;
+    }
+    return passed;
 }
 
 static void sleep_until_woken(struct call *call, int64_t until) {
@@ -135,9 +153,18 @@ static void sleep_until_woken(struct call *call, int64_t until) {
     if ((before & 1) || is_cancelled(call)) {
         return; /* woken since it last looked */
     }
+    bool yields = may_yield(call);
+    int64_t limit = yielding_limit(client->calls);
     client_unlock(client);
-    system_wait(call->word, before, until);
+    int64_t passed = yields ? yield_while(call->word, before, limit) : 0;
+    bool paid = yields && atomic_load(call->word) != before;
+    if (!paid) {
+        system_wait(call->word, before, until);
+    }
     client_lock(client);
+    if (yields) {
+        yielding_learn(&client->yielding, paid, passed, limit);
+    }
 }
 
 /* One turn of the reader. */
@@ -206,8 +233,10 @@ void drive_pass_role(struct port *port, int64_t now) {
     struct call *next = port->reading ? NULL : next_reader(port);
     if (next) {
         port->unread_since = 0;
+        port->reader_comes = true;
         client_wake(port->client, next->word);
     } else {
+        port->reader_comes = false;
         port_mind(port, now);
     }
 }
@@ -252,6 +281,8 @@ void drive_until(struct call *call, int64_t until) {
             int64_t limit = operation->wait_until < until ? operation->wait_until : until;
             if (should_read(call) && !port->reading) {
                 port->reading = true;
+                port->reader_comes = false;
+                port_flush(port);
                 port->unread_since = 0;
                 read_turn(port, call, limit);
                 port->reading = false;

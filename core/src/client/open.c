@@ -148,8 +148,7 @@ static void set_up_connections(struct client *client, const redlatch_client_opti
         struct port *port = &client->ports[i];
         port->client = client;
         port->lane = (enum lane_number)i;
-        port->look_time = 30;
-        port->sleep_time = 60;
+        looking_init(&port->looking);
         connection_init(&port->connection, settings, false);
     }
     connection_init(&client->subscriber.connection, settings, true);

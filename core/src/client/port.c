@@ -4,8 +4,10 @@
 
 #include "client.h"
 
-/* With this many commands under way and a reader at work, writing is left to the reader, who gathers them. */
-enum { GATHER_FROM = 6 };
+/* With this many commands under way a connection is shared, and writing is left to its reader, who gathers them, unless
+ * as many are waiting to be written as are worth a write of their own. While yielding does not pay, a stranger has the
+ * processor, and a reader who is to come may be long in coming: fewer are gathered, and only by one who is there. */
+enum { SHARED_FROM = 3, BUSY_FROM = 6, GATHER_MOST = 8 };
 
 /* How often the keeper asks whether a name has been looked up. */
 static const int64_t LOOKUP_PAUSE = 20 * MILLISECOND;
@@ -20,6 +22,11 @@ bool port_is_callers(const struct port *port) {
 /* What to poll for. Who is writing sees to the output. */
 short port_events(const struct port *port) {
     return port->writing ? POLLIN : connection_events(&port->connection);
+}
+
+/* Whether its callers wait for each other's commands and replies. */
+bool port_is_shared(const struct port *port) {
+    return port->client->engine.lanes[port->lane].in_flight >= SHARED_FROM;
 }
 
 bool port_has_work(const struct port *port) {
@@ -128,13 +135,28 @@ static void write_out(struct port *port) {
     }
 }
 
-/* Writes what the lane has to say. With many commands under way and a reader waiting for the next reply, that one
- * gathers them. May drop the mutex for a moment. */
+static bool is_longer(const struct list *list, int count) {
+    const struct list_link *link = list_first(list);
+    while (link && count-- > 0) {
+        link = list_next(list, link);
+    }
+    return link != NULL;
+}
+
+/* Whether what there is to write is left to a reader who waits for the next reply, or is on the way. */
+static bool is_gathered(const struct port *port) {
+    const struct lane *lane = &port->client->engine.lanes[port->lane];
+    bool yields = yielding_pays(&port->client->yielding);
+    bool reader = port->reader_waits || (yields && port->reader_comes);
+    return reader && lane->in_flight >= (yields ? SHARED_FROM : BUSY_FROM) && !is_longer(&lane->unsent, GATHER_MOST);
+}
+
+/* Writes what the lane has to say, unless that is gathered. May drop the mutex for a moment. */
 void port_flush(struct port *port) {
     const struct lane *lane = &port->client->engine.lanes[port->lane];
     bool went = true;
     while (went && port->connection.state == CONNECTION_READY && !port->writing && !port->failure &&
-           !atomic_load(&port->client->stopping) && !(port->reader_waits && lane->in_flight >= GATHER_FROM)) {
+           !atomic_load(&port->client->stopping) && !is_gathered(port)) {
         if (!list_is_empty(&lane->unsent)) {
             fill(port, system_now()); /* a caller's time may be old: writing drops the mutex */
         }

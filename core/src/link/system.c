@@ -44,6 +44,10 @@ void system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until) {
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, bounded ? &left : NULL, NULL, 0);
 }
 
+void system_yield(void) {
+    sched_yield();
+}
+
 void system_wake(_Atomic uint32_t *word) {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }

@@ -16,6 +16,9 @@ int64_t system_now(void);
  * early. */
 void system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until);
 
+/* Lets other threads have the processor first. */
+void system_yield(void);
+
 /* Wakes one sleeper (system_wake_all: all). Async-signal-safe. The word itself is not touched. */
 void system_wake(_Atomic uint32_t *word);
 void system_wake_all(_Atomic uint32_t *word);

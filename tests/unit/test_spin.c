@@ -1,0 +1,113 @@
+/* Whether callers spin before they sleep: what was quicker, what paid, and what a busy neighbour changes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "spin.h"
+
+#include "unit.h"
+
+static void replies_take(struct looking *looking, int64_t look_time, int64_t sleep_time, int turns) {
+    for (int i = 0; i < turns; i++) {
+        bool looked = looking_chosen(looking);
+        looking_learn(looking, looked, looked ? look_time : sleep_time);
+    }
+}
+
+static int times_looked(struct looking *looking, int turns) {
+    int count = 0;
+    for (int i = 0; i < turns; i++) {
+        count += looking_chosen(looking);
+    }
+    return count;
+}
+
+static void looks_while_that_is_quicker(void) {
+    struct looking looking;
+    looking_init(&looking);
+    replies_take(&looking, 20, 80, 1000);
+    CHECK(times_looked(&looking, 650) >= 630);
+    replies_take(&looking, 400, 90, 1000);
+    CHECK(times_looked(&looking, 650) <= 20);
+    replies_take(&looking, 20, 80, 2000);
+    CHECK(times_looked(&looking, 650) >= 630);
+}
+
+static void never_looks_longer_than_the_cap(void) {
+    struct looking looking;
+    looking_init(&looking);
+    replies_take(&looking, 90, 300, 100);
+    CHECK_EQ_INT(looking_budget(&looking), LOOK_CAP);
+    replies_take(&looking, 2000, 300, 1000); /* a slow network: looking cannot see the reply */
+    CHECK(times_looked(&looking, 650) <= 20);
+}
+
+static void one_slow_reply_does_not_change_the_way(void) {
+    struct looking looking;
+    looking_init(&looking);
+    replies_take(&looking, 20, 300, 1000);
+    looking_learn(&looking, true, 5000000);
+    replies_take(&looking, 20, 300, 100);
+    CHECK(times_looked(&looking, 650) >= 630);
+}
+
+/* Yields when asked to, each time with the same outcome; returns how often. */
+static int yields_made(struct yielding *yielding, int calls, bool paid, int64_t passed) {
+    int count = 0;
+    for (int i = 0; i < calls; i++) {
+        if (yielding_chosen(yielding)) {
+            yielding_learn(yielding, paid, passed, yielding_limit(8));
+            count++;
+        }
+    }
+    return count;
+}
+
+static void yields_while_that_pays(void) {
+    struct yielding yielding = {0};
+    CHECK(yielding_pays(&yielding));
+    CHECK_EQ_INT(yields_made(&yielding, 500, true, 40), 500);
+    CHECK(yields_made(&yielding, 10000, false, 10) < 30);
+    CHECK(!yielding_pays(&yielding));
+    yields_made(&yielding, 5000, true, 40);
+    CHECK(yielding_pays(&yielding));
+    CHECK_EQ_INT(yields_made(&yielding, 500, true, 40), 500);
+}
+
+static void a_stranger_with_the_processor_ends_it_at_once(void) {
+    struct yielding yielding = {0};
+    yields_made(&yielding, 500, true, 40);
+    CHECK_EQ_INT(yields_made(&yielding, 1, true, yielding_limit(8)), 1); /* done meanwhile, but late */
+    CHECK(!yielding_pays(&yielding));
+    CHECK(yields_made(&yielding, 20000, true, 3000) < 15); /* tried again more and more rarely */
+}
+
+static void a_single_delay_is_soon_forgotten(void) {
+    struct yielding yielding = {0};
+    yields_made(&yielding, 500, true, 40);
+    yields_made(&yielding, 1, true, 9000);
+    CHECK(yields_made(&yielding, 1000, true, 40) > 900);
+}
+
+static void only_one_tries_after_a_rest(void) {
+    struct yielding yielding = {0};
+    yields_made(&yielding, 1, true, 9000);
+    int chosen = 0;
+    for (int i = 0; i < 100; i++) { /* a hundred callers, before any has learned anything */
+        chosen += yielding_chosen(&yielding);
+    }
+    CHECK_EQ_INT(chosen, 1);
+}
+
+static void more_callers_take_longer(void) {
+    CHECK(yielding_limit(64) > yielding_limit(2));
+}
+
+int main(void) {
+    RUN(looks_while_that_is_quicker);
+    RUN(never_looks_longer_than_the_cap);
+    RUN(one_slow_reply_does_not_change_the_way);
+    RUN(yields_while_that_pays);
+    RUN(a_stranger_with_the_processor_ends_it_at_once);
+    RUN(a_single_delay_is_soon_forgotten);
+    RUN(only_one_tries_after_a_rest);
+    RUN(more_callers_take_longer);
+    return unit_done();
+}
