@@ -39,6 +39,18 @@ static void never_looks_longer_than_the_cap(void) {
     CHECK(times_looked(&looking, 650) <= 20);
 }
 
+static void tries_the_slower_way_more_and_more_rarely(void) {
+    struct looking looking;
+    looking_init(&looking);
+    int looked = 0;
+    for (int i = 0; i < 20000; i++) {
+        bool look = looking_chosen(&looking);
+        looking_learn(&looking, look, look ? 3000 : 60); /* a stranger takes the processor from who looks */
+        looked += look;
+    }
+    CHECK(looked < 20);
+}
+
 static void one_slow_reply_does_not_change_the_way(void) {
     struct looking looking;
     looking_init(&looking);
@@ -103,6 +115,7 @@ static void more_callers_take_longer(void) {
 int main(void) {
     RUN(looks_while_that_is_quicker);
     RUN(never_looks_longer_than_the_cap);
+    RUN(tries_the_slower_way_more_and_more_rarely);
     RUN(one_slow_reply_does_not_change_the_way);
     RUN(yields_while_that_pays);
     RUN(a_stranger_with_the_processor_ends_it_at_once);

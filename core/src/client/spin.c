@@ -4,8 +4,8 @@
 /* The longest time that counts as one of a reply: one slow script shall not count for long. */
 static const int64_t REPLY_TIME_MAX = 400;
 
-/* What is not used is tried again after this many turns. Yielding, which may cost milliseconds, more rarely with every
- * try in vain. */
+/* What is not used is tried again after this many turns, and more rarely with every try in vain: one that hands the
+ * processor to a stranger costs milliseconds. */
 enum { TRY_EVERY = 64, DOUBLINGS_MAX = 6, CREDIT_MAX = 8 };
 
 void looking_init(struct looking *looking) {
@@ -33,8 +33,17 @@ int64_t looking_budget(const struct looking *looking) {
 }
 
 void looking_learn(struct looking *looking, bool looked, int64_t passed) {
+    bool look_was_quicker = look_is_quicker(looking);
+    bool in_vain = looked != look_was_quicker && passed >= (looked ? looking->sleep_time : looking->look_time);
     int64_t *estimate = looked ? &looking->look_time : &looking->sleep_time;
     *estimate += ((passed < REPLY_TIME_MAX ? passed : REPLY_TIME_MAX) - *estimate) / 4;
+    if (in_vain) {
+        looking->failures += looking->failures < DOUBLINGS_MAX;
+        looking->turns = TRY_EVERY << looking->failures;
+    } else if (looked != look_was_quicker || look_is_quicker(looking) != look_was_quicker) {
+        looking->failures = 0;
+        looking->turns = TRY_EVERY;
+    }
 }
 
 bool yielding_pays(const struct yielding *yielding) {

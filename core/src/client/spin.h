@@ -13,6 +13,7 @@ struct looking {
     int64_t look_time;  /* microseconds to a reply, looking; a moving estimate */
     int64_t sleep_time; /* the same, sleeping */
     uint32_t turns;     /* until the other way is tried */
+    uint32_t failures;  /* tries of it in a row that were slower */
 };
 
 /* The longest look that can pay, in microseconds. */
