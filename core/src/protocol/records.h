@@ -224,7 +224,8 @@ struct renewal {
     struct resource *name; /* counted until the answer */
     uint64_t id;
     uint32_t lease_ms; /* 0: only asked about */
-    bool live; /* still to be reported to the hold */
+    bool live;         /* still to be reported to the hold */
+    bool expired;      /* the hold was lost meanwhile by its clock alone: what was renewed all the same is released */
 };
 
 enum reply_kind { REPLY_NIL, REPLY_INTEGER, REPLY_STRING, REPLY_ERROR, REPLY_ARRAY };

@@ -70,19 +70,21 @@ void channel_parts(const char *name, size_t size, struct argument_part parts[3])
     parts[2].size = tagged ? 0 : 1;
 }
 
-const char *channel_name(const char *channel, size_t size, size_t *name_size_out) {
+size_t channel_names(const char *channel, size_t size, struct argument_part names[2]) {
     size_t prefix = sizeof channel_prefix - 1;
     if (size <= prefix || memcmp(channel, channel_prefix, prefix) != 0) {
-        return NULL;
+        return 0;
     }
     const char *name = channel + prefix;
     size -= prefix;
+    size_t count = 0;
     if (size > 2 && name[0] == '{' && name[size - 1] == '}' && !memchr(name + 1, '{', size - 2)) {
-        *name_size_out = size - 2;
-        return name + 1;
+        names[count++] = (struct argument_part){name + 1, size - 2};
     }
-    *name_size_out = size;
-    return name;
+    if (memchr(name, '{', size)) {
+        names[count++] = (struct argument_part){name, size};
+    }
+    return count;
 }
 
 static void put(struct argument_sink *sink, const char *text, size_t size) {
