@@ -118,7 +118,7 @@ enum {
     REDLATCH_FOREVER = -1,        /* as a wait: until granted or cancelled */
     REDLATCH_RENEWED = -1,        /* as a lease: the watchdog's, renewed for as long as the lock is held */
     REDLATCH_LEASE_OF_LOCK = -2,  /* as a lease: what the lock's options say */
-    REDLATCH_DEFAULT = -3         /* in options: what this version thinks best */
+    REDLATCH_DEFAULT = -3         /* in options where the URL has a say: what it says, else what this version does */
 };
 
 enum {
@@ -268,7 +268,7 @@ typedef struct redlatch_cancel redlatch_cancel;
 REDLATCH_API int redlatch_cancel_new(redlatch_cancel **cancel_out);
 
 /* Ends the wait that the object names, or the next one it is passed to. Safe in a signal handler and from any thread.
- * BAD_HANDLE. Since 0.1. */
+ * BAD_HANDLE, FORKED. Since 0.1. */
 REDLATCH_API int redlatch_cancel_fire(redlatch_cancel *cancel);
 
 /* Gives the object back; NULL is allowed. A sliced wait it still names is cancelled. Since 0.1. */
