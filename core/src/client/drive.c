@@ -305,9 +305,11 @@ void drive_until(struct call *call, int64_t until) {
             if (should_read(call) && !port->reading) {
                 port->reading = true;
                 port->reader_comes = false;
-                port_flush(port);
                 port->unread_since = 0;
-                read_turn(port, call, limit);
+                port_flush(port); /* what was left to the reader; the mutex is dropped for a moment */
+                if (!is_done(call)) {
+                    read_turn(port, call, limit);
+                }
                 port->reading = false;
             } else {
                 drive_pass_role(port, now); /* it may have been this call's until now */
