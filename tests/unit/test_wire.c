@@ -77,6 +77,8 @@ static void each_kind_is_written_as_announced(void) {
     check_written(&command, SCRIPT_FORCE_RELEASE, "<orders><redisson_lock__channel:{orders}>");
     command.kind = COMMAND_QUERY;
     check_written(&command, SCRIPT_QUERY, "<orders>");
+    command.kind = COMMAND_WATCH;
+    check_written(&command, SCRIPT_WATCH, "<orders>");
     free(resource);
 }
 

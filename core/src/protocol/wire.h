@@ -6,11 +6,7 @@
 #include "engine.h"
 #include "scripts_embedded.h"
 
-/* Takes a command's arguments one after the other. An argument comes in up to three parts that belong together. */
-struct argument_part {
-    const char *text;
-    size_t size;
-};
+/* Takes a command's arguments one after the other. */
 struct argument_sink {
     void (*append)(struct argument_sink *sink, const struct argument_part *parts, size_t part_count);
 };
