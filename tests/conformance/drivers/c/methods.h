@@ -1,0 +1,12 @@
+/* The calls on a lock, made on whatever thread asks for them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONFORMANCE_METHODS_H
+#define CONFORMANCE_METHODS_H
+
+#include <jansson.h>
+#include <redlatch.h>
+
+/* acquire, try_acquire, release, extend, force_release, query, hold. The outcome is the caller's. */
+json_t *call_method(redlatch_lock *lock, const json_t *call);
+
+#endif
