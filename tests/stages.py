@@ -62,7 +62,8 @@ STAGES = [
     Stage("install", f"{PYTHON} tests/package/check_install.py build", ("build",)),
     Stage("unit", unit_tests("build"), ("build",)),
     Stage("address", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "unit_tests redlatch_sim")
-          + " && " + unit_tests("build/address") + " && build/address/tests/redlatch_sim --seeds 100"),
+          + " && " + unit_tests("build/address") + " && build/address/tests/redlatch_sim --seeds 100"
+          + f" && REDLATCH_BUILD=build/address {PYTEST} tests/conformance/test_traces.py -k 'test_trace and c-'"),
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")),
     Stage("simulation", "build/tests/redlatch_sim --seeds 2000", ("build",)),
@@ -70,6 +71,7 @@ STAGES = [
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1 build/scripts/*.lua",
           ("build",)),
     Stage("python", f"{PYTEST} tests/python", ("build",)),
+    Stage("conformance", f"{PYTEST} tests/conformance", ("build",)),
     Stage("e2e", f"{PYTEST} tests/e2e", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", alone=True),
     Stage("coverage", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",
