@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from env import RedisServer
-from runner import DRIVERS, TRACES, Driver, complaints, load, play, uses
+from runner import DRIVERS, TRACES, Driver, complaints, failure_of, load, play, uses
 
 FEWEST = 40
 RUNS = [
@@ -32,15 +32,9 @@ def test_a_trace_is_what_the_schema_says(path: Path) -> None:
 def test_there_are_traces_enough() -> None:
     traces = [load(path) for path in TRACES]
     assert len(traces) >= FEWEST
-    failing = [trace for trace in traces if any(_expects_failure(step.get("expect")) for step in trace.steps)]
+    failing = [trace for trace in traces if any(failure_of(step.get("expect")) for step in trace.steps)]
     assert len(failing) >= len(traces) // 3, "traces in which a call fails as it should"
     assert len({trace.summary for trace in traces}) == len(traces), "no two traces say the same of themselves"
-
-
-def _expects_failure(expected: object) -> bool:
-    if isinstance(expected, dict):
-        return "status" in expected
-    return isinstance(expected, str) and expected != "ok"
 
 
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
@@ -54,3 +48,11 @@ def test_what_a_driver_leaves_out_is_in_the_vocabulary(driver: Driver) -> None:
 def test_the_full_languages_leave_nothing_out(name: str) -> None:
     (driver,) = [driver for driver in DRIVERS if driver.name == name]
     assert not driver.cannot
+
+
+def test_the_words_of_a_trace() -> None:
+    two_levels = load(next(path for path in TRACES if path.stem == "reentry"))
+    assert uses(two_levels) == {"open", "lock", "acquire", "try_acquire", "hold", "release", "reentry"}
+    two_handles = load(next(path for path in TRACES if path.stem == "two-clients"))
+    assert {"release:not_owned", "try_acquire:timeout", "query"} < uses(two_handles)
+    assert not {"reentry", "by", "start", "lock.owner=handle", "name.hex"} & uses(two_handles)

@@ -7,7 +7,7 @@ README.md one folder up is the description of the format; nothing in here knows 
 from .drivers import DRIVERS, Driver, DriverProcess
 from .mismatch import Mismatch
 from .play import play
-from .traces import TRACES, Trace, complaints, load, uses
+from .traces import TRACES, Trace, complaints, failure_of, load, uses
 
 __all__ = [
     "DRIVERS",
@@ -17,6 +17,7 @@ __all__ = [
     "Mismatch",
     "Trace",
     "complaints",
+    "failure_of",
     "load",
     "play",
     "uses",

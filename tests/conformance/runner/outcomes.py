@@ -8,6 +8,7 @@ from typing import Any, Dict
 
 from .mismatch import Mismatch
 from .owners import UUID, Owners
+from .traces import failure_of
 
 # The values that calls give when they succeed; all others give none.
 _MEMBERS: Dict[str, Dict[str, type]] = {
@@ -16,8 +17,6 @@ _MEMBERS: Dict[str, Dict[str, type]] = {
     "hold": {"held": bool, "lost": bool, "count": int, "remaining_ms": int, "owner": str},
 }
 _BARE = {"force_release": bool, "is_waiting": bool}
-# Those that mean nothing without their value, so that the trace always says it.
-_VALUED = ("query", "hold", "force_release", "is_waiting")
 
 
 def within(number: int, expected: Any) -> bool:
@@ -28,21 +27,13 @@ def within(number: int, expected: Any) -> bool:
 def check(step: Dict[str, Any], answer: Dict[str, Any], owners: Owners) -> None:
     """Mismatch unless the answer is the one that the step expects."""
     expected = step.get("expect", "ok")
-    status = "ok" if step["call"] in _VALUED and not _is_failure(expected) else _status(expected)
+    status = failure_of(expected) or "ok"
     if answer.get("status") != status:
         raise Mismatch(f"expected {status}, got {answer}")
     if status == "ok":
         _check_success(step["call"], expected, answer, owners)
     else:
         _check_failure(expected, answer)
-
-
-def _is_failure(expected: Any) -> bool:
-    return isinstance(expected, str) or (isinstance(expected, dict) and "status" in expected)
-
-
-def _status(expected: Any) -> str:
-    return str(expected["status"] if isinstance(expected, dict) else expected)
 
 
 def _check_failure(expected: Any, answer: Dict[str, Any]) -> None:

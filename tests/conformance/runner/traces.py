@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Set, Union
+from typing import Any, Dict, List, Optional, Set, Union
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
@@ -68,21 +68,46 @@ def text_bytes(text: Union[Text, int]) -> bytes:
 
 def uses(trace: Trace) -> Set[str]:
     """The words of the vocabulary that a driver must know to run this trace: calls, their members, options, values
-    that ask for something of their own. A driver's list of what it cannot do is made of the same words."""
+    that ask for something of their own, failures that must come. A driver's list of what it cannot do is made of the
+    same words."""
     words = set()
     for step in trace.steps:
         call = step.get("call")
         if call is None:
             continue
         words.add(call)
-        for member, value in step.items():
-            if member in ("by", "start"):
-                words.add(member)
-            elif member == "options":
-                words.update(f"{call}.{option}" for option in value)
-                words.update(f"{call}.owner={value[option]}" for option in value if option == "owner")
-            elif member in ("lease_ms", "url"):
-                words.add(f"{call}.{member}")
-            elif member == "name" and isinstance(value, dict) and "hex" in value:
-                words.add("name.hex")
-    return words
+        words.update(f"{call}.{member}" for member in ("lease_ms", "url") if member in step)
+        words.update(member for member in ("by", "start") if member in step)
+        words.update(f"{call}.{option}" for option in step.get("options", {}))
+        if step.get("options", {}).get("owner") == "handle":
+            words.add("lock.owner=handle")
+        if isinstance(step.get("name"), dict) and "hex" in step["name"]:
+            words.add("name.hex")
+        status = failure_of(step.get("expect"))
+        if status:
+            words.add(f"{call}:{status}")
+    return words | ({"reentry"} if _reenters(trace) else set())
+
+
+def failure_of(expected: Any) -> Optional[str]:
+    """The status that a call is expected to fail with; None if it is to succeed."""
+    status = expected.get("status") if isinstance(expected, dict) else expected
+    return status if isinstance(status, str) and status != "ok" else None
+
+
+def _reenters(trace: Trace) -> bool:
+    """Whether an owner is to have two levels of one lock at a time."""
+    owned_by_handle: Dict[str, bool] = {}
+    names: Dict[str, Any] = {}
+    levels: Dict[Any, int] = {}
+    for step in trace.steps:
+        call, lock = step.get("call"), step.get("lock", "")
+        if call == "lock":
+            owned_by_handle[lock] = step.get("options", {}).get("owner") == "handle"
+            names[lock] = (step["client"], str(step["name"]))
+        elif call in ("acquire", "try_acquire", "release") and not failure_of(step.get("expect")):
+            key = (names[lock], lock if owned_by_handle[lock] else step.get("by"))
+            levels[key] = levels.get(key, 0) + (-1 if call == "release" else 1)
+            if levels[key] > 1:
+                return True
+    return False
