@@ -44,8 +44,12 @@ class Driver:
     cannot: FrozenSet[str] = frozenset()
 
 
+_C = str(build_folder() / "tests" / "conformance" / "conformance_c")
+
 DRIVERS = [
-    Driver("c", [str(build_folder() / "tests" / "conformance" / "conformance_c")]),
+    Driver("c", [_C]),
+    # Asynchronous calls name their owner, so a handle is never one.
+    Driver("c-asynchronous", [_C, "asynchronous"], frozenset({"lock.owner=handle"})),
     Driver("python", [sys.executable, str(FOLDER / "drivers" / "python_driver.py")]),
 ]
 

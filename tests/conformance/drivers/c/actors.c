@@ -36,7 +36,7 @@ static void *act(void *argument) {
             return NULL;
         }
         pthread_mutex_unlock(&actor->mutex);
-        json_t *outcome = call_method(actor->lock, actor->call);
+        json_t *outcome = call_method(actor->lock, 0, actor->call);
         pthread_mutex_lock(&actor->mutex);
         json_decref(actor->call);
         actor->call = NULL;

@@ -1,6 +1,9 @@
 /* The C driver: calls as lines of JSON on the standard input, carried out through redlatch.h, one line of JSON each as
  * the answer. It translates and nothing else; ../../README.md describes the vocabulary.
- * SPDX-License-Identifier: Apache-2.0 */
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   conformance_c                by blocking calls; actors are threads
+ *   conformance_c asynchronous   by started calls and their events; actors are explicit owners, all on one thread */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,16 +13,39 @@
 #include "json.h"
 #include "methods.h"
 #include "objects.h"
+#include "owners.h"
+
+static bool asynchronous;
 
 /* A call on a lock, by the main thread or an actor. */
 static json_t *on_lock(json_t *call) {
     redlatch_lock *lock = lock_of(call);
+    if (asynchronous) {
+        return owner_call(client_of(call), lock, call);
+    }
     if (!json_object_get(call, "by")) {
-        return call_method(lock, call);
+        return call_method(lock, 0, call);
     }
     struct actor *actor = actor_of(string_of(call, "by"), true);
     actor_start(actor, lock, call);
     return json_object_get(call, "start") ? json_pack("{s:b}", "started", 1) : actor_finish(actor);
+}
+
+/* What an actor is asked beside its calls. */
+static json_t *of_actor(const char *what, const char *actor) {
+    if (strcmp(what, "finish") == 0) {
+        return asynchronous ? owner_finish(actor) : actor_finish(actor_of(actor, false));
+    }
+    if (strcmp(what, "is_waiting") == 0) {
+        bool waiting = asynchronous ? owner_is_waiting(actor) : actor_is_waiting(actor_of(actor, false));
+        return outcome(REDLATCH_OK, json_boolean(waiting));
+    }
+    if (asynchronous) {
+        owner_leave(actor);
+    } else {
+        actor_leave(actor_of(actor, false));
+    }
+    return outcome(REDLATCH_OK, NULL);
 }
 
 static json_t *answer_to(json_t *call) {
@@ -36,21 +62,17 @@ static json_t *answer_to(json_t *call) {
     if (strcmp(name, "free") == 0) {
         return call_free(call);
     }
-    if (strcmp(name, "is_waiting") == 0) {
-        bool waiting = actor_is_waiting(actor_of(string_of(call, "by"), false));
-        return outcome(REDLATCH_OK, json_boolean(waiting));
-    }
-    if (strcmp(name, "finish") == 0) {
-        return actor_finish(actor_of(string_of(call, "by"), false));
-    }
-    if (strcmp(name, "leave") == 0) {
-        actor_leave(actor_of(string_of(call, "by"), false));
-        return outcome(REDLATCH_OK, NULL);
+    if (strcmp(name, "is_waiting") == 0 || strcmp(name, "finish") == 0 || strcmp(name, "leave") == 0) {
+        return of_actor(name, string_of(call, "by"));
     }
     return on_lock(call);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    asynchronous = argc == 2 && strcmp(argv[1], "asynchronous") == 0;
+    if (argc > 1 && !asynchronous) {
+        misunderstood("the argument is %s; expected none, or asynchronous", argv[1]);
+    }
     json_object_seed(0); /* before there are threads */
     char *line = NULL;
     size_t room = 0;

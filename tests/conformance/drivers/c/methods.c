@@ -45,17 +45,16 @@ static json_t *query(redlatch_lock *lock, const json_t *call) {
                                      "owner", state.owner));
 }
 
-static json_t *hold(redlatch_lock *lock, const json_t *call) {
-    (void)call;
+static json_t *hold(redlatch_lock *lock, uint64_t owner) {
     redlatch_hold now = {.struct_size = sizeof now};
-    int status = redlatch_lock_hold(lock, 0, &now);
+    int status = redlatch_lock_hold(lock, owner, &now);
     bool held = now.state == REDLATCH_HELD || now.state == REDLATCH_SUSPECT;
     return outcome(status, json_pack("{s:b, s:b, s:I, s:I, s:s}", "held", held, "lost", now.state == REDLATCH_GONE,
                                      "count", (json_int_t)(held ? now.count : 0), "remaining_ms",
                                      (json_int_t)now.remaining_ms, "owner", now.owner));
 }
 
-json_t *call_method(redlatch_lock *lock, const json_t *call) {
+json_t *call_method(redlatch_lock *lock, uint64_t owner, const json_t *call) {
     static const struct {
         const char *name;
         json_t *(*make)(redlatch_lock *lock, const json_t *call);
@@ -66,9 +65,11 @@ json_t *call_method(redlatch_lock *lock, const json_t *call) {
         {"extend", extend},
         {"force_release", force_release},
         {"query", query},
-        {"hold", hold},
     };
     const char *name = string_of(call, "call");
+    if (strcmp(name, "hold") == 0) {
+        return hold(lock, owner);
+    }
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
         if (strcmp(methods[i].name, name) == 0) {
             return methods[i].make(lock, call);

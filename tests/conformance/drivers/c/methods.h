@@ -6,7 +6,8 @@
 #include <jansson.h>
 #include <redlatch.h>
 
-/* acquire, try_acquire, release, extend, force_release, query, hold. The outcome is the caller's. */
-json_t *call_method(redlatch_lock *lock, const json_t *call);
+/* acquire, try_acquire, release, extend, force_release, query, hold. The last asks after the hold of `owner` (0: the
+ * lock's own); all else is done for the lock's own owner. The outcome is the caller's. */
+json_t *call_method(redlatch_lock *lock, uint64_t owner, const json_t *call);
 
 #endif

@@ -12,8 +12,8 @@ enum { OBJECTS = 32, NAME_SIZE = 32 };
 
 struct object {
     char name[NAME_SIZE];
-    redlatch_client *client; /* or the lock, in the table of locks */
-    redlatch_lock *lock;
+    redlatch_client *client;
+    redlatch_lock *lock; /* of that client; NULL in the table of clients */
 };
 
 static struct object clients[OBJECTS];
@@ -118,7 +118,7 @@ json_t *call_lock(const json_t *call) {
     int status = redlatch_lock_new(client, REDLATCH_MUTEX, name.bytes, name.size, &options, &lock);
     free(name.bytes);
     if (status == REDLATCH_OK) {
-        remember(locks, string_of(call, "lock"), NULL, lock);
+        remember(locks, string_of(call, "lock"), client, lock);
     }
     return outcome(status, NULL);
 }
@@ -132,6 +132,10 @@ json_t *call_free(const json_t *call) {
 
 redlatch_lock *lock_of(const json_t *call) {
     return find(locks, string_of(call, "lock"))->lock;
+}
+
+redlatch_client *client_of(const json_t *call) {
+    return find(locks, string_of(call, "lock"))->client;
 }
 
 void objects_close(void) {
