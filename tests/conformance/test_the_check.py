@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 from env import RedisServer
-from lying_driver import LIES
+from lying_driver import HABITS, LIES
 from runner import TRACES, Driver, Mismatch, Trace, complaints, load, play
 
 DRIVERS = Path(__file__).resolve().parent / "drivers"
@@ -48,6 +48,11 @@ def play_with(change: Callable[[Any], None], server: RedisServer) -> None:
 
 def test_the_truth_passes(server: RedisServer) -> None:
     play_with(lambda steps: None, server)
+
+
+@pytest.mark.parametrize("habit", sorted(HABITS))
+def test_what_is_odd_but_allowed_passes(habit: str, server: RedisServer) -> None:
+    play(Trace("of-this-test", "one hold", STEPS), driver("lying_driver.py", habit), server)
 
 
 # Where each lie is to be noticed.

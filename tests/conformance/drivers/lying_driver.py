@@ -97,10 +97,13 @@ LIES: Dict[str, Lie] = {
     "no_json": altered("release", lambda answer: None),
 }
 
+# What looks odd and is allowed: a language may have no uuid to tell.
+HABITS: Dict[str, Lie] = {"no_uuid": altered("open", lambda answer: {**answer, "value": {"uuid": ""}})}
+
 
 def main() -> None:
     """As the Python driver's, with the lie in between."""
-    lie = LIES[sys.argv[1]]
+    lie = {**LIES, **HABITS}[sys.argv[1]]
     driver = Driver()
     for line in sys.stdin:
         answer = lie(driver, json.loads(line))
