@@ -26,6 +26,8 @@ SHOWN_LINES = 50
 PYTHON = "build/venv/bin/python"
 WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
 PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
+# The conformance traces by the C driver of the build that REDLATCH_BUILD names.
+C_TRACES = f"{PYTEST} tests/conformance/test_traces.py -k 'test_trace and c-'"
 # ThreadSanitizer of some compilers cannot live with much address randomisation.
 FIXED_ADDRESSES = "$(setarch -R true 2>/dev/null && echo setarch -R)"
 # A source that is gone leaves its notes behind in the build folder; those are passed over.
@@ -62,14 +64,17 @@ STAGES = [
     Stage("install", f"{PYTHON} tests/package/check_install.py build", ("build",)),
     Stage("unit", unit_tests("build"), ("build",)),
     Stage("address", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "unit_tests redlatch_sim")
-          + " && " + unit_tests("build/address") + " && build/address/tests/redlatch_sim --seeds 100"),
+          + " && " + unit_tests("build/address") + " && build/address/tests/redlatch_sim --seeds 100"
+          + f" && REDLATCH_BUILD=build/address {C_TRACES}"),
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
-          + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")),
+          + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
+          + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
     Stage("simulation", "build/tests/redlatch_sim --seeds 2000", ("build",)),
     Stage("faults", "build/tests/redlatch_sim --faults", ("build",)),
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1 build/scripts/*.lua",
           ("build",)),
     Stage("python", f"{PYTEST} tests/python", ("build",)),
+    Stage("conformance", f"{PYTEST} tests/conformance", ("build",)),
     Stage("e2e", f"{PYTEST} tests/e2e", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", alone=True),
     Stage("coverage", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",

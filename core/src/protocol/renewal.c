@@ -22,7 +22,7 @@ void renewal_expire(struct hold *hold) {
     }
 }
 
-/* A renewal was carried out too late for its hold, which has been reported lost: nobody is to wait for the new lease. */
+/* A renewal was carried out too late for its hold, which has been reported lost: nobody shall wait for its lease. */
 static void release_renewed(struct engine *engine, const struct renewal *line) {
     struct command *command = take_command(engine, NULL);
     if (!command) {
