@@ -76,6 +76,9 @@ STAGES = [
     Stage("python", f"{PYTEST} tests/python", ("build",)),
     Stage("conformance", f"{PYTEST} tests/conformance", ("build",)),
     Stage("e2e", f"{PYTEST} tests/e2e", ("build",), alone=True),
+    Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
+          + f" && REDLATCH_TEST_COMMAND=$PWD/build/address/bin/redlatch {PYTEST} tests/e2e/test_9[2-4]_*.py"
+          + " -k 'not a_hundred_thousand'", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", alone=True),
     Stage("coverage", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",
                               "unit_tests redlatch_sim redlatch_python redlatch_python_package")

@@ -65,7 +65,7 @@ static char *join(const char *before, size_t before_size, bool as_glob, const ch
     }
     size_t at = 0;
     for (size_t i = 0; i < before_size; i++) {
-        if (as_glob && memchr("*?[]\\", before[i], 5)) {
+        if (as_glob && before[i] && strchr("*?[]\\", before[i])) {
             joined[at++] = '\\';
         }
         joined[at++] = before[i];
