@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the Lua programs of tests/lua under every Lua, with the module of the build that is being tested."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Dict, List, Optional, Type
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "tests" / "lua"
+# LuaJIT loads modules that were made for Lua 5.1.
+MODULES = {"lua5.1": "lua5.1", "luajit": "lua5.1", "lua5.2": "lua5.2", "lua5.3": "lua5.3", "lua5.4": "lua5.4"}
+LUAS = list(MODULES)
+
+
+def scenes_of(program: str) -> List[str]:
+    """The names of a program's scenes, from its source."""
+    found = re.findall(r"^function scenes\.(\w+)\(", (SOURCES / f"{program}.lua").read_text("utf-8"), flags=re.MULTILINE)
+    assert found, f"{program}.lua has no scenes"
+    return found
+
+
+def environment(lua: str) -> Dict[str, str]:
+    """Where an interpreter finds the skin, the module, and what the programs share; then what is installed."""
+    module = ROOT / "build" / "lua" / MODULES[lua] / "redlatch" / "core.so"
+    assert module.exists(), f"{module} is not built; try ./dev build"
+    rock = ROOT / "lua-rock"
+    return {
+        **os.environ,
+        "LUA_PATH": f"{rock}/?.lua;{rock}/?/init.lua;{SOURCES}/?.lua;;",
+        "LUA_CPATH": f"{module.parents[1]}/?.so;;",
+        "LUA_INIT": "",
+    }
+
+
+def play(lua: str, program: str, scene: str, url: str, name: str, timeout: float = 100.0) -> None:
+    """Play one scene; what went wrong stands in the assertion."""
+    command = [lua, str(SOURCES / f"{program}.lua"), url, scene, name]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, check=False, env=environment(lua), errors="replace"
+    )
+    problem = f"{lua} {program} {scene}: status {done.returncode}\n{done.stdout}{done.stderr}"
+    assert done.returncode == 0 and done.stdout.endswith("done\n"), problem
+
+
+class LuaProcess:
+    """A scene that talks with its test, line by line."""
+
+    def __init__(self, lua: str, program: str, scene: str, url: str, name: str) -> None:
+        self.process = subprocess.Popen(
+            [lua, str(SOURCES / f"{program}.lua"), url, scene, name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            env=environment(lua),
+        )
+
+    def hear(self, expected: str) -> None:
+        """The next line must be this one."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline().rstrip("\n")
+        assert line == expected, f"heard {line!r} (exit status {self.process.poll()}); expected {expected!r}"
+
+    def tell(self, text: str) -> None:
+        """A line to the program."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+
+    def end(self, timeout: float = 20.0) -> int:
+        """Wait for the program's end; its exit status."""
+        return self.process.wait(timeout)
+
+    def __enter__(self) -> LuaProcess:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            assert stream is not None
+            stream.close()
