@@ -1,4 +1,4 @@
-# The Lua module redlatch.core, once for each Lua: the core's archive with the code that SWIG makes of the public header.
+# The Lua module redlatch.core, for each Lua: the core's archive with the code that SWIG makes of the public header.
 # SPDX-License-Identifier: Apache-2.0
 #
 # REDLATCH_LUA lists pkg-config names, such as lua5.1;lua5.4, whose modules are left in <build>/lua/<name>/redlatch; a

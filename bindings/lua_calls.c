@@ -3,14 +3,9 @@
 #include "lua_calls.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 
 /* Ctrl-C ends a wait within 100 ms. */
 enum { SLICE_MS = 50 };
-
-struct redlatch_lua_owner {
-    uint64_t number;
-};
 
 /* The hooks that an interpreter may have set: of the running coroutine, and of the main one, where it sets them. Lua
  * 5.1 does not tell which that is; LuaJIT has one hook for all. */
@@ -59,23 +54,4 @@ int redlatch_lua_release(redlatch_lock *lock, uint64_t owner, uint64_t *lost_ser
     }
     *lost_serial_out = hold.serial;
     return redlatch_lock_release_as(lock, owner);
-}
-
-redlatch_lua_owner *redlatch_lua_owner_make(void) {
-    redlatch_lua_owner *owner = malloc(sizeof *owner);
-    if (owner != NULL) {
-        redlatch_owner_new(&owner->number);
-    }
-    return owner;
-}
-
-uint64_t redlatch_lua_owner_number(const redlatch_lua_owner *owner) {
-    return owner == NULL ? 0 : owner->number;
-}
-
-void redlatch_lua_owner_free(redlatch_lua_owner *owner) {
-    if (owner != NULL) {
-        redlatch_owner_end(owner->number);
-        free(owner);
-    }
 }

@@ -1,4 +1,4 @@
-/* What Lua needs beside the public header: a wait that Ctrl-C ends, a release that names what was lost, owners.
+/* What Lua needs beside the public header: a wait that Ctrl-C ends, and a release that names what was lost.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A Lua state is busy while it waits in C. The standalone interpreter answers Ctrl-C by setting a hook, which is run
@@ -17,14 +17,5 @@ int redlatch_lua_acquire(lua_State *L, redlatch_lock *lock, uint64_t owner, int6
 /* redlatch_lock_release_as; when it says LOST, `lost_serial_out` gets the hold that was lost, 0 if unknown. After that
  * nobody else can tell. */
 int redlatch_lua_release(redlatch_lock *lock, uint64_t owner, uint64_t *lost_serial_out);
-
-/* An owner of which Lua's collector says when it is gone; its holds then run out. */
-typedef struct redlatch_lua_owner redlatch_lua_owner;
-
-/* NULL when there is no memory. */
-redlatch_lua_owner *redlatch_lua_owner_make(void);
-/* Its number; 0 for NULL, which no owner has. */
-uint64_t redlatch_lua_owner_number(const redlatch_lua_owner *owner);
-void redlatch_lua_owner_free(redlatch_lua_owner *owner);
 
 #endif /* LUA_CALLS_H */

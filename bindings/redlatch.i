@@ -130,12 +130,5 @@ OPTIONS(redlatch_lock_options)
 %typemap(memberin) const char *username, const char *password %{ lua_values_set_text(L, 2, &$1); %}
 %typemap(memberin) const char *name_prefix %{ arg1->name_prefix_size = lua_values_set_text(L, 2, &$1); %}
 
-/* An owner is an object of Lua's, made here. */
-%nodefaultctor redlatch_lua_owner;
-%newobject redlatch_lua_owner_make;
-%ignore redlatch_lua_owner_free;
-struct redlatch_lua_owner {};
-%extend redlatch_lua_owner { ~redlatch_lua_owner() { redlatch_lua_owner_free($self); } }
-
 %include "redlatch.h"
 %include "lua_calls.h"

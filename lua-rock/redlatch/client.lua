@@ -11,6 +11,7 @@ local outcome = require "redlatch.outcome"
 ---@field package _handle userdata
 ---@field package _cancel userdata names the wait in progress
 ---@field package _states table<integer, table> what is known of a hold, by its serial number; weak
+---@field package _shared table<any, table> by owner and name: the handles that lock objects share; weak
 ---@field package _started table<integer, redlatch.Lock> the locks of started calls, by tag
 ---@field package _last_tag integer
 ---@field package _closed boolean
@@ -29,6 +30,7 @@ function client.new(handle)
         _handle = handle,
         _cancel = cancel,
         _states = setmetatable({}, {__mode = "v"}),
+        _shared = setmetatable({}, {__mode = "k"}),
         _started = {},
         _last_tag = 0,
         _closed = false,

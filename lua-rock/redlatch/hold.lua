@@ -20,6 +20,9 @@ Hold.__name = "redlatch.Hold"
 
 local hold = {}
 
+-- As the number of an owner: the handle itself.
+local SELF = 0
+
 --- Whether a record of the core says that the lock is held.
 function hold.is_alive(record)
     return record.state == core.HELD or record.state == core.SUSPECT
@@ -45,7 +48,7 @@ end
 
 --- The hold of an acquire that has just succeeded.
 function hold.new(lock)
-    local status, record = core.lock_hold(lock._handle, lock._number)
+    local status, record = core.lock_hold(lock._handle, SELF)
     if status ~= core.OK then
         return outcome.failure(status, record) -- closed in between
     end
@@ -54,7 +57,7 @@ end
 
 -- What the core says of this hold now; nil if it is over and another may have taken its place.
 local function now_of(self)
-    local status, record = core.lock_hold(self._lock._handle, self._lock._number)
+    local status, record = core.lock_hold(self._lock._handle, SELF)
     if status ~= core.OK then
         return nil, record, status
     end

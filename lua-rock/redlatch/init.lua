@@ -16,7 +16,6 @@ local core = require "redlatch.core"
 local client = require "redlatch.client"
 local options = require "redlatch.options"
 local outcome = require "redlatch.outcome"
-local owner = require "redlatch.owner"
 
 ---@class redlatch
 local redlatch = {}
@@ -56,13 +55,6 @@ function redlatch.connect(url, given)
         return outcome.failure(status, handle)
     end
     return client.new(handle)
-end
-
---- An owner of its own, for `client:lock(name, {owner = owner})`: locks with the same owner let each other in, as one
---- thread's locks do elsewhere. When nobody uses it any more, its holds are no longer renewed and run out.
----@return redlatch.Owner
-function redlatch.new_owner()
-    return owner.new()
 end
 
 --- Whether trying again later may well help without anything being repaired by hand.

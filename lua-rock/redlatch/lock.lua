@@ -5,7 +5,6 @@ local core = require "redlatch.core"
 local hold = require "redlatch.hold"
 local options = require "redlatch.options"
 local outcome = require "redlatch.outcome"
-local owners = require "redlatch.owner"
 local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redlatch.scope_pcall")
 
 ---@class redlatch.AcquireOptions
@@ -16,7 +15,8 @@ local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redla
 ---@field timeout? number how many seconds acquire() and its kin wait: -1 for ever, 0 tries once; -1
 ---@field lease? number seconds of a fixed lease, or -1 for one that is renewed for as long as the lock is held; -1
 ---@field max_hold? number a lock that is renewed is so for at most so many seconds, or -1; -1
----@field owner? redlatch.Owner who holds the lock; the lock object itself
+---@field owner? table|thread|userdata who holds the lock, such as a coroutine: lock objects of the same client, name
+---and owner let each other in, and what they hold is released when all of them are gone; the lock object itself
 
 --- A name to lock, made by Client:lock().
 ---@class redlatch.Lock
@@ -24,8 +24,9 @@ local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redla
 ---@field package _handle userdata
 ---@field package _name string
 ---@field package _wait_ms integer
----@field package _owner redlatch.Owner? kept alive for as long as the lock is
----@field package _number integer|string the owner's; 0 is the lock itself
+---@field package _lease_ms integer
+---@field package _owner table|thread|userdata|nil kept alive for as long as the lock is
+---@field package _shared table? keeps the handle that lock objects of one owner share
 local Lock = {}
 Lock.__index = Lock
 Lock.__name = "redlatch.Lock"
@@ -36,26 +37,60 @@ local OF_LOCK = {timeout = true, lease = true, max_hold = true, owner = true}
 local OF_ACQUIRE = {timeout = true, lease = true}
 local OF_TRY = {lease = true}
 
+-- As the number of an owner: the handle itself.
+local SELF = 0
+
+local function new_handle(client, name, max_hold_ms)
+    local record = core.lock_options()
+    record.owner_mode = core.OWNER_HANDLE
+    record.max_hold_ms = max_hold_ms
+    return core.lock_new(client._handle, core.MUTEX, name, record)
+end
+
+-- The handle that the lock objects of one owner and name share: to the core it is the owner.
+local function shared_handle(client, name, max_hold_ms, owner)
+    local kind = type(owner)
+    if kind ~= "table" and kind ~= "thread" and kind ~= "userdata" then
+        outcome.misuse("owner is %s, a %s; expected a table, coroutine or userdata", outcome.shown(owner), kind)
+    end
+    local by_name = client._shared[owner]
+    if not by_name then
+        by_name = setmetatable({}, {__mode = "v"})
+        client._shared[owner] = by_name
+    end
+    local shared = by_name[name]
+    if not shared then
+        local status, handle = new_handle(client, name, max_hold_ms)
+        if status ~= core.OK then
+            return status, handle
+        end
+        shared = {handle = handle, max_hold_ms = max_hold_ms}
+        by_name[name] = shared
+    elseif shared.max_hold_ms ~= max_hold_ms then
+        outcome.misuse("max_hold differs from that of another lock object with this name and owner; expected the same")
+    end
+    return core.OK, shared.handle, shared
+end
+
 function lock.new(client, name, given)
     options.check_name(name)
     given = options.check_known(given, OF_LOCK)
-    local record = core.lock_options()
+    local lease_ms, wait_ms, max_hold_ms = core.RENEWED, core.FOREVER, core.FOREVER
     if given.lease ~= nil then
-        record.lease_ms = options.lease(given.lease, "lease")
+        lease_ms = options.lease(given.lease, "lease")
     end
-    if given.max_hold ~= nil then
-        record.max_hold_ms = options.limit(given.max_hold, "max_hold")
-    end
-    local wait_ms = core.FOREVER
     if given.timeout ~= nil then
         wait_ms = options.wait(given.timeout, "timeout")
     end
-    local owner = given.owner
-    if owner ~= nil and not owners.is(owner) then
-        outcome.misuse("owner is %s; expected what redlatch.new_owner() returned", outcome.shown(owner))
+    if given.max_hold ~= nil then
+        max_hold_ms = options.limit(given.max_hold, "max_hold")
     end
-    record.owner_mode = core.OWNER_HANDLE
-    local status, handle = core.lock_new(client._handle, core.MUTEX, name, record)
+    local status, handle, shared
+    if given.owner ~= nil then
+        status, handle, shared = shared_handle(client, name, max_hold_ms, given.owner)
+    else
+        status, handle = new_handle(client, name, max_hold_ms)
+    end
     if status ~= core.OK then
         return outcome.failure(status, handle)
     end
@@ -64,14 +99,15 @@ function lock.new(client, name, given)
         _handle = handle,
         _name = name,
         _wait_ms = wait_ms,
-        _owner = owner,
-        _number = owner and owner._number or 0,
+        _lease_ms = lease_ms,
+        _owner = given.owner,
+        _shared = shared,
     }, Lock)
 end
 
 -- What an acquire is to do: the lease and the wait in milliseconds.
 local function terms(self, given, known)
-    local lease_ms, wait_ms = core.LEASE_OF_LOCK, self._wait_ms
+    local lease_ms, wait_ms = self._lease_ms, self._wait_ms
     if given ~= nil then
         options.check_known(given, known)
         if given.lease ~= nil then
@@ -85,7 +121,7 @@ local function terms(self, given, known)
 end
 
 local function obtain(self, lease_ms, wait_ms)
-    local status, message = core.lua_acquire(self._handle, self._number, lease_ms, wait_ms, self._client._cancel)
+    local status, message = core.lua_acquire(self._handle, SELF, lease_ms, wait_ms, self._client._cancel)
     return outcome.settle(status, message)
 end
 
@@ -108,7 +144,7 @@ end
 --- Releases one acquire.
 ---@return true? released, string? message, string? code "not_owned" if it was not held, "lost" if it was and was lost
 function Lock:release()
-    local status, message, serial = core.lua_release(self._handle, self._number)
+    local status, message, serial = core.lua_release(self._handle, SELF)
     if status == core.LOST and self._client._states[serial] then
         self._client._states[serial].lost = true
     end
@@ -121,7 +157,7 @@ end
 ---@return true? extended, string? message, string? code
 function Lock:extend(seconds)
     local lease_ms = options.span(seconds, "seconds")
-    local status, message = core.lock_extend(self._handle, self._number, lease_ms)
+    local status, message = core.lock_extend(self._handle, SELF, lease_ms)
     return outcome.settle(status, message)
 end
 
@@ -164,7 +200,7 @@ end
 
 --- How this lock's owner stands with it, as far as this process knows.
 local function standing(self)
-    local status, record = core.lock_hold(self._handle, self._number)
+    local status, record = core.lock_hold(self._handle, SELF)
     if status ~= core.OK then
         return outcome.failure(status, record)
     end
@@ -263,7 +299,7 @@ local function start(self, call, ...)
     local tag = client._last_tag + 1
     local arguments = {...}
     arguments[#arguments + 1] = tag
-    local status, message = call(self._handle, self._number, (table.unpack or unpack)(arguments))
+    local status, message = call(self._handle, SELF, (table.unpack or unpack)(arguments))
     if status ~= core.OK then
         return outcome.failure(status, message)
     end

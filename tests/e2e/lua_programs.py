@@ -19,7 +19,8 @@ LUAS = list(MODULES)
 
 def scenes_of(program: str) -> List[str]:
     """The names of a program's scenes, from its source."""
-    found = re.findall(r"^function scenes\.(\w+)\(", (SOURCES / f"{program}.lua").read_text("utf-8"), flags=re.MULTILINE)
+    source = (SOURCES / f"{program}.lua").read_text(encoding="utf-8")
+    found = re.findall(r"^function scenes\.(\w+)\(", source, flags=re.MULTILINE)
     assert found, f"{program}.lua has no scenes"
     return found
 
@@ -55,6 +56,7 @@ class LuaProcess:
             [lua, str(SOURCES / f"{program}.lua"), url, scene, name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             bufsize=1,
             env=environment(lua),
@@ -64,7 +66,13 @@ class LuaProcess:
         """The next line must be this one."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline().rstrip("\n")
-        assert line == expected, f"heard {line!r} (exit status {self.process.poll()}); expected {expected!r}"
+        problem = "" if line else f"; its errors: {self.errors()}"
+        assert line == expected, f"heard {line!r}; expected {expected!r}{problem}"
+
+    def errors(self) -> str:
+        """What the program wrote to its standard error, until it closed that."""
+        assert self.process.stderr is not None
+        return self.process.stderr.read()
 
     def tell(self, text: str) -> None:
         """A line to the program."""
@@ -85,6 +93,6 @@ class LuaProcess:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout):
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             assert stream is not None
             stream.close()

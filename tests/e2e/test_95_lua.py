@@ -3,11 +3,18 @@
 
 from __future__ import annotations
 
-import pytest
-from env import RedisServer
-from lua_programs import LUAS, LuaProcess, play, scenes_of
+import signal
+import time
 
-TALKING = ["binary_names"]
+import pytest
+from env import RedisServer, RedissonShapedPeer, wait_until
+from lua_programs import LUAS, LuaProcess, play, scenes_of
+from wire import fields, subscribers
+
+# Scenes that talk with their test, or end in a way of their own.
+TALKING = ["binary_names", "program_fails", "waits", "waits_in_coroutine"]
+# Well below the lease of 30 s and the look every 5 s.
+SOON = 2.0
 
 
 @pytest.fixture(params=LUAS)
@@ -32,3 +39,48 @@ def test_95_02_binary_names(server: RedisServer, lua: str, lock_name: str) -> No
         program.tell("seen")
         program.hear("done")
         assert program.end() == 0
+
+
+@pytest.mark.parametrize("scene", [scene for scene in scenes_of("ends") if scene not in TALKING])
+def test_95_03_ends(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+    """However something ends - also the program with locks held - nothing is left on the server."""
+    play(lua, "ends", scene, server.url, lock_name)
+    assert server.admin.keys("*") == []
+
+
+def test_95_04_program_fails(server: RedisServer, lua: str, lock_name: str) -> None:
+    """A program that ends with an error frees what it held."""
+    with LuaProcess(lua, "ends", "program_fails", server.url, lock_name) as program:
+        assert program.end() == 1
+        assert "on purpose" in program.errors()
+    assert server.admin.keys("*") == []
+
+
+@pytest.mark.parametrize("scene", ["waits", "waits_in_coroutine"])
+def test_95_05_wakes(server: RedisServer, peer: RedissonShapedPeer, lua: str, scene: str, lock_name: str) -> None:
+    """A Redisson peer's release wakes a waiting program by its message."""
+    peer.lock(lock_name)
+    with LuaProcess(lua, "ends", scene, server.url, lock_name) as program:
+        program.hear("waiting")
+        wait_until(lambda: subscribers(server, lock_name) == 1)
+        released_at = time.monotonic()
+        peer.unlock(lock_name)
+        program.hear("done")
+        assert time.monotonic() - released_at < SOON
+        assert program.end() == 0
+
+
+def test_95_06_interrupted(server: RedisServer, peer: RedissonShapedPeer, lua: str, lock_name: str) -> None:
+    """Ctrl-C ends a wait at once; nothing is held or queued, and the holder keeps the lock."""
+    peer.lock(lock_name)
+    with LuaProcess(lua, "ends", "waits", server.url, lock_name) as program:
+        program.hear("waiting")
+        wait_until(lambda: subscribers(server, lock_name) == 1)
+        sent_at = time.monotonic()
+        program.process.send_signal(signal.SIGINT)
+        assert program.end() == 1
+        assert time.monotonic() - sent_at < SOON
+        assert "interrupted!" in program.errors()
+    assert list(fields(server, lock_name)) == [peer.owner().encode()]
+    peer.unlock(lock_name)
+    assert server.admin.keys("*") == []
