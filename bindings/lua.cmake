@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # REDLATCH_LUA lists pkg-config names, such as lua5.1;lua5.4, whose modules are left in <build>/lua/<name>/redlatch; a
-# module for Lua 5.1 serves LuaJIT, too. Or it is "rock": then LuaRocks says in LUA_INCDIR where the headers are, and in
-# LUA_LIBDIR and LUA_LUADIR where to install.
+# module for Lua 5.1 serves LuaJIT, too. Or it is "rock": then LuaRocks says in REDLATCH_LUA_INCLUDE where the headers
+# are, and in REDLATCH_LUA_MODULES and REDLATCH_LUA_SOURCES where to install.
 
 # A packed rock carries what SWIG has generated, so that SWIG is not needed where it is installed.
 set(lua_wrap ${CMAKE_CURRENT_SOURCE_DIR}/generated/redlatch_lua.c)
@@ -53,14 +53,15 @@ function(redlatch_lua_module target include_directories)
 endfunction()
 
 if(REDLATCH_LUA STREQUAL "rock")
-    foreach(variable IN ITEMS LUA_INCDIR LUA_LIBDIR LUA_LUADIR)
+    foreach(variable IN ITEMS REDLATCH_LUA_INCLUDE REDLATCH_LUA_MODULES REDLATCH_LUA_SOURCES)
         if(NOT ${variable})
             message(FATAL_ERROR "REDLATCH_LUA is rock and ${variable} is empty: expected what LuaRocks passes")
         endif()
     endforeach()
-    redlatch_lua_module(redlatch_lua ${LUA_INCDIR})
-    install(TARGETS redlatch_lua LIBRARY DESTINATION ${LUA_LIBDIR}/redlatch)
-    install(DIRECTORY ${PROJECT_SOURCE_DIR}/lua-rock/redlatch DESTINATION ${LUA_LUADIR} FILES_MATCHING PATTERN *.lua)
+    redlatch_lua_module(redlatch_lua ${REDLATCH_LUA_INCLUDE})
+    install(TARGETS redlatch_lua LIBRARY DESTINATION ${REDLATCH_LUA_MODULES}/redlatch)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/lua-rock/redlatch DESTINATION ${REDLATCH_LUA_SOURCES}
+        FILES_MATCHING PATTERN *.lua)
 else()
     add_custom_target(redlatch_lua)
     foreach(lua IN LISTS REDLATCH_LUA)

@@ -15,6 +15,7 @@ SOURCES = ROOT / "tests" / "lua"
 # LuaJIT loads modules that were made for Lua 5.1.
 MODULES = {"lua5.1": "lua5.1", "luajit": "lua5.1", "lua5.2": "lua5.2", "lua5.3": "lua5.3", "lua5.4": "lua5.4"}
 LUAS = list(MODULES)
+EXAMPLES = ROOT / "lua-rock" / "examples"
 
 
 def scenes_of(program: str) -> List[str]:
@@ -49,11 +50,11 @@ def play(lua: str, program: str, scene: str, url: str, name: str, timeout: float
 
 
 class LuaProcess:
-    """A scene that talks with its test, line by line."""
+    """A Lua program that talks with its test, line by line."""
 
-    def __init__(self, lua: str, program: str, scene: str, url: str, name: str) -> None:
+    def __init__(self, lua: str, program: Path, *arguments: str) -> None:
         self.process = subprocess.Popen(
-            [lua, str(SOURCES / f"{program}.lua"), url, scene, name],
+            [lua, str(program), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -62,10 +63,14 @@ class LuaProcess:
             env=environment(lua),
         )
 
+    def line(self) -> str:
+        """The next line; empty when the program has ended."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().rstrip("\n")
+
     def hear(self, expected: str) -> None:
         """The next line must be this one."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline().rstrip("\n")
+        line = self.line()
         problem = "" if line else f"; its errors: {self.errors()}"
         assert line == expected, f"heard {line!r}; expected {expected!r}{problem}"
 
