@@ -72,6 +72,7 @@ STAGES = [
     Stage("python", f"{PYTEST} tests/python", ("build",)),
     Stage("e2e", f"{PYTEST} tests/e2e", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", alone=True),
+    Stage("leaks", f"{PYTEST} tests/e2e/leaks_of_lua.py", ("build",), alone=True),
     Stage("rock", f"./dev rock && {PYTHON} tests/package/check_rock.py dist", ("build",), alone=True),
     Stage("coverage", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",
                               "unit_tests redlatch_sim redlatch_python redlatch_python_package")

@@ -41,6 +41,8 @@ end
 ---
 --- The owner is the returned object, unless one is given: whoever uses it, in whatever coroutine, may acquire it again
 --- and has to release as often. Coroutines that are to exclude each other need a lock object each.
+---
+--- Raises an error when the client is closed, or belongs to the process from which this one was forked.
 ---@param name string 1 to 65535 bytes of any value
 ---@param options? redlatch.LockOptions
 ---@return redlatch.Lock

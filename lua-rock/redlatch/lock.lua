@@ -92,7 +92,8 @@ function lock.new(client, name, given)
         status, handle = new_handle(client, name, max_hold_ms)
     end
     if status ~= core.OK then
-        return outcome.failure(status, handle)
+        -- Of a client that is closed or its parent process's; an answer of nil would be called at once by many.
+        outcome.misuse("%s", handle)
     end
     return setmetatable({
         _client = client,

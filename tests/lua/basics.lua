@@ -216,7 +216,7 @@ function scenes.closed(url, name)
     fails("closed", held:release())
     same(held:remaining(), 0)
     fails("closed", client:next_event())
-    fails("closed", client:lock(name))
+    raises("closed", client.lock, client, name)
     same(assert(redlatch.connect(url)):lock(name):locked(), false, "closing released")
 end
 
