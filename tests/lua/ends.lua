@@ -66,6 +66,14 @@ function scenes.program_fails(url, name)
     error("on purpose")
 end
 
+function scenes.program_exits(url, name)
+    scenes.program_ends(url, name)
+    stage.tell("done")
+    if _VERSION ~= "Lua 5.1" or rawget(_G, "jit") then
+        os.exit(0, true) -- Lua 5.1 itself cannot close the state by this, and ends in the usual way
+    end
+end
+
 function scenes.coroutines_share_an_object(url, name)
     local client = assert(redlatch.connect(url))
     local lock = client:lock(name)

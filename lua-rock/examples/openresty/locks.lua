@@ -45,7 +45,7 @@ local function await(tag)
     return event.ok or nil, event.code
 end
 
---- Waits for the lock, and does its work. If the client goes away, nginx lets the request run to its end.
+--- Waits for the lock, and does its work.
 function locks.wait(name)
     local lock = the_client():lock(name, {timeout = 10})
     local done, code = await(assert(lock:start_acquire()))
