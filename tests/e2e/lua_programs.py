@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the Lua programs of tests/lua under every Lua, with the module of the build that is being tested."""
+"""Runs the Lua programs of tests/lua under every Lua, with the module of the build that is being tested.
+
+REDLATCH_TEST_LUA_BUILD names another build folder than build/, and REDLATCH_TEST_LUA_PRELOAD what its modules want to be
+loaded first: the libraries of a sanitizer. Then those Luas are meant whose modules are there.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "tests" / "lua"
 # LuaJIT loads modules that were made for Lua 5.1.
 MODULES = {"lua5.1": "lua5.1", "luajit": "lua5.1", "lua5.2": "lua5.2", "lua5.3": "lua5.3", "lua5.4": "lua5.4"}
-LUAS = list(MODULES)
+BUILD = ROOT / os.environ.get("REDLATCH_TEST_LUA_BUILD", "build")
+PRELOAD = os.environ.get("REDLATCH_TEST_LUA_PRELOAD", "")
+# LuaJIT's own allocator hides what it holds from a sanitizer.
+LUAS = [lua for lua in MODULES if not PRELOAD or ((BUILD / "lua" / lua).is_dir() and lua != "luajit")]
 EXAMPLES = ROOT / "lua-rock" / "examples"
 
 
@@ -28,7 +35,7 @@ def scenes_of(program: str) -> List[str]:
 
 def environment(lua: str) -> Dict[str, str]:
     """Where an interpreter finds the skin, the module, and what the programs share; then what is installed."""
-    module = ROOT / "build" / "lua" / MODULES[lua] / "redlatch" / "core.so"
+    module = BUILD / "lua" / MODULES[lua] / "redlatch" / "core.so"
     assert module.exists(), f"{module} is not built; try ./dev build"
     rock = ROOT / "lua-rock"
     return {
@@ -36,6 +43,7 @@ def environment(lua: str) -> Dict[str, str]:
         "LUA_PATH": f"{rock}/?.lua;{rock}/?/init.lua;{SOURCES}/?.lua;;",
         "LUA_CPATH": f"{module.parents[1]}/?.so;;",
         "LUA_INIT": "",
+        **({"LD_PRELOAD": PRELOAD} if PRELOAD else {}),
     }
 
 
