@@ -1,8 +1,8 @@
 -- The rock `redlatch`: the skin in Lua, and the module redlatch.core with the C core inside, linked with hiredis.
 -- SPDX-License-Identifier: Apache-2.0
 --
--- `luarocks make lua-rock/redlatch-0.1.0-1.rockspec` in the repository needs SWIG, CMake and a C compiler. The rock that
--- `./dev rock` packs carries what SWIG generates, and needs CMake and a C compiler only.
+-- In the repository `luarocks make` of this file needs SWIG, CMake and a C compiler. The rock that `./dev rock` packs
+-- carries what SWIG generates, and needs CMake and a C compiler only.
 
 rockspec_format = "3.0"
 package = "redlatch"

@@ -12,7 +12,7 @@ function Guard:__close()
 end
 
 local function run(guard, body)
-    local closing <close> = guard -- luacheck: ignore
+    local closing <close> = guard -- luacheck: ignore 211
     return pcall(body, guard.held)
 end
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the Lua programs of tests/lua under every Lua, with the module of the build that is being tested.
 
-REDLATCH_TEST_LUA_BUILD names another build folder than build/, and REDLATCH_TEST_LUA_PRELOAD what its modules want to be
-loaded first: the libraries of a sanitizer. Then those Luas are meant whose modules are there.
+REDLATCH_TEST_LUA_BUILD names another build folder than build/, and REDLATCH_TEST_LUA_PRELOAD what its modules want to
+be loaded first: the libraries of a sanitizer. Then those Luas are meant whose modules are there.
 """
 
 from __future__ import annotations

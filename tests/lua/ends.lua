@@ -55,10 +55,13 @@ function scenes.lock_keeps_client(url, name)
     same(held:release(), true)
 end
 
+-- What lives until the program ends.
+local kept
+
 function scenes.program_ends(url, name)
     local client = assert(redlatch.connect(url))
-    KEPT = {client, client:lock(name), client:lock(name .. ":2", {owner = {}}), client:lock(name)}
-    assert(KEPT[2]:acquire() and KEPT[3]:acquire() and KEPT[4]:start_acquire())
+    kept = {client, client:lock(name), client:lock(name .. ":2", {owner = {}}), client:lock(name)}
+    assert(kept[2]:acquire() and kept[3]:acquire() and kept[4]:start_acquire())
 end
 
 function scenes.program_fails(url, name)
