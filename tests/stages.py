@@ -28,6 +28,8 @@ WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
 PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
 # The conformance traces by the C driver of the build that REDLATCH_BUILD names.
 C_TRACES = f"{PYTEST} tests/conformance/test_traces.py -k 'test_trace and c-'"
+# What an interpreter that was built without the sanitizers has to load before a module that was built with them.
+ADDRESS_LIBRARIES = "$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)"
 # ThreadSanitizer of some compilers cannot live with much address randomisation.
 FIXED_ADDRESSES = "$(setarch -R true 2>/dev/null && echo setarch -R)"
 # A source that is gone leaves its notes behind in the build folder; those are passed over.
@@ -63,7 +65,8 @@ STAGES = [
                  f" && {PYTHON} core/abi/check_abi.py selftest", ("build",)),
     Stage("install", f"{PYTHON} tests/package/check_install.py build", ("build",)),
     Stage("unit", unit_tests("build"), ("build",)),
-    Stage("address", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "unit_tests redlatch_sim")
+    Stage("address", variant("address", "-DREDLATCH_SANITIZE=address,undefined -DREDLATCH_LUA='lua5.1;lua5.4'",
+                             "unit_tests redlatch_sim redlatch_lua")
           + " && " + unit_tests("build/address") + " && build/address/tests/redlatch_sim --seeds 100"
           + f" && REDLATCH_BUILD=build/address {C_TRACES}"),
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
@@ -80,6 +83,10 @@ STAGES = [
           + f" && REDLATCH_TEST_COMMAND=$PWD/build/address/bin/redlatch {PYTEST} tests/e2e/test_9[2-4]_*.py"
           + " -k 'not a_hundred_thousand'", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", alone=True),
+    Stage("lua", f"REDLATCH_TEST_LUA_BUILD=build/address REDLATCH_TEST_LUA_PRELOAD=\"{ADDRESS_LIBRARIES}\""
+                 f" {PYTEST} tests/e2e/test_95_lua.py", ("build", "address"), alone=True),
+    Stage("leaks", f"{PYTEST} tests/e2e/leaks_of_lua.py", ("build",), alone=True),
+    Stage("rock", f"./dev rock && {PYTHON} tests/package/check_rock.py dist", ("build",), alone=True),
     Stage("coverage", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",
                               "unit_tests redlatch_sim redlatch_python redlatch_python_package")
           + " && find build/coverage -name '*.gcda' -delete"

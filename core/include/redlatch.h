@@ -480,9 +480,10 @@ REDLATCH_API int redlatch_client_next_event(redlatch_client *client, redlatch_ev
  * kept for it. One thread at a time. INVALID, AGAIN, BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
 REDLATCH_API int redlatch_client_wait_lost(redlatch_client *client, int64_t wait_ms, redlatch_event *event_out);
 
-/* Starts an acquire; its completion comes as an event with `tag`. owner must not be 0. Never blocks. A grant is
- * renewed from the start; if its event is not collected within the claim time-out it is given back and the event says
- * UNCLAIMED. INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY, SYSTEM. Since 0.1. */
+/* Starts an acquire; its completion comes as an event with `tag`. owner: 0 only for a lock that is itself the owner,
+ * whose handle must then live until its event was handed out. Never blocks. A grant is renewed from the start; if its
+ * event is not collected within the claim time-out it is given back and the event says UNCLAIMED.
+ * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY, SYSTEM. Since 0.1. */
 REDLATCH_API int redlatch_lock_start_acquire(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
                                              uint64_t tag);
 

@@ -1,4 +1,4 @@
-"""Scene 1: processes in two languages add to a number in a plain file, without the lock and with it.
+"""Scene 1: processes in three languages add to a number in a plain file, without the lock and with it.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -7,15 +7,22 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import List, Tuple
+from typing import Dict, List, Optional, Tuple
 
+from lua_programs import MODULES
+from lua_programs import environment as lua_environment
 from show import Child, say, title, verdict
 
 HERE = Path(__file__).resolve().parent
 THREADS = 8
 ADDITIONS = 125
-PROCESSES = 4
+PROCESSES = 6
 TOTAL = PROCESSES * THREADS * ADDITIONS
+
+
+def environment(program: str) -> Optional[Dict[str, str]]:
+    """What a program needs beside the environment of this one: where Lua finds redlatch."""
+    return lua_environment(program) if program in MODULES else None
 
 
 def race(url: str, programs: Path, file: Path, mode: str) -> Tuple[int, float, int]:
@@ -27,9 +34,11 @@ def race(url: str, programs: Path, file: Path, mode: str) -> Tuple[int, float, i
         [str(programs / "demo_counter"), *arguments],
         [sys.executable, str(HERE / "counter.py"), *arguments],
         [sys.executable, str(HERE / "counter.py"), *arguments],
+        ["lua5.4", str(HERE / "counter.lua"), *arguments],
+        ["luajit", str(HERE / "counter.lua"), *arguments],
     ]
     with ExitStack() as stack:
-        children = [stack.enter_context(Child(command)) for command in commands]
+        children = [stack.enter_context(Child(command, environment(command[0]))) for command in commands]
         for child in children:
             if child.read() != "ready":
                 raise SystemExit("a process of the race did not begin")
@@ -45,7 +54,7 @@ def race(url: str, programs: Path, file: Path, mode: str) -> Tuple[int, float, i
 
 def run(url: str, programs: Path, folder: Path) -> bool:
     """The scene; True if it showed what it should."""
-    title(f"1. A race: {PROCESSES} processes (2 in C, 2 in Python) x {THREADS} threads, {TOTAL} additions to a file")
+    title(f"1. A race: {PROCESSES} processes (2 in C, 2 in Python, 2 in Lua), {TOTAL} additions to a file")
     file = folder / "counter"
     count, seconds, _ = race(url, programs, file, "unlocked")
     say(f"without the lock: {count} of {TOTAL} in {seconds:.2f} s, {TOTAL - count} additions lost", "dim")

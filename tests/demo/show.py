@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from typing import List
+from typing import Dict, List, Optional
 
 _START = time.monotonic()
 _COLOURS = sys.stdout.isatty() and "NO_COLOR" not in os.environ
@@ -37,8 +37,10 @@ def verdict(good: bool, text: str) -> bool:
 class Child:
     """A process of the demonstration, spoken to by lines; killed at the end of the `with` if it still runs."""
 
-    def __init__(self, command: List[str]) -> None:
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+    def __init__(self, command: List[str], environment: Optional[Dict[str, str]] = None) -> None:
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=environment
+        )
 
     def __enter__(self) -> "Child":
         return self

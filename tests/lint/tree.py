@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Iterator, List, Sequence, Tuple
 
 # Made by tools, or not ours to write.
-LEFT_OUT = {"build", "dist", ".git", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".venv"}
+LEFT_OUT = {"build", "build.luarocks", "dist", ".git", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache",
+            ".venv"}
 
 
 def files(root: Path, suffixes: Sequence[str]) -> List[Path]:

@@ -200,8 +200,9 @@ static int start(redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t leas
     static const int32_t kinds[] = {[OPERATION_ACQUIRE] = REDLATCH_EVENT_ACQUIRED,
                                     [OPERATION_RELEASE] = REDLATCH_EVENT_RELEASED,
                                     [OPERATION_EXTEND] = REDLATCH_EVENT_EXTENDED};
-    if (owner == 0) {
-        return fail_with(REDLATCH_INVALID, "owner is 0: an asynchronous call expects an explicit owner");
+    if (owner == 0 && lock->owner == 0) {
+        return fail_with(REDLATCH_INVALID, "owner is 0: an asynchronous call on a lock that threads own expects an"
+                                           " explicit owner");
     }
     struct client *client = lock->client;
     struct call *call = malloc(sizeof *call);

@@ -1,0 +1,57 @@
+/* Calls for Lua: see lua_calls.h.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "lua_calls.h"
+
+#include <stdbool.h>
+
+/* Ctrl-C ends a wait within 100 ms. */
+enum { SLICE_MS = 50 };
+
+/* The hooks that an interpreter may have set: of the running coroutine, and of the main one, where it sets them. Lua
+ * 5.1 does not tell which that is; LuaJIT has one hook for all. */
+struct hooks {
+    lua_Hook own;
+    lua_Hook of_main;
+};
+
+static struct hooks hooks_of(lua_State *L) {
+    struct hooks hooks = {.own = lua_gethook(L), .of_main = NULL};
+#if LUA_VERSION_NUM >= 502
+    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+    hooks.of_main = lua_gethook(lua_tothread(L, -1));
+    lua_pop(L, 1);
+#endif
+    return hooks;
+}
+
+int redlatch_lua_acquire(lua_State *L, redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
+                         redlatch_cancel *cancel) {
+    struct hooks before = hooks_of(L);
+    bool fired = false;
+    int status = redlatch_lock_acquire_as(lock, owner, lease_ms, wait_ms, cancel, SLICE_MS);
+    while (status == REDLATCH_AGAIN) {
+        struct hooks now = hooks_of(L);
+        if (!fired && (now.own != before.own || now.of_main != before.of_main)) {
+            redlatch_cancel_fire(cancel);
+            fired = true;
+        }
+        status = redlatch_lock_acquire_as(lock, owner, lease_ms, wait_ms, cancel, SLICE_MS);
+    }
+    if (fired && status == REDLATCH_OK) {
+        /* Granted at the last moment to somebody who no longer waits. What cannot be released now is so in the
+         * background. */
+        redlatch_lock_release_as(lock, owner);
+        status = REDLATCH_CANCELLED;
+    }
+    return status;
+}
+
+int redlatch_lua_release(redlatch_lock *lock, uint64_t owner, uint64_t *lost_serial_out) {
+    redlatch_hold hold = {.struct_size = sizeof hold};
+    int status = redlatch_lock_hold(lock, owner, &hold);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    *lost_serial_out = hold.serial;
+    return redlatch_lock_release_as(lock, owner);
+}

@@ -1,0 +1,21 @@
+/* What Lua needs beside the public header: a wait that Ctrl-C ends, and a release that names what was lost.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A Lua state is busy while it waits in C. The standalone interpreter answers Ctrl-C by setting a hook, which is run
+ * at the state's next instruction; so the wait looks for a new hook every 50 ms. */
+#ifndef LUA_CALLS_H
+#define LUA_CALLS_H
+
+#include <lua.h>
+
+#include "redlatch.h"
+
+/* redlatch_lock_acquire_as in slices; CANCELLED, with nothing held or queued, if a hook was set meanwhile. */
+int redlatch_lua_acquire(lua_State *L, redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
+                         redlatch_cancel *cancel);
+
+/* redlatch_lock_release_as; when it says LOST, `lost_serial_out` gets the hold that was lost, 0 if unknown. After that
+ * nobody else can tell. */
+int redlatch_lua_release(redlatch_lock *lock, uint64_t owner, uint64_t *lost_serial_out);
+
+#endif /* LUA_CALLS_H */

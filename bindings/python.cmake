@@ -1,0 +1,60 @@
+# The Python module redlatch._core: the core's archive with the code that cffi generates from the public header.
+# SPDX-License-Identifier: Apache-2.0
+
+find_package(Python 3.9 REQUIRED COMPONENTS Interpreter Development.Module)
+
+set(wait_header ${CMAKE_CURRENT_SOURCE_DIR}/python_wait.h)
+set(module_source ${CMAKE_CURRENT_BINARY_DIR}/_core.c)
+add_custom_command(
+    OUTPUT ${module_source}
+    COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/ffi_build.py
+            --compiler ${CMAKE_C_COMPILER} --output ${module_source} ${core_header} ${wait_header}
+    DEPENDS ffi_build.py cdef.py ${core_header} ${wait_header}
+    VERBATIM)
+
+# The warnings of the core hold for what is written by hand, not for what cffi writes.
+add_library(redlatch_python_wait OBJECT python_wait.c)
+target_include_directories(redlatch_python_wait PRIVATE ${PROJECT_SOURCE_DIR}/core/include)
+target_compile_definitions(redlatch_python_wait PRIVATE REDLATCH_STATIC)
+target_link_libraries(redlatch_python_wait PRIVATE redlatch_options)
+set_target_properties(redlatch_python_wait PROPERTIES POSITION_INDEPENDENT_CODE ON)
+
+# The limited API makes one module serve CPython 3.9 and everything newer. CMake learns to ask for it in 3.26.
+add_library(redlatch_python MODULE ${module_source} $<TARGET_OBJECTS:redlatch_python_wait>)
+target_include_directories(redlatch_python PRIVATE
+    ${PROJECT_SOURCE_DIR}/core/include ${CMAKE_CURRENT_SOURCE_DIR} ${Python_INCLUDE_DIRS})
+target_compile_definitions(redlatch_python PRIVATE REDLATCH_STATIC Py_LIMITED_API=0x03090000)
+set_target_properties(redlatch_python PROPERTIES
+    OUTPUT_NAME _core PREFIX "" SUFFIX .abi3.so C_VISIBILITY_PRESET hidden
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/redlatch)
+
+# The core is linked in, and hiredis where its archive is installed, so that a wheel needs nothing but libc.
+pkg_get_variable(hiredis_libdir hiredis libdir)
+find_library(hiredis_archive NAMES libhiredis.a HINTS ${hiredis_libdir})
+if(hiredis_archive)
+    set(python_hiredis ${hiredis_archive})
+else()
+    message(STATUS "redlatch: no libhiredis.a, so the Python module needs the shared hiredis where it runs")
+    set(python_hiredis PkgConfig::hiredis)
+endif()
+add_dependencies(redlatch_python redlatch_static)
+target_link_libraries(redlatch_python PRIVATE
+    $<TARGET_FILE:redlatch_static> ${python_hiredis} Threads::Threads)
+set_property(TARGET redlatch_python APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:redlatch_static>)
+target_link_options(redlatch_python PRIVATE
+    -Wl,--exclude-libs,ALL # another copy of the core or of hiredis in the process must not bind to this one
+    -Wl,-z,nodelete)       # our thread, and a thread's exit, may still run our code after dlclose
+if(REDLATCH_SANITIZE)
+    target_link_options(redlatch_python PRIVATE -fsanitize=${REDLATCH_SANITIZE})
+elseif(REDLATCH_COVERAGE)
+    target_link_options(redlatch_python PRIVATE --coverage)
+endif()
+
+# With the package beside the module, PYTHONPATH=<build>/python is enough to try what was built.
+add_custom_target(redlatch_python_package ALL
+    COMMAND ${CMAKE_COMMAND} -E copy_directory
+            ${PROJECT_SOURCE_DIR}/python/redlatch ${PROJECT_BINARY_DIR}/python/redlatch
+    VERBATIM)
+
+# Not part of `cmake --install`: the module goes into wheels only, which ask for this component.
+install(TARGETS redlatch_python LIBRARY DESTINATION redlatch COMPONENT python EXCLUDE_FROM_ALL)

@@ -1,0 +1,131 @@
+--- Client: the connection to one Redis server, from which locks are made.
+-- SPDX-License-Identifier: Apache-2.0
+
+local core = require "redlatch.core"
+local event = require "redlatch.event"
+local lock = require "redlatch.lock"
+local outcome = require "redlatch.outcome"
+
+--- What connect() returns. A forked child opens its own, and so does each Lua state.
+---@class redlatch.Client
+---@field package _handle userdata
+---@field package _cancel userdata names the wait in progress
+---@field package _states table<integer, table> what is known of a hold, by its serial number; weak
+---@field package _shared table<any, table> by owner and name: the handles that lock objects share; weak
+---@field package _started table<integer, redlatch.Lock> the locks of started calls, by tag
+---@field package _last_tag integer
+---@field package _closed boolean
+local Client = {}
+Client.__index = Client
+Client.__name = "redlatch.Client"
+
+local client = {}
+
+function client.new(handle)
+    local status, cancel = core.cancel_new()
+    if status ~= core.OK then
+        return outcome.failure(status, cancel)
+    end
+    return setmetatable({
+        _handle = handle,
+        _cancel = cancel,
+        _states = setmetatable({}, {__mode = "v"}),
+        _shared = setmetatable({}, {__mode = "k"}),
+        _started = {},
+        _last_tag = 0,
+        _closed = false,
+    }, Client)
+end
+
+--- A reentrant mutex. Nothing is sent before it is used.
+---
+--- The owner is the returned object, unless one is given: whoever uses it, in whatever coroutine, may acquire it again
+--- and has to release as often. Coroutines that are to exclude each other need a lock object each.
+---
+--- Raises an error when the client is closed, or belongs to the process from which this one was forked.
+---@param name string 1 to 65535 bytes of any value
+---@param options? redlatch.LockOptions
+---@return redlatch.Lock
+function Client:lock(name, options)
+    return lock.new(self, name, options)
+end
+
+--- Releases what is held, unless `release_on_close` is false, and ends the client. Takes at most `close_timeout`.
+--- Closing twice is harmless.
+---@return true? done, string? message, string? code
+function Client:close()
+    self._closed = true
+    self._started = {}
+    local status, message = core.client_close(self._handle)
+    return outcome.settle(status, message)
+end
+
+--- Whether close() was called.
+---@return boolean
+function Client:closed()
+    return self._closed
+end
+
+--- The first part of every owner id that this client writes.
+---@return string
+function Client:uuid()
+    return core.client_uuid(self._handle)
+end
+
+--- What the client has done since it was opened, by the names that redlatch.h explains.
+---@return table<string, integer>? stats, string? message, string? code
+function Client:stats()
+    local status, record = core.client_stats(self._handle)
+    if status ~= core.OK then
+        return outcome.failure(status, record)
+    end
+    local stats = {}
+    for name in pairs(getmetatable(record)[".get"]) do
+        stats[name] = record[name]
+    end
+    stats.struct_size, stats.reserved = nil, nil
+    return stats
+end
+
+--- A descriptor that is readable when next_event() has something to do. It belongs to the client: poll it, never read
+--- or close it.
+---@return integer? fd, string? message, string? code
+function Client:event_fd()
+    local status, fd = core.client_event_fd(self._handle)
+    if status ~= core.OK then
+        return outcome.failure(status, fd)
+    end
+    return fd
+end
+
+--- Does what work there is without blocking, and returns one event: a started call is done, or a hold was lost. False
+--- when there is none; to be called until then, whenever the descriptor is readable.
+---@return redlatch.Event|false|nil event, string? message, string? code
+function Client:next_event()
+    local status, record = core.client_next_event(self._handle)
+    if status == core.AGAIN then
+        return false
+    end
+    if status ~= core.OK then
+        return outcome.failure(status, record)
+    end
+    return event.of(self, record)
+end
+
+--- Ends a started acquire that is not done: its event will say "cancelled", or that it was granted before.
+---@param tag integer what start_acquire() returned
+---@return true? done, string? message, string? code
+function Client:cancel(tag)
+    if not self._started[tag] then
+        outcome.misuse("tag is %s; expected that of a call which was started and whose event is still to come",
+            outcome.shown(tag))
+    end
+    local status, message = core.client_cancel(self._handle, tag)
+    return outcome.settle(status, message)
+end
+
+function Client:__tostring()
+    return string.format("redlatch.Client %s, %s", self:uuid() or "?", self._closed and "closed" or "open")
+end
+
+return client

@@ -1,0 +1,62 @@
+--- Event: what next_event() returns.
+-- SPDX-License-Identifier: Apache-2.0
+
+local core = require "redlatch.core"
+
+---@class redlatch.Event
+---@field kind "acquired"|"released"|"extended"|"lost"|"abandoned" which started call is done, or what became of a hold
+---@field ok boolean whether the call succeeded; false for "lost" and "abandoned"
+---@field message? string what went wrong
+---@field code? string what went wrong, such as "timeout"
+---@field tag? integer of a call that was started: what it returned
+---@field lock? redlatch.Lock of a call that was started
+---@field reason? "expired"|"missing"|"max_hold"|"abandoned" why a hold was lost
+---@field serial integer|string|nil names the hold, as Hold:serial() does
+---@field name string the lock's name, prefix included; its first 255 bytes
+
+local KINDS = {
+    [core.EVENT_ACQUIRED] = "acquired",
+    [core.EVENT_RELEASED] = "released",
+    [core.EVENT_EXTENDED] = "extended",
+    [core.EVENT_LOST] = "lost",
+    [core.EVENT_ABANDONED] = "abandoned",
+}
+local REASONS = {
+    [core.REASON_EXPIRED] = "expired",
+    [core.REASON_MISSING] = "missing",
+    [core.REASON_MAX_HOLD] = "max_hold",
+    [core.REASON_ABANDONED] = "abandoned",
+}
+
+local event = {}
+
+--- The event in a record of the core. The client learns which call is done and which hold is lost.
+---@return redlatch.Event
+function event.of(client, record)
+    local status = record.status
+    local made = {
+        kind = KINDS[record.kind],
+        ok = status == core.OK,
+        reason = REASONS[record.reason],
+        name = record.name,
+    }
+    if record.serial ~= 0 then
+        made.serial = record.serial
+    end
+    if status ~= core.OK then
+        made.message, made.code = core.strerror(status), core.status_name(status)
+    end
+    if made.reason then
+        local state = client._states[record.serial]
+        if state then
+            state.lost = true
+        end
+    else
+        made.tag = record.tag
+        made.lock = client._started[made.tag]
+        client._started[made.tag] = nil
+    end
+    return made
+end
+
+return event

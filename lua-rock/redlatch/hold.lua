@@ -1,0 +1,164 @@
+--- Hold: one acquire of a lock, until it is released or lost.
+-- SPDX-License-Identifier: Apache-2.0
+
+local core = require "redlatch.core"
+local options = require "redlatch.options"
+local outcome = require "redlatch.outcome"
+
+--- What Lock:hold() returns and the function of Lock:with() gets. When the lock was released, or lost, and taken
+--- again, the old object knows nothing of the new hold.
+---@class redlatch.Hold
+---@field package _lock redlatch.Lock
+---@field package _serial integer|string
+---@field package _token integer|string
+---@field package _owner string
+---@field package _state {lost: boolean} shared by all objects of the same hold
+---@field package _released boolean through this object
+local Hold = {}
+Hold.__index = Hold
+Hold.__name = "redlatch.Hold"
+
+local hold = {}
+
+-- As the number of an owner: the handle itself.
+local SELF = 0
+
+--- Whether a record of the core says that the lock is held.
+function hold.is_alive(record)
+    return record.state == core.HELD or record.state == core.SUSPECT
+end
+
+--- The hold of which the core has given a record.
+function hold.of(lock, record)
+    local serial, states = record.serial, lock._client._states
+    local state = states[serial]
+    if not state then
+        state = {lost = false}
+        states[serial] = state
+    end
+    return setmetatable({
+        _lock = lock,
+        _serial = serial,
+        _token = record.token,
+        _owner = record.owner,
+        _state = state,
+        _released = false,
+    }, Hold)
+end
+
+--- The hold of an acquire that has just succeeded.
+function hold.new(lock)
+    local status, record = core.lock_hold(lock._handle, SELF)
+    if status ~= core.OK then
+        return outcome.failure(status, record) -- closed in between
+    end
+    return hold.of(lock, record)
+end
+
+-- What the core says of this hold now; nil if it is over and another may have taken its place.
+local function now_of(self)
+    local status, record = core.lock_hold(self._lock._handle, SELF)
+    if status ~= core.OK then
+        return nil, record, status
+    end
+    if record.state == core.NOT_HELD or record.serial ~= self._serial then
+        return nil
+    end
+    if record.state == core.GONE then
+        self._state.lost = true
+    end
+    return record
+end
+
+-- What a call returns that finds the hold over.
+local function over(self, message, status)
+    if status then
+        return outcome.failure(status, message)
+    end
+    local name = self._lock._name
+    if self._state.lost then
+        return outcome.failure(core.LOST, string.format("this hold of lock %q was lost", name))
+    end
+    return outcome.failure(core.NOT_OWNED, string.format("this hold of lock %q was released already", name))
+end
+
+--- Releases the lock once. `with` and `<close>` do not release it again.
+---@return true? released, string? message, string? code "lost" if the hold was lost meanwhile
+function Hold:release()
+    local now, message, status = now_of(self)
+    if self._released or not now then
+        self._released = true
+        return over(self, message, status)
+    end
+    self._released = true
+    return self._lock:release()
+end
+
+--- Lets the lease end so many seconds from now, also if that is sooner than it was.
+---@param seconds number
+---@return true? extended, string? message, string? code
+function Hold:extend(seconds)
+    options.span(seconds, "seconds")
+    local now, message, status = now_of(self)
+    if not now then
+        return over(self, message, status)
+    end
+    return self._lock:extend(seconds)
+end
+
+--- Seconds for which nobody else can have the lock, as far as is known; 0 when the hold is over. The lease of a lock
+--- that is renewed is never longer than the watchdog's, however long it will be held.
+---@return number
+function Hold:remaining()
+    local now = now_of(self)
+    return now and now.remaining_ms / 1000 or 0
+end
+
+--- How many acquires are to be released; 0 when the hold is over.
+---@return integer
+function Hold:count()
+    local now = now_of(self)
+    return now and hold.is_alive(now) and now.count or 0
+end
+
+--- Whether the hold ended without being released: its time ran out, or the server forgot it.
+---@return boolean
+function Hold:lost()
+    now_of(self)
+    return self._state.lost
+end
+
+--- The fencing token; nil for kinds of locks that have none.
+---@return integer|string|nil
+function Hold:token()
+    return self._token ~= 0 and self._token or nil
+end
+
+--- The owner id of this hold as it stands in Redis, "uuid:number".
+---@return string
+function Hold:owner()
+    return self._owner
+end
+
+--- Names this hold, and never another, in events.
+---@return integer|string
+function Hold:serial()
+    return self._serial
+end
+
+--- Lua 5.4 calls this at the end of the block of `local held <close>`. An error of the block is never hidden.
+function Hold:__close(failure)
+    if self._released then
+        return
+    end
+    local done, message = self:release()
+    if not done and failure == nil then
+        error("redlatch: " .. message, 0)
+    end
+end
+
+function Hold:__tostring()
+    return string.format("redlatch.Hold of %q by %s", self._lock._name, self._owner)
+end
+
+return hold

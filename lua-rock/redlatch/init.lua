@@ -1,0 +1,74 @@
+--- Distributed locks on Redis, wire-compatible with Redisson.
+--
+--     local redlatch = require "redlatch"
+--     local client = assert(redlatch.connect("redis://127.0.0.1:6379"))
+--     local lock = client:lock("orders:42", {timeout = 5})
+--     local done, message, code = lock:with(function(held) ... end)
+--
+-- A lock on Redis is a lease: a process that was paused may go on for a moment after its lease is over. `held:lost()`
+-- and the code "lost" tell; only a fencing token checked by what is guarded can prevent.
+--
+-- What fails is returned as nil, a message and a code such as "timeout", "not_owned", "lost" or "unreachable". Misuse -
+-- a value of a wrong type, an option that does not exist - is raised as an error.
+-- SPDX-License-Identifier: Apache-2.0
+
+local core = require "redlatch.core"
+local client = require "redlatch.client"
+local options = require "redlatch.options"
+local outcome = require "redlatch.outcome"
+
+---@class redlatch
+local redlatch = {}
+
+--- The version of the core, such as "0.1.0".
+---@type string
+redlatch._VERSION = core.version()
+
+---@class redlatch.ConnectOptions
+---@field watchdog_lease? number seconds of a lease that is renewed; 30
+---@field name_prefix? string is put before every name
+---@field lazy? boolean connects at the first use, for servers that may be down now
+---@field username? string wins over the URL's
+---@field password? string wins over the URL's
+---@field database? integer wins over the URL's
+---@field connect_timeout? number seconds that a connection may take; 5
+---@field command_timeout? number seconds that a call may take which does not wait for others; 5
+---@field dead_peer_timeout? number a connection that owes a reply for so many seconds is given up; 10
+---@field unreachable_timeout? number a wait without end fails when the server cannot be used for so long; 30
+---@field close_timeout? number close() waits at most so many seconds; 1
+---@field claim_timeout? number a started acquire whose event is not collected for so long is given back; 30
+---@field linger? number a subscription outlives its last waiter by so many seconds; 3
+---@field release_on_close? boolean whether close() releases what is held, or leaves it to run out; true
+---@field look? boolean looks at the socket briefly before sleeping, where that pays; true
+
+--- Opens a client and connects, unless told to be lazy.
+---@param url? string redis://[user[:password]@]host[:port][/database] or unix://[user[:password]@]/path[?db=N]; nil
+---means the environment's REDIS_URL, else redis://127.0.0.1:6379/0
+---@param given? redlatch.ConnectOptions
+---@return redlatch.Client? client, string? message, string? code
+function redlatch.connect(url, given)
+    if url ~= nil then
+        options.check_text(url, "url")
+    end
+    local status, handle = core.client_open(url, options.of_client(given))
+    if status ~= core.OK then
+        return outcome.failure(status, handle)
+    end
+    return client.new(handle)
+end
+
+--- Whether trying again later may well help without anything being repaired by hand.
+---@param code string what a failed call returned
+---@return boolean
+function redlatch.is_retryable(code)
+    return core.status_is_retryable(outcome.status_of(code)) == 1
+end
+
+--- Whether the server may have carried the command out although the call failed.
+---@param code string what a failed call returned
+---@return boolean
+function redlatch.is_ambiguous(code)
+    return core.status_is_ambiguous(outcome.status_of(code)) == 1
+end
+
+return redlatch

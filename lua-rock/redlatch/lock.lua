@@ -1,0 +1,347 @@
+--- Lock: the reentrant mutex.
+-- SPDX-License-Identifier: Apache-2.0
+
+local core = require "redlatch.core"
+local hold = require "redlatch.hold"
+local options = require "redlatch.options"
+local outcome = require "redlatch.outcome"
+local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redlatch.scope_pcall")
+
+---@class redlatch.AcquireOptions
+---@field timeout? number seconds to wait: -1 for ever, 0 tries once; the lock's
+---@field lease? number seconds of a fixed lease, or -1 for one that is renewed; the lock's
+
+---@class redlatch.LockOptions
+---@field timeout? number how many seconds acquire() and its kin wait: -1 for ever, 0 tries once; -1
+---@field lease? number seconds of a fixed lease, or -1 for one that is renewed for as long as the lock is held; -1
+---@field max_hold? number a lock that is renewed is so for at most so many seconds, or -1; -1
+---@field owner? table|thread|userdata who holds the lock, such as a coroutine: lock objects of the same client, name
+---and owner let each other in, and what they hold is released when all of them are gone; the lock object itself
+
+--- A name to lock, made by Client:lock().
+---@class redlatch.Lock
+---@field package _client redlatch.Client
+---@field package _handle userdata
+---@field package _name string
+---@field package _wait_ms integer
+---@field package _lease_ms integer
+---@field package _owner table|thread|userdata|nil kept alive for as long as the lock is
+---@field package _shared table? keeps the handle that lock objects of one owner share
+local Lock = {}
+Lock.__index = Lock
+Lock.__name = "redlatch.Lock"
+
+local lock = {}
+
+local OF_LOCK = {timeout = true, lease = true, max_hold = true, owner = true}
+local OF_ACQUIRE = {timeout = true, lease = true}
+local OF_TRY = {lease = true}
+
+-- As the number of an owner: the handle itself.
+local SELF = 0
+
+local function new_handle(client, name, max_hold_ms)
+    local record = core.lock_options()
+    record.owner_mode = core.OWNER_HANDLE
+    record.max_hold_ms = max_hold_ms
+    return core.lock_new(client._handle, core.MUTEX, name, record)
+end
+
+-- The handle that the lock objects of one owner and name share: to the core it is the owner.
+local function shared_handle(client, name, max_hold_ms, owner)
+    local kind = type(owner)
+    if kind ~= "table" and kind ~= "thread" and kind ~= "userdata" then
+        outcome.misuse("owner is %s, a %s; expected a table, coroutine or userdata", outcome.shown(owner), kind)
+    end
+    local by_name = client._shared[owner]
+    if not by_name then
+        by_name = setmetatable({}, {__mode = "v"})
+        client._shared[owner] = by_name
+    end
+    local shared = by_name[name]
+    if not shared then
+        local status, handle = new_handle(client, name, max_hold_ms)
+        if status ~= core.OK then
+            return status, handle
+        end
+        shared = {handle = handle, max_hold_ms = max_hold_ms}
+        by_name[name] = shared
+    elseif shared.max_hold_ms ~= max_hold_ms then
+        outcome.misuse("max_hold differs from that of another lock object with this name and owner; expected the same")
+    end
+    return core.OK, shared.handle, shared
+end
+
+function lock.new(client, name, given)
+    options.check_name(name)
+    given = options.check_known(given, OF_LOCK)
+    local lease_ms, wait_ms, max_hold_ms = core.RENEWED, core.FOREVER, core.FOREVER
+    if given.lease ~= nil then
+        lease_ms = options.lease(given.lease, "lease")
+    end
+    if given.timeout ~= nil then
+        wait_ms = options.wait(given.timeout, "timeout")
+    end
+    if given.max_hold ~= nil then
+        max_hold_ms = options.limit(given.max_hold, "max_hold")
+    end
+    local status, handle, shared
+    if given.owner ~= nil then
+        status, handle, shared = shared_handle(client, name, max_hold_ms, given.owner)
+    else
+        status, handle = new_handle(client, name, max_hold_ms)
+    end
+    if status ~= core.OK then
+        -- Of a client that is closed or its parent process's; an answer of nil would be called at once by many.
+        outcome.misuse("%s", handle)
+    end
+    return setmetatable({
+        _client = client,
+        _handle = handle,
+        _name = name,
+        _wait_ms = wait_ms,
+        _lease_ms = lease_ms,
+        _owner = given.owner,
+        _shared = shared,
+    }, Lock)
+end
+
+-- What an acquire is to do: the lease and the wait in milliseconds.
+local function terms(self, given, known)
+    local lease_ms, wait_ms = self._lease_ms, self._wait_ms
+    if given ~= nil then
+        options.check_known(given, known)
+        if given.lease ~= nil then
+            lease_ms = options.lease(given.lease, "lease")
+        end
+        if given.timeout ~= nil then
+            wait_ms = options.wait(given.timeout, "timeout")
+        end
+    end
+    return lease_ms, wait_ms
+end
+
+local function obtain(self, lease_ms, wait_ms)
+    local status, message = core.lua_acquire(self._handle, SELF, lease_ms, wait_ms, self._client._cancel)
+    return outcome.settle(status, message)
+end
+
+--- Acquires the lock, and waits for it. Whoever has it already has it once more, and releases as often.
+---@param given? redlatch.AcquireOptions
+---@return true? acquired, string? message, string? code "timeout" when somebody else held it all the time
+function Lock:acquire(given)
+    local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
+    return obtain(self, lease_ms, wait_ms)
+end
+
+--- Acquires the lock if that is possible at once.
+---@param given? {lease: number?}
+---@return true? acquired, string? message, string? code "timeout" when somebody else holds it
+function Lock:try_acquire(given)
+    local lease_ms = terms(self, given, OF_TRY)
+    return obtain(self, lease_ms, 0)
+end
+
+--- Releases one acquire.
+---@return true? released, string? message, string? code "not_owned" if it was not held, "lost" if it was and was lost
+function Lock:release()
+    local status, message, serial = core.lua_release(self._handle, SELF)
+    if status == core.LOST and self._client._states[serial] then
+        self._client._states[serial].lost = true
+    end
+    return outcome.settle(status, message)
+end
+
+--- Lets the lease end so many seconds from now, also if that is sooner than it was. A lock that is renewed goes on
+--- being renewed.
+---@param seconds number
+---@return true? extended, string? message, string? code
+function Lock:extend(seconds)
+    local lease_ms = options.span(seconds, "seconds")
+    local status, message = core.lock_extend(self._handle, SELF, lease_ms)
+    return outcome.settle(status, message)
+end
+
+--- Acquires the lock and returns the hold, which releases it once. In Lua 5.4: `local held <close> = lock:hold()`.
+---@param given? redlatch.AcquireOptions
+---@return redlatch.Hold? held, string? message, string? code
+function Lock:hold(given)
+    local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
+    local done, message, code = obtain(self, lease_ms, wait_ms)
+    if not done then
+        return nil, message, code
+    end
+    return hold.new(self)
+end
+
+--- Calls a function while the lock is held, and releases it when the function returns or raises an error, which goes
+--- on to the caller. In Lua 5.1 itself the function may not yield.
+---@param body fun(held: redlatch.Hold): ...
+---@param given? redlatch.AcquireOptions
+---@return true? done then what the function returned, or nil, message, code: not obtained, or "lost" meanwhile
+function Lock:with(body, given)
+    if type(body) ~= "function" then
+        local meta = getmetatable(body)
+        if type(meta) ~= "table" or not meta.__call then
+            outcome.misuse("the argument of with is %s; expected a function", outcome.shown(body))
+        end
+    end
+    local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
+    local done, message, code = obtain(self, lease_ms, wait_ms)
+    if not done then
+        return nil, message, code
+    end
+    local held
+    held, message, code = hold.new(self)
+    if not held then
+        return nil, message, code
+    end
+    return scope(held, body)
+end
+
+--- How this lock's owner stands with it, as far as this process knows.
+local function standing(self)
+    local status, record = core.lock_hold(self._handle, SELF)
+    if status ~= core.OK then
+        return outcome.failure(status, record)
+    end
+    return record
+end
+
+--- How many acquires are to be released; 0 also when the lock was lost. Nothing is sent.
+---@return integer? count, string? message, string? code
+function Lock:hold_count()
+    local now, message, code = standing(self)
+    if not now then
+        return nil, message, code
+    end
+    return hold.is_alive(now) and now.count or 0
+end
+
+--- Seconds for which nobody else can have the lock, as far as is known; 0 when it is not held. Nothing is sent.
+---@return number? seconds, string? message, string? code
+function Lock:remaining()
+    local now, message, code = standing(self)
+    if not now then
+        return nil, message, code
+    end
+    return now.remaining_ms / 1000
+end
+
+--- Whether the lock was held and is lost, and that was not yet told by a release. Nothing is sent.
+---@return boolean? lost, string? message, string? code
+function Lock:lost()
+    local now, message, code = standing(self)
+    if not now then
+        return nil, message, code
+    end
+    return now.state == core.GONE
+end
+
+-- What the server says of the lock, whoever holds it.
+local function query(self)
+    local status, record = core.lock_query(self._handle)
+    if status ~= core.OK then
+        return outcome.failure(status, record)
+    end
+    return record
+end
+
+--- Asks the server whether anybody holds the lock.
+---@return boolean? locked, string? message, string? code
+function Lock:locked()
+    local state, message, code = query(self)
+    if not state then
+        return nil, message, code
+    end
+    return state.locked == 1
+end
+
+--- Asks the server how many seconds are left of the holder's lease, whoever that is: 0 if nobody holds the lock,
+--- math.huge if it was taken without a lease.
+---@return number? seconds, string? message, string? code
+function Lock:ttl()
+    local state, message, code = query(self)
+    if not state then
+        return nil, message, code
+    end
+    return state.ttl_ms == -1 and math.huge or state.ttl_ms / 1000
+end
+
+--- Asks the server who holds the lock: the owner id, "uuid:number", or false if nobody does.
+---@return string|false|nil owner, string? message, string? code
+function Lock:owner()
+    local state, message, code = query(self)
+    if not state then
+        return nil, message, code
+    end
+    return state.owner ~= "" and state.owner
+end
+
+--- Deletes the lock, whoever holds it, and wakes waiters.
+---@return boolean? released whether there was one, string? message, string? code
+function Lock:force_release()
+    local status, released = core.lock_force_release(self._handle)
+    if status ~= core.OK then
+        return outcome.failure(status, released)
+    end
+    return released == 1
+end
+
+--- The name as it was given, without the client's prefix.
+---@return string
+function Lock:name()
+    return self._name
+end
+
+-- Starts a call. The client keeps the lock until the event has come, as its end would be that of its holds.
+local function start(self, call, ...)
+    local client = self._client
+    local tag = client._last_tag + 1
+    local arguments = {...}
+    arguments[#arguments + 1] = tag
+    local status, message = call(self._handle, SELF, (table.unpack or unpack)(arguments))
+    if status ~= core.OK then
+        return outcome.failure(status, message)
+    end
+    client._last_tag = tag
+    client._started[tag] = self
+    return tag
+end
+
+--- Starts an acquire and returns at once. Its event, "acquired", comes from Client:next_event() with the tag.
+---@param given? redlatch.AcquireOptions
+---@return integer? tag, string? message, string? code
+function Lock:start_acquire(given)
+    local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
+    return start(self, core.lock_start_acquire, lease_ms, wait_ms)
+end
+
+--- Starts a release and returns at once. Its event is "released".
+---@return integer? tag, string? message, string? code
+function Lock:start_release()
+    return start(self, core.lock_start_release)
+end
+
+--- Starts an extend and returns at once. Its event is "extended".
+---@param seconds number
+---@return integer? tag, string? message, string? code
+function Lock:start_extend(seconds)
+    return start(self, core.lock_start_extend, (options.span(seconds, "seconds")))
+end
+
+--- The hold that a started acquire, or acquire(), has brought; false if there is none.
+---@return redlatch.Hold|false|nil held, string? message, string? code
+function Lock:held()
+    local now, message, code = standing(self)
+    if not now then
+        return nil, message, code
+    end
+    return now.state ~= core.NOT_HELD and hold.of(self, now)
+end
+
+function Lock:__tostring()
+    return string.format("redlatch.Lock %q", self._name)
+end
+
+return lock

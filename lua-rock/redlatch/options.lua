@@ -1,0 +1,166 @@
+--- What callers pass, checked and put into the option records of the core. Times are seconds here, milliseconds there.
+-- SPDX-License-Identifier: Apache-2.0
+
+local core = require "redlatch.core"
+local outcome = require "redlatch.outcome"
+
+local options = {}
+
+-- 292 years, as in other languages' time-outs that stand for ever.
+local SECONDS_MAX = 9223372036
+
+local misuse, shown = outcome.misuse, outcome.shown
+
+local function milliseconds(value, name, expected)
+    if type(value) ~= "number" then
+        misuse("%s is %s, a %s; expected %s, as a number", name, shown(value), type(value), expected)
+    end
+    if not (value >= 0 and value <= SECONDS_MAX) then -- no comparison holds for NaN
+        misuse("%s is %s; expected %s, at most %d", name, shown(value), expected, SECONDS_MAX)
+    end
+    -- A moment too short to count is still more than nothing: 0 has a meaning of its own.
+    return value == 0 and 0 or math.max(math.floor(value * 1000 + 0.5), 1)
+end
+
+local function more_than_nothing(value, name, expected)
+    local count = milliseconds(value, name, expected)
+    if count == 0 then
+        misuse("%s is 0; expected %s", name, expected)
+    end
+    return count
+end
+
+--- A stretch of time that must be one.
+function options.span(value, name)
+    return more_than_nothing(value, name, "more than 0 seconds")
+end
+
+--- A stretch of time that may be nothing.
+function options.delay(value, name)
+    return milliseconds(value, name, "0 or more seconds")
+end
+
+--- A time to wait.
+function options.wait(value, name)
+    if value == -1 then
+        return core.FOREVER
+    end
+    return milliseconds(value, name, "-1 to wait for ever, 0 to try once, or seconds")
+end
+
+--- A lease.
+function options.lease(value, name)
+    if value == -1 then
+        return core.RENEWED
+    end
+    return more_than_nothing(value, name, "-1 for a lease that is renewed, or more than 0 seconds")
+end
+
+--- A limit.
+function options.limit(value, name)
+    if value == -1 then
+        return core.FOREVER
+    end
+    return more_than_nothing(value, name, "-1 for no limit, or more than 0 seconds")
+end
+
+local function flag(value, name)
+    if type(value) ~= "boolean" then
+        misuse("%s is %s, a %s; expected true or false", name, shown(value), type(value))
+    end
+    return value and 1 or 0
+end
+
+local function whole(value, name)
+    if type(value) ~= "number" or value < 0 or value >= 2 ^ 31 or value ~= math.floor(value) then
+        misuse("%s is %s; expected a whole number, 0 or more", name, shown(value))
+    end
+    return value
+end
+
+--- Text for C, which ends at the first NUL. It is not shown in the error: it may hold a password.
+function options.check_text(value, name)
+    if type(value) ~= "string" then
+        misuse("%s is a %s; expected a string", name, type(value))
+    end
+    if value:find("\0", 1, true) then
+        misuse("%s holds a NUL byte; expected a string without one", name)
+    end
+    return value
+end
+
+local function bytes(value, name)
+    if type(value) ~= "string" then
+        misuse("%s is %s, a %s; expected a string", name, shown(value), type(value))
+    end
+    return value
+end
+
+--- A lock's name: any bytes.
+function options.check_name(value)
+    if #bytes(value, "name") < 1 or #value > core.NAME_SIZE_MAX then
+        misuse("name is %d bytes long; expected 1 to %d", #value, core.NAME_SIZE_MAX)
+    end
+    return value
+end
+
+--- Refuses what is no table of known options; nil is an empty one.
+---@param given? table
+---@param known table<string, any>
+function options.check_known(given, known)
+    if given == nil then
+        return {}
+    end
+    if type(given) ~= "table" then
+        misuse("options are %s, a %s; expected a table", shown(given), type(given))
+    end
+    for name in pairs(given) do
+        if known[name] == nil then
+            local names = {}
+            for each in pairs(known) do
+                names[#names + 1] = each
+            end
+            table.sort(names)
+            misuse("there is no option %s; known are %s", shown(name), table.concat(names, ", "))
+        end
+    end
+    return given
+end
+
+-- The options of connect(), and what makes their values fit. A time fills the field of its name with `_ms`.
+local TIMES = {
+    watchdog_lease = options.span,
+    connect_timeout = options.span,
+    command_timeout = options.span,
+    dead_peer_timeout = options.span,
+    unreachable_timeout = options.span,
+    close_timeout = options.delay,
+    claim_timeout = options.span,
+    linger = options.delay,
+}
+local OTHERS = {
+    lazy = flag,
+    release_on_close = flag,
+    look = flag,
+    database = whole,
+    username = options.check_text,
+    password = options.check_text,
+    name_prefix = bytes,
+}
+local OF_CLIENT = {}
+for _, group in ipairs {TIMES, OTHERS} do
+    for name, check in pairs(group) do
+        OF_CLIENT[name] = check
+    end
+end
+
+--- The core's options for those of connect() that are given.
+function options.of_client(given)
+    local record = core.client_options()
+    for name, value in pairs(options.check_known(given, OF_CLIENT)) do
+        record[TIMES[name] and name .. "_ms" or name] = OF_CLIENT[name](value, name)
+    end
+    return record
+end
+
+return options

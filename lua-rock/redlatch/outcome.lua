@@ -1,0 +1,83 @@
+--- How calls end: failures as nil, message, code; misuse as an error.
+-- SPDX-License-Identifier: Apache-2.0
+
+local core = require "redlatch.core"
+
+local outcome = {}
+
+-- What the caller did wrong; the other statuses tell what happened.
+local MISUSE = {[core.INVALID] = true, [core.BAD_HANDLE] = true, [core.IN_USE] = true}
+
+-- Statuses go down from here in hundreds.
+local LOWEST = -600
+
+-- Where our own functions are, to find the line that called them.
+local OWN = debug and debug.getinfo(1, "S").source:match("^(@.*[/\\])[^/\\]*$")
+
+-- The level, for error(), of the first function that is not ours. Tail calls leave no level, or one without a source.
+local function callers_level()
+    local level = 2
+    while OWN do
+        local function_at = debug.getinfo(level + 1, "S")
+        if not function_at then
+            return 0
+        end
+        if function_at.source:sub(1, #OWN) ~= OWN and function_at.source ~= "=(tail call)" then
+            return level
+        end
+        level = level + 1
+    end
+    return 0
+end
+
+--- Raises what the caller did wrong, with the caller's line.
+function outcome.misuse(text, ...)
+    error("redlatch: " .. string.format(text, ...), callers_level())
+end
+
+--- What a failed call returns.
+---@param status integer
+---@param message string
+---@return nil, string message, string code
+function outcome.failure(status, message)
+    if MISUSE[status] then
+        outcome.misuse("%s", message)
+    end
+    return nil, message ~= "" and message or core.strerror(status), core.status_name(status)
+end
+
+--- true for OK, else what a failed call returns.
+function outcome.settle(status, message)
+    if status == core.OK then
+        return true
+    end
+    return outcome.failure(status, message)
+end
+
+local by_name
+
+--- The status that a code names.
+function outcome.status_of(code)
+    if not by_name then
+        by_name = {}
+        for status = 0, LOWEST, -1 do
+            by_name[core.status_name(status)] = status
+        end
+        by_name.unknown = nil
+    end
+    if type(code) ~= "string" or not by_name[code] then
+        outcome.misuse("code is %s; expected one that a failed call returned, such as 'timeout'",
+            outcome.shown(code))
+    end
+    return by_name[code]
+end
+
+--- A value fit for a message: short, and text in quotes.
+function outcome.shown(value)
+    if type(value) == "string" then
+        return #value <= 60 and string.format("%q", value) or string.format("%q...", value:sub(1, 57))
+    end
+    return tostring(value)
+end
+
+return outcome

@@ -1,0 +1,20 @@
+--- The body of Lock:with() where Lua has no to-be-closed variables: errors are caught, and raised again.
+-- SPDX-License-Identifier: Apache-2.0
+
+local function finish(held, good, first, ...)
+    local released, message, code = true, nil, nil
+    if not held._released then
+        released, message, code = held:release()
+    end
+    if not good then
+        error(first, 0)
+    end
+    if not released then
+        return nil, message, code
+    end
+    return true, first, ...
+end
+
+return function(held, body)
+    return finish(held, pcall(body, held))
+end

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page on OpenResty says, tried with nginx and its Lua module: `build/venv/bin/python -m pytest` this file.
+
+No stage of `./dev test`: Debian's module (nginx-light, libnginx-mod-http-lua) brings a LuaJIT library that takes the
+place of the LuaJIT which the other tests use, and a web server that is started when it is installed.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import shutil
+import signal
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+from typing import Iterator, Tuple
+
+import pytest
+from env import RedisServer, RedissonShapedPeer, free_port, wait_until
+from lua_programs import EXAMPLES, ROOT
+from wire import subscribers
+
+MODULES = "/usr/lib/nginx/modules"
+LOADED = "".join(f"load_module {MODULES}/{name}.so; " for name in ("ndk_http_module", "ngx_http_lua_module"))
+
+
+class Nginx:
+    """The example's server, on a port of its own."""
+
+    def __init__(self, folder: Path, url: str, *changes: Tuple[str, str]) -> None:
+        self.port = free_port()
+        for path in (EXAMPLES / "openresty").iterdir():
+            shutil.copy(path, folder)
+        configuration = folder / "nginx.conf"
+        text = configuration.read_text(encoding="utf-8")
+        for old, new in [("8080", str(self.port)), *changes]:
+            assert old in text
+            text = text.replace(old, new)
+        configuration.write_text(text, encoding="utf-8")
+        rock = ROOT / "lua-rock"
+        environment = {
+            **os.environ,
+            "REDIS_URL": url,
+            "LUA_PATH": f"{folder}/?.lua;{rock}/?.lua;{rock}/?/init.lua;;",
+            "LUA_CPATH": f"{ROOT}/build/lua/lua5.1/?.so;;",
+        }
+        self.log = folder / "log"
+        with self.log.open("w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                ["nginx", "-p", str(folder), "-c", str(configuration), "-g", f"user root; daemon off; {LOADED}"],
+                env=environment,
+                stderr=log,
+            )
+        wait_until(self.is_alive, 10.0, self.log.read_text)
+
+    def get(self, path: str) -> str:
+        """What the server answers."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/{path}", timeout=20) as answer:
+            text: str = answer.read().decode().strip()
+        return text
+
+    def is_alive(self) -> bool:
+        """Whether the server answers."""
+        try:
+            return self.get("alive") == "alive"
+        except OSError:
+            return False
+
+
+@pytest.fixture
+def nginx(server: RedisServer, tmp_path: Path) -> Iterator[Nginx]:
+    """A running server."""
+    started = Nginx(tmp_path, server.url)
+    yield started
+    started.process.kill()
+    started.process.wait()
+
+
+@pytest.mark.parametrize("way", ["wait", "thread", "blocks"])
+def test_waiting(nginx: Nginx, server: RedisServer, peer: RedissonShapedPeer, way: str, lock_name: str) -> None:
+    """A request that waits for the lock: other requests are served meanwhile, or not."""
+    peer.lock(lock_name)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        answer = pool.submit(nginx.get, f"{way}?name={lock_name}")
+        wait_until(lambda: subscribers(server, lock_name) == 1)
+        alive = pool.submit(nginx.get, "alive")
+        served = bool(concurrent.futures.wait([alive], timeout=1.0).done)
+        assert served == (way != "blocks")
+        assert not answer.done()
+        peer.unlock(lock_name)
+        assert answer.result() == "worked"
+        assert alive.result() == "alive"
+
+
+def test_trying(nginx: Nginx, lock_name: str) -> None:
+    """Two requests of one worker try at once: one works, the other is told, although both have the same client."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        answers = [pool.submit(nginx.get, f"try?name={lock_name}") for _ in range(2)]
+        assert sorted(answer.result() for answer in answers) == ["timeout", "worked"]
+
+
+def test_many_waiters(nginx: Nginx, lock_name: str) -> None:
+    """Requests wait beside each other, and all of them get their turn."""
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        ways = ["wait", "thread"] * 10
+        answers = [pool.submit(nginx.get, f"{way}?name={lock_name}") for way in ways]
+        assert [answer.result() for answer in answers] == ["worked"] * 20
+
+
+def test_timer_and_end(nginx: Nginx, server: RedisServer, lock_name: str) -> None:
+    """The timer works; a server that is told to quit leaves nothing held."""
+    wait_until(lambda: "the timer has the lock" in nginx.log.read_text(encoding="utf-8"))
+    assert nginx.get(f"try?name={lock_name}") == "worked"
+    nginx.process.send_signal(signal.SIGQUIT)
+    assert nginx.process.wait(10.0) == 0
+    wait_until(lambda: server.admin.keys("*") == [])
+
+
+def test_client_of_the_master(server: RedisServer, tmp_path: Path) -> None:
+    """A client that was opened before the workers were forked says so."""
+    changes = [
+        ('require "redlatch"', 'MASTERS = assert(require("redlatch").connect())'),
+        (
+            "ngx.say(require(\"locks\").block(ngx.var.arg_name))",
+            "ngx.say(select(2, pcall(MASTERS.lock, MASTERS, 'x')), select(3, MASTERS:stats()))",
+        ),
+    ]
+    nginx = Nginx(tmp_path, server.url, *changes)
+    try:
+        answer = nginx.get("blocks")
+        assert "open a client in this one" in answer and answer.endswith("forked")
+    finally:
+        nginx.process.send_signal(signal.SIGQUIT)
+        nginx.process.wait(10.0)
+
+
+def test_clean(nginx: Nginx) -> None:
+    """No Lua error was logged by any of the ways."""
+    for way in ("try", "wait", "thread", "blocks"):
+        assert nginx.get(f"{way}?name=x") == "worked"
+    time.sleep(0.3)
+    assert "[error]" not in nginx.log.read_text(encoding="utf-8")

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Lua module, under each Lua: scenes of tests/lua, and what of them can only be seen from outside."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+from env import RedisServer, RedissonShapedPeer, wait_until
+from lua_programs import EXAMPLES, LUAS, SOURCES, LuaProcess, play, scenes_of
+from wire import fields, subscribers
+
+ENDS = SOURCES / "ends.lua"
+# Scenes that talk with their test, or end in a way of their own.
+TALKING = ["binary_names", "program_fails", "waits", "waits_in_coroutine"]
+# Well below the lease of 30 s and the look every 5 s.
+SOON = 2.0
+
+
+@pytest.fixture(params=LUAS)
+def lua(request: pytest.FixtureRequest) -> str:
+    """An interpreter."""
+    name: str = request.param
+    return name
+
+
+@pytest.mark.parametrize("scene", [scene for scene in scenes_of("basics") if scene not in TALKING])
+def test_95_01_basics(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+    """Acquire, release, what is answered and what is raised."""
+    play(lua, "basics", scene, server.url, lock_name)
+    assert server.admin.keys("*") == []
+
+
+def test_95_02_binary_names(server: RedisServer, lua: str, lock_name: str) -> None:
+    """A name of all 256 bytes is the key, byte for byte."""
+    with LuaProcess(lua, SOURCES / "basics.lua", server.url, "binary_names", lock_name) as program:
+        program.hear("held")
+        assert server.admin.keys("*") == [lock_name.encode() + bytes(range(256))]
+        program.tell("seen")
+        program.hear("done")
+        assert program.end() == 0
+
+
+@pytest.mark.parametrize("scene", [scene for scene in scenes_of("ends") if scene not in TALKING])
+def test_95_03_ends(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+    """However something ends - also the program with locks held - nothing is left on the server."""
+    play(lua, "ends", scene, server.url, lock_name)
+    assert server.admin.keys("*") == []
+
+
+def test_95_04_program_fails(server: RedisServer, lua: str, lock_name: str) -> None:
+    """A program that ends with an error frees what it held."""
+    with LuaProcess(lua, ENDS, server.url, "program_fails", lock_name) as program:
+        assert program.end() == 1
+        assert "on purpose" in program.errors()
+    assert server.admin.keys("*") == []
+
+
+@pytest.mark.parametrize("scene", ["waits", "waits_in_coroutine"])
+def test_95_05_wakes(server: RedisServer, peer: RedissonShapedPeer, lua: str, scene: str, lock_name: str) -> None:
+    """A Redisson peer's release wakes a waiting program by its message."""
+    peer.lock(lock_name)
+    with LuaProcess(lua, ENDS, server.url, scene, lock_name) as program:
+        program.hear("waiting")
+        wait_until(lambda: subscribers(server, lock_name) == 1)
+        released_at = time.monotonic()
+        peer.unlock(lock_name)
+        program.hear("done")
+        assert time.monotonic() - released_at < SOON
+        assert program.end() == 0
+
+
+def test_95_06_interrupted(server: RedisServer, peer: RedissonShapedPeer, lua: str, lock_name: str) -> None:
+    """Ctrl-C ends a wait at once; nothing is held or queued, and the holder keeps the lock."""
+    peer.lock(lock_name)
+    with LuaProcess(lua, ENDS, server.url, "waits", lock_name) as program:
+        program.hear("waiting")
+        wait_until(lambda: subscribers(server, lock_name) == 1)
+        sent_at = time.monotonic()
+        program.process.send_signal(signal.SIGINT)
+        assert program.end() == 1
+        assert time.monotonic() - sent_at < SOON
+        assert "interrupted!" in program.errors()
+    assert list(fields(server, lock_name)) == [peer.owner().encode()]
+    peer.unlock(lock_name)
+    assert server.admin.keys("*") == []
+
+
+@pytest.mark.parametrize("scene", scenes_of("events"))
+def test_95_07_events(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+    """Started calls and what next_event() tells of them."""
+    play(lua, "events", scene, server.url, lock_name)
+    # A holder's lease ends a moment before the server's, and one of the scenes lets a lease run out.
+    wait_until(lambda: server.admin.keys("*") == [])
+
+
+@pytest.mark.parametrize("loop", ["luv", "cqueues"])
+def test_95_08_loops(server: RedisServer, peer: RedissonShapedPeer, lua: str, loop: str, lock_name: str) -> None:
+    """The example for a loop: two coroutines wait, the loop goes on, and both get the lock, one after the other."""
+    peer.lock(lock_name)
+    with LuaProcess(lua, EXAMPLES / f"{loop}.lua", server.url, lock_name) as program:
+        first, second = program.line(), program.line()
+        assert {first, second} == {"worker 1 waits", "worker 2 waits"}
+        program.hear("the loop goes on")
+        peer.unlock(lock_name)
+        program.hear(first.replace("waits", "has the lock"))
+        program.hear(second.replace("waits", "has the lock"))
+        program.hear("done")
+        assert program.end() == 0, program.errors()
+    assert server.admin.keys("*") == []
