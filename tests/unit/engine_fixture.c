@@ -363,6 +363,10 @@ void rig_message(const char *name) {
     rig_turn();
 }
 
+void rig_supply(void) {
+    supply_what_lacks(OPERATION_QUERY);
+}
+
 void rig_pass(int64_t microseconds) {
     int64_t end = rig.now + microseconds;
     while (engine_next_timer(&rig.engine) <= end) {

@@ -95,6 +95,9 @@ void rig_failed(enum lane_number lane, int status);
 int rig_subscriptions(void);
 void rig_message(const char *name);
 
+/* Fills the pools as the keeper does before it works. */
+void rig_supply(void);
+
 /* Time passes, and each timer fires when it is due. */
 void rig_pass(int64_t microseconds);
 

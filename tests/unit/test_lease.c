@@ -40,6 +40,16 @@ static void the_bound_holds_also_for_a_command_that_was_sent_late(void) {
     CHECK_EQ_INT(hold_deadline(&hold, sent, 1000), lease_deadline(sent, 1000));
 }
 
+static void a_doubt_is_not_forgotten_for_a_bound(void) {
+    struct hold hold = renewed_hold();
+    hold.max_hold_at = sent + 10 * SECOND;
+    hold_confirm(&hold, sent + 3 * SECOND, 10000); /* its own end would be beyond the bound */
+    hold.deadline = sent + 5 * SECOND;             /* an extension to sooner may have been carried out */
+    hold_doubt(&hold);
+    hold_confirm_later(&hold, hold.confirmed_at, hold.lease_ms);
+    CHECK_EQ_INT(hold.deadline, sent + 5 * SECOND);
+}
+
 static void a_grant_is_renewed_after_a_third(void) {
     struct hold hold = renewed_hold();
     CHECK_EQ_INT(hold.renew_at, sent + 10 * SECOND);
@@ -101,6 +111,7 @@ int main(void) {
     RUN(deadline_is_lease_less_margin);
     RUN(lease_stays_within_the_bound_on_the_hold);
     RUN(the_bound_holds_also_for_a_command_that_was_sent_late);
+    RUN(a_doubt_is_not_forgotten_for_a_bound);
     RUN(a_grant_is_renewed_after_a_third);
     RUN(only_levels_without_a_lease_renew);
     RUN(a_level_with_a_lease_never_brings_the_deadline_forward);

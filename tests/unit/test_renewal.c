@@ -217,6 +217,55 @@ static void what_was_renewed_after_the_hold_expired_is_released(void) {
     RIG_CLOSE();
 }
 
+static void a_whole_batch_that_expired_is_released(void) {
+    rig_open();
+    grants(RENEWAL_BATCH_SIZE, 10);
+    rig_pass(10 * SECOND);
+    struct command *renewal = rig_send(KEEPER);
+    CHECK_EQ_INT(renewal->batch_count, RENEWAL_BATCH_SIZE);
+    rig_pass(25 * SECOND);
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), RENEWAL_BATCH_SIZE);
+    answer_all(renewal, 20000);
+    int released = 0;
+    for (int round = 0; round < 3; round++) { /* there is not a command for each at once */
+        while (rig_send(LANE)) {
+            released++;
+            rig_integer(LANE, 1);
+        }
+        rig_supply();
+        rig_pass(100 * MILLISECOND);
+        struct command *again = rig_send(KEEPER);
+        if (again) {
+            CHECK_EQ_INT(again->batch[0].lease_ms, 0);
+            answer_all(again, 20000);
+        }
+    }
+    CHECK_EQ_INT(released, RENEWAL_BATCH_SIZE);
+    CHECK_EQ_INT(rig.engine.expired_lines, 0);
+    for (int i = 1; i <= RENEWAL_BATCH_SIZE; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%d", i);
+        CHECK_EQ_INT(rig_release(name, 1)->status, REDLATCH_LOST);
+    }
+    RIG_CLOSE();
+}
+
+static void an_expired_line_of_a_lost_batch_is_released(void) {
+    rig_open();
+    uint64_t id = rig_grant("a", 1)->id;
+    rig_pass(10 * SECOND);
+    rig_send(KEEPER);
+    rig_pass(25 * SECOND);
+    rig_lost(KEEPER);
+    rig_ready(KEEPER, SETTLED_BY_KILL);
+    struct command *release = rig_send(LANE);
+    CHECK(release && release->kind == COMMAND_RELEASE && release->id == id && release->count == 0);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 1);
+    rig_release("a", 1);
+    RIG_CLOSE();
+}
+
 static void what_an_ended_owner_left_runs_out(void) {
     rig_open();
     rig_grant("a", 1);
@@ -365,6 +414,8 @@ int main(void) {
     RUN(late_renewals_are_counted);
     RUN(a_renewal_answered_after_the_deadline_does_not_bring_the_hold_back);
     RUN(what_was_renewed_after_the_hold_expired_is_released);
+    RUN(a_whole_batch_that_expired_is_released);
+    RUN(an_expired_line_of_a_lost_batch_is_released);
     RUN(what_an_ended_owner_left_runs_out);
     RUN(a_bound_on_the_hold_ends_renewal);
     RUN(after_a_restart_every_hold_is_asked_about);

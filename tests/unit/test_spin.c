@@ -98,6 +98,16 @@ static void a_single_delay_is_soon_forgotten(void) {
     CHECK(yields_made(&yielding, 1000, true, 40) > 900);
 }
 
+static void a_mishap_told_by_many_callers_counts_once(void) {
+    struct yielding yielding = {0};
+    yields_made(&yielding, 500, true, 40);
+    for (int i = 0; i < 20; i++) { /* all of them yielded when the stranger came */
+        yielding_learn(&yielding, true, 9000, yielding_limit(8));
+    }
+    CHECK_EQ_INT(yielding.failures, 1);
+    CHECK(yields_made(&yielding, 1000, true, 40) > 900);
+}
+
 static void only_one_tries_after_a_rest(void) {
     struct yielding yielding = {0};
     yields_made(&yielding, 1, true, 9000);
@@ -120,6 +130,7 @@ int main(void) {
     RUN(yields_while_that_pays);
     RUN(a_stranger_with_the_processor_ends_it_at_once);
     RUN(a_single_delay_is_soon_forgotten);
+    RUN(a_mishap_told_by_many_callers_counts_once);
     RUN(only_one_tries_after_a_rest);
     RUN(more_callers_take_longer);
     return unit_done();

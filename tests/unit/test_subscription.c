@@ -47,6 +47,16 @@ static void a_confirmed_subscription_is_followed_by_a_look(void) {
     RIG_CLOSE();
 }
 
+static void one_confirmed_for_another_name_is_not_asked_for(void) {
+    rig_open();
+    struct call *call = told("a", 1);
+    engine_subscribed(&rig.engine, rig_contest("a"), rig.now); /* {a} has the same channel */
+    CHECK(next_change() == NULL);
+    answer_held();
+    rig_abort(call, REDLATCH_TIMEOUT);
+    RIG_CLOSE();
+}
+
 static void one_confirmed_while_asking_is_followed_by_another_look(void) {
     rig_open();
     struct call *call = told("a", 1);
@@ -255,6 +265,7 @@ static void a_message_for_nobody_is_only_counted(void) {
 int main(void) {
     RUN(nothing_is_subscribed_to_without_a_holder);
     RUN(a_confirmed_subscription_is_followed_by_a_look);
+    RUN(one_confirmed_for_another_name_is_not_asked_for);
     RUN(one_confirmed_while_asking_is_followed_by_another_look);
     RUN(a_subscription_lingers_and_is_used_again);
     RUN(one_never_asked_for_is_dropped_after_lingering);

@@ -144,6 +144,11 @@ int64_t port_next_time(const struct port *port);
 void port_mind(struct port *port, int64_t now);
 bool port_resolve(struct port *port, int64_t until);
 
+/* Whether callers beside each other yield, as far as is known: then they share a lane. */
+static inline bool client_yields(const struct client *client) {
+    return client->look && yielding_pays(&client->yielding);
+}
+
 /* drive.c: blocking calls */
 void call_init(struct call *call, struct client *client, struct redlatch_cancel *cancel);
 void drive_start(struct call *call, int64_t now);

@@ -34,7 +34,7 @@ static bool is_free(const struct port *port) {
  * the keeper, so that its failure is nobody's. */
 enum lane_number drive_pick_lane(struct client *client) {
     const struct port *first = &client->ports[LANE_CALLERS];
-    if (is_free(first) || (port_is_shared(first) && yielding_pays(&client->yielding))) {
+    if (is_free(first) || (port_is_shared(first) && client_yields(client))) {
         return LANE_CALLERS;
     }
     struct port *closed = NULL;

@@ -146,7 +146,7 @@ static bool is_longer(const struct list *list, int count) {
 /* Whether what there is to write is left to a reader who waits for the next reply, or is on the way. */
 static bool is_gathered(const struct port *port) {
     const struct lane *lane = &port->client->engine.lanes[port->lane];
-    bool yields = yielding_pays(&port->client->yielding);
+    bool yields = client_yields(port->client);
     bool reader = port->reader_waits || (yields && port->reader_comes);
     return reader && lane->in_flight >= (yields ? SHARED_FROM : BUSY_FROM) && !is_longer(&lane->unsent, GATHER_MOST);
 }

@@ -63,6 +63,7 @@ bool yielding_chosen(struct yielding *yielding) {
         return false;
     }
     yielding->rest = TRY_EVERY;
+    yielding->trying = true;
     return true;
 }
 
@@ -75,8 +76,13 @@ void yielding_learn(struct yielding *yielding, bool paid, int64_t passed, int64_
         yielding->rest = 0;
         yielding->credit += yielding->credit < CREDIT_MAX;
         yielding->failures = yielding->credit < CREDIT_MAX ? yielding->failures : 0;
+        yielding->trying = false;
         return;
     }
+    if (yielding->rest > 0 && !yielding->trying) {
+        return; /* the same mishap, told by another caller */
+    }
+    yielding->trying = false;
     yielding->credit = passed < limit ? yielding->credit - 1 : -1;
     if (yielding->credit < 0) {
         yielding->credit = 0;

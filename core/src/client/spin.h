@@ -30,6 +30,7 @@ struct yielding {
     int32_t credit;    /* times it paid beyond those it did not, within bounds */
     uint32_t rest;     /* times to sleep at once before yielding is tried again; 0: yield */
     uint32_t failures; /* rests since it last paid for long */
+    bool trying;       /* the rest is over for one caller, who will tell */
 };
 
 /* At most so many times; READER: who looks at the socket in between. */

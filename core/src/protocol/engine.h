@@ -56,6 +56,7 @@ struct engine {
     struct resource *dead_resources; /* for the driver to free */
     uint32_t spare_command_count, spare_contest_count, spare_hold_count, spare_batch_count;
     uint32_t reserved_commands, reserved_contests, reserved_holds;
+    uint32_t expired_lines; /* of renewals under way: each may need a command to be given back with */
     int32_t subscriptions;
     redlatch_stats stats;
 };

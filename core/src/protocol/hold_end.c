@@ -98,7 +98,7 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
     engine->stats.lost++;
     timer_disarm(&engine->timers, &hold->timer);
     if (reason == REDLATCH_REASON_EXPIRED || reason == REDLATCH_REASON_MAX_HOLD) {
-        renewal_expire(hold);
+        renewal_expire(engine, hold);
     }
     renewal_forget(hold);
     report_loss(engine, hold);

@@ -52,7 +52,7 @@ void hold_confirm_later(struct hold *hold, int64_t sent_at, int64_t lease_ms) {
 }
 
 void hold_doubt(struct hold *hold) {
-    int64_t believed = hold_deadline(hold, hold->confirmed_at, hold->lease_ms);
+    int64_t believed = lease_deadline(hold->confirmed_at, hold->lease_ms);
     if (believed > hold->deadline) {
         hold->confirmed_at -= believed - hold->deadline;
     }

@@ -20,7 +20,8 @@ struct engine_lack engine_lacks(const struct engine *engine, uint8_t operation_k
     uint32_t one = operation_kind == OPERATION_ACQUIRE ? 1 : 0;
     uint32_t contest = one || operation_kind == OPERATION_WATCH ? 1 : 0;
     struct engine_lack lack = {
-        missing(engine->reserved_commands + commands_for(operation_kind), engine->spare_command_count),
+        missing(engine->reserved_commands + engine->expired_lines + commands_for(operation_kind),
+                engine->spare_command_count),
         missing(engine->reserved_contests + contest, engine->spare_contest_count),
         missing(engine->reserved_holds + one, engine->spare_hold_count),
         missing(BATCHES, engine->spare_batch_count),

@@ -198,6 +198,7 @@ void engine_subscribed(struct engine *engine, struct contest *contest, int64_t n
         return;
     }
     contest->subscription = SUBSCRIPTION_ACTIVE;
+    list_remove(&contest->link); /* confirmed by what was sent for a name with the same channel */
     engine->subscriptions++;
     struct operation *foremost = queue_foremost(contest);
     if (PLANTED(contest->was_subscribed ? FAULT_NO_RECHECK_AFTER_RESUBSCRIBE : FAULT_NO_RECHECK_AFTER_SUBSCRIBE)) {

@@ -15,18 +15,20 @@ void renewal_forget(struct hold *hold) {
 }
 
 /* Its clock says that a hold is over while it is being renewed: see release_renewed. */
-void renewal_expire(struct hold *hold) {
+void renewal_expire(struct engine *engine, struct hold *hold) {
     if (hold->batch) {
         hold->batch->batch[hold->batch_line].expired = true;
+        engine->expired_lines++;
         renewal_forget(hold);
     }
 }
 
-/* A renewal was carried out too late for its hold, which has been reported lost: nobody shall wait for its lease. */
-static void release_renewed(struct engine *engine, const struct renewal *line) {
+/* A renewal may have been carried out too late for its hold, which has been reported lost: nobody shall wait for that
+ * lease. false if there was no memory. */
+static bool release_renewed(struct engine *engine, const struct renewal *line) {
     struct command *command = take_command(engine, NULL);
     if (!command) {
-        return; /* the lease runs out */
+        return false;
     }
     command->resource = resource_keep(line->name);
     command->lane = LANE_CALLERS;
@@ -35,6 +37,28 @@ static void release_renewed(struct engine *engine, const struct renewal *line) {
     command->lease_ms = engine->settings.watchdog_lease_ms;
     engine->stats.compensations++;
     push_command(engine, command);
+    return true;
+}
+
+/* Ends a batch: what expired is given back. Where there is no memory for that, the batch asks for the rest once more,
+ * and by then engine_lacks has seen to it. */
+static void end_lines(struct engine *engine, struct command *command, int64_t now) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < command->batch_count; i++) {
+        struct renewal *line = &command->batch[i];
+        if (line->expired && !release_renewed(engine, line)) {
+            command->batch[kept++] = *line;
+            continue;
+        }
+        engine->expired_lines -= line->expired;
+        resource_drop(engine, line->name);
+    }
+    command->batch_count = kept;
+    if (kept > 0) {
+        command->was_sent = false;
+        command->repeated = false;
+        repeat_command(engine, command, now + 100 * MILLISECOND);
+    }
 }
 
 /* Adds a hold to a batch. A hold that is no longer renewed is only asked about (a lease of 0). */
@@ -109,7 +133,6 @@ static void line_confirmed(struct engine *engine, struct hold *hold, const struc
 void renewal_again(struct engine *engine, struct command *command, int64_t at, int64_t now) {
     for (uint32_t i = 0; i < command->batch_count; i++) {
         struct renewal *line = &command->batch[i];
-        resource_drop(engine, line->name);
         if (line->live) {
             line->live = false;
             line->hold->batch = NULL;
@@ -118,7 +141,7 @@ void renewal_again(struct engine *engine, struct command *command, int64_t at, i
             hold_settled(engine, line->hold, now);
         }
     }
-    command->batch_count = 0;
+    end_lines(engine, command, now);
 }
 
 static void line_replied(struct engine *engine, const struct command *command, struct renewal *line, bool found,
@@ -133,6 +156,7 @@ static void line_replied(struct engine *engine, const struct command *command, s
     bool late = now >= hold->deadline;
     hold_check_deadline(engine, hold, now); /* an answer that comes after it brings nothing back */
     line->expired = late;
+    engine->expired_lines += late;
     if (hold->stage != HOLD_ALIVE) {
         return;
     }
@@ -152,12 +176,12 @@ void renewal_replied(struct engine *engine, struct command *command, const struc
         if (line->live) {
             line_replied(engine, command, line, found, now);
         }
-        if (found && line->expired) {
-            release_renewed(engine, line);
+        if (!found && line->expired) {
+            line->expired = false;
+            engine->expired_lines--;
         }
-        resource_drop(engine, line->name);
     }
-    command->batch_count = 0;
+    end_lines(engine, command, now);
 }
 
 /* The server may have forgotten everything: every hold is asked about at once, those with a fixed lease too. */

@@ -89,7 +89,9 @@ void settle_unsent(struct command *command, enum settlement how, int64_t now) {
 void settle_command(struct engine *engine, struct command *command, enum settlement how, int64_t now) {
     if (command->kind == COMMAND_RENEW) {
         renewal_again(engine, command, now, now);
-        give_command(engine, command);
+        if (!timer_is_armed(&command->timer)) {
+            give_command(engine, command);
+        }
         return;
     }
     if (command->abandoned && !PLANTED(FAULT_ABANDONED_IS_RESENT)) {

@@ -79,7 +79,7 @@ void hold_arm(struct engine *engine, struct hold *hold);
 void renewal_gather(struct engine *engine, struct hold *first, int64_t now);
 void renewal_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 void renewal_forget(struct hold *hold);
-void renewal_expire(struct hold *hold);
+void renewal_expire(struct engine *engine, struct hold *hold);
 void renewal_again(struct engine *engine, struct command *command, int64_t at, int64_t now);
 void renewal_verify_all(struct engine *engine, int64_t now);
 
