@@ -157,6 +157,9 @@ function scenes.large_numbers(url, name)
     for _, wrong in ipairs {1.5, 2 ^ 60, 1 / 0, "7"} do
         stage.raises("expected 'int64_t'", core.lock_extend, lock, 1, wrong)
     end
+    for _, wrong in ipairs {2 ^ 31, -2 ^ 31 - 1, 0.5} do
+        stage.raises("expected 'int'", core.strerror, wrong)
+    end
     same(core.lock_extend(lock, 7, 1000), core.NOT_OWNED)
     if math.type then
         local integer = math.tointeger(2 ^ 53) + 1
