@@ -53,6 +53,11 @@ bool lua_values_is_signed(lua_State *L, int index) {
     return whole(L, index, &value);
 }
 
+bool lua_values_is_small(lua_State *L, int index) {
+    int64_t value;
+    return whole(L, index, &value) && value >= INT32_MIN && value <= INT32_MAX;
+}
+
 int64_t lua_values_signed(lua_State *L, int index) {
     int64_t value = 0;
     whole(L, index, &value);

@@ -17,6 +17,9 @@
 bool lua_values_is_signed(lua_State *L, int index);
 int64_t lua_values_signed(lua_State *L, int index);
 
+/* Whether it is one that an int32_t holds. */
+bool lua_values_is_small(lua_State *L, int index);
+
 /* The same for uint64_t, whose numbers may also be strings of decimal digits. */
 bool lua_values_is_unsigned(lua_State *L, int index);
 uint64_t lua_values_unsigned(lua_State *L, int index);

@@ -20,9 +20,9 @@
 /* ------------------------------------------------------------------------------------------------------- numbers -- */
 
 /* SWIG itself passes all numbers as lua_Number: floats in Lua 5.3 and newer, and wrong above 2^53 in all. */
-%typemap(in, checkfn="lua_values_is_signed") int, int32_t, int64_t %{ $1 = ($1_ltype)lua_values_signed(L, $input); %}
-%typemap(in, checkfn="lua_values_is_unsigned") uint32_t, uint64_t
-    %{ $1 = ($1_ltype)lua_values_unsigned(L, $input); %}
+%typemap(in, checkfn="lua_values_is_small") int, int32_t %{ $1 = ($1_ltype)lua_values_signed(L, $input); %}
+%typemap(in, checkfn="lua_values_is_signed") int64_t %{ $1 = lua_values_signed(L, $input); %}
+%typemap(in, checkfn="lua_values_is_unsigned") uint64_t %{ $1 = lua_values_unsigned(L, $input); %}
 %typemap(out) int32_t, int64_t %{ lua_values_push_signed(L, $1); SWIG_arg++; %}
 %typemap(out) uint32_t, uint64_t %{ lua_values_push_unsigned(L, $1); SWIG_arg++; %}
 

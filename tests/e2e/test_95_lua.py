@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 
 import pytest
 from env import RedisServer, RedissonShapedPeer, wait_until
-from lua_programs import EXAMPLES, LUAS, SOURCES, LuaProcess, play, scenes_of
+from lua_programs import EXAMPLES, LUAS, ROOT, SOURCES, LuaProcess, play, scenes_of
 from wire import fields, subscribers
 
 ENDS = SOURCES / "ends.lua"
@@ -109,3 +110,14 @@ def test_95_08_loops(server: RedisServer, peer: RedissonShapedPeer, lua: str, lo
         program.hear("done")
         assert program.end() == 0, program.errors()
     assert server.admin.keys("*") == []
+
+
+def test_95_09_every_parameter_is_known() -> None:
+    """What the header hands out, and strings with their sizes, have a typemap: SWIG would pass them on as pointers."""
+    header = (ROOT / "core" / "include" / "redlatch.h").read_text(encoding="utf-8")
+    handed_out = re.findall(r"\*+(\w+_out)\b", re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL))
+    strings = re.findall(r"const char \*(\w+), size_t \w+_size\b", header)
+    assert len(handed_out) > 10 and strings
+    interface = (ROOT / "bindings" / "redlatch.i").read_text(encoding="utf-8")
+    missing = [name for name in {*handed_out, *strings} if not re.search(rf"\b{name}\b", interface)]
+    assert missing == [], f"bindings/redlatch.i has no line for {', '.join(sorted(missing))}"

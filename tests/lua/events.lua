@@ -128,4 +128,50 @@ function scenes.names(url, name)
     assert(short:release())
 end
 
+-- All digits of a number that is an integer, a float or a string of digits.
+local function digits(value)
+    return type(value) == "number" and not math.type and ("%.0f"):format(value) or tostring(value)
+end
+
+-- Numbers of 64 bits come through exactly, in every Lua: below the skin, which makes none so large by itself.
+function scenes.large_numbers(url, name)
+    local core = require "redlatch.core"
+    local handle = select(2, core.client_open(url, core.client_options()))
+    local lock = select(2, core.lock_new(handle, core.MUTEX, name, core.lock_options()))
+    local owner = "18446744073709551615" -- 2^64 - 1
+    for _, tag in ipairs {"1", "9007199254740992", "9007199254740993", "9223372036854775807", owner} do
+        same(core.lock_start_acquire(lock, owner, core.RENEWED, 0, tag), core.OK)
+        local status, event
+        repeat
+            status, event = core.client_next_event(handle)
+        until status ~= core.AGAIN
+        same(status, core.OK)
+        same(event.status, core.OK)
+        same(event.owner, owner)
+        same(digits(event.tag), tag)
+        same(core.lock_release_as(lock, tostring(owner)), core.OK)
+    end
+    for _, wrong in ipairs {-1, 1.5, 2 ^ 60, 0 / 0, "", "1x", "-1", "18446744073709551616", true, {}} do
+        stage.raises("expected 'uint64_t'", core.lock_release_as, lock, wrong)
+    end
+    for _, wrong in ipairs {1.5, 2 ^ 60, 1 / 0, "7"} do
+        stage.raises("expected 'int64_t'", core.lock_extend, lock, 1, wrong)
+    end
+    for _, wrong in ipairs {2 ^ 31, -2 ^ 31 - 1, 0.5} do
+        stage.raises("expected 'int'", core.strerror, wrong)
+    end
+    same(core.lock_extend(lock, 7, 1000), core.NOT_OWNED)
+    if math.type then
+        local integer = math.tointeger(2 ^ 53) + 1
+        same(core.lock_start_acquire(lock, 7, core.RENEWED, 0, integer), core.OK)
+        local status, event
+        repeat
+            status, event = core.client_next_event(handle)
+        until status ~= core.AGAIN
+        same(event.tag, integer)
+        same(math.type(event.tag), "integer")
+        same(core.lock_release_as(lock, 7), core.OK)
+    end
+end
+
 stage.play(scenes)
