@@ -86,8 +86,9 @@ def slowest_us(server: RedisServer) -> int:
 
 
 def memory_of_list(server: RedisServer, out: Path) -> int:
-    """Runs `list` into a file; the most memory it had, in kilobytes. A launcher of its own measures, since a child of this
-    process would be charged with this process's memory until it becomes the command."""
+    """Runs `list` into a file; the most memory it had, in kilobytes. A launcher of its own measures, since a child of
+    this process would be charged with this process's memory until it becomes the command.
+    """
     launcher = (
         "import resource, subprocess, sys\n"
         "subprocess.run(sys.argv[2:], stdout=open(sys.argv[1], 'w'), check=True)\n"
