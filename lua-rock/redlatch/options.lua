@@ -104,6 +104,14 @@ function options.check_name(value)
     return value
 end
 
+--- A glob of Redis: any bytes.
+function options.check_pattern(value)
+    if #bytes(value, "pattern") > core.NAME_SIZE_MAX then
+        misuse("pattern is %d bytes long; expected at most %d", #value, core.NAME_SIZE_MAX)
+    end
+    return value
+end
+
 --- Refuses what is no table of known options; nil is an empty one.
 ---@param given? table
 ---@param known table<string, any>

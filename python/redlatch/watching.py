@@ -42,18 +42,20 @@ def _answer(outcome: _Outcome) -> bool:
 
 
 def _wait_beside(client: CData, name: LockName, data: bytes, wait_ms: int) -> bool:
-    """Python runs signal handlers in the main thread, between two calls into the core: another thread makes the call."""
+    """Python runs signal handlers in the main thread, between calls into the core: another thread makes the call."""
     cancel_out = ffi.new("redlatch_cancel **")
     status: int = lib.redlatch_cancel_new(cancel_out)
     if status:
         raise failure(status, name)
     cancel = ffi.gc(cancel_out[0], lib.redlatch_cancel_free)
     outcomes: List[_Outcome] = []
+
+    def make_call() -> None:
+        outcomes.append(_wait(client, name, data, wait_ms, cancel))
+
     thread: Optional[threading.Thread] = None
     try:
-        thread = threading.Thread(
-            target=lambda: outcomes.append(_wait(client, name, data, wait_ms, cancel)), name="redlatch-wait", daemon=True
-        )
+        thread = threading.Thread(target=make_call, name="redlatch-wait", daemon=True)
         thread.start()
         thread.join()
     except BaseException:

@@ -43,6 +43,13 @@ def test_95_02_binary_names(server: RedisServer, lua: str, lock_name: str) -> No
         assert program.end() == 0
 
 
+@pytest.mark.parametrize("scene", scenes_of("reports"))
+def test_95_02_reports(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+    """Looking at locks: one name, all of a pattern, until one is free."""
+    play(lua, "reports", scene, server.url, lock_name)
+    assert server.admin.keys("*") == []
+
+
 @pytest.mark.parametrize("scene", [scene for scene in scenes_of("ends") if scene not in TALKING])
 def test_95_03_ends(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
     """However something ends - also the program with locks held - nothing is left on the server."""
