@@ -26,6 +26,8 @@ SHOWN_LINES = 50
 PYTHON = "build/venv/bin/python"
 WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
 PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
+# The conformance traces by the C driver of the build that REDLATCH_BUILD names.
+C_TRACES = f"{PYTEST} tests/conformance/test_traces.py -k 'test_trace and c-'"
 # What an interpreter that was built without the sanitizers has to load before a module that was built with them.
 ADDRESS_LIBRARIES = "$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)"
 # ThreadSanitizer of some compilers cannot live with much address randomisation.
@@ -65,15 +67,21 @@ STAGES = [
     Stage("unit", unit_tests("build"), ("build",)),
     Stage("address", variant("address", "-DREDLATCH_SANITIZE=address,undefined -DREDLATCH_LUA='lua5.1;lua5.4'",
                              "unit_tests redlatch_sim redlatch_lua")
-          + " && " + unit_tests("build/address") + " && build/address/tests/redlatch_sim --seeds 100"),
+          + " && " + unit_tests("build/address") + " && build/address/tests/redlatch_sim --seeds 100"
+          + f" && REDLATCH_BUILD=build/address {C_TRACES}"),
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
-          + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")),
+          + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
+          + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
     Stage("simulation", "build/tests/redlatch_sim --seeds 2000", ("build",)),
     Stage("faults", "build/tests/redlatch_sim --faults", ("build",)),
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1 build/scripts/*.lua",
           ("build",)),
     Stage("python", f"{PYTEST} tests/python", ("build",)),
+    Stage("conformance", f"{PYTEST} tests/conformance", ("build",)),
     Stage("e2e", f"{PYTEST} tests/e2e", ("build",), alone=True),
+    Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
+          + f" && REDLATCH_TEST_COMMAND=$PWD/build/address/bin/redlatch {PYTEST} tests/e2e/test_9[2-4]_*.py"
+          + " -k 'not a_hundred_thousand'", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", alone=True),
     Stage("lua", f"REDLATCH_TEST_LUA_BUILD=build/address REDLATCH_TEST_LUA_PRELOAD=\"{ADDRESS_LIBRARIES}\""
                  f" {PYTEST} tests/e2e/test_95_lua.py", ("build", "address"), alone=True),

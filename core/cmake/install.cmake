@@ -1,4 +1,5 @@
-# What `cmake --install` leaves: header, libraries, redlatch.pc, the CMake package and the manual page.
+# What `cmake --install` leaves: header, libraries, redlatch.pc, the CMake package and the manual page of the library;
+# the command's own files are in core/cli.
 # SPDX-License-Identifier: Apache-2.0
 
 include(CMakePackageConfigHelpers)

@@ -30,6 +30,7 @@ from redlatch.errors import (
 )
 from redlatch.holds import Hold
 from redlatch.locks import Lock
+from redlatch.reports import Party, Report
 
 __all__ = [
     "Client",
@@ -42,7 +43,9 @@ __all__ = [
     "LockLostError",
     "LockTimeoutError",
     "NotOwnedError",
+    "Party",
     "RedlatchError",
+    "Report",
     "ResourceError",
     "ServerError",
     "UnsupportedError",

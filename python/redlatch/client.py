@@ -8,14 +8,16 @@ from __future__ import annotations
 import os
 import weakref
 from types import TracebackType
-from typing import Dict, Literal, NoReturn, Optional, Type
+from typing import Dict, Iterator, Literal, NoReturn, Optional, Type
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
-from redlatch.durations import Seconds
+from redlatch.durations import Seconds, wait_ms
 from redlatch.errors import LockName, failure
 from redlatch.locks import Lock
 from redlatch.losses import Losses
-from redlatch.options import c_string, client_options, without_password
+from redlatch.options import c_string, client_options, name_bytes, pattern_bytes, without_password
+from redlatch.reports import Report, inspect, scan
+from redlatch.watching import wait_free
 
 DEFAULT_URL = "redis://127.0.0.1:6379/0"
 
@@ -116,6 +118,22 @@ class Client:
         owner: who holds it, and may acquire it again: "thread", the calling one, or "handle", the returned object.
         """
         return Lock(self, name, timeout, lease, max_hold, owner)
+
+    def inspect(self, name: LockName) -> Report:
+        """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues."""
+        return inspect(self._handle, name, name_bytes(name))
+
+    def scan(self, pattern: LockName = "*") -> Iterator[Report]:
+        """The locks on the server whose names match a glob of Redis, below the client's prefix. Never blocks the server
+        for long. As with Redis's SCAN, what is there all the time is found, perhaps more than once."""
+        return scan(self._handle, pattern_bytes(pattern))
+
+    def wait_free(self, name: LockName, timeout: Optional[Seconds] = None) -> bool:
+        """Waits until nobody holds a name, without taking it; somebody else may hold it again when this returns.
+
+        timeout: None or -1 waits for ever, 0 looks once. Returns False if it was held all the time.
+        """
+        return wait_free(self._handle, name, name_bytes(name), wait_ms(timeout, "timeout"))
 
     def stats(self) -> Dict[str, int]:
         """What the client has done since it was opened, by the names that redlatch.h explains."""

@@ -22,6 +22,16 @@ def name_bytes(name: LockName, argument: str = "name") -> bytes:
     return data
 
 
+def pattern_bytes(pattern: LockName) -> bytes:
+    """A glob of Redis, for names that the core allows."""
+    data = _encoded(pattern, "pattern")
+    if len(data) > lib.REDLATCH_NAME_SIZE_MAX:
+        raise InvalidArgumentError(
+            f"pattern is {len(data)} bytes long; expected at most {lib.REDLATCH_NAME_SIZE_MAX} bytes"
+        )
+    return data
+
+
 def c_string(value: LockName, argument: str) -> bytes:
     """A string for C, which ends at the first NUL. The value is not shown in the error: it may hold a password."""
     data = _encoded(value, argument)

@@ -76,6 +76,37 @@ def test_01_a_redisson_peer_wakes_us(
     assert waiting.ended_at - released_at < SOON
 
 
+def test_01_a_name_and_its_hash_tag_share_a_channel(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
+) -> None:
+    names = [lock_name, f"{{{lock_name}}}"]
+    assert channel(names[0]) == channel(names[1])
+    waits = []
+    for name in names:
+        hold_as_redisson(server, name)
+        mark = monitor.mark()
+        waits.append(Waiting(client.lock(name)))
+        if name == names[0]:
+            wait_parked(server, monitor, name, client, mark)
+        else:
+            wait_until(lambda: client.stats()["waiters"] == 2, message="the second waiter to wait")
+    for name, waiting in zip(names, waits):
+        wait_until(lambda name=name: server.admin.hlen(name) == 1)
+        released_at = release_as_redisson(server, name)
+        assert waiting.result() is True
+        assert waiting.ended_at - released_at < SOON
+    assert subscribers(server, lock_name) == 1
+    # Lingering is over for one name while somebody still waits for the other.
+    owner = hold_as_redisson(server, names[0])
+    waiting = Waiting(client.lock(names[0]))
+    wait_until(lambda: client.stats()["waiters"] == 1)
+    time.sleep(3.5)  # the linger time of the other name
+    assert subscribers(server, lock_name) == 1 and not waiting.done and owner
+    released_at = release_as_redisson(server, names[0])
+    assert waiting.result() is True
+    assert waiting.ended_at - released_at < SOON
+
+
 def test_02_without_the_message_the_ttl_wakes(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:

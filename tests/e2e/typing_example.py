@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
-from typing import TYPE_CHECKING, Dict, Optional, Union
+from typing import TYPE_CHECKING, Dict, List, Optional, Union
 
 import redlatch
 
@@ -75,6 +75,11 @@ def all_options() -> None:
         assert_type(client.uuid, str)
         assert_type(client.closed, bool)
         assert_type(client.stats(), Dict[str, int])
+        assert_type(client.wait_free("job", 0.5), bool)
+        for report in client.scan("job:*"):
+            assert_type(report, redlatch.Report)
+            assert_type([party.owner for party in report.parties], List[str])
+        assert_type(client.inspect(b"job").ttl, float)
 
 
 def decorated(client: redlatch.Client) -> int:

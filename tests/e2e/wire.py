@@ -10,7 +10,9 @@ from typing import Any, Dict, Iterable, List, Set
 import redlatch
 from env import Entries, Entry, RedisServer, RedissonShapedPeer, Script
 
-_SCRIPT_NAMES = ("acquire", "reenter", "release", "extend", "renew", "hand_over", "force_release", "query")
+_SCRIPT_NAMES = (
+    "acquire", "reenter", "release", "extend", "renew", "hand_over", "force_release", "query", "inspect", "watch"
+)
 _OWNER = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:[1-9][0-9]*")
 
 

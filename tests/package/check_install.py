@@ -1,4 +1,4 @@
-"""Installs what was built, moves it elsewhere, and uses it as strangers do: pkg-config, find_package, man.
+"""Installs what was built, moves it elsewhere, and uses it as strangers do: pkg-config, find_package, man, the command.
 
     check_install.py BUILD
 SPDX-License-Identifier: Apache-2.0
@@ -69,12 +69,23 @@ class Installation:
             raise SystemExit(f"find_package(redlatch 99.0): expected a refusal\n{done.stdout}{done.stderr}")
 
     def manual(self) -> None:
-        """The page is there and man has no complaint about it."""
-        page = next(self.prefix.rglob("redlatch.3"))
-        done = subprocess.run(["man", "--warnings", "--local-file", str(page)], capture_output=True, text=True,
-                              check=False, env={**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8"})
-        if done.returncode != 0 or done.stderr or "redlatch_lock_acquire" not in done.stdout:
-            raise SystemExit(f"man: status {done.returncode}\n{done.stderr}")
+        """The pages are there and man has no complaint about them."""
+        for name, word in (("redlatch.3", "redlatch_lock_acquire"), ("redlatch.1", "redlatch list")):
+            page = next(self.prefix.rglob(name))
+            done = subprocess.run(["man", "--warnings", "--local-file", str(page)], capture_output=True, text=True,
+                                  check=False, env={**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8"})
+            if done.returncode != 0 or done.stderr or word not in done.stdout:
+                raise SystemExit(f"man: status {done.returncode}\n{done.stderr}")
+
+    def command(self) -> None:
+        """The command runs without the libraries beside it, and the shells find its completions."""
+        version = run(["pkg-config", "--modversion", "redlatch"], self.environment)
+        if run([str(self.prefix / "bin" / "redlatch"), "--version"]) != f"redlatch {version}":
+            raise SystemExit(f"redlatch --version: expected {version}")
+        for name in ("bash-completion/completions/redlatch", "zsh/site-functions/_redlatch",
+                     "fish/vendor_completions.d/redlatch.fish"):
+            if not (self.prefix / "share" / name).is_file():
+                raise SystemExit(f"share/{name} was not installed")
 
 
 def run(command: List[str], environment: "Dict[str, str] | None" = None) -> str:
@@ -92,7 +103,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tree = Installation(Path(sys.argv[1]).resolve(), Path(folder))
         uses: List[Callable[[], None]] = [tree.with_shared, tree.with_static, tree.with_cmake, tree.of_another_version,
-                                          tree.manual]
+                                          tree.manual, tree.command]
         for use in uses:
             use()
         print(f"{len(uses)} passed, 0 failed")

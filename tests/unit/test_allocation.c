@@ -152,6 +152,26 @@ static void long_commands(redlatch_lock *lock) {
     }
 }
 
+/* A walk, an inspection and a wait: each fails or tells the truth. */
+static void looking(redlatch_client *client, const char *name, size_t size) {
+    redlatch_scan *scan = NULL;
+    redlatch_report *report = NULL;
+    redlatch_facts facts = {.struct_size = sizeof facts};
+    if (GOOD(redlatch_scan_new(client, NULL, 0, &scan))) {
+        while (GOOD(redlatch_scan_next(scan, &report)) && report) {
+            redlatch_report_free(report);
+            report = NULL;
+        }
+        redlatch_scan_free(scan);
+    }
+    if (GOOD(redlatch_inspect(client, name, size, &report))) {
+        CHECK_EQ_INT(redlatch_report_facts(report, &facts), REDLATCH_OK);
+        CHECK(facts.form == REDLATCH_FORM_NOTHING && facts.name_size == size);
+        redlatch_report_free(report);
+    }
+    GOOD(redlatch_wait_free(client, name, size, WAIT_MS, NULL));
+}
+
 static void scenario(void) {
     redlatch_client *client = open_client();
     redlatch_client *other_client = client ? open_client() : NULL;
@@ -160,6 +180,7 @@ static void scenario(void) {
     redlatch_lock *named_long = other_client ? make_lock(other_client, long_name, sizeof long_name) : NULL;
     if (named_long) {
         long_commands(named_long);
+        looking(other_client, long_name, sizeof long_name);
     }
     if (lock && of_other_client) {
         contended(client, lock, of_other_client);

@@ -10,6 +10,63 @@ static struct call *start(enum operation_kind kind) {
     return call;
 }
 
+/* A question, and what its answer was. */
+struct asked {
+    struct question question;
+    char text[16];
+    bool no_memory;
+};
+
+static bool take(struct question *question, const char *text, size_t size) {
+    struct asked *asked = (struct asked *)(void *)question;
+    memcpy(asked->text, text, size);
+    return !asked->no_memory;
+}
+
+static const struct argument_part words[] = {{"a", 1}};
+static struct asked asked;
+
+static struct call *inspect(bool no_memory) {
+    asked = (struct asked){.question = {words, 1, 0, take}, .no_memory = no_memory};
+    struct call *call = rig_call(OPERATION_INSPECT, "a", 0);
+    call->operation->question = &asked.question;
+    rig_start(call);
+    return call;
+}
+
+static void an_inspection_hands_its_answer_to_the_question(void) {
+    rig_open();
+    struct call *call = inspect(false);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_INSPECT);
+    struct reply reply = {.kind = REPLY_STRING, .text = "1:0", .size = 3};
+    rig_reply(LANE, &reply);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    CHECK_STR(asked.text, "1:0");
+    call = inspect(true);
+    rig_send(LANE);
+    rig_reply(LANE, &reply);
+    CHECK_EQ_INT(call->status, REDLATCH_NO_MEMORY);
+    call = inspect(false);
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_PROTOCOL);
+    RIG_CLOSE();
+}
+
+/* A question given up on may be gone when the connection that it was sent on has broken: it is never written again. */
+static void an_inspection_given_up_is_not_written_again(void) {
+    rig_open();
+    struct call *call = inspect(false);
+    rig_send(LANE);
+    rig_lost(LANE);
+    rig_ready(LANE, SETTLED_BY_KILL);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+    CHECK(engine_first_to_send(&rig.engine, LANE) == NULL);
+    CHECK(rig_send(LANE) == NULL);
+    RIG_CLOSE();
+}
+
 /* The answer to a query: ttl, owner, count. */
 static void answer_query(const char *owner, const char *count) {
     const struct reply elements[] = {
@@ -198,6 +255,8 @@ static void random_numbers_stay_below_their_bound(void) {
 }
 
 int main(void) {
+    RUN(an_inspection_hands_its_answer_to_the_question);
+    RUN(an_inspection_given_up_is_not_written_again);
     RUN(a_query_tells_who_holds_the_lock);
     RUN(a_query_of_a_free_lock_says_so);
     RUN(strange_owners_and_counts_do_no_harm);

@@ -45,6 +45,12 @@ static void check_client(redlatch_client *client, int status) {
     CHECK_EQ_INT(redlatch_client_next_event(client, NULL), status);
     CHECK_EQ_INT(redlatch_client_wait_lost(client, 0, &event), status);
     CHECK_EQ_INT(redlatch_client_cancel(client, 1), status);
+    redlatch_report *report = NULL;
+    redlatch_scan *scan = NULL;
+    CHECK_EQ_INT(redlatch_inspect(client, "x", 1, &report), status);
+    CHECK_EQ_INT(redlatch_scan_new(client, "*", 1, &scan), status);
+    CHECK_EQ_INT(redlatch_wait_free(client, "x", 1, 0, NULL), status);
+    CHECK(report == NULL && scan == NULL);
     CHECK(stats.held == 77 && event.kind == 77 && event.tag == 77 && lock == NULL && fd == 77);
     CHECK(status != REDLATCH_BAD_HANDLE || strstr(redlatch_last_error(), "one that redlatch_client_open made"));
 }
@@ -79,6 +85,9 @@ static void null_handles(void) {
     CHECK_EQ_INT(redlatch_cancel_fire(NULL), REDLATCH_BAD_HANDLE);
     CHECK_EQ_INT(redlatch_cancel_new(NULL), REDLATCH_INVALID);
     CHECK_EQ_INT(redlatch_owner_new(NULL), REDLATCH_INVALID);
+    redlatch_report *report = NULL;
+    CHECK_EQ_INT(redlatch_scan_next(NULL, &report), REDLATCH_BAD_HANDLE);
+    redlatch_scan_free(NULL);
     redlatch_client_free(NULL);
     redlatch_lock_free(NULL);
     redlatch_cancel_free(NULL);

@@ -101,6 +101,8 @@ static void a_bounded_hold_asks_for_no_more_than_what_is_left(void) {
         CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
     }
     rig_drain_keeper();
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE); /* of what the last renewal found */
+    rig_integer(LANE, 1);
     RIG_CLOSE();
 }
 

@@ -30,6 +30,16 @@ static void lease_stays_within_the_bound_on_the_hold(void) {
     CHECK_EQ_INT(lease_within(30000, sent - SECOND, sent), 0);
 }
 
+static void the_bound_holds_also_for_a_command_that_was_sent_late(void) {
+    struct hold hold = renewed_hold();
+    hold.max_hold_at = sent + 25 * SECOND; /* 25 s were left, and asked for, when it was put into the queue */
+    hold_confirm(&hold, sent + SECOND, 25000);
+    CHECK_EQ_INT(hold.deadline, sent + 25 * SECOND);
+    hold_confirm_later(&hold, sent + 2 * SECOND, 60000);
+    CHECK_EQ_INT(hold.deadline, sent + 25 * SECOND);
+    CHECK_EQ_INT(hold_deadline(&hold, sent, 1000), lease_deadline(sent, 1000));
+}
+
 static void a_grant_is_renewed_after_a_third(void) {
     struct hold hold = renewed_hold();
     CHECK_EQ_INT(hold.renew_at, sent + 10 * SECOND);
@@ -90,6 +100,7 @@ static void state_follows_the_clock(void) {
 int main(void) {
     RUN(deadline_is_lease_less_margin);
     RUN(lease_stays_within_the_bound_on_the_hold);
+    RUN(the_bound_holds_also_for_a_command_that_was_sent_late);
     RUN(a_grant_is_renewed_after_a_third);
     RUN(only_levels_without_a_lease_renew);
     RUN(a_level_with_a_lease_never_brings_the_deadline_forward);

@@ -179,6 +179,15 @@ static void ranges_of_client_options(void) {
     options.watchdog_lease_ms = 86400001;
     check_refused(options, "watchdog_lease_ms is 86400001: expected 30 to 86400000 milliseconds");
     options = fresh();
+    options.look = 2;
+    check_refused(options, "look is 2: expected 0 or 1");
+    options = fresh();
+    options.release_on_close = -1;
+    check_refused(options, "release_on_close is -1: expected 0 or 1");
+    options = fresh();
+    options.reserved = 7;
+    check_refused(options, "reserved is 7: expected 0");
+    options = fresh();
     options.connect_timeout_ms = 0;
     check_refused(options, "connect_timeout_ms is 0: expected 1 to 315360000000 milliseconds");
     options = fresh();

@@ -77,10 +77,14 @@ static void every_kind_keeps_its_bound(void) {
         for (int k = 0; k < RENEWAL_BATCH_SIZE; k++) {
             lines[k] = (struct renewal){.name = resource, .id = UINT64_MAX, .lease_ms = UINT32_MAX};
         }
+        struct argument_part words[] = {{"184467440737095516", 18}, {resource->name, sizes[i]}, {"100", 3}};
+        struct question question = {.words = words, .argument_count = 3};
+        struct operation operation = {.question = &question};
         for (int kind = COMMAND_ACQUIRE; kind <= COMMAND_RENEW; kind++) {
             struct command command = {.resource = kind == COMMAND_RENEW ? NULL : resource, .kind = (uint8_t)kind,
                                       .id = UINT64_MAX, .successor = UINT64_MAX, .lease_ms = INT64_MAX,
-                                      .count = UINT32_MAX, .batch = lines, .batch_count = RENEWAL_BATCH_SIZE};
+                                      .count = UINT32_MAX, .batch = lines, .batch_count = RENEWAL_BATCH_SIZE,
+                                      .operation = &operation};
             check_command(&command, false);
             check_command(&command, true);
             command.batch_count = 1;

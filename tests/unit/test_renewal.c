@@ -194,6 +194,38 @@ static void a_renewal_answered_after_the_deadline_does_not_bring_the_hold_back(v
     CHECK_EQ_INT(rig_losses(LOSS_EVENTS, &reason), 1);
     CHECK_EQ_INT(reason, REDLATCH_REASON_EXPIRED);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    command = rig_send(LANE); /* what it renewed too late is given back */
+    CHECK(command && command->kind == COMMAND_RELEASE && command->count == 0);
+    rig_integer(LANE, 1);
+    RIG_CLOSE();
+}
+
+static void what_was_renewed_after_the_hold_expired_is_released(void) {
+    rig_open();
+    uint64_t id = rig_grant("a", 1)->id;
+    rig_pass(10 * SECOND);
+    struct command *renewal = rig_send(KEEPER);
+    rig_pass(25 * SECOND);
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 1);
+    CHECK(rig_send(LANE) == NULL);
+    answer_all(renewal, 20000);
+    struct command *release = rig_send(LANE);
+    CHECK(release && release->kind == COMMAND_RELEASE && release->id == id && release->count == 0);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig.engine.stats.compensations, 1);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    RIG_CLOSE();
+}
+
+static void what_an_ended_owner_left_runs_out(void) {
+    rig_open();
+    rig_grant("a", 1);
+    rig_pass(10 * SECOND);
+    struct command *renewal = rig_send(KEEPER);
+    engine_owner_end(&rig.engine, 1, rig.now);
+    answer_all(renewal, 20000);
+    CHECK(rig_send(LANE) == NULL);
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 1);
     RIG_CLOSE();
 }
 
@@ -332,6 +364,8 @@ int main(void) {
     RUN(a_lost_batch_is_followed_by_another);
     RUN(late_renewals_are_counted);
     RUN(a_renewal_answered_after_the_deadline_does_not_bring_the_hold_back);
+    RUN(what_was_renewed_after_the_hold_expired_is_released);
+    RUN(what_an_ended_owner_left_runs_out);
     RUN(a_bound_on_the_hold_ends_renewal);
     RUN(after_a_restart_every_hold_is_asked_about);
     RUN(after_a_restart_an_extension_speaks_for_its_hold);

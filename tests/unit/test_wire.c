@@ -77,6 +77,8 @@ static void each_kind_is_written_as_announced(void) {
     check_written(&command, SCRIPT_FORCE_RELEASE, "<orders><redisson_lock__channel:{orders}>");
     command.kind = COMMAND_QUERY;
     check_written(&command, SCRIPT_QUERY, "<orders>");
+    command.kind = COMMAND_WATCH;
+    check_written(&command, SCRIPT_WATCH, "<orders>");
     free(resource);
 }
 
@@ -120,6 +122,17 @@ static size_t join_channel(const char *name, size_t size, char *channel) {
     return length;
 }
 
+static bool serves(const char *channel, size_t channel_size, const char *name, size_t size) {
+    struct argument_part names[2];
+    size_t count = channel_names(channel, channel_size, names);
+    for (size_t i = 0; i < count; i++) {
+        if (names[i].size == size && memcmp(names[i].text, name, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void channels_follow_the_format(void) {
     static const struct {
         const char *name;
@@ -132,30 +145,36 @@ static void channels_follow_the_format(void) {
     };
     char channel[128];
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        size_t name_size;
         size_t size = join_channel(rows[i].name, strlen(rows[i].name), channel);
         CHECK_STR(channel, rows[i].channel);
-        const char *name = channel_name(channel, size, &name_size);
-        CHECK(name && name_size == strlen(rows[i].name) && memcmp(name, rows[i].name, name_size) == 0);
+        CHECK(serves(channel, size, rows[i].name, strlen(rows[i].name)));
     }
 }
 
 static void binary_names_come_back_from_their_channel(void) {
     static const char name[] = {'a', '\0', '}', '\n', '\xff'};
     char channel[128];
-    size_t name_size;
     size_t size = join_channel(name, sizeof name, channel);
-    const char *back = channel_name(channel, size, &name_size);
-    CHECK(back && name_size == sizeof name && memcmp(back, name, name_size) == 0);
+    CHECK(serves(channel, size, name, sizeof name));
+}
+
+static void a_name_and_its_hash_tag_share_a_channel(void) {
+    char channel[128];
+    struct argument_part names[2];
+    size_t size = join_channel("{a}", 3, channel);
+    CHECK(serves(channel, size, "a", 1) && serves(channel, size, "{a}", 3));
+    CHECK_EQ_INT(channel_names(channel, size, names), 2);
+    size = join_channel("{a}b", 4, channel);
+    CHECK_EQ_INT(channel_names(channel, size, names), 1);
 }
 
 static void other_channels_are_no_locks(void) {
-    size_t size;
-    CHECK(channel_name("redisson_rwlock:{k}", 19, &size) == NULL);
-    CHECK(channel_name("redisson_lock__channel:", 23, &size) == NULL);
-    CHECK(channel_name("", 0, &size) == NULL);
-    CHECK(channel_name("redisson_lock__channel:{}", 25, &size) != NULL); /* the name is {}: nothing is no name */
-    CHECK_EQ_INT(size, 2);
+    struct argument_part names[2];
+    CHECK_EQ_INT(channel_names("redisson_rwlock:{k}", 19, names), 0);
+    CHECK_EQ_INT(channel_names("redisson_lock__channel:", 23, names), 0);
+    CHECK_EQ_INT(channel_names("", 0, names), 0);
+    CHECK_EQ_INT(channel_names("redisson_lock__channel:{}", 25, names), 1); /* of {}: nothing is no name */
+    CHECK_EQ_INT(names[0].size, 2);
 }
 
 int main(void) {
@@ -165,6 +184,7 @@ int main(void) {
     RUN(owners_are_uuid_and_number);
     RUN(channels_follow_the_format);
     RUN(binary_names_come_back_from_their_channel);
+    RUN(a_name_and_its_hash_tag_share_a_channel);
     RUN(other_channels_are_no_locks);
     return unit_done();
 }

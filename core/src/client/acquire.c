@@ -31,12 +31,20 @@ static bool is_inherited(const struct redlatch_cancel *cancel) {
     return cancel->fork_generation != system_fork_generation();
 }
 
-static int guard_cancel(const struct redlatch_cancel *cancel) {
+int guard_cancel(const struct redlatch_cancel *cancel) {
     if (!cancel || atomic_load(&cancel->magic) != MAGIC_CANCEL) {
         return fail_with(REDLATCH_BAD_HANDLE, "cancel is %s: expected one that redlatch_cancel_new made",
                          cancel ? "freed or of another kind" : "NULL");
     }
     return is_inherited(cancel) ? fail_plain(REDLATCH_FORKED) : REDLATCH_OK;
+}
+
+void cancel_renew(struct redlatch_cancel *cancel) {
+    if (atomic_exchange(&cancel->word, 0) & CANCEL_FIRED) {
+        system_unsignal(cancel->signal);
+    }
+    cancel->sliced = false;
+    atomic_store(&cancel->in_use, 0);
 }
 
 /* The answer of a wait that is over. The cancel object is as new afterwards, and somebody else's. With the mutex. */
@@ -47,11 +55,7 @@ static int wait_over(const struct redlatch_lock *lock, struct call *call, int64_
         lock_failed(lock, "acquire", status, wait_ms);
     }
     if (cancel) {
-        if (atomic_exchange(&cancel->word, 0) & CANCEL_FIRED) {
-            system_unsignal(cancel->signal);
-        }
-        cancel->sliced = false;
-        atomic_store(&cancel->in_use, 0);
+        cancel_renew(cancel);
     }
     return status;
 }

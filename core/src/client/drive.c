@@ -23,6 +23,9 @@ void call_init(struct call *call, struct client *client, struct redlatch_cancel 
 /* Looking for a lane of their own this often in vain, callers are worth another connection. */
 enum { CROWDED = 32 };
 
+/* Between two looks at the socket. */
+enum { PAUSES = 16 };
+
 static bool is_free(const struct port *port) {
     return !port->reading && !port->writing && !port_has_work(port);
 }
@@ -66,13 +69,21 @@ static bool is_cancelled(const struct call *call) {
     return call->cancel && (atomic_load(&call->cancel->word) & CANCEL_FIRED);
 }
 
+/* A moment for the other thread of a shared core, which may be the server's; false when the time has come. */
+static bool pause_until(int64_t until) {
+    for (int i = 0; i < PAUSES; i++) {
+        system_pause();
+    }
+    return system_now() < until;
+}
+
 /* Looks at the socket without sleeping, for as long as it is likely to pay. Without the mutex. */
 static ssize_t look(struct port *port, int64_t start) {
     int64_t until = start + looking_budget(&port->looking);
     ssize_t got;
     do {
         got = connection_read(&port->connection, port->staging, STAGING_SIZE);
-    } while (got == 0 && system_now() < until);
+    } while (got == 0 && pause_until(until));
     return got;
 }
 
@@ -95,6 +106,19 @@ static void poll_socket(int fd, short events, const struct call *call, int64_t u
     }
 }
 
+/* Sleeps until there is something to read, or `until`. Without the mutex. */
+static ssize_t sleep_and_read(struct port *port, short events, const struct call *call, int64_t start, int64_t until) {
+    struct connection *connection = &port->connection;
+    if (events == POLLIN && !call->cancel && until - start > CONNECTION_SLEEP) {
+        ssize_t got = connection_sleep_and_read(connection, port->staging, STAGING_SIZE);
+        if (got != 0) {
+            return got;
+        }
+    }
+    poll_socket(connection->fd, events, call, until);
+    return connection_read(connection, port->staging, STAGING_SIZE);
+}
+
 /* Waits for the socket and reads it, without the mutex. */
 static ssize_t wait_and_read(struct port *port, const struct call *call, int64_t until) {
     struct client *client = port->client;
@@ -112,8 +136,7 @@ static ssize_t wait_and_read(struct port *port, const struct call *call, int64_t
     int64_t looked = system_now() - start;
     bool paid = got != 0;
     if (got == 0) {
-        poll_socket(port->connection.fd, events, call, until);
-        got = connection_read(&port->connection, port->staging, STAGING_SIZE);
+        got = sleep_and_read(port, events, call, start, until);
     }
     int64_t passed = system_now() - start;
     client_lock(client);
@@ -282,9 +305,11 @@ void drive_until(struct call *call, int64_t until) {
             if (should_read(call) && !port->reading) {
                 port->reading = true;
                 port->reader_comes = false;
-                port_flush(port);
                 port->unread_since = 0;
-                read_turn(port, call, limit);
+                port_flush(port); /* what was left to the reader; the mutex is dropped for a moment */
+                if (!is_done(call)) {
+                    read_turn(port, call, limit);
+                }
                 port->reading = false;
             } else {
                 drive_pass_role(port, now); /* it may have been this call's until now */

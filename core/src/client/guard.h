@@ -12,10 +12,21 @@ int guard_lock_handle(const struct redlatch_lock *handle);
 /* OK, BAD_HANDLE, FORKED or CLOSED, with the last error set. */
 int guard_client(const struct redlatch_client *handle);
 int guard_lock(const struct redlatch_lock *handle);
+int guard_cancel(const struct redlatch_cancel *cancel);
+
+/* The wait that a cancel object named is over: it is as new again, and somebody else's. */
+void cancel_renew(struct redlatch_cancel *cancel);
 
 /* Begins a call: the mutex is held and the client is open on OK. Ends it again with leave_call. */
 int enter_call(struct client *client);
 void leave_call(struct client *client);
+
+/* Whether a name can be one of this client's, its prefix included: OK, or INVALID with the last error set. */
+int check_name(const struct client *client, const char *name, size_t size);
+
+/* Sets the last error for a failed call about a name and returns the status. */
+int call_failed(const struct client *client, const char *verb, const char *name, size_t size, int status,
+                int64_t wait_ms);
 
 /* events.c: what nobody will collect any more */
 void events_discard(struct client *client);

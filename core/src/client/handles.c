@@ -48,6 +48,8 @@ static pthread_mutex_t pools_mutex = PTHREAD_MUTEX_INITIALIZER;
 POOL(redlatch_client, client, MAGIC_CLIENT)
 POOL(redlatch_lock, lock, MAGIC_LOCK)
 POOL(redlatch_cancel, cancel, MAGIC_CANCEL)
+POOL(redlatch_report, report, MAGIC_REPORT)
+POOL(redlatch_scan, scan, MAGIC_SCAN)
 
 void handles_before_fork(void) {
     pthread_mutex_lock(&pools_mutex);

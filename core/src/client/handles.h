@@ -10,7 +10,9 @@ enum handle_magic {
     MAGIC_FREED = 0x64616564,
     MAGIC_CLIENT = 0x746e6c63,
     MAGIC_LOCK = 0x6b636f6c,
-    MAGIC_CANCEL = 0x6c636e63
+    MAGIC_CANCEL = 0x6c636e63,
+    MAGIC_REPORT = 0x74706572,
+    MAGIC_SCAN = 0x6e616373
 };
 
 struct redlatch_client {
@@ -45,12 +47,39 @@ struct redlatch_cancel {
     struct redlatch_cancel *next_free;
 };
 
+struct redlatch_report {
+    _Atomic uint32_t magic;
+    redlatch_facts facts;
+    char *name;          /* NUL-terminated */
+    char *record;        /* as the server told it */
+    size_t parties_at;   /* where in it those of the parties begin */
+    size_t record_size;
+    struct redlatch_report *next_free;
+};
+
+struct redlatch_scan {
+    _Atomic uint32_t magic;
+    struct client *client;
+    char *pattern;       /* prefix included */
+    size_t pattern_size;
+    char cursor[24];     /* the server's, "0" at the beginning and at the end */
+    bool over;           /* the server has no more pages */
+    char *page;          /* records of the last page */
+    size_t page_size;
+    size_t page_at;      /* told of up to here */
+    struct redlatch_scan *next_free;
+};
+
 struct redlatch_client *handle_new_client(void);
 struct redlatch_lock *handle_new_lock(void);
 struct redlatch_cancel *handle_new_cancel(void);
+struct redlatch_report *handle_new_report(void);
+struct redlatch_scan *handle_new_scan(void);
 void handle_free_client(struct redlatch_client *handle);
 void handle_free_lock(struct redlatch_lock *handle);
 void handle_free_cancel(struct redlatch_cancel *handle);
+void handle_free_report(struct redlatch_report *handle);
+void handle_free_scan(struct redlatch_scan *handle);
 
 /* Holds the pools still while the process forks; after it in parent and child. */
 void handles_before_fork(void);

@@ -48,7 +48,7 @@ static int check_options(const redlatch_lock_options *options) {
     return check_duration("max_hold_ms", options->max_hold_ms, 1, true);
 }
 
-static int check_name(const struct client *client, const char *name, size_t size) {
+int check_name(const struct client *client, const char *name, size_t size) {
     if (!name || size == 0) {
         return fail_with(REDLATCH_INVALID, "name is empty: expected 1 to %d bytes", REDLATCH_NAME_SIZE_MAX);
     }
@@ -143,18 +143,23 @@ int lock_prepare(struct call *call, const struct redlatch_lock *lock, uint8_t ki
 }
 
 /* The words for a failed call. */
-int lock_failed(const struct redlatch_lock *lock, const char *verb, int status, int64_t wait_ms) {
-    char name[64];
-    shown_name(lock->resource->name, lock->resource->name_size, name);
-    const char *detail = lock->client->ports[LANE_CALLERS].connection.detail;
+int call_failed(const struct client *client, const char *verb, const char *name, size_t size, int status,
+                int64_t wait_ms) {
+    char shown[64];
+    shown_name(name, size, shown);
+    const char *detail = client->ports[LANE_CALLERS].connection.detail;
     if (status == REDLATCH_TIMEOUT) {
-        return fail_with(status, "%s \"%s\": held by someone else for the %lld ms waited", verb, name,
+        return fail_with(status, "%s \"%s\": held by someone else for the %lld ms waited", verb, shown,
                          (long long)wait_ms);
     }
     if ((status <= -300 && status > -400) && detail[0]) {
-        return fail_with(status, "%s \"%s\": %s (%s)", verb, name, redlatch_strerror(status), detail);
+        return fail_with(status, "%s \"%s\": %s (%s)", verb, shown, redlatch_strerror(status), detail);
     }
-    return fail_with(status, "%s \"%s\": %s", verb, name, redlatch_strerror(status));
+    return fail_with(status, "%s \"%s\": %s", verb, shown, redlatch_strerror(status));
+}
+
+int lock_failed(const struct redlatch_lock *lock, const char *verb, int status, int64_t wait_ms) {
+    return call_failed(lock->client, verb, lock->resource->name, lock->resource->name_size, status, wait_ms);
 }
 
 /* A call that does not wait for others: prepared by `prepare_more`, driven to its end. */

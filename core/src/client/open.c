@@ -60,6 +60,20 @@ static int check_options(const redlatch_client_options *options) {
             return status;
         }
     }
+    const struct {
+        const char *what;
+        int32_t value;
+        int32_t high;
+    } flags[] = {{"lazy", options->lazy, 1},
+                 {"release_on_close", options->release_on_close, 1},
+                 {"look", options->look, 1},
+                 {"reserved", options->reserved, 0}};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (flags[i].value < 0 || flags[i].value > flags[i].high) {
+            return fail_with(REDLATCH_INVALID, "%s is %d: expected 0%s", flags[i].what, (int)flags[i].value,
+                             flags[i].high ? " or 1" : "");
+        }
+    }
     if (options->watchdog_lease_ms < 30 || options->watchdog_lease_ms > 86400000) {
         return fail_with(REDLATCH_INVALID, "watchdog_lease_ms is %lld: expected 30 to 86400000 milliseconds",
                          (long long)options->watchdog_lease_ms);

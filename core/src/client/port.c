@@ -80,9 +80,9 @@ static void fill(struct port *port, int64_t now) {
         port->heard_at = now;
     }
     struct output *output = &port->connection.output;
-    struct list_link *link;
-    while ((link = list_first(&engine->lanes[port->lane].unsent)) != NULL) {
-        if (!output_reserve(output, output_command_bound(container_of(link, struct command, link)))) {
+    struct command *command;
+    while ((command = engine_first_to_send(engine, port->lane)) != NULL) {
+        if (!output_reserve(output, output_command_bound(command))) {
             port->starved_until = now + STARVED_PAUSE; /* the callers' time-outs go on */
             return;
         }

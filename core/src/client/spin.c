@@ -8,6 +8,10 @@ static const int64_t REPLY_TIME_MAX = 400;
  * processor to a stranger costs milliseconds. */
 enum { TRY_EVERY = 64, DOUBLINGS_MAX = 6, CREDIT_MAX = 8 };
 
+static uint32_t turns_after(uint32_t failures) {
+    return (uint32_t)TRY_EVERY << failures;
+}
+
 void looking_init(struct looking *looking) {
     looking->look_time = 30;
     looking->sleep_time = 60;
@@ -39,7 +43,7 @@ void looking_learn(struct looking *looking, bool looked, int64_t passed) {
     *estimate += ((passed < REPLY_TIME_MAX ? passed : REPLY_TIME_MAX) - *estimate) / 4;
     if (in_vain) {
         looking->failures += looking->failures < DOUBLINGS_MAX;
-        looking->turns = TRY_EVERY << looking->failures;
+        looking->turns = turns_after(looking->failures);
     } else if (looked != look_was_quicker || look_is_quicker(looking) != look_was_quicker) {
         looking->failures = 0;
         looking->turns = TRY_EVERY;
@@ -76,7 +80,7 @@ void yielding_learn(struct yielding *yielding, bool paid, int64_t passed, int64_
     yielding->credit = passed < limit ? yielding->credit - 1 : -1;
     if (yielding->credit < 0) {
         yielding->credit = 0;
-        yielding->rest = TRY_EVERY << yielding->failures;
+        yielding->rest = turns_after(yielding->failures);
         yielding->failures += yielding->failures < DOUBLINGS_MAX;
     }
 }

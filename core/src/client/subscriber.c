@@ -12,18 +12,68 @@ static bool subscriber_wanted(const struct client *client) {
     return !list_is_empty(&client->engine.subscription_changes) || client->engine.subscriptions > 0;
 }
 
-static bool send_change(struct client *client, const struct contest *contest) {
+enum { CHANNEL_SIZE_MAX = REDLATCH_NAME_SIZE_MAX + 64 };
+
+static size_t channel_of(const struct contest *contest, char channel[CHANNEL_SIZE_MAX]) {
     struct argument_part parts[3];
     channel_parts(contest->resource->name, contest->resource->name_size, parts);
-    size_t size = parts[0].size + parts[1].size + parts[2].size;
-    char channel[REDLATCH_NAME_SIZE_MAX + 64];
-    memcpy(channel, parts[0].text, parts[0].size);
-    memcpy(channel + parts[0].size, parts[1].text, parts[1].size);
-    memcpy(channel + parts[0].size + parts[1].size, parts[2].text, parts[2].size);
+    size_t size = 0;
+    for (int i = 0; i < 3; i++) {
+        memcpy(channel + size, parts[i].text, parts[i].size);
+        size += parts[i].size;
+    }
+    return size;
+}
+
+/* The contests that a channel serves: of `a`, and of `{a}`. */
+static size_t contests_of(struct client *client, const char *channel, size_t size, struct contest *found[2]) {
+    struct argument_part names[2];
+    size_t names_count = channel_names(channel, size, names);
+    size_t count = 0;
+    for (size_t i = 0; i < names_count; i++) {
+        uint32_t hash = resource_hash(names[i].text, names[i].size);
+        struct resource *resource = resource_find(&client->engine.resources, names[i].text, names[i].size, hash);
+        if (!resource) {
+            continue;
+        }
+        if (resource->contest) {
+            found[count++] = resource->contest;
+        }
+        resource_drop(&client->engine, resource);
+    }
+    return count;
+}
+
+/* Whether waiters of the other name listen to the same channel. */
+static bool is_needed_by_twin(struct client *client, const struct contest *contest, const char *channel, size_t size) {
+    struct contest *found[2];
+    size_t count = contests_of(client, channel, size, found);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t state = found[i]->subscription;
+        if (found[i] != contest && (state == SUBSCRIPTION_WANTED || state == SUBSCRIPTION_ACTIVE)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Subscribes or unsubscribes, and takes the contest off the list; false if there was no memory. */
+static bool send_change(struct client *client, struct contest *contest, int64_t now) {
+    char channel[CHANNEL_SIZE_MAX];
+    size_t size = channel_of(contest, channel);
     bool leave = contest->subscription == SUBSCRIPTION_LEAVING;
+    if (leave && is_needed_by_twin(client, contest, channel, size)) {
+        list_remove(&contest->link);
+        engine_unsubscribed(&client->engine, contest, now);
+        return true;
+    }
     const char *words[] = {leave ? "UNSUBSCRIBE" : "SUBSCRIBE", channel};
     size_t sizes[] = {leave ? 11 : 9, size};
-    return output_words(&client->subscriber.connection.output, 2, words, sizes);
+    if (!output_words(&client->subscriber.connection.output, 2, words, sizes)) {
+        return false;
+    }
+    list_remove(&contest->link);
+    return true;
 }
 
 static void broken(struct client *client, const char *why, int64_t now) {
@@ -38,29 +88,13 @@ void subscriber_changes(struct client *client, int64_t now) {
     if (subscriber->connection.state != CONNECTION_READY) {
         return;
     }
-    struct list_link *link;
-    while ((link = list_first(&client->engine.subscription_changes)) != NULL) {
-        if (!send_change(client, container_of(link, struct contest, link))) {
-            break;
-        }
-        list_remove(link);
+    struct list_link *link = list_first(&client->engine.subscription_changes);
+    while (link && send_change(client, container_of(link, struct contest, link), now)) {
+        link = list_first(&client->engine.subscription_changes);
     }
     if (connection_flush(&subscriber->connection) != REDLATCH_OK) {
         broken(client, "the connection broke", now);
     }
-}
-
-static struct contest *contest_of(struct client *client, const struct reply *channel) {
-    size_t size;
-    const char *name = channel_name(channel->text, channel->size, &size);
-    struct resource *resource =
-        name ? resource_find(&client->engine.resources, name, size, resource_hash(name, size)) : NULL;
-    if (!resource) {
-        return NULL;
-    }
-    struct contest *contest = resource->contest;
-    resource_drop(&client->engine, resource);
-    return contest;
 }
 
 /* The server's access rules forbid a channel. The error does not say which; whoever waits for a confirmation polls
@@ -86,17 +120,17 @@ static void heard(struct client *client, const struct reply *reply, int64_t now)
     if (reply->kind != REPLY_ARRAY || reply->count < 2 || reply->elements[0].kind != REPLY_STRING) {
         return;
     }
+    struct contest *found[2];
+    size_t count = contests_of(client, reply->elements[1].text, reply->elements[1].size, found);
     const struct reply *word = &reply->elements[0];
-    struct contest *contest = contest_of(client, &reply->elements[1]);
-    if (!contest) {
-        return;
-    }
-    if (word->size == 7 && memcmp(word->text, "message", 7) == 0) {
-        engine_message(engine, contest, now);
-    } else if (word->size == 9 && memcmp(word->text, "subscribe", 9) == 0) {
-        engine_subscribed(engine, contest, now);
-    } else if (word->size == 11 && memcmp(word->text, "unsubscribe", 11) == 0) {
-        engine_unsubscribed(engine, contest, now);
+    for (size_t i = 0; i < count; i++) {
+        if (word->size == 7 && memcmp(word->text, "message", 7) == 0) {
+            engine_message(engine, found[i], now);
+        } else if (word->size == 9 && memcmp(word->text, "subscribe", 9) == 0) {
+            engine_subscribed(engine, found[i], now);
+        } else if (word->size == 11 && memcmp(word->text, "unsubscribe", 11) == 0) {
+            engine_unsubscribed(engine, found[i], now);
+        }
     }
 }
 

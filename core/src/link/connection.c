@@ -142,6 +142,7 @@ static int begin_greeting(struct connection *connection, int64_t now) {
 }
 
 static void become_ready(struct connection *connection, int64_t now) {
+    socket_let_sleep(connection->fd, CONNECTION_SLEEP);
     connection->state = CONNECTION_READY;
     connection->generation++;
     connection->ready_at = now;
@@ -222,7 +223,8 @@ void connection_wait(const struct connection *connection, int64_t until) {
 int connection_flush(struct connection *connection) {
     struct output *output = &connection->output;
     while (output_pending(output)) {
-        ssize_t sent = send(connection->fd, output->bytes + output->begin, output_pending(output), MSG_NOSIGNAL);
+        ssize_t sent = send(connection->fd, output->bytes + output->begin, output_pending(output),
+                            MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR) {
             continue;
         }
@@ -234,19 +236,20 @@ int connection_flush(struct connection *connection) {
     return REDLATCH_OK;
 }
 
-ssize_t connection_read(const struct connection *connection, char *bytes, size_t size) {
-    for (;;) {
-        ssize_t got = recv(connection->fd, bytes, size, MSG_DONTWAIT);
-        if (got > 0) {
-            return got;
-        }
-        if (got == 0) {
-            return -1;
-        }
-        if (errno != EINTR) {
-            return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
-        }
+static ssize_t receive(const struct connection *connection, char *bytes, size_t size, int flags) {
+    ssize_t got = recv(connection->fd, bytes, size, flags);
+    if (got > 0) {
+        return got;
     }
+    return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
+}
+
+ssize_t connection_read(const struct connection *connection, char *bytes, size_t size) {
+    return receive(connection, bytes, size, MSG_DONTWAIT);
+}
+
+ssize_t connection_sleep_and_read(const struct connection *connection, char *bytes, size_t size) {
+    return receive(connection, bytes, size, 0);
 }
 
 int connection_feed(struct connection *connection, const char *bytes, size_t size) {

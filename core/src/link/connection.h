@@ -83,6 +83,12 @@ int connection_flush(struct connection *connection);
 /* Reads what is there without blocking; safe without any lock for the one who has the reader role. > 0, 0 for nothing
  * yet, -1 for the end. */
 ssize_t connection_read(const struct connection *connection, char *bytes, size_t size);
+
+/* The same, sleeping until there is something, for CONNECTION_SLEEP at most: one system call where poll needs two. Only
+ * while READY. */
+#define CONNECTION_SLEEP (100 * MILLISECOND)
+ssize_t connection_sleep_and_read(const struct connection *connection, char *bytes, size_t size);
+
 int connection_feed(struct connection *connection, const char *bytes, size_t size);
 
 /* The next complete reply, valid until the next call; false when there is none. *status_out is PROTOCOL for garbage. */

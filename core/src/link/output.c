@@ -84,6 +84,11 @@ size_t output_command_bound(const struct command *command) {
         for (uint32_t i = 0; i < command->batch_count; i++) {
             names += command->batch[i].name->name_size;
         }
+    } else if (command->kind == COMMAND_INSPECT) {
+        const struct question *question = command->operation->question;
+        for (uint32_t i = 0; i < question->key_count + question->argument_count; i++) {
+            names += question->words[i].size;
+        }
     } else {
         names = 2 * (size_t)command->resource->name_size + 32; /* the name, and the channel */
     }

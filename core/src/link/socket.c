@@ -4,10 +4,12 @@
 #include "socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 static void set_option(int fd, int level, int option, int value) {
@@ -52,6 +54,13 @@ int socket_outcome(int fd) {
     int failure = 0;
     socklen_t size = sizeof failure;
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &size) == 0 ? failure : errno;
+}
+
+void socket_let_sleep(int fd, int64_t most) {
+    struct timeval time = {.tv_sec = most / 1000000, .tv_usec = most % 1000000};
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) == 0) {
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    }
 }
 
 void socket_abort(int fd) {

@@ -13,6 +13,10 @@ int socket_connecting(const struct address *address, int64_t dead_peer_timeout);
 /* 0 when connected, EINPROGRESS while not, else why it failed. */
 int socket_outcome(int fd);
 
+/* From now on a plain recv sleeps until there is something, so many microseconds at most; without memory for that the
+ * socket stays as it is. */
+void socket_let_sleep(int fd, int64_t most);
+
 /* Resets a TCP connection (dropping unsent bytes) or shuts a unix one down, then closes. Works on the connection
  * itself, also when a forked child has a copy of the descriptor. */
 void socket_abort(int fd);

@@ -19,6 +19,15 @@ void system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until);
 /* Lets other threads have the processor first. */
 void system_yield(void);
 
+/* Some ten nanoseconds in which another hardware thread of the core has it to itself. */
+static inline void system_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#endif
+}
+
 /* Wakes one sleeper (system_wake_all: all). Async-signal-safe. The word itself is not touched. */
 void system_wake(_Atomic uint32_t *word);
 void system_wake_all(_Atomic uint32_t *word);

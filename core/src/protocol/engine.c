@@ -78,6 +78,12 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
     case OPERATION_FORCE:
         send_plain(engine, operation, COMMAND_FORCE);
         break;
+    case OPERATION_INSPECT:
+        send_plain(engine, operation, COMMAND_INSPECT);
+        break;
+    case OPERATION_WATCH:
+        watch_begin(engine, operation, now);
+        break;
     default:
         send_plain(engine, operation, COMMAND_QUERY);
         break;
@@ -126,7 +132,10 @@ void engine_abort(struct engine *engine, struct operation *operation, int status
     }
     if (operation->kind == OPERATION_ACQUIRE && !operation->hold) {
         acquire_abort(engine, operation, status, now);
-    } else if (operation->kind == OPERATION_FORCE || operation->kind == OPERATION_QUERY) {
+    } else if (operation->kind == OPERATION_WATCH) {
+        watch_abort(engine, operation, status, now);
+    } else if (operation->kind == OPERATION_FORCE || operation->kind == OPERATION_QUERY ||
+               operation->kind == OPERATION_INSPECT) {
         struct command *command = operation->command;
         if (!drop_unsent(engine, command)) {
             command->operation = NULL;
@@ -162,6 +171,8 @@ static void operation_timer(struct engine *engine, struct operation *operation, 
         engine_abort(engine, operation, REDLATCH_TIMEOUT, now);
     } else if (operation->kind == OPERATION_ACQUIRE && !operation->hold) {
         acquire_timer(engine, operation, now);
+    } else if (operation->kind == OPERATION_WATCH) {
+        watch_timer(engine, operation, now);
     } else {
         arm_operation(engine, operation);
     }
@@ -210,18 +221,30 @@ bool drop_unsent(struct engine *engine, struct command *command) {
     return true;
 }
 
+/* Given up on, and not to be sent again: whoever asked may be gone, with the question. */
+static bool is_dropped(const struct command *command) {
+    return command->abandoned && (!PLANTED(FAULT_ABANDONED_IS_RESENT) || command->kind == COMMAND_INSPECT);
+}
+
+struct command *engine_first_to_send(struct engine *engine, enum lane_number number) {
+    struct list_link *link;
+    while ((link = list_first(&engine->lanes[number].unsent)) != NULL) {
+        struct command *command = container_of(link, struct command, link);
+        if (!is_dropped(command)) {
+            return command;
+        }
+        give_command(engine, command); /* it was to be sent again */
+    }
+    return NULL;
+}
+
 struct command *engine_next_to_send(struct engine *engine, enum lane_number number, int64_t now) {
     struct lane *lane = &engine->lanes[number];
-    struct list_link *link = list_pop(&lane->unsent);
-    struct command *command = link ? container_of(link, struct command, link) : NULL;
-    while (command && command->abandoned && !PLANTED(FAULT_ABANDONED_IS_RESENT)) { /* it was to be sent again */
-        give_command(engine, command);
-        link = list_pop(&lane->unsent);
-        command = link ? container_of(link, struct command, link) : NULL;
-    }
+    struct command *command = engine_first_to_send(engine, number);
     if (!command) {
         return NULL;
     }
+    list_remove(&command->link);
     if (command->was_sent) {
         command->repeated = true;
     } else {
@@ -229,7 +252,7 @@ struct command *engine_next_to_send(struct engine *engine, enum lane_number numb
         command->first_sent_at = now;
     }
     command->sent_at = now;
-    list_append(&lane->sent, link);
+    list_append(&lane->sent, &command->link);
     lane->in_flight++;
     engine->stats.scripts++;
     return command;
@@ -258,6 +281,16 @@ static void query_replied(struct engine *engine, struct operation *operation, co
     finish(engine, operation, REDLATCH_OK);
 }
 
+static void inspect_replied(struct engine *engine, struct operation *operation, const struct reply *reply) {
+    if (reply->kind != REPLY_STRING) {
+        finish(engine, operation, REDLATCH_PROTOCOL);
+        return;
+    }
+    struct question *question = operation->question;
+    bool taken = question->take(question, reply->text, reply->size);
+    finish(engine, operation, taken ? REDLATCH_OK : REDLATCH_NO_MEMORY);
+}
+
 static void plain_replied(struct engine *engine, struct command *command, const struct reply *reply) {
     struct operation *operation = command->operation;
     if (!operation) {
@@ -267,6 +300,8 @@ static void plain_replied(struct engine *engine, struct command *command, const 
         finish(engine, operation, refusal_of(reply->text, reply->size).status);
     } else if (command->kind == COMMAND_QUERY) {
         query_replied(engine, operation, reply);
+    } else if (command->kind == COMMAND_INSPECT) {
+        inspect_replied(engine, operation, reply);
     } else {
         operation->forced = reply->integer == 1;
         finish(engine, operation, reply->kind == REPLY_INTEGER ? REDLATCH_OK : REDLATCH_PROTOCOL);
@@ -319,7 +354,11 @@ void engine_replied(struct engine *engine, enum lane_number number, const struct
         break;
     case COMMAND_FORCE:
     case COMMAND_QUERY:
+    case COMMAND_INSPECT:
         plain_replied(engine, command, reply);
+        break;
+    case COMMAND_WATCH:
+        watch_replied(engine, command, reply, now);
         break;
     default:
         hold_replied(engine, command, reply, now);
@@ -377,8 +416,8 @@ void engine_lane_ready(struct engine *engine, enum lane_number number, enum sett
 }
 
 static bool waits_for_server(const struct operation *operation) {
-    return operation->kind == OPERATION_RELEASE || (operation->kind == OPERATION_ACQUIRE && !operation->once) ||
-           operation->command->was_sent;
+    bool waits = operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH;
+    return operation->kind == OPERATION_RELEASE || (waits && !operation->once) || operation->command->was_sent;
 }
 
 void engine_lane_failed(struct engine *engine, enum lane_number number, int status, int64_t now) {

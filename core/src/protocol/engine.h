@@ -85,7 +85,9 @@ void engine_abort(struct engine *engine, struct operation *operation, int status
 int64_t engine_next_timer(const struct engine *engine);
 void engine_run_timers(struct engine *engine, int64_t now);
 
-/* The next command to write to a lane, marked as sent now; NULL when there is none. */
+/* The next command to write to a lane; NULL when there is none. engine_next_to_send takes it and marks it as sent now.
+ */
+struct command *engine_first_to_send(struct engine *engine, enum lane_number number);
 struct command *engine_next_to_send(struct engine *engine, enum lane_number number, int64_t now);
 
 /* The answer to the oldest unanswered command of a lane. */

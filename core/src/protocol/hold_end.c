@@ -97,6 +97,9 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
     engine->stats.held--;
     engine->stats.lost++;
     timer_disarm(&engine->timers, &hold->timer);
+    if (reason == REDLATCH_REASON_EXPIRED || reason == REDLATCH_REASON_MAX_HOLD) {
+        renewal_expire(hold);
+    }
     renewal_forget(hold);
     report_loss(engine, hold);
     struct contest *contest = hold->resource->contest;

@@ -20,6 +20,11 @@ int64_t lease_within(int64_t lease_ms, int64_t max_hold_at, int64_t now) {
     return left_ms < 1 ? 0 : left_ms < lease_ms ? left_ms : lease_ms;
 }
 
+int64_t hold_deadline(const struct hold *hold, int64_t sent_at, int64_t lease_ms) {
+    int64_t deadline = lease_deadline(sent_at, lease_ms);
+    return deadline < hold->max_hold_at ? deadline : hold->max_hold_at;
+}
+
 bool hold_is_renewed(const struct hold *hold) {
     return hold->stage == HOLD_ALIVE && hold->renewed_from != 0 && hold->renewed_from <= hold->count;
 }
@@ -31,7 +36,7 @@ static void schedule_renewal(struct hold *hold, int64_t sent_at, int64_t lease_m
 void hold_confirm(struct hold *hold, int64_t sent_at, int64_t lease_ms) {
     hold->confirmed_at = sent_at;
     hold->lease_ms = lease_ms;
-    hold->deadline = lease_deadline(sent_at, lease_ms);
+    hold->deadline = hold_deadline(hold, sent_at, lease_ms);
     schedule_renewal(hold, sent_at, lease_ms);
 }
 
@@ -39,7 +44,7 @@ void hold_confirm_later(struct hold *hold, int64_t sent_at, int64_t lease_ms) {
     if (hold->stage != HOLD_ALIVE) {
         return; /* what is lost stays so */
     }
-    if (lease_deadline(sent_at, lease_ms) > hold->deadline) {
+    if (hold_deadline(hold, sent_at, lease_ms) > hold->deadline) {
         hold_confirm(hold, sent_at, lease_ms);
     } else {
         schedule_renewal(hold, hold->confirmed_at, hold->lease_ms);
@@ -47,7 +52,7 @@ void hold_confirm_later(struct hold *hold, int64_t sent_at, int64_t lease_ms) {
 }
 
 void hold_doubt(struct hold *hold) {
-    int64_t believed = lease_deadline(hold->confirmed_at, hold->lease_ms);
+    int64_t believed = hold_deadline(hold, hold->confirmed_at, hold->lease_ms);
     if (believed > hold->deadline) {
         hold->confirmed_at -= believed - hold->deadline;
     }

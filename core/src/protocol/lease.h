@@ -12,6 +12,10 @@ int64_t lease_deadline(int64_t sent_at, int64_t lease_ms);
 /* The lease to ask for now, given a bound on the whole hold; 0 when the bound leaves nothing. */
 int64_t lease_within(int64_t lease_ms, int64_t max_hold_at, int64_t now);
 
+/* The deadline of a hold whose lease was asked for at `sent_at`: also with a bound on the whole hold that came nearer
+ * while the command waited to be sent. */
+int64_t hold_deadline(const struct hold *hold, int64_t sent_at, int64_t lease_ms);
+
 /* Whether a hold is renewed: some level of it was taken without a lease, and nothing has ended renewal. */
 bool hold_is_renewed(const struct hold *hold);
 

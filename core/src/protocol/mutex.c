@@ -158,6 +158,22 @@ void acquire_granted(struct engine *engine, struct operation *operation, int64_t
     }
 }
 
+/* The server can not be used for now: to be asked again after a pause that grows. */
+void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    if (operation->trouble_since == 0) {
+        operation->trouble_since = now;
+        operation->pause_ms = 0;
+    }
+    bool long_since = now - operation->trouble_since > 5 * SECOND;
+    uint32_t cap = long_since ? 1000 : 100;
+    uint32_t longer = operation->pause_ms ? operation->pause_ms * 2 : 20;
+    operation->pause_ms = longer < cap ? longer : cap;
+    operation->trouble = status;
+    operation->phase = PHASE_PAUSED;
+    operation->look_at = now + (operation->pause_ms + engine_random(engine, operation->pause_ms)) * MILLISECOND;
+    arm_operation(engine, operation);
+}
+
 /* A refusal that may pass is waited out, unless the caller does not wait. */
 void acquire_refused(struct engine *engine, struct operation *operation, struct refusal refusal, int64_t now) {
     if (refusal.may_have_run) {
@@ -168,18 +184,7 @@ void acquire_refused(struct engine *engine, struct operation *operation, struct 
         end(engine, operation, refusal.status, now);
         return;
     }
-    if (operation->trouble_since == 0) {
-        operation->trouble_since = now;
-        operation->pause_ms = 0;
-    }
-    int64_t long_since = now - operation->trouble_since > 5 * SECOND;
-    uint32_t cap = long_since ? 1000 : 100;
-    uint32_t longer = operation->pause_ms ? operation->pause_ms * 2 : 20;
-    operation->pause_ms = longer < cap ? longer : cap;
-    operation->trouble = refusal.status;
-    operation->phase = PHASE_PAUSED;
-    operation->look_at = now + (operation->pause_ms + engine_random(engine, operation->pause_ms)) * MILLISECOND;
-    arm_operation(engine, operation);
+    operation_pause(engine, operation, refusal.status, now);
 }
 
 void acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {

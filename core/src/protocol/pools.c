@@ -18,9 +18,10 @@ static uint32_t missing(uint32_t wanted, uint32_t there) {
 
 struct engine_lack engine_lacks(const struct engine *engine, uint8_t operation_kind) {
     uint32_t one = operation_kind == OPERATION_ACQUIRE ? 1 : 0;
+    uint32_t contest = one || operation_kind == OPERATION_WATCH ? 1 : 0;
     struct engine_lack lack = {
         missing(engine->reserved_commands + commands_for(operation_kind), engine->spare_command_count),
-        missing(engine->reserved_contests + one, engine->spare_contest_count),
+        missing(engine->reserved_contests + contest, engine->spare_contest_count),
         missing(engine->reserved_holds + one, engine->spare_hold_count),
         missing(BATCHES, engine->spare_batch_count),
     };
@@ -61,8 +62,10 @@ void reserve_for(struct engine *engine, struct operation *operation) {
     engine->reserved_commands += operation->reserved_commands;
     if (operation->kind == OPERATION_ACQUIRE) {
         operation->reserved_hold = true;
-        operation->reserved_contest = true;
         engine->reserved_holds++;
+    }
+    if (operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH) {
+        operation->reserved_contest = true;
         engine->reserved_contests++;
     }
     assert(engine->spare_command_count >= engine->reserved_commands);
@@ -108,7 +111,7 @@ struct command *take_command(struct engine *engine, struct operation *operation)
     if (operation) {
         command->operation = operation;
         command->lane = operation->lane;
-        command->resource = resource_keep(operation->resource);
+        command->resource = operation->resource ? resource_keep(operation->resource) : NULL;
     }
     return command;
 }
@@ -169,6 +172,7 @@ struct contest *attach_contest(struct engine *engine, struct operation *operatio
         memset(contest, 0, sizeof *contest);
         contest->timer.kind = TIMER_CONTEST;
         list_init(&contest->queue);
+        list_init(&contest->watchers);
         list_append(&engine->contests, &contest->all);
         contest->resource = resource_keep(resource);
         resource->contest = contest;
@@ -177,7 +181,7 @@ struct contest *attach_contest(struct engine *engine, struct operation *operatio
 }
 
 void detach_contest(struct engine *engine, struct contest *contest) {
-    assert(list_is_empty(&contest->queue));
+    assert(list_is_empty(&contest->queue) && list_is_empty(&contest->watchers));
     timer_disarm(&engine->timers, &contest->timer);
     list_remove(&contest->link);
     list_remove(&contest->all);

@@ -23,9 +23,12 @@ void queue_enter(struct engine *engine, struct operation *operation) {
     timer_disarm(&engine->timers, &contest->timer);
 }
 
-/* Nobody waits any more: the subscription lingers, a contest without one goes. */
-static void go_idle(struct engine *engine, struct contest *contest, int64_t now) {
+/* Nobody queues any more: unless somebody watches, the subscription lingers, and a contest without one goes. */
+void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now) {
     contest->yielding = false;
+    if (!list_is_empty(&contest->watchers)) {
+        return;
+    }
     switch (contest->subscription) {
     case SUBSCRIPTION_NONE:
     case SUBSCRIPTION_DENIED:
@@ -47,7 +50,7 @@ static void go_idle(struct engine *engine, struct contest *contest, int64_t now)
 void queue_advance(struct engine *engine, struct contest *contest, int64_t now) {
     struct operation *foremost = queue_foremost(contest);
     if (!foremost) {
-        go_idle(engine, contest, now);
+        queue_go_idle(engine, contest, now);
         return;
     }
     if (foremost->phase != PHASE_QUEUED) {
@@ -202,6 +205,7 @@ void engine_subscribed(struct engine *engine, struct contest *contest, int64_t n
     }
     contest->was_subscribed = true;
     contest->sequence++; /* an ask under way may have been answered before the subscription */
+    watch_look_all(engine, contest, now);
     if (foremost && foremost->phase == PHASE_PARKED) {
         acquire_look(engine, foremost, now);
     }
@@ -212,8 +216,8 @@ void engine_unsubscribed(struct engine *engine, struct contest *contest, int64_t
         return;
     }
     contest->subscription = SUBSCRIPTION_NONE;
-    if (list_is_empty(&contest->queue)) {
-        go_idle(engine, contest, now);
+    if (list_is_empty(&contest->queue) && list_is_empty(&contest->watchers)) {
+        queue_go_idle(engine, contest, now);
     } else {
         contest->subscription = SUBSCRIPTION_WANTED;
         if (!list_is_linked(&contest->link)) {
@@ -224,17 +228,19 @@ void engine_unsubscribed(struct engine *engine, struct contest *contest, int64_t
 
 void engine_subscription_denied(struct engine *engine, struct contest *contest, int64_t now) {
     contest->subscription = SUBSCRIPTION_DENIED;
+    watch_look_all(engine, contest, now);
     struct operation *foremost = queue_foremost(contest);
     if (foremost && foremost->phase == PHASE_PARKED) {
         acquire_look(engine, foremost, now);
     } else if (!foremost) {
-        go_idle(engine, contest, now);
+        queue_go_idle(engine, contest, now);
     }
 }
 
 void engine_message(struct engine *engine, struct contest *contest, int64_t now) {
     contest->sequence++;
     engine->stats.messages++;
+    watch_look_all(engine, contest, now);
     struct operation *foremost = queue_foremost(contest);
     if (!foremost || foremost->phase != PHASE_PARKED) {
         return;
@@ -270,7 +276,7 @@ void engine_subscriptions_lost(struct engine *engine, int64_t now) {
 
 /* The linger time is over. */
 void contest_timer(struct engine *engine, struct contest *contest, int64_t now) {
-    if (!list_is_empty(&contest->queue)) {
+    if (!list_is_empty(&contest->queue) || !list_is_empty(&contest->watchers)) {
         return;
     }
     if (contest->subscription == SUBSCRIPTION_ACTIVE) {
@@ -280,7 +286,7 @@ void contest_timer(struct engine *engine, struct contest *contest, int64_t now) 
     } else if (contest->subscription == SUBSCRIPTION_WANTED && list_is_linked(&contest->link)) {
         list_remove(&contest->link); /* never sent */
         contest->subscription = SUBSCRIPTION_NONE;
-        go_idle(engine, contest, now);
+        queue_go_idle(engine, contest, now);
     } else if (contest->subscription == SUBSCRIPTION_WANTED) {
         timer_arm(&engine->timers, &contest->timer, now + SECOND); /* not confirmed yet, so it can not be left yet */
     }

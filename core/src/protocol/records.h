@@ -4,7 +4,8 @@
  *   resource   a name, while anybody in this process has to do with it
  *     holds    what owners of this process hold of it (a mutex: one alive, others on their way out)
  *     contest  the queue of local waiters and the subscription, only while there is something to queue or hear
- *   operation  one call of a user: acquire, release, extend, force release, query. Memory of the caller.
+ *   operation  one call of a user: acquire, release, extend, force release, query, inspection, watch. Memory of the
+ *              caller.
  *   command    one script on its way to the server and back. Memory of a pool.
  *   lane       an ordered way to the server: what is to be written, what is unanswered, what a broken
  *              connection left unsettled
@@ -47,7 +48,15 @@ struct lane {
 
 enum timer_kind { TIMER_HOLD = 1, TIMER_OPERATION, TIMER_CONTEST, TIMER_COMMAND };
 
-enum operation_kind { OPERATION_ACQUIRE, OPERATION_RELEASE, OPERATION_EXTEND, OPERATION_FORCE, OPERATION_QUERY };
+enum operation_kind {
+    OPERATION_ACQUIRE,
+    OPERATION_RELEASE,
+    OPERATION_EXTEND,
+    OPERATION_FORCE,
+    OPERATION_QUERY,
+    OPERATION_INSPECT,
+    OPERATION_WATCH /* until a name is free, without taking it */
+};
 
 /* Where an operation stands. An acquire walks
  *   QUEUED -> ASKING -> PARKED -> ASKING ... -> DONE, or HANDED -> DONE, with PAUSED after a refusal that may pass. */
@@ -70,9 +79,23 @@ struct lock_answer {
     char owner[128];
 };
 
+/* An argument of a command comes in up to three parts that belong together. */
+struct argument_part {
+    const char *text;
+    size_t size;
+};
+
+/* What an inspection asks and who takes the answer: memory of the caller, who is gone when the operation is. */
+struct question {
+    const struct argument_part *words; /* keys, then arguments, of one part each */
+    uint32_t key_count;
+    uint32_t argument_count;
+    bool (*take)(struct question *question, const char *text, size_t size); /* false: no memory */
+};
+
 struct operation {
     struct list_link
-        link; /* in the contest's queue, or among those waiting for a hold, or in the engine's finished list */
+        link; /* in the contest's queue, its watchers, those waiting for a hold, or the engine's finished list */
     struct list_link all;  /* in the engine's list of operations under way */
     struct timer timer;
     struct resource *resource;
@@ -80,6 +103,7 @@ struct operation {
     struct hold *granted;    /* asynchronous: the hold it was granted, until that is claimed or ended */
     struct command *command; /* under way for it */
     struct lock_answer *answer;
+    struct question *question; /* of an inspection */
     uint64_t owner;
     uint64_t id;          /* acquire: the wire number asked with; 0 before the first */
     int64_t lease_ms;     /* REDLATCH_RENEWED or a fixed lease */
@@ -157,6 +181,7 @@ struct contest {
     struct timer timer;    /* end of the linger time */
     struct resource *resource;
     struct list queue;     /* operations; the first is the foremost */
+    struct list watchers;  /* operations that wait for the name to be free, beside the queue */
     struct command *handing;    /* the hand-over under way */
     struct operation *receiver; /* who will get it; NULL when it gave up meanwhile */
     int64_t yield_until;   /* no attempt before, so that other processes get their turn */
@@ -187,6 +212,8 @@ enum command_kind {
     COMMAND_MOVE, /* a hand-over to a new id of the same owner */
     COMMAND_FORCE,
     COMMAND_QUERY,
+    COMMAND_INSPECT,
+    COMMAND_WATCH,
     COMMAND_RENEW
 };
 
@@ -224,7 +251,8 @@ struct renewal {
     struct resource *name; /* counted until the answer */
     uint64_t id;
     uint32_t lease_ms; /* 0: only asked about */
-    bool live; /* still to be reported to the hold */
+    bool live;         /* still to be reported to the hold */
+    bool expired;      /* the hold was lost meanwhile by its clock alone: what was renewed all the same is released */
 };
 
 enum reply_kind { REPLY_NIL, REPLY_INTEGER, REPLY_STRING, REPLY_ERROR, REPLY_ARRAY };

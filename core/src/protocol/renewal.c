@@ -14,6 +14,29 @@ void renewal_forget(struct hold *hold) {
     }
 }
 
+/* Its clock says that a hold is over while it is being renewed: see release_renewed. */
+void renewal_expire(struct hold *hold) {
+    if (hold->batch) {
+        hold->batch->batch[hold->batch_line].expired = true;
+        renewal_forget(hold);
+    }
+}
+
+/* A renewal was carried out too late for its hold, which has been reported lost: nobody shall wait for its lease. */
+static void release_renewed(struct engine *engine, const struct renewal *line) {
+    struct command *command = take_command(engine, NULL);
+    if (!command) {
+        return; /* the lease runs out */
+    }
+    command->resource = resource_keep(line->name);
+    command->lane = LANE_CALLERS;
+    command->kind = COMMAND_RELEASE;
+    command->id = line->id;
+    command->lease_ms = engine->settings.watchdog_lease_ms;
+    engine->stats.compensations++;
+    push_command(engine, command);
+}
+
 /* Adds a hold to a batch. A hold that is no longer renewed is only asked about (a lease of 0). */
 static void add_line(struct engine *engine, struct command *command, struct hold *hold, int64_t now) {
     int64_t lease_ms = 0;
@@ -26,6 +49,7 @@ static void add_line(struct engine *engine, struct command *command, struct hold
     line->name = resource_keep(hold->resource);
     line->id = hold->id;
     line->live = true;
+    line->expired = false;
     hold->batch = command;
     hold->batch_line = (uint8_t)command->batch_count++;
     hold->renew_at = NEVER;
@@ -72,7 +96,7 @@ static void line_confirmed(struct engine *engine, struct hold *hold, const struc
     if (now - hold->confirmed_at > hold->lease_ms * MILLISECOND / 2) {
         engine->stats.late_renewals++;
     }
-    int64_t deadline = lease_deadline(sent_at, line->lease_ms);
+    int64_t deadline = hold_deadline(hold, sent_at, line->lease_ms);
     if (deadline > hold->deadline) {
         hold->deadline = deadline;
     }
@@ -97,6 +121,26 @@ void renewal_again(struct engine *engine, struct command *command, int64_t at, i
     command->batch_count = 0;
 }
 
+static void line_replied(struct engine *engine, const struct command *command, struct renewal *line, bool found,
+                         int64_t now) {
+    struct hold *hold = line->hold;
+    line->live = false;
+    hold->batch = NULL;
+    if (!found && !PLANTED(FAULT_LOSS_UNREPORTED)) {
+        hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
+        return;
+    }
+    bool late = now >= hold->deadline;
+    hold_check_deadline(engine, hold, now); /* an answer that comes after it brings nothing back */
+    line->expired = late;
+    if (hold->stage != HOLD_ALIVE) {
+        return;
+    }
+    line_confirmed(engine, hold, line, command->sent_at, now);
+    hold_arm(engine, hold);
+    hold_settled(engine, hold, now);
+}
+
 void renewal_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     if (reply->kind != REPLY_ARRAY || reply->count != command->batch_count) {
         renewal_again(engine, command, now + 100 * MILLISECOND, now);
@@ -104,25 +148,14 @@ void renewal_replied(struct engine *engine, struct command *command, const struc
     }
     for (uint32_t i = 0; i < command->batch_count; i++) {
         struct renewal *line = &command->batch[i];
-        resource_drop(engine, line->name);
-        if (!line->live) {
-            continue;
-        }
-        struct hold *hold = line->hold;
-        line->live = false;
-        hold->batch = NULL;
         bool found = reply->elements[i].kind == REPLY_INTEGER && reply->elements[i].integer >= -1;
-        if (!found && !PLANTED(FAULT_LOSS_UNREPORTED)) {
-            hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
-            continue;
+        if (line->live) {
+            line_replied(engine, command, line, found, now);
         }
-        hold_check_deadline(engine, hold, now); /* an answer that comes after it brings nothing back */
-        if (hold->stage != HOLD_ALIVE) {
-            continue;
+        if (found && line->expired) {
+            release_renewed(engine, line);
         }
-        line_confirmed(engine, hold, line, command->sent_at, now);
-        hold_arm(engine, hold);
-        hold_settled(engine, hold, now);
+        resource_drop(engine, line->name);
     }
     command->batch_count = 0;
 }

@@ -38,9 +38,19 @@ void acquire_refused(struct engine *engine, struct operation *operation, struct 
 int64_t acquire_lease(const struct engine *engine, const struct operation *operation, int64_t now);
 void undo_acquire(struct engine *engine, struct operation *operation, uint64_t id, int64_t repeat_until);
 
+void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now);
+
+/* watch.c: waiting for a name to be free */
+void watch_begin(struct engine *engine, struct operation *operation, int64_t now);
+void watch_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+void watch_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
+void watch_timer(struct engine *engine, struct operation *operation, int64_t now);
+void watch_look_all(struct engine *engine, struct contest *contest, int64_t now);
+
 /* queue.c: the local waiters of a name */
 void queue_enter(struct engine *engine, struct operation *operation);
 void queue_leave(struct engine *engine, struct operation *operation, int64_t now);
+void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now);
 void queue_advance(struct engine *engine, struct contest *contest, int64_t now);
 struct operation *queue_foremost(const struct contest *contest);
 struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64_t now);
@@ -69,6 +79,7 @@ void hold_arm(struct engine *engine, struct hold *hold);
 void renewal_gather(struct engine *engine, struct hold *first, int64_t now);
 void renewal_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 void renewal_forget(struct hold *hold);
+void renewal_expire(struct hold *hold);
 void renewal_again(struct engine *engine, struct command *command, int64_t at, int64_t now);
 void renewal_verify_all(struct engine *engine, int64_t now);
 

@@ -23,6 +23,10 @@ enum script_id command_script(const struct command *command) {
         return SCRIPT_FORCE_RELEASE;
     case COMMAND_RENEW:
         return SCRIPT_RENEW;
+    case COMMAND_INSPECT:
+        return SCRIPT_INSPECT;
+    case COMMAND_WATCH:
+        return SCRIPT_WATCH;
     default:
         return SCRIPT_QUERY;
     }
@@ -31,8 +35,13 @@ enum script_id command_script(const struct command *command) {
 void command_counts(const struct command *command, uint32_t *key_count_out, uint32_t *argument_count_out) {
     static const uint8_t arguments[] = {
         [COMMAND_ACQUIRE] = 2, [COMMAND_REENTER] = 3, [COMMAND_RELEASE] = 3, [COMMAND_EXTEND] = 2,
-        [COMMAND_HAND_OVER] = 4, [COMMAND_MOVE] = 4, [COMMAND_FORCE] = 1, [COMMAND_QUERY] = 0,
+        [COMMAND_HAND_OVER] = 4, [COMMAND_MOVE] = 4, [COMMAND_FORCE] = 1, [COMMAND_QUERY] = 0, [COMMAND_WATCH] = 0,
     };
+    if (command->kind == COMMAND_INSPECT) {
+        *key_count_out = command->operation->question->key_count;
+        *argument_count_out = command->operation->question->argument_count;
+        return;
+    }
     bool renewal = command->kind == COMMAND_RENEW;
     *key_count_out = renewal ? command->batch_count : 1;
     *argument_count_out = renewal ? 2 * command->batch_count : arguments[command->kind];
@@ -70,19 +79,21 @@ void channel_parts(const char *name, size_t size, struct argument_part parts[3])
     parts[2].size = tagged ? 0 : 1;
 }
 
-const char *channel_name(const char *channel, size_t size, size_t *name_size_out) {
+size_t channel_names(const char *channel, size_t size, struct argument_part names[2]) {
     size_t prefix = sizeof channel_prefix - 1;
     if (size <= prefix || memcmp(channel, channel_prefix, prefix) != 0) {
-        return NULL;
+        return 0;
     }
     const char *name = channel + prefix;
     size -= prefix;
+    size_t count = 0;
     if (size > 2 && name[0] == '{' && name[size - 1] == '}' && !memchr(name + 1, '{', size - 2)) {
-        *name_size_out = size - 2;
-        return name + 1;
+        names[count++] = (struct argument_part){name + 1, size - 2};
     }
-    *name_size_out = size;
-    return name;
+    if (memchr(name, '{', size)) {
+        names[count++] = (struct argument_part){name, size};
+    }
+    return count;
 }
 
 static void put(struct argument_sink *sink, const char *text, size_t size) {
@@ -118,13 +129,23 @@ static void write_renewal(const struct engine *engine, const struct command *com
     }
 }
 
+static void write_question(const struct question *question, struct argument_sink *sink) {
+    for (uint32_t i = 0; i < question->key_count + question->argument_count; i++) {
+        sink->append(sink, &question->words[i], 1);
+    }
+}
+
 void command_write(const struct engine *engine, const struct command *command, struct argument_sink *sink) {
     if (command->kind == COMMAND_RENEW) {
         write_renewal(engine, command, sink);
         return;
     }
+    if (command->kind == COMMAND_INSPECT) {
+        write_question(command->operation->question, sink);
+        return;
+    }
     put(sink, command->resource->name, command->resource->name_size);
-    if (command->kind == COMMAND_QUERY) {
+    if (command->kind == COMMAND_QUERY || command->kind == COMMAND_WATCH) {
         return;
     }
     if (command->kind != COMMAND_FORCE) {

@@ -6,11 +6,7 @@
 #include "engine.h"
 #include "scripts_embedded.h"
 
-/* Takes a command's arguments one after the other. An argument comes in up to three parts that belong together. */
-struct argument_part {
-    const char *text;
-    size_t size;
-};
+/* Takes a command's arguments one after the other. */
 struct argument_sink {
     void (*append)(struct argument_sink *sink, const struct argument_part *parts, size_t part_count);
 };
@@ -30,7 +26,7 @@ size_t owner_text(const struct engine *engine, uint64_t id, char text[REDLATCH_O
 /* The channel of a name in up to three parts (wire format 1.2, 1.6). */
 void channel_parts(const char *name, size_t size, struct argument_part parts[3]);
 
-/* The name inside a channel, or NULL if it is no lock channel. */
-const char *channel_name(const char *channel, size_t size, size_t *name_size_out);
+/* The names a channel serves: up to two, as `a` and `{a}` share one; 0 if it is no lock channel. */
+size_t channel_names(const char *channel, size_t size, struct argument_part names[2]);
 
 #endif

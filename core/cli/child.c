@@ -1,0 +1,147 @@
+/* Starting and minding the command that `run` runs.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The terminal. A shell with job control makes a job of us alone: then the child's group gets the foreground, so that
+ * keys reach it and nobody else. In a script or a pipeline others share our group and would lose the terminal: there
+ * the group keeps it, signals are passed on, and the child gets it only once it was stopped for reading from it. */
+#define _GNU_SOURCE
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "signals.h"
+
+/* Puts a process group in the foreground; one that is not there itself would be stopped for trying. */
+static void put_in_front(int terminal, pid_t group) {
+    sigset_t ttou;
+    sigset_t before;
+    sigemptyset(&ttou);
+    sigaddset(&ttou, SIGTTOU);
+    sigprocmask(SIG_BLOCK, &ttou, &before);
+    tcsetpgrp(terminal, group);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+static bool has_terminal(const struct child *child) {
+    return child->terminal >= 0 && tcgetpgrp(child->terminal) == getpgrp();
+}
+
+static void give_terminal(struct child *child) {
+    put_in_front(child->terminal, child->pid);
+    child->in_front = true;
+}
+
+static _Noreturn void become(char **command, pid_t parent, int terminal, int failure) {
+    setpgid(0, 0);
+    if (terminal >= 0) {
+        put_in_front(terminal, getpid());
+    }
+    signals_restore();
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+#endif
+    if (getppid() == parent) {
+        execvp(command[0], command);
+    }
+    int error = errno;
+    ssize_t written = write(failure, &error, sizeof error);
+    (void)written;
+    _exit(127);
+}
+
+/* Waits until the child has become the command: 0, or why not. */
+static int read_failure(int failure) {
+    int error = 0;
+    ssize_t got;
+    do {
+        got = read(failure, &error, sizeof error);
+    } while (got < 0 && errno == EINTR);
+    return got == (ssize_t)sizeof error ? error : 0;
+}
+
+int child_start(struct child *child, char **command) {
+    memset(child, 0, sizeof *child);
+    child->terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    bool alone = getpid() == getpgrp() && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    bool to_front = alone && has_terminal(child);
+    int failure[2];
+    if (pipe(failure) != 0) {
+        return errno;
+    }
+    fcntl(failure[0], F_SETFD, FD_CLOEXEC);
+    fcntl(failure[1], F_SETFD, FD_CLOEXEC);
+    pid_t parent = getpid();
+    child->pid = fork();
+    if (child->pid == 0) {
+        become(command, parent, to_front ? child->terminal : -1, failure[1]);
+    }
+    int error = child->pid < 0 ? errno : 0;
+    close(failure[1]);
+    if (!error) {
+        setpgid(child->pid, child->pid); /* whoever is first */
+        if (to_front) {
+            give_terminal(child);
+        }
+        error = read_failure(failure[0]);
+        if (error) {
+            waitpid(child->pid, NULL, 0);
+            child_leave_terminal(child);
+        }
+    }
+    close(failure[0]);
+    return error;
+}
+
+enum child_news child_look(struct child *child) {
+    int status;
+    pid_t found = waitpid(child->pid, &status, WNOHANG | WUNTRACED);
+    if (found != child->pid) {
+        return CHILD_RUNS;
+    }
+    if (WIFSTOPPED(status)) {
+        child->stopped_by = WSTOPSIG(status);
+        return CHILD_STOPPED;
+    }
+    child->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return CHILD_ENDED;
+}
+
+void child_signal(const struct child *child, int number) {
+    kill(-child->pid, number);
+}
+
+bool child_group_lives(const struct child *child) {
+    return kill(-child->pid, 0) == 0 || errno == EPERM;
+}
+
+bool child_wants_terminal(struct child *child) {
+    bool wants = child->stopped_by == SIGTTIN || child->stopped_by == SIGTTOU;
+    if (wants && has_terminal(child)) {
+        give_terminal(child);
+        child_signal(child, SIGCONT);
+        return true;
+    }
+    return false;
+}
+
+void child_leave_terminal(struct child *child) {
+    if (child->terminal >= 0 && tcgetpgrp(child->terminal) == child->pid) {
+        put_in_front(child->terminal, getpgrp());
+    }
+}
+
+void child_continue(struct child *child) {
+    if (child->in_front && has_terminal(child)) {
+        give_terminal(child);
+    }
+    child_signal(child, SIGCONT);
+}

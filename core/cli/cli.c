@@ -1,0 +1,108 @@
+/* Options and complaints of all commands.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int complain(int exit_status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("redlatch: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    return exit_status;
+}
+
+/* Misuse is the user's, a failing system this machine's; whatever else the server or the way to it. */
+static int exit_status_of(int status) {
+    if (status == REDLATCH_TIMEOUT) {
+        return STATUS_NOT_OBTAINED;
+    }
+    if (status == REDLATCH_LOST || status == REDLATCH_NOT_OWNED) {
+        return STATUS_LOST;
+    }
+    if (status <= -200 && status > -300) {
+        return STATUS_USAGE;
+    }
+    return status <= -500 ? STATUS_SYSTEM : STATUS_UNREACHABLE;
+}
+
+int complain_of(int status) {
+    return complain(exit_status_of(status), "%s", redlatch_last_error());
+}
+
+bool take_place_option(struct place *place, int letter, const char *command, const char *usage, int *status_out) {
+    switch (letter) {
+    case 'u':
+        place->url = optarg;
+        return true;
+    case OPTION_PREFIX:
+        place->prefix = optarg;
+        return true;
+    case 'h':
+        fputs(usage, stdout);
+        *status_out = finish_output(STATUS_GOOD);
+        return false;
+    default: /* getopt_long has said what is wrong */
+        *status_out = complain(STATUS_USAGE, "see: redlatch %s --help", command);
+        return false;
+    }
+}
+
+const char *only_name(int argc, char **argv, const char *command) {
+    if (argc - optind != 1) {
+        complain(STATUS_USAGE, "%s: got %d operands: expected one, the name of a lock", command, argc - optind);
+        return NULL;
+    }
+    return argv[optind];
+}
+
+void init_client_options(redlatch_client_options *options) {
+    redlatch_client_options_init(options, sizeof *options);
+}
+
+int open_client(const struct place *place, redlatch_client_options *options, redlatch_client **client_out) {
+    if (place->prefix) {
+        options->name_prefix = place->prefix;
+        options->name_prefix_size = strlen(place->prefix);
+    }
+    return redlatch_client_open(place->url, options, client_out);
+}
+
+bool read_seconds(const char *option, const char *text, int64_t low_ms, int64_t *ms_out) {
+    char *end;
+    errno = 0;
+    double seconds = strtod(text, &end);
+    if (end == text || *end || errno || !isfinite(seconds) || seconds < 0 || seconds > 3e8 ||
+        ceil(seconds * 1000) < (double)low_ms) {
+        complain(STATUS_USAGE, "%s is '%s': expected seconds, at least %g", option, text, (double)low_ms / 1000);
+        return false;
+    }
+    *ms_out = (int64_t)ceil(seconds * 1000);
+    return true;
+}
+
+bool read_number(const char *option, const char *text, long low, long high, int *number_out) {
+    char *end;
+    errno = 0;
+    long number = strtol(text, &end, 10);
+    if (end == text || *end || errno || number < low || number > high) {
+        complain(STATUS_USAGE, "%s is '%s': expected a number from %ld to %ld", option, text, low, high);
+        return false;
+    }
+    *number_out = (int)number;
+    return true;
+}
+
+int finish_output(int exit_status) {
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        return complain(STATUS_OUTPUT, "standard output: %s", strerror(errno));
+    }
+    return exit_status;
+}

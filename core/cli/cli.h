@@ -1,0 +1,75 @@
+/* What the commands of `redlatch` share: exit statuses, complaints, options that all of them take.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_H
+#define CLI_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "redlatch.h"
+
+/* Exit statuses; from 64 on as in sysexits.h. */
+enum {
+    STATUS_GOOD = 0,
+    STATUS_NOT_OBTAINED = 1,
+    STATUS_FREE = 3,
+    STATUS_USAGE = 64,
+    STATUS_NO_LOCK = 65,
+    STATUS_UNREACHABLE = 69,
+    STATUS_LOST = 70,
+    STATUS_SYSTEM = 71,
+    STATUS_OUTPUT = 74,
+    STATUS_CANNOT_RUN = 126,
+    STATUS_NOT_FOUND = 127,
+    STATUS_BY_SIGNAL = 128
+};
+
+/* One for each command: its exit status. argv[0] is the command's name. */
+int command_run(int argc, char **argv);
+int command_list(int argc, char **argv);
+int command_show(int argc, char **argv);
+int command_wait(int argc, char **argv);
+int command_unlock(int argc, char **argv);
+
+/* Which server, and what stands before every name; of every command. */
+struct place {
+    const char *url;
+    const char *prefix;
+};
+
+/* Letters of options that have no short form. */
+enum { OPTION_PREFIX = 256, OPTION_JSON, OPTION_FORCE, OPTION_LEASE, OPTION_MAX_HOLD, OPTION_MIN_HOLD, OPTION_GRACE,
+       OPTION_KIND, OPTION_OWNER, OPTION_VERBOSE };
+
+#define PLACE_OPTIONS                                                                                           \
+    {"url", required_argument, NULL, 'u'}, {"prefix", required_argument, NULL, OPTION_PREFIX},                  \
+        {"help", no_argument, NULL, 'h'}, { NULL, 0, NULL, 0 }
+
+/* Takes one of PLACE_OPTIONS, or what getopt_long makes of a mistake. false: there is nothing more to do, and
+ * *status_out is how to exit. */
+bool take_place_option(struct place *place, int letter, const char *command, const char *usage, int *status_out);
+
+/* The one operand of a command that takes a name; NULL after a complaint. */
+const char *only_name(int argc, char **argv, const char *command);
+
+/* Says what is wrong on standard error and returns the exit status. */
+int complain(int exit_status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same for a failed call of the library, with its own words. */
+int complain_of(int status);
+
+/* Opens the client that a command works with. `options` may be changed before; their prefix is set here. */
+int open_client(const struct place *place, redlatch_client_options *options, redlatch_client **client_out);
+void init_client_options(redlatch_client_options *options);
+
+/* Seconds with a fraction as milliseconds, at least `low_ms`; false after a complaint that names the option. */
+bool read_seconds(const char *option, const char *text, int64_t low_ms, int64_t *ms_out);
+
+/* A whole number in a range; false after a complaint. */
+bool read_number(const char *option, const char *text, long low, long high, int *number_out);
+
+/* Ends a command that has printed: STATUS_OUTPUT if standard output did not take it, else `exit_status`. */
+int finish_output(int exit_status);
+
+#endif

@@ -1,0 +1,33 @@
+# fish completion for redlatch: commands, options, and the names of locks from the server.
+# SPDX-License-Identifier: Apache-2.0
+
+function __redlatch_names
+    redlatch list 2>/dev/null </dev/null | awk 'NR > 1 { print $1 }'
+end
+
+set -l commands run list show wait unlock
+
+complete -c redlatch -f
+complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a run -d 'Hold a lock while a command runs'
+complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a list -d 'The locks on the server'
+complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a show -d 'Everything known of a lock'
+complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a wait -d 'Wait until a lock is free'
+complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a unlock -d 'Take a lock from whoever holds it'
+complete -c redlatch -n "__fish_seen_subcommand_from run show wait unlock" -a '(__redlatch_names)'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -a '(__fish_complete_command)'
+
+complete -c redlatch -s u -l url -x -d 'The server'
+complete -c redlatch -l prefix -x -d 'Put before every name'
+complete -c redlatch -s h -l help -d 'The options of this command'
+complete -c redlatch -n "__fish_seen_subcommand_from list show unlock" -l json -d 'As JSON'
+complete -c redlatch -n "__fish_seen_subcommand_from show" -l owner -x -d 'Held by this owner?'
+complete -c redlatch -n "__fish_seen_subcommand_from unlock" -l force -d 'Yes, really'
+complete -c redlatch -n "__fish_seen_subcommand_from run wait" -s w -l wait -x -d 'Wait at most so many seconds'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -s n -l nonblock -d 'Do not wait'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -s E -l conflict-exit-code -x -d 'Status when not obtained'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -l lease -x -d 'How long the lock outlives this process'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -l max-hold -x -d 'End the command after this time'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -l min-hold -x -d 'Keep the lock at least so long'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -l grace -x -d 'From TERM to KILL'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -l kind -x -a mutex -d 'The kind of lock'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -l verbose -d 'Say what happens'

@@ -1,0 +1,44 @@
+/* Reports as the commands print them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FOUND_H
+#define FOUND_H
+
+#include "cli.h"
+
+/* A report with its facts at hand. */
+struct found {
+    redlatch_report *report;
+    redlatch_facts facts;
+    const char *name;
+};
+
+/* Reads the facts of a report, which it takes over. false: the library refused, which it has said. */
+bool found_read(struct found *found, redlatch_report *report);
+
+/* One party; false if there is none of that index. */
+bool found_party(const struct found *found, uint64_t index, redlatch_party *party);
+
+/* "holder", "reader", "writer", "waiter". */
+const char *role_name(int role);
+
+/* json.c: the same as one object, or as an array of them, on standard output. false: no memory. */
+bool json_print_one(const struct found *found);
+bool json_print_all(const struct found *found, size_t count);
+
+/* table.c: one line for each. */
+void table_print(const struct found *found, size_t count);
+
+/* text.c: text of any bytes for eyes: what cannot be shown as \xNN, cut with three dots to `columns` (0: not cut).
+ * Memory of the caller's, NULL without; *width_out is how many columns it takes. */
+char *text_shown(const char *text, size_t size, int columns, int *width_out);
+
+/* A time for eyes: "29.8 s", "5 min", "no lease". */
+void text_ttl(int64_t ttl_ms, char text[32]);
+
+/* How wide the terminal is that standard output goes to; 0 if it is none. */
+int text_terminal_width(void);
+
+/* Whether to use colours: on a terminal, unless NO_COLOR says otherwise. */
+bool text_coloured(void);
+
+#endif

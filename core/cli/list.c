@@ -1,0 +1,135 @@
+/* redlatch list: the locks on a server.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "found.h"
+
+static const char usage[] =
+    "usage: redlatch list [OPTION...] [PATTERN]\n"
+    "\n"
+    "The locks whose names match PATTERN (* ? [a-z], as in Redis), Redisson's as well as redlatch's.\n"
+    "\n"
+    "      --json         an array of objects instead of a table\n"
+    "  -u, --url URL      the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
+    "      --prefix TEXT  only names that begin so, shown without it\n"
+    "  -h, --help         this text\n";
+
+static const struct option long_options[] = {
+    {"json", no_argument, NULL, OPTION_JSON},
+    PLACE_OPTIONS,
+};
+
+struct locks {
+    struct found *found;
+    size_t count;
+    size_t capacity;
+};
+
+static void free_locks(struct locks *locks) {
+    for (size_t i = 0; i < locks->count; i++) {
+        redlatch_report_free(locks->found[i].report);
+    }
+    free(locks->found);
+}
+
+/* Takes a report over; false without memory. */
+static bool add(struct locks *locks, redlatch_report *report) {
+    if (locks->count == locks->capacity) {
+        size_t capacity = locks->capacity ? 2 * locks->capacity : 64;
+        struct found *found = realloc(locks->found, capacity * sizeof *found);
+        if (!found) {
+            redlatch_report_free(report);
+            return complain(false, "out of memory");
+        }
+        locks->found = found;
+        locks->capacity = capacity;
+    }
+    return found_read(&locks->found[locks->count++], report);
+}
+
+static int compare(const void *one, const void *other) {
+    const struct found *first = one;
+    const struct found *second = other;
+    uint64_t size = first->facts.name_size < second->facts.name_size ? first->facts.name_size : second->facts.name_size;
+    int order = memcmp(first->name, second->name, (size_t)size);
+    if (order != 0) {
+        return order;
+    }
+    return (first->facts.name_size > second->facts.name_size) - (first->facts.name_size < second->facts.name_size);
+}
+
+/* In order of names, each once: a walk may meet a key again. */
+static void sort(struct locks *locks) {
+    if (locks->count == 0) {
+        return;
+    }
+    qsort(locks->found, locks->count, sizeof *locks->found, compare);
+    size_t kept = 1;
+    for (size_t i = 1; i < locks->count; i++) {
+        if (compare(&locks->found[i], &locks->found[kept - 1]) == 0) {
+            redlatch_report_free(locks->found[i].report);
+        } else {
+            locks->found[kept++] = locks->found[i];
+        }
+    }
+    locks->count = kept;
+}
+
+/* Collects all; the exit status. */
+static int collect(redlatch_client *client, const char *pattern, struct locks *locks) {
+    redlatch_scan *scan;
+    int status = redlatch_scan_new(client, pattern, strlen(pattern), &scan);
+    if (status != REDLATCH_OK) {
+        return complain_of(status);
+    }
+    int exit_status = STATUS_GOOD;
+    redlatch_report *report = NULL;
+    while ((status = redlatch_scan_next(scan, &report)) == REDLATCH_OK && report && exit_status == STATUS_GOOD) {
+        exit_status = add(locks, report) ? STATUS_GOOD : STATUS_SYSTEM;
+    }
+    if (status != REDLATCH_OK) {
+        exit_status = complain_of(status);
+    }
+    redlatch_scan_free(scan);
+    sort(locks);
+    return exit_status;
+}
+
+int command_list(int argc, char **argv) {
+    struct place place = {NULL, NULL};
+    bool as_json = false;
+    int exit_status;
+    int letter;
+    while ((letter = getopt_long(argc, argv, "u:h", long_options, NULL)) != -1) {
+        if (letter == OPTION_JSON) {
+            as_json = true;
+        } else if (!take_place_option(&place, letter, "list", usage, &exit_status)) {
+            return exit_status;
+        }
+    }
+    if (argc - optind > 1) {
+        return complain(STATUS_USAGE, "list: got %d operands: expected at most one, a pattern", argc - optind);
+    }
+    redlatch_client_options options;
+    init_client_options(&options);
+    redlatch_client *client;
+    int status = open_client(&place, &options, &client);
+    if (status != REDLATCH_OK) {
+        return complain_of(status);
+    }
+    setlocale(LC_CTYPE, "");
+    struct locks locks = {NULL, 0, 0};
+    exit_status = collect(client, argc > optind ? argv[optind] : "*", &locks);
+    redlatch_client_free(client);
+    if (exit_status == STATUS_GOOD && as_json) {
+        bool printed = json_print_all(locks.found, locks.count);
+        exit_status = printed ? STATUS_GOOD : complain(STATUS_OUTPUT, "the list could not be printed");
+    } else if (exit_status == STATUS_GOOD) {
+        table_print(locks.found, locks.count);
+    }
+    free_locks(&locks);
+    return exit_status == STATUS_GOOD ? finish_output(STATUS_GOOD) : exit_status;
+}

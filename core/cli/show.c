@@ -1,0 +1,143 @@
+/* redlatch show: everything known of one lock.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "found.h"
+
+static const char usage[] =
+    "usage: redlatch show [OPTION...] NAME\n"
+    "\n"
+    "Everything known of a lock, whoever wrote it. Status: 0 held, 3 free, 65 a key that is no lock we know.\n"
+    "\n"
+    "      --owner OWNER  status 0 only if OWNER holds it, such as \"$REDLATCH_OWNER\"; else 3\n"
+    "      --json         an object instead of lines\n"
+    "  -u, --url URL      the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
+    "      --prefix TEXT  put before the name\n"
+    "  -h, --help         this text\n";
+
+static const struct option long_options[] = {
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"owner", required_argument, NULL, OPTION_OWNER},
+    PLACE_OPTIONS,
+};
+
+static void print_line(const char *what, const char *text) {
+    printf("%-8s %s\n", what, text);
+}
+
+static void print_parties(const struct found *found) {
+    redlatch_party party;
+    uint64_t index = 0;
+    for (; found_party(found, index, &party); index++) {
+        int width;
+        char *owner = text_shown(party.owner, strlen(party.owner), 0, &width);
+        if (party.role == REDLATCH_WAITER) {
+            print_line(role_name(party.role), owner ? owner : "?");
+        } else {
+            printf("%-8s %s  count %llu\n", role_name(party.role), owner ? owner : "?",
+                   (unsigned long long)party.count);
+        }
+        free(owner);
+    }
+    if (found->facts.holders + found->facts.waiters > index) {
+        uint64_t more = found->facts.holders + found->facts.waiters - index;
+        printf("%-8s %llu not shown\n", "more", (unsigned long long)more);
+    }
+}
+
+static void print_lines(const struct found *found) {
+    const redlatch_facts *facts = &found->facts;
+    int width;
+    char *name = text_shown(found->name, (size_t)facts->name_size, 0, &width);
+    bool held = facts->holders > 0;
+    bool known = facts->form != REDLATCH_FORM_UNKNOWN;
+    const char *colour = !text_coloured() || !known ? "" : held ? "\033[33m" : "\033[32m";
+    print_line("name", name ? name : "?");
+    print_line("kind", redlatch_form_name(facts->form));
+    const char *state = held ? "held" : known ? "free" : "not a lock we know";
+    printf("%-8s %s%s%s\n", "state", colour, state, *colour ? "\033[0m" : "");
+    print_parties(found);
+    if (held) {
+        char ttl[32];
+        text_ttl(facts->ttl_ms, ttl);
+        print_line("ttl", ttl);
+    }
+    if (facts->form == REDLATCH_FORM_FENCED) {
+        printf("%-8s %llu\n", "token", (unsigned long long)facts->token);
+    }
+    if (!known) {
+        print_line("type", facts->type);
+    }
+    free(name);
+}
+
+static bool is_held_by(const struct found *found, const char *owner) {
+    redlatch_party party;
+    for (uint64_t i = 0; found_party(found, i, &party); i++) {
+        if (party.role != REDLATCH_WAITER && strcmp(party.owner, owner) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int status_of(const struct found *found, const char *owner) {
+    if (owner) {
+        return is_held_by(found, owner) ? STATUS_GOOD : STATUS_FREE;
+    }
+    if (found->facts.form == REDLATCH_FORM_UNKNOWN) {
+        return STATUS_NO_LOCK;
+    }
+    return found->facts.holders > 0 ? STATUS_GOOD : STATUS_FREE;
+}
+
+static int show(const struct found *found, const char *owner, bool as_json) {
+    setlocale(LC_CTYPE, "");
+    if (!as_json) {
+        print_lines(found);
+    } else if (!json_print_one(found)) {
+        return complain(STATUS_OUTPUT, "the lock could not be printed");
+    }
+    return finish_output(status_of(found, owner));
+}
+
+int command_show(int argc, char **argv) {
+    struct place place = {NULL, NULL};
+    const char *owner = NULL;
+    bool as_json = false;
+    int exit_status;
+    int letter;
+    while ((letter = getopt_long(argc, argv, "u:h", long_options, NULL)) != -1) {
+        if (letter == OPTION_JSON) {
+            as_json = true;
+        } else if (letter == OPTION_OWNER) {
+            owner = optarg;
+        } else if (!take_place_option(&place, letter, "show", usage, &exit_status)) {
+            return exit_status;
+        }
+    }
+    const char *name = only_name(argc, argv, "show");
+    if (!name) {
+        return STATUS_USAGE;
+    }
+    redlatch_client_options options;
+    init_client_options(&options);
+    redlatch_client *client;
+    redlatch_report *report;
+    int status = open_client(&place, &options, &client);
+    if (status != REDLATCH_OK) {
+        return complain_of(status);
+    }
+    status = redlatch_inspect(client, name, strlen(name), &report);
+    exit_status = status == REDLATCH_OK ? STATUS_GOOD : complain_of(status);
+    redlatch_client_free(client);
+    if (status == REDLATCH_OK) {
+        struct found found;
+        exit_status = found_read(&found, report) ? show(&found, owner, as_json) : STATUS_SYSTEM;
+        redlatch_report_free(report);
+    }
+    return exit_status;
+}

@@ -1,0 +1,113 @@
+/* Catching signals.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Those that are passed on to CMD, and the end of CMD. */
+static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2, SIGCHLD};
+enum { CAUGHT = sizeof caught / sizeof caught[0] };
+
+static struct sigaction before[CAUGHT];
+static bool replaced[CAUGHT];
+static sigset_t mask_before;
+static int ends[2] = {-1, -1};
+static redlatch_cancel *volatile cancelled;
+static volatile sig_atomic_t asked_to_end;
+
+static void note(int number) {
+    int error = errno;
+    unsigned char byte = (unsigned char)number;
+    ssize_t written = write(ends[1], &byte, 1); /* a full pipe holds enough */
+    (void)written;
+    bool ends_all = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+    if (ends_all && cancelled) {
+        asked_to_end = number;
+        redlatch_cancel_fire(cancelled);
+    }
+    errno = error;
+}
+
+static bool handle(int number, void (*handler)(int)) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    return sigaction(number, &action, NULL) == 0;
+}
+
+bool signals_catch(redlatch_cancel *cancel) {
+    if (pipe(ends) != 0) {
+        return false;
+    }
+    for (int i = 0; i < 2; i++) {
+        fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+        fcntl(ends[i], F_SETFL, O_NONBLOCK);
+    }
+    cancelled = cancel;
+    for (int i = 0; i < CAUGHT; i++) {
+        sigaction(caught[i], NULL, &before[i]);
+        bool needed = caught[i] == SIGCHLD || caught[i] == SIGCONT;
+        bool stops = caught[i] == SIGTSTP; /* before there is a command it just stops this program */
+        if ((before[i].sa_handler != SIG_IGN || needed) && !stops) {
+            replaced[i] = handle(caught[i], note);
+        }
+    }
+    return true;
+}
+
+void signals_stop_cancelling(void) {
+    cancelled = NULL;
+    for (int i = 0; i < CAUGHT; i++) {
+        if (caught[i] == SIGTSTP && before[i].sa_handler != SIG_IGN) {
+            replaced[i] = handle(SIGTSTP, note);
+        }
+    }
+}
+
+int signals_fd(void) {
+    return ends[0];
+}
+
+int signals_next(void) {
+    unsigned char byte;
+    ssize_t got;
+    do {
+        got = read(ends[0], &byte, 1);
+    } while (got < 0 && errno == EINTR);
+    return got == 1 ? byte : 0;
+}
+
+int signals_asked_to_end(void) {
+    return asked_to_end;
+}
+
+void signals_block(void) {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &mask_before);
+}
+
+void signals_unblock(void) {
+    sigprocmask(SIG_SETMASK, &mask_before, NULL);
+}
+
+void signals_restore(void) {
+    for (int i = 0; i < CAUGHT; i++) {
+        if (replaced[i]) {
+            sigaction(caught[i], &before[i], NULL);
+        }
+    }
+    signals_unblock();
+}
+
+void signals_stop_self(void) {
+    handle(SIGTSTP, SIG_DFL);
+    raise(SIGTSTP);
+    handle(SIGTSTP, note);
+}

@@ -1,0 +1,35 @@
+/* Signals as bytes in a pipe, for `run`: they are dealt with in one place, one after the other.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIGNALS_H
+#define SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "redlatch.h"
+
+/* Begins to catch signals. One that was ignored when the program began (as by nohup) stays ignored. The first that asks
+ * for an end also fires `cancel`, until signals_stop_cancelling. false: no descriptors. */
+bool signals_catch(redlatch_cancel *cancel);
+void signals_stop_cancelling(void);
+
+/* Readable when a signal has come. */
+int signals_fd(void);
+
+/* The next signal that has come, or 0. */
+int signals_next(void);
+
+/* The signal that asked for an end before there was a command to pass it to, or 0. */
+int signals_asked_to_end(void);
+
+/* Blocks all signals, and puts the mask back as it was. Between the two a process may be forked. */
+void signals_block(void);
+void signals_unblock(void);
+
+/* In a child: everything about signals is as the program found it. */
+void signals_restore(void);
+
+/* Stops this process as the terminal would, until it is continued. Does nothing where nobody could continue it. */
+void signals_stop_self(void);
+
+#endif

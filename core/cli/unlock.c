@@ -1,0 +1,118 @@
+/* redlatch unlock: takes a lock from whoever holds it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "found.h"
+
+static const char usage[] =
+    "usage: redlatch unlock --force [OPTION...] NAME\n"
+    "\n"
+    "Deletes a lock whoever holds it, tells those who wait for it, and says whose it was. Its holder is not asked,\n"
+    "and goes on until it notices. Status: 0 there was a lock, 3 it was free.\n"
+    "\n"
+    "      --force        yes, really; without it only says whose lock it is\n"
+    "      --json         the lock as it was, as an object\n"
+    "  -u, --url URL      the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
+    "      --prefix TEXT  put before the name\n"
+    "  -h, --help         this text\n";
+
+static const struct option long_options[] = {
+    {"force", no_argument, NULL, OPTION_FORCE},
+    {"json", no_argument, NULL, OPTION_JSON},
+    PLACE_OPTIONS,
+};
+
+static int force(redlatch_client *client, const char *name, int32_t *released) {
+    redlatch_lock *lock;
+    int status = redlatch_lock_new(client, REDLATCH_MUTEX, name, strlen(name), NULL, &lock);
+    if (status == REDLATCH_OK) {
+        status = redlatch_lock_force_release(lock, released);
+        redlatch_lock_free(lock);
+    }
+    return status;
+}
+
+/* Why this lock is not unlocked; STATUS_GOOD if it may be. */
+static int refusal(const struct found *found, bool forced) {
+    const redlatch_facts *facts = &found->facts;
+    const char *kind = redlatch_form_name(facts->form);
+    int width;
+    char *name = text_shown(found->name, (size_t)facts->name_size, 60, &width);
+    int exit_status = STATUS_GOOD;
+    redlatch_party party;
+    if (facts->form == REDLATCH_FORM_UNKNOWN) {
+        exit_status = complain(STATUS_NO_LOCK, "\"%s\" is no lock we know (a %s): left as it is", name, facts->type);
+    } else if (facts->holders == 0) {
+        exit_status = complain(STATUS_FREE, "\"%s\" is free", name);
+    } else if (facts->form != REDLATCH_FORM_MUTEX && facts->form != REDLATCH_FORM_FENCED) {
+        exit_status = complain(STATUS_USAGE, "\"%s\" is a %s lock, which this version cannot unlock", name, kind);
+    } else if (!forced && found_party(found, 0, &party)) {
+        exit_status = complain(STATUS_USAGE, "\"%s\" is held by %s, count %llu: not unlocked without --force", name,
+                               party.owner, (unsigned long long)party.count);
+    }
+    free(name);
+    return exit_status;
+}
+
+static int unlock(redlatch_client *client, const char *name, const struct found *found, bool forced, bool as_json) {
+    int exit_status = refusal(found, forced);
+    if (exit_status != STATUS_GOOD) {
+        return exit_status;
+    }
+    int32_t released = 0;
+    int status = force(client, name, &released);
+    if (status != REDLATCH_OK) {
+        return complain_of(status);
+    }
+    redlatch_party party;
+    found_party(found, 0, &party);
+    if (as_json && !json_print_one(found)) {
+        return complain(STATUS_OUTPUT, "the lock could not be printed");
+    }
+    if (!as_json) {
+        printf("it was held by %s, count %llu\n", party.owner, (unsigned long long)party.count);
+    }
+    return finish_output(released ? STATUS_GOOD : STATUS_FREE);
+}
+
+int command_unlock(int argc, char **argv) {
+    struct place place = {NULL, NULL};
+    bool forced = false;
+    bool as_json = false;
+    int exit_status;
+    int letter;
+    while ((letter = getopt_long(argc, argv, "u:h", long_options, NULL)) != -1) {
+        if (letter == OPTION_FORCE) {
+            forced = true;
+        } else if (letter == OPTION_JSON) {
+            as_json = true;
+        } else if (!take_place_option(&place, letter, "unlock", usage, &exit_status)) {
+            return exit_status;
+        }
+    }
+    const char *name = only_name(argc, argv, "unlock");
+    if (!name) {
+        return STATUS_USAGE;
+    }
+    setlocale(LC_CTYPE, "");
+    redlatch_client_options options;
+    init_client_options(&options);
+    redlatch_client *client;
+    redlatch_report *report;
+    int status = open_client(&place, &options, &client);
+    if (status != REDLATCH_OK) {
+        return complain_of(status);
+    }
+    status = redlatch_inspect(client, name, strlen(name), &report);
+    exit_status = status == REDLATCH_OK ? STATUS_GOOD : complain_of(status);
+    if (status == REDLATCH_OK) {
+        struct found found;
+        exit_status = found_read(&found, report) ? unlock(client, name, &found, forced, as_json) : STATUS_SYSTEM;
+        redlatch_report_free(report);
+    }
+    redlatch_client_free(client);
+    return exit_status;
+}

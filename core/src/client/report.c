@@ -1,0 +1,198 @@
+/* Reports: the records that the script `inspect` makes, checked when they come and read when they are asked about.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "errors.h"
+#include "options.h"
+
+enum { PARTY_STRINGS = 3 };
+
+bool report_next_string(const char *text, size_t size, size_t *at, struct argument_part *string_out) {
+    size_t length = 0;
+    size_t digits = *at;
+    while (digits < size && text[digits] >= '0' && text[digits] <= '9' && length <= size) {
+        length = length * 10 + (size_t)(text[digits++] - '0');
+    }
+    if (digits == *at || digits >= size || text[digits] != ':' || length > size - digits - 1) {
+        return false;
+    }
+    string_out->text = text + digits + 1;
+    string_out->size = length;
+    *at = digits + 1 + length;
+    return true;
+}
+
+/* A decimal number, negative ones included; false if it is none or has more than 18 digits. */
+static bool next_number(const char *text, size_t size, size_t *at, int64_t *number_out) {
+    struct argument_part string;
+    if (!report_next_string(text, size, at, &string) || string.size == 0) {
+        return false;
+    }
+    bool negative = string.text[0] == '-';
+    int64_t number = 0;
+    if (string.size == (size_t)negative || string.size > 18 + (size_t)negative) {
+        return false;
+    }
+    for (size_t i = negative; i < string.size; i++) {
+        if (string.text[i] < '0' || string.text[i] > '9') {
+            return false;
+        }
+        number = number * 10 + (string.text[i] - '0');
+    }
+    *number_out = negative ? -number : number;
+    return true;
+}
+
+/* Copies a string and cuts it if it is too long. */
+static void copy_cut(char *to, size_t capacity, const struct argument_part *string) {
+    size_t size = string->size < capacity - 1 ? string->size : capacity - 1;
+    memcpy(to, string->text, size);
+    memset(to + size, 0, capacity - size);
+}
+
+static bool next_party(const struct redlatch_report *report, size_t *at, redlatch_party *party) {
+    int64_t role;
+    int64_t count;
+    struct argument_part owner;
+    if (!next_number(report->record, report->record_size, at, &role) ||
+        !next_number(report->record, report->record_size, at, &count) ||
+        !report_next_string(report->record, report->record_size, at, &owner)) {
+        return false;
+    }
+    party->role = (int32_t)role;
+    party->count = (uint64_t)count;
+    copy_cut(party->owner, sizeof party->owner, &owner);
+    return true;
+}
+
+/* Reads the facts and sees that every party can be read. */
+static bool read_record(struct redlatch_report *report, struct argument_part *name_out) {
+    redlatch_facts *facts = &report->facts;
+    size_t at = 0;
+    struct argument_part type;
+    int64_t numbers[6];
+    if (!report_next_string(report->record, report->record_size, &at, name_out) ||
+        !report_next_string(report->record, report->record_size, &at, &type)) {
+        return false;
+    }
+    for (int i = 0; i < 6; i++) {
+        if (!next_number(report->record, report->record_size, &at, &numbers[i])) {
+            return false;
+        }
+    }
+    copy_cut(facts->type, sizeof facts->type, &type);
+    facts->form = (int32_t)numbers[0];
+    facts->ttl_ms = numbers[1] == -2 ? 0 : numbers[1];
+    facts->token = (uint64_t)numbers[2];
+    facts->holders = (uint64_t)numbers[3];
+    facts->waiters = (uint64_t)numbers[4];
+    facts->parties = (uint64_t)numbers[5];
+    report->parties_at = at;
+    redlatch_party party;
+    for (uint64_t i = 0; i < facts->parties; i++) {
+        if (!next_party(report, &at, &party)) {
+            return false;
+        }
+    }
+    return at == report->record_size;
+}
+
+static void free_report(struct redlatch_report *report) {
+    free(report->name);
+    free(report->record);
+    handle_free_report(report);
+}
+
+int report_new(const struct argument_part *record, size_t prefix_size, redlatch_report **report_out) {
+    struct redlatch_report *report = handle_new_report();
+    if (!report) {
+        return REDLATCH_NO_MEMORY;
+    }
+    report->record = malloc(record->size + 1);
+    if (!report->record) {
+        free_report(report);
+        return REDLATCH_NO_MEMORY;
+    }
+    memcpy(report->record, record->text, record->size);
+    report->record_size = record->size;
+    struct argument_part name;
+    if (!read_record(report, &name) || name.size < prefix_size) {
+        free_report(report);
+        return REDLATCH_PROTOCOL;
+    }
+    report->facts.name_size = name.size - prefix_size;
+    report->name = malloc(name.size - prefix_size + 1);
+    if (!report->name) {
+        free_report(report);
+        return REDLATCH_NO_MEMORY;
+    }
+    memcpy(report->name, name.text + prefix_size, name.size - prefix_size);
+    report->name[name.size - prefix_size] = '\0';
+    *report_out = report;
+    return REDLATCH_OK;
+}
+
+static int guard_report(const struct redlatch_report *report) {
+    if (!report || atomic_load(&report->magic) != MAGIC_REPORT) {
+        return fail_with(REDLATCH_BAD_HANDLE, "report is %s: expected one of redlatch_inspect or redlatch_scan_next",
+                         report ? "freed or of another kind" : "NULL");
+    }
+    return REDLATCH_OK;
+}
+
+const char *redlatch_report_name(const redlatch_report *report) {
+    return guard_report(report) == REDLATCH_OK ? report->name : NULL;
+}
+
+int redlatch_report_facts(const redlatch_report *report, redlatch_facts *facts_out) {
+    int status = guard_report(report);
+    return status == REDLATCH_OK ? answer_write(facts_out, &report->facts, sizeof report->facts, "facts_out") : status;
+}
+
+int redlatch_report_party(const redlatch_report *report, uint64_t index, redlatch_party *party_out) {
+    int status = guard_report(report);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    if (index >= report->facts.parties) {
+        return fail_with(REDLATCH_INVALID, "index is %llu: expected less than %llu, the report's parties",
+                         (unsigned long long)index, (unsigned long long)report->facts.parties);
+    }
+    size_t at = report->parties_at;
+    struct argument_part passed_over;
+    for (uint64_t i = 0; i < index * PARTY_STRINGS; i++) {
+        report_next_string(report->record, report->record_size, &at, &passed_over);
+    }
+    redlatch_party party = {.role = 0};
+    next_party(report, &at, &party);
+    return answer_write(party_out, &party, sizeof party, "party_out");
+}
+
+void redlatch_report_free(redlatch_report *report) {
+    if (report && guard_report(report) == REDLATCH_OK) {
+        free_report(report);
+    }
+}
+
+const char *redlatch_form_name(int form) {
+    switch ((enum redlatch_form)form) {
+    case REDLATCH_FORM_NOTHING:
+        return "nothing";
+    case REDLATCH_FORM_MUTEX:
+        return "mutex";
+    case REDLATCH_FORM_FENCED:
+        return "fenced";
+    case REDLATCH_FORM_FAIR:
+        return "fair";
+    case REDLATCH_FORM_READ_WRITE:
+        return "read_write";
+    case REDLATCH_FORM_GROUP:
+        return "group";
+    case REDLATCH_FORM_UNKNOWN:
+        break;
+    }
+    return "unknown";
+}

@@ -1,0 +1,109 @@
+/* The watch machine: waiting for a name to be free without taking it. Watchers stand beside the queue of their name and
+ * share its subscription; each asks for itself, since none of them gets anything that another would miss.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   phase    event                          next
+ *   ASKING   free                           DONE (OK)
+ *            remaining ms                   PARKED; ASKING again if a message came since; DONE (TIMEOUT) for one look
+ *            refusal that may pass          PAUSED; DONE for one look
+ *            other refusal                  DONE
+ *   PARKED   message, subscription, timer   ASKING
+ *   PAUSED   timer                          ASKING
+ */
+#include "steps.h"
+
+static const int64_t FREE = -2;
+
+static void ask(struct engine *engine, struct operation *operation) {
+    struct command *command = take_command(engine, operation);
+    command->kind = COMMAND_WATCH;
+    operation->command = command;
+    operation->phase = PHASE_ASKING;
+    operation->seen = operation->resource->contest->sequence;
+    push_command(engine, command);
+    arm_operation(engine, operation);
+}
+
+static void end(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    struct contest *contest = operation->resource->contest;
+    list_remove(&operation->link);
+    engine->stats.waiters--;
+    finish(engine, operation, status);
+    if (list_is_empty(&contest->queue)) {
+        queue_go_idle(engine, contest, now);
+    }
+}
+
+void watch_begin(struct engine *engine, struct operation *operation, int64_t now) {
+    (void)now;
+    struct contest *contest = attach_contest(engine, operation);
+    timer_disarm(&engine->timers, &contest->timer); /* the end of a linger time */
+    list_append(&contest->watchers, &operation->link);
+    engine->stats.waiters++;
+    ask(engine, operation);
+}
+
+void watch_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    struct operation *operation = command->operation;
+    if (!operation) {
+        return; /* given up on */
+    }
+    operation->command = NULL;
+    if (reply->kind == REPLY_ERROR) {
+        struct refusal refusal = refusal_of(reply->text, reply->size);
+        if (refusal.passing && !operation->once) {
+            operation_pause(engine, operation, refusal.status, now);
+        } else {
+            end(engine, operation, refusal.status, now);
+        }
+        return;
+    }
+    operation->trouble = 0;
+    operation->trouble_since = 0;
+    if (reply->kind != REPLY_INTEGER) {
+        end(engine, operation, REDLATCH_PROTOCOL, now);
+    } else if (reply->integer == FREE) {
+        end(engine, operation, REDLATCH_OK, now);
+    } else if (operation->once) {
+        end(engine, operation, REDLATCH_TIMEOUT, now);
+    } else {
+        operation->met_holder = true;
+        acquire_park(engine, operation, reply->integer, now);
+        if (operation->seen != operation->resource->contest->sequence) {
+            operation->look_at = now;
+            arm_operation(engine, operation);
+        }
+    }
+}
+
+void watch_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    struct command *command = operation->command;
+    operation->command = NULL;
+    if (command && !drop_unsent(engine, command)) {
+        command->abandoned = true;
+        command->operation = NULL;
+    }
+    end(engine, operation, status, now);
+}
+
+void watch_timer(struct engine *engine, struct operation *operation, int64_t now) {
+    bool waits = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
+    if (waits && now >= operation->look_at) {
+        ask(engine, operation);
+    } else {
+        arm_operation(engine, operation);
+    }
+}
+
+/* Something may have changed: whoever is parked looks at once. */
+void watch_look_all(struct engine *engine, struct contest *contest, int64_t now) {
+    (void)now;
+    struct list_link *link = list_first(&contest->watchers);
+    while (link) {
+        struct operation *operation = container_of(link, struct operation, link);
+        link = list_next(&contest->watchers, link);
+        if (operation->phase == PHASE_PARKED) {
+            ask(engine, operation);
+        }
+    }
+}

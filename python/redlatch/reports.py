@@ -1,0 +1,115 @@
+"""Reports: what the server knows of a name, whoever wrote it, Redisson included. Nothing here takes or changes a lock.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Iterator, List, Tuple
+
+from redlatch._ffi import CData, ffi, lib, new_record, text
+from redlatch.errors import LockName, failure
+
+_ROLES = {
+    lib.REDLATCH_HOLDER: "holder",
+    lib.REDLATCH_READER: "reader",
+    lib.REDLATCH_WRITER: "writer",
+    lib.REDLATCH_WAITER: "waiter",
+}
+
+
+@dataclass(frozen=True)
+class Party:
+    """Somebody who holds a lock, or queues for it on the server."""
+
+    role: str  # "holder", "reader", "writer" or "waiter"
+    owner: str  # the owner id as it stands in Redis
+    count: int  # levels held; 0 for a waiter
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a name was when the server was asked."""
+
+    name: LockName  # without the client's prefix; bytes where it is no UTF-8
+    form: str  # "nothing", "mutex", "fenced", "fair", "read_write", "group", or "unknown" for what is no lock
+    type: str  # the server's word for the type of the key
+    ttl: float  # seconds left of the lease; infinity if it has none, 0.0 if there is nothing
+    token: int  # of a fenced lock: the last one issued; else 0
+    holders: int
+    waiters: int  # who queues on the server; 0 where the form does not tell
+    parties: Tuple[Party, ...]  # holders first; of very many only some
+
+    @property
+    def locked(self) -> bool:
+        """Whether anybody holds it."""
+        return self.holders > 0
+
+
+def inspect(client: CData, name: LockName, data: bytes) -> Report:
+    """The report of one name."""
+    report_out = ffi.new("redlatch_report **")
+    status: int = lib.redlatch_inspect(client, data, len(data), report_out)
+    if status:
+        raise failure(status, name)
+    return _read(report_out[0])
+
+
+def scan(client: CData, pattern: bytes) -> Iterator[Report]:
+    """The reports of all locks whose names match."""
+    scan_out = ffi.new("redlatch_scan **")
+    status: int = lib.redlatch_scan_new(client, pattern, len(pattern), scan_out)
+    if status:
+        raise failure(status)
+    return _walk(ffi.gc(scan_out[0], lib.redlatch_scan_free))
+
+
+def _walk(walk: CData) -> Iterator[Report]:
+    report_out = ffi.new("redlatch_report **")
+    while True:
+        status: int = lib.redlatch_scan_next(walk, report_out)
+        if status:
+            raise failure(status)
+        if report_out[0] == ffi.NULL:
+            return
+        yield _read(report_out[0])
+
+
+def _read(handle: CData) -> Report:
+    """Reads a report of the core and gives it back."""
+    report = ffi.gc(handle, lib.redlatch_report_free)
+    facts = new_record("redlatch_facts")
+    status: int = lib.redlatch_report_facts(report, facts)
+    if status:
+        raise failure(status)
+    name: bytes = ffi.buffer(lib.redlatch_report_name(report), facts.name_size)[:]
+    return Report(
+        name=_shown(name),
+        form=text(lib.redlatch_form_name(facts.form)),
+        type=text(facts.type),
+        ttl=math.inf if facts.ttl_ms == -1 else facts.ttl_ms / 1000,
+        token=facts.token,
+        holders=facts.holders,
+        waiters=facts.waiters,
+        parties=tuple(_parties(report, facts.parties)),
+    )
+
+
+def _parties(report: CData, count: int) -> List[Party]:
+    parties = []
+    for index in range(count):
+        party = new_record("redlatch_party")
+        status: int = lib.redlatch_report_party(report, index, party)
+        if status:
+            raise failure(status)
+        parties.append(Party(_ROLES[party.role], text(party.owner), party.count))
+    return parties
+
+
+def _shown(name: bytes) -> LockName:
+    try:
+        return name.decode("utf-8")
+    except UnicodeDecodeError:
+        return name

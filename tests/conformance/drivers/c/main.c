@@ -1,0 +1,101 @@
+/* The C driver: calls as lines of JSON on the standard input, carried out through redlatch.h, one line of JSON each as
+ * the answer. It translates and nothing else; ../../README.md describes the vocabulary.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   conformance_c                by blocking calls; actors are threads
+ *   conformance_c asynchronous   by started calls and their events; actors are explicit owners, all on one thread */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors.h"
+#include "json.h"
+#include "methods.h"
+#include "objects.h"
+#include "owners.h"
+
+static bool asynchronous;
+
+/* A call on a lock, by the main thread or an actor. */
+static json_t *on_lock(json_t *call) {
+    redlatch_lock *lock = lock_of(call);
+    if (asynchronous) {
+        return owner_call(client_of(call), lock, call);
+    }
+    if (!json_object_get(call, "by")) {
+        return call_method(lock, 0, call);
+    }
+    struct actor *actor = actor_of(string_of(call, "by"), true);
+    actor_start(actor, lock, call);
+    return json_object_get(call, "start") ? json_pack("{s:b}", "started", 1) : actor_finish(actor);
+}
+
+/* What an actor is asked beside its calls. */
+static json_t *of_actor(const char *what, const char *actor) {
+    if (strcmp(what, "finish") == 0) {
+        return asynchronous ? owner_finish(actor) : actor_finish(actor_of(actor, false));
+    }
+    if (strcmp(what, "is_waiting") == 0) {
+        bool waiting = asynchronous ? owner_is_waiting(actor) : actor_is_waiting(actor_of(actor, false));
+        return outcome(REDLATCH_OK, json_boolean(waiting));
+    }
+    if (asynchronous) {
+        owner_leave(actor);
+    } else {
+        actor_leave(actor_of(actor, false));
+    }
+    return outcome(REDLATCH_OK, NULL);
+}
+
+static json_t *answer_to(json_t *call) {
+    const char *name = string_of(call, "call");
+    if (strcmp(name, "open") == 0) {
+        return call_open(call);
+    }
+    if (strcmp(name, "close") == 0) {
+        return call_close(call);
+    }
+    if (strcmp(name, "lock") == 0) {
+        return call_lock(call);
+    }
+    if (strcmp(name, "free") == 0) {
+        return call_free(call);
+    }
+    if (strcmp(name, "is_waiting") == 0 || strcmp(name, "finish") == 0 || strcmp(name, "leave") == 0) {
+        return of_actor(name, string_of(call, "by"));
+    }
+    return on_lock(call);
+}
+
+int main(int argc, char **argv) {
+    asynchronous = argc == 2 && strcmp(argv[1], "asynchronous") == 0;
+    if (argc > 1 && !asynchronous) {
+        misunderstood("the argument is %s; expected none, or asynchronous", argv[1]);
+    }
+    json_object_seed(0); /* before there are threads */
+    char *line = NULL;
+    size_t room = 0;
+    while (getline(&line, &room, stdin) != -1) {
+        json_error_t error;
+        json_t *call = json_loads(line, JSON_ALLOW_NUL, &error);
+        if (!call) {
+            misunderstood("a line that is no JSON: %s", error.text);
+        }
+        json_t *answer = answer_to(call);
+        char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
+        if (!text) {
+            misunderstood("an answer that cannot be written as JSON");
+        }
+        puts(text);
+        fflush(stdout);
+        free(text);
+        json_decref(answer);
+        json_decref(call);
+    }
+    free(line);
+    objects_close();
+    actors_leave();
+    objects_free();
+    return 0;
+}

@@ -1,0 +1,79 @@
+/* Calls on locks, translated to those of redlatch.h.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "methods.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "json.h"
+
+static json_t *acquire(redlatch_lock *lock, const json_t *call) {
+    int64_t wait_ms = milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER);
+    if (!json_object_get(call, "lease_ms")) {
+        return outcome(redlatch_lock_acquire(lock, wait_ms), NULL);
+    }
+    int64_t lease_ms = milliseconds_of(call, "lease_ms", "renewed", REDLATCH_RENEWED);
+    return outcome(redlatch_lock_acquire_as(lock, 0, lease_ms, wait_ms, NULL, REDLATCH_FOREVER), NULL);
+}
+
+static json_t *try_acquire(redlatch_lock *lock, const json_t *call) {
+    (void)call;
+    return outcome(redlatch_lock_try_acquire(lock), NULL);
+}
+
+static json_t *release(redlatch_lock *lock, const json_t *call) {
+    (void)call;
+    return outcome(redlatch_lock_release(lock), NULL);
+}
+
+static json_t *extend(redlatch_lock *lock, const json_t *call) {
+    return outcome(redlatch_lock_extend(lock, 0, milliseconds_of(call, "lease_ms", NULL, 0)), NULL);
+}
+
+static json_t *force_release(redlatch_lock *lock, const json_t *call) {
+    (void)call;
+    int32_t released = 0;
+    int status = redlatch_lock_force_release(lock, &released);
+    return outcome(status, json_boolean(released));
+}
+
+static json_t *query(redlatch_lock *lock, const json_t *call) {
+    (void)call;
+    redlatch_lock_state state = {.struct_size = sizeof state};
+    int status = redlatch_lock_query(lock, &state);
+    return outcome(status, json_pack("{s:b, s:I, s:s}", "locked", state.locked, "ttl_ms", (json_int_t)state.ttl_ms,
+                                     "owner", state.owner));
+}
+
+static json_t *hold(redlatch_lock *lock, uint64_t owner) {
+    redlatch_hold now = {.struct_size = sizeof now};
+    int status = redlatch_lock_hold(lock, owner, &now);
+    bool held = now.state == REDLATCH_HELD || now.state == REDLATCH_SUSPECT;
+    return outcome(status, json_pack("{s:b, s:b, s:I, s:I, s:s}", "held", held, "lost", now.state == REDLATCH_GONE,
+                                     "count", (json_int_t)(held ? now.count : 0), "remaining_ms",
+                                     (json_int_t)now.remaining_ms, "owner", now.owner));
+}
+
+json_t *call_method(redlatch_lock *lock, uint64_t owner, const json_t *call) {
+    static const struct {
+        const char *name;
+        json_t *(*make)(redlatch_lock *lock, const json_t *call);
+    } methods[] = {
+        {"acquire", acquire},
+        {"try_acquire", try_acquire},
+        {"release", release},
+        {"extend", extend},
+        {"force_release", force_release},
+        {"query", query},
+    };
+    const char *name = string_of(call, "call");
+    if (strcmp(name, "hold") == 0) {
+        return hold(lock, owner);
+    }
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        if (strcmp(methods[i].name, name) == 0) {
+            return methods[i].make(lock, call);
+        }
+    }
+    misunderstood("there is no call %s", name);
+}

@@ -1,0 +1,13 @@
+/* The calls on a lock, made on whatever thread asks for them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONFORMANCE_METHODS_H
+#define CONFORMANCE_METHODS_H
+
+#include <jansson.h>
+#include <redlatch.h>
+
+/* acquire, try_acquire, release, extend, force_release, query, hold. The last asks after the hold of `owner` (0: the
+ * lock's own); all else is done for the lock's own owner. The outcome is the caller's. */
+json_t *call_method(redlatch_lock *lock, uint64_t owner, const json_t *call);
+
+#endif

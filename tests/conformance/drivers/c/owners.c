@@ -1,0 +1,165 @@
+/* Explicit owners, the calls they have started, and the events that end them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "owners.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "methods.h"
+
+enum { OWNERS = 16, NAME_SIZE = 32, SHOWN_SIZE = 256 };
+
+struct owner {
+    char name[NAME_SIZE];
+    uint64_t number; /* 0: the entry is free */
+    redlatch_client *client;
+    uint64_t tag;     /* of the call under way; 0: none is */
+    json_t *outcome;  /* of the call that is done, until it is fetched */
+};
+
+static struct owner owners[OWNERS];
+
+static struct owner *owner_of(const char *name, bool make) {
+    struct owner *free_one = NULL;
+    for (size_t i = 0; i < OWNERS; i++) {
+        if (owners[i].number && strcmp(owners[i].name, name) == 0) {
+            return &owners[i];
+        }
+        if (!owners[i].number) {
+            free_one = &owners[i];
+        }
+    }
+    size_t size = strlen(name);
+    if (!make || !free_one || size >= NAME_SIZE || redlatch_owner_new(&free_one->number) != REDLATCH_OK) {
+        misunderstood("no owner is called %s, or there is no place for one", name);
+    }
+    memcpy(free_one->name, name, size + 1);
+    return free_one;
+}
+
+/* Events carry no words: the message is the lock's name, which may hold any bytes, and what the status means. */
+static json_t *outcome_of(const redlatch_event *event) {
+    if (event->status == REDLATCH_OK) {
+        return outcome(REDLATCH_OK, NULL);
+    }
+    char shown[SHOWN_SIZE];
+    snprintf(shown, sizeof shown, "%s", event->name);
+    for (char *character = shown; *character; character++) {
+        *character = *character >= ' ' && *character <= '~' ? *character : '.';
+    }
+    char message[SHOWN_SIZE + 200];
+    snprintf(message, sizeof message, "\"%s\": %s", shown, redlatch_strerror(event->status));
+    return json_pack("{s:s, s:s}", "status", redlatch_status_name(event->status), "message", message);
+}
+
+static void done(struct owner *owner, json_t *outcome) {
+    owner->tag = 0;
+    owner->outcome = outcome;
+}
+
+/* A client that is closed has no more events: what waited has ended with it. */
+static void client_ended(redlatch_client *client, int status) {
+    for (size_t i = 0; i < OWNERS; i++) {
+        if (owners[i].tag && owners[i].client == client) {
+            done(&owners[i], outcome(status, NULL));
+        }
+    }
+}
+
+/* Fetches all events there are; waits for one first, if asked to. */
+static void collect(redlatch_client *client, int wait_ms) {
+    struct pollfd readable = {.fd = -1, .events = POLLIN};
+    int status = redlatch_client_event_fd(client, &readable.fd);
+    if (status == REDLATCH_OK) {
+        poll(&readable, 1, wait_ms);
+    }
+    while (status == REDLATCH_OK) {
+        redlatch_event event = {.struct_size = sizeof event};
+        status = redlatch_client_next_event(client, &event);
+        for (size_t i = 0; status == REDLATCH_OK && i < OWNERS; i++) {
+            if (event.tag && owners[i].tag == event.tag) {
+                done(&owners[i], outcome_of(&event));
+            }
+        }
+    }
+    if (status != REDLATCH_AGAIN) {
+        client_ended(client, status);
+    }
+}
+
+static json_t *fetch(struct owner *owner) {
+    while (owner->tag) {
+        collect(owner->client, -1);
+    }
+    json_t *outcome = owner->outcome;
+    if (!outcome) {
+        misunderstood("the owner %s has started no call", owner->name);
+    }
+    owner->outcome = NULL;
+    return outcome;
+}
+
+/* REDLATCH_AGAIN: the call has no asynchronous form. */
+static int start(redlatch_lock *lock, const struct owner *owner, uint64_t tag, const json_t *call) {
+    const char *name = string_of(call, "call");
+    if (strcmp(name, "acquire") == 0) {
+        bool leased = json_object_get(call, "lease_ms") != NULL;
+        int64_t lease_ms =
+            leased ? milliseconds_of(call, "lease_ms", "renewed", REDLATCH_RENEWED) : REDLATCH_LEASE_OF_LOCK;
+        int64_t wait_ms = milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER);
+        return redlatch_lock_start_acquire(lock, owner->number, lease_ms, wait_ms, tag);
+    }
+    if (strcmp(name, "try_acquire") == 0) {
+        return redlatch_lock_start_acquire(lock, owner->number, REDLATCH_LEASE_OF_LOCK, 0, tag);
+    }
+    if (strcmp(name, "release") == 0) {
+        return redlatch_lock_start_release(lock, owner->number, tag);
+    }
+    if (strcmp(name, "extend") == 0) {
+        int64_t lease_ms = milliseconds_of(call, "lease_ms", NULL, 0);
+        return redlatch_lock_start_extend(lock, owner->number, lease_ms, tag);
+    }
+    return REDLATCH_AGAIN;
+}
+
+json_t *owner_call(redlatch_client *client, redlatch_lock *lock, const json_t *call) {
+    static uint64_t last_tag;
+    struct owner *owner = owner_of(json_object_get(call, "by") ? string_of(call, "by") : "", true);
+    if (owner->tag || owner->outcome) {
+        misunderstood("the owner %s has a call that is not finished", owner->name);
+    }
+    int fd;
+    redlatch_client_event_fd(client, &fd); /* from the first one on, events are kept; a closed client is told below */
+    int status = start(lock, owner, ++last_tag, call);
+    if (status == REDLATCH_AGAIN) {
+        return call_method(lock, owner->number, call);
+    }
+    owner->client = client;
+    if (status == REDLATCH_OK) {
+        owner->tag = last_tag;
+    } else {
+        owner->outcome = outcome(status, NULL);
+    }
+    return json_object_get(call, "start") ? json_pack("{s:b}", "started", 1) : fetch(owner);
+}
+
+json_t *owner_finish(const char *name) {
+    return fetch(owner_of(name, false));
+}
+
+bool owner_is_waiting(const char *name) {
+    struct owner *owner = owner_of(name, false);
+    if (owner->tag) {
+        collect(owner->client, 0);
+    }
+    return owner->tag != 0;
+}
+
+void owner_leave(const char *name) {
+    struct owner *owner = owner_of(name, false);
+    redlatch_owner_end(owner->number);
+    json_decref(owner->outcome);
+    memset(owner, 0, sizeof *owner);
+}

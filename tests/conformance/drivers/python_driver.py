@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python driver: calls as lines of JSON on the standard input, carried out by the public `redlatch` package.
+
+It translates and nothing else. An actor is a thread; the one without a name is the main thread.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import queue
+import sys
+import threading
+from typing import Any, Callable, Dict, Optional, Union
+
+import redlatch
+
+Call = Dict[str, Any]
+Outcome = Dict[str, Any]
+
+SECONDS = {"watchdog_lease_ms": "watchdog_lease", "lease_ms": "lease", "max_hold_ms": "max_hold"}
+
+
+def text(value: Union[str, Dict[str, str]]) -> Union[str, bytes]:
+    """A name: text as it is, hexadecimal as bytes."""
+    return bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
+
+
+def seconds(milliseconds: Union[int, str]) -> Optional[float]:
+    """A time as the package takes it; None for "forever" and "renewed"."""
+    return None if isinstance(milliseconds, str) else milliseconds / 1000
+
+
+def lease(milliseconds: Union[int, str]) -> float:
+    """A lease for acquire(), where -1 is one that is renewed and None that of the lock."""
+    return -1 if isinstance(milliseconds, str) else milliseconds / 1000
+
+
+def outcome_of(made: Callable[[], Any]) -> Outcome:
+    """The outcome of a call: what it returned, or which status its exception stands for."""
+    try:
+        value = made()
+    except redlatch.RedlatchError as error:
+        return {"status": error.status_name, "message": str(error)}
+    return {"status": "ok"} if value is None else {"status": "ok", "value": value}
+
+
+class Actor:
+    """A thread that makes calls one after the other."""
+
+    def __init__(self, name: str) -> None:
+        self._calls: queue.SimpleQueue[Optional[Callable[[], Outcome]]] = queue.SimpleQueue()
+        self._outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            call = self._calls.get()
+            if call is None:
+                return
+            try:
+                self._outcomes.put(call())
+            except Exception as error:
+                self._outcomes.put({"error": f"{type(error).__name__}: {error}"})
+            del call  # it may be the last to know a lock
+
+    def start(self, call: Callable[[], Outcome]) -> None:
+        """Begins a call."""
+        self._calls.put(call)
+
+    def finish(self) -> Outcome:
+        """Waits for the call that was begun."""
+        return self._outcomes.get()
+
+    def is_waiting(self) -> bool:
+        """Whether the call that was begun is still under way."""
+        return self._outcomes.empty()
+
+    def leave(self) -> None:
+        """Ends the thread."""
+        self._calls.put(None)
+        self._thread.join()
+
+
+class Driver:
+    """The calls, one method each, by their names in the vocabulary."""
+
+    def __init__(self) -> None:
+        self._clients: Dict[str, redlatch.Client] = {}
+        self._locks: Dict[str, redlatch.Lock] = {}
+        self._actors: Dict[str, Actor] = {}
+
+    def answer(self, call: Call) -> Outcome:
+        """Makes a call, in the place where it belongs."""
+        own = getattr(self, f"_{call['call']}", None)
+        if own is not None:
+            answer: Outcome = own(call)
+            return answer
+        lock = self._locks[call["lock"]]
+        made = {
+            "acquire": acquire,
+            "try_acquire": try_acquire,
+            "release": lambda lock, call: lock.release(),
+            "extend": lambda lock, call: lock.extend(seconds(call["lease_ms"])),
+            "force_release": lambda lock, call: lock.force_release(),
+            "query": query,
+            "hold": hold,
+        }[call["call"]]
+        if "by" not in call:
+            return outcome_of(lambda: made(lock, call))
+        actor = self._actors.get(call["by"])
+        if actor is None:
+            actor = self._actors[call["by"]] = Actor(call["by"])
+        actor.start(lambda: outcome_of(lambda: made(lock, call)))
+        return {"started": True} if "start" in call else actor.finish()
+
+    def _open(self, call: Call) -> Outcome:
+        options: Dict[str, Any] = {}
+        for option, value in call.get("options", {}).items():
+            if option in SECONDS:
+                options[SECONDS[option]] = seconds(value)
+            else:
+                options[option] = text(value) if option == "name_prefix" else value
+
+        def made() -> Dict[str, str]:
+            client = self._clients[call["client"]] = redlatch.connect(call["url"], **options)
+            return {"uuid": client.uuid}
+
+        return outcome_of(made)
+
+    def _close(self, call: Call) -> Outcome:
+        return outcome_of(self._clients[call["client"]].close)
+
+    def _lock(self, call: Call) -> Outcome:
+        options: Dict[str, Any] = {}
+        for option, value in call.get("options", {}).items():
+            if option == "owner":
+                options["owner"] = {"actor": "thread", "handle": "handle"}[value]
+            else:
+                options[SECONDS[option]] = seconds(value)
+
+        def made() -> None:
+            self._locks[call["lock"]] = self._clients[call["client"]].lock(text(call["name"]), **options)
+
+        return outcome_of(made)
+
+    def _free(self, call: Call) -> Outcome:
+        del self._locks[call["lock"]]
+        gc.collect()
+        return {"status": "ok"}
+
+    def _is_waiting(self, call: Call) -> Outcome:
+        return {"status": "ok", "value": self._actors[call["by"]].is_waiting()}
+
+    def _finish(self, call: Call) -> Outcome:
+        return self._actors[call["by"]].finish()
+
+    def _leave(self, call: Call) -> Outcome:
+        self._actors.pop(call["by"]).leave()
+        return {"status": "ok"}
+
+    def close(self) -> None:
+        """Closes every client, which ends what still waits, and then the threads."""
+        for client in self._clients.values():
+            client.close()
+        for actor in self._actors.values():
+            actor.leave()
+
+
+def acquire(lock: redlatch.Lock, call: Call) -> None:
+    """LockTimeoutError where the package returns False, since that is what the outcome is called."""
+    given: Dict[str, Any] = {"lease": lease(call["lease_ms"])} if "lease_ms" in call else {}
+    if not lock.acquire(timeout=seconds(call["wait_ms"]), **given):
+        raise redlatch.LockTimeoutError
+
+
+def try_acquire(lock: redlatch.Lock, call: Call) -> None:
+    """As acquire(), at once."""
+    if not lock.acquire(blocking=False):
+        raise redlatch.LockTimeoutError
+
+
+def query(lock: redlatch.Lock, call: Call) -> Dict[str, Any]:
+    """What the server says."""
+    left = lock.ttl()
+    return {
+        "locked": lock.locked(),
+        "ttl_ms": -1 if math.isinf(left) else round(left * 1000),
+        "owner": lock.owner() or "",
+    }
+
+
+def hold(lock: redlatch.Lock, call: Call) -> Dict[str, Any]:
+    """What the package says of the caller's hold."""
+    now = lock.hold()
+    return {
+        "held": lock.owned(),
+        "lost": now is not None and now.lost,
+        "count": lock.hold_count(),
+        "remaining_ms": 0 if now is None else round(now.remaining() * 1000),
+        "owner": "" if now is None else now.owner,
+    }
+
+
+def main() -> None:
+    """Answers until the input ends."""
+    driver = Driver()
+    for line in sys.stdin:
+        try:
+            answer = driver.answer(json.loads(line))
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+    driver.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A driver's answer beside what the trace expects of it. Every member of every answer is compared with something, so
+drivers that pass have given equal outcomes."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+from .mismatch import Mismatch
+from .owners import UUID, Owners
+from .traces import failure_of
+
+# The values that calls give when they succeed; all others give none.
+_MEMBERS: Dict[str, Dict[str, type]] = {
+    "open": {"uuid": str},
+    "query": {"locked": bool, "ttl_ms": int, "owner": str},
+    "hold": {"held": bool, "lost": bool, "count": int, "remaining_ms": int, "owner": str},
+}
+_BARE = {"force_release": bool, "is_waiting": bool}
+
+
+def within(number: int, expected: Any) -> bool:
+    """Whether a number is the expected one, or in the expected range of two."""
+    return bool(expected[0] <= number <= expected[1] if isinstance(expected, list) else number == expected)
+
+
+def check(step: Dict[str, Any], answer: Dict[str, Any], owners: Owners) -> None:
+    """Mismatch unless the answer is the one that the step expects."""
+    expected = step.get("expect", "ok")
+    status = failure_of(expected) or "ok"
+    if answer.get("status") != status:
+        raise Mismatch(f"expected {status}, got {answer}")
+    if status == "ok":
+        _check_success(step["call"], expected, answer, owners)
+    else:
+        _check_failure(expected, answer)
+
+
+def _check_failure(expected: Any, answer: Dict[str, Any]) -> None:
+    message = answer.get("message")
+    if set(answer) != {"status", "message"} or not isinstance(message, str) or not message:
+        raise Mismatch(f"expected a failure with its message and nothing else, got {answer}")
+    for word in expected["words"] if isinstance(expected, dict) else []:
+        if word not in message:
+            raise Mismatch(f"expected a message with {word!r} in it, got {message!r}")
+
+
+def _check_success(call: str, expected: Any, answer: Dict[str, Any], owners: Owners) -> None:
+    wanted = {"status", "value"} if call in _MEMBERS or call in _BARE else {"status"}
+    if set(answer) != wanted:
+        raise Mismatch(f"expected the members {sorted(wanted)}, got {answer}")
+    value: Any = answer.get("value")
+    if call in _BARE:
+        if type(value) is not bool or value != expected:
+            raise Mismatch(f"expected {expected}, got {value!r}")
+    elif call in _MEMBERS:
+        _check_members(call, value)
+        if call == "open":
+            if value["uuid"] and not UUID.fullmatch(value["uuid"]):
+                raise Mismatch(f"expected a uuid of version 8, got {value['uuid']!r}")
+        else:
+            _compare(expected, value, owners)
+
+
+def _check_members(call: str, value: Any) -> None:
+    types = _MEMBERS[call]
+    if not isinstance(value, dict) or {name: type(item) for name, item in value.items()} != types:
+        shown = {name: kind.__name__ for name, kind in types.items()}
+        raise Mismatch(f"expected a value with the members {shown}, got {value!r}")
+
+
+def _compare(expected: Dict[str, Any], value: Dict[str, Any], owners: Owners) -> None:
+    wrong = []
+    for member, wish in expected.items():
+        found = value[member]
+        if member == "owner":
+            good = owners.matches(wish, found)
+        elif isinstance(found, bool):
+            good = found == wish
+        else:
+            good = within(found, wish)
+        if not good:
+            wrong.append(f"{member} is {found!r}, expected {wish!r}")
+    if wrong:
+        raise Mismatch(f"{'; '.join(wrong)} (of the owners {owners.explained()})")

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Owner ids by name. A trace says `a/first` for a hold of client `a`: what it stands for is learned where it is first
+seen, and must be the same afterwards and differ from all others. `java/1` is thread 1 of the foreign peer `java`."""
+
+from __future__ import annotations
+
+import re
+from typing import Callable, Dict, Optional
+
+_NUMBER = re.compile(r":[1-9][0-9]*")
+# redlatch's uuids have the version nibble 8, Redisson's 4.
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+def is_ours(owner: str) -> bool:
+    """Whether an owner id is a redlatch client's."""
+    found = UUID.match(owner)
+    return found is not None and _NUMBER.fullmatch(owner, found.end()) is not None
+
+
+class Owners:
+    """The names that one run of a trace has learned. `peer_owner` gives the owner id of a peer's thread, or None if
+    there is no peer of that name."""
+
+    def __init__(self, peer_owner: Callable[[str, int], Optional[str]]) -> None:
+        self._peer_owner = peer_owner
+        self._uuids: Dict[str, str] = {}
+        self._known: Dict[str, str] = {}
+
+    def add_client(self, client: str, uuid: str) -> None:
+        """Notes the uuid of a client; empty if its language cannot tell."""
+        self._uuids[client] = uuid
+
+    def matches(self, name: str, owner: str) -> bool:
+        """Whether `owner` is what the name stands for; learns it if the name is new. The empty name is no owner."""
+        if not name or not owner:
+            return name == owner
+        client, _, label = name.partition("/")
+        if client not in self._uuids:
+            return label.isdigit() and self._peer_owner(client, int(label)) == owner
+        if name in self._known:
+            return self._known[name] == owner
+        uuid = self._uuids[client]
+        if not is_ours(owner) or (uuid and not owner.startswith(uuid + ":")) or owner in self._known.values():
+            return False
+        self._known[name] = owner
+        return True
+
+    def snapshot(self) -> Dict[str, str]:
+        """What is known now, for restore()."""
+        return dict(self._known)
+
+    def restore(self, known: Dict[str, str]) -> None:
+        """Forgets what was learned from a comparison that failed."""
+        self._known = dict(known)
+
+    def explained(self) -> str:
+        """What the names stand for, for an error."""
+        return ", ".join(f"{name} is {owner}" for name, owner in sorted(self._known.items())) or "none is known yet"

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays a trace: each step in its turn, calls by the driver, everything else by the runner itself."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import closing
+from typing import Any, Callable, Dict
+
+from env import RedisServer
+
+from . import outcomes
+from .drivers import Driver, DriverProcess
+from .mismatch import Mismatch
+from .owners import Owners
+from .traces import FOR_RUNNER, Step, Trace, expand, text_bytes
+from .world import World
+
+# How long a step marked `until` is given. What is awaited comes in milliseconds or at a lease's end.
+PATIENCE_SECONDS = 15.0
+PAUSE_SECONDS = 0.005
+
+
+def play(trace: Trace, driver: Driver, server: RedisServer, patience: float = PATIENCE_SECONDS) -> None:
+    """Runs a trace on a server that holds nothing; Mismatch if anything is not as the trace says."""
+    with closing(World(server, patience)) as world, DriverProcess(driver) as process:
+        player = Player(process, world, patience)
+        for number, step in enumerate(trace.steps, start=1):
+            try:
+                player.step(step)
+            except Exception as error:
+                place = f"{trace.name}, step {number} {json.dumps(step)[:300]}"
+                raise Mismatch(f"{place}: {error}") from (None if isinstance(error, Mismatch) else error)
+        process.end()
+        left = world.our_holds()
+        if bool(left) != trace.leaves_holds:
+            wish = "some" if trace.leaves_holds else "none"
+            raise Mismatch(f"{trace.name}: when the driver had ended, {left} were still held; expected {wish}")
+
+
+class Player:
+    """What the steps of one run share."""
+
+    def __init__(self, process: DriverProcess, world: World, patience: float) -> None:
+        self._patience = patience
+        self._process = process
+        self._world = world
+        self._owners = Owners(world.peer_owner)
+        self._started_at: Dict[str, float] = {}
+
+    def step(self, step: Step) -> None:
+        """Carries one step out."""
+        world = self._world
+        if "call" in step:
+            self._until(step, lambda: self._call(step))
+        elif "keys" in step:
+            database = step.get("database", 0)
+            self._until(step, lambda: world.check_keys(step["keys"], self._owners, database))
+        elif "messages" in step:
+            world.check_messages(step["messages"])
+        elif "subscribers" in step:
+            self._until({"until": True}, lambda: self._check_subscribers(step))
+        elif "foreign" in step:
+            world.foreign(step)
+        else:
+            world.command(step["server"])
+
+    def _until(self, step: Step, attempt: Callable[[], None]) -> None:
+        """Once; or with `until` again and again until it is as expected, for so long as our patience lasts."""
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return attempt()
+            except Mismatch:
+                if not step.get("until") or time.monotonic() > deadline:
+                    raise
+            time.sleep(PAUSE_SECONDS)
+
+    def _check_subscribers(self, step: Step) -> None:
+        found = self._world.subscribers(text_bytes(step["channel"]))
+        if found != step["subscribers"]:
+            raise Mismatch(f"expected {step['subscribers']} subscribers, found {found}")
+
+    def _call(self, step: Step) -> None:
+        began = time.monotonic()
+        answer = self._process.ask(self._request(step))
+        if step.get("start"):
+            self._started_at[step["by"]] = began
+            if answer != {"started": True}:
+                raise Mismatch(f"expected the call to be started, got {answer}")
+            return
+        if step["call"] == "finish":
+            began = self._started_at.pop(step["by"], began)
+        took_ms = round((time.monotonic() - began) * 1000)
+        outcomes.check(step, answer, self._owners)
+        if "took_ms" in step and not outcomes.within(took_ms, step["took_ms"]):
+            raise Mismatch(f"the call took {took_ms} ms; expected {step['took_ms']}")
+        if step["call"] == "open" and answer["status"] == "ok":
+            self._owners.add_client(step["client"], answer["value"]["uuid"])
+
+    def _request(self, step: Step) -> Dict[str, Any]:
+        """The call as the driver gets it."""
+        request = {member: value for member, value in step.items() if member not in FOR_RUNNER}
+        if "name" in request:
+            request["name"] = expand(request["name"])
+        if "name_prefix" in request.get("options", {}):
+            request["options"] = {**request["options"], "name_prefix": expand(request["options"]["name_prefix"])}
+        if request["call"] == "open":
+            url = request.get("url", "{server}")
+            for placeholder, address in self._world.urls.items():
+                url = url.replace(placeholder, address)
+            request["url"] = url
+        return request

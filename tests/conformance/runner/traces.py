@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces as files: found, read, compared with their schema; and what of the vocabulary each one uses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Set, Union
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
+FOLDER = Path(__file__).resolve().parents[1]
+SCHEMA = json.loads((Path(__file__).resolve().parent / "trace.schema.json").read_text(encoding="utf-8"))
+
+Step = Dict[str, Any]
+Text = Union[str, Dict[str, Any]]
+
+# Members of a call that are for the runner alone.
+FOR_RUNNER = ("expect", "until", "took_ms", "note")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One file."""
+
+    name: str
+    summary: str
+    steps: List[Step]
+    leaves_holds: bool = False
+
+
+def load(path: Path) -> Trace:
+    """Reads a file; ValueError if it is not what the schema says."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    found = complaints(content)
+    if found:
+        raise ValueError(f"{path.name}: {'; '.join(found)}")
+    return Trace(path.stem, content["summary"], content["steps"], content.get("leaves_holds", False))
+
+
+def complaints(content: Any) -> List[str]:
+    """What is wrong with a trace by the schema: the most telling complaint about each place."""
+    validator = Draft202012Validator(SCHEMA)
+    found = []
+    for error in validator.iter_errors(content):
+        telling = best_match([error]) or error
+        found.append(f"{telling.json_path}: {telling.message[:300]}")
+    return found
+
+
+TRACES = sorted(FOLDER.glob("*.json"))
+
+
+def expand(text: Text) -> Text:
+    """A text with its repetitions written out; hexadecimal stays what it is, since JSON cannot hold the bytes."""
+    if isinstance(text, dict) and "repeat" in text:
+        return str(text["repeat"]) * int(text["times"])
+    return text
+
+
+def text_bytes(text: Union[Text, int]) -> bytes:
+    """The bytes that a text stands for."""
+    expanded = str(text) if isinstance(text, int) else expand(text)
+    return bytes.fromhex(expanded["hex"]) if isinstance(expanded, dict) else expanded.encode()
+
+
+def uses(trace: Trace) -> Set[str]:
+    """The words of the vocabulary that a driver must know to run this trace: calls, their members, options, values
+    that ask for something of their own, failures that must come. A driver's list of what it cannot do is made of the
+    same words."""
+    words = set()
+    for step in trace.steps:
+        call = step.get("call")
+        if call is None:
+            continue
+        words.add(call)
+        words.update(f"{call}.{member}" for member in ("lease_ms", "url") if member in step)
+        words.update(member for member in ("by", "start") if member in step)
+        words.update(f"{call}.{option}" for option in step.get("options", {}))
+        if step.get("options", {}).get("owner") == "handle":
+            words.add("lock.owner=handle")
+        if isinstance(step.get("name"), dict) and "hex" in step["name"]:
+            words.add("name.hex")
+        status = failure_of(step.get("expect"))
+        if status:
+            words.add(f"{call}:{status}")
+    return words | ({"reentry"} if _reenters(trace) else set())
+
+
+def failure_of(expected: Any) -> Optional[str]:
+    """The status that a call is expected to fail with; None if it is to succeed."""
+    status = expected.get("status") if isinstance(expected, dict) else expected
+    return status if isinstance(status, str) and status != "ok" else None
+
+
+def _reenters(trace: Trace) -> bool:
+    """Whether an owner is to have two levels of one lock at a time."""
+    owned_by_handle: Dict[str, bool] = {}
+    names: Dict[str, Any] = {}
+    levels: Dict[Any, int] = {}
+    for step in trace.steps:
+        call, lock = step.get("call"), step.get("lock", "")
+        if call == "lock":
+            owned_by_handle[lock] = step.get("options", {}).get("owner") == "handle"
+            names[lock] = (step["client"], str(step["name"]))
+        elif call in ("acquire", "try_acquire", "release") and not failure_of(step.get("expect")):
+            key = (names[lock], lock if owned_by_handle[lock] else step.get("by"))
+            levels[key] = levels.get(key, 0) + (-1 if call == "release" else 1)
+            if levels[key] > 1:
+                return True
+    return False

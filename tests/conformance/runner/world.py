@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server as others than redlatch see it: keys, messages and subscribers by redis-py, and foreign peers."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from contextlib import ExitStack
+from typing import Any, Dict, List, Optional, Tuple
+
+from env import NotHeld, RedisServer, RedissonShapedPeer, free_port, wait_until
+
+from .mismatch import Mismatch
+from .outcomes import within
+from .owners import Owners, is_ours
+from .traces import Step, text_bytes
+
+_MARK_CHANNEL = b"conformance:mark"
+
+
+class World:
+    """One trace's view of the server, from before its first step. A peer's wait is given `patience` seconds."""
+
+    def __init__(self, server: RedisServer, patience: float) -> None:
+        self._patience = patience
+        self._server = server
+        self._stack = ExitStack()
+        self._peers: Dict[str, RedissonShapedPeer] = {}
+        self._started: Dict[str, concurrent.futures.Future[None]] = {}
+        self._marks = 0
+        connection: Any = server.client()
+        self._listener = connection.pubsub()
+        self._stack.callback(self._listener.close)
+        self._listener.psubscribe("*")
+        wait_until(lambda: self._listener.get_message(timeout=0.1), message="the confirmation of our subscription")
+        self.urls = {
+            "{server}": server.url,
+            "{unix}": server.unix_url,
+            "{host}": f"127.0.0.1:{server.port}",
+            "{nobody}": f"127.0.0.1:{free_port()}",
+        }
+
+    def close(self) -> None:
+        """Ends peers and connections."""
+        self._stack.close()
+
+    # ------------------------------------------------------------------------------------------------------- keys --
+
+    def keys(self, database: int) -> List[Tuple[bytes, Any, int]]:
+        """Every key of a database: its name, its hash or string, its remaining milliseconds (-1: for ever)."""
+        connection: Any = self._server.client(db=database) if database else self._server.admin
+        found: List[Tuple[bytes, Any, int]] = []
+        for name in sorted(connection.scan_iter(count=1000)):
+            kind = connection.type(name)
+            if kind == b"none":
+                continue  # it ran out just now
+            value = connection.hgetall(name) if kind == b"hash" else connection.get(name) if kind == b"string" else kind
+            left = connection.pttl(name)
+            if left != -2:
+                found.append((name, value, left))
+        return found
+
+    def check_keys(self, expected: List[Dict[str, Any]], owners: Owners, database: int) -> None:
+        """Mismatch unless the database holds exactly these keys."""
+        known = owners.snapshot()
+        found = self.keys(database)
+        wished = {text_bytes(key["name"]): key for key in expected}
+        same = sorted(wished) == [name for name, _, _ in found]
+        if not same or not all(_is_as_wished(wished[name], value, left, owners) for name, value, left in found):
+            owners.restore(known)
+            raise Mismatch(f"expected the keys {expected}, found {found} (of the owners {owners.explained()})")
+
+    def our_holds(self) -> List[bytes]:
+        """The locks in any database that are held by a redlatch client."""
+        held = []
+        information: Any = self._server.admin.info("keyspace")
+        for database in information:
+            for name, value, _ in self.keys(int(database[len("db") :])):
+                if isinstance(value, dict) and any(is_ours(owner.decode("utf-8", "replace")) for owner in value):
+                    held.append(name)
+        return held
+
+    # --------------------------------------------------------------------------------------------------- messages --
+
+    def messages(self) -> List[Tuple[bytes, bytes]]:
+        """Channel and content of what was published since the last call; a message of our own marks the end."""
+        self._marks += 1
+        mark = (_MARK_CHANNEL, b"%d" % self._marks)
+        self._server.admin.publish(*mark)
+        heard: List[Tuple[bytes, bytes]] = []
+        while mark not in heard:
+            news: Any = wait_until(lambda: self._listener.get_message(timeout=0.1), message="a message")
+            if news["type"] == "pmessage":
+                heard.append((news["channel"], news["data"]))
+        return heard[:-1]
+
+    def check_messages(self, expected: List[Dict[str, Any]]) -> None:
+        """Mismatch unless these were published since the last look, in this order."""
+        wished = [(text_bytes(item["channel"]), text_bytes(item["message"])) for item in expected]
+        heard = self.messages()
+        if heard != wished:
+            raise Mismatch(f"expected the messages {wished}, heard {heard}")
+
+    def subscribers(self, channel: bytes) -> int:
+        """How many connections listen to a channel by its name."""
+        answer: Any = self._server.admin.pubsub_numsub(channel)
+        return int(answer[0][1])
+
+    # -------------------------------------------------------------------------------------------------- as others --
+
+    def command(self, words: List[Any]) -> None:
+        """Runs a command on the server."""
+        connection: Any = self._server.admin
+        connection.execute_command(*[text_bytes(word) for word in words])
+
+    def peer_owner(self, peer: str, thread: int) -> Optional[str]:
+        """The owner id of a peer's thread."""
+        return self._peers[peer].owner(thread) if peer in self._peers else None
+
+    def foreign(self, step: Step) -> None:
+        """Lets a Redisson-shaped peer do something; it comes into being when it is first named."""
+        if step["peer"] not in self._peers:
+            self._peers[step["peer"]] = self._stack.enter_context(RedissonShapedPeer(self._server))
+        found = self._foreign_result(self._peers[step["peer"]], step)
+        if found != step.get("expect", True):
+            raise Mismatch(f"expected {step.get('expect', True)!r} of the peer, got {found!r}")
+
+    def _foreign_result(self, peer: RedissonShapedPeer, step: Step) -> Any:
+        what, thread, lease = step["foreign"], step.get("thread", 1), step.get("lease_ms", -1)
+        if what == "finish":
+            self._started.pop(step["peer"]).result(self._patience)
+            return True
+        name = text_bytes(step["name"])
+        if what == "start_lock":
+            self._started[step["peer"]] = peer.start_lock(name, lease, thread=thread)
+            return True
+        if what == "lock":
+            peer.lock(name, lease, thread=thread)
+            return True
+        if what == "try_lock":
+            return peer.try_lock(name, step.get("wait_ms", 0), lease, thread=thread)
+        if what == "force_unlock":
+            return peer.force_unlock(name)
+        try:
+            return peer.unlock(name, thread=thread)
+        except NotHeld:
+            return "not_held"
+
+
+def _is_as_wished(wish: Dict[str, Any], value: Any, left: int, owners: Owners) -> bool:
+    if not within(left, wish["ttl_ms"]):
+        return False
+    if "value" in wish:
+        return bool(value == text_bytes(wish["value"]))
+    if not isinstance(value, dict) or len(value) != len(wish["holders"]):
+        return False
+    fields = {owner.decode("utf-8", "replace"): count for owner, count in value.items()}
+    for name, count in wish["holders"].items():
+        field = next((owner for owner in fields if owners.matches(name, owner)), None)
+        if field is None or fields.pop(field) != b"%d" % count:
+            return False
+    return True

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The check can fail: a driver that answers wrongly is caught, whatever it gets wrong, and so is a faulty trace."""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import pytest
+from env import RedisServer
+from lying_driver import HABITS, LIES
+from runner import TRACES, Driver, Mismatch, Trace, complaints, load, play
+
+DRIVERS = Path(__file__).resolve().parent / "drivers"
+HELD = {"name": "orders", "holders": {"a/first": 1}, "ttl_ms": [20_000, 30_000]}
+# A trace with something in it for every lie to be about.
+STEPS: List[Dict[str, Any]] = [
+    {"call": "open", "client": "a"},
+    {"call": "lock", "lock": "x", "client": "a", "name": "orders"},
+    {"call": "acquire", "lock": "x", "wait_ms": 0},
+    {"keys": [HELD]},
+    {
+        "call": "hold",
+        "lock": "x",
+        "expect": {"held": True, "lost": False, "count": 1, "remaining_ms": [20_000, 30_000], "owner": "a/first"},
+    },
+    {"call": "query", "lock": "x", "expect": {"locked": True, "ttl_ms": [20_000, 30_000], "owner": "a/first"}},
+    {"call": "extend", "lock": "x", "lease_ms": 0, "expect": {"status": "invalid", "words": ["expected", "0"]}},
+    {"call": "release", "lock": "x"},
+    {"keys": []},
+    {"messages": [{"channel": "redisson_lock__channel:{orders}", "message": "0"}]},
+]
+
+
+def driver(program: str, *arguments: str) -> Driver:
+    return Driver(" ".join([program, *arguments]), [sys.executable, str(DRIVERS / program), *arguments])
+
+
+def play_with(change: Callable[[Any], None], server: RedisServer) -> None:
+    """Plays the trace of this file, changed, by the driver that tells the truth."""
+    steps = copy.deepcopy(STEPS)
+    change(steps)
+    play(Trace("of-this-test", "one hold", steps), driver("python_driver.py"), server, patience=0.2)
+
+
+def test_the_truth_passes(server: RedisServer) -> None:
+    play_with(lambda steps: None, server)
+
+
+@pytest.mark.parametrize("habit", sorted(HABITS))
+def test_what_is_odd_but_allowed_passes(habit: str, server: RedisServer) -> None:
+    play(Trace("of-this-test", "one hold", STEPS), driver("lying_driver.py", habit), server)
+
+
+# Where each lie is to be noticed.
+CAUGHT = {
+    "says_ok": "step 4 ",
+    "acquires_twice": "step 4 ",
+    "forgets_to_release": "step 9 ",
+    "ends": "step 8 .*gave no answer",
+    "prints": "printed what is no answer.*\n.*a warning from the library",
+    "talks": "step 6 ",
+    "wrong_status": "step 8 ",
+    "no_message": "step 7 ",
+    "empty_message": "step 7 ",
+    "message_without_the_value": "step 7 ",
+    "wrong_owner": "step 6 .*owner is ''",
+    "wrong_flag": "step 6 ",
+    "wrong_time": "step 5 .*remaining_ms is 31000",
+    "wrong_count": "step 5 .*count is 2",
+    "a_member_too_few": "step 5 ",
+    "a_member_too_many": "step 8 ",
+    "wrong_uuid": "step 1 ",
+    "no_object": "step 8 ",
+    "no_json": "step 8 .*no JSON",
+}
+
+
+@pytest.mark.parametrize("lie", sorted(LIES))
+def test_a_lie_is_caught(lie: str, server: RedisServer) -> None:
+    with pytest.raises(Mismatch, match=CAUGHT[lie]):
+        play(Trace("of-this-test", "one hold", STEPS), driver("lying_driver.py", lie), server)
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
+def test_no_trace_is_content_with_a_driver_that_does_nothing(path: Path, server: RedisServer) -> None:
+    trace = load(path)
+    with pytest.raises(Mismatch):
+        play(trace, driver("lying_driver.py", "says_ok"), server, patience=0.2)
+
+
+def set_at(number: int, **members: Any) -> Callable[[Any], None]:
+    return lambda steps: steps[number].update(members)
+
+
+@pytest.mark.parametrize(
+    ("place", "change"),
+    [
+        ("step 3 ", set_at(2, expect="timeout")),
+        ("step 3 .*took", set_at(2, took_ms=[20_000, 30_000])),
+        ("step 4 ", set_at(3, keys=[])),
+        ("step 4 ", set_at(3, keys=[HELD, {**HELD, "name": "other"}])),
+        ("step 4 ", set_at(3, keys=[{**HELD, "name": "order"}])),
+        ("step 4 ", set_at(3, keys=[{**HELD, "ttl_ms": -1}])),
+        ("step 4 ", set_at(3, keys=[{**HELD, "ttl_ms": [31_000, 40_000]}])),
+        ("step 4 ", set_at(3, keys=[{**HELD, "holders": {"a/first": 2}}])),
+        ("step 4 ", set_at(3, keys=[{**HELD, "holders": {"a/first": 1, "a/second": 1}}])),
+        ("step 4 ", set_at(3, keys=[{**HELD, "holders": {"java/1": 1}}])),
+        ("step 6 ", set_at(5, expect={"locked": True, "ttl_ms": [20_000, 30_000], "owner": "a/second"})),
+        ("step 7 .*banana", set_at(6, expect={"status": "invalid", "words": ["banana"]})),
+        ("step 10 ", set_at(9, messages=[])),
+        ("step 10 ", set_at(9, messages=[{"channel": "redisson_lock__channel:orders", "message": "0"}])),
+        ("step 8 .*keys", lambda steps: steps.pop(7)),
+        ("step 5 ", lambda steps: steps.insert(0, {"server": ["SET", "stray", "1"]})),
+        ("step 11 ", lambda steps: steps.append({"server": ["NO SUCH COMMAND"]})),
+        ("step 11 ", lambda steps: steps.append({"call": "release", "lock": "nobody_knows"})),
+        ("step 11 ", lambda steps: steps.append({"call": "extend", "lock": "x", "lease_ms": "soon"})),
+        ("step 11 .*subscribers", lambda steps: steps.append({"subscribers": 1, "channel": "nowhere"})),
+    ],
+)
+def test_what_is_not_so_is_noticed(place: str, change: Callable[[Any], None], server: RedisServer) -> None:
+    with pytest.raises(Mismatch, match=place):
+        play_with(change, server)
+
+
+def test_a_hold_that_outlives_its_driver_is_noticed(server: RedisServer) -> None:
+    def keep(steps: Any) -> None:
+        steps[0]["options"] = {"release_on_close": False}
+        del steps[7:]
+
+    with pytest.raises(Mismatch, match="still held"):
+        play_with(keep, server)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {},
+        {"call": "acquired", "lock": "x"},
+        {"call": "acquire", "lock": "x"},
+        {"call": "acquire", "lock": "x", "wait_ms": 0, "leas_ms": 1},
+        {"call": "acquire", "lock": "x", "wait_ms": 0, "start": True},
+        {"call": "acquire", "lock": "x", "wait_ms": 0, "by": "ann", "start": True, "expect": "ok"},
+        {"call": "release", "lock": "x", "expect": "not_hold"},
+        {"call": "release", "lock": "x", "expect": {"status": "not_owned"}},
+        {"call": "query", "lock": "x", "expect": "ok"},
+        {"call": "query", "lock": "x", "expect": {"locked": True}},
+        {"call": "open", "client": "a", "options": {"name_prefx": "a"}},
+        {"keys": [{"name": "orders", "ttl_ms": 1}]},
+        {"keys": [{"name": {"hex": "abc"}, "ttl_ms": 1, "value": ""}]},
+        {"keys": [], "server": ["PING"]},
+        {"foreign": "lock", "peer": "java"},
+    ],
+    ids=json.dumps,
+)
+def test_the_schema_refuses(step: Any) -> None:
+    good = {"summary": "what a trace needs", "steps": [*STEPS]}
+    assert complaints(good) == []
+    assert complaints({**good, "steps": [*STEPS, step]}) != []

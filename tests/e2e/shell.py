@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `redlatch` for tests: run to its end, or started and watched.
+
+The program is the one beside the redlatch that is tested, or what REDLATCH_TEST_COMMAND names (one that a sanitizer
+watches, for instance).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+from env import RedisServer, wait_until
+from wire import build_directory, fields
+
+
+UNTIL_END = "while :; do sleep 0.02; done"
+ON_TERM = "trap 'echo told; exit 5' TERM"
+
+
+def program() -> str:
+    """The path of the command."""
+    return os.environ.get("REDLATCH_TEST_COMMAND") or str(build_directory() / "bin" / "redlatch")
+
+
+def environment(server: Optional[RedisServer], **more: str) -> Dict[str, str]:
+    """This process's, with the server's address."""
+    values = {**os.environ, **more}
+    values.pop("REDIS_URL", None)
+    if server is not None:
+        values["REDIS_URL"] = server.url
+    return values
+
+
+def redlatch(server: Optional[RedisServer], *arguments: object, **more: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end; variables of the environment as keywords."""
+    return subprocess.run([program(), *map(str, arguments)], capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL, env=environment(server, **more), check=False)
+
+
+def start(server: RedisServer, *arguments: object, **options: Any) -> subprocess.Popen[str]:
+    """Starts a command whose output is read."""
+    return subprocess.Popen([program(), *map(str, arguments)], text=True, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(server), **options)
+
+
+def script_of(folder: Path, text: str, trap: str = "") -> str:
+    """A shell script that sets a trap, says its process id in folder/pid, and goes on with a text."""
+    return f"{trap}\necho $$ >{folder}/new && mv {folder}/new {folder}/pid\n{text}\n"
+
+
+def start_holder(
+    server: RedisServer, name: str, folder: Path, *options: object, text: str = UNTIL_END, trap: str = ON_TERM
+) -> subprocess.Popen[str]:
+    """Starts `run` with such a script; returns when it runs, its trap set."""
+    holder = start(server, "run", *options, name, "--", "sh", "-c", script_of(folder, text, trap))
+    wait_until((folder / "pid").exists, message="CMD to run")
+    assert fields(server, name)
+    return holder
+
+
+def pid_of(folder: Path) -> int:
+    """The process id that start_holder's script wrote."""
+    return int((folder / "pid").read_text())
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that is dead and not waited for does not."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+def shown(server: RedisServer, *arguments: object) -> Any:
+    """What a command prints as JSON."""
+    return json.loads(redlatch(server, *arguments, "--json").stdout)
+
+
+def names(found: List[Dict[str, Any]]) -> List[str]:
+    """The names of what `list --json` printed."""
+    return [lock["name"] for lock in found]

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looking at locks without taking them: one name, all of a pattern, and waiting until a name is free."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Iterator, List
+
+import pytest
+import redlatch
+from env import RedisServer, wait_until
+from waiters import SOON, hold_as_redisson, release_as_redisson
+from wire import subscribers
+
+
+@pytest.fixture
+def client(server: RedisServer) -> Iterator[redlatch.Client]:
+    with redlatch.connect(server.url) as opened:
+        yield opened
+
+
+class WaitingFree(threading.Thread):
+    """A wait_free on a thread of its own."""
+
+    def __init__(self, client: redlatch.Client, name: str) -> None:
+        super().__init__(daemon=True)
+        self._client, self._name = client, name
+        self.free: List[bool] = []
+        self.ended_at = 0.0
+        self.start()
+
+    def run(self) -> None:
+        self.free.append(self._client.wait_free(self._name))
+        self.ended_at = time.monotonic()
+
+
+def test_45_a_lock_of_ours(client: redlatch.Client, lock_name: str) -> None:
+    assert client.inspect(lock_name) == redlatch.Report(lock_name, "nothing", "none", 0.0, 0, 0, 0, ())
+    lock = client.lock(lock_name)
+    with lock, lock as hold:
+        report = client.inspect(lock_name)
+        assert report.parties == (redlatch.Party("holder", hold.owner, 2),)
+        assert (report.form, report.type, report.holders, report.locked) == ("mutex", "hash", 1, True)
+        assert 20 < report.ttl <= 30
+    assert not client.inspect(lock_name).locked
+
+
+def test_45_a_lock_of_redisson_and_what_is_no_lock(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    owner = hold_as_redisson(server, lock_name, lease_ms=None)
+    report = client.inspect(lock_name)
+    assert report.parties == (redlatch.Party("holder", owner, 1),) and report.ttl == math.inf
+    server.admin.set(lock_name, "x")
+    report = client.inspect(lock_name)
+    assert (report.form, report.type, report.holders) == ("unknown", "string", 0)
+
+
+def test_45_a_scan_finds_every_lock_and_nothing_else(server: RedisServer) -> None:
+    with server.admin.pipeline(transaction=False) as pipeline:
+        for number in range(3000):
+            pipeline.set(f"a:value:{number}", "x")
+        pipeline.execute()
+    locks = {f"a:lock:{number}" for number in range(70)}
+    for name in locks | {"b:lock"}:
+        hold_as_redisson(server, name)
+    server.admin.hset(b"a:\xff", f"{'0' * 8}-0000-4000-8000-{'0' * 12}:1", "1")
+    with redlatch.connect(server.url) as client, redlatch.connect(server.url, name_prefix="a:") as below:
+        assert {report.name for report in client.scan()} == locks | {"b:lock", b"a:\xff"}
+        assert {report.name for report in client.scan("a:lock:*")} == locks
+        assert {report.name for report in below.scan()} == {name[2:] for name in locks} | {b"\xff"}
+        assert list(client.scan("c*")) == []
+        half = client.scan()
+        next(half)  # a walk that is given up is given back
+        del half
+
+
+def test_45_wait_free_returns_when_the_lock_is_released(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    assert client.wait_free(lock_name) is True
+    hold_as_redisson(server, lock_name)
+    assert client.wait_free(lock_name, timeout=0) is False
+    start = time.monotonic()
+    assert client.wait_free(lock_name, timeout=0.2) is False
+    assert 0.2 <= time.monotonic() - start < 0.2 + SOON
+    waiting = WaitingFree(client, lock_name)
+    wait_until(lambda: subscribers(server, lock_name) == 1)
+    released_at = release_as_redisson(server, lock_name)
+    waiting.join(10)
+    assert waiting.free == [True]
+    assert waiting.ended_at - released_at < SOON
+    assert server.admin.exists(lock_name) == 0
+
+
+def test_45_ctrl_c_ends_wait_free(server: RedisServer, lock_name: str) -> None:
+    hold_as_redisson(server, lock_name)
+    program = (
+        "import redlatch, sys\n"
+        "client = redlatch.connect(sys.argv[1])\n"
+        "try:\n"
+        "    client.wait_free(sys.argv[2])\n"
+        "except KeyboardInterrupt:\n"
+        "    sys.exit(42)\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", program, server.url, lock_name], env=dict(os.environ))
+    try:
+        wait_until(lambda: subscribers(server, lock_name) == 1)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(SOON * 5) == 42
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_45_bad_input(client: redlatch.Client) -> None:
+    with pytest.raises(redlatch.InvalidArgumentError, match="name is 0 bytes long; expected 1 to 65535"):
+        client.inspect("")
+    with pytest.raises(TypeError, match="pattern is of type int; expected str or bytes"):
+        client.scan(7)  # type: ignore[arg-type]
+    with pytest.raises(redlatch.InvalidArgumentError, match="pattern is 65536 bytes long"):
+        client.scan("x" * 65536)
+    with pytest.raises(redlatch.InvalidArgumentError, match="timeout"):
+        client.wait_free("x", timeout=-5)
+
+
+def test_45_errors_of_a_closed_client(server: RedisServer, lock_name: str) -> None:
+    client = redlatch.connect(server.url)
+    walk = client.scan()
+    client.close()
+    for call in (lambda: client.inspect(lock_name), lambda: next(walk), lambda: client.wait_free(lock_name, 0)):
+        with pytest.raises(redlatch.ClosedError):
+            call()

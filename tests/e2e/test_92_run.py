@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`redlatch run`: exclusion, exit statuses, waiting, signals, the process group, the loss of the lock."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import List
+
+import pytest
+import redlatch as library
+from env import RedisServer, RedissonShapedPeer, closed_port, wait_until
+from shell import UNTIL_END, environment, is_alive, pid_of, program, redlatch, start, start_holder
+from wire import fields, is_owner, remaining_ms, subscribers
+
+STATUS = {"not obtained": 1, "usage": 64, "unreachable": 69, "lost": 70}
+
+
+# ------------------------------------------------------------------------------------------------------- exclusion --
+
+
+def test_00_fifty_processes_count_to_a_thousand(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+    counter = tmp_path / "counter"
+    counter.write_text("0\n")
+    add = tmp_path / "add"
+    add.write_text('#!/bin/sh\nread -r n <"$1"\necho $((n + 1)) >"$1"\n')
+    add.chmod(0o755)
+    once = f"{program()} run {lock_name} -- {add} {counter}"
+    loop = f"i=0; while [ $i -lt 20 ]; do {once} || exit 1; i=$((i + 1)); done"
+    loops = [subprocess.Popen(["sh", "-c", loop], env=environment(server)) for _ in range(50)]
+    assert [one.wait(110) for one in loops] == [0] * 50
+    assert counter.read_text() == "1000\n"
+    assert server.admin.dbsize() == 0
+
+
+def test_01_redisson_and_python_are_kept_out(
+    server: RedisServer, peer: RedissonShapedPeer, lock_name: str, tmp_path: Path
+) -> None:
+    with library.connect(server.url) as client:
+        holder = start_holder(server, lock_name, tmp_path)
+        assert not peer.try_lock(lock_name) and not client.lock(lock_name).acquire(blocking=False)
+        holder.terminate()
+        assert holder.wait(10) == 5
+        assert peer.try_lock(lock_name)
+    assert redlatch(server, "run", "-n", lock_name, "true").returncode == STATUS["not obtained"]
+
+
+# ---------------------------------------------------------------------------------------------------- exit statuses --
+
+
+@pytest.mark.parametrize(
+    ("text", "status"), [("true", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)]
+)
+def test_10_ends_as_the_command_does(server: RedisServer, lock_name: str, text: str, status: int) -> None:
+    assert redlatch(server, "run", lock_name, "--", "sh", "-c", text).returncode == status
+    assert server.admin.exists(lock_name) == 0
+
+
+@pytest.mark.parametrize(("command", "status"), [("/nonexistent", 127), ("no-such-program", 127), ("/tmp", 126)])
+def test_11_what_can_not_be_run(server: RedisServer, lock_name: str, command: str, status: int) -> None:
+    done = redlatch(server, "run", lock_name, "--", command)
+    assert done.returncode == status and command in done.stderr
+    assert server.admin.exists(lock_name) == 0
+
+
+def test_12_nonblock_says_so_at_once(server: RedisServer, peer: RedissonShapedPeer, lock_name: str) -> None:
+    peer.lock(lock_name)
+    begun = time.monotonic()
+    done = redlatch(server, "run", "-n", lock_name, "--", "echo", "ran")
+    assert (done.returncode, done.stdout, done.stderr) == (STATUS["not obtained"], "", "")
+    assert time.monotonic() - begun < 0.5
+    assert redlatch(server, "run", "-n", "-E", "42", lock_name, "true").returncode == 42
+
+
+def test_13_wait_ends_after_its_time(server: RedisServer, peer: RedissonShapedPeer, lock_name: str) -> None:
+    peer.lock(lock_name)
+    begun = time.monotonic()
+    assert redlatch(server, "run", "-w", "0.5", lock_name, "true").returncode == STATUS["not obtained"]
+    assert 0.5 <= time.monotonic() - begun < 1.5
+    waiting = start(server, "run", "-w", "20", lock_name, "--", "echo", "ran")
+    wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to wait")
+    peer.unlock(lock_name)
+    released = time.monotonic()
+    assert waiting.communicate(timeout=10)[0] == "ran\n"
+    assert waiting.returncode == 0 and time.monotonic() - released < 2.0
+
+
+def test_14_no_server_is_69(server: RedisServer, lock_name: str) -> None:
+    with closed_port() as port:
+        done = redlatch(None, "run", "--url", f"redis://127.0.0.1:{port}", lock_name, "true")
+    assert done.returncode == STATUS["unreachable"] and "refused" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["x"],
+        ["x", "--"],
+        ["x", "-n", "true"],
+        ["--no-such-option", "x", "true"],
+        ["-w", "soon", "x", "true"],
+        ["-w", "-1", "x", "true"],
+        ["-E", "256", "x", "true"],
+        ["--lease", "0.01", "x", "true"],
+        ["--kind", "fair", "x", "true"],
+        ["-s", "x", "true"],
+        ["", "true"],
+        ["--url", "http://127.0.0.1", "x", "true"],
+    ],
+)
+def test_15_misuse_is_64_and_says_what_is_wrong(server: RedisServer, arguments: List[str]) -> None:
+    done = redlatch(server, "run", *arguments)
+    assert done.returncode == STATUS["usage"] and done.stderr.strip() and not done.stdout
+
+
+# ------------------------------------------------------------------------------------------- what CMD sees and gets --
+
+
+def test_20_the_command_knows_its_lock(server: RedisServer, lock_name: str) -> None:
+    text = (
+        'echo "$REDLATCH_LOCK" "$REDLATCH_OWNER" "${REDLATCH_TOKEN-none}"\n'
+        f'{program()} show --owner "$REDLATCH_OWNER" "$REDLATCH_LOCK" >/dev/null; echo $?\n'
+        f'{program()} show --owner other "$REDLATCH_LOCK" >/dev/null; echo $?'
+    )
+    done = redlatch(server, "run", lock_name, "--", "sh", "-c", text, REDLATCH_TOKEN="9")
+    name, owner, token, own, other = done.stdout.split()
+    assert (name, token, own, other) == (lock_name, "none", "0", "3") and is_owner(owner.encode())
+
+
+def test_21_nothing_is_inherited_but_the_standard_streams(server: RedisServer, lock_name: str) -> None:
+    look = ["sh", "-c", "ls /proc/$$/fd; grep -E 'Sig(Blk|Ign|Cgt)' /proc/$$/status"]
+    done = redlatch(server, "run", lock_name, "--", *look)
+    assert done.returncode == 0
+    plain = subprocess.run(look, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
+    assert done.stdout == plain.stdout
+
+
+def test_22_what_was_ignored_stays_ignored(server: RedisServer, lock_name: str) -> None:
+    text = f"trap '' HUP; exec {program()} run {lock_name} -- sh -c 'kill -HUP $PPID; kill -HUP $$; echo here'"
+    done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, env=environment(server), timeout=30,
+                          check=False)
+    assert (done.returncode, done.stdout) == (0, "here\n")
+
+
+def test_23_a_prefix_stands_before_the_name(server: RedisServer, lock_name: str) -> None:
+    done = redlatch(server, "run", "--prefix", "shop:", lock_name, "--", "sh", "-c",
+                    f'echo "$REDLATCH_LOCK"; {program()} list "shop:*" --json')
+    assert done.stdout.startswith(lock_name + "\n") and f'"shop:{lock_name}"' in done.stdout
+
+
+def test_24_the_lease_is_the_watchdogs(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+    holder = start_holder(server, lock_name, tmp_path, "--lease", "0.6")
+    assert 0 < remaining_ms(server, lock_name) <= 600
+    owner = fields(server, lock_name)
+    time.sleep(1.0)
+    assert fields(server, lock_name) == owner, "it is renewed while CMD runs"
+    holder.terminate()
+    assert holder.wait(10) == 5
+
+
+def test_25_min_hold_leaves_the_lock_to_run_out(server: RedisServer, lock_name: str) -> None:
+    begun = time.monotonic()
+    assert redlatch(server, "run", "--min-hold", "3", lock_name, "true").returncode == 0
+    assert time.monotonic() - begun < 2.0, "it does not wait for that itself"
+    assert 500 < remaining_ms(server, lock_name) <= 3_000
+    assert redlatch(server, "wait", lock_name).returncode == 0
+    assert time.monotonic() - begun >= 2.9
+
+
+# --------------------------------------------------------------------------------------------------------- signals --
+
+
+@pytest.mark.parametrize("name", ["INT", "TERM", "HUP", "QUIT", "USR1"])
+def test_30_signals_reach_the_command(server: RedisServer, lock_name: str, tmp_path: Path, name: str) -> None:
+    holder = start_holder(server, lock_name, tmp_path, trap=f"trap 'echo told; exit 9' {name}")
+    holder.send_signal(getattr(signal, f"SIG{name}"))
+    assert holder.communicate(timeout=10)[0] == "told\n"
+    assert holder.returncode == 9 and server.admin.exists(lock_name) == 0
+
+
+def test_31_the_whole_group_is_told(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+    text = f"(trap 'echo grandchild; exit 0' TERM; touch {tmp_path}/up; {UNTIL_END}) & wait"
+    holder = start_holder(server, lock_name, tmp_path, text=text, trap="trap 'wait; exit 3' TERM")
+    wait_until((tmp_path / "up").exists, message="the grandchild")
+    assert os.getpgid(pid_of(tmp_path)) == pid_of(tmp_path) != os.getpgid(holder.pid)
+    holder.terminate()
+    assert holder.communicate(timeout=10)[0] == "grandchild\n"
+    assert holder.returncode == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_32_a_signal_ends_the_wait(
+    server: RedisServer, peer: RedissonShapedPeer, lock_name: str, number: signal.Signals
+) -> None:
+    peer.lock(lock_name)
+    waiting = start(server, "run", lock_name, "--", "echo", "ran")
+    wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to wait")
+    waiting.send_signal(number)
+    signalled = time.monotonic()
+    assert waiting.communicate(timeout=10)[0] == ""
+    assert waiting.returncode == 128 + number and time.monotonic() - signalled < 1.0
+    assert list(fields(server, lock_name)) == [peer.owner().encode()]
+
+
+def test_33_killed_it_takes_the_command_with_it(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+    holder = start_holder(server, lock_name, tmp_path)
+    holder.kill()
+    holder.wait(10)
+    wait_until(lambda: not is_alive(pid_of(tmp_path)), message="CMD to end")
+
+
+# ------------------------------------------------------------------------------------------------------------ loss --
+
+
+def test_40_a_lost_lock_ends_the_command(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+    holder = start_holder(server, lock_name, tmp_path, "--lease", "0.6")
+    server.admin.delete(lock_name)
+    out, err = holder.communicate(timeout=10)
+    assert (holder.returncode, out) == (STATUS["lost"], "told\n") and lock_name in err
+    assert not is_alive(pid_of(tmp_path))
+
+
+def test_41_after_the_grace_it_is_killed_with_its_group(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+    text = f"({UNTIL_END}) & echo $!; {UNTIL_END}"
+    holder = start_holder(
+        server, lock_name, tmp_path, "--lease", "0.6", "--grace", "0.3", text=text, trap="trap '' TERM"
+    )
+    server.admin.delete(lock_name)
+    begun = time.monotonic()
+    out, _ = holder.communicate(timeout=10)
+    assert holder.returncode == STATUS["lost"] and time.monotonic() - begun >= 0.3
+    assert not is_alive(pid_of(tmp_path))
+    wait_until(lambda: not is_alive(int(out)), message="the other process of the group to end")
+
+
+def test_42_stopped_beyond_its_lease_it_ends_the_command_when_it_wakes(
+    server: RedisServer, peer: RedissonShapedPeer, lock_name: str, tmp_path: Path
+) -> None:
+    holder = start_holder(server, lock_name, tmp_path, "--lease", "0.5")
+    holder.send_signal(signal.SIGSTOP)
+    peer.lock(lock_name)
+    assert is_alive(pid_of(tmp_path)), "nobody could tell it"
+    holder.send_signal(signal.SIGCONT)
+    out, _ = holder.communicate(timeout=10)
+    assert (holder.returncode, out) == (STATUS["lost"], "told\n")
+    assert list(fields(server, lock_name)) == [peer.owner().encode()], "another's hold is not touched"
+
+
+def test_43_max_hold_ends_the_command(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+    begun = time.monotonic()
+    holder = start_holder(server, lock_name, tmp_path, "--max-hold", "0.7")
+    out, err = holder.communicate(timeout=10)
+    assert (holder.returncode, out) == (STATUS["lost"], "told\n") and "--max-hold" in err
+    assert 0.6 <= time.monotonic() - begun < 5.0
+
+
+def test_44_a_server_that_goes_away_ends_the_command(fresh_server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+    holder = start_holder(fresh_server, lock_name, tmp_path, "--lease", "0.6")
+    fresh_server.kill()
+    out, _ = holder.communicate(timeout=20)
+    assert (holder.returncode, out) == (STATUS["lost"], "told\n")
+
+
+def test_45_lost_unnoticed_it_is_70_at_the_end(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+    holder = start_holder(
+        server, lock_name, tmp_path, text=f"while ! [ -e {tmp_path}/go ]; do sleep 0.02; done"
+    )
+    server.admin.delete(lock_name)
+    (tmp_path / "go").touch()
+    _, err = holder.communicate(timeout=10)
+    assert holder.returncode == STATUS["lost"] and "lost" in err

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`redlatch list`, `show`, `wait` and `unlock`: what they find, what they cost the server, what they print."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+import redlatch as library
+from env import RedisServer, RedissonShapedPeer, closed_port, wait_until
+from shell import environment, names, program, redlatch, shown, start
+from wire import channel, counts, fields, subscribers
+
+UUID = "3f2b7c1a-0d4e-4b7a-9c11-2f6d0a9e8b77"
+
+
+def put_hash(server: RedisServer, name: object, values: Dict[str, object], ttl_ms: int = 60_000) -> None:
+    """A hash with a lease."""
+    client: Any = server.admin
+    client.hset(name, mapping=values)
+    client.pexpire(name, ttl_ms)
+
+
+def put_every_form(server: RedisServer) -> Dict[str, str]:
+    """One key of each form in Redisson's format; the kind of each name."""
+    client: Any = server.admin
+    put_hash(server, "mutex", {f"{UUID}:42": 2})
+    put_hash(server, "fenced", {f"{UUID}:1": 1})
+    client.set("redisson_lock_token:{fenced}", 17)
+    put_hash(server, "{t}:fair", {f"{UUID}:1": 1})
+    client.rpush("redisson_lock_queue:{t}:fair", f"{UUID}:7", f"{UUID}:8")
+    put_hash(server, "writing", {"mode": "write", f"{UUID}:1:write": 1, f"{UUID}:1": 2})
+    put_hash(server, "reading", {"mode": "read", f"{UUID}:1": 1, f"{UUID}:2": 3})
+    value = "t6rZwibGo2uy1OSmNVe8pg"
+    owner = f"{UUID}:3"
+    put_hash(server, "group", {value: owner, f"{value}:{owner}:expire_time": int(time.time() * 1000) + 60_000,
+                               f"{value}:{owner}:lock_count": 1})
+    return {"mutex": "mutex", "fenced": "fenced", "{t}:fair": "fair", "writing": "read_write",
+            "reading": "read_write", "group": "group"}
+
+
+def put_what_is_no_lock(server: RedisServer) -> List[str]:
+    """Keys that are something else; their names."""
+    client: Any = server.admin
+    client.set("counter", 5)
+    client.hset("visits", mapping={"home": 5})
+    client.hset("user", mapping={"name": "x", "mode": "dark"})
+    client.hset("large", mapping={str(number): number for number in range(3000)})
+    client.hset("almost", mapping={f"{UUID}:1": "none"})
+    client.rpush("queue", "a")
+    client.zadd("scores", {"a": 1})
+    return ["counter", "visits", "user", "large", "almost", "queue", "scores"]
+
+
+# ------------------------------------------------------------------------------------------------------------ list --
+
+
+def test_00_list_finds_locks_of_every_form_and_nothing_else(server: RedisServer) -> None:
+    expected = put_every_form(server)
+    put_what_is_no_lock(server)
+    found = shown(server, "list")
+    assert {lock["name"]: lock["kind"] for lock in found} == expected
+    assert names(found) == sorted(expected)
+    assert names(shown(server, "list", "*ing")) == ["reading", "writing"]
+    assert shown(server, "list", "nothing*") == []
+
+
+def test_01_a_prefix_is_no_pattern(server: RedisServer) -> None:
+    for name in ("a*b:one", "a*b:two", "axb:one", "a*b:[x]"):
+        put_hash(server, name, {f"{UUID}:1": 1})
+    assert names(shown(server, "list", "--prefix", "a*b:")) == ["[x]", "one", "two"]
+    assert names(shown(server, "list", "--prefix", "a*b:", "t*")) == ["two"]
+
+
+def slowest_us(server: RedisServer) -> int:
+    """The longest that any command took, by the server's slow log."""
+    client: Any = server.admin
+    return max((entry["duration"] for entry in client.slowlog_get(1000)), default=0)
+
+
+def test_02_a_thousand_among_a_hundred_thousand(fresh_server: RedisServer, tmp_path: Path) -> None:
+    client: Any = fresh_server.admin
+    client.execute_command("DEBUG", "POPULATE", 89_000)
+    fill = """
+        for i = 1, 10000 do redis.call('hset', 'session:' .. i, 'user', i, 'since', i) end
+        for i = 1, 1000 do
+            redis.call('hset', 'lock:' .. i, ARGV[1] .. ':' .. i, 1)
+            redis.call('pexpire', 'lock:' .. i, 600000)
+        end"""
+    client.eval(fill, 0, UUID)
+    assert client.dbsize() == 100_000
+    client.config_set("slowlog-max-len", 5000)
+    tries = []
+    for _ in range(3):  # a command that was put aside for another process counts as slow, too: one quiet try will do
+        client.config_set("slowlog-log-slower-than", 1000)
+        client.slowlog_reset()
+        out = (tmp_path / "out").open("w+")
+        process = subprocess.Popen([program(), "list"], stdout=out, env=environment(fresh_server))
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        client.config_set("slowlog-log-slower-than", -1)
+        out.seek(0)
+        assert process.returncode == 0
+        assert {line.split()[0] for line in out} == {"NAME", *(f"lock:{number}" for number in range(1, 1001))}
+        assert usage.ru_maxrss < 50 * 1024, "kilobytes"
+        tries.append(slowest_us(fresh_server))
+    assert min(tries) < 5_000, f"the slowest command of each try took {tries} us"
+
+
+def test_03_names_of_any_bytes(server: RedisServer) -> None:
+    for name in (b"\xff\xfe", b"tab\there", "\u00e4\u4e2d".encode(), b"quote\"\\"):
+        put_hash(server, name, {f"{UUID}:1": 1})
+    found = {lock["name"]: lock.get("name_hex") for lock in shown(server, "list")}
+    assert found == {"\ufffd\ufffd": "fffe", "tab\there": None, "\u00e4\u4e2d": None, 'quote"\\': None}
+    plain = redlatch(server, "list", LC_ALL="C.UTF-8").stdout
+    assert "\\xff\\xfe " in plain and "tab\\x09here " in plain and "\u00e4\u4e2d " in plain
+
+
+def in_terminal(server: RedisServer, *arguments: str, columns: int = 60, **more: str) -> str:
+    """What a command prints on a terminal of that width."""
+    parent, child = pty.openpty()
+    subprocess.run(["stty", "cols", str(columns)], stdin=child, check=True)
+    values = {**environment(server, TERM="xterm", LC_ALL="C.UTF-8"), **more}
+    if "NO_COLOR" not in more:
+        values.pop("NO_COLOR", None)
+    process = subprocess.Popen([program(), *arguments], stdout=child, stdin=subprocess.DEVNULL, env=values)
+    os.close(child)
+    printed = b""
+    try:
+        while True:
+            printed += os.read(parent, 4096)
+    except OSError:  # the terminal has no other end any more
+        os.close(parent)
+    assert process.wait(20) == 0
+    return printed.decode().replace("\r\n", "\n")
+
+
+def test_04_a_table_fits_the_terminal_and_colours_can_be_refused(server: RedisServer) -> None:
+    put_hash(server, "orders:" + "long" * 20, {f"{UUID}:1": 1})
+    put_hash(server, "b", {f"{UUID}:2": 1})
+    for columns in (60, 100):
+        coloured = in_terminal(server, "list", columns=columns)
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+        assert plain != coloured
+        assert max(map(len, plain.splitlines())) <= columns and "..." in plain
+        assert "\x1b" not in in_terminal(server, "list", columns=columns, NO_COLOR="1")
+    piped = redlatch(server, "list").stdout
+    assert "\x1b" not in piped and "long" * 20 in piped and f"{UUID}:1" in piped
+
+
+# ------------------------------------------------------------------------------------------------------------ show --
+
+
+def test_10_show_tells_all_of_a_lock(server: RedisServer) -> None:
+    put_every_form(server)
+    mutex = shown(server, "show", "mutex")
+    assert 50_000 < mutex.pop("ttl_ms") <= 60_000
+    assert mutex == {"name": "mutex", "kind": "mutex", "held": True, "type": "hash", "holder_count": 1,
+                     "holders": [{"owner": f"{UUID}:42", "count": 2}], "waiters": [], "waiter_count": 0}
+    assert shown(server, "show", "fenced")["token"] == 17
+    assert shown(server, "show", "{t}:fair")["waiters"] == [f"{UUID}:7", f"{UUID}:8"]
+    writing = shown(server, "show", "writing")["holders"]
+    assert sorted((one["role"], one["owner"], one["count"]) for one in writing) == [
+        ("reader", f"{UUID}:1", 2), ("writer", f"{UUID}:1", 1)]
+    assert shown(server, "show", "reading")["holder_count"] == 2
+    assert shown(server, "show", "group")["holders"] == [{"owner": f"{UUID}:3", "count": 1}]
+    plain = redlatch(server, "show", "mutex").stdout
+    assert f"{UUID}:42  count 2" in plain and "held" in plain
+
+
+def test_11_show_says_by_its_status_whether_it_is_held(server: RedisServer, lock_name: str) -> None:
+    put_hash(server, lock_name, {f"{UUID}:1": 1})
+    assert redlatch(server, "show", lock_name).returncode == 0
+    server.admin.delete(lock_name)
+    free = redlatch(server, "show", lock_name, "--json")
+    assert free.returncode == 3 and '"kind": "nothing"' in free.stdout
+    for name in put_what_is_no_lock(server):
+        done = redlatch(server, "show", name)
+        assert done.returncode == 65 and "unknown" in done.stdout
+
+
+def test_12_a_lock_without_a_lease_is_told_apart(server: RedisServer, lock_name: str) -> None:
+    server.admin.hset(lock_name, f"{UUID}:1", 1)
+    assert shown(server, "show", lock_name)["ttl_ms"] == -1
+    assert "no lease" in redlatch(server, "list").stdout
+    server.admin.delete(lock_name)
+
+
+def test_13_a_free_lock_with_waiters_and_one_with_a_token(server: RedisServer) -> None:
+    client: Any = server.admin
+    client.rpush("redisson_lock_queue:{one}", f"{UUID}:7")
+    client.set("redisson_lock_token:{two}", 3)
+    one, two = shown(server, "show", "one"), shown(server, "show", "two")
+    assert (one["kind"], one["held"], one["waiters"]) == ("fair", False, [f"{UUID}:7"])
+    assert (two["kind"], two["held"], two["token"]) == ("fenced", False, 3)
+    assert redlatch(server, "show", "one").returncode == 3
+
+
+# ------------------------------------------------------------------------------------------------------------ wait --
+
+
+def test_20_wait_returns_when_it_is_released(
+    server: RedisServer, peer: RedissonShapedPeer, lock_name: str
+) -> None:
+    assert redlatch(server, "wait", lock_name).returncode == 0
+    peer.lock(lock_name)
+    assert redlatch(server, "wait", "-w", "0", lock_name).returncode == 1
+    waiting = start(server, "wait", lock_name)
+    wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to listen")
+    released = time.monotonic()
+    peer.unlock(lock_name)
+    assert waiting.wait(10) == 0 and time.monotonic() - released < 2.0, "a message woke it, not the lease"
+    assert server.admin.exists(lock_name) == 0, "it was not taken"
+    waiting.communicate()
+
+
+def test_21_wait_ends_with_the_lease_or_its_own_time(server: RedisServer, lock_name: str) -> None:
+    put_hash(server, lock_name, {f"{UUID}:1": 1}, ttl_ms=700)
+    begun = time.monotonic()
+    assert redlatch(server, "wait", "-w", "0.2", lock_name).returncode == 1
+    assert 0.2 <= time.monotonic() - begun < 0.65
+    assert redlatch(server, "wait", lock_name).returncode == 0
+    assert 0.65 <= time.monotonic() - begun < 3.0
+
+
+def test_22_wait_of_many_of_one_client_and_of_waiters_beside(server: RedisServer, lock_name: str) -> None:
+    with library.connect(server.url) as client:
+        held = client.lock(lock_name)
+        held.acquire()
+        waiting = [start(server, "wait", lock_name) for _ in range(5)]
+        wait_until(lambda: subscribers(server, lock_name) == 5, message="all to listen")
+        held.release()
+        assert [one.wait(10) for one in waiting] == [0] * 5
+        for one in waiting:
+            one.communicate()
+
+
+def test_23_what_is_no_lock_is_not_waited_for(server: RedisServer, lock_name: str) -> None:
+    server.admin.set(lock_name, "x")
+    done = redlatch(server, "wait", lock_name)
+    assert done.returncode == 69 and "not a lock" in done.stderr
+
+
+# ---------------------------------------------------------------------------------------------------------- unlock --
+
+
+def test_30_unlock_wants_force_and_says_whose_it_was(
+    server: RedisServer, peer: RedissonShapedPeer, lock_name: str
+) -> None:
+    peer.lock(lock_name)
+    refused = redlatch(server, "unlock", lock_name)
+    assert refused.returncode == 64 and peer.owner() in refused.stderr
+    assert counts(server, lock_name) == [1]
+    listener: Any = server.client().pubsub()
+    listener.subscribe(channel(lock_name))
+    wait_until(lambda: listener.get_message(timeout=0.1), message="the subscription")
+    done = redlatch(server, "unlock", "--force", lock_name)
+    assert done.returncode == 0 and peer.owner() in done.stdout
+    assert server.admin.exists(lock_name) == 0
+    message = wait_until(lambda: listener.get_message(timeout=0.1), message="the message")
+    assert message["data"] == b"0"
+    assert redlatch(server, "unlock", "--force", lock_name).returncode == 3
+
+
+@pytest.mark.parametrize("name", ["writing", "{t}:fair", "group"])
+def test_31_unlock_leaves_kinds_alone_whose_waiters_it_could_not_wake(server: RedisServer, name: str) -> None:
+    put_every_form(server)
+    before = fields(server, name)
+    assert redlatch(server, "unlock", "--force", name).returncode == 64
+    assert fields(server, name) == before
+
+
+def test_32_unlock_leaves_what_is_no_lock(server: RedisServer) -> None:
+    for name in put_what_is_no_lock(server):
+        assert redlatch(server, "unlock", "--force", name).returncode == 65
+        assert server.admin.exists(name) == 1
+
+
+# ---------------------------------------------------------------------------------------------------------- common --
+
+
+@pytest.mark.parametrize("command", ["run", "list", "show", "wait", "unlock"])
+def test_40_every_command_helps_and_refuses(server: RedisServer, command: str) -> None:
+    helped = redlatch(None, command, "--help")
+    assert helped.returncode == 0 and f"usage: redlatch {command}" in helped.stdout and not helped.stderr
+    assert redlatch(server, command, "--no-such-option").returncode == 64
+    operands = [] if command == "list" else ["x"]
+    force = ["--force"] if command == "unlock" else []
+    end = ["true"] if command == "run" else []
+    with closed_port() as port:
+        gone = redlatch(None, command, "--url", f"redis://127.0.0.1:{port}", *force, *operands, *end)
+    assert gone.returncode == 69 and "refused" in gone.stderr
+
+
+def test_41_the_program_itself() -> None:
+    assert redlatch(None, "--version").stdout == f"redlatch {library.__version__}\n"
+    assert "run NAME" in redlatch(None, "--help").stdout
+    assert redlatch(None).returncode == 64 and redlatch(None, "lock").returncode == 64
+    assert redlatch(None, "show").returncode == 64 and redlatch(None, "list", "a", "b").returncode == 64
+
+
+def test_42_output_that_can_not_be_written_is_an_error(server: RedisServer) -> None:
+    put_every_form(server)
+    for arguments in (["list"], ["list", "--json"], ["show", "mutex"], ["--help"]):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([program(), *arguments], stdout=full, stderr=subprocess.PIPE,
+                                  env=environment(server), check=False)
+        assert done.returncode == 74, arguments

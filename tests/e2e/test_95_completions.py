@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the shells complete after `redlatch`: commands, options, names of locks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import List
+
+import pytest
+from env import RedisServer
+from shell import environment, program
+
+FOLDER = Path(__file__).resolve().parents[2] / "core" / "cli" / "completions"
+UUID = "3f2b7c1a-0d4e-4b7a-9c11-2f6d0a9e8b77"
+
+
+def output_of(server: RedisServer, *command: str) -> List[str]:
+    """The lines that a shell prints, with `redlatch` in its path."""
+    path = os.pathsep.join([str(Path(program()).parent), os.environ["PATH"]])
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30,
+                          env={**environment(server), "PATH": path})
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return done.stdout.split("\n")[:-1]
+
+
+def in_bash(server: RedisServer, *words: str) -> List[str]:
+    """What bash offers for the last of the words."""
+    line = " ".join(f"'{word}'" for word in words)
+    text = (f"source {FOLDER}/redlatch.bash; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _redlatch"
+            "; printf '%s\\n' \"${COMPREPLY[@]}\"")
+    return output_of(server, "bash", "--norc", "--noprofile", "-c", text)
+
+
+def in_fish(server: RedisServer, line: str) -> List[str]:
+    """What fish offers at the end of a line."""
+    offered = output_of(server, "fish", "--no-config", "-c", f"source {FOLDER}/redlatch.fish; complete -C '{line}'")
+    return [entry.split("\t")[0] for entry in offered]
+
+
+@pytest.fixture
+def locks(server: RedisServer) -> List[str]:
+    """Two locks on the server."""
+    names = ["orders:1", "orders:2"]
+    for name in names:
+        server.admin.hset(name, f"{UUID}:1", 1)
+        server.admin.pexpire(name, 60_000)
+    return names
+
+
+def test_00_bash(server: RedisServer, locks: List[str]) -> None:
+    assert in_bash(server, "redlatch", "") == [
+        "run", "list", "show", "wait", "unlock", "--help", "--version"]
+    assert in_bash(server, "redlatch", "un") == ["unlock"]
+    assert in_bash(server, "redlatch", "show", "ord") == locks
+    assert in_bash(server, "redlatch", "unlock", "--f") == ["--force"]
+    assert in_bash(server, "redlatch", "run", "--min") == ["--min-hold"]
+    assert in_bash(server, "redlatch", "run", "-w", "5", "ord") == locks
+    assert "printf" in in_bash(server, "redlatch", "run", "-n", "orders:1", "--", "print")
+
+
+def test_01_fish(server: RedisServer, locks: List[str]) -> None:
+    assert in_fish(server, "redlatch un") == ["unlock"]
+    assert in_fish(server, "redlatch show ord") == locks
+    assert in_fish(server, "redlatch unlock --f") == ["--force"]
+
+
+def test_02_zsh(server: RedisServer, locks: List[str]) -> None:
+    assert output_of(server, "zsh", "-f", "-n", str(FOLDER / "_redlatch")) == []
+    # Completion itself needs a terminal; what is offered as names comes from the function that is asked here.
+    text = f"compadd() {{ print -l ${{(P)2}} }}; source {FOLDER}/_redlatch 2>/dev/null; _redlatch_names"
+    stubbed = f"_arguments() {{ :; }}; _describe() {{ :; }}; words=(redlatch list); CURRENT=3; {text}"
+    assert output_of(server, "zsh", "-f", "-c", stubbed)[-2:] == locks

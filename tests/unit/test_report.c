@@ -1,0 +1,85 @@
+/* Reports: records as they come from the script, and whatever else might come.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "report.h"
+
+#include "unit.h"
+
+static int make(const char *record, size_t prefix_size, redlatch_report **report_out) {
+    struct argument_part part = {record, strlen(record)};
+    return report_new(&part, prefix_size, report_out);
+}
+
+/* Of 5 bytes of prefix: name, type, form, remaining ms, token, holders, waiters, parties; a holder; a waiter. */
+static const char LOCK[] = "8:shop:a:b4:hash1:15:299991:71:11:11:2"
+                           "1:11:26:f4c1:9"
+                           "1:41:06:f4c1:2";
+
+static void a_record_is_read(void) {
+    redlatch_report *report = NULL;
+    CHECK_EQ_INT(make(LOCK, 5, &report), REDLATCH_OK);
+    CHECK_STR(redlatch_report_name(report), "a:b");
+    redlatch_facts facts = {.struct_size = sizeof facts};
+    CHECK_EQ_INT(redlatch_report_facts(report, &facts), REDLATCH_OK);
+    CHECK_STR(facts.type, "hash");
+    CHECK_EQ_INT(facts.form, REDLATCH_FORM_MUTEX);
+    CHECK_EQ_INT(facts.ttl_ms, 29999);
+    CHECK_EQ_INT(facts.token, 7);
+    CHECK(facts.holders == 1 && facts.waiters == 1 && facts.parties == 2 && facts.name_size == 3);
+    redlatch_party party = {.struct_size = sizeof party};
+    CHECK_EQ_INT(redlatch_report_party(report, 0, &party), REDLATCH_OK);
+    CHECK(party.role == REDLATCH_HOLDER && party.count == 2);
+    CHECK_STR(party.owner, "f4c1:9");
+    CHECK_EQ_INT(redlatch_report_party(report, 1, &party), REDLATCH_OK);
+    CHECK(party.role == REDLATCH_WAITER && party.count == 0);
+    CHECK_STR(party.owner, "f4c1:2");
+    CHECK_EQ_INT(redlatch_report_party(report, 2, &party), REDLATCH_INVALID);
+    CHECK(strstr(redlatch_last_error(), "index is 2") != NULL);
+    redlatch_report_free(report);
+    CHECK_EQ_INT(redlatch_report_facts(report, &facts), REDLATCH_BAD_HANDLE);
+    CHECK(redlatch_report_name(report) == NULL);
+    CHECK_EQ_INT(redlatch_report_facts(NULL, &facts), REDLATCH_BAD_HANDLE);
+    redlatch_report_free(NULL);
+}
+
+static void what_is_cut_short_or_changed_is_no_record(void) {
+    redlatch_report *report = NULL;
+    char text[sizeof LOCK + 1];
+    for (size_t size = 0; size < sizeof LOCK - 1; size++) {
+        memcpy(text, LOCK, size);
+        text[size] = '\0';
+        CHECK_EQ_INT(make(text, 0, &report), REDLATCH_PROTOCOL);
+    }
+    snprintf(text, sizeof text, "%sx", LOCK);
+    CHECK_EQ_INT(make(text, 0, &report), REDLATCH_PROTOCOL);
+    CHECK_EQ_INT(make("1:a4:none1:02:-21:x1:01:01:0", 0, &report), REDLATCH_PROTOCOL);
+    CHECK_EQ_INT(make("1:a4:none1:01:-1:01:01:01:0", 0, &report), REDLATCH_PROTOCOL);
+    CHECK_EQ_INT(make("1:a4:none1:019:12345678901234567891:01:01:01:0", 0, &report), REDLATCH_PROTOCOL);
+    CHECK_EQ_INT(make("99999999999999999999999999:a", 0, &report), REDLATCH_PROTOCOL);
+    CHECK_EQ_INT(make("1:a4:none1:02:-21:01:01:01:0", 2, &report), REDLATCH_PROTOCOL); /* shorter than its prefix */
+    CHECK(report == NULL);
+}
+
+static void nothing_is_a_record_too(void) {
+    redlatch_report *report = NULL;
+    CHECK_EQ_INT(make("1:a4:none1:02:-21:01:01:01:0", 0, &report), REDLATCH_OK);
+    redlatch_facts facts = {.struct_size = sizeof facts};
+    CHECK_EQ_INT(redlatch_report_facts(report, &facts), REDLATCH_OK);
+    CHECK(facts.form == REDLATCH_FORM_NOTHING && facts.ttl_ms == 0 && facts.parties == 0);
+    redlatch_report_free(report);
+}
+
+static void forms_have_names(void) {
+    CHECK_STR(redlatch_form_name(REDLATCH_FORM_NOTHING), "nothing");
+    CHECK_STR(redlatch_form_name(REDLATCH_FORM_MUTEX), "mutex");
+    CHECK_STR(redlatch_form_name(REDLATCH_FORM_READ_WRITE), "read_write");
+    CHECK_STR(redlatch_form_name(REDLATCH_FORM_UNKNOWN), "unknown");
+    CHECK_STR(redlatch_form_name(12345), "unknown");
+}
+
+int main(void) {
+    RUN(a_record_is_read);
+    RUN(what_is_cut_short_or_changed_is_no_record);
+    RUN(nothing_is_a_record_too);
+    RUN(forms_have_names);
+    return unit_done();
+}

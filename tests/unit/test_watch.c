@@ -1,0 +1,201 @@
+/* The watch machine: each row of the table at the head of watch.c, and how it shares a name with the queue.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_fixture.h"
+
+static const enum lane_number LANE = LANE_CALLERS;
+
+static struct call *watch(const char *name, bool once) {
+    struct call *call = rig_call(OPERATION_WATCH, name, 0);
+    call->operation->once = once;
+    rig_start(call);
+    return call;
+}
+
+/* A watcher that was told of a holder and is parked, subscribed. */
+static struct call *parked(const char *name, int64_t ttl_ms) {
+    struct call *call = watch(name, false);
+    rig_send(LANE);
+    rig_integer(LANE, ttl_ms);
+    rig_subscriptions(); /* which makes it look once more */
+    rig_send(LANE);
+    rig_integer(LANE, ttl_ms);
+    return call;
+}
+
+static void say_free(void) {
+    rig_send(LANE);
+    rig_integer(LANE, -2);
+}
+
+static void a_free_name_is_told_in_one_command(void) {
+    rig_open();
+    struct call *call = watch("a", false);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_WATCH);
+    CHECK_EQ_INT(rig.engine.stats.waiters, 1);
+    rig_integer(LANE, -2);
+    CHECK(call->done);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    CHECK_EQ_INT(rig.engine.stats.waiters, 0);
+    CHECK_EQ_INT(rig.engine.stats.held, 0);
+    CHECK(rig_contest("a") == NULL); /* nobody had to be listened for */
+    RIG_CLOSE();
+}
+
+static void one_look_at_a_held_name_says_so(void) {
+    rig_open();
+    struct call *call = watch("a", true);
+    rig_send(LANE);
+    rig_integer(LANE, 5000);
+    CHECK_EQ_INT(call->status, REDLATCH_TIMEOUT);
+    RIG_CLOSE();
+}
+
+static void a_message_the_lease_and_five_seconds_make_it_look(void) {
+    for (int i = 0; i < 3; i++) {
+        rig_open();
+        struct call *call = parked("a", i == 1 ? 1000 : 60000);
+        CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
+        if (i == 0) {
+            rig_message("a");
+        } else {
+            rig_pass(i == 1 ? 1011 * MILLISECOND : 5 * SECOND);
+        }
+        CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+        say_free();
+        CHECK_EQ_INT(call->status, REDLATCH_OK);
+        RIG_CLOSE();
+    }
+}
+
+static void a_message_while_asking_makes_it_ask_again(void) {
+    rig_open();
+    struct call *call = parked("a", 60000);
+    rig_message("a");
+    rig_send(LANE);
+    rig_message("a");
+    rig_integer(LANE, 60000); /* from before the second message */
+    rig_pass(0);
+    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+    say_free();
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    RIG_CLOSE();
+}
+
+static void watchers_and_waiters_of_a_name_hear_together(void) {
+    rig_open();
+    struct call *first = parked("a", 60000);
+    struct call *second = watch("a", false);
+    rig_send(LANE);
+    rig_integer(LANE, 60000);
+    struct call *waiter = rig_acquire("a", 1);
+    rig_send(LANE);
+    rig_integer(LANE, 60000);
+    rig_message("a");
+    int asked[COMMAND_RENEW + 1] = {0};
+    for (int i = 0; i < 3; i++) {
+        struct command *command = rig_send(LANE);
+        CHECK(command != NULL);
+        asked[command->kind]++;
+    }
+    CHECK_EQ_INT(asked[COMMAND_WATCH], 2);
+    CHECK_EQ_INT(asked[COMMAND_ACQUIRE], 1);
+    rig_integer(LANE, -2);
+    rig_integer(LANE, -2);
+    rig_nil(LANE);
+    CHECK(first->status == REDLATCH_OK && second->status == REDLATCH_OK && waiter->status == REDLATCH_OK);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void a_subscription_stays_while_somebody_watches(void) {
+    rig_open();
+    struct call *waiter = rig_acquire("a", 1);
+    rig_send(LANE);
+    rig_integer(LANE, -1);
+    rig_subscriptions();
+    rig_send(LANE);
+    rig_integer(LANE, -1);
+    struct call *call = watch("a", false);
+    rig_send(LANE);
+    rig_integer(LANE, -1);
+    rig_abort(waiter, REDLATCH_CANCELLED);
+    for (int i = 0; i < 4; i++) {
+        rig_pass(5 * SECOND);
+        rig_send(LANE);
+        rig_integer(LANE, -1);
+    }
+    CHECK_EQ_INT(rig_contest("a")->subscription, SUBSCRIPTION_ACTIVE);
+    rig_message("a");
+    say_free();
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    rig_pass(RIG_LINGER_MS * MILLISECOND);
+    CHECK_EQ_INT(rig_subscriptions(), 1); /* left */
+    RIG_CLOSE();
+}
+
+static void a_refusal_that_may_pass_is_waited_out(void) {
+    rig_open();
+    struct call *call = watch("a", false);
+    rig_send(LANE);
+    rig_error(LANE, "LOADING Redis is loading the dataset in memory");
+    CHECK_EQ_INT(call->operation->phase, PHASE_PAUSED);
+    rig_pass(40 * MILLISECOND);
+    say_free();
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    call = watch("a", true);
+    rig_send(LANE);
+    rig_error(LANE, "LOADING Redis is loading the dataset in memory");
+    CHECK_EQ_INT(call->status, REDLATCH_LOADING);
+    call = watch("a", false);
+    rig_send(LANE);
+    rig_error(LANE, "WRONGTYPE Operation against a key holding the wrong kind of value");
+    CHECK_EQ_INT(call->status, REDLATCH_WRONG_TYPE);
+    call = watch("a", false);
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_PROTOCOL);
+    RIG_CLOSE();
+}
+
+static void a_watcher_that_gives_up_leaves_nothing(void) {
+    rig_open();
+    struct call *unsent = watch("a", false);
+    rig_abort(unsent, REDLATCH_CANCELLED);
+    CHECK_EQ_INT(unsent->status, REDLATCH_CANCELLED);
+    CHECK(rig_send(LANE) == NULL);
+    struct call *sent = watch("a", false);
+    rig_send(LANE);
+    rig_abort(sent, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(sent->status, REDLATCH_NO_REPLY);
+    rig_integer(LANE, 100);
+    struct call *waiting = parked("a", 60000);
+    rig_abort(waiting, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(waiting->status, REDLATCH_TIMEOUT);
+    RIG_CLOSE();
+}
+
+static void a_broken_connection_is_outlived(void) {
+    rig_open();
+    struct call *call = watch("a", false);
+    rig_send(LANE);
+    rig_lost(LANE);
+    rig_failed(LANE, REDLATCH_UNREACHABLE);
+    CHECK(!call->done);
+    rig_ready(LANE, SETTLEMENT_DENIED);
+    say_free();
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    RIG_CLOSE();
+}
+
+int main(void) {
+    RUN(a_free_name_is_told_in_one_command);
+    RUN(one_look_at_a_held_name_says_so);
+    RUN(a_message_the_lease_and_five_seconds_make_it_look);
+    RUN(a_message_while_asking_makes_it_ask_again);
+    RUN(watchers_and_waiters_of_a_name_hear_together);
+    RUN(a_subscription_stays_while_somebody_watches);
+    RUN(a_refusal_that_may_pass_is_waited_out);
+    RUN(a_watcher_that_gives_up_leaves_nothing);
+    RUN(a_broken_connection_is_outlived);
+    return unit_done();
+}
