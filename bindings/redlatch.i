@@ -44,9 +44,20 @@
 /* Names are strings of any bytes, NUL included. */
 %typemap(in, checkfn="lua_isstring") (const char *name, size_t name_size) (size_t size)
     %{ $1 = ($1_ltype)lua_tolstring(L, $input, &size); $2 = size; %}
-%apply (const char *name, size_t name_size) { (const char *text, size_t text_size) };
+%apply (const char *name, size_t name_size) { (const char *pattern, size_t pattern_size) };
 %typemap(out) char name[ANY] %{
     lua_pushlstring(L, $1, arg1->name_size < $1_dim0 ? (size_t)arg1->name_size : $1_dim0 - 1); SWIG_arg++;
+%}
+
+/* The size of a report's name stands beside it. */
+%typemap(out) const char *redlatch_report_name %{
+    redlatch_facts facts = {.struct_size = sizeof facts};
+    if ($1 != NULL && redlatch_report_facts(arg1, &facts) == REDLATCH_OK) {
+        lua_pushlstring(L, $1, (size_t)facts.name_size);
+    } else {
+        lua_pushnil(L);
+    }
+    SWIG_arg++;
 %}
 
 /* -------------------------------------------------------------------------------------- what functions hand out -- */
@@ -75,9 +86,13 @@ struct type {};
 HANDLE(redlatch_client)
 HANDLE(redlatch_lock)
 HANDLE(redlatch_cancel)
+HANDLE(redlatch_report)
+HANDLE(redlatch_scan)
 %apply redlatch_client **redlatch_client_made { redlatch_client **client_out };
 %apply redlatch_lock **redlatch_lock_made { redlatch_lock **lock_out };
 %apply redlatch_cancel **redlatch_cancel_made { redlatch_cancel **cancel_out };
+%apply redlatch_report **redlatch_report_made { redlatch_report **report_out };
+%apply redlatch_scan **redlatch_scan_made { redlatch_scan **scan_out };
 
 /* Records that a function fills; Lua reads their fields by name. */
 %define RECORD(type, parameter)
@@ -103,9 +118,14 @@ RECORD(redlatch_hold, hold_out)
 RECORD(redlatch_lock_state, state_out)
 RECORD(redlatch_event, event_out)
 RECORD(redlatch_stats, stats_out)
+RECORD(redlatch_facts, facts_out)
+RECORD(redlatch_party, party_out)
 %immutable redlatch_hold::owner;
 %immutable redlatch_lock_state::owner;
 %immutable redlatch_event::name;
+%immutable redlatch_facts::type;
+%immutable redlatch_party::owner;
+%immutable redlatch_party::host;
 
 /* Options begin with their defaults. Texts are copied into them, as Lua may collect a string at any time. */
 %define OPTIONS(type)

@@ -5,6 +5,8 @@ local core = require "redlatch.core"
 local event = require "redlatch.event"
 local lock = require "redlatch.lock"
 local outcome = require "redlatch.outcome"
+local reports = require "redlatch.reports"
+local settings = require "redlatch.options"
 
 --- What connect() returns. A forked child opens its own, and so does each Lua state.
 ---@class redlatch.Client
@@ -70,6 +72,31 @@ end
 ---@return string
 function Client:uuid()
     return core.client_uuid(self._handle)
+end
+
+--- What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues.
+---@param name string
+---@return redlatch.Report? report, string? message, string? code
+function Client:inspect(name)
+    return reports.inspect(self, settings.check_name(name))
+end
+
+--- The locks on the server whose names match, for `for report in client:scan("orders:*") do`. Never blocks the server
+--- for long. As with Redis's SCAN, what is there all the time is found, perhaps more than once. Failures are raised.
+---@param pattern? string a glob of Redis, below the client's prefix; all
+---@return fun(): redlatch.Report?
+function Client:scan(pattern)
+    return reports.scan(self, pattern == nil and "" or settings.check_name(pattern, "pattern"))
+end
+
+--- Waits until nobody holds a name, without taking it; somebody else may hold it again when this returns.
+---@param name string
+---@param given? {timeout: number?} seconds to wait: -1 for ever, 0 looks once; -1
+---@return true? free, string? message, string? code "timeout" if it was held all the time
+function Client:wait_free(name, given)
+    settings.check_name(name)
+    local timeout = settings.check_known(given, {timeout = true}).timeout
+    return reports.wait_free(self, name, timeout == nil and core.FOREVER or settings.wait(timeout, "timeout"))
 end
 
 --- What the client has done since it was opened, by the names that redlatch.h explains.

@@ -121,3 +121,10 @@ def test_95_09_every_parameter_is_known() -> None:
     interface = (ROOT / "bindings" / "redlatch.i").read_text(encoding="utf-8")
     missing = [name for name in {*handed_out, *strings} if not re.search(rf"\b{name}\b", interface)]
     assert missing == [], f"bindings/redlatch.i has no line for {', '.join(sorted(missing))}"
+
+
+@pytest.mark.parametrize("scene", scenes_of("reports"))
+def test_95_10_reports(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+    """What the server knows of locks."""
+    play(lua, "reports", scene, server.url, lock_name)
+    assert server.admin.keys("*") == []
