@@ -76,7 +76,7 @@ STAGES = [
           + " -k 'not a_hundred_thousand'", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", alone=True),
     Stage("coverage", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",
-                              "unit_tests redlatch_sim redlatch_python redlatch_python_package")
+                              "unit_tests redlatch_sim redlatch_cli redlatch_python redlatch_python_package")
           + " && find build/coverage -name '*.gcda' -delete"
           + " && " + unit_tests("build/coverage") + " && build/coverage/tests/redlatch_sim --seeds 200"
           + " && build/coverage/tests/redlatch_sim --faults"
