@@ -58,6 +58,10 @@ static int add_party(json_t *holders, json_t *waiters, const redlatch_party *par
     json_t *holder = json_object();
     int failed = set_bytes(holder, "owner", "owner_hex", party->owner, strlen(party->owner));
     failed |= json_object_set_new(holder, "count", json_integer((json_int_t)party->count));
+    if (party->pid) {
+        failed |= set_bytes(holder, "host", "host_hex", party->host, strlen(party->host));
+        failed |= json_object_set_new(holder, "pid", json_integer(party->pid));
+    }
     if (party->role != REDLATCH_HOLDER) {
         failed |= json_object_set_new(holder, "role", json_string(role_name(party->role)));
     }

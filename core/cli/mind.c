@@ -131,38 +131,46 @@ static void end_group(const struct minding *minding) {
     child_signal(&minding->child, SIGKILL);
 }
 
-int mind(const struct run_options *options, redlatch_client *client, redlatch_lock *lock, bool *lost_out) {
+static void mind_until_end(struct minding *minding, int event_fd) {
+    while (!minding->ended) {
+        wait_for_something(minding, event_fd);
+        take_events(minding);
+        take_signals(minding);
+        if (!minding->ended) {
+            check_hold(minding);
+        }
+        if (minding->lost && clock_ms() >= minding->kill_at) {
+            child_signal(&minding->child, SIGKILL);
+            minding->kill_at = NEVER_MS;
+        }
+    }
+    child_leave_terminal(&minding->child);
+    if (minding->lost) {
+        end_group(minding);
+    }
+}
+
+struct outcome mind(const struct run_options *options, redlatch_client *client, redlatch_lock *lock) {
     struct minding minding = {.options = options, .client = client, .lock = lock, .kill_at = NEVER_MS};
+    struct outcome outcome = {.ran = false, .lost = false};
     int event_fd;
-    if (redlatch_client_event_fd(client, &event_fd) != REDLATCH_OK) {
-        return complain_of(REDLATCH_SYSTEM);
+    int status = redlatch_client_event_fd(client, &event_fd);
+    if (status != REDLATCH_OK) {
+        outcome.exit_status = complain_of(status);
+        return outcome;
     }
     signals_block();
     int error = child_start(&minding.child, options->command);
     signals_unblock();
     if (error) {
-        int status = error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
-        return complain(status, "%s: %s", options->command[0], strerror(error));
+        outcome.exit_status = complain(error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN, "%s: %s",
+                                       options->command[0], strerror(error));
+        return outcome;
     }
     if (options->verbose) {
         complain(0, "runs %s as process %ld", options->command[0], (long)minding.child.pid);
     }
-    while (!minding.ended) {
-        wait_for_something(&minding, event_fd);
-        take_events(&minding);
-        take_signals(&minding);
-        if (!minding.ended) {
-            check_hold(&minding);
-        }
-        if (minding.lost && clock_ms() >= minding.kill_at) {
-            child_signal(&minding.child, SIGKILL);
-            minding.kill_at = NEVER_MS;
-        }
-    }
-    child_leave_terminal(&minding.child);
-    if (minding.lost) {
-        end_group(&minding);
-    }
-    *lost_out = minding.lost;
-    return minding.child.exit_status;
+    mind_until_end(&minding, event_fd);
+    outcome = (struct outcome){minding.lost ? STATUS_LOST : minding.child.exit_status, true, minding.lost};
+    return outcome;
 }

@@ -123,9 +123,9 @@ static bool set_environment(const struct run_options *options, redlatch_lock *lo
     return failed == 0;
 }
 
-/* Gives the lock back, or leaves it to run out when --min-hold says so. The exit status, given that of CMD. */
-static int give_back(const struct run_options *options, redlatch_lock *lock, int64_t since, int exit_status) {
-    int64_t left = options->min_hold_ms - (clock_ms() - since);
+/* Gives the lock back, or leaves it to run out when CMD ran and --min-hold says so. The exit status. */
+static int give_back(const struct run_options *options, redlatch_lock *lock, int64_t since, struct outcome outcome) {
+    int64_t left = outcome.ran ? options->min_hold_ms - (clock_ms() - since) : 0;
     int status = left > 0 ? redlatch_lock_extend(lock, 0, left) : redlatch_lock_release(lock);
     if (status == REDLATCH_LOST || status == REDLATCH_NOT_OWNED) {
         return complain(STATUS_LOST, "%s", redlatch_last_error());
@@ -135,7 +135,7 @@ static int give_back(const struct run_options *options, redlatch_lock *lock, int
     } else if (options->verbose) {
         complain(0, left > 0 ? "leaves \"%s\" to run out" : "released \"%s\"", options->name);
     }
-    return exit_status;
+    return outcome.exit_status;
 }
 
 static int run_locked(const struct run_options *options, redlatch_client *client, redlatch_lock *lock) {
@@ -146,14 +146,13 @@ static int run_locked(const struct run_options *options, redlatch_client *client
         redlatch_lock_release(lock);
         return STATUS_BY_SIGNAL + asked;
     }
-    bool lost = false;
-    int exit_status = STATUS_SYSTEM;
+    struct outcome outcome = {STATUS_SYSTEM, false, false};
     if (set_environment(options, lock)) {
-        exit_status = mind(options, client, lock, &lost);
+        outcome = mind(options, client, lock);
     } else {
         complain(STATUS_SYSTEM, "no memory for CMD's environment");
     }
-    return lost ? STATUS_LOST : give_back(options, lock, since, exit_status);
+    return outcome.lost ? outcome.exit_status : give_back(options, lock, since, outcome);
 }
 
 static int acquire_and_run(const struct run_options *options, redlatch_client *client, redlatch_lock *lock,

@@ -18,9 +18,15 @@ struct run_options {
     bool verbose;
 };
 
-/* Runs the command while the lock is held, and minds it: signals, stops, a lost lease. The exit status; *lost_out says
- * whether the lock was lost meanwhile. */
-int mind(const struct run_options *options, redlatch_client *client, redlatch_lock *lock, bool *lost_out);
+/* How it went. */
+struct outcome {
+    int exit_status;
+    bool ran;  /* else the command could not even be started */
+    bool lost; /* the lock, while it ran */
+};
+
+/* Runs the command while the lock is held, and minds it: signals, stops, a lost lease. */
+struct outcome mind(const struct run_options *options, redlatch_client *client, redlatch_lock *lock);
 
 /* Milliseconds of a clock that also counts suspend where there is one. */
 int64_t clock_ms(void);

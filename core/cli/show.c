@@ -34,12 +34,14 @@ static void print_parties(const struct found *found) {
     for (; found_party(found, index, &party); index++) {
         int width;
         char *owner = text_shown(party.owner, strlen(party.owner), 0, &width);
-        if (party.role == REDLATCH_WAITER) {
-            print_line(role_name(party.role), owner ? owner : "?");
-        } else {
-            printf("%-8s %s  count %llu\n", role_name(party.role), owner ? owner : "?",
-                   (unsigned long long)party.count);
+        printf("%-8s %s", role_name(party.role), owner ? owner : "?");
+        if (party.role != REDLATCH_WAITER) {
+            printf("  count %llu", (unsigned long long)party.count);
         }
+        if (party.pid) {
+            printf("  process %lld on %s", (long long)party.pid, party.host);
+        }
+        putchar('\n');
         free(owner);
     }
     if (found->facts.holders + found->facts.waiters > index) {

@@ -394,9 +394,12 @@ typedef struct redlatch_party {
     int32_t role;                 /* enum redlatch_role */
     uint64_t count;               /* levels held; 0 for a waiter */
     char owner[128];              /* the owner id as it stands in Redis, cut if longer */
+    char host[72];                /* of redlatch_inspect: the machine of an owner that is connected with redlatch */
+    int64_t pid;                  /* and its process there; empty and 0 where that is not known */
 } redlatch_party;
 
 /* Finds out all there is to know of a name, a lock or not; writes nothing. The client's name prefix is put before it.
+ * Owners of redlatch are looked up in the server's list of connections, where the server's access rules allow that.
  * The report is the caller's, to be freed by redlatch_report_free. Any thread.
  * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY. Since 0.1. */
 REDLATCH_API int redlatch_inspect(redlatch_client *client, const char *name, size_t name_size,

@@ -27,7 +27,7 @@ static const struct argument_part words[] = {{"a", 1}};
 static struct asked asked;
 
 static struct call *inspect(bool no_memory) {
-    asked = (struct asked){.question = {words, 1, 0, take}, .no_memory = no_memory};
+    asked = (struct asked){.question = {.words = words, .key_count = 1, .take = take}, .no_memory = no_memory};
     struct call *call = rig_call(OPERATION_INSPECT, "a", 0);
     call->operation->question = &asked.question;
     rig_start(call);

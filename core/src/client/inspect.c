@@ -5,7 +5,7 @@
 
 #include "errors.h"
 #include "guard.h"
-#include "report.h"
+#include "places.h"
 
 /* How many keys the server looks at for one page of a walk: a fraction of a millisecond of its time. */
 static const char PAGE_KEYS[] = "100";
@@ -93,6 +93,15 @@ static int only_report(const struct client *client, const struct inquiry *inquir
     return report_of(client, &record, report_out);
 }
 
+/* Looks for the owners among the server's connections; where that is forbidden or fails, they stay unknown. */
+static void find_places(struct client *client, redlatch_report *report) {
+    struct inquiry inquiry = {.question = {.argument_count = 2, .plain = true}, .words = {{"CLIENT", 6}, {"LIST", 4}}};
+    if (places_wanted(report) && ask(client, &inquiry) == REDLATCH_OK) {
+        places_find(report, inquiry.text, inquiry.size);
+    }
+    free(inquiry.text);
+}
+
 int redlatch_inspect(redlatch_client *handle, const char *name, size_t name_size, redlatch_report **report_out) {
     int status = guard_client(handle);
     if (status != REDLATCH_OK) {
@@ -114,6 +123,9 @@ int redlatch_inspect(redlatch_client *handle, const char *name, size_t name_size
     status = ask(client, &inquiry);
     if (status == REDLATCH_OK) {
         status = only_report(client, &inquiry, report_out);
+    }
+    if (status == REDLATCH_OK) {
+        find_places(client, *report_out);
     }
     free(inquiry.text);
     free(full);

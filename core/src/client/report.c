@@ -103,6 +103,7 @@ static bool read_record(struct redlatch_report *report, struct argument_part *na
 static void free_report(struct redlatch_report *report) {
     free(report->name);
     free(report->record);
+    free(report->places);
     handle_free_report(report);
 }
 
@@ -168,6 +169,10 @@ int redlatch_report_party(const redlatch_report *report, uint64_t index, redlatc
     }
     redlatch_party party = {.role = 0};
     next_party(report, &at, &party);
+    if (report->places) {
+        memcpy(party.host, report->places[index].host, sizeof party.host);
+        party.pid = report->places[index].pid;
+    }
     return answer_write(party_out, &party, sizeof party, "party_out");
 }
 

@@ -100,7 +100,23 @@ size_t output_command_bound(const struct command *command) {
            (command->as_text ? script->size : 40);
 }
 
+/* A command of the server's own. */
+static bool added_plain(struct output *output, const struct command *command) {
+    const struct question *question = command->kind == COMMAND_INSPECT ? command->operation->question : NULL;
+    if (!question || !question->plain) {
+        return false;
+    }
+    add_length(output, '*', question->argument_count);
+    for (uint32_t i = 0; i < question->argument_count; i++) {
+        add_word(output, question->words[i].text, question->words[i].size);
+    }
+    return true;
+}
+
 void output_command(struct output *output, const struct engine *engine, const struct command *command) {
+    if (added_plain(output, command)) {
+        return;
+    }
     const struct script_embedded *script = &scripts_embedded[command_script(command)];
     uint32_t keys;
     uint32_t arguments;

@@ -90,6 +90,7 @@ struct question {
     const struct argument_part *words; /* keys, then arguments, of one part each */
     uint32_t key_count;
     uint32_t argument_count;
+    bool plain; /* the words are a command of the server's own, not arguments of the script */
     bool (*take)(struct question *question, const char *text, size_t size); /* false: no memory */
 };
 
