@@ -14,7 +14,7 @@ from wire import fields, subscribers
 
 ENDS = SOURCES / "ends.lua"
 # Scenes that talk with their test, or end in a way of their own.
-TALKING = ["binary_names", "program_fails", "waits", "waits_in_coroutine"]
+TALKING = ["binary_names", "program_fails", "waits", "waits_in_coroutine", "waits_without_taking"]
 # Well below the lease of 30 s and the look every 5 s.
 SOON = 2.0
 
@@ -58,7 +58,7 @@ def test_95_04_program_fails(server: RedisServer, lua: str, lock_name: str) -> N
     assert server.admin.keys("*") == []
 
 
-@pytest.mark.parametrize("scene", ["waits", "waits_in_coroutine"])
+@pytest.mark.parametrize("scene", ["waits", "waits_in_coroutine", "waits_without_taking"])
 def test_95_05_wakes(server: RedisServer, peer: RedissonShapedPeer, lua: str, scene: str, lock_name: str) -> None:
     """A Redisson peer's release wakes a waiting program by its message."""
     peer.lock(lock_name)
@@ -72,10 +72,11 @@ def test_95_05_wakes(server: RedisServer, peer: RedissonShapedPeer, lua: str, sc
         assert program.end() == 0
 
 
-def test_95_06_interrupted(server: RedisServer, peer: RedissonShapedPeer, lua: str, lock_name: str) -> None:
+@pytest.mark.parametrize("scene", ["waits", "waits_without_taking"])
+def test_95_06_interrupted(server: RedisServer, peer: RedissonShapedPeer, lua: str, scene: str, lock_name: str) -> None:
     """Ctrl-C ends a wait at once; nothing is held or queued, and the holder keeps the lock."""
     peer.lock(lock_name)
-    with LuaProcess(lua, ENDS, server.url, "waits", lock_name) as program:
+    with LuaProcess(lua, ENDS, server.url, scene, lock_name) as program:
         program.hear("waiting")
         wait_until(lambda: subscribers(server, lock_name) == 1)
         sent_at = time.monotonic()
