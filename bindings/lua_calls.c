@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* Ctrl-C ends a wait within 100 ms. */
-enum { SLICE_MS = 50 };
+enum { SLICE_MS = 50, LOOK_MS = 500 };
 
 /* The hooks that an interpreter may have set: of the running coroutine, and of the main one, where it sets them. Lua
  * 5.1 does not tell which that is; LuaJIT has one hook for all. */
@@ -24,14 +24,18 @@ static struct hooks hooks_of(lua_State *L) {
     return hooks;
 }
 
+static bool has_changed(lua_State *L, const struct hooks *before) {
+    struct hooks now = hooks_of(L);
+    return now.own != before->own || now.of_main != before->of_main;
+}
+
 int redlatch_lua_acquire(lua_State *L, redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
                          redlatch_cancel *cancel) {
     struct hooks before = hooks_of(L);
     bool fired = false;
     int status = redlatch_lock_acquire_as(lock, owner, lease_ms, wait_ms, cancel, SLICE_MS);
     while (status == REDLATCH_AGAIN) {
-        struct hooks now = hooks_of(L);
-        if (!fired && (now.own != before.own || now.of_main != before.of_main)) {
+        if (!fired && has_changed(L, &before)) {
             redlatch_cancel_fire(cancel);
             fired = true;
         }
@@ -43,6 +47,20 @@ int redlatch_lua_acquire(lua_State *L, redlatch_lock *lock, uint64_t owner, int6
         redlatch_lock_release_as(lock, owner);
         status = REDLATCH_CANCELLED;
     }
+    return status;
+}
+
+int redlatch_lua_wait_free(lua_State *L, redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms) {
+    struct hooks before = hooks_of(L);
+    int status;
+    do {
+        int64_t slice = wait_ms != REDLATCH_FOREVER && wait_ms < LOOK_MS ? wait_ms : LOOK_MS;
+        status = redlatch_wait_free(client, name, name_size, slice, NULL);
+        wait_ms -= wait_ms == REDLATCH_FOREVER ? 0 : slice;
+        if (status == REDLATCH_TIMEOUT && has_changed(L, &before)) {
+            status = REDLATCH_CANCELLED;
+        }
+    } while (status == REDLATCH_TIMEOUT && wait_ms != 0);
     return status;
 }
 

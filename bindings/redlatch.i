@@ -44,17 +44,21 @@
 /* Names are strings of any bytes, NUL included. */
 %typemap(in, checkfn="lua_isstring") (const char *name, size_t name_size) (size_t size)
     %{ $1 = ($1_ltype)lua_tolstring(L, $input, &size); $2 = size; %}
-%apply (const char *name, size_t name_size) { (const char *text, size_t text_size) };
 %apply (const char *name, size_t name_size) { (const char *pattern, size_t pattern_size) };
 %typemap(out) char name[ANY] %{
     lua_pushlstring(L, $1, arg1->name_size < $1_dim0 ? (size_t)arg1->name_size : $1_dim0 - 1); SWIG_arg++;
 %}
 
-%typemap(out) const char *redlatch_report_name {
+/* The size of a report's name stands beside it. */
+%typemap(out) const char *redlatch_report_name %{
     redlatch_facts facts = {.struct_size = sizeof facts};
-    size_t size = redlatch_report_facts(arg1, &facts) == REDLATCH_OK ? (size_t)facts.name_size : 0;
-    lua_pushlstring(L, $1, size); SWIG_arg++;
-}
+    if ($1 != NULL && redlatch_report_facts(arg1, &facts) == REDLATCH_OK) {
+        lua_pushlstring(L, $1, (size_t)facts.name_size);
+    } else {
+        lua_pushnil(L);
+    }
+    SWIG_arg++;
+%}
 
 /* -------------------------------------------------------------------------------------- what functions hand out -- */
 
@@ -121,6 +125,7 @@ RECORD(redlatch_party, party_out)
 %immutable redlatch_event::name;
 %immutable redlatch_facts::type;
 %immutable redlatch_party::owner;
+%immutable redlatch_party::host;
 
 /* Options begin with their defaults. Texts are copied into them, as Lua may collect a string at any time. */
 %define OPTIONS(type)

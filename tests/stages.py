@@ -88,7 +88,7 @@ STAGES = [
     Stage("leaks", f"{PYTEST} tests/e2e/leaks_of_lua.py", ("build",), alone=True),
     Stage("rock", f"./dev rock && {PYTHON} tests/package/check_rock.py dist", ("build",), alone=True),
     Stage("coverage", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",
-                              "unit_tests redlatch_sim redlatch_python redlatch_python_package")
+                              "unit_tests redlatch_sim redlatch_cli redlatch_python redlatch_python_package")
           + " && find build/coverage -name '*.gcda' -delete"
           + " && " + unit_tests("build/coverage") + " && build/coverage/tests/redlatch_sim --seeds 200"
           + " && build/coverage/tests/redlatch_sim --faults"

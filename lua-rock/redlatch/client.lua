@@ -4,9 +4,9 @@
 local core = require "redlatch.core"
 local event = require "redlatch.event"
 local lock = require "redlatch.lock"
-local options = require "redlatch.options"
 local outcome = require "redlatch.outcome"
-local report = require "redlatch.report"
+local reports = require "redlatch.reports"
+local settings = require "redlatch.options"
 
 --- What connect() returns. A forked child opens its own, and so does each Lua state.
 ---@class redlatch.Client
@@ -22,9 +22,6 @@ Client.__index = Client
 Client.__name = "redlatch.Client"
 
 local client = {}
-
--- Of a wait that the core does not cut into slices by itself.
-local SLICE_MS = 1000
 
 function client.new(handle)
     local status, cancel = core.cancel_new()
@@ -49,50 +46,10 @@ end
 ---
 --- Raises an error when the client is closed, or belongs to the process from which this one was forked.
 ---@param name string 1 to 65535 bytes of any value
----@param given? redlatch.LockOptions
+---@param options? redlatch.LockOptions
 ---@return redlatch.Lock
-function Client:lock(name, given)
-    return lock.new(self, name, given)
-end
-
---- What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues.
----@param name string
----@return redlatch.Report? report, string? message, string? code
-function Client:inspect(name)
-    options.check_name(name)
-    local status, handle = core.inspect(self._handle, name)
-    if status ~= core.OK then
-        return outcome.failure(status, handle)
-    end
-    return report.of(handle)
-end
-
---- The locks on the server whose names match a glob of Redis, below the client's prefix:
---- `for report in client:scan("orders:*") do`. Never blocks the server for long. As with Redis's SCAN, what is there
---- all the time is found, perhaps more than once. A failure is raised as an error, as io.lines does.
----@param pattern? string "*"
----@return fun(): redlatch.Report?
-function Client:scan(pattern)
-    return report.scan(self._handle, pattern == nil and "*" or options.check_pattern(pattern))
-end
-
---- Waits until nobody holds a name, without taking it; somebody else may hold it again when this returns. Ctrl-C ends
---- the wait within a second.
----@param name string
----@param timeout? number seconds: -1 waits for ever, 0 looks once; -1
----@return true? free, string? message, string? code "timeout" when it was held all the time
-function Client:wait_free(name, timeout)
-    options.check_name(name)
-    local wait_ms = timeout == nil and core.FOREVER or options.wait(timeout, "timeout")
-    local status, message
-    repeat -- in slices: the interpreter hears of Ctrl-C between calls
-        local slice_ms = wait_ms == core.FOREVER and SLICE_MS or math.min(wait_ms, SLICE_MS)
-        status, message = core.wait_free(self._handle, name, slice_ms, nil)
-        if wait_ms ~= core.FOREVER then
-            wait_ms = wait_ms - slice_ms
-        end
-    until status ~= core.TIMEOUT or wait_ms == 0
-    return outcome.settle(status, message)
+function Client:lock(name, options)
+    return lock.new(self, name, options)
 end
 
 --- Releases what is held, unless `release_on_close` is false, and ends the client. Takes at most `close_timeout`.
@@ -115,6 +72,31 @@ end
 ---@return string
 function Client:uuid()
     return core.client_uuid(self._handle)
+end
+
+--- What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues.
+---@param name string
+---@return redlatch.Report? report, string? message, string? code
+function Client:inspect(name)
+    return reports.inspect(self, settings.check_name(name))
+end
+
+--- The locks on the server whose names match, for `for report in client:scan("orders:*") do`. Never blocks the server
+--- for long. As with Redis's SCAN, what is there all the time is found, perhaps more than once. Failures are raised.
+---@param pattern? string a glob of Redis, below the client's prefix; all
+---@return fun(): redlatch.Report?
+function Client:scan(pattern)
+    return reports.scan(self, pattern == nil and "" or settings.check_name(pattern, "pattern"))
+end
+
+--- Waits until nobody holds a name, without taking it; somebody else may hold it again when this returns.
+---@param name string
+---@param given? {timeout: number?} seconds to wait: -1 for ever, 0 looks once; -1
+---@return true? free, string? message, string? code "timeout" if it was held all the time
+function Client:wait_free(name, given)
+    settings.check_name(name)
+    local timeout = settings.check_known(given, {timeout = true}).timeout
+    return reports.wait_free(self, name, timeout == nil and core.FOREVER or settings.wait(timeout, "timeout"))
 end
 
 --- What the client has done since it was opened, by the names that redlatch.h explains.

@@ -96,18 +96,11 @@ local function bytes(value, name)
     return value
 end
 
---- A lock's name: any bytes.
-function options.check_name(value)
-    if #bytes(value, "name") < 1 or #value > core.NAME_SIZE_MAX then
-        misuse("name is %d bytes long; expected 1 to %d", #value, core.NAME_SIZE_MAX)
-    end
-    return value
-end
-
---- A glob of Redis: any bytes.
-function options.check_pattern(value)
-    if #bytes(value, "pattern") > core.NAME_SIZE_MAX then
-        misuse("pattern is %d bytes long; expected at most %d", #value, core.NAME_SIZE_MAX)
+--- A lock's name, or a pattern for names: any bytes.
+function options.check_name(value, name)
+    name = name or "name"
+    if #bytes(value, name) < 1 or #value > core.NAME_SIZE_MAX then
+        misuse("%s is %d bytes long; expected 1 to %d", name, #value, core.NAME_SIZE_MAX)
     end
     return value
 end

@@ -14,7 +14,7 @@ from wire import fields, subscribers
 
 ENDS = SOURCES / "ends.lua"
 # Scenes that talk with their test, or end in a way of their own.
-TALKING = ["binary_names", "program_fails", "waits", "waits_in_coroutine"]
+TALKING = ["binary_names", "program_fails", "waits", "waits_in_coroutine", "waits_without_taking"]
 # Well below the lease of 30 s and the look every 5 s.
 SOON = 2.0
 
@@ -43,13 +43,6 @@ def test_95_02_binary_names(server: RedisServer, lua: str, lock_name: str) -> No
         assert program.end() == 0
 
 
-@pytest.mark.parametrize("scene", scenes_of("reports"))
-def test_95_02_reports(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
-    """Looking at locks: one name, all of a pattern, until one is free."""
-    play(lua, "reports", scene, server.url, lock_name)
-    assert server.admin.keys("*") == []
-
-
 @pytest.mark.parametrize("scene", [scene for scene in scenes_of("ends") if scene not in TALKING])
 def test_95_03_ends(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
     """However something ends - also the program with locks held - nothing is left on the server."""
@@ -65,7 +58,7 @@ def test_95_04_program_fails(server: RedisServer, lua: str, lock_name: str) -> N
     assert server.admin.keys("*") == []
 
 
-@pytest.mark.parametrize("scene", ["waits", "waits_in_coroutine"])
+@pytest.mark.parametrize("scene", ["waits", "waits_in_coroutine", "waits_without_taking"])
 def test_95_05_wakes(server: RedisServer, peer: RedissonShapedPeer, lua: str, scene: str, lock_name: str) -> None:
     """A Redisson peer's release wakes a waiting program by its message."""
     peer.lock(lock_name)
@@ -79,10 +72,11 @@ def test_95_05_wakes(server: RedisServer, peer: RedissonShapedPeer, lua: str, sc
         assert program.end() == 0
 
 
-def test_95_06_interrupted(server: RedisServer, peer: RedissonShapedPeer, lua: str, lock_name: str) -> None:
+@pytest.mark.parametrize("scene", ["waits", "waits_without_taking"])
+def test_95_06_interrupted(server: RedisServer, peer: RedissonShapedPeer, lua: str, scene: str, lock_name: str) -> None:
     """Ctrl-C ends a wait at once; nothing is held or queued, and the holder keeps the lock."""
     peer.lock(lock_name)
-    with LuaProcess(lua, ENDS, server.url, "waits", lock_name) as program:
+    with LuaProcess(lua, ENDS, server.url, scene, lock_name) as program:
         program.hear("waiting")
         wait_until(lambda: subscribers(server, lock_name) == 1)
         sent_at = time.monotonic()
@@ -128,3 +122,10 @@ def test_95_09_every_parameter_is_known() -> None:
     interface = (ROOT / "bindings" / "redlatch.i").read_text(encoding="utf-8")
     missing = [name for name in {*handed_out, *strings} if not re.search(rf"\b{name}\b", interface)]
     assert missing == [], f"bindings/redlatch.i has no line for {', '.join(sorted(missing))}"
+
+
+@pytest.mark.parametrize("scene", scenes_of("reports"))
+def test_95_10_reports(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+    """What the server knows of locks."""
+    play(lua, "reports", scene, server.url, lock_name)
+    assert server.admin.keys("*") == []

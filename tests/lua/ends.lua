@@ -234,6 +234,13 @@ function scenes.waits(url, name)
     same(lock:release(), true)
 end
 
+function scenes.waits_without_taking(url, name)
+    local client = assert(redlatch.connect(url))
+    stage.tell("waiting")
+    same(client:wait_free(name), true)
+    same(client:lock(name):locked(), false)
+end
+
 function scenes.waits_in_coroutine(url, name)
     coroutine.wrap(scenes.waits)(url, name)
 end

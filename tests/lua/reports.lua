@@ -1,4 +1,4 @@
---- Scenes: looking at locks without taking them.
+--- Scenes: what the server knows of locks.
 -- SPDX-License-Identifier: Apache-2.0
 
 local redlatch = require "redlatch"
@@ -7,77 +7,72 @@ local stage = require "stage"
 local same, check, fails, raises = stage.same, stage.check, stage.fails, stage.raises
 local scenes = {}
 
-function scenes.one_name(url, name)
-    local client = assert(redlatch.connect(url))
-    local nothing = assert(client:inspect(name))
-    same(nothing.form, "nothing")
-    same(nothing.type, "none")
-    same(nothing.ttl, 0)
-    same(nothing.locked, false)
-    same(#nothing.parties, 0)
-    local lock = client:lock(name)
-    same(lock:acquire(), true)
-    same(lock:acquire(), true)
+function scenes.inspect(url, name)
+    local client = assert(redlatch.connect(url, {name_prefix = "p:"}))
+    name = name .. "\0\255"
     local report = assert(client:inspect(name))
-    same(report.name, name)
+    same(report.form, "nothing")
+    same(report.locked, false)
+    same(report.ttl, 0)
+    same(#report.parties, 0)
+    local lock = client:lock(name, {lease = 20})
+    local held = assert(lock:hold())
+    assert(lock:acquire())
+    report = assert(client:inspect(name))
+    same(report.name, name, "all its bytes, and no prefix")
     same(report.form, "mutex")
     same(report.type, "hash")
-    same(report.holders, 1)
     same(report.locked, true)
-    check(report.ttl > 20 and report.ttl <= 30, "the lease: " .. report.ttl)
-    same(#report.parties, 1)
-    same(report.parties[1].role, "holder")
-    same(report.parties[1].owner, lock:owner())
-    same(report.parties[1].count, 2)
-    raises("name is 0 bytes long", client.inspect, client, "")
-    same(lock:release(), true)
-    same(lock:release(), true)
-    same(client:close(), true)
-    fails("closed", client:inspect(name))
+    same(report.holders, 1)
+    same(report.token, nil)
+    stage.between(15, report.ttl, 20)
+    local party = report.parties[1]
+    same(party.owner, held:owner())
+    same(party.role, "holder")
+    same(party.count, 2)
+    check(party.host and party.pid > 1, "host and process of a client that is connected")
+    assert(lock:release() and lock:release())
+    raises("name is 0 bytes", client.inspect, client, "")
 end
 
-function scenes.all_of_a_pattern(url, name)
+function scenes.scan(url, name)
     local client = assert(redlatch.connect(url))
-    local below = assert(redlatch.connect(url, {name_prefix = name}))
-    local locks = {}
-    for number = 1, 50 do
-        locks[number] = client:lock(name .. "\0" .. number)
-        same(locks[number]:acquire(), true)
+    local locks, expected = {}, {}
+    for number = 1, 300 do
+        locks[number] = client:lock(name .. ":" .. number .. "\0")
+        assert(locks[number]:acquire())
+        expected[locks[number]:name()] = true
     end
-    local found, count = {}, 0
-    for report in client:scan(name .. "*") do
-        count = count + (found[report.name] and 0 or 1)
-        found[report.name] = report.parties[1].owner
+    local other = client:lock("other" .. name)
+    assert(other:acquire())
+    for report in client:scan(name .. ":*") do
+        check(report.name ~= other:name() and report.locked, "only what matches")
+        expected[report.name] = nil
     end
-    same(count, 50)
-    for number = 1, 50 do
-        same(found[name .. "\0" .. number], locks[number]:owner())
+    same(next(expected), nil, "a lock that was not found")
+    local all = {}
+    for report in client:scan() do
+        all[report.name] = true
     end
-    for report in below:scan() do
-        same(report.name:sub(1, 1), "\0")
-    end
-    for _ in client:scan("nothing*") do
-        check(false, "no such name")
-    end
-    raises("pattern is 7, a number", client.scan, client, 7)
+    check(all[other:name()] and all[locks[300]:name()], "all of them without a pattern")
+    raises("pattern is 7", client.scan, client, 7)
     local walk = client:scan()
-    for number = 1, 50 do
-        same(locks[number]:release(), true)
-    end
-    same(client:close(), true)
+    client:close()
     raises("closed", walk)
+    raises("closed", client.scan, client)
 end
 
-function scenes.until_it_is_free(url, name)
+function scenes.wait_free(url, name)
     local client, other = assert(redlatch.connect(url)), assert(redlatch.connect(url))
     same(client:wait_free(name), true)
-    local lock = other:lock(name, {lease = 1.2})
-    same(lock:acquire(), true)
-    fails("timeout", client:wait_free(name, 0))
-    fails("timeout", client:wait_free(name, 0.1))
-    same(client:wait_free(name, 5), true) -- in slices, until the lease is over
-    fails("lost", lock:release())
-    raises("timeout is -2", client.wait_free, client, name, -2)
+    local lock = other:lock(name)
+    assert(lock:acquire())
+    fails("timeout", client:wait_free(name, {timeout = 0}))
+    fails("timeout", client:wait_free(name, {timeout = 0.7}))
+    assert(lock:extend(0.6))
+    assert(lock:release() and lock:acquire {lease = 0.7})
+    same(client:wait_free(name, {timeout = 8}), true, "when the lease is over")
+    raises("no option", client.wait_free, client, name, {lease = 1})
 end
 
 stage.play(scenes)

@@ -1,0 +1,112 @@
+--- Reports: what the server knows of a name, whoever wrote it, Redisson included. Nothing here takes or changes a lock.
+-- SPDX-License-Identifier: Apache-2.0
+
+local core = require "redlatch.core"
+local outcome = require "redlatch.outcome"
+
+--- Somebody who holds a lock, or queues for it on the server.
+---@class redlatch.Party
+---@field role "holder"|"reader"|"writer"|"waiter"
+---@field owner string the owner id as it stands in Redis
+---@field count integer levels held; 0 for a waiter
+---@field host? string the machine of an owner that is connected with redlatch; of inspect() only
+---@field pid? integer its process there
+
+--- What a name was when the server was asked.
+---@class redlatch.Report
+---@field name string without the client's prefix
+---@field form "nothing"|"mutex"|"fenced"|"fair"|"read_write"|"group"|"unknown" "unknown" is no lock
+---@field type string the server's word for the type of the key
+---@field ttl number seconds left of the lease; math.huge if it has none, 0 if there is nothing
+---@field token? integer|string of a fenced lock: the last one issued
+---@field locked boolean whether anybody holds it
+---@field holders integer
+---@field waiters integer who queues on the server; 0 where the form does not tell
+---@field parties redlatch.Party[] holders first; of very many only some
+
+local ROLES = {
+    [core.HOLDER] = "holder",
+    [core.READER] = "reader",
+    [core.WRITER] = "writer",
+    [core.WAITER] = "waiter",
+}
+
+local reports = {}
+
+local function party_of(record)
+    return {
+        role = ROLES[record.role],
+        owner = record.owner,
+        count = record.count,
+        host = record.host ~= "" and record.host or nil,
+        pid = record.host ~= "" and record.pid or nil,
+    }
+end
+
+--- What stands in a report of the core.
+---@return redlatch.Report? report, string? message, string? code
+local function read(handle)
+    local status, facts = core.report_facts(handle)
+    if status ~= core.OK then
+        return outcome.failure(status, facts)
+    end
+    local parties = {}
+    for index = 1, facts.parties do
+        local found, record = core.report_party(handle, index - 1)
+        if found ~= core.OK then
+            return outcome.failure(found, record)
+        end
+        parties[index] = party_of(record)
+    end
+    return {
+        name = core.report_name(handle),
+        form = core.form_name(facts.form),
+        type = facts.type,
+        ttl = facts.ttl_ms == -1 and math.huge or facts.ttl_ms / 1000,
+        token = facts.token ~= 0 and facts.token or nil,
+        locked = facts.holders ~= 0,
+        holders = facts.holders,
+        waiters = facts.waiters,
+        parties = parties,
+    }
+end
+
+--- The report of one name.
+function reports.inspect(client, name)
+    local status, handle = core.inspect(client._handle, name)
+    if status ~= core.OK then
+        return outcome.failure(status, handle)
+    end
+    return read(handle)
+end
+
+--- A function that returns one report after the other, and nil at the end. A failure is raised: as nil it would look
+--- like the end.
+function reports.scan(client, pattern)
+    local status, walk = core.scan_new(client._handle, pattern)
+    if status ~= core.OK then
+        outcome.misuse("%s", walk)
+    end
+    return function()
+        local found, handle = core.scan_next(walk)
+        if found ~= core.OK then
+            outcome.misuse("%s", handle)
+        end
+        if handle == nil then
+            return nil
+        end
+        local report, message = read(handle)
+        return report or outcome.misuse("%s", message)
+    end
+end
+
+--- Waits until nobody holds a name.
+function reports.wait_free(client, name, wait_ms)
+    local status, message = core.lua_wait_free(client._handle, name, wait_ms)
+    if status == core.TIMEOUT then
+        message = string.format("wait for %q: held by somebody all the time", name)
+    end
+    return outcome.settle(status, message)
+end
+
+return reports
