@@ -29,6 +29,7 @@ build = {
     type = "cmake",
     variables = {
         CMAKE_BUILD_TYPE = "RelWithDebInfo",
+        REDLATCH_CLI = "OFF",
         REDLATCH_INSTALL = "OFF",
         REDLATCH_LUA = "rock",
         REDLATCH_LUA_INCLUDE = "$(LUA_INCDIR)",
