@@ -20,14 +20,14 @@ class Terminal:
     """A tmux server of the test's own, with one window that runs an interactive shell."""
 
     def __init__(self, server: RedisServer) -> None:
-        self._socket = f"redlatch-{uuid.uuid4().hex[:12]}"
+        self._socket = str(server.directory / f"tmux-{uuid.uuid4().hex[:8]}")
         self._run("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30",
                   "env", f"REDIS_URL={server.url}", "PS1=$ ", "bash", "--norc", "--noprofile", "-i",
                   environment=environment(server))
         wait_until(lambda: "$" in self.screen(), message="the shell's prompt")
 
     def _run(self, *arguments: str, environment: Optional[Dict[str, str]] = None) -> str:
-        return subprocess.run(["tmux", "-L", self._socket, *arguments], capture_output=True, text=True, check=True,
+        return subprocess.run(["tmux", "-S", self._socket, *arguments], capture_output=True, text=True, check=True,
                               env=environment, timeout=20).stdout
 
     def keys(self, *keys: str) -> None:
@@ -49,7 +49,7 @@ class Terminal:
 
     def close(self) -> None:
         """Ends it with all that runs in it."""
-        subprocess.run(["tmux", "-L", self._socket, "kill-server"], check=False, capture_output=True, timeout=20)
+        subprocess.run(["tmux", "-S", self._socket, "kill-server"], check=False, capture_output=True, timeout=20)
 
 
 @pytest.fixture
