@@ -1,4 +1,4 @@
-"""Scene 1: processes in three languages add to a number in a plain file, without the lock and with it.
+"""Scene 1: processes in four languages add to a number in a plain file, without the lock and with it.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -17,7 +17,9 @@ HERE = Path(__file__).resolve().parent
 THREADS = 8
 ADDITIONS = 125
 PROCESSES = 6
-TOTAL = PROCESSES * THREADS * ADDITIONS
+SHELLS = 2
+SHELL_ADDITIONS = 25  # a process for each
+TOTAL = PROCESSES * THREADS * ADDITIONS + SHELLS * SHELL_ADDITIONS
 
 
 def environment(program: str) -> Optional[Dict[str, str]]:
@@ -37,6 +39,9 @@ def race(url: str, programs: Path, file: Path, mode: str) -> Tuple[int, float, i
         ["lua5.4", str(HERE / "counter.lua"), *arguments],
         ["luajit", str(HERE / "counter.lua"), *arguments],
     ]
+    redlatch = str(programs.parent / "bin" / "redlatch")
+    for _ in range(SHELLS):
+        commands.append(["sh", str(HERE / "counter.sh"), url, str(file), str(SHELL_ADDITIONS), mode, redlatch])
     with ExitStack() as stack:
         children = [stack.enter_context(Child(command, environment(command[0]))) for command in commands]
         for child in children:
@@ -54,7 +59,7 @@ def race(url: str, programs: Path, file: Path, mode: str) -> Tuple[int, float, i
 
 def run(url: str, programs: Path, folder: Path) -> bool:
     """The scene; True if it showed what it should."""
-    title(f"1. A race: {PROCESSES} processes (2 in C, 2 in Python, 2 in Lua), {TOTAL} additions to a file")
+    title(f"1. A race: {PROCESSES + SHELLS} processes (2 each in C, Python, Lua and sh), {TOTAL} additions to a file")
     file = folder / "counter"
     count, seconds, _ = race(url, programs, file, "unlocked")
     say(f"without the lock: {count} of {TOTAL} in {seconds:.2f} s, {TOTAL - count} additions lost", "dim")
