@@ -81,7 +81,9 @@ STAGES = [
     Stage("e2e", f"{PYTEST} tests/e2e", ("build",), alone=True),
     Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
           + f" && REDLATCH_TEST_COMMAND=$PWD/build/address/bin/redlatch {PYTEST} tests/e2e/test_9[2-4]_*.py"
-          + " -k 'not a_hundred_thousand'", ("build",), alone=True),
+          + " -k 'not a_hundred_thousand'"
+          # How long it takes to start is printed, not judged.
+          + f" && {PYTHON} tests/bench/run.py --only S1 --quick", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", alone=True),
     Stage("lua", f"REDLATCH_TEST_LUA_BUILD=build/address REDLATCH_TEST_LUA_PRELOAD=\"{ADDRESS_LIBRARIES}\""
                  f" {PYTEST} tests/e2e/test_95_lua.py", ("build", "address"), alone=True),
