@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Dict, FrozenSet, List, NoReturn, Optional, Type
@@ -42,6 +42,16 @@ class Driver:
     name: str
     command: List[str]
     cannot: FrozenSet[str] = frozenset()
+    environment: Dict[str, str] = field(default_factory=dict)
+
+
+def lua_driver(interpreter: str, version: str, *arguments: str) -> Driver:
+    """A Lua with the skin of this tree and the module of the build; `version` is the one that its modules are made for.
+    To Lua an actor is an owner of lock objects: when the last of these is collected, what it holds is given back."""
+    rock, modules = ROOT / "lua-rock", build_folder() / "lua" / f"lua{version}"
+    environment = {"LUA_PATH": f"{rock}/?.lua;{rock}/?/init.lua;;", "LUA_CPATH": f"{modules}/?.so;;", "LUA_INIT": ""}
+    command = [interpreter, str(FOLDER / "drivers" / "lua_driver.lua"), *arguments]
+    return Driver("-".join([interpreter, *arguments]), command, frozenset({"free.owner=actor"}), environment)
 
 
 _C = str(build_folder() / "tests" / "conformance" / "conformance_c")
@@ -51,6 +61,12 @@ DRIVERS = [
     # Asynchronous calls name their owner, so a handle is never one.
     Driver("c-asynchronous", [_C, "asynchronous"], frozenset({"lock.owner=handle"})),
     Driver("python", [sys.executable, str(FOLDER / "drivers" / "python_driver.py")]),
+    lua_driver("lua5.1", "5.1"),
+    lua_driver("lua5.2", "5.2"),
+    lua_driver("lua5.3", "5.3"),
+    lua_driver("lua5.4", "5.4"),
+    lua_driver("lua5.4", "5.4", "asynchronous"),
+    lua_driver("luajit", "5.1"),
 ]
 
 
@@ -62,7 +78,11 @@ class DriverProcess:
         with ExitStack() as stack:
             self._errors = stack.enter_context(tempfile.TemporaryFile())
             self._process = subprocess.Popen(
-                driver.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
+                driver.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env={**os.environ, **driver.environment},
             )
             self._stack = stack.pop_all()
 

@@ -71,6 +71,7 @@ def uses(trace: Trace) -> Set[str]:
     that ask for something of their own, failures that must come. A driver's list of what it cannot do is made of the
     same words."""
     words = set()
+    owned_by_handle: Set[str] = set()
     for step in trace.steps:
         call = step.get("call")
         if call is None:
@@ -81,6 +82,9 @@ def uses(trace: Trace) -> Set[str]:
         words.update(f"{call}.{option}" for option in step.get("options", {}))
         if step.get("options", {}).get("owner") == "handle":
             words.add("lock.owner=handle")
+            owned_by_handle.add(step["lock"])
+        if call == "free" and step["lock"] not in owned_by_handle:
+            words.add("free.owner=actor")
         if isinstance(step.get("name"), dict) and "hex" in step["name"]:
             words.add("name.hex")
         status = failure_of(step.get("expect"))
