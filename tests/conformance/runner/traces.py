@@ -90,7 +90,7 @@ def uses(trace: Trace) -> Set[str]:
         status = failure_of(step.get("expect"))
         if status:
             words.add(f"{call}:{status}")
-    return words | ({"reentry"} if _reenters(trace) else set())
+    return words | ({"reentry"} if _reenters(trace) else set()) | ({"queue"} if _queues(trace) else set())
 
 
 def failure_of(expected: Any) -> Optional[str]:
@@ -114,4 +114,21 @@ def _reenters(trace: Trace) -> bool:
             levels[key] = levels.get(key, 0) + (-1 if call == "release" else 1)
             if levels[key] > 1:
                 return True
+    return False
+
+
+def _queues(trace: Trace) -> bool:
+    """Whether two calls of one client are to be under way at a time."""
+    client_of: Dict[str, str] = {}
+    waiting: Dict[str, str] = {}
+    for step in trace.steps:
+        call = step.get("call")
+        if call == "lock":
+            client_of[step["lock"]] = step["client"]
+        elif call == "finish":
+            waiting.pop(step["by"], None)
+        elif step.get("start"):
+            if client_of[step["lock"]] in waiting.values():
+                return True
+            waiting[step["by"]] = client_of[step["lock"]]
     return False
