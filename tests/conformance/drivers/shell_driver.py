@@ -4,7 +4,7 @@
     shell_driver.py COMMAND
 
 It translates and nothing else. A hold is a `redlatch run` whose CMD waits until it is told to end: that is the release.
-An actor is whoever has such a process. A failure's status is "exit" with the exit status of the command, and its message
+An actor is whoever has such a process. A failure's status is "exit" with the exit status of the command, its message
 what the command wrote to its standard error; where no CMD runs, a release has nothing to end, which is "not_owned".
 
 The shell has neither clients nor locks as things of their own. To open a client is to list the locks of its server, and
