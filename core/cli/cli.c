@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Nine years and a half: the library takes ten. */
+enum { SECONDS_MAX = 300000000 };
+
 int complain(int exit_status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -79,9 +82,10 @@ bool read_seconds(const char *option, const char *text, int64_t low_ms, int64_t 
     char *end;
     errno = 0;
     double seconds = strtod(text, &end);
-    if (end == text || *end || errno || !isfinite(seconds) || seconds < 0 || seconds > 3e8 ||
+    if (end == text || *end || errno || !isfinite(seconds) || seconds < 0 || seconds > SECONDS_MAX ||
         ceil(seconds * 1000) < (double)low_ms) {
-        complain(STATUS_USAGE, "%s is '%s': expected seconds, at least %g", option, text, (double)low_ms / 1000);
+        complain(STATUS_USAGE, "%s is '%s': expected seconds, from %g to %d", option, text, (double)low_ms / 1000,
+                 SECONDS_MAX);
         return false;
     }
     *ms_out = (int64_t)ceil(seconds * 1000);

@@ -6,7 +6,7 @@ local core = require "redlatch.core"
 ---@class redlatch.Event
 ---@field kind "acquired"|"released"|"extended"|"lost"|"abandoned" which started call is done, or what became of a hold
 ---@field ok boolean whether the call succeeded; false for "lost" and "abandoned"
----@field message? string what went wrong
+---@field message? string what went wrong, and with which lock
 ---@field code? string what went wrong, such as "timeout"
 ---@field tag? integer of a call that was started: what it returned
 ---@field lock? redlatch.Lock of a call that was started
@@ -30,6 +30,13 @@ local REASONS = {
 
 local event = {}
 
+-- Events carry no words of their own: what is known is the name, printable and short, and what the status means.
+local function message_of(record, status)
+    local name = record.name:gsub("[^ -~]", ".")
+    name = #name <= 60 and name or name:sub(1, 57) .. "..."
+    return string.format('lock "%s": %s', name, core.strerror(status))
+end
+
 --- The event in a record of the core. The client learns which call is done and which hold is lost.
 ---@return redlatch.Event
 function event.of(client, record)
@@ -44,7 +51,7 @@ function event.of(client, record)
         made.serial = record.serial
     end
     if status ~= core.OK then
-        made.message, made.code = core.strerror(status), core.status_name(status)
+        made.message, made.code = message_of(record, status), core.status_name(status)
     end
     if made.reason then
         local state = client._states[record.serial]

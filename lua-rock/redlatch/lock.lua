@@ -68,6 +68,12 @@ local function shared_handle(client, name, max_hold_ms, owner)
         by_name[name] = shared
     elseif shared.max_hold_ms ~= max_hold_ms then
         outcome.misuse("max_hold differs from that of another lock object with this name and owner; expected the same")
+    else
+        -- As with a handle of its own: none is to be had of a client that is closed.
+        local status, message = core.lock_hold(shared.handle, SELF)
+        if status ~= core.OK then
+            return status, message
+        end
     end
     return core.OK, shared.handle, shared
 end

@@ -6,8 +6,8 @@ local outcome = require "redlatch.outcome"
 
 local options = {}
 
--- 292 years, as in other languages' time-outs that stand for ever.
-local SECONDS_MAX = 9223372036
+-- Ten years, as in the core: a lock's times would else be refused only where they are used.
+local SECONDS_MAX = 10 * 365 * 86400
 
 local misuse, shown = outcome.misuse, outcome.shown
 

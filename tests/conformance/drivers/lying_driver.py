@@ -1,21 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """A driver that answers wrongly, to show that the runner notices.
 
-    lying_driver.py LIE
+    lying_driver.py LIE COMMAND...
 
-It makes the calls as the Python driver does, apart from the one lie that it is asked for.
+It has the calls made by another driver, the COMMAND, apart from the one lie that it is asked for.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
-from typing import Any, Callable, Dict
-
-from python_driver import Driver
+from typing import Any, Callable, Dict, List
 
 Call = Dict[str, Any]
 Outcome = Dict[str, Any]
+
+
+class Driver:
+    """The driver that tells the truth."""
+
+    def __init__(self, command: List[str]) -> None:
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def answer(self, call: Call) -> Outcome:
+        """Its answer to a call."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps(call).encode() + b"\n")
+        self._process.stdin.flush()
+        answer: Outcome = json.loads(self._process.stdout.readline())
+        return answer
+
+    def close(self) -> int:
+        """Ends it; its exit status."""
+        self._process.communicate()
+        return self._process.returncode
+
+
 Lie = Callable[[Driver, Call], Any]
 
 
@@ -27,6 +48,11 @@ def altered(name: str, change: Callable[[Outcome], Any]) -> Lie:
         return change(answer) if call["call"] == name else answer
 
     return lie
+
+
+def altered_failure(name: str, change: Callable[[Outcome], Any]) -> Lie:
+    """As altered(), for the calls that fail."""
+    return altered(name, lambda answer: answer if answer["status"] == "ok" else change(answer))
 
 
 def says_ok(_driver: Driver, call: Call) -> Outcome:
@@ -83,9 +109,10 @@ LIES: Dict[str, Lie] = {
     "prints": prints,
     "talks": talks,
     "wrong_status": altered("release", lambda answer: {"status": "not_owned", "message": "not held"}),
-    "no_message": altered("extend", lambda answer: {"status": answer["status"]}),
-    "empty_message": altered("extend", lambda answer: {**answer, "message": ""}),
-    "message_without_the_value": altered("extend", lambda answer: {**answer, "message": "bad"}),
+    "another_failure": altered_failure("lock", lambda answer: {**answer, "status": "exit 69"}),
+    "no_message": altered_failure("lock", lambda answer: {"status": answer["status"]}),
+    "empty_message": altered_failure("lock", lambda answer: {**answer, "message": ""}),
+    "message_without_the_value": altered_failure("lock", lambda answer: {**answer, "message": "bad"}),
     "wrong_owner": altered("query", lambda answer: {**answer, "value": {**answer["value"], "owner": ""}}),
     "wrong_flag": altered("query", lambda answer: {**answer, "value": {**answer["value"], "locked": 1}}),
     "wrong_time": altered("hold", lambda answer: {**answer, "value": {**answer["value"], "remaining_ms": 31_000}}),
@@ -102,13 +129,13 @@ HABITS: Dict[str, Lie] = {"no_uuid": altered("open", lambda answer: {**answer, "
 
 
 def main() -> None:
-    """As the Python driver's, with the lie in between."""
+    """As a driver's, with the lie in between."""
     lie = {**LIES, **HABITS}[sys.argv[1]]
-    driver = Driver()
+    driver = Driver(sys.argv[2:])
     for line in sys.stdin:
         answer = lie(driver, json.loads(line))
         print("ok" if answer is None else json.dumps(answer), flush=True)
-    driver.close()
+    sys.exit(driver.close())
 
 
 if __name__ == "__main__":

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Dict, FrozenSet, List, NoReturn, Optional, Type
@@ -37,12 +38,60 @@ def build_folder() -> Path:
 @dataclass(frozen=True)
 class Driver:
     """One language. `cannot` lists the words of the vocabulary (see traces.uses) that the language has no call for;
-    traces that use one of them are not run by it."""
+    traces that use one of them are not run by it. `says` is how it says a failure that it does not tell by its name."""
 
     name: str
     command: List[str]
     cannot: FrozenSet[str] = frozenset()
+    environment: Dict[str, str] = field(default_factory=dict)
+    says: Dict[str, FrozenSet[str]] = field(default_factory=dict)
 
+    def statuses(self, status: str) -> FrozenSet[str]:
+        """The statuses by which this driver may say what is called `status`."""
+        return self.says.get(status, frozenset({status}))
+
+
+def lua_driver(interpreter: str, version: str, *arguments: str) -> Driver:
+    """A Lua with the skin of this tree and the module of the build; `version` is the one that its modules are made for.
+    To Lua an actor is an owner of lock objects: when the last of these is collected, what it holds is given back."""
+    rock, modules = ROOT / "lua-rock", build_folder() / "lua" / f"lua{version}"
+    environment = {"LUA_PATH": f"{rock}/?.lua;{rock}/?/init.lua;;", "LUA_CPATH": f"{modules}/?.so;;", "LUA_INIT": ""}
+    command = [interpreter, str(FOLDER / "drivers" / "lua_driver.lua"), *arguments]
+    return Driver("-".join([interpreter, *arguments]), command, frozenset({"free.owner=actor"}), environment)
+
+
+# The exit statuses of the command. Of what the server or the way to it does, all is one to it.
+_EXITS = {
+    "timeout": frozenset({"exit 1"}),
+    "lost": frozenset({"exit 70"}),
+    # `show` and `unlock` have found out what the key is; `run` was refused by the server.
+    "wrong_type": frozenset({"exit 65", "exit 69"}),
+    **dict.fromkeys(["invalid", "unsupported"], frozenset({"exit 64"})),
+    **dict.fromkeys(
+        ["unreachable", "authentication", "no_permission", "read_only", "server_out_of_memory", "not_writable"],
+        frozenset({"exit 69"}),
+    ),
+}
+# A hold of the shell is a command that runs: it has one level and the lease that is renewed, and ends with the command.
+# There are no clients whose calls could queue up: each command competes for itself.
+_NOT_IN_THE_SHELL = frozenset(
+    {
+        "reentry",
+        "queue",
+        "extend",
+        "free",
+        "close",
+        "lock.owner",
+        "lock.lease_ms",
+        "acquire.lease_ms",
+        "acquire:lost",
+        "open.database",
+        "open.username",
+        "open.password",
+        "open.release_on_close",
+        "name.hex",
+    }
+)
 
 _C = str(build_folder() / "tests" / "conformance" / "conformance_c")
 
@@ -51,6 +100,18 @@ DRIVERS = [
     # Asynchronous calls name their owner, so a handle is never one.
     Driver("c-asynchronous", [_C, "asynchronous"], frozenset({"lock.owner=handle"})),
     Driver("python", [sys.executable, str(FOLDER / "drivers" / "python_driver.py")]),
+    lua_driver("lua5.1", "5.1"),
+    lua_driver("lua5.2", "5.2"),
+    lua_driver("lua5.3", "5.3"),
+    lua_driver("lua5.4", "5.4"),
+    lua_driver("lua5.4", "5.4", "asynchronous"),
+    lua_driver("luajit", "5.1"),
+    Driver(
+        "shell",
+        [sys.executable, str(FOLDER / "drivers" / "shell_driver.py"), str(build_folder() / "bin" / "redlatch")],
+        cannot=_NOT_IN_THE_SHELL,
+        says=_EXITS,
+    ),
 ]
 
 
@@ -58,11 +119,16 @@ class DriverProcess:
     """A running driver. Whatever it does that is no answer is a Mismatch: it ends, is silent, or prints nonsense."""
 
     def __init__(self, driver: Driver) -> None:
-        self._name = driver.name
+        self.driver = driver
         with ExitStack() as stack:
             self._errors = stack.enter_context(tempfile.TemporaryFile())
             self._process = subprocess.Popen(
-                driver.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
+                driver.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env={**os.environ, **driver.environment},
+                start_new_session=True,
             )
             self._stack = stack.pop_all()
 
@@ -74,7 +140,7 @@ class DriverProcess:
             self._process.stdin.flush()
         except BrokenPipeError:
             self._fail("has ended before this call")
-        patience = threading.Timer(seconds, self._process.kill)
+        patience = threading.Timer(seconds, self._kill)
         patience.start()
         try:
             line = self._process.stdout.readline()
@@ -94,7 +160,7 @@ class DriverProcess:
     def end(self, seconds: float = END_SECONDS) -> None:
         """Closes the driver's input. It must end well by itself, and neither it nor the library may have printed."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        patience = threading.Timer(seconds, self._process.kill)
+        patience = threading.Timer(seconds, self._kill)
         patience.start()
         try:
             self._process.stdin.close()
@@ -111,10 +177,15 @@ class DriverProcess:
         self._errors.seek(0)
         return self._errors.read().decode("utf-8", "replace").strip()
 
+    def _kill(self) -> None:
+        """Ends the driver with all that it has started: what is left of it must not free its locks later on."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
     def _fail(self, what: str) -> NoReturn:
-        self._process.kill()
+        self._kill()
         status = self._process.wait()
-        raise Mismatch(f"the driver {self._name} {what} (status {status})\n{self._printed()[-4000:]}".strip())
+        raise Mismatch(f"the driver {self.driver.name} {what} (status {status})\n{self._printed()[-4000:]}".strip())
 
     def __enter__(self) -> DriverProcess:
         return self
@@ -123,7 +194,7 @@ class DriverProcess:
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.kill()
+        self._kill()
         self._process.wait()
         with suppress(BrokenPipeError):  # by a call that it did not read any more
             self._process.stdin.close()

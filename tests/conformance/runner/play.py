@@ -93,7 +93,7 @@ class Player:
         if step["call"] == "finish":
             began = self._started_at.pop(step["by"], began)
         took_ms = round((time.monotonic() - began) * 1000)
-        outcomes.check(step, answer, self._owners)
+        outcomes.check(step, answer, self._owners, self._process.driver)
         if "took_ms" in step and not outcomes.within(took_ms, step["took_ms"]):
             raise Mismatch(f"the call took {took_ms} ms; expected {step['took_ms']}")
         if step["call"] == "open" and answer["status"] == "ok":

@@ -71,6 +71,7 @@ def uses(trace: Trace) -> Set[str]:
     that ask for something of their own, failures that must come. A driver's list of what it cannot do is made of the
     same words."""
     words = set()
+    owned_by_handle: Set[str] = set()
     for step in trace.steps:
         call = step.get("call")
         if call is None:
@@ -81,12 +82,15 @@ def uses(trace: Trace) -> Set[str]:
         words.update(f"{call}.{option}" for option in step.get("options", {}))
         if step.get("options", {}).get("owner") == "handle":
             words.add("lock.owner=handle")
+            owned_by_handle.add(step["lock"])
+        if call == "free" and step["lock"] not in owned_by_handle:
+            words.add("free.owner=actor")
         if isinstance(step.get("name"), dict) and "hex" in step["name"]:
             words.add("name.hex")
         status = failure_of(step.get("expect"))
         if status:
             words.add(f"{call}:{status}")
-    return words | ({"reentry"} if _reenters(trace) else set())
+    return words | ({"reentry"} if _reenters(trace) else set()) | ({"queue"} if _queues(trace) else set())
 
 
 def failure_of(expected: Any) -> Optional[str]:
@@ -110,4 +114,21 @@ def _reenters(trace: Trace) -> bool:
             levels[key] = levels.get(key, 0) + (-1 if call == "release" else 1)
             if levels[key] > 1:
                 return True
+    return False
+
+
+def _queues(trace: Trace) -> bool:
+    """Whether two calls of one client are to be under way at a time."""
+    client_of: Dict[str, str] = {}
+    waiting: Dict[str, str] = {}
+    for step in trace.steps:
+        call = step.get("call")
+        if call == "lock":
+            client_of[step["lock"]] = step["client"]
+        elif call == "finish":
+            waiting.pop(step["by"], None)
+        elif step.get("start"):
+            if client_of[step["lock"]] in waiting.values():
+                return True
+            waiting[step["by"]] = client_of[step["lock"]]
     return False

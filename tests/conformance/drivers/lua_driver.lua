@@ -1,0 +1,280 @@
+--- The Lua driver: calls as lines of JSON on the standard input, carried out by the public module `redlatch`.
+--
+--     lua lua_driver.lua                 by calls that return when they are done
+--     lua lua_driver.lua asynchronous    by started calls and their events, where there are such
+--
+-- It translates and nothing else. Lua has no threads: an actor is an explicit owner of lock objects, and a call that an
+-- actor starts is a started call, in either form. Misuse, which the module raises, has no code: it counts as "invalid",
+-- or as "closed" where the client was.
+-- SPDX-License-Identifier: Apache-2.0
+
+local cjson = require "cjson"
+local redlatch = require "redlatch"
+local uv = require "luv"
+
+local asynchronous = arg[1] == "asynchronous"
+
+local clients = {}
+local locks = {} -- by the trace's word: client, name and options, and the lock object of each actor
+local actors = {} -- by name: what stands for the owner, and the call that it has started
+local MAIN = "main actor" -- no trace's word: it has a blank
+
+local function text(value)
+    if type(value) ~= "table" then
+        return value
+    end
+    return (value.hex:gsub("%x%x", function(digits)
+        return string.char(tonumber(digits, 16))
+    end))
+end
+
+local function actor_of(call)
+    local name = call.by or MAIN
+    actors[name] = actors[name] or {owner = {}}
+    return actors[name]
+end
+
+-- What a call has returned, as an outcome; `value` is what to tell when it has succeeded.
+local function outcome(first, message, code, value)
+    if first == nil then
+        return {status = code, message = message}
+    end
+    return {status = "ok", value = value}
+end
+
+-- Makes a call that may raise what its caller did wrong.
+local function attempt(client, call, ...)
+    local good, answer = pcall(call, ...)
+    if good then
+        return answer
+    end
+    if not tostring(answer):find("redlatch: ", 1, true) then
+        error(answer, 0) -- the driver's own
+    end
+    return {status = client and client:closed() and "closed" or "invalid", message = answer}
+end
+
+-- Options in milliseconds, as those in seconds of the module's names.
+local function options_of(given)
+    local options = {}
+    for name, value in pairs(given or {}) do
+        local seconds = name:match("^(.*)_ms$")
+        if not seconds then
+            options[name] = text(value)
+        elseif type(value) == "string" then -- "renewed" and "forever"
+            options[seconds] = -1
+        else
+            options[seconds] = value / 1000
+        end
+    end
+    return options
+end
+
+-- The lock object by which an actor uses a lock: all share one where the lock object is the owner.
+local function object_of(lock, call)
+    local key = lock.by_handle and lock or actor_of(call)
+    if not lock.objects[key] then
+        local options = options_of(lock.options)
+        options.owner = not lock.by_handle and key.owner or nil
+        lock.objects[key] = lock.client:lock(lock.name, options)
+    end
+    return lock.objects[key]
+end
+
+-- ------------------------------------------------------------------------------------------------ started calls --
+
+-- Takes the events that there are; a client that is closed has no more: what waited has ended with it.
+local function collect(client)
+    local event, message, code = client:next_event()
+    while event do
+        for _, actor in pairs(actors) do
+            if event.tag and actor.tag == event.tag and actor.client == client then
+                actor.tag, actor.done = nil, outcome(event.ok or nil, event.message, event.code)
+            end
+        end
+        event, message, code = client:next_event()
+    end
+    for _, actor in pairs(actors) do
+        if event == nil and actor.tag and actor.client == client then
+            actor.tag, actor.done = nil, outcome(nil, message, code)
+        end
+    end
+end
+
+-- The outcome of the call that an actor has started, as soon as it is there.
+local function finish(actor)
+    collect(actor.client)
+    while actor.tag do
+        local watcher = uv.new_poll(assert(actor.client:event_fd()))
+        watcher:start("r", function()
+            watcher:close()
+        end)
+        uv.run()
+        collect(actor.client)
+    end
+    local done = assert(actor.done, "the actor has started no call")
+    actor.done = nil
+    return done
+end
+
+local function start(client, call, object, method, ...)
+    local actor = actor_of(call)
+    assert(not actor.tag and not actor.done, "the actor has a call that is not finished")
+    client:event_fd() -- from the first one on, events are kept; of a closed client the call itself tells
+    local tag, message, code = object[method](object, ...)
+    actor.client, actor.tag = client, tag
+    if not tag then
+        actor.done = outcome(nil, message, code)
+    end
+    return call.start and {started = true} or finish(actor)
+end
+
+-- ------------------------------------------------------------------------------------------------ calls on locks --
+
+local methods = {}
+
+function methods.acquire(object, call, client)
+    local options = options_of {timeout_ms = call.wait_ms, lease_ms = call.lease_ms}
+    if asynchronous or call.start then
+        return start(client, call, object, "start_acquire", options)
+    end
+    return outcome(object:acquire(options))
+end
+
+function methods.try_acquire(object, call, client)
+    if asynchronous then
+        return start(client, call, object, "start_acquire", {timeout = 0})
+    end
+    return outcome(object:try_acquire())
+end
+
+function methods.release(object, call, client)
+    if asynchronous then
+        return start(client, call, object, "start_release")
+    end
+    return outcome(object:release())
+end
+
+function methods.extend(object, call, client)
+    if asynchronous then
+        return start(client, call, object, "start_extend", call.lease_ms / 1000)
+    end
+    return outcome(object:extend(call.lease_ms / 1000))
+end
+
+function methods.force_release(object)
+    local released, message, code = object:force_release()
+    return outcome(released, message, code, released)
+end
+
+local function milliseconds(seconds)
+    return seconds == math.huge and -1 or math.floor(seconds * 1000 + 0.5)
+end
+
+-- Calls some methods without arguments, by turns: what they return by their names, or the first failure.
+local function ask(object, names)
+    local answers = {}
+    for _, name in ipairs(names) do
+        local answer, message, code = object[name](object)
+        if answer == nil then
+            return nil, {status = code, message = message}
+        end
+        answers[name] = answer
+    end
+    return answers
+end
+
+function methods.query(object)
+    local now, failure = ask(object, {"locked", "ttl", "owner"})
+    return failure or outcome(true, nil, nil, {
+        locked = now.locked,
+        ttl_ms = milliseconds(now.ttl),
+        owner = now.owner or "",
+    })
+end
+
+function methods.hold(object)
+    local now, failure = ask(object, {"held", "hold_count", "remaining", "lost"})
+    return failure or outcome(true, nil, nil, {
+        held = now.hold_count > 0,
+        lost = now.lost,
+        count = now.hold_count,
+        remaining_ms = milliseconds(now.remaining),
+        owner = now.held and now.held:owner() or "",
+    })
+end
+
+-- -------------------------------------------------------------------------------------------------- other calls --
+
+local calls = {}
+
+function calls.open(call)
+    return attempt(nil, function()
+        local client, message, code = redlatch.connect(call.url, options_of(call.options))
+        clients[call.client] = client or clients[call.client]
+        return outcome(client, message, code, client and {uuid = client:uuid()})
+    end)
+end
+
+function calls.close(call)
+    return outcome(clients[call.client]:close())
+end
+
+function calls.lock(call)
+    local options = call.options or {}
+    local lock = {client = clients[call.client], name = text(call.name), options = options, objects = {}}
+    lock.by_handle = options.owner == "handle"
+    options.owner = nil
+    return attempt(lock.client, function()
+        object_of(lock, {})
+        locks[call.lock] = lock
+        return outcome(true)
+    end)
+end
+
+function calls.free(call)
+    locks[call.lock] = nil
+    collectgarbage()
+    return outcome(true)
+end
+
+function calls.finish(call)
+    return finish(actor_of(call))
+end
+
+function calls.is_waiting(call)
+    local actor = actor_of(call)
+    collect(actor.client)
+    return outcome(true, nil, nil, actor.tag ~= nil)
+end
+
+function calls.leave(call)
+    for _, lock in pairs(locks) do
+        lock.objects[actor_of(call)] = nil
+    end
+    actors[call.by] = nil
+    collectgarbage()
+    return outcome(true)
+end
+
+local function answer_to(call)
+    if calls[call.call] then
+        return calls[call.call](call)
+    end
+    local method = assert(methods[call.call], "there is no such call")
+    local lock = assert(locks[call.lock], "there is no such lock")
+    return attempt(lock.client, function()
+        return method(object_of(lock, call), call, lock.client)
+    end)
+end
+
+io.stdout:setvbuf("line")
+for line in io.lines() do
+    local good, answer = pcall(function()
+        return answer_to(cjson.decode(line))
+    end)
+    print(cjson.encode(good and answer or {error = tostring(answer)}))
+end
+for _, client in pairs(clients) do
+    client:close()
+end

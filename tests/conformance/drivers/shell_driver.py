@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shell driver: calls as lines of JSON on the standard input, carried out by the command `redlatch`.
+
+    shell_driver.py COMMAND
+
+It translates and nothing else. A hold is a `redlatch run` whose CMD waits until it is told to end: that is the release.
+An actor is whoever has such a process. A failure's status is "exit" with the exit status of the command, its message
+what the command wrote to its standard error; where no CMD runs, a release has nothing to end, which is "not_owned".
+
+The shell has neither clients nor locks as things of their own. To open a client is to list the locks of its server, and
+to make a lock to look at it by `redlatch wait -w 0`: there a wrong URL or name shows. What else hinders that look is
+told by the call that it hinders.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack
+from typing import Any, Dict, List, Optional, Tuple, Union
+
+Call = Dict[str, Any]
+Outcome = Dict[str, Any]
+Text = Union[str, Dict[str, str]]
+
+COMMAND = sys.argv[1] if len(sys.argv) > 1 else "redlatch"
+# What runs under the lock: tells that it does, and as whom, and ends with its input.
+HOLD = ["sh", "-c", 'echo "$REDLATCH_OWNER" && exec cat >/dev/null']
+USAGE = 64
+FREE = 3
+NOBODY = {"held": False, "lost": False, "count": 0, "remaining_ms": 0, "owner": ""}
+
+
+def text(value: Text) -> bytes:
+    """A name as it is given to a program."""
+    return bytes.fromhex(value["hex"]) if isinstance(value, dict) else value.encode()
+
+
+def seconds(milliseconds: int) -> str:
+    """A time as the command takes it."""
+    return f"{milliseconds / 1000:.3f}"
+
+
+def failure(status: int, message: str) -> Outcome:
+    """The outcome of a command that failed."""
+    return {"status": f"exit {status}", "message": message.strip()}
+
+
+def done(words: List[Any]) -> Tuple[int, str, str]:
+    """Runs a command to its end: its exit status, output and errors."""
+    ended = subprocess.run([COMMAND, *words], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return ended.returncode, ended.stdout.decode(), ended.stderr.decode("utf-8", "replace")
+
+
+class Run:
+    """A `redlatch run`: waiting, holding, or ended."""
+
+    def __init__(self, words: List[Any]) -> None:
+        with ExitStack() as stack:
+            # Nobody reads it before the end, so it is no pipe: that has little room.
+            self._errors = stack.enter_context(tempfile.TemporaryFile())
+            self._process = subprocess.Popen(
+                [COMMAND, "run", *words, "--", *HOLD],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+            )
+            self._files = stack.pop_all()
+        self.owner = ""
+
+    def is_waiting(self) -> bool:
+        """Whether neither CMD has begun nor the command ended."""
+        return not self.owner and not select.select([self._process.stdout], [], [], 0)[0]
+
+    def has_ended(self) -> bool:
+        """Whether the command has ended, although nobody told its CMD to."""
+        return self._process.poll() is not None
+
+    def granted(self) -> Optional[Outcome]:
+        """Waits until CMD has begun; the failure if it never does."""
+        assert self._process.stdout is not None
+        self.owner = self._process.stdout.readline().decode().strip()
+        return None if self.owner else self.end()
+
+    def end(self, number: int = 0) -> Outcome:
+        """Ends CMD by the end of its input, or the command by a signal; the outcome is that of the command."""
+        if number:
+            self._process.send_signal(number)
+        self._process.communicate()
+        status = self._process.returncode
+        with self._files:
+            self._errors.seek(0)
+            message = self._errors.read().decode("utf-8", "replace")
+        return {"status": "ok"} if status == 0 else failure(status, message)
+
+
+class Driver:
+    """The calls, one method each, by their names in the vocabulary."""
+
+    def __init__(self) -> None:
+        self._clients: Dict[str, Dict[str, List[Any]]] = {}
+        self._locks: Dict[str, Dict[str, List[Any]]] = {}
+        self._runs: Dict[Tuple[str, str], Run] = {}
+        self._started: Dict[str, Tuple[str, str]] = {}
+
+    def answer(self, call: Call) -> Outcome:
+        """Makes a call."""
+        answer: Outcome = getattr(self, f"call_{call['call']}")(call)
+        return answer
+
+    def call_open(self, call: Call) -> Outcome:
+        options = call.get("options", {})
+        place: List[Any] = ["--url", call["url"]]
+        if "name_prefix" in options:
+            place += ["--prefix", text(options["name_prefix"])]
+        run = ["--lease", seconds(options["watchdog_lease_ms"])] if "watchdog_lease_ms" in options else []
+        if not options.get("lazy"):
+            status, _, errors = done(["list", "--json", *place])
+            if status:
+                return failure(status, errors)
+        self._clients[call["client"]] = {"place": place, "run": run}
+        return {"status": "ok", "value": {"uuid": ""}}
+
+    def call_lock(self, call: Call) -> Outcome:
+        client = self._clients[call["client"]]
+        options = call.get("options", {})
+        place = [*client["place"], "--", text(call["name"])]
+        status, _, errors = done(["wait", "-w", "0", *place])
+        if status == USAGE:
+            return failure(status, errors)
+        run = ["--max-hold", seconds(options["max_hold_ms"])] if "max_hold_ms" in options else []
+        self._locks[call["lock"]] = {"place": place, "run": [*client["run"], *run]}
+        return {"status": "ok"}
+
+    def call_acquire(self, call: Call) -> Outcome:
+        wait = [] if call["wait_ms"] == "forever" else ["-w", seconds(call["wait_ms"])]
+        return self._acquire(call, wait)
+
+    def call_try_acquire(self, call: Call) -> Outcome:
+        return self._acquire(call, ["-n"])
+
+    def _acquire(self, call: Call, wait: List[Any]) -> Outcome:
+        lock, key = self._locks[call["lock"]], self._key(call)
+        if key in self._runs:
+            return {"error": "a second level: that is another command, which would wait for the first"}
+        self._runs[key] = Run(["--verbose", *wait, *lock["run"], *lock["place"]])
+        if "start" in call:
+            self._started[call["by"]] = key
+            return {"started": True}
+        return self._granted(key)
+
+    def _granted(self, key: Tuple[str, str]) -> Outcome:
+        failed = self._runs[key].granted()
+        if failed:
+            del self._runs[key]
+        return failed or {"status": "ok"}
+
+    def call_finish(self, call: Call) -> Outcome:
+        return self._granted(self._started.pop(call["by"]))
+
+    def call_is_waiting(self, call: Call) -> Outcome:
+        return {"status": "ok", "value": self._runs[self._started[call["by"]]].is_waiting()}
+
+    def call_release(self, call: Call) -> Outcome:
+        run = self._runs.pop(self._key(call), None)
+        if run is None:
+            name = self._locks[call["lock"]]["place"][-1].decode("utf-8", "replace")
+            return {"status": "not_owned", "message": f"there is no command to end: none of this actor's holds {name}"}
+        return run.end()
+
+    def call_leave(self, call: Call) -> Outcome:
+        for key in [key for key in self._runs if key[1] == call["by"]]:
+            self._runs.pop(key).end(signal.SIGKILL)
+        return {"status": "ok"}
+
+    def call_force_release(self, call: Call) -> Outcome:
+        status, _, errors = done(["unlock", "--force", *self._locks[call["lock"]]["place"]])
+        return {"status": "ok", "value": status == 0} if status in (0, FREE) else failure(status, errors)
+
+    def call_query(self, call: Call) -> Outcome:
+        status, output, errors = done(["show", "--json", *self._locks[call["lock"]]["place"]])
+        if status not in (0, FREE):
+            return failure(status, errors or output)
+        found = json.loads(output)
+        owner = found["holders"][0]["owner"] if found["holders"] else ""
+        return {"status": "ok", "value": {"locked": found["held"], "ttl_ms": found["ttl_ms"], "owner": owner}}
+
+    def call_hold(self, call: Call) -> Outcome:
+        """What CMD may know of its hold: it asks for the owner that it was told it is."""
+        run = self._runs.get(self._key(call))
+        if run is None:
+            return {"status": "ok", "value": NOBODY}
+        if run.has_ended():
+            return {"status": "ok", "value": {**NOBODY, "lost": True, "owner": run.owner}}
+        place = self._locks[call["lock"]]["place"]
+        status, output, errors = done(["show", "--json", "--owner", run.owner, *place])
+        if status not in (0, FREE):
+            return failure(status, errors)
+        found = json.loads(output)
+        counts = {holder["owner"]: holder["count"] for holder in found["holders"]}
+        count = counts.get(run.owner, 0)
+        left = found["ttl_ms"] if count else 0
+        value = {"held": status == 0, "lost": False, "count": count, "remaining_ms": left, "owner": run.owner}
+        return {"status": "ok", "value": value}
+
+    @staticmethod
+    def _key(call: Call) -> Tuple[str, str]:
+        return call["lock"], call.get("by", "")
+
+    def close(self) -> None:
+        """Ends every command as one does in a shell, which frees what it holds."""
+        for run in self._runs.values():
+            run.end(signal.SIGTERM)
+
+
+def main() -> None:
+    """Answers until the input ends."""
+    driver = Driver()
+    for line in sys.stdin:
+        try:
+            answer = driver.answer(json.loads(line))
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+    driver.close()
+
+
+if __name__ == "__main__":
+    main()
