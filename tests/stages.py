@@ -74,8 +74,9 @@ STAGES = [
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
     Stage("simulation", "build/tests/redlatch_sim --seeds 2000", ("build",)),
     Stage("faults", "build/tests/redlatch_sim --faults", ("build",)),
-    Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1 build/scripts/*.lua",
-          ("build",)),
+    # inspect is not in the simulation: it writes nothing, and what it reads with is not in the model.
+    Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1"
+                   " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),
     Stage("python", f"{PYTEST} tests/python", ("build",)),
     Stage("conformance", f"{PYTEST} tests/conformance", ("build",)),
     Stage("e2e", f"{PYTEST} tests/e2e", ("build",), alone=True),
