@@ -3,9 +3,13 @@
 #include "lua_calls.h"
 
 #include <stdbool.h>
+#include <time.h>
 
 /* Ctrl-C ends a wait within 100 ms. */
 enum { SLICE_MS = 50, LOOK_MS = 500 };
+
+/* The core's own patience with a server that cannot be used, where the client's options say nothing else. */
+enum { OUTAGE_MS = 30000 };
 
 /* The hooks that an interpreter may have set: of the running coroutine, and of the main one, where it sets them. Lua
  * 5.1 does not tell which that is; LuaJIT has one hook for all. */
@@ -41,27 +45,47 @@ int redlatch_lua_acquire(lua_State *L, redlatch_lock *lock, uint64_t owner, int6
         }
         status = redlatch_lock_acquire_as(lock, owner, lease_ms, wait_ms, cancel, SLICE_MS);
     }
-    if (fired && status == REDLATCH_OK) {
-        /* Granted at the last moment to somebody who no longer waits. What cannot be released now is so in the
-         * background. */
+    if (status == REDLATCH_OK && (fired || has_changed(L, &before))) {
+        /* Granted at the last moment to somebody whom the hook is about to end. What cannot be released now is so in
+         * the background. */
         redlatch_lock_release_as(lock, owner);
         status = REDLATCH_CANCELLED;
     }
     return status;
 }
 
+static int64_t clock_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Each slice is a wait of its own to the core, so an outage that a long wait would outlast is outlasted here. */
 int redlatch_lua_wait_free(lua_State *L, redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms) {
     struct hooks before = hooks_of(L);
-    int status;
-    do {
-        int64_t slice = wait_ms != REDLATCH_FOREVER && wait_ms < LOOK_MS ? wait_ms : LOOK_MS;
-        status = redlatch_wait_free(client, name, name_size, slice, NULL);
-        wait_ms -= wait_ms == REDLATCH_FOREVER ? 0 : slice;
-        if (status == REDLATCH_TIMEOUT && has_changed(L, &before)) {
-            status = REDLATCH_CANCELLED;
+    int64_t start = clock_ms();
+    int64_t answered = start;
+    for (;;) {
+        int64_t left = wait_ms == REDLATCH_FOREVER ? LOOK_MS : wait_ms - (clock_ms() - start);
+        left = left < 0 ? 0 : left < LOOK_MS ? left : LOOK_MS;
+        int status = redlatch_wait_free(client, name, name_size, left, NULL);
+        bool out = status == REDLATCH_NO_REPLY || status == REDLATCH_UNREACHABLE;
+        if ((status != REDLATCH_TIMEOUT && !out) || (left < LOOK_MS && !out)) {
+            return status;
         }
-    } while (status == REDLATCH_TIMEOUT && wait_ms != 0);
-    return status;
+        if (has_changed(L, &before)) {
+            return REDLATCH_CANCELLED;
+        }
+        int64_t now = clock_ms();
+        answered = out ? answered : now;
+        bool over = wait_ms != REDLATCH_FOREVER && now - start >= wait_ms;
+        if (over || now - answered >= OUTAGE_MS) {
+            return status;
+        }
+        if (out) {
+            nanosleep(&(struct timespec){.tv_nsec = SLICE_MS * 1000000L}, NULL);
+        }
+    }
 }
 
 int redlatch_lua_release(redlatch_lock *lock, uint64_t owner, uint64_t *lost_serial_out) {

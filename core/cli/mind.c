@@ -19,6 +19,7 @@ struct minding {
     redlatch_lock *lock;
     struct child child;
     int64_t kill_at; /* the grace is over then */
+    int reason; /* of the loss */
     bool lost;
     bool ended;
 };
@@ -52,8 +53,7 @@ static void lose(struct minding *minding, int reason) {
         return;
     }
     minding->lost = true;
-    complain(STATUS_LOST, "lost the lock \"%s\": %s; ending %s", minding->options->name, reason_words(reason),
-             minding->options->command[0]);
+    minding->reason = reason;
     bool at_once = minding->options->grace_ms == 0;
     child_signal(&minding->child, at_once ? SIGKILL : SIGTERM);
     child_signal(&minding->child, SIGCONT); /* what is stopped would not hear it */
@@ -145,8 +145,10 @@ static void mind_until_end(struct minding *minding, int event_fd) {
         }
     }
     child_leave_terminal(&minding->child);
-    if (minding->lost) {
+    if (minding->lost) { /* said only now: a full pipe would hold up what has to be done */
         end_group(minding);
+        complain(STATUS_LOST, "lost the lock \"%s\": %s; ended %s", minding->options->name,
+                 reason_words(minding->reason), minding->options->command[0]);
     }
 }
 
@@ -161,7 +163,7 @@ struct outcome mind(const struct run_options *options, redlatch_client *client, 
     }
     signals_block();
     int error = child_start(&minding.child, options->command);
-    signals_unblock();
+    signals_listen();
     if (error) {
         outcome.exit_status = complain(error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN, "%s: %s",
                                        options->command[0], strerror(error));

@@ -14,6 +14,7 @@ enum { CAUGHT = sizeof caught / sizeof caught[0] };
 
 static struct sigaction before[CAUGHT];
 static bool replaced[CAUGHT];
+static struct sigaction pipe_before;
 static sigset_t mask_before;
 static int ends[2] = {-1, -1};
 static redlatch_cancel *volatile cancelled;
@@ -50,6 +51,8 @@ bool signals_catch(redlatch_cancel *cancel) {
         fcntl(ends[i], F_SETFL, O_NONBLOCK);
     }
     cancelled = cancel;
+    sigaction(SIGPIPE, NULL, &pipe_before);
+    handle(SIGPIPE, SIG_IGN); /* who reads our messages may be gone; CMD is to be minded all the same */
     for (int i = 0; i < CAUGHT; i++) {
         sigaction(caught[i], NULL, &before[i]);
         bool needed = caught[i] == SIGCHLD || caught[i] == SIGCONT;
@@ -93,8 +96,11 @@ void signals_block(void) {
     sigprocmask(SIG_SETMASK, &all, &mask_before);
 }
 
-void signals_unblock(void) {
-    sigprocmask(SIG_SETMASK, &mask_before, NULL);
+void signals_listen(void) {
+    sigset_t mask = mask_before;
+    sigdelset(&mask, SIGCHLD); /* a parent that blocks it must not make us deaf to CMD's end */
+    sigaddset(&mask, SIGTTOU); /* nor a terminal that stops who writes in the background */
+    sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
 void signals_restore(void) {
@@ -103,11 +109,12 @@ void signals_restore(void) {
             sigaction(caught[i], &before[i], NULL);
         }
     }
-    signals_unblock();
+    sigaction(SIGPIPE, &pipe_before, NULL);
+    sigprocmask(SIG_SETMASK, &mask_before, NULL);
 }
 
 void signals_stop_self(void) {
     handle(SIGTSTP, SIG_DFL);
-    raise(SIGTSTP);
+    kill(0, SIGTSTP); /* as the key would: a script around us stops, too, and gives the terminal back */
     handle(SIGTSTP, note);
 }

@@ -22,9 +22,10 @@ int signals_next(void);
 /* The signal that asked for an end before there was a command to pass it to, or 0. */
 int signals_asked_to_end(void);
 
-/* Blocks all signals, and puts the mask back as it was. Between the two a process may be forked. */
+/* Blocks all signals, and puts the mask back as it was, but for what minding a command needs. Between the two a process
+ * may be forked. */
 void signals_block(void);
-void signals_unblock(void);
+void signals_listen(void);
 
 /* In a child: everything about signals is as the program found it. */
 void signals_restore(void);

@@ -53,12 +53,11 @@ function event.of(client, record)
     if status ~= core.OK then
         made.message, made.code = message_of(record, status), core.status_name(status)
     end
-    if made.reason then
-        local state = client._states[record.serial]
-        if state then
-            state.lost = true
-        end
-    else
+    local state = client._states[record.serial]
+    if state and (made.reason or status == core.LOST) then
+        state.lost = true
+    end
+    if not made.reason then
         made.tag = record.tag
         made.lock = client._started[made.tag]
         client._started[made.tag] = nil

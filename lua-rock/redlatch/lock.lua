@@ -168,7 +168,8 @@ function Lock:extend(seconds)
     return outcome.settle(status, message)
 end
 
---- Acquires the lock and returns the hold, which releases it once. In Lua 5.4: `local held <close> = lock:hold()`.
+--- Acquires the lock and returns the hold, which releases it once. In Lua 5.4:
+--- `local held <close> = assert(lock:hold())`.
 ---@param given? redlatch.AcquireOptions
 ---@return redlatch.Hold? held, string? message, string? code
 function Lock:hold(given)

@@ -87,8 +87,9 @@ function reports.scan(client, pattern)
     if status ~= core.OK then
         outcome.misuse("%s", walk)
     end
+    local state = {client = client, walk = walk} -- a client that nobody else has must not be collected meanwhile
     return function()
-        local found, handle = core.scan_next(walk)
+        local found, handle = core.scan_next(state.walk)
         if found ~= core.OK then
             outcome.misuse("%s", handle)
         end

@@ -282,3 +282,34 @@ def test_45_lost_unnoticed_it_is_70_at_the_end(server: RedisServer, lock_name: s
     (tmp_path / "go").touch()
     _, err = holder.communicate(timeout=10)
     assert holder.returncode == STATUS["lost"] and "lost" in err
+
+
+# ------------------------------------------------------------------------------------------- what a parent passes on --
+
+
+def test_60_a_parent_that_blocks_sigchld(server: RedisServer, lock_name: str) -> None:
+    blocked = {signal.SIGCHLD}
+    done = subprocess.run(
+        [program(), "run", lock_name, "sh", "-c", "exit 6"],
+        env=environment(server),
+        preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, blocked),
+        timeout=10,
+        check=False,
+    )
+    assert done.returncode == 6 and server.admin.exists(lock_name) == 0
+
+
+def test_61_a_loss_ends_the_command_though_nobody_reads_our_messages(
+    server: RedisServer, lock_name: str, tmp_path: Path
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    up = tmp_path / "up"
+    text = f"exec 2>/dev/null; trap 'echo told >{up}; exit 5' TERM; : >{up}; {UNTIL_END}"
+    command = [program(), "run", "--verbose", "--lease", "0.3", lock_name, "sh", "-c", text]
+    holder = subprocess.Popen(command, env=environment(server), stderr=writing)
+    os.close(writing)
+    wait_until(up.exists, message="the command")
+    server.admin.delete(lock_name)
+    assert holder.wait(10) == STATUS["lost"]
+    assert up.read_text() == "told\n", "it had its grace"

@@ -72,6 +72,18 @@ def test_00_list_finds_locks_of_every_form_and_nothing_else(server: RedisServer)
     assert shown(server, "list", "nothing*") == []
 
 
+def test_00_odd_keys_hide_no_lock(server: RedisServer) -> None:
+    owner = f"{'0' * 8}-0000-4000-8000-{'0' * 12}:1"
+    server.admin.hset("good", owner, "1")
+    server.admin.hset("huge", owner, "1" * 22)
+    server.admin.hset("group", mapping={f"{'A' * 22}:{owner}:lock_count": "abc", "x": "1"})
+    server.admin.hset("settings", mapping={"mode": "read", "colour": "blue", "size": "3"})
+    server.admin.set("redisson_lock_token:{good}", "1" * 22)
+    with library.connect(server.url) as client:
+        found = {report.name: report.form for report in client.scan()}
+    assert found["good"] == "mutex" and "huge" not in found and "settings" not in found
+
+
 def test_01_a_prefix_is_no_pattern(server: RedisServer) -> None:
     for name in ("a*b:one", "a*b:two", "axb:one", "a*b:[x]"):
         put_hash(server, name, {f"{UUID}:1": 1})

@@ -8,7 +8,12 @@
 local NOTHING, MUTEX, FENCED, FAIR, READ_WRITE, GROUP, UNKNOWN = 0, 1, 2, 3, 4, 5, 99
 local HOLDER, READER, WRITER, WAITER = 1, 2, 3, 4
 local uuid = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 3) .. '%-' .. string.rep('%x', 12)
-local owner_form, write_form = '^' .. uuid .. ':%-?%d+', '^(' .. uuid .. ':.*):write$'
+local owner_form, write_form = '^' .. uuid .. ':%-?%d+$', '^(' .. uuid .. ':.*):write$'
+
+-- Whether a text is a count that a client can read.
+local function is_count(text)
+    return #text <= 18 and string.find(text, '^%d+$')
+end
 
 local function put(parts, value)
     if type(value) == 'number' then
@@ -29,7 +34,7 @@ local function read_write(name, parties)
     for i = 1, #fields, 2 do
         local field, count = fields[i], fields[i + 1]
         local writer = string.match(field, write_form)
-        if field ~= 'mode' and string.find(count, '^%d+$') then
+        if string.find(writer or field, owner_form) and is_count(count) then
             put_party(parties, writer and WRITER or READER, count, writer or field)
         end
     end
@@ -47,7 +52,7 @@ local function group(name, parties)
             found = true
             local ends = redis.call('hget', name, value .. ':' .. owner .. ':expire_time')
             local lives = ends and tonumber(ends) and tonumber(ends) > now[1] * 1000 + now[2] / 1000
-            if lives and redis.call('hget', name, value) == owner then
+            if lives and is_count(fields[i + 1]) and redis.call('hget', name, value) == owner then
                 put_party(parties, HOLDER, fields[i + 1], owner)
             end
         end
@@ -60,7 +65,7 @@ local function hash(name, parties)
     local size = redis.call('hlen', name)
     if size == 1 then
         local field = redis.call('hgetall', name)
-        if string.find(field[1], owner_form) and string.find(field[2], '^[1-9]%d*$') then
+        if string.find(field[1], owner_form) and is_count(field[2]) and field[2] ~= '0' then
             put_party(parties, HOLDER, field[2], field[1])
             return MUTEX, 1
         end
@@ -68,7 +73,10 @@ local function hash(name, parties)
     end
     local mode = redis.call('hget', name, 'mode')
     if mode == 'read' or mode == 'write' then
-        return READ_WRITE, read_write(name, parties)
+        local holders = read_write(name, parties)
+        if parties.count > 0 then
+            return READ_WRITE, holders
+        end
     end
     if group(name, parties) then
         return GROUP, parties.count
@@ -96,7 +104,7 @@ local function describe(records, name, kind, locks_only)
         if #queued > 0 then
             form, waiters = FAIR, redis.call('llen', 'redisson_lock_queue:' .. tag)
         end
-        if type(issued) == 'string' and string.find(issued, '^%d+$') then
+        if type(issued) == 'string' and is_count(issued) then
             form, token = FENCED, issued
         end
         for _, owner in ipairs(queued) do

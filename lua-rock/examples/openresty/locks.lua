@@ -23,7 +23,8 @@ function locks.try(name)
     return done and "worked" or code
 end
 
--- The events of calls that were started and belong to another request of this worker.
+-- What became of calls that were started and belong to another request of this worker. Not the events themselves: they
+-- hold their lock, and a request that has died could not have its own collected.
 local arrived = {}
 
 -- Looks for the event of a started call every 5 ms, and lets others run meanwhile.
@@ -32,7 +33,7 @@ local function await(tag)
         local event = the_client():next_event()
         while event do
             if event.tag then
-                arrived[event.tag] = event
+                arrived[event.tag] = {ok = event.ok, code = event.code}
             end
             event = the_client():next_event()
         end
@@ -40,9 +41,9 @@ local function await(tag)
             ngx.sleep(0.005)
         end
     until arrived[tag]
-    local event = arrived[tag]
+    local outcome = arrived[tag]
     arrived[tag] = nil
-    return event.ok or nil, event.code
+    return outcome.ok or nil, outcome.code
 end
 
 --- Waits for the lock, and does its work.
