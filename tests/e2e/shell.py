@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 from env import RedisServer, wait_until
 from wire import build_directory, fields
 
 
-# A subshell, as dash forgets a signal that comes while it starts a program by vfork.
-UNTIL_END = "while :; do (sleep 0.02); done"
+UNTIL_END = "while :; do sleep 0.02; done"
 ON_TERM = "trap 'echo told; exit 5' TERM"
 
 
@@ -42,10 +43,25 @@ def redlatch(server: Optional[RedisServer], *arguments: object, **more: str) -> 
                           stdin=subprocess.DEVNULL, env=environment(server, **more), check=False)
 
 
+@contextmanager
+def _nothing_ignored() -> Iterator[None]:
+    """Whoever runs the tests in the background, or by nohup, ignores some signals, and what is ignored is inherited."""
+    ignored = [number for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+               if signal.getsignal(number) == signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
+
 def start(server: RedisServer, *arguments: object, **options: Any) -> subprocess.Popen[str]:
     """Starts a command whose output is read."""
-    return subprocess.Popen([program(), *map(str, arguments)], text=True, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(server), **options)
+    with _nothing_ignored():
+        return subprocess.Popen([program(), *map(str, arguments)], text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(server), **options)
 
 
 def script_of(folder: Path, text: str, trap: str = "") -> str:

@@ -276,7 +276,7 @@ def test_44_a_server_that_goes_away_ends_the_command(fresh_server: RedisServer, 
 
 def test_45_lost_unnoticed_it_is_70_at_the_end(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     holder = start_holder(
-        server, lock_name, tmp_path, text=f"while ! [ -e {tmp_path}/go ]; do (sleep 0.02); done"
+        server, lock_name, tmp_path, text=f"while ! [ -e {tmp_path}/go ]; do sleep 0.02; done"
     )
     server.admin.delete(lock_name)
     (tmp_path / "go").touch()
