@@ -47,6 +47,7 @@ static void end_lines(struct engine *engine, struct command *command, int64_t no
     for (uint32_t i = 0; i < command->batch_count; i++) {
         struct renewal *line = &command->batch[i];
         if (line->expired && !release_renewed(engine, line)) {
+            line->lease_ms = 0; /* it is only asked about */
             command->batch[kept++] = *line;
             continue;
         }
