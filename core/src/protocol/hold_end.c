@@ -99,8 +99,9 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
     timer_disarm(&engine->timers, &hold->timer);
     if (reason == REDLATCH_REASON_EXPIRED || reason == REDLATCH_REASON_MAX_HOLD) {
         renewal_expire(engine, hold);
+    } else {
+        renewal_forget(hold);
     }
-    renewal_forget(hold);
     report_loss(engine, hold);
     struct contest *contest = hold->resource->contest;
     struct operation *foremost = contest ? queue_foremost(contest) : NULL;

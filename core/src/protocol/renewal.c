@@ -47,8 +47,7 @@ static void end_lines(struct engine *engine, struct command *command, int64_t no
     for (uint32_t i = 0; i < command->batch_count; i++) {
         struct renewal *line = &command->batch[i];
         if (line->expired && !release_renewed(engine, line)) {
-            line->lease_ms = 0; /* it is only asked about */
-            command->batch[kept++] = *line;
+            command->batch[kept++] = *line; /* which only asks: see renewal_forget */
             continue;
         }
         engine->expired_lines -= line->expired;
@@ -148,17 +147,17 @@ void renewal_again(struct engine *engine, struct command *command, int64_t at, i
 static void line_replied(struct engine *engine, const struct command *command, struct renewal *line, bool found,
                          int64_t now) {
     struct hold *hold = line->hold;
+    bool good = found || PLANTED(FAULT_LOSS_UNREPORTED);
+    if (good) {
+        hold_check_deadline(engine, hold, now); /* an answer that comes after it brings nothing back */
+        if (!line->live) {
+            return;
+        }
+    }
     line->live = false;
     hold->batch = NULL;
-    if (!found && !PLANTED(FAULT_LOSS_UNREPORTED)) {
+    if (!good) {
         hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
-        return;
-    }
-    bool late = now >= hold->deadline;
-    hold_check_deadline(engine, hold, now); /* an answer that comes after it brings nothing back */
-    line->expired = late;
-    engine->expired_lines += late;
-    if (hold->stage != HOLD_ALIVE) {
         return;
     }
     line_confirmed(engine, hold, line, command->sent_at, now);
