@@ -66,16 +66,17 @@ const char *only_name(int argc, char **argv, const char *command) {
     return argv[optind];
 }
 
-void init_client_options(redlatch_client_options *options) {
-    redlatch_client_options_init(options, sizeof *options);
-}
-
-int open_client(const struct place *place, redlatch_client_options *options, redlatch_client **client_out) {
-    if (place->prefix) {
-        options->name_prefix = place->prefix;
-        options->name_prefix_size = strlen(place->prefix);
+int open_client(const struct place *place, const redlatch_client_options *own, redlatch_client **client_out) {
+    redlatch_client_options options;
+    redlatch_client_options_init(&options, sizeof options);
+    if (own) {
+        options = *own;
     }
-    return redlatch_client_open(place->url, options, client_out);
+    if (place->prefix) {
+        options.name_prefix = place->prefix;
+        options.name_prefix_size = strlen(place->prefix);
+    }
+    return redlatch_client_open(place->url, &options, client_out);
 }
 
 bool read_seconds(const char *option, const char *text, int64_t low_ms, int64_t *ms_out) {

@@ -59,9 +59,8 @@ int complain(int exit_status, const char *format, ...) __attribute__((format(pri
 /* The same for a failed call of the library, with its own words. */
 int complain_of(int status);
 
-/* Opens the client that a command works with. `options` may be changed before; their prefix is set here. */
-int open_client(const struct place *place, redlatch_client_options *options, redlatch_client **client_out);
-void init_client_options(redlatch_client_options *options);
+/* Opens the client that a command works with, whose own options may be NULL; the prefix is set here. */
+int open_client(const struct place *place, const redlatch_client_options *own, redlatch_client **client_out);
 
 /* Seconds with a fraction as milliseconds, at least `low_ms`; false after a complaint that names the option. */
 bool read_seconds(const char *option, const char *text, int64_t low_ms, int64_t *ms_out);

@@ -87,7 +87,7 @@ static int collect(redlatch_client *client, const char *pattern, struct locks *l
     }
     int exit_status = STATUS_GOOD;
     redlatch_report *report = NULL;
-    while ((status = redlatch_scan_next(scan, &report)) == REDLATCH_OK && report && exit_status == STATUS_GOOD) {
+    while (exit_status == STATUS_GOOD && (status = redlatch_scan_next(scan, &report)) == REDLATCH_OK && report) {
         exit_status = add(locks, report) ? STATUS_GOOD : STATUS_SYSTEM;
     }
     if (status != REDLATCH_OK) {
@@ -113,10 +113,8 @@ int command_list(int argc, char **argv) {
     if (argc - optind > 1) {
         return complain(STATUS_USAGE, "list: got %d operands: expected at most one, a pattern", argc - optind);
     }
-    redlatch_client_options options;
-    init_client_options(&options);
     redlatch_client *client;
-    int status = open_client(&place, &options, &client);
+    int status = open_client(&place, NULL, &client);
     if (status != REDLATCH_OK) {
         return complain_of(status);
     }

@@ -207,7 +207,7 @@ int command_run(int argc, char **argv) {
         return exit_status;
     }
     redlatch_client_options client_options;
-    init_client_options(&client_options);
+    redlatch_client_options_init(&client_options, sizeof client_options);
     client_options.release_on_close = 0; /* all is given back, or left to run out, before */
     if (options.lease_ms) {
         client_options.watchdog_lease_ms = options.lease_ms;

@@ -125,21 +125,13 @@ int command_show(int argc, char **argv) {
     if (!name) {
         return STATUS_USAGE;
     }
-    redlatch_client_options options;
-    init_client_options(&options);
     redlatch_client *client;
-    redlatch_report *report;
-    int status = open_client(&place, &options, &client);
-    if (status != REDLATCH_OK) {
-        return complain_of(status);
-    }
-    status = redlatch_inspect(client, name, strlen(name), &report);
-    exit_status = status == REDLATCH_OK ? STATUS_GOOD : complain_of(status);
-    redlatch_client_free(client);
-    if (status == REDLATCH_OK) {
-        struct found found;
-        exit_status = found_read(&found, report) ? show(&found, owner, as_json) : STATUS_SYSTEM;
-        redlatch_report_free(report);
+    struct found found;
+    exit_status = found_ask(&place, name, &client, &found);
+    if (exit_status == STATUS_GOOD) {
+        redlatch_client_free(client);
+        exit_status = show(&found, owner, as_json);
+        redlatch_report_free(found.report);
     }
     return exit_status;
 }

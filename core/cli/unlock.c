@@ -98,21 +98,13 @@ int command_unlock(int argc, char **argv) {
         return STATUS_USAGE;
     }
     setlocale(LC_CTYPE, "");
-    redlatch_client_options options;
-    init_client_options(&options);
     redlatch_client *client;
-    redlatch_report *report;
-    int status = open_client(&place, &options, &client);
-    if (status != REDLATCH_OK) {
-        return complain_of(status);
+    struct found found;
+    exit_status = found_ask(&place, name, &client, &found);
+    if (exit_status == STATUS_GOOD) {
+        exit_status = unlock(client, name, &found, forced, as_json);
+        redlatch_report_free(found.report);
+        redlatch_client_free(client);
     }
-    status = redlatch_inspect(client, name, strlen(name), &report);
-    exit_status = status == REDLATCH_OK ? STATUS_GOOD : complain_of(status);
-    if (status == REDLATCH_OK) {
-        struct found found;
-        exit_status = found_read(&found, report) ? unlock(client, name, &found, forced, as_json) : STATUS_SYSTEM;
-        redlatch_report_free(report);
-    }
-    redlatch_client_free(client);
     return exit_status;
 }

@@ -39,10 +39,8 @@ int command_wait(int argc, char **argv) {
     if (!name) {
         return STATUS_USAGE;
     }
-    redlatch_client_options options;
-    init_client_options(&options);
     redlatch_client *client;
-    int status = open_client(&place, &options, &client);
+    int status = open_client(&place, NULL, &client);
     if (status == REDLATCH_OK) {
         status = redlatch_wait_free(client, name, strlen(name), wait_ms, NULL);
         exit_status = status == REDLATCH_OK        ? STATUS_GOOD
