@@ -18,12 +18,7 @@ void acquire_prepare(struct call *call, const struct redlatch_lock *lock, int64_
                      int64_t now) {
     struct operation *operation = &call->operation;
     operation->lease_ms = lease_ms == REDLATCH_LEASE_OF_LOCK ? lock->lease_ms : lease_ms;
-    operation->once = wait_ms == 0;
-    if (wait_ms == 0) {
-        operation->wait_until = now + lock->client->command_timeout;
-    } else {
-        operation->wait_until = wait_ms == REDLATCH_FOREVER ? NEVER : now + wait_ms * MILLISECOND;
-    }
+    call_wait_for(call, wait_ms, now);
 }
 
 /* Of a parent process, which shares its descriptor, and whose client the wait it names belongs to. */

@@ -151,6 +151,7 @@ static inline bool client_yields(const struct client *client) {
 
 /* drive.c: blocking calls */
 void call_init(struct call *call, struct client *client, struct redlatch_cancel *cancel);
+void call_wait_for(struct call *call, int64_t wait_ms, int64_t now); /* 0: does not wait for others */
 void drive_start(struct call *call, int64_t now);
 void drive_until(struct call *call, int64_t until);
 int drive(struct call *call);

@@ -20,6 +20,16 @@ void call_init(struct call *call, struct client *client, struct redlatch_cancel 
     call->operation.max_hold_ms = REDLATCH_FOREVER;
 }
 
+void call_wait_for(struct call *call, int64_t wait_ms, int64_t now) {
+    struct operation *operation = &call->operation;
+    operation->once = wait_ms == 0;
+    if (wait_ms == 0) {
+        operation->wait_until = now + call->client->command_timeout;
+    } else {
+        operation->wait_until = wait_ms == REDLATCH_FOREVER ? NEVER : now + wait_ms * MILLISECOND;
+    }
+}
+
 /* Looking for a lane of their own this often in vain, callers are worth another connection. */
 enum { CROWDED = 32 };
 

@@ -5,17 +5,12 @@
 #include "options.h"
 
 /* Drives a watch to its end. */
-static int watch(struct client *client, struct call *call, struct resource *resource, int64_t wait_ms) {
+static int watch(struct call *call, struct resource *resource, int64_t wait_ms) {
     struct operation *operation = &call->operation;
     int64_t now = system_now();
     operation->kind = OPERATION_WATCH;
     operation->resource = resource;
-    operation->once = wait_ms == 0;
-    if (wait_ms == 0) {
-        operation->wait_until = now + client->command_timeout;
-    } else if (wait_ms != REDLATCH_FOREVER) {
-        operation->wait_until = now + wait_ms * MILLISECOND;
-    }
+    call_wait_for(call, wait_ms, now);
     drive_start(call, now);
     return drive(call);
 }
@@ -34,7 +29,7 @@ static int wait_entered(struct client *client, const char *name, size_t size, in
     if (keeper_start(client)) {
         struct call call;
         call_init(&call, client, cancel);
-        status = watch(client, &call, resource, wait_ms);
+        status = watch(&call, resource, wait_ms);
         if (status != REDLATCH_OK) {
             call_failed(client, "wait for", name, size, status, wait_ms);
         }
