@@ -363,6 +363,14 @@ void rig_message(const char *name) {
     rig_turn();
 }
 
+void rig_park(int64_t ttl_ms) {
+    rig_send(LANE_CALLERS);
+    rig_integer(LANE_CALLERS, ttl_ms);
+    rig_subscriptions(); /* which makes it look once more */
+    rig_send(LANE_CALLERS);
+    rig_integer(LANE_CALLERS, ttl_ms);
+}
+
 void rig_supply(void) {
     supply_what_lacks(OPERATION_QUERY);
 }

@@ -95,6 +95,9 @@ void rig_failed(enum lane_number lane, int status);
 int rig_subscriptions(void);
 void rig_message(const char *name);
 
+/* Tells the call under way on LANE_CALLERS of a holder, until it is parked and subscribed. */
+void rig_park(int64_t ttl_ms);
+
 /* Fills the pools as the keeper does before it works. */
 void rig_supply(void);
 

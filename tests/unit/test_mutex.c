@@ -8,11 +8,7 @@ static const enum lane_number LANE = LANE_CALLERS;
 /* A waiter that was told of a holder and is parked, subscribed. */
 static struct call *parked(const char *name, uint64_t owner, int64_t ttl_ms) {
     struct call *call = rig_acquire(name, owner);
-    rig_send(LANE);
-    rig_integer(LANE, ttl_ms);
-    rig_subscriptions(); /* which makes it look once more */
-    rig_send(LANE);
-    rig_integer(LANE, ttl_ms);
+    rig_park(ttl_ms);
     return call;
 }
 

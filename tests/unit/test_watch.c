@@ -14,11 +14,7 @@ static struct call *watch(const char *name, bool once) {
 /* A watcher that was told of a holder and is parked, subscribed. */
 static struct call *parked(const char *name, int64_t ttl_ms) {
     struct call *call = watch(name, false);
-    rig_send(LANE);
-    rig_integer(LANE, ttl_ms);
-    rig_subscriptions(); /* which makes it look once more */
-    rig_send(LANE);
-    rig_integer(LANE, ttl_ms);
+    rig_park(ttl_ms);
     return call;
 }
 

@@ -7,14 +7,13 @@ It translates and nothing else. An actor is a thread; the one without a name is 
 from __future__ import annotations
 
 import gc
-import json
 import math
 import queue
-import sys
 import threading
 from typing import Any, Callable, Dict, Optional, Union
 
 import redlatch
+from lines import serve
 
 Call = Dict[str, Any]
 Outcome = Dict[str, Any]
@@ -204,17 +203,5 @@ def hold(lock: redlatch.Lock, call: Call) -> Dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Answers until the input ends."""
-    driver = Driver()
-    for line in sys.stdin:
-        try:
-            answer = driver.answer(json.loads(line))
-        except Exception as error:
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), flush=True)
-    driver.close()
-
-
 if __name__ == "__main__":
-    main()
+    serve(Driver())

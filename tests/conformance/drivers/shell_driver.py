@@ -23,6 +23,8 @@ import tempfile
 from contextlib import ExitStack
 from typing import Any, Dict, List, Optional, Tuple, Union
 
+from lines import serve
+
 Call = Dict[str, Any]
 Outcome = Dict[str, Any]
 Text = Union[str, Dict[str, str]]
@@ -217,17 +219,5 @@ class Driver:
             run.end(signal.SIGTERM)
 
 
-def main() -> None:
-    """Answers until the input ends."""
-    driver = Driver()
-    for line in sys.stdin:
-        try:
-            answer = driver.answer(json.loads(line))
-        except Exception as error:
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), flush=True)
-    driver.close()
-
-
 if __name__ == "__main__":
-    main()
+    serve(Driver())
