@@ -63,6 +63,7 @@ enum redlatch_status {
     REDLATCH_CANCELLED = -104,    /* the wait was cancelled; nothing is held or queued */
     REDLATCH_AGAIN = -105,        /* nothing to report yet; call again */
     REDLATCH_UNCLAIMED = -106,    /* an asynchronous grant was not collected in time and was given back */
+    REDLATCH_ALREADY_HELD = -107, /* the owner holds it, and the lock is not reentrant */
 
     REDLATCH_INVALID = -201,      /* an argument is out of range; redlatch_last_error names it */
     REDLATCH_CLOSED = -202,       /* the client is closed */
@@ -229,10 +230,14 @@ REDLATCH_API int redlatch_client_stats(redlatch_client *client, redlatch_stats *
 /* A name to lock on a client, with options. Holds belong to (client, name, owner), not to the handle. Opaque. */
 typedef struct redlatch_lock redlatch_lock;
 
-/* What kind of lock. The numbers are for ever. Since 0.1. */
+/* What kind of lock. A name is to be used as one kind only, here and in Redisson. The numbers are for ever. Since 0.1. */
 enum redlatch_kind {
-    REDLATCH_MUTEX = 1 /* reentrant mutex, Redisson's RLock */
+    REDLATCH_MUTEX = 1,  /* reentrant mutex, Redisson's RLock */
+    REDLATCH_FENCED = 2  /* the same with a fencing token for every first acquire, RFencedLock: see redlatch_hold */
 };
+
+/* "mutex", "fenced" and so on; "unknown" for any other number. Static memory. Any thread. Since 0.1. */
+REDLATCH_API const char *redlatch_kind_name(int kind);
 
 /* Who owns what is acquired when a call names no owner. Since 0.1. */
 enum redlatch_owner_mode {
@@ -245,6 +250,10 @@ typedef struct redlatch_lock_options {
     int32_t owner_mode;   /* enum redlatch_owner_mode; THREAD */
     int64_t lease_ms;     /* REDLATCH_RENEWED, or a fixed lease of 1 to 10 years; RENEWED */
     int64_t max_hold_ms;  /* renewal ends so that the lease is over after this; REDLATCH_FOREVER */
+    int32_t reentrant;    /* 0: an acquire by the owner that holds it is ALREADY_HELD, as of Redisson's
+                             RNonReentrantLock; 1 */
+    int32_t token_from_time; /* fenced: 1: no token is smaller than the server's time in microseconds, so that tokens go
+                             on rising when the server loses their counter; 0 */
 } redlatch_lock_options;
 
 /* Writes the defaults. INVALID. Since 0.1. */
@@ -334,7 +343,7 @@ typedef struct redlatch_hold {
     uint32_t count;               /* levels */
     int64_t remaining_ms;         /* safe time left, margin deducted; 0 unless HELD or SUSPECT */
     uint64_t serial;              /* names this hold, never another, also once GONE; 0 when not held */
-    uint64_t token;               /* fencing token; 0 for kinds that have none */
+    uint64_t token;               /* of a fenced lock: greater than that of every hold before; else 0 */
     char owner[64];               /* owner id in Redis, "uuid:number"; empty when not held */
 } redlatch_hold;
 
