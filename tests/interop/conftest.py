@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the interop tests: a private server, a Java process that all tests share, and clients of one test.
+
+A test that kills or stops its Java process starts one of its own (make_redisson).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import uuid
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pytest
+import redlatch
+
+HERE = Path(__file__).resolve().parent
+# The peers, and the environment that is shared with the end-to-end tests.
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+
+from env import Monitor, RedisServer
+from redisson import Redisson, RedissonClient
+
+
+@pytest.fixture(scope="session")
+def shared_server() -> Iterator[RedisServer]:
+    """The server, in whatever state the last test left it."""
+    with RedisServer() as started:
+        yield started
+
+
+@pytest.fixture
+def server(shared_server: RedisServer) -> Iterator[RedisServer]:
+    """The server, running and empty."""
+    shared_server.make_pristine()
+    yield shared_server
+    shared_server.close_clients()
+
+
+@pytest.fixture
+def make_server() -> Iterator[Callable[..., RedisServer]]:
+    """Starts servers of the test's own."""
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(RedisServer(**options))
+
+
+@pytest.fixture
+def monitor(server: RedisServer) -> Iterator[Monitor]:
+    """A record of what `server` executes."""
+    with Monitor(server) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def java() -> Iterator[Redisson]:
+    """The Java process that all tests share."""
+    with Redisson() as started:
+        yield started
+
+
+@pytest.fixture
+def make_redisson() -> Iterator[Callable[[], Redisson]]:
+    """Starts Java processes of the test's own."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(Redisson())
+
+
+@pytest.fixture
+def theirs(java: Redisson, server: RedisServer) -> Iterator[RedissonClient]:
+    """A Redisson client of `server`."""
+    client = java.connect(server.url)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def make_ours(server: RedisServer) -> Iterator[Callable[..., redlatch.Client]]:
+    """Opens redlatch clients of `server`, with options of redlatch.connect."""
+    with ExitStack() as stack:
+
+        def make(**options: Any) -> redlatch.Client:
+            return stack.enter_context(redlatch.connect(server.url, **options))
+
+        yield make
+
+
+@pytest.fixture
+def ours(make_ours: Callable[..., redlatch.Client]) -> redlatch.Client:
+    """A redlatch client of `server`."""
+    return make_ours()
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """A name that no other test uses."""
+    test = re.sub(r"[^A-Za-z0-9_]+", "-", request.node.name)[:60]
+    return f"interop:{test}:{uuid.uuid4().hex[:12]}"
