@@ -20,28 +20,35 @@ SOURCES = Path(__file__).resolve().parent
 BUILD = SOURCES.parents[1] / "build" / "interop"
 
 
-def run(command: List[str], folder: Path) -> int:
-    """Run a command in a folder; its exit status. What it prints is shown as it comes."""
-    return subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, check=False).returncode
-
-
 def demand(command: List[str], folder: Path) -> None:
-    """Run a command that has to succeed."""
+    """Run a command that has to succeed in a folder; what it prints is shown as it comes."""
     if shutil.which(command[0]) is None:
         raise SystemExit(f"{command[0]} is missing; ./dev test installs it")
-    status = run(command, folder)
+    status = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, check=False).returncode
     if status:
         raise SystemExit(f"{' '.join(command)}: status {status}")
 
 
 def build_redisson(source: Path, target: Path) -> None:
-    """Classes and libraries, by Maven: without the network if all is in the local repository."""
-    command = ["mvn", "--batch-mode", "--quiet", f"-Dtarget={target}", "--file", str(source / "pom.xml")]
-    if shutil.which("mvn") is None or run([*command, "--offline", "process-classes"], target) != 0:
-        demand([*command, "process-classes"], target)
+    """Classes and libraries, by Maven, which asks the network only for what its local repository lacks."""
+    pom = str(source / "pom.xml")
+    demand(["mvn", "--batch-mode", "--quiet", f"-Dtarget={target}", "--file", pom, "process-classes"], target)
 
 
-PEERS: Dict[str, Callable[[Path, Path], None]] = {"redisson": build_redisson}
+def build_go(source: Path, target: Path) -> None:
+    """One program, with the modules that go.sum names; -mod=readonly keeps go.mod and go.sum as they are."""
+    demand(["go", "build", "-mod=readonly", "-buildvcs=false", "-o", str(target / "peer"), "."], source)
+
+
+def build_node(source: Path, target: Path) -> None:
+    """A copy of the program with its packages beside it; no package runs code of its own while it is installed."""
+    for path in source.iterdir():
+        shutil.copy(path, target)
+    quiet = ["--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline", "--loglevel=error"]
+    demand(["npm", "ci", *quiet], target)
+
+
+PEERS: Dict[str, Callable[[Path, Path], None]] = {"redisson": build_redisson, "go": build_go, "node": build_node}
 
 
 def digest(folder: Path) -> str:
