@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import uuid
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
@@ -20,8 +20,23 @@ HERE = Path(__file__).resolve().parent
 # The peers, and the environment that is shared with the end-to-end tests.
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 
+import figures
 from env import Monitor, RedisServer
+from kinds import KINDS
+from parties import OurParty, TheirParty
 from redisson import Redisson, RedissonClient
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that takes `kind_name` is played with every row of the table."""
+    if "kind_name" in metafunc.fixturenames:
+        metafunc.parametrize("kind_name", KINDS)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show how long wake-ups took."""
+    for line in figures.lines():
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")
@@ -97,3 +112,26 @@ def name(request: pytest.FixtureRequest) -> str:
     """A name that no other test uses."""
     test = re.sub(r"[^A-Za-z0-9_]+", "-", request.node.name)[:60]
     return f"interop:{test}:{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def our_party(kind_name: str, ours: redlatch.Client, name: str) -> Iterator[Callable[..., OurParty]]:
+    """Makes threads of ours with a lock of the test's kind: our_party(name, client)."""
+    with ExitStack() as stack:
+
+        def make(lock_name: str = name, client: redlatch.Client = ours) -> OurParty:
+            return stack.enter_context(closing(OurParty(KINDS[kind_name].ours(client, lock_name))))
+
+        yield make
+
+
+@pytest.fixture
+def their_party(
+    kind_name: str, java: Redisson, theirs: RedissonClient, name: str
+) -> Callable[..., TheirParty]:
+    """Makes Java threads with a lock of the test's kind: their_party(name, client)."""
+
+    def make(lock_name: str = name, client: RedissonClient = theirs) -> TheirParty:
+        return TheirParty(java, KINDS[kind_name].theirs(client, lock_name))
+
+    return make
