@@ -19,7 +19,7 @@ if(NOT EXISTS ${lua_wrap})
         OUTPUT ${lua_wrap}
         COMMAND ${SWIG_PROGRAM} -lua -Wall -Werror -nomoduleglobal -no-old-metatable-bindings
                 -I${PROJECT_SOURCE_DIR}/core/include -o ${lua_wrap} ${CMAKE_CURRENT_SOURCE_DIR}/redlatch.i
-        DEPENDS redlatch.i lua_calls.h lua_values.h ${core_header}
+        DEPENDS redlatch.i lua_calls.h lua_values.h ${core_headers}
         VERBATIM)
 endif()
 add_custom_target(redlatch_lua_wrap DEPENDS ${lua_wrap})

@@ -8,8 +8,8 @@ set(module_source ${CMAKE_CURRENT_BINARY_DIR}/_core.c)
 add_custom_command(
     OUTPUT ${module_source}
     COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/ffi_build.py
-            --compiler ${CMAKE_C_COMPILER} --output ${module_source} ${core_header} ${wait_header}
-    DEPENDS ffi_build.py cdef.py ${core_header} ${wait_header}
+            --compiler ${CMAKE_C_COMPILER} --output ${module_source} ${core_headers} ${wait_header}
+    DEPENDS ffi_build.py cdef.py ${core_headers} ${wait_header}
     VERBATIM)
 
 # The warnings of the core hold for what is written by hand, not for what cffi writes.

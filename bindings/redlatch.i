@@ -151,4 +151,6 @@ OPTIONS(redlatch_lock_options)
 %typemap(memberin) const char *name_prefix %{ arg1->name_prefix_size = lua_values_set_text(L, 2, &$1); %}
 
 %include "redlatch.h"
+%include "redlatch_events.h"
+%include "redlatch_reports.h"
 %include "lua_calls.h"

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Callable, List, Tuple
 
 ABI_DIR = Path(__file__).resolve().parent
-HEADER = ABI_DIR.parent / "include" / "redlatch.h"
+INCLUDE = ABI_DIR.parent / "include"
+HEADER = INCLUDE / "redlatch.h"
 SUPPRESSIONS = ABI_DIR / "suppressions.ini"
 # Without this the tools pass over a function that is also called inside the library.
 EXPORTED_ONLY = ["--exported-interfaces-only"]
@@ -32,6 +33,13 @@ def baseline_path(suffix: str) -> Path:
     if match is None:
         raise SystemExit(f"{HEADER}: no REDLATCH_VERSION found")
     return ABI_DIR / f"libredlatch-{match[1]}{suffix}"
+
+
+def header_text() -> str:
+    """The public headers as one, that of redlatch.h first."""
+    others = sorted(INCLUDE.glob("redlatch_*.h"))
+    text = "".join(path.read_text(encoding="utf-8") for path in [HEADER, *others])
+    return re.sub(r'^#include "redlatch\w*\.h"\n', "", text, flags=re.MULTILINE)
 
 
 def pins(header: str) -> List[str]:
@@ -48,10 +56,10 @@ def pins(header: str) -> List[str]:
     return found
 
 
-def differences(header: Path, library: Path) -> str:
+def differences(header: str, library: Path) -> str:
     """What breaks the baseline; empty if nothing does."""
     recorded = baseline_path(".pins").read_text(encoding="utf-8").splitlines()
-    now = pins(header.read_text(encoding="utf-8"))
+    now = pins(header)
     report = "".join(f"no longer true: {pin}\n" for pin in recorded if pin not in now)
     done = subprocess.run(
         ["abidiff", *EXPORTED_ONLY, "--suppressions", str(SUPPRESSIONS), "--no-added-syms", str(baseline_path(".abi")),
@@ -64,13 +72,13 @@ def record(library: Path) -> None:
     """Writes the baseline, unless that would hide a break."""
     path = baseline_path(".abi")
     if path.exists():
-        report = differences(HEADER, library)
+        report = differences(header_text(), library)
         if report:
             raise SystemExit(f"{report}{path.name} stays, as this breaks it. If it must be, delete the baseline first.")
     subprocess.run(["abidw", *EXPORTED_ONLY, "--headers-dir", str(HEADER.parent), "--drop-private-types",
                     "--no-show-locs", "--no-corpus-path", "--no-comp-dir-path", "--no-elf-needed",
                     "--out-file", str(path), str(library)], check=True)
-    header = HEADER.read_text(encoding="utf-8")
+    header = header_text()
     recorded = path.read_text(encoding="utf-8").replace(f"{ABI_DIR.parents[1]}/", "")
     path.write_text(recorded, encoding="utf-8")
     blind = [name for _prototype, name in PROTOTYPE.findall(header) if f"elf-symbol-id='{name}@" not in recorded]
@@ -86,7 +94,7 @@ def check(library: Path) -> None:
     path = baseline_path(".abi")
     if not path.exists():
         raise SystemExit(f"{path} is missing; record it with ./dev abi-baseline")
-    report = differences(HEADER, library)
+    report = differences(header_text(), library)
     if report:
         raise SystemExit(f"{report}programs built against {path.name} would break")
     print(f"{library.name} is compatible with {path.name}")
@@ -148,12 +156,12 @@ PLANTS: List[Tuple[str, bool, Callable[[str], str]]] = [
 
 def selftest() -> None:
     """Every plant must get the answer that it deserves."""
-    header = HEADER.read_text(encoding="utf-8")
+    header = header_text()
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         for number, (what, expected_good, edit) in enumerate(PLANTS):
-            library = stub_library(edit(header), Path(folder) / str(number))
-            report = differences(library.parent / "redlatch.h", library)
+            edited = edit(header)
+            report = differences(edited, stub_library(edited, Path(folder) / str(number)))
             if (report == "") != expected_good:
                 wrong += 1
                 print(f"{what}: expected {'no objection' if expected_good else 'an objection'}\n{report}")

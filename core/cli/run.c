@@ -21,7 +21,7 @@ static const char usage[] =
     "      --max-hold SECONDS  ends CMD after this time\n"
     "      --min-hold SECONDS  keeps the lock taken at least this long, also when CMD has ended\n"
     "      --grace SECONDS   from TERM to KILL when the lock was lost (5)\n"
-    "      --kind KIND       the kind of lock: mutex\n"
+    "      --kind KIND       the kind of lock: mutex, or fenced, whose token CMD sees in REDLATCH_TOKEN (mutex)\n"
     "      --verbose         says on standard error what happens\n"
     "  -u, --url URL         the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
     "      --prefix TEXT     put before the name\n"
@@ -69,11 +69,7 @@ static bool take_option(struct run_options *options, int letter, int *status_out
     case OPTION_GRACE:
         return read_seconds("--grace", optarg, 0, &options->grace_ms);
     case OPTION_KIND:
-        if (strcmp(optarg, "mutex") != 0) {
-            complain(STATUS_USAGE, "--kind is '%s': this version knows mutex", optarg);
-            return false;
-        }
-        return true;
+        return read_kind("--kind", optarg, &options->kind);
     case OPTION_VERBOSE:
         options->verbose = true;
         return true;
@@ -187,7 +183,7 @@ static int with_client(const struct run_options *options, redlatch_client *clien
     lock_options.max_hold_ms = options->max_hold_ms;
     redlatch_lock *lock = NULL;
     redlatch_cancel *cancel = NULL;
-    int status = redlatch_lock_new(client, REDLATCH_MUTEX, options->name, strlen(options->name), &lock_options, &lock);
+    int status = redlatch_lock_new(client, options->kind, options->name, strlen(options->name), &lock_options, &lock);
     if (status == REDLATCH_OK) {
         status = redlatch_cancel_new(&cancel);
     }
@@ -200,7 +196,7 @@ static int with_client(const struct run_options *options, redlatch_client *clien
 
 int command_run(int argc, char **argv) {
     struct run_options options = {
-        .wait_ms = REDLATCH_FOREVER, .max_hold_ms = REDLATCH_FOREVER, .grace_ms = 5000,
+        .kind = REDLATCH_MUTEX, .wait_ms = REDLATCH_FOREVER, .max_hold_ms = REDLATCH_FOREVER, .grace_ms = 5000,
         .conflict_status = STATUS_NOT_OBTAINED};
     int exit_status;
     if (!read_arguments(&options, argc, argv, &exit_status)) {

@@ -15,6 +15,7 @@ struct run_options {
     int64_t min_hold_ms; /* the lock stays taken at least this long */
     int64_t grace_ms;    /* from TERM to KILL */
     int conflict_status; /* when the lock was not obtained in time */
+    int kind;            /* enum redlatch_kind */
     bool verbose;
 };
 

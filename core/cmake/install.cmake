@@ -4,7 +4,8 @@
 
 include(CMakePackageConfigHelpers)
 
-install(FILES include/redlatch.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+file(GLOB public_headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/*.h)
+install(FILES ${public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(TARGETS redlatch redlatch_static EXPORT redlatchTargets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
@@ -29,14 +30,14 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/redlatchConfigVersi
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/redlatchConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/redlatchConfigVersion.cmake
     DESTINATION ${package_dir} COMPONENT development)
 
-# The manual page is the header's own text.
+# The manual page is the headers' own text.
 find_package(Python3 3.9 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)
     set(page ${CMAKE_CURRENT_BINARY_DIR}/redlatch.3)
     add_custom_command(OUTPUT ${page}
         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/make_manual.py
-                ${CMAKE_CURRENT_SOURCE_DIR}/include/redlatch.h ${page}
-        DEPENDS cmake/make_manual.py include/redlatch.h
+                ${CMAKE_CURRENT_SOURCE_DIR}/include ${page}
+        DEPENDS cmake/make_manual.py ${public_headers}
         VERBATIM)
     add_custom_target(redlatch_manual ALL DEPENDS ${page})
     install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT development)

@@ -1,6 +1,7 @@
-"""Writes the manual page redlatch.3 from the public header: its introduction, then every item with its comment.
+"""Writes the manual page redlatch.3 from the public headers: the introduction of redlatch.h, then every item with its
+comment, those of redlatch.h first.
 
-Run as: make_manual.py core/include/redlatch.h build/redlatch.3
+Run as: make_manual.py core/include build/redlatch.3
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -29,7 +30,7 @@ class Item(NamedTuple):
 
 def read_items(header: str) -> Iterator[Item]:
     """Yields titles and declarations in the header's order."""
-    surface = header[header.index(BEGIN_MARK):header.index(END_MARK)]
+    surface = "".join(part.split(END_MARK)[0] for part in header.split(BEGIN_MARK)[1:])
     for match in re.finditer(f"{RULE.pattern}|{ITEM.pattern}", surface):
         if match["title"]:
             yield Item(match["title"], "")
@@ -88,7 +89,7 @@ def manual(header: str) -> str:
     if match is None or summary is None:
         raise SystemExit("the header has no REDLATCH_VERSION, or no first line `redlatch: <what it is>`")
     lines: List[str] = [
-        '.\\" Made from redlatch.h by make_manual.py; edit the header.',
+        '.\\" Made from redlatch*.h by make_manual.py; edit the headers.',
         '.\\" SPDX-License-Identifier: Apache-2.0',
         f'.TH REDLATCH 3 "" "redlatch {match[1]}" "redlatch"',
         ".nh\n.ad l",
@@ -107,10 +108,12 @@ def manual(header: str) -> str:
 
 
 def main() -> None:
-    """Reads the header named first, writes the page named second."""
+    """Reads the headers of the folder named first, writes the page named second."""
     if len(sys.argv) != 3:
-        raise SystemExit("usage: make_manual.py HEADER PAGE")
-    Path(sys.argv[2]).write_text(manual(Path(sys.argv[1]).read_text(encoding="utf-8")), encoding="utf-8")
+        raise SystemExit("usage: make_manual.py FOLDER PAGE")
+    headers = sorted(Path(sys.argv[1]).glob("redlatch*.h"), key=lambda header: (header.name != "redlatch.h", header.name))
+    text = "".join(header.read_text(encoding="utf-8") for header in headers)
+    Path(sys.argv[2]).write_text(manual(text), encoding="utf-8")
 
 
 if __name__ == "__main__":

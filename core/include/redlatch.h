@@ -63,6 +63,7 @@ enum redlatch_status {
     REDLATCH_CANCELLED = -104,    /* the wait was cancelled; nothing is held or queued */
     REDLATCH_AGAIN = -105,        /* nothing to report yet; call again */
     REDLATCH_UNCLAIMED = -106,    /* an asynchronous grant was not collected in time and was given back */
+    REDLATCH_ALREADY_HELD = -107, /* the owner holds it, and the lock is not reentrant */
 
     REDLATCH_INVALID = -201,      /* an argument is out of range; redlatch_last_error names it */
     REDLATCH_CLOSED = -202,       /* the client is closed */
@@ -229,10 +230,14 @@ REDLATCH_API int redlatch_client_stats(redlatch_client *client, redlatch_stats *
 /* A name to lock on a client, with options. Holds belong to (client, name, owner), not to the handle. Opaque. */
 typedef struct redlatch_lock redlatch_lock;
 
-/* What kind of lock. The numbers are for ever. Since 0.1. */
+/* What kind of lock. A name is to be used as one kind only, here and in Redisson. The numbers are for ever. Since 0.1. */
 enum redlatch_kind {
-    REDLATCH_MUTEX = 1 /* reentrant mutex, Redisson's RLock */
+    REDLATCH_MUTEX = 1,  /* reentrant mutex, Redisson's RLock */
+    REDLATCH_FENCED = 2  /* the same with a fencing token for every first acquire, RFencedLock: see redlatch_hold */
 };
+
+/* "mutex", "fenced" and so on; "unknown" for any other number. Static memory. Any thread. Since 0.1. */
+REDLATCH_API const char *redlatch_kind_name(int kind);
 
 /* Who owns what is acquired when a call names no owner. Since 0.1. */
 enum redlatch_owner_mode {
@@ -245,6 +250,10 @@ typedef struct redlatch_lock_options {
     int32_t owner_mode;   /* enum redlatch_owner_mode; THREAD */
     int64_t lease_ms;     /* REDLATCH_RENEWED, or a fixed lease of 1 to 10 years; RENEWED */
     int64_t max_hold_ms;  /* renewal ends so that the lease is over after this; REDLATCH_FOREVER */
+    int32_t reentrant;    /* 0: an acquire by the owner that holds it is ALREADY_HELD, as of Redisson's
+                             RNonReentrantLock; 1 */
+    int32_t token_from_time; /* fenced: 1: no token is smaller than the server's time in microseconds, so that tokens go
+                             on rising when the server loses their counter; 0 */
 } redlatch_lock_options;
 
 /* Writes the defaults. INVALID. Since 0.1. */
@@ -334,7 +343,7 @@ typedef struct redlatch_hold {
     uint32_t count;               /* levels */
     int64_t remaining_ms;         /* safe time left, margin deducted; 0 unless HELD or SUSPECT */
     uint64_t serial;              /* names this hold, never another, also once GONE; 0 when not held */
-    uint64_t token;               /* fencing token; 0 for kinds that have none */
+    uint64_t token;               /* of a fenced lock: greater than that of every hold before; else 0 */
     char owner[64];               /* owner id in Redis, "uuid:number"; empty when not held */
 } redlatch_hold;
 
@@ -354,156 +363,14 @@ typedef struct redlatch_lock_state {
 /* Asks the server. Statuses: INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx. Since 0.1. */
 REDLATCH_API int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out);
 
-/* -------------------------------------------------------------------------- looking at locks, whoever wrote them -- */
-
-/* What a name is by the server's data, which do not tell every kind apart: a spin lock looks like a mutex. The numbers
- * are for ever. Since 0.1. */
-enum redlatch_form {
-    REDLATCH_FORM_NOTHING = 0,    /* no such key */
-    REDLATCH_FORM_MUTEX = 1,      /* a hash of one owner */
-    REDLATCH_FORM_FENCED = 2,     /* the same, or free, with a counter of tokens beside it */
-    REDLATCH_FORM_FAIR = 3,       /* the same, or free, with a queue of waiters beside it */
-    REDLATCH_FORM_READ_WRITE = 4,
-    REDLATCH_FORM_GROUP = 5,      /* Redisson's FasterMultiLock: many values in one hash */
-    REDLATCH_FORM_UNKNOWN = 99    /* there is a key, and it is no lock whose form we know */
-};
-
-/* "mutex", "read_write" and so on; "unknown" for any other number. Static memory. Any thread. Since 0.1. */
-REDLATCH_API const char *redlatch_form_name(int form);
-
-/* What was found out about one name. Plain data that no client is needed for any more. Opaque. */
-typedef struct redlatch_report redlatch_report;
-
-typedef struct redlatch_facts {
-    uint32_t struct_size;
-    int32_t form;                 /* enum redlatch_form */
-    int64_t ttl_ms;               /* what is left of the lease; -1: it has none; 0: there is nothing */
-    uint64_t token;               /* of a fenced lock: the last one issued; else 0 */
-    uint64_t holders;             /* how many hold it; 0: it is free, or nothing we know */
-    uint64_t waiters;             /* how many queue on the server; 0 where the form does not tell */
-    uint64_t parties;             /* how many of both the report tells of, holders first; of many only some */
-    uint64_t name_size;
-    char type[16];                /* the server's word for the type of the key: "hash", "string", "none" */
-} redlatch_facts;
-
-/* What part somebody has in a lock. Since 0.1. */
-enum redlatch_role { REDLATCH_HOLDER = 1, REDLATCH_READER = 2, REDLATCH_WRITER = 3, REDLATCH_WAITER = 4 };
-
-typedef struct redlatch_party {
-    uint32_t struct_size;
-    int32_t role;                 /* enum redlatch_role */
-    uint64_t count;               /* levels held; 0 for a waiter */
-    char owner[128];              /* the owner id as it stands in Redis, cut if longer */
-    char host[72];                /* of redlatch_inspect: the machine of an owner that is connected with redlatch */
-    int64_t pid;                  /* and its process there; empty and 0 where that is not known */
-} redlatch_party;
-
-/* Finds out all there is to know of a name, a lock or not; writes nothing. The client's name prefix is put before it.
- * Owners of redlatch are looked up in the server's list of connections, where the server's access rules allow that.
- * The report is the caller's, to be freed by redlatch_report_free. Any thread.
- * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY. Since 0.1. */
-REDLATCH_API int redlatch_inspect(redlatch_client *client, const char *name, size_t name_size,
-                                  redlatch_report **report_out);
-
-/* The name that was found, without the client's prefix; its size is in the facts, and a NUL follows it. Borrowed for
- * the life of the report; NULL for a bad handle. Since 0.1. */
-REDLATCH_API const char *redlatch_report_name(const redlatch_report *report);
-
-/* Fills `facts_out`; its struct_size must be set. INVALID, BAD_HANDLE. Since 0.1. */
-REDLATCH_API int redlatch_report_facts(const redlatch_report *report, redlatch_facts *facts_out);
-
-/* Fills `party_out` (its struct_size must be set) for an index below the facts' `parties`. INVALID, BAD_HANDLE.
- * Since 0.1. */
-REDLATCH_API int redlatch_report_party(const redlatch_report *report, uint64_t index, redlatch_party *party_out);
-
-/* Gives the report back; NULL is allowed. Since 0.1. */
-REDLATCH_API void redlatch_report_free(redlatch_report *report);
-
-/* A walk over the locks of a server. Opaque. */
-typedef struct redlatch_scan redlatch_scan;
-
-/* Begins a walk; nothing is sent. Names match `pattern`, a glob of Redis (* ? [a-z] \x), below the client's name
- * prefix; a size of 0 matches all. The walk is the caller's, to be freed by redlatch_scan_free.
- * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY. Since 0.1. */
-REDLATCH_API int redlatch_scan_new(redlatch_client *client, const char *pattern, size_t pattern_size,
-                                   redlatch_scan **scan_out);
-
-/* The next lock, or NULL in `report_out` when there are no more. Asks the server for about a hundred keys at a time, so
- * that it never blocks others for long. As Redis's SCAN: what is there all the time is found, perhaps more than once.
- * One thread at a time. The report is the caller's. Statuses as redlatch_inspect; the walk may go on after a failure.
- * Since 0.1. */
-REDLATCH_API int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out);
-
-/* Gives the walk back; NULL is allowed. Since 0.1. */
-REDLATCH_API void redlatch_scan_free(redlatch_scan *scan);
-
-/* Waits until nobody holds a name, without taking it: when this returns somebody else may hold it already. Listens for
- * releases of a mutex, and otherwise looks when the lease ends and every 5 s. wait_ms: 0 looks once, REDLATCH_FOREVER
- * waits without end; `cancel` may be NULL. OK: it was free. TIMEOUT: it was held all the time. WRONG_TYPE: not a lock.
- * Also INVALID, BAD_HANDLE, CLOSED, FORKED, CANCELLED, IN_USE, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY,
- * SYSTEM. Since 0.1. */
-REDLATCH_API int redlatch_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
-                                    redlatch_cancel *cancel);
-
-/* ------------------------------------------------------------------------------------- events and asynchronous use
- * -- */
-
-enum redlatch_event_kind {
-    REDLATCH_EVENT_ACQUIRED = 1,   /* a started acquire is done; see status */
-    REDLATCH_EVENT_RELEASED = 2,   /* a started release is done; see status */
-    REDLATCH_EVENT_EXTENDED = 3,   /* a started extend is done; see status */
-    REDLATCH_EVENT_LOST = 4,       /* a hold was lost; see reason */
-    REDLATCH_EVENT_ABANDONED = 5   /* an owner ended while it held; the lease runs out */
-};
-
-typedef struct redlatch_event {
-    uint32_t struct_size;
-    int32_t kind;                 /* enum redlatch_event_kind */
-    int32_t status;               /* of a completion: what the blocking call would have returned */
-    int32_t reason;               /* enum redlatch_reason, of LOST and ABANDONED */
-    uint64_t tag;                 /* of a completion: the number passed to the start call */
-    uint64_t owner;
-    uint64_t serial;              /* which hold; 0 if none */
-    uint64_t name_size;           /* of the lock's name, prefix included; more than 255 if `name` was cut */
-    char name[256];               /* NUL-terminated */
-} redlatch_event;
-
-/* A descriptor that is readable when redlatch_client_next_event has something to do: completions of this client's
- * asynchronous calls and lost holds. Borrowed for the life of the client; never read it, poll it (level-triggered).
- * From this call on lost holds are kept as events for redlatch_client_next_event.
- * INVALID, BAD_HANDLE, CLOSED, FORKED, SYSTEM. Since 0.1. */
-REDLATCH_API int redlatch_client_event_fd(redlatch_client *client, int *fd_out);
-
-/* Does what work there is without blocking and hands out one event; AGAIN when there is none. The call to make, in a
- * loop until AGAIN, whenever the descriptor is readable. INVALID, AGAIN, BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
-REDLATCH_API int redlatch_client_next_event(redlatch_client *client, redlatch_event *event_out);
-
-/* Blocks until a hold of this client is lost or abandoned, at most wait_ms, and hands out that event; AGAIN when
- * there was none. Independent of redlatch_client_next_event: both see every loss. From the first call on losses are
- * kept for it. One thread at a time. INVALID, AGAIN, BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
-REDLATCH_API int redlatch_client_wait_lost(redlatch_client *client, int64_t wait_ms, redlatch_event *event_out);
-
-/* Starts an acquire; its completion comes as an event with `tag`. owner: 0 only for a lock that is itself the owner,
- * whose handle must then live until its event was handed out. Never blocks. A grant is renewed from the start; if its
- * event is not collected within the claim time-out it is given back and the event says UNCLAIMED.
- * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY, SYSTEM. Since 0.1. */
-REDLATCH_API int redlatch_lock_start_acquire(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
-                                             uint64_t tag);
-
-/* Starts a release. As redlatch_lock_start_acquire. Since 0.1. */
-REDLATCH_API int redlatch_lock_start_release(redlatch_lock *lock, uint64_t owner, uint64_t tag);
-
-/* Starts an extend. As redlatch_lock_start_acquire. Since 0.1. */
-REDLATCH_API int redlatch_lock_start_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, uint64_t tag);
-
-/* Cancels every started acquire with this tag that is not done: its event will say CANCELLED, or OK if it was granted
- * before. BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
-REDLATCH_API int redlatch_client_cancel(redlatch_client *client, uint64_t tag);
-
 /* bindings: end */
 
 #ifdef __cplusplus
 }
 #endif
+
+/* The rest of the interface; each of these may be included alone, too. */
+#include "redlatch_events.h"
+#include "redlatch_reports.h"
 
 #endif /* REDLATCH_H */

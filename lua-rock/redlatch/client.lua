@@ -39,7 +39,7 @@ function client.new(handle)
     }, Client)
 end
 
---- A reentrant mutex. Nothing is sent before it is used.
+--- A mutex. Nothing is sent before it is used. A name is to be used as one kind of lock only.
 ---
 --- The owner is the returned object, unless one is given: whoever uses it, in whatever coroutine, may acquire it again
 --- and has to release as often. Coroutines that are to exclude each other need a lock object each.
@@ -49,7 +49,16 @@ end
 ---@param options? redlatch.LockOptions
 ---@return redlatch.Lock
 function Client:lock(name, options)
-    return lock.new(self, name, options)
+    return lock.new(self, core.MUTEX, name, options)
+end
+
+--- A mutex whose holds have a fencing token, `held:token()`: greater than that of every hold before. A resource that
+--- refuses what comes with a smaller token than it has seen is safe from a holder whose lease is over.
+---@param name string
+---@param options? redlatch.LockOptions
+---@return redlatch.Lock
+function Client:fenced_lock(name, options)
+    return lock.new(self, core.FENCED, name, options)
 end
 
 --- Releases what is held, unless `release_on_close` is false, and ends the client. Takes at most `close_timeout`.

@@ -1,4 +1,4 @@
---- Lock: the reentrant mutex.
+--- Lock: a lock of any kind.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
@@ -17,8 +17,11 @@ local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redla
 ---@field max_hold? number a lock that is renewed is so for at most so many seconds, or -1; -1
 ---@field owner? table|thread|userdata who holds the lock, such as a coroutine: lock objects of the same client, name
 ---and owner let each other in, and what they hold is released when all of them are gone; the lock object itself
+---@field reentrant? boolean whether the owner may acquire it again; true
+---@field token_from_time? boolean of a fenced lock: no token is smaller than the server's time in microseconds, so that
+---tokens go on rising when the server loses their counter; to be the same for all who use the name; false
 
---- A name to lock, made by Client:lock().
+--- A name to lock, made by Client:lock() and its kin.
 ---@class redlatch.Lock
 ---@field package _client redlatch.Client
 ---@field package _handle userdata
@@ -33,39 +36,64 @@ Lock.__name = "redlatch.Lock"
 
 local lock = {}
 
-local OF_LOCK = {timeout = true, lease = true, max_hold = true, owner = true}
+local OF_EVERY_LOCK = {timeout = true, lease = true, max_hold = true, owner = true}
+
+-- What only some kinds of locks know, by the names of the core's fields: what makes it fit, and the kinds.
+local SETTINGS = {
+    reentrant = {options.flag, [core.MUTEX] = true, [core.FENCED] = true},
+    token_from_time = {options.flag, [core.FENCED] = true},
+}
+
+-- The options of a kind of lock.
+local function of_lock(kind)
+    local known = {}
+    for name in pairs(OF_EVERY_LOCK) do
+        known[name] = true
+    end
+    for name, setting in pairs(SETTINGS) do
+        known[name] = setting[kind]
+    end
+    return known
+end
+
 local OF_ACQUIRE = {timeout = true, lease = true}
 local OF_TRY = {lease = true}
 
 -- As the number of an owner: the handle itself.
 local SELF = 0
 
-local function new_handle(client, name, max_hold_ms)
+local function new_handle(client, kind, name, max_hold_ms, given)
     local record = core.lock_options()
     record.owner_mode = core.OWNER_HANDLE
     record.max_hold_ms = max_hold_ms
-    return core.lock_new(client._handle, core.MUTEX, name, record)
+    for setting, value in pairs(given) do
+        if SETTINGS[setting] then
+            record[setting] = SETTINGS[setting][1](value, setting)
+        end
+    end
+    return core.lock_new(client._handle, kind, name, record)
 end
 
 -- The handle that the lock objects of one owner and name share: to the core it is the owner.
-local function shared_handle(client, name, max_hold_ms, owner)
-    local kind = type(owner)
-    if kind ~= "table" and kind ~= "thread" and kind ~= "userdata" then
-        outcome.misuse("owner is %s, a %s; expected a table, coroutine or userdata", outcome.shown(owner), kind)
+local function shared_handle(client, kind, name, max_hold_ms, given)
+    local owner = given.owner
+    if type(owner) ~= "table" and type(owner) ~= "thread" and type(owner) ~= "userdata" then
+        outcome.misuse("owner is %s, a %s; expected a table, coroutine or userdata", outcome.shown(owner), type(owner))
     end
     local by_name = client._shared[owner]
     if not by_name then
         by_name = setmetatable({}, {__mode = "v"})
         client._shared[owner] = by_name
     end
-    local shared = by_name[name]
+    local place = kind .. ":" .. name
+    local shared = by_name[place]
     if not shared then
-        local status, handle = new_handle(client, name, max_hold_ms)
+        local status, handle = new_handle(client, kind, name, max_hold_ms, given)
         if status ~= core.OK then
             return status, handle
         end
         shared = {handle = handle, max_hold_ms = max_hold_ms}
-        by_name[name] = shared
+        by_name[place] = shared
     elseif shared.max_hold_ms ~= max_hold_ms then
         outcome.misuse("max_hold differs from that of another lock object with this name and owner; expected the same")
     else
@@ -78,9 +106,9 @@ local function shared_handle(client, name, max_hold_ms, owner)
     return core.OK, shared.handle, shared
 end
 
-function lock.new(client, name, given)
+function lock.new(client, kind, name, given)
     options.check_name(name)
-    given = options.check_known(given, OF_LOCK)
+    given = options.check_known(given, of_lock(kind))
     local lease_ms, wait_ms, max_hold_ms = core.RENEWED, core.FOREVER, core.FOREVER
     if given.lease ~= nil then
         lease_ms = options.lease(given.lease, "lease")
@@ -93,9 +121,9 @@ function lock.new(client, name, given)
     end
     local status, handle, shared
     if given.owner ~= nil then
-        status, handle, shared = shared_handle(client, name, max_hold_ms, given.owner)
+        status, handle, shared = shared_handle(client, kind, name, max_hold_ms, given)
     else
-        status, handle = new_handle(client, name, max_hold_ms)
+        status, handle = new_handle(client, kind, name, max_hold_ms, given)
     end
     if status ~= core.OK then
         -- Of a client that is closed or its parent process's; an answer of nil would be called at once by many.

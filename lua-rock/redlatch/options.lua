@@ -64,7 +64,8 @@ function options.limit(value, name)
     return more_than_nothing(value, name, "-1 for no limit, or more than 0 seconds")
 end
 
-local function flag(value, name)
+--- Yes or no, as the core says it.
+function options.flag(value, name)
     if type(value) ~= "boolean" then
         misuse("%s is %s, a %s; expected true or false", name, shown(value), type(value))
     end
@@ -140,9 +141,9 @@ local TIMES = {
     linger = options.delay,
 }
 local OTHERS = {
-    lazy = flag,
-    release_on_close = flag,
-    look = flag,
+    lazy = options.flag,
+    release_on_close = options.flag,
+    look = options.flag,
     database = whole,
     username = options.check_text,
     password = options.check_text,

@@ -15,6 +15,7 @@ from redlatch._ffi import lib as _lib
 from redlatch._ffi import text as _text
 from redlatch.client import Client, connect
 from redlatch.errors import (
+    AlreadyHeldError,
     ClosedError,
     ConnectionError,
     ForkedError,
@@ -33,6 +34,7 @@ from redlatch.locks import Lock
 from redlatch.reports import Party, Report
 
 __all__ = [
+    "AlreadyHeldError",
     "Client",
     "ClosedError",
     "ConnectionError",

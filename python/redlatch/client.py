@@ -108,16 +108,42 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
+        reentrant: bool = True,
     ) -> Lock:
-        """A reentrant mutex.
+        """A mutex.
 
-        name: 1 to 65 535 bytes, or text, which is taken as UTF-8.
+        name: 1 to 65 535 bytes, or text, which is taken as UTF-8. A name is to be used as one kind of lock only.
         timeout: how long `with` waits: None or -1 for ever, 0 tries once.
         lease: None means one that is renewed for as long as the lock is held; seconds mean a fixed one.
         max_hold: a lock that is renewed is so for at most this long; None means for ever.
         owner: who holds it, and may acquire it again: "thread", the calling one, or "handle", the returned object.
+        reentrant: False makes a second acquire by the owner an AlreadyHeldError.
         """
-        return Lock(self, name, timeout, lease, max_hold, owner)
+        return Lock(self, lib.REDLATCH_MUTEX, name, timeout, lease, max_hold, owner, reentrant=reentrant)
+
+    def fenced_lock(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["thread", "handle"] = "thread",
+        reentrant: bool = True,
+        token_from_time: bool = False,
+    ) -> Lock:
+        """A mutex whose holds have a fencing token, `hold.token`: greater than that of every hold before. A resource
+        that refuses what comes with a smaller token than it has seen is safe from a holder whose lease is over.
+
+        token_from_time: no token is smaller than the server's time in microseconds, so that tokens go on rising when
+            the server loses their counter. To be the same for all who use the name.
+
+        The others are those of lock().
+        """
+        kind = lib.REDLATCH_FENCED
+        return Lock(
+            self, kind, name, timeout, lease, max_hold, owner, reentrant=reentrant, token_from_time=token_from_time
+        )
 
     def inspect(self, name: LockName) -> Report:
         """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues."""

@@ -72,6 +72,12 @@ class LockLostError(RedlatchError):
     _usual_status = lib.REDLATCH_LOST
 
 
+class AlreadyHeldError(RedlatchError, RuntimeError):
+    """The caller holds this lock, which is not reentrant."""
+
+    _usual_status = lib.REDLATCH_ALREADY_HELD
+
+
 class WaitCancelledError(RedlatchError):
     """The wait was cancelled; nothing is held or queued."""
 
@@ -125,6 +131,7 @@ _BY_STATUS: Dict[int, Type[RedlatchError]] = {
     lib.REDLATCH_TIMEOUT: LockTimeoutError,
     lib.REDLATCH_NOT_OWNED: NotOwnedError,
     lib.REDLATCH_LOST: LockLostError,
+    lib.REDLATCH_ALREADY_HELD: AlreadyHeldError,
     lib.REDLATCH_CANCELLED: WaitCancelledError,
     lib.REDLATCH_INVALID: InvalidArgumentError,
     lib.REDLATCH_CLOSED: ClosedError,

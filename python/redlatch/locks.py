@@ -1,4 +1,4 @@
-"""Lock: the mutex, with the manners of threading.Lock and threading.RLock.
+"""Lock: a lock of any kind, with the manners of threading.Lock and threading.RLock.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -36,10 +36,10 @@ _IDLE: int = lib.REDLATCH_PYTHON_IDLE
 
 
 class Lock:
-    """A name to lock, made by Client.lock(). Nothing is sent before it is used.
+    """A name to lock, made by Client.lock() and its kin. Nothing is sent before it is used.
 
-    The owner is the calling thread, which may acquire again and has to release as often, through any Lock of that name;
-    or, with owner="handle", this object, which any thread may release.
+    The owner is the calling thread, which may acquire again (unless the lock is not reentrant) and has to release as
+    often, through any Lock of that name and kind; or, with owner="handle", this object, which any thread may release.
     """
 
     __slots__ = ("_client", "_handle", "_name", "_wait_ms", "_by_handle", "_entered", "__weakref__")
@@ -47,17 +47,19 @@ class Lock:
     def __init__(
         self,
         client: Client,
+        kind: int,
         name: LockName,
         timeout: Optional[Seconds],
         lease: Optional[Seconds],
         max_hold: Optional[Seconds],
         owner: str,
+        **settings: Any,
     ) -> None:
         data = name_bytes(name)
-        options = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"))
+        options = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), settings)
         self._wait_ms = wait_ms(timeout, "timeout")
         lock_out = ffi.new("redlatch_lock **")
-        status: int = lib.redlatch_lock_new(client._handle, lib.REDLATCH_MUTEX, data, len(data), options, lock_out)
+        status: int = lib.redlatch_lock_new(client._handle, kind, data, len(data), options, lock_out)
         if status:
             raise failure(status, name)
         self._handle: CData = ffi.gc(lock_out[0], lib.redlatch_lock_free)

@@ -84,6 +84,12 @@ _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
 }
 _STRINGS = ("username", "password")
 
+# The settings that only some kinds of locks have, by the names of their fields.
+_LOCK_SETTINGS: Dict[str, Callable[[Any, str], int]] = {
+    "reentrant": _flag,
+    "token_from_time": _flag,
+}
+
 
 def client_options(given: Mapping[str, Any]) -> Tuple[CData, List[CData]]:
     """The core's options for those of connect() that are not None, and what must live for as long as they do."""
@@ -109,8 +115,8 @@ def client_options(given: Mapping[str, Any]) -> Tuple[CData, List[CData]]:
     return options, alive
 
 
-def lock_options(owner: str, lease_ms: int, max_hold_ms: int) -> CData:
-    """The core's options of one lock."""
+def lock_options(owner: str, lease_ms: int, max_hold_ms: int, settings: Mapping[str, Any]) -> CData:
+    """The core's options of one lock; `settings` are those that only some kinds have, by the names of the fields."""
     modes = {"thread": lib.REDLATCH_OWNER_THREAD, "handle": lib.REDLATCH_OWNER_HANDLE}
     if not isinstance(owner, str) or owner not in modes:
         raise InvalidArgumentError(f"owner is {owner!r}; expected 'thread' or 'handle'")
@@ -121,6 +127,8 @@ def lock_options(owner: str, lease_ms: int, max_hold_ms: int) -> CData:
     options.owner_mode = modes[owner]
     options.lease_ms = lease_ms
     options.max_hold_ms = max_hold_ms
+    for argument, value in settings.items():
+        setattr(options, argument, _LOCK_SETTINGS[argument](value, argument))
     return options
 
 

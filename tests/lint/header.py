@@ -1,4 +1,4 @@
-"""The public header: compiles alone as C and C++, documents every function, and names exactly what is exported.
+"""The public headers: each compiles alone as C and C++, document every function, and name exactly what is exported.
 
     header.py BUILD    BUILD/core holds libredlatch.so and libredlatch.a
 SPDX-License-Identifier: Apache-2.0
@@ -13,7 +13,8 @@ from typing import List, Set
 from pycparser import c_ast, c_parser  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parents[2]
-HEADER = ROOT / "core" / "include" / "redlatch.h"
+HEADERS = sorted((ROOT / "core" / "include").glob("redlatch*.h"),
+                 key=lambda header: (header.name != "redlatch.h", header.name))
 MAP = ROOT / "core" / "libredlatch.map"
 MARKS = ("/* bindings: begin", "/* bindings: end")
 COMPILERS = [
@@ -27,8 +28,8 @@ TYPES = ("typedef int int32_t; typedef unsigned uint32_t; "
 
 def surface() -> str:
     """The text that the bindings are generated from, comments and all."""
-    text = HEADER.read_text(encoding="utf-8")
-    return text[text.index(MARKS[0]):text.index(MARKS[1])]
+    texts = [header.read_text(encoding="utf-8") for header in HEADERS]
+    return "".join(text[text.index(MARKS[0]):text.index(MARKS[1])] for text in texts)
 
 
 def declared() -> List[c_ast.Decl]:
@@ -54,12 +55,13 @@ def names_of(library: Path) -> Set[str]:
 
 
 def compile_complaints() -> List[str]:
-    """The header alone, as strict C99 and as C++17."""
+    """Each header alone, as strict C99 and as C++17."""
     complaints = []
     for command in COMPILERS:
-        done = subprocess.run([*command, str(HEADER)], text=True, stderr=subprocess.PIPE, check=False)
-        if done.returncode != 0:
-            complaints.append(f"{' '.join(command)}:\n{done.stderr}")
+        for header in HEADERS:
+            done = subprocess.run([*command, str(header)], text=True, stderr=subprocess.PIPE, check=False)
+            if done.returncode != 0:
+                complaints.append(f"{' '.join(command)} {header}:\n{done.stderr}")
     return complaints
 
 

@@ -136,7 +136,7 @@ static void check_sleeper(struct client *client, uint32_t name) {
         world_violation(world, "a waiter sleeps too long", "client %u lock %u: for %d ms", client->index, name,
                         (int)((world->now - since) / MILLISECOND));
     }
-    bool listening = contest->subscription == SUBSCRIPTION_ACTIVE && client->subscribed_at[name] > 0;
+    bool listening = contest->subscription.state == SUBSCRIPTION_ACTIVE && client->subscribed_at[name] > 0;
     bool own = resource_live_hold(client->names[name]) != NULL; /* taken away, and its loss is not known yet */
     if (!listening || !wire->told || own) {
         return;
@@ -153,7 +153,7 @@ void check_freed(struct world *world, uint32_t name) {
         struct client *client = world->clients[i];
         const struct contest *contest = client->names[name]->contest;
         const struct list_link *first = contest ? list_first(&contest->queue) : NULL;
-        if (!first || contest->subscription != SUBSCRIPTION_ACTIVE) {
+        if (!first || contest->subscription.state != SUBSCRIPTION_ACTIVE) {
             continue;
         }
         struct sim_operation *each =

@@ -210,14 +210,14 @@ static void subscription_answered(struct client *client, const struct answer *an
     if (answer->kind == ANSWER_UNSUBSCRIBED) {
         cover(world, COVER_UNSUBSCRIBED);
         client->subscribed_at[name] = 0;
-        engine_unsubscribed(&client->engine, contest, client_now(client));
+        engine_unsubscribed(&client->engine, &contest->subscription, client_now(client));
     } else if (answer->denied) {
-        engine_subscription_denied(&client->engine, contest, client_now(client));
+        engine_subscription_denied(&client->engine, &contest->subscription, client_now(client));
     } else {
         cover(world, client->was_subscribed[name] ? COVER_RESUBSCRIBED : COVER_SUBSCRIBED);
         client->was_subscribed[name] = true;
         client->subscribed_at[name] = world->now;
-        engine_subscribed(&client->engine, contest, client_now(client));
+        engine_subscribed(&client->engine, &contest->subscription, client_now(client));
     }
 }
 
@@ -241,7 +241,7 @@ void link_answered(struct client *client, struct connection *connection, struct 
         cover(world, COVER_MESSAGE);
         TRACE(world, "client %u: message for lock %u", client->index, (unsigned)answer->number);
         if (client->names[answer->number]->contest) {
-            engine_message(&client->engine, client->names[answer->number]->contest, client_now(client));
+            engine_message(&client->engine, &client->names[answer->number]->contest->subscription, client_now(client));
         }
         break;
     default:

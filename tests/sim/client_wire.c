@@ -105,12 +105,12 @@ void link_subscribe(struct link *link) {
     struct client *client = link->client;
     struct list_link *first;
     while (link->state == LINK_READY && (first = list_pop(&client->engine.subscription_changes)) != NULL) {
-        struct contest *contest = container_of(first, struct contest, link);
+        struct subscription *subscription = container_of(first, struct subscription, link);
+        const struct resource *resource = subscription->contest->resource;
         struct request *request = allocate(1, sizeof *request);
         memset(request, 0, sizeof *request);
-        request->kind = contest->subscription == SUBSCRIPTION_LEAVING ? REQUEST_UNSUBSCRIBE : REQUEST_SUBSCRIBE;
-        request->number =
-            world_name(client->world, (struct redis_text){contest->resource->name, contest->resource->name_size});
+        request->kind = subscription->state == SUBSCRIPTION_LEAVING ? REQUEST_UNSUBSCRIBE : REQUEST_SUBSCRIBE;
+        request->number = world_name(client->world, (struct redis_text){resource->name, resource->name_size});
         if (request->kind == REQUEST_UNSUBSCRIBE) {
             client->subscribed_at[request->number] = 0;
         }

@@ -38,6 +38,7 @@ void rig_open(void) {
     memset(&rig, 0, sizeof rig);
     list_init(&rig.supplied);
     rig.now = 1000 * SECOND;
+    rig.lock_kind = REDLATCH_MUTEX;
     engine_init(&rig.engine, &settings, rig_uuid, 42);
     for (int queue = 0; queue < LOSS_QUEUES; queue++) {
         rig.engine.losses_wanted[queue] = true;
@@ -186,7 +187,7 @@ struct resource *rig_name(const char *name) {
     struct resource_table *table = &rig.engine.resources;
     size_t size = strlen(name);
     uint32_t hash = resource_hash(name, size);
-    struct resource *resource = resource_find(table, name, size, hash);
+    struct resource *resource = resource_find(table, rig.lock_kind, name, size, hash);
     if (resource) {
         resource->references--; /* the handle's reference serves */
         return resource;
@@ -198,6 +199,7 @@ struct resource *rig_name(const char *name) {
     resource = get_memory(sizeof *resource + size);
     resource->hash = hash;
     resource->name_size = (uint32_t)size;
+    resource->kind = rig.lock_kind;
     memcpy(resource->name, name, size);
     resource_add(table, resource);
     struct rig_handle *handle = get_memory(sizeof *handle);
@@ -218,6 +220,7 @@ struct call *rig_call(enum operation_kind kind, const char *name, uint64_t owner
     rig.calls = call;
     struct operation *operation = call->operation;
     operation->kind = (uint8_t)kind;
+    operation->lock_kind = rig.lock_kind;
     operation->resource = resource_keep(rig_name(name));
     operation->owner = owner;
     operation->lane = LANE_CALLERS;
@@ -346,12 +349,12 @@ int rig_subscriptions(void) {
     int changes = 0;
     struct list_link *link;
     while ((link = list_pop(&rig.engine.subscription_changes)) != NULL) {
-        struct contest *contest = container_of(link, struct contest, link);
+        struct subscription *subscription = container_of(link, struct subscription, link);
         changes++;
-        if (contest->subscription == SUBSCRIPTION_WANTED) {
-            engine_subscribed(&rig.engine, contest, rig.now);
-        } else if (contest->subscription == SUBSCRIPTION_LEAVING) {
-            engine_unsubscribed(&rig.engine, contest, rig.now);
+        if (subscription->state == SUBSCRIPTION_WANTED) {
+            engine_subscribed(&rig.engine, subscription, rig.now);
+        } else if (subscription->state == SUBSCRIPTION_LEAVING) {
+            engine_unsubscribed(&rig.engine, subscription, rig.now);
         }
         rig_turn();
     }
@@ -359,7 +362,7 @@ int rig_subscriptions(void) {
 }
 
 void rig_message(const char *name) {
-    engine_message(&rig.engine, rig_contest(name), rig.now);
+    engine_message(&rig.engine, &rig_contest(name)->subscription, rig.now);
     rig_turn();
 }
 

@@ -22,6 +22,7 @@ static const struct {
     {"cancelled", REDLATCH_CANCELLED, true, false},
     {"again", REDLATCH_AGAIN, true, false},
     {"unclaimed", REDLATCH_UNCLAIMED, true, false},
+    {"already_held", REDLATCH_ALREADY_HELD, false, false},
     {"invalid", REDLATCH_INVALID, false, false},
     {"closed", REDLATCH_CLOSED, false, false},
     {"forked", REDLATCH_FORKED, false, false},

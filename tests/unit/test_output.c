@@ -19,6 +19,7 @@ static struct engine *test_engine(void) {
 
 static struct resource *make_resource(size_t size) {
     struct resource *resource = calloc(1, sizeof *resource + size);
+    resource->kind = REDLATCH_MUTEX;
     resource->name_size = (uint32_t)size;
     memset(resource->name, 'n', size);
     return resource;

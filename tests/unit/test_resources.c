@@ -7,7 +7,21 @@
 enum { NAMES = 1000 };
 
 static struct resource *find(const char *name, size_t size) {
-    return resource_find(&rig.engine.resources, name, size, resource_hash(name, size));
+    return resource_find(&rig.engine.resources, REDLATCH_MUTEX, name, size, resource_hash(name, size));
+}
+
+static void tells_kinds_of_a_name_apart(void) {
+    rig_open();
+    struct resource *mutex = rig_name("orders");
+    rig.lock_kind = REDLATCH_FENCED;
+    struct resource *fenced = rig_name("orders");
+    CHECK(mutex != fenced && mutex->kind == REDLATCH_MUTEX && fenced->kind == REDLATCH_FENCED);
+    struct resource_table *table = &rig.engine.resources;
+    struct resource *one = resource_next_named(table, NULL, "orders", 6, mutex->hash);
+    struct resource *other = resource_next_named(table, one, "orders", 6, mutex->hash);
+    CHECK((one == mutex && other == fenced) || (one == fenced && other == mutex));
+    CHECK(resource_next_named(table, other, "orders", 6, mutex->hash) == NULL);
+    RIG_CLOSE();
 }
 
 static void finds_nothing_in_an_empty_table(void) {
@@ -95,6 +109,7 @@ static void finds_holds_by_owner_and_stage(void) {
 }
 
 int main(void) {
+    RUN(tells_kinds_of_a_name_apart);
     RUN(finds_nothing_in_an_empty_table);
     RUN(hashes_as_fnv_1a);
     RUN(tells_names_apart_by_every_byte);

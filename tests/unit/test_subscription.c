@@ -17,9 +17,9 @@ static void answer_held(void) {
     rig_integer(LANE, 60000);
 }
 
-static struct contest *next_change(void) {
+static struct subscription *next_change(void) {
     struct list_link *link = list_pop(&rig.engine.subscription_changes);
-    return link ? container_of(link, struct contest, link) : NULL;
+    return link ? container_of(link, struct subscription, link) : NULL;
 }
 
 static void nothing_is_subscribed_to_without_a_holder(void) {
@@ -34,12 +34,12 @@ static void nothing_is_subscribed_to_without_a_holder(void) {
 static void a_confirmed_subscription_is_followed_by_a_look(void) {
     rig_open();
     struct call *call = told("a", 1);
-    struct contest *contest = next_change();
-    CHECK_EQ_INT(contest->subscription, SUBSCRIPTION_WANTED);
+    struct subscription *channel = next_change();
+    CHECK_EQ_INT(channel->state, SUBSCRIPTION_WANTED);
     CHECK(rig_send(LANE) == NULL);
-    engine_subscribed(&rig.engine, contest, rig.now);
+    engine_subscribed(&rig.engine, channel, rig.now);
     CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
-    engine_subscribed(&rig.engine, contest, rig.now); /* said twice, counted once */
+    engine_subscribed(&rig.engine, channel, rig.now); /* said twice, counted once */
     CHECK_EQ_INT(rig.engine.subscriptions, 1);
     answer_held();
     CHECK(rig_send(LANE) == NULL);
@@ -50,7 +50,7 @@ static void a_confirmed_subscription_is_followed_by_a_look(void) {
 static void one_confirmed_for_another_name_is_not_asked_for(void) {
     rig_open();
     struct call *call = told("a", 1);
-    engine_subscribed(&rig.engine, rig_contest("a"), rig.now); /* {a} has the same channel */
+    engine_subscribed(&rig.engine, &rig_contest("a")->subscription, rig.now); /* {a} has the same channel */
     CHECK(next_change() == NULL);
     answer_held();
     rig_abort(call, REDLATCH_TIMEOUT);
@@ -60,10 +60,10 @@ static void one_confirmed_for_another_name_is_not_asked_for(void) {
 static void one_confirmed_while_asking_is_followed_by_another_look(void) {
     rig_open();
     struct call *call = told("a", 1);
-    struct contest *contest = next_change();
+    struct subscription *channel = next_change();
     rig_pass(5 * SECOND); /* the look of a park */
     rig_send(LANE);
-    engine_subscribed(&rig.engine, contest, rig.now);
+    engine_subscribed(&rig.engine, channel, rig.now);
     rig_integer(LANE, 60000);
     CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
     answer_held();
@@ -86,7 +86,7 @@ static void a_subscription_lingers_and_is_used_again(void) {
     CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
     rig_abort(call, REDLATCH_TIMEOUT);
     rig_pass(RIG_LINGER_MS * MILLISECOND);
-    CHECK_EQ_INT(rig_contest("a")->subscription, SUBSCRIPTION_LEAVING);
+    CHECK_EQ_INT(rig_contest("a")->subscription.state, SUBSCRIPTION_LEAVING);
     CHECK_EQ_INT(rig_subscriptions(), 1);
     CHECK(rig_contest("a") == NULL);
     CHECK_EQ_INT(rig.engine.subscriptions, 0);
@@ -105,12 +105,12 @@ static void one_never_asked_for_is_dropped_after_lingering(void) {
 static void one_not_confirmed_yet_is_kept_until_it_is(void) {
     rig_open();
     rig_abort(told("a", 1), REDLATCH_TIMEOUT);
-    struct contest *contest = next_change();
+    struct subscription *channel = next_change();
     rig_pass(2 * RIG_LINGER_MS * MILLISECOND);
-    CHECK(rig_contest("a") == contest);
-    engine_subscribed(&rig.engine, contest, rig.now);
+    CHECK(&rig_contest("a")->subscription == channel);
+    engine_subscribed(&rig.engine, channel, rig.now);
     rig_pass(RIG_LINGER_MS * MILLISECOND);
-    CHECK_EQ_INT(contest->subscription, SUBSCRIPTION_LEAVING);
+    CHECK_EQ_INT(channel->state, SUBSCRIPTION_LEAVING);
     RIG_CLOSE();
 }
 
@@ -118,11 +118,11 @@ static void without_lingering_nothing_spins(void) {
     rig_open();
     rig.engine.settings.linger_ms = 0;
     rig_abort(told("a", 1), REDLATCH_TIMEOUT);
-    struct contest *contest = next_change();
+    struct subscription *channel = next_change();
     engine_run_timers(&rig.engine, rig.now); /* comes back */
-    engine_subscribed(&rig.engine, contest, rig.now);
+    engine_subscribed(&rig.engine, channel, rig.now);
     rig_pass(SECOND);
-    CHECK_EQ_INT(contest->subscription, SUBSCRIPTION_LEAVING);
+    CHECK_EQ_INT(channel->state, SUBSCRIPTION_LEAVING);
     RIG_CLOSE();
 }
 
@@ -133,13 +133,13 @@ static void a_waiter_that_comes_while_it_is_left_has_it_renewed(void) {
     answer_held();
     rig_abort(call, REDLATCH_TIMEOUT);
     rig_pass(RIG_LINGER_MS * MILLISECOND);
-    struct contest *contest = next_change();
+    struct subscription *channel = next_change();
     call = told("a", 2);
-    engine_unsubscribed(&rig.engine, contest, rig.now);
-    CHECK_EQ_INT(contest->subscription, SUBSCRIPTION_WANTED);
+    engine_unsubscribed(&rig.engine, channel, rig.now);
+    CHECK_EQ_INT(channel->state, SUBSCRIPTION_WANTED);
     CHECK_EQ_INT(rig_subscriptions(), 1);
-    engine_unsubscribed(&rig.engine, contest, rig.now); /* about another time: nothing to do with it */
-    CHECK_EQ_INT(contest->subscription, SUBSCRIPTION_ACTIVE);
+    engine_unsubscribed(&rig.engine, channel, rig.now); /* about another time: nothing to do with it */
+    CHECK_EQ_INT(channel->state, SUBSCRIPTION_ACTIVE);
     answer_held();
     rig_abort(call, REDLATCH_TIMEOUT);
     RIG_CLOSE();
@@ -152,10 +152,10 @@ static void a_waiter_that_comes_and_goes_while_it_is_left_does_not_keep_it(void)
     answer_held();
     rig_abort(call, REDLATCH_TIMEOUT);
     rig_pass(RIG_LINGER_MS * MILLISECOND);
-    struct contest *contest = next_change();
+    struct subscription *channel = next_change();
     rig_abort(told("a", 2), REDLATCH_TIMEOUT);
-    CHECK(rig_contest("a") == contest);
-    engine_unsubscribed(&rig.engine, contest, rig.now);
+    CHECK(&rig_contest("a")->subscription == channel);
+    engine_unsubscribed(&rig.engine, channel, rig.now);
     CHECK(rig_contest("a") == NULL);
     RIG_CLOSE();
 }
@@ -197,11 +197,11 @@ static void a_change_that_stands_in_the_list_is_not_entered_twice(void) {
     answer_held();
     rig_abort(call, REDLATCH_TIMEOUT);
     rig_pass(RIG_LINGER_MS * MILLISECOND);
-    CHECK_EQ_INT(rig_contest("a")->subscription, SUBSCRIPTION_LEAVING);
+    CHECK_EQ_INT(rig_contest("a")->subscription.state, SUBSCRIPTION_LEAVING);
     call = told("a", 2);
     engine_subscriptions_lost(&rig.engine, rig.now);
     CHECK_EQ_INT(rig_subscriptions(), 1);
-    CHECK_EQ_INT(rig_contest("a")->subscription, SUBSCRIPTION_ACTIVE);
+    CHECK_EQ_INT(rig_contest("a")->subscription.state, SUBSCRIPTION_ACTIVE);
     answer_held();
     rig_abort(call, REDLATCH_TIMEOUT);
     RIG_CLOSE();

@@ -120,7 +120,7 @@ static void a_subscription_stays_while_somebody_watches(void) {
         rig_send(LANE);
         rig_integer(LANE, -1);
     }
-    CHECK_EQ_INT(rig_contest("a")->subscription, SUBSCRIPTION_ACTIVE);
+    CHECK_EQ_INT(rig_contest("a")->subscription.state, SUBSCRIPTION_ACTIVE);
     rig_message("a");
     say_free();
     CHECK_EQ_INT(call->status, REDLATCH_OK);

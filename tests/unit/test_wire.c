@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "steps.h"
 #include "unit.h"
 
 static const char uuid[] = "01234567-89ab-8def-8123-456789abcdef";
@@ -31,6 +32,7 @@ static void append(struct argument_sink *sink, const struct argument_part *parts
 
 static struct resource *make_resource(const char *name, size_t size) {
     struct resource *resource = calloc(1, sizeof *resource + size);
+    resource->kind = REDLATCH_MUTEX;
     resource->name_size = (uint32_t)size;
     memcpy(resource->name, name, size);
     return resource;
@@ -51,7 +53,6 @@ static void check_written(const struct command *command, enum script_id script, 
     command_counts(command, &keys, &arguments);
     CHECK_STR(text.text, expected);
     CHECK_EQ_INT(text.arguments, keys + arguments);
-    CHECK_EQ_INT(keys, command->kind == COMMAND_RENEW ? command->batch_count : 1);
     CHECK_EQ_INT(command_script(command), script);
 }
 
@@ -79,6 +80,24 @@ static void each_kind_is_written_as_announced(void) {
     check_written(&command, SCRIPT_QUERY, "<orders>");
     command.kind = COMMAND_WATCH;
     check_written(&command, SCRIPT_WATCH, "<orders>");
+    free(resource);
+}
+
+static void a_fenced_lock_draws_tokens(void) {
+    struct resource *resource = make_resource("orders", 6);
+    struct command command = {
+        .resource = resource, .lock_kind = REDLATCH_FENCED, .id = 7, .successor = 8, .lease_ms = 30000, .count = 1};
+    command.kind = COMMAND_ACQUIRE;
+    check_written(&command, SCRIPT_ACQUIRE_FENCED,
+                  "<orders><redisson_lock_token:{orders}><01234567-89ab-8def-8123-456789abcdef:7><30000><0>");
+    command.kind = COMMAND_HAND_OVER;
+    command.token_from_time = true;
+    check_written(&command, SCRIPT_HAND_OVER_FENCED,
+                  "<orders><redisson_lock_token:{orders}><01234567-89ab-8def-8123-456789abcdef:7>"
+                  "<01234567-89ab-8def-8123-456789abcdef:8><1><30000><1>");
+    command.kind = COMMAND_MOVE;
+    check_written(&command, SCRIPT_HAND_OVER,
+                  "<orders><01234567-89ab-8def-8123-456789abcdef:7><01234567-89ab-8def-8123-456789abcdef:8><1><30000>");
     free(resource);
 }
 
@@ -111,14 +130,19 @@ static void owners_are_uuid_and_number(void) {
 
 /* Joins the parts of a name's channel; returns the length. */
 static size_t join_channel(const char *name, size_t size, char *channel) {
-    struct argument_part parts[3];
+    struct argument_part parts[4];
     size_t length = 0;
-    channel_parts(name, size, parts);
-    for (int i = 0; i < 3; i++) {
+    struct resource *resource = make_resource(name, size);
+    channel_parts(resource, parts);
+    for (int i = 0; i < 4; i++) {
         memcpy(channel + length, parts[i].text, parts[i].size);
         length += parts[i].size;
     }
     channel[length] = '\0';
+    CHECK(channel_is_of(resource, channel, length));
+    CHECK(!channel_is_of(resource, channel, length - 1));
+    CHECK(!channel_is_of(resource, channel, length + 1));
+    free(resource);
     return length;
 }
 
@@ -168,9 +192,9 @@ static void a_name_and_its_hash_tag_share_a_channel(void) {
     CHECK_EQ_INT(channel_names(channel, size, names), 1);
 }
 
-static void other_channels_are_no_locks(void) {
+static void what_names_nothing_serves_nobody(void) {
     struct argument_part names[2];
-    CHECK_EQ_INT(channel_names("redisson_rwlock:{k}", 19, names), 0);
+    CHECK_EQ_INT(channel_names("no colon", 8, names), 0);
     CHECK_EQ_INT(channel_names("redisson_lock__channel:", 23, names), 0);
     CHECK_EQ_INT(channel_names("", 0, names), 0);
     CHECK_EQ_INT(channel_names("redisson_lock__channel:{}", 25, names), 1); /* of {}: nothing is no name */
@@ -179,12 +203,13 @@ static void other_channels_are_no_locks(void) {
 
 int main(void) {
     RUN(each_kind_is_written_as_announced);
+    RUN(a_fenced_lock_draws_tokens);
     RUN(a_renewal_names_keys_first_then_owner_and_lease_of_each);
     RUN(names_are_sent_byte_for_byte);
     RUN(owners_are_uuid_and_number);
     RUN(channels_follow_the_format);
     RUN(binary_names_come_back_from_their_channel);
     RUN(a_name_and_its_hash_tag_share_a_channel);
-    RUN(other_channels_are_no_locks);
+    RUN(what_names_nothing_serves_nobody);
     return unit_done();
 }

@@ -26,6 +26,8 @@ static struct status_facts facts_of(enum redlatch_status status) {
         return (struct status_facts){"again", "nothing to report yet", 1, 0};
     case REDLATCH_UNCLAIMED:
         return (struct status_facts){"unclaimed", "granted, not collected in time, and given back", 1, 0};
+    case REDLATCH_ALREADY_HELD:
+        return (struct status_facts){"already_held", "the owner holds the lock already, which is not reentrant", 0, 0};
     case REDLATCH_INVALID:
         return (struct status_facts){"invalid", "an argument is out of range", 0, 0};
     case REDLATCH_CLOSED:

@@ -29,6 +29,9 @@ struct redlatch_lock {
     uint64_t owner; /* of a handle that is itself the owner */
     int64_t lease_ms;
     int64_t max_hold_ms;
+    uint8_t kind;   /* enum redlatch_kind */
+    bool reentrant;
+    bool token_from_time;
     struct redlatch_lock *next_free;
 };
 

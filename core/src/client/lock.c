@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "errors.h"
+#include "kinds.h"
 #include "options.h"
 #include "owners.h"
 
@@ -36,13 +37,20 @@ void leave_call(struct client *client) {
     client_unlock(client);
 }
 
-static int check_options(const redlatch_lock_options *options) {
+static int check_options(int kind, const redlatch_lock_options *options) {
+    if (!kind_of_number(kind)) {
+        return fail_with(REDLATCH_INVALID, "kind is %d: expected one of enum redlatch_kind", kind);
+    }
     if (options->owner_mode != REDLATCH_OWNER_THREAD && options->owner_mode != REDLATCH_OWNER_HANDLE) {
         return fail_with(REDLATCH_INVALID, "owner_mode is %d: expected REDLATCH_OWNER_THREAD or REDLATCH_OWNER_HANDLE",
                          (int)options->owner_mode);
     }
     if (options->lease_ms != REDLATCH_RENEWED &&
         check_duration("lease_ms", options->lease_ms, 1, false) != REDLATCH_OK) {
+        return REDLATCH_INVALID;
+    }
+    if (check_flag("reentrant", options->reentrant, true) != REDLATCH_OK ||
+        check_flag("token_from_time", options->token_from_time, kind == REDLATCH_FENCED) != REDLATCH_OK) {
         return REDLATCH_INVALID;
     }
     return check_duration("max_hold_ms", options->max_hold_ms, 1, true);
@@ -68,19 +76,16 @@ int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_
     if (!lock_out) {
         return fail_with(REDLATCH_INVALID, "lock_out is NULL: expected where to put the lock");
     }
-    if (kind != REDLATCH_MUTEX) {
-        return fail_with(REDLATCH_INVALID, "kind is %d: expected REDLATCH_MUTEX", kind);
-    }
     redlatch_lock_options options;
     redlatch_lock_options_init(&options, sizeof options);
     if ((given && options_read(&options, sizeof options, given, "lock options") != REDLATCH_OK) ||
-        check_options(&options) != REDLATCH_OK || check_name(handle->client, name, name_size) != REDLATCH_OK) {
+        check_options(kind, &options) != REDLATCH_OK || check_name(handle->client, name, name_size) != REDLATCH_OK) {
         return REDLATCH_INVALID;
     }
     struct redlatch_lock *lock = handle_new_lock();
     struct client *client = handle->client;
     client_lock(client);
-    struct resource *resource = lock ? client_resource(client, name, name_size) : NULL;
+    struct resource *resource = lock ? client_resource(client, (uint8_t)kind, name, name_size) : NULL;
     client_unlock(client);
     if (!resource) {
         if (lock) {
@@ -94,6 +99,9 @@ int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_
     lock->owner = options.owner_mode == REDLATCH_OWNER_HANDLE ? owner_number_new() : 0;
     lock->lease_ms = options.lease_ms;
     lock->max_hold_ms = options.max_hold_ms;
+    lock->kind = (uint8_t)kind;
+    lock->reentrant = options.reentrant;
+    lock->token_from_time = options.token_from_time;
     *lock_out = lock;
     return REDLATCH_OK;
 }
@@ -132,6 +140,9 @@ uint64_t lock_owner(const struct redlatch_lock *lock, uint64_t owner) {
 int lock_prepare(struct call *call, const struct redlatch_lock *lock, uint8_t kind, uint64_t owner) {
     struct operation *operation = &call->operation;
     operation->kind = kind;
+    operation->lock_kind = lock->kind;
+    operation->not_reentrant = !lock->reentrant;
+    operation->token_from_time = lock->token_from_time;
     operation->resource = lock->resource;
     operation->owner = lock_owner(lock, owner);
     operation->named_owner = owner != 0 || lock->owner != 0;
@@ -255,6 +266,7 @@ int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_
         answer.count = hold->count;
         answer.remaining_ms = answer.state == REDLATCH_GONE ? 0 : (hold->deadline - now) / MILLISECOND;
         answer.serial = hold->id;
+        answer.token = hold->token;
         owner_text(&client->engine, hold->id, answer.owner);
     }
     client_settle(client, now);

@@ -63,15 +63,14 @@ static int check_options(const redlatch_client_options *options) {
     const struct {
         const char *what;
         int32_t value;
-        int32_t high;
-    } flags[] = {{"lazy", options->lazy, 1},
-                 {"release_on_close", options->release_on_close, 1},
-                 {"look", options->look, 1},
-                 {"reserved", options->reserved, 0}};
+        bool has_meaning;
+    } flags[] = {{"lazy", options->lazy, true},
+                 {"release_on_close", options->release_on_close, true},
+                 {"look", options->look, true},
+                 {"reserved", options->reserved, false}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        if (flags[i].value < 0 || flags[i].value > flags[i].high) {
-            return fail_with(REDLATCH_INVALID, "%s is %d: expected 0%s", flags[i].what, (int)flags[i].value,
-                             flags[i].high ? " or 1" : "");
+        if (check_flag(flags[i].what, flags[i].value, flags[i].has_meaning) != REDLATCH_OK) {
+            return REDLATCH_INVALID;
         }
     }
     if (options->watchdog_lease_ms < 30 || options->watchdog_lease_ms > 86400000) {

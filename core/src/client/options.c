@@ -63,6 +63,13 @@ int check_duration(const char *what, int64_t value_ms, int64_t low_ms, bool or_f
                      or_forever ? "-1 (for ever) or " : "", (long long)low_ms, (long long)DURATION_MAX_MS);
 }
 
+int check_flag(const char *what, int32_t value, bool has_meaning) {
+    if (value == 0 || (value == 1 && has_meaning)) {
+        return REDLATCH_OK;
+    }
+    return fail_with(REDLATCH_INVALID, "%s is %d: expected 0%s", what, (int)value, has_meaning ? " or 1" : "");
+}
+
 /* Fills an options struct of the caller's size with our defaults. */
 static int init(void *options, uint32_t struct_size, void *defaults, size_t size, const char *what) {
     if (!options) {
@@ -96,6 +103,7 @@ int redlatch_client_options_init(redlatch_client_options *options, uint32_t stru
 
 int redlatch_lock_options_init(redlatch_lock_options *options, uint32_t struct_size) {
     redlatch_lock_options defaults = {
-        .owner_mode = REDLATCH_OWNER_THREAD, .lease_ms = REDLATCH_RENEWED, .max_hold_ms = REDLATCH_FOREVER};
+        .owner_mode = REDLATCH_OWNER_THREAD, .lease_ms = REDLATCH_RENEWED, .max_hold_ms = REDLATCH_FOREVER,
+        .reentrant = 1};
     return init(options, struct_size, &defaults, sizeof defaults, "lock options");
 }

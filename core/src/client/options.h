@@ -26,4 +26,7 @@ int answer_write(void *to, const void *answer, size_t size, const char *what);
 /* OK, or INVALID with the value and the range. FOREVER and RENEWED are allowed where the flags say so. */
 int check_duration(const char *what, int64_t value_ms, int64_t low_ms, bool or_forever);
 
+/* OK, or INVALID unless the value is 0, or 1 where that means something. */
+int check_flag(const char *what, int32_t value, bool has_meaning);
+
 #endif

@@ -14,57 +14,25 @@ static bool subscriber_wanted(const struct client *client) {
 
 enum { CHANNEL_SIZE_MAX = REDLATCH_NAME_SIZE_MAX + 64 };
 
-static size_t channel_of(const struct contest *contest, char channel[CHANNEL_SIZE_MAX]) {
-    struct argument_part parts[3];
-    channel_parts(contest->resource->name, contest->resource->name_size, parts);
+static size_t channel_of(const struct subscription *subscription, char channel[CHANNEL_SIZE_MAX]) {
+    struct argument_part parts[4];
+    channel_parts(subscription->contest->resource, parts);
     size_t size = 0;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         memcpy(channel + size, parts[i].text, parts[i].size);
         size += parts[i].size;
     }
     return size;
 }
 
-/* The contests that a channel serves: of `a`, and of `{a}`. */
-static size_t contests_of(struct client *client, const char *channel, size_t size, struct contest *found[2]) {
-    struct argument_part names[2];
-    size_t names_count = channel_names(channel, size, names);
-    size_t count = 0;
-    for (size_t i = 0; i < names_count; i++) {
-        uint32_t hash = resource_hash(names[i].text, names[i].size);
-        struct resource *resource = resource_find(&client->engine.resources, names[i].text, names[i].size, hash);
-        if (!resource) {
-            continue;
-        }
-        if (resource->contest) {
-            found[count++] = resource->contest;
-        }
-        resource_drop(&client->engine, resource);
-    }
-    return count;
-}
-
-/* Whether waiters of the other name listen to the same channel. */
-static bool is_needed_by_twin(struct client *client, const struct contest *contest, const char *channel, size_t size) {
-    struct contest *found[2];
-    size_t count = contests_of(client, channel, size, found);
-    for (size_t i = 0; i < count; i++) {
-        uint8_t state = found[i]->subscription;
-        if (found[i] != contest && (state == SUBSCRIPTION_WANTED || state == SUBSCRIPTION_ACTIVE)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Subscribes or unsubscribes, and takes the contest off the list; false if there was no memory. */
-static bool send_change(struct client *client, struct contest *contest, int64_t now) {
+/* Subscribes or unsubscribes, and takes the change off the list; false if there was no memory. */
+static bool send_change(struct client *client, struct subscription *subscription, int64_t now) {
     char channel[CHANNEL_SIZE_MAX];
-    size_t size = channel_of(contest, channel);
-    bool leave = contest->subscription == SUBSCRIPTION_LEAVING;
-    if (leave && is_needed_by_twin(client, contest, channel, size)) {
-        list_remove(&contest->link);
-        engine_unsubscribed(&client->engine, contest, now);
+    size_t size = channel_of(subscription, channel);
+    bool leave = subscription->state == SUBSCRIPTION_LEAVING;
+    if (leave && engine_needs_channel(&client->engine, subscription, channel, size)) {
+        list_remove(&subscription->link);
+        engine_unsubscribed(&client->engine, subscription, now);
         return true;
     }
     const char *words[] = {leave ? "UNSUBSCRIBE" : "SUBSCRIBE", channel};
@@ -72,7 +40,7 @@ static bool send_change(struct client *client, struct contest *contest, int64_t 
     if (!output_words(&client->subscriber.connection.output, 2, words, sizes)) {
         return false;
     }
-    list_remove(&contest->link);
+    list_remove(&subscription->link);
     return true;
 }
 
@@ -89,7 +57,7 @@ void subscriber_changes(struct client *client, int64_t now) {
         return;
     }
     struct list_link *link = list_first(&client->engine.subscription_changes);
-    while (link && send_change(client, container_of(link, struct contest, link), now)) {
+    while (link && send_change(client, container_of(link, struct subscription, link), now)) {
         link = list_first(&client->engine.subscription_changes);
     }
     if (connection_flush(&subscriber->connection) != REDLATCH_OK) {
@@ -105,8 +73,9 @@ static void refused(struct client *client, int64_t now) {
     while (link) {
         struct contest *contest = container_of(link, struct contest, all);
         link = list_next(&engine->contests, link);
-        if (contest->subscription == SUBSCRIPTION_WANTED && !list_is_linked(&contest->link)) {
-            engine_subscription_denied(engine, contest, now);
+        struct subscription *subscription = &contest->subscription;
+        if (subscription->state == SUBSCRIPTION_WANTED && !list_is_linked(&subscription->link)) {
+            engine_subscription_denied(engine, subscription, now);
         }
     }
 }
@@ -120,17 +89,14 @@ static void heard(struct client *client, const struct reply *reply, int64_t now)
     if (reply->kind != REPLY_ARRAY || reply->count < 2 || reply->elements[0].kind != REPLY_STRING) {
         return;
     }
-    struct contest *found[2];
-    size_t count = contests_of(client, reply->elements[1].text, reply->elements[1].size, found);
     const struct reply *word = &reply->elements[0];
-    for (size_t i = 0; i < count; i++) {
-        if (word->size == 7 && memcmp(word->text, "message", 7) == 0) {
-            engine_message(engine, found[i], now);
-        } else if (word->size == 9 && memcmp(word->text, "subscribe", 9) == 0) {
-            engine_subscribed(engine, found[i], now);
-        } else if (word->size == 11 && memcmp(word->text, "unsubscribe", 11) == 0) {
-            engine_unsubscribed(engine, found[i], now);
-        }
+    const struct reply *channel = &reply->elements[1];
+    if (word->size == 7 && memcmp(word->text, "message", 7) == 0) {
+        engine_heard(engine, HEARD_MESSAGE, channel->text, channel->size, now);
+    } else if (word->size == 9 && memcmp(word->text, "subscribe", 9) == 0) {
+        engine_heard(engine, HEARD_SUBSCRIBED, channel->text, channel->size, now);
+    } else if (word->size == 11 && memcmp(word->text, "unsubscribe", 11) == 0) {
+        engine_heard(engine, HEARD_UNSUBSCRIBED, channel->text, channel->size, now);
     }
 }
 

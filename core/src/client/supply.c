@@ -66,8 +66,8 @@ static bool grow_table(struct resource_table *table) {
     return true;
 }
 
-/* The resource of a name, made if there is none, with one reference more; NULL without memory. */
-struct resource *client_resource(struct client *client, const char *name, size_t size) {
+/* The resource of a name and a kind, made if there is none, with one reference more; NULL without memory. */
+struct resource *client_resource(struct client *client, uint8_t kind, const char *name, size_t size) {
     struct resource_table *table = &client->engine.resources;
     size_t full = client->name_prefix_size + size;
     struct resource *resource = malloc(sizeof *resource + full);
@@ -81,8 +81,9 @@ struct resource *client_resource(struct client *client, const char *name, size_t
     }
     memcpy(resource->name + client->name_prefix_size, name, size);
     resource->name_size = (uint32_t)full;
+    resource->kind = kind;
     resource->hash = resource_hash(resource->name, full);
-    struct resource *known = resource_find(table, resource->name, full, resource->hash);
+    struct resource *known = resource_find(table, kind, resource->name, full, resource->hash);
     if (known) {
         free(resource);
         return known;

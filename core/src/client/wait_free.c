@@ -18,7 +18,7 @@ static int watch(struct call *call, struct resource *resource, int64_t wait_ms) 
 /* The client is entered, and left again. */
 static int wait_entered(struct client *client, const char *name, size_t size, int64_t wait_ms,
                         struct redlatch_cancel *cancel) {
-    struct resource *resource = client_resource(client, name, size);
+    struct resource *resource = client_resource(client, REDLATCH_MUTEX, name, size);
     if (!resource || !client_supply(client, OPERATION_WATCH)) {
         if (resource) {
             resource_drop(&client->engine, resource);

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "kinds.h"
 #include "planted.h"
 #include "steps.h"
 
@@ -66,7 +67,7 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
         if (hold) {
             hold_acquire(engine, hold, operation, now);
         } else {
-            acquire_begin(engine, operation, now);
+            kind_of(operation->resource)->begin(engine, operation, now);
         }
         break;
     case OPERATION_RELEASE:
@@ -131,7 +132,7 @@ void engine_abort(struct engine *engine, struct operation *operation, int status
         status = timeout_status(operation);
     }
     if (operation->kind == OPERATION_ACQUIRE && !operation->hold) {
-        acquire_abort(engine, operation, status, now);
+        kind_of(operation->resource)->abort(engine, operation, status, now);
     } else if (operation->kind == OPERATION_WATCH) {
         watch_abort(engine, operation, status, now);
     } else if (operation->kind == OPERATION_FORCE || operation->kind == OPERATION_QUERY ||
@@ -170,7 +171,7 @@ static void operation_timer(struct engine *engine, struct operation *operation, 
     if ((operation->asynchronous && now >= operation->wait_until) || unusable) {
         engine_abort(engine, operation, REDLATCH_TIMEOUT, now);
     } else if (operation->kind == OPERATION_ACQUIRE && !operation->hold) {
-        acquire_timer(engine, operation, now);
+        kind_of(operation->resource)->timer(engine, operation, now);
     } else if (operation->kind == OPERATION_WATCH) {
         watch_timer(engine, operation, now);
     } else {
@@ -344,7 +345,7 @@ void engine_replied(struct engine *engine, enum lane_number number, const struct
     }
     switch (command->kind) {
     case COMMAND_ACQUIRE:
-        acquire_replied(engine, command, reply, now);
+        kind_of(command->resource)->replied(engine, command, reply, now);
         break;
     case COMMAND_HAND_OVER:
         hand_over_replied(engine, command, reply, now);

@@ -7,7 +7,7 @@
  *   lanes[i].unsent        commands to write; take them with engine_next_to_send, answer them with engine_replied
  *   finished               operations that are done: wake or notify their callers
  *   losses[0], losses[1]   holds that were lost and not yet reported to events / to waiting threads
- *   subscription_changes   contests whose channel is to be subscribed to or left
+ *   subscription_changes   channels to be subscribed to or left
  *   engine_next_timer      when to call engine_run_timers at the latest
  *
  * Times are microseconds of a clock that counts suspend. */
@@ -104,12 +104,18 @@ void engine_lane_ready(struct engine *engine, enum lane_number number, enum sett
  * itself. */
 void engine_lane_failed(struct engine *engine, enum lane_number number, int status, int64_t now);
 
-/* Subscriptions: take contests off subscription_changes, then report. */
-void engine_subscribed(struct engine *engine, struct contest *contest, int64_t now);
-void engine_unsubscribed(struct engine *engine, struct contest *contest, int64_t now);
-void engine_subscription_denied(struct engine *engine, struct contest *contest, int64_t now);
-void engine_message(struct engine *engine, struct contest *contest, int64_t now);
+/* Subscriptions: take them off subscription_changes, then report what the server says, of one or of all that a channel
+ * serves. */
+enum heard { HEARD_MESSAGE, HEARD_SUBSCRIBED, HEARD_UNSUBSCRIBED };
+void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now);
+void engine_unsubscribed(struct engine *engine, struct subscription *subscription, int64_t now);
+void engine_message(struct engine *engine, struct subscription *subscription, int64_t now);
+void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t now);
+void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_subscriptions_lost(struct engine *engine, int64_t now);
+
+/* Whether a channel that is to be left serves others, who want to go on hearing it. */
+bool engine_needs_channel(struct engine *engine, const struct subscription *leaving, const char *channel, size_t size);
 
 /* The owner is gone: its holds run out, with an event each. */
 void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now);

@@ -32,6 +32,7 @@ static void send_for_hold(struct engine *engine, struct hold *hold, struct opera
                           struct command *command) {
     command->hold = hold;
     command->id = hold->id;
+    command->lock_kind = hold->lock_kind;
     hold->busy = command;
     if (operation) {
         operation->hold = hold;
@@ -45,6 +46,10 @@ static void send_for_hold(struct engine *engine, struct hold *hold, struct opera
 void hold_acquire(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now) {
     if (hold->stage == HOLD_GONE) {
         finish(engine, operation, REDLATCH_LOST);
+        return;
+    }
+    if (operation->not_reentrant && hold->stage == HOLD_ALIVE) {
+        finish(engine, operation, REDLATCH_ALREADY_HELD);
         return;
     }
     if (hold->busy) {
@@ -91,6 +96,7 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
         command->successor = receiver->id;
         command->count = 1;
         command->lease_ms = acquire_lease(engine, receiver, now);
+        command->token_from_time = receiver->token_from_time;
         arm_operation(engine, receiver);
     } else {
         command->kind = COMMAND_RELEASE;

@@ -1,6 +1,7 @@
 /* How a hold comes to its end: its clock, its loss, the report of that, the end of its owner, and being forgotten.
  * The stages are those of the table in hold.c.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "kinds.h"
 #include "lease.h"
 #include "steps.h"
 
@@ -22,7 +23,7 @@ static void restart_waiting(struct engine *engine, struct list *waiting, int64_t
         if (operation->kind == OPERATION_ACQUIRE && other) {
             hold_acquire(engine, other, operation, now);
         } else if (operation->kind == OPERATION_ACQUIRE) {
-            acquire_begin(engine, operation, now);
+            kind_of(operation->resource)->begin(engine, operation, now);
         } else {
             finish(engine, operation, REDLATCH_NOT_OWNED);
         }

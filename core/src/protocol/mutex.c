@@ -3,7 +3,7 @@
  *
  *   phase    event                          next
  *   QUEUED   becomes foremost               ASKING; PARKED while this process itself holds the lock
- *   ASKING   nil                            DONE (OK), or undone and DONE (LOST) if the grant is older than its lease
+ *   ASKING   nil, or a token                DONE (OK), or undone and DONE (LOST) if the grant is older than its lease
  *            remaining ms                   PARKED; ASKING again if a message came since; DONE (TIMEOUT) for a try
  *            refusal that may pass          PAUSED; DONE for a try
  *            other refusal                  DONE
@@ -49,6 +49,7 @@ static void ask(struct engine *engine, struct operation *operation, int64_t now)
     command->kind = COMMAND_ACQUIRE;
     command->id = operation->id;
     command->lease_ms = acquire_lease(engine, operation, now);
+    command->token_from_time = operation->token_from_time;
     operation->command = command;
     operation->phase = PHASE_ASKING;
     operation->seen = operation->resource->contest->sequence;
@@ -62,19 +63,11 @@ void acquire_look(struct engine *engine, struct operation *operation, int64_t no
     }
 }
 
-/* Makes sure that a message will be heard. */
-static void want_subscription(struct engine *engine, struct contest *contest) {
-    if (contest->subscription == SUBSCRIPTION_NONE) {
-        contest->subscription = SUBSCRIPTION_WANTED;
-        list_append(&engine->subscription_changes, &contest->link);
-    }
-}
-
 void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
     struct contest *contest = operation->resource->contest;
     operation->phase = PHASE_PARKED;
-    want_subscription(engine, contest);
-    int64_t look_at = now + (contest->subscription == SUBSCRIPTION_DENIED ? POLL_CAP : LOOK_CAP);
+    subscription_want(engine, &contest->subscription);
+    int64_t look_at = now + (contest->subscription.state == SUBSCRIPTION_DENIED ? POLL_CAP : LOOK_CAP);
     if (ttl_ms >= 0) {
         int64_t over = now + (ttl_ms + 1 + engine_random(engine, 10)) * MILLISECOND;
         look_at = over < look_at ? over : look_at;
@@ -123,8 +116,18 @@ static void end(struct engine *engine, struct operation *operation, int status, 
     finish(engine, operation, status);
 }
 
+bool read_token(const struct reply *reply, uint64_t *token_out) {
+    *token_out = 0;
+    bool number = reply->kind == REPLY_STRING && reply->size > 0 && reply->size < 20;
+    for (size_t i = 0; number && i < reply->size; i++) {
+        number = reply->text[i] >= '0' && reply->text[i] <= '9';
+        *token_out = *token_out * 10 + (uint64_t)(reply->text[i] - '0');
+    }
+    return number;
+}
+
 void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms,
-                     int64_t now) {
+                     uint64_t token, int64_t now) {
     if (PLANTED(FAULT_DEADLINE_FROM_REPLY)) {
         sent_at = now;
     }
@@ -136,6 +139,7 @@ void acquire_granted(struct engine *engine, struct operation *operation, int64_t
     struct hold *hold = take_hold(engine, operation);
     hold->owner = operation->owner;
     hold->id = operation->id;
+    hold->token = token;
     hold->count = 1;
     hold->renewed_from = operation->lease_ms == REDLATCH_RENEWED ? 1 : 0;
     hold->max_hold_at =
@@ -201,8 +205,9 @@ void acquire_replied(struct engine *engine, struct command *command, const struc
     }
     operation->trouble = 0;
     operation->trouble_since = 0;
-    if (reply->kind == REPLY_NIL) {
-        acquire_granted(engine, operation, command->sent_at, command->lease_ms, now);
+    uint64_t token;
+    if (read_token(reply, &token) || reply->kind == REPLY_NIL) {
+        acquire_granted(engine, operation, command->sent_at, command->lease_ms, token, now);
         return;
     }
     if (reply->kind != REPLY_INTEGER) {

@@ -111,6 +111,7 @@ struct command *take_command(struct engine *engine, struct operation *operation)
     command->timer.kind = TIMER_COMMAND;
     if (operation) {
         command->operation = operation;
+        command->lock_kind = operation->lock_kind;
         command->lane = operation->lane;
         command->resource = operation->resource ? resource_keep(operation->resource) : NULL;
     }
@@ -149,6 +150,7 @@ struct hold *take_hold(struct engine *engine, struct operation *operation) {
     engine->spare_hold_count--;
     memset(hold, 0, sizeof *hold);
     hold->timer.kind = TIMER_HOLD;
+    hold->lock_kind = operation->lock_kind;
     list_init(&hold->waiting);
     hold->resource = resource_keep(operation->resource);
     hold->next = hold->resource->holds;
@@ -172,6 +174,7 @@ struct contest *attach_contest(struct engine *engine, struct operation *operatio
         engine->spare_contest_count--;
         memset(contest, 0, sizeof *contest);
         contest->timer.kind = TIMER_CONTEST;
+        contest->subscription.contest = contest;
         list_init(&contest->queue);
         list_init(&contest->watchers);
         list_append(&engine->contests, &contest->all);
@@ -184,7 +187,8 @@ struct contest *attach_contest(struct engine *engine, struct operation *operatio
 void detach_contest(struct engine *engine, struct contest *contest) {
     assert(list_is_empty(&contest->queue) && list_is_empty(&contest->watchers));
     timer_disarm(&engine->timers, &contest->timer);
-    list_remove(&contest->link);
+    list_remove(&contest->subscription.link);
+    list_remove(&contest->subscription.told);
     list_remove(&contest->all);
     struct resource *resource = contest->resource;
     resource->contest = NULL;

@@ -29,7 +29,7 @@ void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now) 
     if (!list_is_empty(&contest->watchers)) {
         return;
     }
-    switch (contest->subscription) {
+    switch (contest->subscription.state) {
     case SUBSCRIPTION_NONE:
     case SUBSCRIPTION_DENIED:
         if (!contest->handing) {
@@ -140,7 +140,7 @@ void queue_after_release(struct engine *engine, struct resource *resource, int64
     if (!foremost || foremost->phase != PHASE_PARKED) {
         return;
     }
-    int64_t own = contest->subscription == SUBSCRIPTION_ACTIVE ? 1 : 0;
+    int64_t own = contest->subscription.state == SUBSCRIPTION_ACTIVE ? 1 : 0;
     if (yielding && (told < 0 || told > own)) {
         if (contest->yield_until <= now) {
             contest->yield_until = now + MILLISECOND + engine_random(engine, 2000);
@@ -163,7 +163,10 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     struct hold *hold = command->hold;
     uint32_t run = hold->run;
     int64_t run_since = hold->run_since;
-    if (reply->kind != REPLY_INTEGER) { /* refused: release for everybody instead */
+    uint64_t token;
+    bool drawn = read_token(reply, &token);
+    bool handed = drawn || (reply->kind == REPLY_INTEGER && reply->integer == 1);
+    if (!drawn && reply->kind != REPLY_INTEGER) { /* refused: release for everybody instead */
         struct refusal refusal = refusal_of(reply->text, reply->kind == REPLY_ERROR ? reply->size : 0);
         if (receiver && (refusal.may_have_run || command->repeated)) {
             undo_acquire(engine, receiver, command->successor, 0);
@@ -174,15 +177,15 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     } else {
         bool resolved = command->repeated && command->first_sent_at < hold->deadline; /* as for a release */
         if (command->operation) {
-            finish(engine, command->operation, reply->integer == 1 || resolved ? REDLATCH_OK : REDLATCH_LOST);
+            finish(engine, command->operation, handed || resolved ? REDLATCH_OK : REDLATCH_LOST);
         }
         hold_end(engine, hold, now);
         command->hold = NULL;
     }
-    if (receiver && reply->kind == REPLY_INTEGER && reply->integer == 1) {
+    if (receiver && handed) {
         engine->stats.hand_overs++;
         receiver->met_holder = true;
-        acquire_granted(engine, receiver, command->first_sent_at, command->lease_ms, now);
+        acquire_granted(engine, receiver, command->first_sent_at, command->lease_ms, token, now);
         count_run(receiver, command->successor, run, run_since);
     } else if (receiver) {
         receiver->id = 0;
@@ -193,55 +196,16 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     }
 }
 
-void engine_subscribed(struct engine *engine, struct contest *contest, int64_t now) {
-    if (contest->subscription != SUBSCRIPTION_WANTED) {
-        return;
-    }
-    contest->subscription = SUBSCRIPTION_ACTIVE;
-    list_remove(&contest->link); /* confirmed by what was sent for a name with the same channel */
-    engine->subscriptions++;
-    struct operation *foremost = queue_foremost(contest);
-    if (PLANTED(contest->was_subscribed ? FAULT_NO_RECHECK_AFTER_RESUBSCRIBE : FAULT_NO_RECHECK_AFTER_SUBSCRIBE)) {
-        return;
-    }
-    contest->was_subscribed = true;
-    contest->sequence++; /* an ask under way may have been answered before the subscription */
-    watch_look_all(engine, contest, now);
-    if (foremost && foremost->phase == PHASE_PARKED) {
-        acquire_look(engine, foremost, now);
-    }
-}
-
-void engine_unsubscribed(struct engine *engine, struct contest *contest, int64_t now) {
-    if (contest->subscription != SUBSCRIPTION_LEAVING) {
-        return;
-    }
-    contest->subscription = SUBSCRIPTION_NONE;
-    if (list_is_empty(&contest->queue) && list_is_empty(&contest->watchers)) {
-        queue_go_idle(engine, contest, now);
-    } else {
-        contest->subscription = SUBSCRIPTION_WANTED;
-        if (!list_is_linked(&contest->link)) {
-            list_append(&engine->subscription_changes, &contest->link);
-        }
-    }
-}
-
-void engine_subscription_denied(struct engine *engine, struct contest *contest, int64_t now) {
-    contest->subscription = SUBSCRIPTION_DENIED;
-    watch_look_all(engine, contest, now);
+/* The channel may be heard from now on, or can not be: whoever is parked looks. */
+void queue_look(struct engine *engine, struct contest *contest, int64_t now) {
     struct operation *foremost = queue_foremost(contest);
     if (foremost && foremost->phase == PHASE_PARKED) {
         acquire_look(engine, foremost, now);
-    } else if (!foremost) {
-        queue_go_idle(engine, contest, now);
     }
 }
 
-void engine_message(struct engine *engine, struct contest *contest, int64_t now) {
-    contest->sequence++;
-    engine->stats.messages++;
-    watch_look_all(engine, contest, now);
+/* A release was heard of. */
+void queue_told(struct engine *engine, struct contest *contest, int64_t now) {
     struct operation *foremost = queue_foremost(contest);
     if (!foremost || foremost->phase != PHASE_PARKED) {
         return;
@@ -255,40 +219,5 @@ void engine_message(struct engine *engine, struct contest *contest, int64_t now)
     } else if (foremost->look_at > contest->yield_until) { /* not before others had their turn, but then */
         foremost->look_at = contest->yield_until;
         arm_operation(engine, foremost);
-    }
-}
-
-void engine_subscriptions_lost(struct engine *engine, int64_t now) {
-    struct list_link *link = list_first(&engine->contests);
-    while (link) {
-        struct contest *contest = container_of(link, struct contest, all);
-        link = list_next(&engine->contests, link);
-        if (contest->subscription == SUBSCRIPTION_ACTIVE) {
-            engine->subscriptions--;
-            contest->subscription = SUBSCRIPTION_WANTED;
-        }
-        if (contest->subscription == SUBSCRIPTION_LEAVING) {
-            engine_unsubscribed(engine, contest, now);
-        } else if (contest->subscription == SUBSCRIPTION_WANTED && !list_is_linked(&contest->link)) {
-            list_append(&engine->subscription_changes, &contest->link);
-        }
-    }
-}
-
-/* The linger time is over. */
-void contest_timer(struct engine *engine, struct contest *contest, int64_t now) {
-    if (!list_is_empty(&contest->queue) || !list_is_empty(&contest->watchers)) {
-        return;
-    }
-    if (contest->subscription == SUBSCRIPTION_ACTIVE) {
-        engine->subscriptions--;
-        contest->subscription = SUBSCRIPTION_LEAVING;
-        list_append(&engine->subscription_changes, &contest->link);
-    } else if (contest->subscription == SUBSCRIPTION_WANTED && list_is_linked(&contest->link)) {
-        list_remove(&contest->link); /* never sent */
-        contest->subscription = SUBSCRIPTION_NONE;
-        queue_go_idle(engine, contest, now);
-    } else if (contest->subscription == SUBSCRIPTION_WANTED) {
-        timer_arm(&engine->timers, &contest->timer, now + SECOND); /* not confirmed yet, so it can not be left yet */
     }
 }

@@ -1,9 +1,10 @@
 /* The records of the protocol floor and who points at whom.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   resource   a name, while anybody in this process has to do with it
+ *   resource   a name and the kind of lock it is used as, while anybody in this process has to do with it
  *     holds    what owners of this process hold of it (a mutex: one alive, others on their way out)
- *     contest  the queue of local waiters and the subscription, only while there is something to queue or hear
+ *     contest  the queue of local waiters, and subscriptions to channels, only while there is something to queue or
+ *              hear
  *   operation  one call of a user: acquire, release, extend, force release, query, inspection, watch. Memory of the
  *              caller.
  *   command    one script on its way to the server and back. Memory of a pool.
@@ -117,12 +118,15 @@ struct operation {
     int trouble;          /* the last refusal that may pass */
     int status;           /* valid once DONE */
     uint8_t kind;
+    uint8_t lock_kind;    /* enum redlatch_kind */
     uint8_t phase;
     uint8_t lane;
     uint8_t reserved_commands; /* how many pool commands are still set aside for it */
     bool reserved_hold;
     bool reserved_contest;
     bool once;         /* does not wait for others */
+    bool not_reentrant; /* a hold that the owner has already is an error */
+    bool token_from_time; /* fenced: tokens are no smaller than the server's time */
     bool asynchronous; /* nobody sleeps in it: its time-out is the engine's business */
     bool named_owner;  /* the owner may have several operations at once */
     bool met_holder;   /* was told that somebody holds the lock */
@@ -149,6 +153,7 @@ struct hold {
     struct hold *next_loss[2]; /* queues of unreported losses: for events, for waiting threads */
     uint64_t owner;
     uint64_t id;
+    uint64_t token;       /* fenced: the one this hold was granted with */
     int64_t deadline;     /* safe until then */
     int64_t confirmed_at; /* when the last confirmed grant or renewal was sent */
     int64_t renew_at;     /* next renewal; NEVER when not renewed */
@@ -160,6 +165,7 @@ struct hold {
     uint32_t owed;        /* levels to be released in the background as soon as `busy` is settled, or ALL_LEVELS */
     uint32_t run;         /* hand-overs in a row that led here */
     int64_t run_since;    /* when the first of them began */
+    uint8_t lock_kind;
     uint8_t stage;
     uint8_t reason;
     uint8_t reported;     /* bit per loss queue it stands in */
@@ -176,9 +182,19 @@ enum subscription_state {
     SUBSCRIPTION_DENIED  /* the server's access rules forbid it: waiters poll */
 };
 
+/* A channel that somebody of this process wants to hear. */
+struct subscription {
+    struct list_link link; /* in the engine's list of subscriptions to change */
+    struct list_link told; /* in the list of those that a message is for */
+    struct contest *contest;
+    uint8_t state;
+    bool was_active;
+};
+
 struct contest {
-    struct list_link link; /* in the engine's list of subscriptions to change, or in its pool */
+    struct list_link link; /* in the engine's pool */
     struct list_link all;  /* in the engine's list of contests */
+    struct subscription subscription; /* to the channel of the name */
     struct timer timer;    /* end of the linger time */
     struct resource *resource;
     struct list queue;     /* operations; the first is the foremost */
@@ -189,8 +205,6 @@ struct contest {
     uint32_t sequence;     /* messages heard */
     uint32_t waiters;
     uint32_t named_owners; /* waiters whose owner may have several operations at once */
-    uint8_t subscription;
-    bool was_subscribed;
     bool yielding;         /* a release with message was owed to other processes; wait for its echo */
 };
 
@@ -201,6 +215,7 @@ struct resource {
     uint32_t references; /* handles, operations, holds, commands, contest */
     uint32_t hash;
     uint32_t name_size;
+    uint8_t kind;        /* enum redlatch_kind */
     char name[];
 };
 
@@ -218,7 +233,7 @@ enum command_kind {
     COMMAND_RENEW
 };
 
-enum { RENEWAL_BATCH_SIZE = 100 };
+enum { RENEWAL_BATCH_SIZE = 100, COMMAND_KINDS = COMMAND_RENEW + 1 };
 
 struct command {
     struct list_link link; /* in a lane or the pool */
@@ -237,7 +252,9 @@ struct command {
     uint32_t levels;      /* release: how many it takes; an undo takes none */
     uint32_t pause_ms;
     uint8_t kind;
+    uint8_t lock_kind;
     uint8_t lane;
+    bool token_from_time; /* acquire, hand-over of a fenced lock */
     bool was_sent;        /* at least once: the server may carry it out */
     bool abandoned;       /* gave up on: never to be sent again */
     bool repeated;        /* sent more than once */
@@ -252,6 +269,7 @@ struct renewal {
     struct resource *name; /* counted until the answer */
     uint64_t id;
     uint32_t lease_ms; /* 0: only asked about */
+    uint8_t lock_kind;
     bool live;         /* still to be reported to the hold */
     bool expired;      /* the hold was lost meanwhile by its clock alone: what was renewed all the same is released */
 };

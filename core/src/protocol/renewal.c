@@ -5,6 +5,8 @@
 #include "planted.h"
 #include "steps.h"
 
+enum { OPEN_BATCHES = 8 };
+
 /* Strikes a hold's line out of the batch under way; one that is sent later on, or once more, renews it no longer. */
 void renewal_forget(struct hold *hold) {
     if (hold->batch) {
@@ -34,6 +36,7 @@ static bool release_renewed(struct engine *engine, const struct renewal *line) {
     command->lane = LANE_CALLERS;
     command->kind = COMMAND_RELEASE;
     command->id = line->id;
+    command->lock_kind = line->lock_kind;
     command->lease_ms = engine->settings.watchdog_lease_ms;
     engine->stats.compensations++;
     push_command(engine, command);
@@ -72,6 +75,7 @@ static void add_line(struct engine *engine, struct command *command, struct hold
     line->lease_ms = (uint32_t)lease_ms;
     line->name = resource_keep(hold->resource);
     line->id = hold->id;
+    line->lock_kind = hold->lock_kind;
     line->live = true;
     line->expired = false;
     hold->batch = command;
@@ -80,35 +84,57 @@ static void add_line(struct engine *engine, struct command *command, struct hold
     hold_arm(engine, hold);
 }
 
-/* Makes a batch of the hold whose time has come and of those whose time is near. */
-void renewal_gather(struct engine *engine, struct hold *first, int64_t now) {
+/* A batch for holds that are renewed as this one is; NULL without memory. */
+static struct command *open_batch(struct engine *engine, uint8_t lock_kind) {
     struct list_link *spare = list_pop(&engine->spare_batches);
     if (!spare) {
-        first->renew_at = now + MILLISECOND;
-        hold_arm(engine, first);
-        return;
+        return NULL;
     }
     engine->spare_batch_count--;
     struct command *command = container_of(spare, struct command, link);
+    command->lock_kind = lock_kind;
     command->batch_count = 0;
     command->was_sent = false;
     command->repeated = false;
     command->as_text = false;
     command->resource = NULL;
-    add_line(engine, command, first, now);
-    int64_t near = now + engine->settings.watchdog_lease_ms * MILLISECOND / 100;
-    while (command->batch_count < RENEWAL_BATCH_SIZE) {
-        struct timer *timer = engine->timers.root;
-        if (!timer || timer->kind != TIMER_HOLD || timer->at > near) {
-            break;
-        }
-        struct hold *hold = container_of(timer, struct hold, timer);
-        if (hold->stage != HOLD_ALIVE || hold->batch || hold->renew_at > near || now >= hold->deadline) {
-            break;
-        }
-        add_line(engine, command, hold, now);
-    }
     push_command(engine, command);
+    return command;
+}
+
+/* The hold whose time is next, if that is near; NULL if it is not, or something else is. */
+static struct hold *next_due(const struct engine *engine, int64_t near, int64_t now) {
+    struct timer *timer = engine->timers.root;
+    if (!timer || timer->kind != TIMER_HOLD || timer->at > near) {
+        return NULL;
+    }
+    struct hold *hold = container_of(timer, struct hold, timer);
+    bool due = hold->stage == HOLD_ALIVE && !hold->batch && hold->renew_at <= near && now < hold->deadline;
+    return due ? hold : NULL;
+}
+
+/* Makes a batch of the hold whose time has come and of those whose time is near; one for each way of renewing. */
+void renewal_gather(struct engine *engine, struct hold *first, int64_t now) {
+    struct command *open[OPEN_BATCHES];
+    size_t count = 0;
+    int64_t near = now + engine->settings.watchdog_lease_ms * MILLISECOND / 100;
+    for (struct hold *hold = first; hold; hold = next_due(engine, near, now)) {
+        size_t i = 0;
+        while (i < count && !renewed_alike(open[i]->lock_kind, hold->lock_kind)) {
+            i++;
+        }
+        if (i == count && count < OPEN_BATCHES && (open[i] = open_batch(engine, hold->lock_kind))) {
+            count++;
+        }
+        if (i == count || open[i]->batch_count == RENEWAL_BATCH_SIZE) {
+            if (hold == first) {
+                hold->renew_at = now + MILLISECOND;
+                hold_arm(engine, hold);
+            }
+            return;
+        }
+        add_line(engine, open[i], hold, now);
+    }
 }
 
 static void line_confirmed(struct engine *engine, struct hold *hold, const struct renewal *line, int64_t sent_at,

@@ -15,17 +15,27 @@ uint32_t resource_hash(const char *name, size_t size) {
     return hash;
 }
 
-struct resource *resource_find(struct resource_table *table, const char *name, size_t size, uint32_t hash) {
+struct resource *resource_next_named(const struct resource_table *table, const struct resource *before,
+                                     const char *name, size_t size, uint32_t hash) {
     if (table->bucket_count == 0) {
         return NULL;
     }
-    struct resource *resource = table->buckets[hash & (table->bucket_count - 1)];
+    struct resource *resource = before ? before->next : table->buckets[hash & (table->bucket_count - 1)];
     for (; resource; resource = resource->next) {
         if (resource->hash == hash && resource->name_size == size && memcmp(resource->name, name, size) == 0) {
-            return resource_keep(resource);
+            return resource;
         }
     }
     return NULL;
+}
+
+struct resource *resource_find(struct resource_table *table, uint8_t kind, const char *name, size_t size,
+                               uint32_t hash) {
+    struct resource *resource = resource_next_named(table, NULL, name, size, hash);
+    while (resource && resource->kind != kind) {
+        resource = resource_next_named(table, resource, name, size, hash);
+    }
+    return resource ? resource_keep(resource) : NULL;
 }
 
 void resource_add(struct resource_table *table, struct resource *resource) {

@@ -1,4 +1,5 @@
-/* The table of names: a hash table whose buckets come from the driver, and the counting of who still needs a name.
+/* The table of names, each with the kind of lock it is used as: a hash table whose buckets come from the driver, and the
+ * counting of who still needs a name.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef RESOURCES_H
 #define RESOURCES_H
@@ -15,10 +16,15 @@ struct resource_table {
 
 uint32_t resource_hash(const char *name, size_t size);
 
-/* The resource of a name with one reference more, or NULL. */
-struct resource *resource_find(struct resource_table *table, const char *name, size_t size, uint32_t hash);
+/* The resource of a name and a kind with one reference more, or NULL. */
+struct resource *resource_find(struct resource_table *table, uint8_t kind, const char *name, size_t size,
+                               uint32_t hash);
 
-/* Enters a resource whose name, name_size and hash are set; it has one reference. */
+/* Resources of a name, whatever their kind, one after the other (after NULL the first); no references are counted. */
+struct resource *resource_next_named(const struct resource_table *table, const struct resource *before,
+                                     const char *name, size_t size, uint32_t hash);
+
+/* Enters a resource whose kind, name, name_size and hash are set; it has one reference. */
 void resource_add(struct resource_table *table, struct resource *resource);
 
 /* The number of buckets the table should have, or 0 if it is fine as it is. */

@@ -6,6 +6,14 @@
 #include "engine.h"
 #include "refusal.h"
 
+/* wire.c: whom a channel serves. The names it may stand for, as `a` and `{a}` share one, and whether it is one's. */
+enum { CHANNEL_NAMES_MAX = 2 };
+size_t channel_names(const char *channel, size_t size, struct argument_part names[CHANNEL_NAMES_MAX]);
+bool channel_is_of(const struct resource *resource, const char *channel, size_t size);
+
+/* wire.c: whether two kinds are renewed by the same script, and so in one batch */
+bool renewed_alike(uint8_t lock_kind, uint8_t other_kind);
+
 /* pools.c: memory for the engine's records */
 struct command *take_command(struct engine *engine, struct operation *operation);
 void give_command(struct engine *engine, struct command *command);
@@ -31,7 +39,8 @@ void acquire_replied(struct engine *engine, struct command *command, const struc
 void acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
 void acquire_timer(struct engine *engine, struct operation *operation, int64_t now);
 void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms,
-                     int64_t now);
+                     uint64_t token, int64_t now);
+bool read_token(const struct reply *reply, uint64_t *token_out); /* false, and 0: there is none */
 void acquire_look(struct engine *engine, struct operation *operation, int64_t now);
 void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now);
 void acquire_refused(struct engine *engine, struct operation *operation, struct refusal refusal, int64_t now);
@@ -56,8 +65,13 @@ struct operation *queue_foremost(const struct contest *contest);
 struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64_t now);
 void queue_after_release(struct engine *engine, struct resource *resource, int64_t told, int64_t now);
 void queue_reenter_others(struct engine *engine, struct contest *contest, struct hold *hold, int64_t now);
-void contest_timer(struct engine *engine, struct contest *contest, int64_t now);
+void queue_told(struct engine *engine, struct contest *contest, int64_t now);
+void queue_look(struct engine *engine, struct contest *contest, int64_t now);
 void hand_over_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+
+/* subscription.c: channels */
+void subscription_want(struct engine *engine, struct subscription *subscription);
+void contest_timer(struct engine *engine, struct contest *contest, int64_t now);
 
 /* hold.c: levels, extension, release */
 void hold_acquire(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now);

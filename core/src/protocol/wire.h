@@ -23,10 +23,7 @@ void command_write(const struct engine *engine, const struct command *command, s
 /* An owner id, "uuid:number", with its final NUL; returns its length. */
 size_t owner_text(const struct engine *engine, uint64_t id, char text[REDLATCH_OWNER_SIZE]);
 
-/* The channel of a name in up to three parts (wire format 1.2, 1.6). */
-void channel_parts(const char *name, size_t size, struct argument_part parts[3]);
-
-/* The names a channel serves: up to two, as `a` and `{a}` share one; 0 if it is no lock channel. */
-size_t channel_names(const char *channel, size_t size, struct argument_part names[2]);
+/* The channel of a name as it is used, in four parts, some empty (wire format 1.2, 1.6). */
+void channel_parts(const struct resource *resource, struct argument_part parts[4]);
 
 #endif

@@ -59,7 +59,9 @@ local function options_of(given)
     local options = {}
     for name, value in pairs(given or {}) do
         local seconds = name:match("^(.*)_ms$")
-        if not seconds then
+        if type(value) == "boolean" then
+            options[name] = value
+        elseif not seconds then
             options[name] = text(value)
         elseif type(value) == "string" then -- "renewed" and "forever"
             options[seconds] = -1
@@ -70,13 +72,16 @@ local function options_of(given)
     return options
 end
 
+-- What makes locks of a kind.
+local KINDS = {mutex = "lock", fenced = "fenced_lock"}
+
 -- The lock object by which an actor uses a lock: all share one where the lock object is the owner.
 local function object_of(lock, call)
     local key = lock.by_handle and lock or actor_of(call)
     if not lock.objects[key] then
         local options = options_of(lock.options)
         options.owner = not lock.by_handle and key.owner or nil
-        lock.objects[key] = lock.client:lock(lock.name, options)
+        lock.objects[key] = lock.client[KINDS[lock.kind]](lock.client, lock.name, options)
     end
     return lock.objects[key]
 end
@@ -222,7 +227,10 @@ end
 
 function calls.lock(call)
     local options = call.options or {}
-    local lock = {client = clients[call.client], name = text(call.name), options = options, objects = {}}
+    local lock = {
+        client = clients[call.client], kind = call.kind or "mutex", name = text(call.name), options = options,
+        objects = {},
+    }
     lock.by_handle = options.owner == "handle"
     options.owner = nil
     return attempt(lock.client, function()

@@ -18,6 +18,10 @@ from lines import serve
 Call = Dict[str, Any]
 Outcome = Dict[str, Any]
 
+KINDS: Dict[str, Callable[..., redlatch.Lock]] = {
+    "mutex": redlatch.Client.lock,
+    "fenced": redlatch.Client.fenced_lock,
+}
 SECONDS = {"watchdog_lease_ms": "watchdog_lease", "lease_ms": "lease", "max_hold_ms": "max_hold"}
 
 
@@ -137,11 +141,14 @@ class Driver:
         for option, value in call.get("options", {}).items():
             if option == "owner":
                 options["owner"] = {"actor": "thread", "handle": "handle"}[value]
-            else:
+            elif option in SECONDS:
                 options[SECONDS[option]] = seconds(value)
+            else:
+                options[option] = value
 
         def made() -> None:
-            self._locks[call["lock"]] = self._clients[call["client"]].lock(text(call["name"]), **options)
+            new = KINDS[call.get("kind", "mutex")]
+            self._locks[call["lock"]] = new(self._clients[call["client"]], text(call["name"]), **options)
 
         return outcome_of(made)
 

@@ -135,6 +135,7 @@ class Driver:
         if status == USAGE:
             return failure(status, errors)
         run = ["--max-hold", seconds(options["max_hold_ms"])] if "max_hold_ms" in options else []
+        run += ["--kind", call["kind"]] if "kind" in call else []
         self._locks[call["lock"]] = {"place": place, "run": [*client["run"], *run]}
         return {"status": "ok"}
 

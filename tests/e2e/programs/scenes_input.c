@@ -69,7 +69,7 @@ static void names(void) {
     MUST(state.locked, "not locked");
     OK(redlatch_lock_release(made));
     redlatch_lock_free(made);
-    INVALID(redlatch_lock_new(client, 77, "x", 1, NULL, &made), "77", "REDLATCH_MUTEX");
+    INVALID(redlatch_lock_new(client, 77, "x", 1, NULL, &made), "77", "redlatch_kind");
     INVALID(redlatch_lock_new(client, REDLATCH_MUTEX, "x", 1, NULL, NULL), "lock_out", "expected");
     end();
 }
@@ -118,6 +118,21 @@ struct number_field {
     size_t offset;
     int64_t bad[3];
 };
+
+static void settings_of_kinds(void) {
+    begin();
+    redlatch_lock *made = NULL;
+    redlatch_lock_options options;
+    OK(redlatch_lock_options_init(&options, sizeof options));
+    options.reentrant = 2;
+    INVALID(redlatch_lock_new(client, REDLATCH_MUTEX, "x", 1, &options, &made), "reentrant is 2", "0 or 1");
+    options.reentrant = 0;
+    options.token_from_time = 1;
+    INVALID(redlatch_lock_new(client, REDLATCH_MUTEX, "x", 1, &options, &made), "token_from_time is 1", "expected 0");
+    options.token_from_time = -1;
+    INVALID(redlatch_lock_new(client, REDLATCH_FENCED, "x", 1, &options, &made), "token_from_time is -1", "0 or 1");
+    end();
+}
 
 static void client_options_out_of_range(void) {
     static const struct number_field fields[] = {
@@ -296,8 +311,9 @@ static void lazy(void) {
 
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
-        {"names", names},     {"durations", durations},       {"client_options", client_options_out_of_range},
-        {"handles", handles}, {"struct_sizes", struct_sizes}, {"lazy", lazy},
+        {"names", names},     {"durations", durations},       {"settings_of_kinds", settings_of_kinds},
+        {"handles", handles}, {"struct_sizes", struct_sizes}, {"client_options", client_options_out_of_range},
+        {"lazy", lazy},
     };
     return stage_main(argc, argv, scenes, sizeof scenes / sizeof scenes[0]);
 }

@@ -98,9 +98,24 @@ static void set_lock_option(redlatch_lock_options *options, const json_t *all, c
         options->lease_ms = milliseconds_of(all, option, "renewed", REDLATCH_RENEWED);
     } else if (strcmp(option, "max_hold_ms") == 0) {
         options->max_hold_ms = milliseconds_of(all, option, NULL, 0);
+    } else if (strcmp(option, "reentrant") == 0) {
+        options->reentrant = json_is_true(json_object_get(all, option));
+    } else if (strcmp(option, "token_from_time") == 0) {
+        options->token_from_time = json_is_true(json_object_get(all, option));
     } else {
         misunderstood("no option of a lock is called %s", option);
     }
+}
+
+static int kind_of(const json_t *call) {
+    const char *name = json_object_get(call, "kind") ? string_of(call, "kind") : "mutex";
+    int kind = REDLATCH_MUTEX;
+    while (strcmp(redlatch_kind_name(kind), name) != 0) {
+        if (strcmp(redlatch_kind_name(kind++), "unknown") == 0) {
+            misunderstood("no kind of lock is called %s", name);
+        }
+    }
+    return kind;
 }
 
 json_t *call_lock(const json_t *call) {
@@ -115,7 +130,7 @@ json_t *call_lock(const json_t *call) {
     redlatch_client *client = find(clients, string_of(call, "client"))->client;
     struct text name = text_of(call, "name");
     redlatch_lock *lock = NULL;
-    int status = redlatch_lock_new(client, REDLATCH_MUTEX, name.bytes, name.size, &options, &lock);
+    int status = redlatch_lock_new(client, kind_of(call), name.bytes, name.size, &options, &lock);
     free(name.bytes);
     if (status == REDLATCH_OK) {
         remember(locks, string_of(call, "lock"), client, lock);

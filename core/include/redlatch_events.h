@@ -1,0 +1,76 @@
+/* redlatch: events and asynchronous use.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Part of redlatch.h, whose conventions hold here. */
+#ifndef REDLATCH_EVENTS_H
+#define REDLATCH_EVENTS_H
+
+#include "redlatch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* bindings: begin */
+
+/* --------------------------------------------------------------------------------- events and asynchronous use -- */
+
+enum redlatch_event_kind {
+    REDLATCH_EVENT_ACQUIRED = 1,   /* a started acquire is done; see status */
+    REDLATCH_EVENT_RELEASED = 2,   /* a started release is done; see status */
+    REDLATCH_EVENT_EXTENDED = 3,   /* a started extend is done; see status */
+    REDLATCH_EVENT_LOST = 4,       /* a hold was lost; see reason */
+    REDLATCH_EVENT_ABANDONED = 5   /* an owner ended while it held; the lease runs out */
+};
+
+typedef struct redlatch_event {
+    uint32_t struct_size;
+    int32_t kind;                 /* enum redlatch_event_kind */
+    int32_t status;               /* of a completion: what the blocking call would have returned */
+    int32_t reason;               /* enum redlatch_reason, of LOST and ABANDONED */
+    uint64_t tag;                 /* of a completion: the number passed to the start call */
+    uint64_t owner;
+    uint64_t serial;              /* which hold; 0 if none */
+    uint64_t name_size;           /* of the lock's name, prefix included; more than 255 if `name` was cut */
+    char name[256];               /* NUL-terminated */
+} redlatch_event;
+
+/* A descriptor that is readable when redlatch_client_next_event has something to do: completions of this client's
+ * asynchronous calls and lost holds. Borrowed for the life of the client; never read it, poll it (level-triggered).
+ * From this call on lost holds are kept as events for redlatch_client_next_event.
+ * INVALID, BAD_HANDLE, CLOSED, FORKED, SYSTEM. Since 0.1. */
+REDLATCH_API int redlatch_client_event_fd(redlatch_client *client, int *fd_out);
+
+/* Does what work there is without blocking and hands out one event; AGAIN when there is none. The call to make, in a
+ * loop until AGAIN, whenever the descriptor is readable. INVALID, AGAIN, BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
+REDLATCH_API int redlatch_client_next_event(redlatch_client *client, redlatch_event *event_out);
+
+/* Blocks until a hold of this client is lost or abandoned, at most wait_ms, and hands out that event; AGAIN when
+ * there was none. Independent of redlatch_client_next_event: both see every loss. From the first call on losses are
+ * kept for it. One thread at a time. INVALID, AGAIN, BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
+REDLATCH_API int redlatch_client_wait_lost(redlatch_client *client, int64_t wait_ms, redlatch_event *event_out);
+
+/* Starts an acquire; its completion comes as an event with `tag`. owner: 0 only for a lock that is itself the owner,
+ * whose handle must then live until its event was handed out. Never blocks. A grant is renewed from the start; if its
+ * event is not collected within the claim time-out it is given back and the event says UNCLAIMED.
+ * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY, SYSTEM. Since 0.1. */
+REDLATCH_API int redlatch_lock_start_acquire(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
+                                             uint64_t tag);
+
+/* Starts a release. As redlatch_lock_start_acquire. Since 0.1. */
+REDLATCH_API int redlatch_lock_start_release(redlatch_lock *lock, uint64_t owner, uint64_t tag);
+
+/* Starts an extend. As redlatch_lock_start_acquire. Since 0.1. */
+REDLATCH_API int redlatch_lock_start_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, uint64_t tag);
+
+/* Cancels every started acquire with this tag that is not done: its event will say CANCELLED, or OK if it was granted
+ * before. BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
+REDLATCH_API int redlatch_client_cancel(redlatch_client *client, uint64_t tag);
+
+/* bindings: end */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* REDLATCH_EVENTS_H */

@@ -1,0 +1,113 @@
+/* redlatch: looking at locks, whoever wrote them.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Part of redlatch.h, whose conventions hold here. */
+#ifndef REDLATCH_REPORTS_H
+#define REDLATCH_REPORTS_H
+
+#include "redlatch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* bindings: begin */
+
+/* -------------------------------------------------------------------------- looking at locks, whoever wrote them -- */
+
+/* What a name is by the server's data, which do not tell every kind apart: a spin lock looks like a mutex. The numbers
+ * are for ever. Since 0.1. */
+enum redlatch_form {
+    REDLATCH_FORM_NOTHING = 0,    /* no such key */
+    REDLATCH_FORM_MUTEX = 1,      /* a hash of one owner */
+    REDLATCH_FORM_FENCED = 2,     /* the same, or free, with a counter of tokens beside it */
+    REDLATCH_FORM_FAIR = 3,       /* the same, or free, with a queue of waiters beside it */
+    REDLATCH_FORM_READ_WRITE = 4,
+    REDLATCH_FORM_GROUP = 5,      /* Redisson's FasterMultiLock: many values in one hash */
+    REDLATCH_FORM_UNKNOWN = 99    /* there is a key, and it is no lock whose form we know */
+};
+
+/* "mutex", "read_write" and so on; "unknown" for any other number. Static memory. Any thread. Since 0.1. */
+REDLATCH_API const char *redlatch_form_name(int form);
+
+/* What was found out about one name. Plain data that no client is needed for any more. Opaque. */
+typedef struct redlatch_report redlatch_report;
+
+typedef struct redlatch_facts {
+    uint32_t struct_size;
+    int32_t form;                 /* enum redlatch_form */
+    int64_t ttl_ms;               /* what is left of the lease; -1: it has none; 0: there is nothing */
+    uint64_t token;               /* of a fenced lock: the last one issued; else 0 */
+    uint64_t holders;             /* how many hold it; 0: it is free, or nothing we know */
+    uint64_t waiters;             /* how many queue on the server; 0 where the form does not tell */
+    uint64_t parties;             /* how many of both the report tells of, holders first; of many only some */
+    uint64_t name_size;
+    char type[16];                /* the server's word for the type of the key: "hash", "string", "none" */
+} redlatch_facts;
+
+/* What part somebody has in a lock. Since 0.1. */
+enum redlatch_role { REDLATCH_HOLDER = 1, REDLATCH_READER = 2, REDLATCH_WRITER = 3, REDLATCH_WAITER = 4 };
+
+typedef struct redlatch_party {
+    uint32_t struct_size;
+    int32_t role;                 /* enum redlatch_role */
+    uint64_t count;               /* levels held; 0 for a waiter */
+    char owner[128];              /* the owner id as it stands in Redis, cut if longer */
+    char host[72];                /* of redlatch_inspect: the machine of an owner that is connected with redlatch */
+    int64_t pid;                  /* and its process there; empty and 0 where that is not known */
+} redlatch_party;
+
+/* Finds out all there is to know of a name, a lock or not; writes nothing. The client's name prefix is put before it.
+ * Owners of redlatch are looked up in the server's list of connections, where the server's access rules allow that.
+ * The report is the caller's, to be freed by redlatch_report_free. Any thread.
+ * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY. Since 0.1. */
+REDLATCH_API int redlatch_inspect(redlatch_client *client, const char *name, size_t name_size,
+                                  redlatch_report **report_out);
+
+/* The name that was found, without the client's prefix; its size is in the facts, and a NUL follows it. Borrowed for
+ * the life of the report; NULL for a bad handle. Since 0.1. */
+REDLATCH_API const char *redlatch_report_name(const redlatch_report *report);
+
+/* Fills `facts_out`; its struct_size must be set. INVALID, BAD_HANDLE. Since 0.1. */
+REDLATCH_API int redlatch_report_facts(const redlatch_report *report, redlatch_facts *facts_out);
+
+/* Fills `party_out` (its struct_size must be set) for an index below the facts' `parties`. INVALID, BAD_HANDLE.
+ * Since 0.1. */
+REDLATCH_API int redlatch_report_party(const redlatch_report *report, uint64_t index, redlatch_party *party_out);
+
+/* Gives the report back; NULL is allowed. Since 0.1. */
+REDLATCH_API void redlatch_report_free(redlatch_report *report);
+
+/* A walk over the locks of a server. Opaque. */
+typedef struct redlatch_scan redlatch_scan;
+
+/* Begins a walk; nothing is sent. Names match `pattern`, a glob of Redis (* ? [a-z] \x), below the client's name
+ * prefix; a size of 0 matches all. The walk is the caller's, to be freed by redlatch_scan_free.
+ * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY. Since 0.1. */
+REDLATCH_API int redlatch_scan_new(redlatch_client *client, const char *pattern, size_t pattern_size,
+                                   redlatch_scan **scan_out);
+
+/* The next lock, or NULL in `report_out` when there are no more. Asks the server for about a hundred keys at a time, so
+ * that it never blocks others for long. As Redis's SCAN: what is there all the time is found, perhaps more than once.
+ * One thread at a time. The report is the caller's. Statuses as redlatch_inspect; the walk may go on after a failure.
+ * Since 0.1. */
+REDLATCH_API int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out);
+
+/* Gives the walk back; NULL is allowed. Since 0.1. */
+REDLATCH_API void redlatch_scan_free(redlatch_scan *scan);
+
+/* Waits until nobody holds a name, without taking it: when this returns somebody else may hold it already. Listens for
+ * releases of a mutex, and otherwise looks when the lease ends and every 5 s. wait_ms: 0 looks once, REDLATCH_FOREVER
+ * waits without end; `cancel` may be NULL. OK: it was free. TIMEOUT: it was held all the time. WRONG_TYPE: not a lock.
+ * Also INVALID, BAD_HANDLE, CLOSED, FORKED, CANCELLED, IN_USE, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY,
+ * SYSTEM. Since 0.1. */
+REDLATCH_API int redlatch_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
+                                    redlatch_cancel *cancel);
+
+/* bindings: end */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* REDLATCH_REPORTS_H */

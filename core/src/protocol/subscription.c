@@ -1,0 +1,162 @@
+/* Subscriptions: when a channel is asked for, confirmed, lost, denied and left, and whom a message is for. A driver
+ * carries out the changes and reports; several names may share a channel (`a` and `{a}`, two kinds of one name).
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   state     event                                   next
+ *   NONE      somebody parks                          WANTED
+ *   WANTED    confirmed                               ACTIVE, and whoever is parked looks
+ *             the access rules forbid it              DENIED, and waiters poll
+ *             nobody waits, and it was never sent     NONE
+ *   ACTIVE    the connection broke                    WANTED
+ *             nobody waits for the linger time        LEAVING
+ *   LEAVING   confirmed                               NONE; WANTED if somebody waits again
+ */
+#include "kinds.h"
+#include "planted.h"
+#include "steps.h"
+
+static void change(struct engine *engine, struct subscription *subscription, enum subscription_state state) {
+    subscription->state = (uint8_t)state;
+    if (!list_is_linked(&subscription->link)) {
+        list_append(&engine->subscription_changes, &subscription->link);
+    }
+}
+
+void subscription_want(struct engine *engine, struct subscription *subscription) {
+    if (subscription->state == SUBSCRIPTION_NONE) {
+        change(engine, subscription, SUBSCRIPTION_WANTED);
+    }
+}
+
+/* Whoever is parked may have missed a message. */
+static void look_all(struct engine *engine, struct contest *contest, int64_t now) {
+    watch_look_all(engine, contest, now);
+    kind_of(contest->resource)->look(engine, contest, now);
+}
+
+void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now) {
+    if (subscription->state != SUBSCRIPTION_WANTED) {
+        return;
+    }
+    subscription->state = SUBSCRIPTION_ACTIVE;
+    list_remove(&subscription->link); /* confirmed by what was sent for a name with the same channel */
+    engine->subscriptions++;
+    if (PLANTED(subscription->was_active ? FAULT_NO_RECHECK_AFTER_RESUBSCRIBE : FAULT_NO_RECHECK_AFTER_SUBSCRIBE)) {
+        return;
+    }
+    subscription->was_active = true;
+    subscription->contest->sequence++; /* an ask under way may have been answered before the subscription */
+    look_all(engine, subscription->contest, now);
+}
+
+void engine_unsubscribed(struct engine *engine, struct subscription *subscription, int64_t now) {
+    struct contest *contest = subscription->contest;
+    if (subscription->state != SUBSCRIPTION_LEAVING) {
+        return;
+    }
+    subscription->state = SUBSCRIPTION_NONE;
+    if (list_is_empty(&contest->queue) && list_is_empty(&contest->watchers)) {
+        queue_go_idle(engine, contest, now);
+    } else {
+        change(engine, subscription, SUBSCRIPTION_WANTED);
+    }
+}
+
+void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now) {
+    struct contest *contest = subscription->contest;
+    subscription->state = SUBSCRIPTION_DENIED;
+    look_all(engine, contest, now);
+    if (list_is_empty(&contest->queue)) {
+        queue_go_idle(engine, contest, now);
+    }
+}
+
+void engine_message(struct engine *engine, struct subscription *subscription, int64_t now) {
+    struct contest *contest = subscription->contest;
+    contest->sequence++;
+    engine->stats.messages++;
+    watch_look_all(engine, contest, now);
+    kind_of(contest->resource)->told(engine, contest, now);
+}
+
+void engine_subscriptions_lost(struct engine *engine, int64_t now) {
+    struct list_link *link = list_first(&engine->contests);
+    while (link) {
+        struct contest *contest = container_of(link, struct contest, all);
+        struct subscription *subscription = &contest->subscription;
+        link = list_next(&engine->contests, link);
+        if (subscription->state == SUBSCRIPTION_ACTIVE) {
+            engine->subscriptions--;
+            subscription->state = SUBSCRIPTION_WANTED;
+        }
+        if (subscription->state == SUBSCRIPTION_LEAVING) {
+            engine_unsubscribed(engine, subscription, now);
+        } else if (subscription->state == SUBSCRIPTION_WANTED) {
+            change(engine, subscription, SUBSCRIPTION_WANTED);
+        }
+    }
+}
+
+/* The linger time is over. */
+void contest_timer(struct engine *engine, struct contest *contest, int64_t now) {
+    struct subscription *subscription = &contest->subscription;
+    if (!list_is_empty(&contest->queue) || !list_is_empty(&contest->watchers)) {
+        return;
+    }
+    if (subscription->state == SUBSCRIPTION_ACTIVE) {
+        engine->subscriptions--;
+        change(engine, subscription, SUBSCRIPTION_LEAVING);
+    } else if (subscription->state == SUBSCRIPTION_WANTED && list_is_linked(&subscription->link)) {
+        list_remove(&subscription->link); /* never sent */
+        subscription->state = SUBSCRIPTION_NONE;
+        queue_go_idle(engine, contest, now);
+    } else if (subscription->state == SUBSCRIPTION_WANTED) {
+        timer_arm(&engine->timers, &contest->timer, now + SECOND); /* not confirmed yet, so it can not be left yet */
+    }
+}
+
+/* Collects the subscriptions that a channel serves. */
+static void find_served(struct engine *engine, const char *channel, size_t size, struct list *found) {
+    list_init(found);
+    struct argument_part names[CHANNEL_NAMES_MAX];
+    size_t names_count = channel_names(channel, size, names);
+    for (size_t i = 0; i < names_count; i++) {
+        uint32_t hash = resource_hash(names[i].text, names[i].size);
+        struct resource *resource = NULL;
+        while ((resource = resource_next_named(&engine->resources, resource, names[i].text, names[i].size, hash))) {
+            if (resource->contest && channel_is_of(resource, channel, size)) {
+                list_append(found, &resource->contest->subscription.told);
+            }
+        }
+    }
+}
+
+void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t now) {
+    struct list found;
+    struct list_link *link;
+    find_served(engine, channel, size, &found);
+    while ((link = list_pop(&found)) != NULL) { /* what one does may end another, and takes it off the list then */
+        struct subscription *subscription = container_of(link, struct subscription, told);
+        if (what == HEARD_MESSAGE) {
+            engine_message(engine, subscription, now);
+        } else if (what == HEARD_SUBSCRIBED) {
+            engine_subscribed(engine, subscription, now);
+        } else {
+            engine_unsubscribed(engine, subscription, now);
+        }
+    }
+}
+
+bool engine_needs_channel(struct engine *engine, const struct subscription *leaving, const char *channel,
+                          size_t size) {
+    struct list found;
+    struct list_link *link;
+    bool needed = false;
+    find_served(engine, channel, size, &found);
+    while ((link = list_pop(&found)) != NULL) {
+        const struct subscription *other = container_of(link, struct subscription, told);
+        needed = needed || (other != leaving && (other->state == SUBSCRIPTION_WANTED ||
+                                                 other->state == SUBSCRIPTION_ACTIVE));
+    }
+    return needed;
+}

@@ -1,0 +1,29 @@
+-- acquire_fenced: the owner holds a free lock with one level, and gets a token greater than all before.
+-- Effects as RFencedLock's acquire (wire format 2.7), but for the counter, which never expires (W-19).
+-- KEYS[1] name   KEYS[2] counter of tokens   ARGV[1] owner   ARGV[2] lease in ms
+-- ARGV[3] 1: a token is no smaller than the server's time in microseconds
+-- Returns the token, as a string, when the owner holds the lock; else the holder's remaining ms, -1 if it has no lease.
+-- May be sent twice: a repeat finds the own field and returns the same token, for nobody draws another meanwhile.
+-- What can be refused comes before anything is written: keys of another type, a counter that is no number.
+-- SPDX-License-Identifier: Apache-2.0
+local ttl = redis.call('pttl', KEYS[1])
+local held = ttl ~= -2
+if held and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+    return ttl
+end
+if not (redis.call('get', KEYS[2]) and held) then
+    redis.call('incr', KEYS[2])
+    redis.call('persist', KEYS[2])
+    if ARGV[3] == '1' then
+        local now = redis.call('time')
+        local floor = now[1] .. string.format('%06d', now[2])
+        if tonumber(redis.call('get', KEYS[2])) < tonumber(floor) then
+            redis.call('set', KEYS[2], floor)
+        end
+    end
+end
+redis.call('hsetnx', KEYS[1], ARGV[1], 1)
+if ttl < tonumber(ARGV[2]) then
+    redis.call('pexpire', KEYS[1], ARGV[2])
+end
+return redis.call('get', KEYS[2])

@@ -1,0 +1,27 @@
+-- hand_over_fenced: as hand_over, and the new owner gets a token greater than all before.
+-- KEYS[1] name   KEYS[2] counter of tokens   ARGV[1] from   ARGV[2] to   ARGV[3] levels of the new owner
+-- ARGV[4] lease in ms   ARGV[5] 1: a token is no smaller than the server's time in microseconds
+-- Returns the token, as a string, when the new owner holds the lock; 0 when neither did: then nothing is written.
+-- May be sent twice: a repeat finds the new owner and returns the same token.
+-- SPDX-License-Identifier: Apache-2.0
+local held = redis.call('hexists', KEYS[1], ARGV[1]) == 1
+if not held and redis.call('hexists', KEYS[1], ARGV[2]) == 0 then
+    return 0
+end
+if held or not redis.call('get', KEYS[2]) then
+    redis.call('incr', KEYS[2])
+    redis.call('persist', KEYS[2])
+    if ARGV[5] == '1' then
+        local now = redis.call('time')
+        local floor = now[1] .. string.format('%06d', now[2])
+        if tonumber(redis.call('get', KEYS[2])) < tonumber(floor) then
+            redis.call('set', KEYS[2], floor)
+        end
+    end
+end
+if held then
+    redis.call('hset', KEYS[1], ARGV[2], ARGV[3])
+    redis.call('hdel', KEYS[1], ARGV[1])
+    redis.call('pexpire', KEYS[1], ARGV[4])
+end
+return redis.call('get', KEYS[2])
