@@ -27,7 +27,9 @@ class AlreadyHeld(Exception):
 class Attempt(Protocol):
     """An acquire under way."""
 
-    ended_at: float
+    @property
+    def ended_at(self) -> float:
+        """When it ended, by time.monotonic()."""
 
     @property
     def done(self) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-from env import Monitor, RedisServer
+from env import Monitor, RedisServer, bound
 from kinds import KINDS
 from parties import NotHeld, OurParty, TheirParty
 from redisson import Redisson
@@ -90,8 +90,9 @@ def test_our_process_dies(
 ) -> None:
     """What a killed process of ours held is Redisson's when the lease has run out."""
     waiter = their_party()
-    command = [sys.executable, str(Path(__file__).with_name("our_holder.py")), server.url, kind_name, name, str(LEASE)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    program = str(Path(__file__).with_name("our_holder.py"))
+    command = [sys.executable, program, server.url, kind_name, name, str(LEASE)]
+    with subprocess.Popen(bound(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None and process.stdout.readline() == b"held\n"
             attempt = start_waiting(waiter, KINDS[kind_name], monitor, name)

@@ -157,8 +157,8 @@ def test_watchdogs_and_timeouts(
     our_client = make_ours(watchdog_lease=LEASE)
     their_client = java.connect(server.url, lockWatchdogTimeout=round(LEASE * 1000))
     held_by_us, held_by_them = f"{name}:1", f"{name}:2"
-    holders = [our_party(held_by_us, our_client), their_party(held_by_them, their_client)]
-    waiters = [their_party(held_by_us, their_client), our_party(held_by_them, our_client)]
+    holders: List[Party] = [our_party(held_by_us, our_client), their_party(held_by_them, their_client)]
+    waiters: List[Party] = [their_party(held_by_us, their_client), our_party(held_by_them, our_client)]
     assert all(holder.acquire() for holder in holders)
     started = time.monotonic()
     attempts = [waiter.start(wait=2.2 * LEASE) for waiter in waiters]
