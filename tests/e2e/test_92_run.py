@@ -354,3 +354,47 @@ def test_61_a_loss_ends_the_command_though_nobody_reads_our_messages(
     server.admin.delete(lock_name)
     assert holder.wait(10) == STATUS["lost"]
     assert up.read_text() == "told\n", "it had its grace"
+
+
+def test_62_closed_streams_are_not_taken_for_the_connection(
+    server: RedisServer, lock_name: str, tmp_path: Path
+) -> None:
+    look = tmp_path / "look"
+    look.write_text(
+        "import os, sys\n"
+        "open_ones = []\n"
+        "for fd in range(3):\n"
+        "    try:\n"
+        "        os.fstat(fd)\n"
+        "        open_ones.append(fd)\n"
+        "    except OSError:\n"
+        "        pass\n"
+        f"open({str(tmp_path / 'open')!r}, 'w').write(repr(open_ones))\n"
+        "sys.exit(9)\n"
+    )
+    run = f"{program()} run --verbose {lock_name} -- {sys.executable} {look}"
+    done = subprocess.run(["sh", "-c", f"{run} <&- >&- 2>&-"], env=environment(server), timeout=30, check=False)
+    assert done.returncode == 9
+    assert (tmp_path / "open").read_text() == "[]", "CMD finds them as the caller left them"
+    assert server.admin.exists(lock_name) == 0
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["list"], ["show", "free"], ["run", "--help"]])
+def test_63_a_closed_standard_output_is_an_error(server: RedisServer, arguments: List[str]) -> None:
+    command = " ".join([program(), *arguments])
+    done = subprocess.run(["sh", "-c", f"{command} <&- >&-"], capture_output=True, text=True, env=environment(server),
+                          timeout=30, check=False)
+    assert done.returncode == 74 and "standard output" in done.stderr
+
+
+def test_64_messages_show_names_of_any_bytes(server: RedisServer, peer: RedissonShapedPeer) -> None:
+    name = "red\x1b[31m\nline"
+    shown = "red\\x1b[31m\\x0aline"
+    done = redlatch(server, "run", "--verbose", name, "--", "true")
+    assert done.returncode == 0 and done.stderr.count(shown) == 2 and "\x1b" not in done.stderr
+    peer.lock(name)
+    done = redlatch(server, "run", "--verbose", "-n", name, "--", "true")
+    assert done.returncode == STATUS["not obtained"] and "red" in done.stderr and "\x1b" not in done.stderr
+    gone = redlatch(server, "run", "other", "--", "/no\x1bsuch")
+    assert gone.returncode == 127 and "/no\\x1bsuch" in gone.stderr
+    peer.unlock(name)

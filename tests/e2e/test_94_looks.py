@@ -245,6 +245,21 @@ def test_15_who_may_not_see_connections_is_told_the_rest(server: RedisServer, lo
         client.execute_command("ACL", "DELUSER", "blind")
 
 
+def test_16_what_eyes_see_holds_no_control_characters(server: RedisServer) -> None:
+    client: Any = server.admin
+    client.rpush("redisson_lock_queue:{\x1b[31mred}", "who\x1b]0;title\x07")
+    shows = redlatch(server, "show", "\x1b[31mred").stdout
+    assert "\\x1b[31mred" in shows and "who\\x1b]0;title\\x07" in shows and "\x1b" not in shows
+    value = "t6rZwibGo2uy1OSmNVe8pg"
+    owner = "who\x1b[2J"
+    put_hash(server, "group", {value: owner, f"{value}:{owner}:expire_time": int(time.time() * 1000) + 60_000,
+                               f"{value}:{owner}:lock_count": 1})
+    listed = redlatch(server, "list").stdout
+    assert "who\\x1b[2J" in listed and "\x1b" not in listed
+    refused = redlatch(server, "unlock", "\x1b[31mred")
+    assert refused.returncode == 3 and "\x1b" not in refused.stderr
+
+
 # ------------------------------------------------------------------------------------------------------------ wait --
 
 
