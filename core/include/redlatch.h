@@ -202,7 +202,7 @@ typedef struct redlatch_stats {
     uint64_t round_trips;      /* replies received */
     uint64_t scripts;          /* scripts sent, repeats included */
     uint64_t script_loads;     /* times a script had to be sent as text */
-    uint64_t acquired;         /* first levels granted */
+    uint64_t acquired;         /* levels granted, re-entries included */
     uint64_t contended;        /* acquires that found the lock held */
     uint64_t hand_overs;       /* grants passed on inside this process */
     uint64_t renewals;         /* leases renewed */
@@ -428,8 +428,8 @@ typedef struct redlatch_scan redlatch_scan;
 REDLATCH_API int redlatch_scan_new(redlatch_client *client, const char *pattern, size_t pattern_size,
                                    redlatch_scan **scan_out);
 
-/* The next lock, or NULL in `report_out` when there are no more. Asks the server for about a hundred keys at a time, so
- * that it never blocks others for long. As Redis's SCAN: what is there all the time is found, perhaps more than once.
+/* The next lock, or NULL in `report_out` when there are no more. Asks the server for about a hundred keys at a time, and
+ * for large locks one by one, so that it never blocks others for long. As Redis's SCAN: what is there all the time is found, perhaps more than once.
  * One thread at a time. The report is the caller's. Statuses as redlatch_inspect; the walk may go on after a failure.
  * Since 0.1. */
 REDLATCH_API int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out);
