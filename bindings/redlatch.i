@@ -11,6 +11,7 @@
 
 #include "lua_calls.h"
 #include "lua_values.h"
+#include "release.h"
 %}
 
 %rename("%(strip:[redlatch_])s") "";
@@ -152,3 +153,4 @@ OPTIONS(redlatch_lock_options)
 
 %include "redlatch.h"
 %include "lua_calls.h"
+%include "release.h"

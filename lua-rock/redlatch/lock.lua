@@ -151,7 +151,7 @@ end
 --- Releases one acquire.
 ---@return true? released, string? message, string? code "not_owned" if it was not held, "lost" if it was and was lost
 function Lock:release()
-    local status, message, serial = core.lua_release(self._handle, SELF)
+    local status, message, serial = core.release_named(self._handle, SELF)
     if status == core.LOST and self._client._states[serial] then
         self._client._states[serial].lost = true
     end
