@@ -118,7 +118,7 @@ def quietest_us(server: RedisServer, expected: Set[str], out: Path) -> int:
     client: Any = server.admin
     client.config_set("slowlog-max-len", 5000)
     tries = []
-    for _ in range(3):
+    for _ in range(10):
         client.config_set("slowlog-log-slower-than", 1000)
         client.slowlog_reset()
         kilobytes = memory_of_list(server, out)
