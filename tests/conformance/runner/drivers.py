@@ -36,7 +36,7 @@ def build_folder() -> Path:
 
 
 def preload() -> Dict[str, str]:
-    """What an interpreter needs to load a module that a sanitizer watches: the libraries that REDLATCH_PRELOAD names."""
+    """What an interpreter needs to load a module that a sanitizer watches: libraries that REDLATCH_PRELOAD names."""
     libraries = os.environ.get("REDLATCH_PRELOAD", "")
     return {"LD_PRELOAD": libraries} if libraries else {}
 
