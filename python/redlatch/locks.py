@@ -113,7 +113,8 @@ class Lock:
 
     def owner(self) -> Optional[str]:
         """Asks the server who holds the lock: the owner id, "uuid:number", or None."""
-        return text(self._query().owner) or None
+        state = self._query()  # whose memory the text is in
+        return text(state.owner) or None
 
     def owned(self) -> bool:
         """Whether the caller holds the lock, as far as this process knows."""

@@ -186,7 +186,7 @@ static void write_letter(const struct engine *engine, const struct command *comm
         put_number(sink, command->token_from_time);
         break;
     default:
-        assert(!"a letter that the table of forms explains");
+        assert(false); /* a letter that the table of forms does not explain */
     }
 }
 
