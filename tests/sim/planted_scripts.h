@@ -3,12 +3,15 @@
 #ifndef PLANTED_SCRIPTS_H
 #define PLANTED_SCRIPTS_H
 
+#include <stdint.h>
+
 #include "scripts_embedded.h"
 
 struct planted_script {
     const char *name; /* of the fault */
     enum script_id script;
     const char *text;
+    uint8_t lock_kind; /* 0: a mutex */
 };
 
 /* Ends with an entry whose name is NULL. */
