@@ -40,8 +40,8 @@ local OF_EVERY_LOCK = {timeout = true, lease = true, max_hold = true, owner = tr
 
 -- What only some kinds of locks know, by the names of the core's fields: what makes it fit, and the kinds.
 local SETTINGS = {
-    reentrant = {options.flag, [core.MUTEX] = true, [core.FENCED] = true},
-    token_from_time = {options.flag, [core.FENCED] = true},
+    reentrant = {fits = options.flag, [core.MUTEX] = true, [core.FENCED] = true},
+    token_from_time = {fits = options.flag, [core.FENCED] = true},
 }
 
 -- The options of a kind of lock.
@@ -68,7 +68,7 @@ local function new_handle(client, kind, name, max_hold_ms, given)
     record.max_hold_ms = max_hold_ms
     for setting, value in pairs(given) do
         if SETTINGS[setting] then
-            record[setting] = SETTINGS[setting][1](value, setting)
+            record[setting] = SETTINGS[setting].fits(value, setting)
         end
     end
     return core.lock_new(client._handle, kind, name, record)
