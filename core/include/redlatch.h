@@ -203,7 +203,7 @@ typedef struct redlatch_stats {
     uint64_t round_trips;      /* replies received */
     uint64_t scripts;          /* scripts sent, repeats included */
     uint64_t script_loads;     /* times a script had to be sent as text */
-    uint64_t acquired;         /* first levels granted */
+    uint64_t acquired;         /* levels granted, re-entries included */
     uint64_t contended;        /* acquires that found the lock held */
     uint64_t hand_overs;       /* grants passed on inside this process */
     uint64_t renewals;         /* leases renewed */

@@ -94,7 +94,7 @@ class Lock:
         """Releases one acquire. NotOwnedError if the caller does not hold the lock, LockLostError if it did."""
         number = self._number()
         serial = ffi.new("uint64_t *")
-        status: int = lib.redlatch_python_release(self._handle, number, serial)
+        status: int = lib.redlatch_release_named(self._handle, number, serial)
         if status:
             error = failure(status, self._name)
             if status == lib.REDLATCH_LOST:

@@ -20,23 +20,37 @@ HERE = Path(__file__).resolve().parent
 # The peers, and the environment that is shared with the end-to-end tests.
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 
-import figures
 from env import Monitor, RedisServer
 from kinds import KINDS
 from parties import OurParty, TheirParty
 from redisson import Redisson, RedissonClient
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line("markers", "kinds_with(**values): only rows of the table of kinds with these values")
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that takes `kind_name` is played with every row of the table."""
+    """A test that takes `kind_name` is played with every row of the table, or those that it is marked for."""
     if "kind_name" in metafunc.fixturenames:
-        metafunc.parametrize("kind_name", KINDS)
+        marker = metafunc.definition.get_closest_marker("kinds_with")
+        wanted = marker.kwargs.items() if marker else ()
+        rows = [name for name, kind in KINDS.items() if all(getattr(kind, key) == value for key, value in wanted)]
+        metafunc.parametrize("kind_name", rows)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show how long wake-ups took."""
-    for line in figures.lines():
-        terminalreporter.write_line(line)
+    """Show how long wake-ups took: figures are shown, not judged."""
+    for report in terminalreporter.getreports("passed"):
+        for what, seconds in report.user_properties:
+            terminalreporter.write_line(f"{what:<50} {seconds * 1000:6.1f} ms")
+
+
+@pytest.fixture
+def note_seconds(record_property: Callable[[str, object], None]) -> Callable[[str, float], None]:
+    """Notes a figure for the end of the run."""
+    return record_property
 
 
 @pytest.fixture(scope="session")

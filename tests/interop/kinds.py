@@ -37,4 +37,10 @@ class Kind:
 
 KINDS: Dict[str, Kind] = {
     "mutex": Kind(ours=lambda client, name: client.lock(name), theirs=RedissonClient.lock),
+    "non-reentrant": Kind(
+        ours=lambda client, name: client.lock(name, reentrant=False),
+        theirs=RedissonClient.non_reentrant_lock,
+        reentrant=False,
+    ),
+    "fenced": Kind(ours=lambda client, name: client.fenced_lock(name), theirs=RedissonClient.fenced_lock),
 }

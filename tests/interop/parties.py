@@ -20,6 +20,10 @@ class NotHeld(Exception):
     """A release of what the party does not hold, or holds no more."""
 
 
+class AlreadyHeld(Exception):
+    """An acquire by who holds a lock that is not reentrant."""
+
+
 class Attempt(Protocol):
     """An acquire under way."""
 
@@ -40,7 +44,7 @@ class Party(Protocol):
         """Begin to acquire: wait for ever, or so long; with the watchdog, or a lease."""
 
     def acquire(self, wait: Optional[float] = None, lease: Optional[float] = None) -> bool:
-        """Acquire."""
+        """Acquire; AlreadyHeld if the party holds the lock and may not acquire it again."""
 
     def release(self) -> None:
         """Release one level; NotHeld if there is none."""
@@ -112,7 +116,10 @@ class OurParty:
 
     def acquire(self, wait: Optional[float] = None, lease: Optional[float] = None) -> bool:
         """As Party says."""
-        return bool(self.start(wait, lease).result())
+        try:
+            return bool(self.start(wait, lease).result())
+        except redlatch.AlreadyHeldError as error:
+            raise AlreadyHeld(str(error)) from error
 
     def release(self) -> None:
         """As Party says."""
@@ -157,7 +164,12 @@ class TheirParty:
 
     def acquire(self, wait: Optional[float] = None, lease: Optional[float] = None) -> bool:
         """As Party says."""
-        return bool(self.start(wait, lease).result())
+        try:
+            return bool(self.start(wait, lease).result())
+        except PeerError as error:
+            if error.kind != "IllegalMonitorStateException":
+                raise
+            raise AlreadyHeld(error.message) from error
 
     def release(self) -> None:
         """As Party says."""

@@ -39,13 +39,12 @@ def test_we_force_theirs(
     assert not us.force_release()
 
 
+@pytest.mark.kinds_with(forced=True)
 def test_they_force_ours(
     kind_name: str, our_party: MakeOurs, their_party: MakeTheirs, monitor: Monitor, name: str
 ) -> None:
     """Redisson's forceUnlock takes the lock from us; we are told so when we release, and our waiter is woken."""
     kind = KINDS[kind_name]
-    if not kind.forced:
-        pytest.skip("Redisson has no forceUnlock for it")
     holder, them, waiter = our_party(), their_party(), our_party()
     assert holder.acquire()
     attempt = start_waiting(waiter, kind, monitor, name)
@@ -58,10 +57,9 @@ def test_they_force_ours(
     assert not them.force_release()
 
 
+@pytest.mark.kinds_with(forced=True)
 def test_they_delete_ours(kind_name: str, our_party: MakeOurs, their_party: MakeTheirs, name: str) -> None:
     """delete() of Redisson takes the lock from us, and a waiter of ours gets it, at the latest by its next look."""
-    if not KINDS[kind_name].forced:
-        pytest.skip("Redisson has no delete for it")
     holder, them, waiter = our_party(), their_party(), our_party()
     assert holder.acquire()
     attempt = waiter.start()
@@ -70,7 +68,7 @@ def test_they_delete_ours(kind_name: str, our_party: MakeOurs, their_party: Make
     with pytest.raises(NotHeld):
         holder.release()
     waiter.release()
-    assert not them.lock.delete()
+    assert not them.locked()
 
 
 def test_the_key_is_deleted(

@@ -7,12 +7,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Callable, List
 
-import figures
 import pytest
 import redlatch
 from env import Monitor, RedisServer, wait_until
 from kinds import KINDS, Kind
-from parties import Attempt, NotHeld, OurParty, Party, TheirParty
+from parties import AlreadyHeld, Attempt, NotHeld, OurParty, Party, TheirParty
 from redisson import Redisson
 from wire import addresses
 
@@ -20,7 +19,7 @@ from wire import addresses
 WOKEN = 2.0
 # How long a parked waiter is watched for commands that it should not send.
 SILENCE = 1.0
-LEASE = 2.0
+LEASE = 1.5
 TURNS = 20
 
 MakeOurs = Callable[..., OurParty]
@@ -48,18 +47,23 @@ def start_waiting(waiter: Party, kind: Kind, monitor: Monitor, name: str) -> Att
     return attempt
 
 
-def release_and_wake(holder: Party, attempt: Attempt, what: str) -> None:
-    """Release what is held and waited for; note how long the waiter took to have it."""
+def release_and_wake(holder: Party, attempt: Attempt) -> float:
+    """Release what is held and waited for; how long the waiter took to have it."""
     assert not attempt.done
     released_at = time.monotonic()
     holder.release()
     assert attempt.result() is True
-    figures.note(what, attempt.ended_at - released_at)
     assert attempt.ended_at - released_at < WOKEN
+    return attempt.ended_at - released_at
 
 
 def test_ours_holds_and_theirs_waits(
-    kind_name: str, our_party: MakeOurs, their_party: MakeTheirs, monitor: Monitor, name: str
+    kind_name: str,
+    our_party: MakeOurs,
+    their_party: MakeTheirs,
+    monitor: Monitor,
+    note_seconds: Callable[[str, float], None],
+    name: str,
 ) -> None:
     """Redisson is refused, waits, and our release wakes it."""
     kind = KINDS[kind_name]
@@ -67,7 +71,7 @@ def test_ours_holds_and_theirs_waits(
     assert holder.acquire()
     assert waiter.locked() and not waiter.acquire(wait=0)
     attempt = start_waiting(waiter, kind, monitor, name)
-    release_and_wake(holder, attempt, f"{kind_name}: our release wakes Redisson")
+    note_seconds(f"{kind_name}: our release wakes Redisson", release_and_wake(holder, attempt))
     assert not holder.acquire(wait=0)
     waiter.release()
     assert not holder.locked()
@@ -80,6 +84,7 @@ def test_theirs_holds_and_ours_waits(
     server: RedisServer,
     ours: redlatch.Client,
     monitor: Monitor,
+    note_seconds: Callable[[str, float], None],
     name: str,
 ) -> None:
     """We are refused, wait without a command, and Redisson's release wakes us."""
@@ -93,20 +98,19 @@ def test_theirs_holds_and_ours_waits(
         time.sleep(SILENCE)  # the time in which nothing may happen
         said = [entry.arguments for entry in monitor.top_level(parked) if entry.client in known]
         assert said == [], "a parked waiter sends nothing"
-    release_and_wake(holder, attempt, f"{kind_name}: Redisson's release wakes us")
+    note_seconds(f"{kind_name}: Redisson's release wakes us", release_and_wake(holder, attempt))
     assert not holder.acquire(wait=0)
     waiter.release()
     assert not holder.locked()
 
 
+@pytest.mark.kinds_with(reentrant=True)
 @pytest.mark.parametrize("ours_first", [True, False], ids=["ours-holds", "theirs-holds"])
 def test_reentry(
     kind_name: str, ours_first: bool, our_party: MakeOurs, their_party: MakeTheirs, server: RedisServer, name: str
 ) -> None:
     """The count of levels stands on the wire; the other side is kept out until the last one is released."""
     kind = KINDS[kind_name]
-    if not kind.reentrant:
-        pytest.skip("a second acquire by the owner is an error")
     holder: Party = our_party() if ours_first else their_party()
     other: Party = their_party() if ours_first else our_party()
     for level in (1, 2, 3):
@@ -120,6 +124,22 @@ def test_reentry(
     assert holder.hold_count() == 0 and kind.counts(server, name) == []
     with pytest.raises(NotHeld):
         holder.release()
+    assert other.acquire(wait=0)
+    other.release()
+
+
+@pytest.mark.kinds_with(reentrant=False)
+@pytest.mark.parametrize("ours_first", [True, False], ids=["ours-holds", "theirs-holds"])
+def test_no_reentry(kind_name: str, ours_first: bool, our_party: MakeOurs, their_party: MakeTheirs) -> None:
+    """A second acquire by the owner is an error, which leaves the hold as it is; one release frees the lock."""
+    holder: Party = our_party() if ours_first else their_party()
+    other: Party = their_party() if ours_first else our_party()
+    assert holder.acquire()
+    for wait in (None, 0, 0.2):
+        with pytest.raises(AlreadyHeld):
+            holder.acquire(wait=wait)
+    assert holder.hold_count() == 1 and not other.acquire(wait=0)
+    holder.release()
     assert other.acquire(wait=0)
     other.release()
 
