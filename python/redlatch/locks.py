@@ -56,7 +56,7 @@ class Lock:
         **settings: Any,
     ) -> None:
         data = name_bytes(name)
-        options = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), settings)
+        options, _alive = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), settings)
         self._wait_ms = wait_ms(timeout, "timeout")
         lock_out = ffi.new("redlatch_lock **")
         status: int = lib.redlatch_lock_new(client._handle, kind, data, len(data), options, lock_out)

@@ -23,6 +23,8 @@
 #include "planted_scripts.h"
 #include "world.h"
 
+enum { KINDS_END = 32 };
+
 enum { JOBS_MAX = 16, FAULT_SEEDS = 2000, FULL_RUN = 2000 };
 
 struct options {
@@ -257,8 +259,8 @@ static bool number(const char *text, uint64_t *number_out) {
 }
 
 static bool kind_of_name(const char *name, uint8_t *kind_out) {
-    for (int kind = REDLATCH_MUTEX; name && kind_of_number(kind); kind++) {
-        if (strcmp(redlatch_kind_name(kind), name) == 0) {
+    for (int kind = REDLATCH_MUTEX; name && kind < KINDS_END; kind++) { /* their numbers have gaps */
+        if (kind_of_number(kind) && strcmp(redlatch_kind_name(kind), name) == 0) {
             *kind_out = (uint8_t)kind;
             return true;
         }

@@ -22,6 +22,9 @@ struct kind {
     /* Waiters of a name: a message was heard; one may have been missed. */
     void (*told)(struct engine *engine, struct contest *contest, int64_t now);
     void (*look)(struct engine *engine, struct contest *contest, int64_t now);
+
+    bool single; /* a hold has one level: the format has no count */
+    bool polls;  /* who waits asks again and again (back_off.c) and listens to nothing */
 };
 
 /* The kind of a number of enum redlatch_kind; NULL if there is none. */

@@ -2,6 +2,7 @@
  * Redis. A release with a waiter behind it hands the hold over inside the process, for at most 16 times or 10 ms in a
  * row; then the lock is really released, and if other processes listen, this one lets them try first.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "kinds.h"
 #include "lease.h"
 #include "planted.h"
 #include "steps.h"
@@ -141,7 +142,8 @@ void queue_after_release(struct engine *engine, struct resource *resource, int64
         return;
     }
     int64_t own = contest->subscription.state == SUBSCRIPTION_ACTIVE ? 1 : 0;
-    if (yielding && (told < 0 || told > own)) {
+    bool unheard = kind_of(resource)->polls; /* of others, who may wait all the same */
+    if (yielding && (told < 0 || told > own || unheard)) {
         if (contest->yield_until <= now) {
             contest->yield_until = now + MILLISECOND + engine_random(engine, 2000);
         }
