@@ -90,7 +90,7 @@ void rig_turn(void) {
         struct call *call = call_of(operation);
         call->done = true;
         call->status = operation->status;
-        call->hold = resource_hold_of(operation->resource, operation->owner);
+        call->hold = resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
         call->id = operation->id;
         call->forced = operation->forced;
         if (!operation->granted) {

@@ -63,7 +63,7 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
     struct hold *hold;
     switch (operation->kind) {
     case OPERATION_ACQUIRE:
-        hold = engine_hold_of(engine, operation->resource, operation->owner, now);
+        hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
         if (hold) {
             hold_acquire(engine, hold, operation, now);
         } else {

@@ -130,8 +130,9 @@ void engine_claimed(struct engine *engine, struct operation *operation);
 struct hold *engine_first_loss(struct engine *engine, enum loss_queue queue);
 void engine_loss_taken(struct engine *engine, enum loss_queue queue);
 
-/* The hold an owner has, brought up to date with the clock; NULL if none. */
-struct hold *engine_hold_of(struct engine *engine, struct resource *resource, uint64_t owner, int64_t now);
+/* The hold an owner has as one kind of lock, brought up to date with the clock; NULL if none. */
+struct hold *engine_hold_of(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
+                            int64_t now);
 
 /* A number below `bound` for jitter. */
 uint32_t engine_random(struct engine *engine, uint32_t bound);

@@ -120,7 +120,7 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
 
 /* Counts the hand-over that led to a grant, so that the run has an end however often the queue was empty meanwhile. */
 static void count_run(struct operation *receiver, uint64_t id, uint32_t run, int64_t run_since) {
-    struct hold *granted = resource_hold_of(receiver->resource, receiver->owner);
+    struct hold *granted = resource_hold_of(receiver->resource, receiver->lock_kind, receiver->owner);
     if (granted && granted->id == id) {
         granted->run = run + 1;
         granted->run_since = run_since;
