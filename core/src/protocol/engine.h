@@ -105,12 +105,12 @@ void engine_lane_ready(struct engine *engine, enum lane_number number, enum sett
 void engine_lane_failed(struct engine *engine, enum lane_number number, int status, int64_t now);
 
 /* Subscriptions: take them off subscription_changes, then report what the server says, of one or of all that a channel
- * serves. */
+ * serves. `number` is what a message says (wire format 1.6), 0 if that is no number. */
 enum heard { HEARD_MESSAGE, HEARD_SUBSCRIBED, HEARD_UNSUBSCRIBED };
 void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_unsubscribed(struct engine *engine, struct subscription *subscription, int64_t now);
-void engine_message(struct engine *engine, struct subscription *subscription, int64_t now);
-void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t now);
+void engine_message(struct engine *engine, struct subscription *subscription, int64_t number, int64_t now);
+void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number, int64_t now);
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_subscriptions_lost(struct engine *engine, int64_t now);
 

@@ -20,7 +20,7 @@ struct kind {
     void (*timer)(struct engine *engine, struct operation *operation, int64_t now);
 
     /* Waiters of a name: a message was heard; one may have been missed. */
-    void (*told)(struct engine *engine, struct contest *contest, int64_t now);
+    void (*told)(struct engine *engine, struct contest *contest, int64_t number, int64_t now);
     void (*look)(struct engine *engine, struct contest *contest, int64_t now);
 };
 

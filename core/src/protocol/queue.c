@@ -205,7 +205,8 @@ void queue_look(struct engine *engine, struct contest *contest, int64_t now) {
 }
 
 /* A release was heard of. */
-void queue_told(struct engine *engine, struct contest *contest, int64_t now) {
+void queue_told(struct engine *engine, struct contest *contest, int64_t number, int64_t now) {
+    (void)number;
     struct operation *foremost = queue_foremost(contest);
     if (!foremost || foremost->phase != PHASE_PARKED) {
         return;

@@ -65,7 +65,7 @@ struct operation *queue_foremost(const struct contest *contest);
 struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64_t now);
 void queue_after_release(struct engine *engine, struct resource *resource, int64_t told, int64_t now);
 void queue_reenter_others(struct engine *engine, struct contest *contest, struct hold *hold, int64_t now);
-void queue_told(struct engine *engine, struct contest *contest, int64_t now);
+void queue_told(struct engine *engine, struct contest *contest, int64_t number, int64_t now);
 void queue_look(struct engine *engine, struct contest *contest, int64_t now);
 void hand_over_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 
