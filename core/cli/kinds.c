@@ -5,14 +5,20 @@
 
 #include "cli.h"
 
+/* Numbers beyond those of the kinds we know do no harm. */
+enum { LAST_KIND = 31 };
+
 static bool is_known(int kind) {
     return strcmp(redlatch_kind_name(kind), "unknown") != 0;
 }
 
 bool read_kind(const char *option, const char *text, int *kind_out) {
     char names[200] = "";
-    for (int kind = REDLATCH_MUTEX; is_known(kind); kind++) {
+    for (int kind = REDLATCH_MUTEX; kind <= LAST_KIND; kind++) {
         const char *name = redlatch_kind_name(kind);
+        if (!is_known(kind)) {
+            continue;
+        }
         if (strcmp(text, name) == 0) {
             *kind_out = kind;
             return true;

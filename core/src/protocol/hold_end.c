@@ -105,9 +105,8 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
     }
     report_loss(engine, hold);
     struct contest *contest = hold->resource->contest;
-    struct operation *foremost = contest ? queue_foremost(contest) : NULL;
-    if (foremost && foremost->phase == PHASE_PARKED) {
-        acquire_look(engine, foremost, now);
+    if (contest) {
+        kind_of(hold->resource)->look(engine, contest, now);
     }
     hold_settled(engine, hold, now); /* which may forget the hold */
 }
@@ -177,7 +176,12 @@ void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now) {
     for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
         for (struct resource *resource = engine->resources.buckets[i]; resource;) {
             struct resource *next = resource->next;
+            resource_keep(resource);
             end_hold_of(engine, resource, resource->kind, owner, now);
+            if (resource->kind == REDLATCH_READ) {
+                end_hold_of(engine, resource, REDLATCH_WRITE, owner, now);
+            }
+            resource_drop(engine, resource);
             resource = next;
         }
     }
