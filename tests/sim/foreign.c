@@ -24,7 +24,7 @@ static void release(struct world *world, void *actor, uint64_t number) {
     watch_name(world, foreign->name);
     if (is_ours(world, foreign->name)) {
         keyspace_delete(world->server.keyspace, world->names[foreign->name]);
-        server_publish(world, foreign->name);
+        server_publish(world, foreign->name, 0);
         watch_external(world, foreign->name, true);
         TRACE(world, "foreign client: releases lock %u", foreign->name);
         cover(world, COVER_FOREIGN_RELEASED);
