@@ -154,6 +154,8 @@ typedef struct redlatch_client_options {
     const char *password;           /* overrides the URL's; NULL */
     int32_t database;               /* overrides the URL's; REDLATCH_DEFAULT */
     int32_t reserved;               /* 0 */
+    int64_t fair_timeout_ms;        /* fair locks: a waiter whose client is silent for this long loses its place, 100 or
+                                       more; the same in every process that uses a lock; 30000 */
 } redlatch_client_options;
 
 /* Writes the defaults. `struct_size` is sizeof(redlatch_client_options) as the caller knows it.
@@ -233,7 +235,11 @@ typedef struct redlatch_lock redlatch_lock;
 /* What kind of lock. A name is to be used as one kind only, here and in Redisson. The numbers are for ever. Since 0.1. */
 enum redlatch_kind {
     REDLATCH_MUTEX = 1,  /* reentrant mutex, Redisson's RLock */
-    REDLATCH_FENCED = 2  /* the same with a fencing token for every first acquire, RFencedLock: see redlatch_hold */
+    REDLATCH_FENCED = 2, /* the same with a fencing token for every first acquire, RFencedLock: see redlatch_hold */
+    REDLATCH_FAIR = 3    /* a mutex that is granted in the order in which waiters came to the server, RFairLock. Waiters
+                            keep their places however long they wait; those of a client that is dead or cut off lose
+                            them after fair_timeout_ms, all at once: the next one alive holds at most that time and
+                            5 s after the lock became free */
 };
 
 /* "mutex", "fenced" and so on; "unknown" for any other number. Static memory. Any thread. Since 0.1. */
@@ -358,6 +364,7 @@ typedef struct redlatch_lock_state {
     int64_t ttl_ms;               /* what is left of the lease; -1: it has none; 0 when not locked */
     uint64_t count;               /* the holder's hold count */
     char owner[128];              /* the holder's id, cut if longer; empty when not locked */
+    uint64_t waiters;             /* of a fair lock: how many queue on the server; else 0 */
 } redlatch_lock_state;
 
 /* Asks the server. Statuses: INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx. Since 0.1. */

@@ -61,6 +61,16 @@ function Client:fenced_lock(name, options)
     return lock.new(self, core.FENCED, name, options)
 end
 
+--- A mutex that is granted in the order in which those who wait for it came to the server, whatever process they are
+--- in. Who gives up leaves the queue; who waits keeps the place however long it takes, unless the client is dead or cut
+--- off for `fair_timeout`, an option of connect().
+---@param name string
+---@param options? redlatch.LockOptions
+---@return redlatch.Lock
+function Client:fair_lock(name, options)
+    return lock.new(self, core.FAIR, name, options)
+end
+
 --- Releases what is held, unless `release_on_close` is false, and ends the client. Takes at most `close_timeout`.
 --- Closing twice is harmless.
 ---@return true? done, string? message, string? code

@@ -40,7 +40,7 @@ local OF_EVERY_LOCK = {timeout = true, lease = true, max_hold = true, owner = tr
 
 -- What only some kinds of locks know, by the names of the core's fields: what makes it fit, and the kinds.
 local SETTINGS = {
-    reentrant = {options.flag, [core.MUTEX] = true, [core.FENCED] = true},
+    reentrant = {options.flag, [core.MUTEX] = true, [core.FENCED] = true, [core.FAIR] = true},
     token_from_time = {options.flag, [core.FENCED] = true},
 }
 
@@ -311,6 +311,16 @@ function Lock:owner()
         return nil, message, code
     end
     return state.owner ~= "" and state.owner
+end
+
+--- Asks the server how many queue for a fair lock, in all processes; of other kinds it does not know.
+---@return integer? count, string? message, string? code
+function Lock:waiters()
+    local state, message, code = query(self)
+    if not state then
+        return nil, message, code
+    end
+    return state.waiters
 end
 
 --- Deletes the lock, whoever holds it, and wakes waiters.

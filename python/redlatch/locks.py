@@ -115,6 +115,11 @@ class Lock:
         """Asks the server who holds the lock: the owner id, "uuid:number", or None."""
         return text(self._query().owner) or None
 
+    def waiters(self) -> int:
+        """Asks the server how many queue for a fair lock, in all processes; of other kinds it does not know."""
+        count: int = self._query().waiters
+        return count
+
     def owned(self) -> bool:
         """Whether the caller holds the lock, as far as this process knows."""
         return self.hold_count() > 0

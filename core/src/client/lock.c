@@ -245,7 +245,7 @@ int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
         return status;
     }
     redlatch_lock_state state = {
-        .locked = call.answer.locked, .ttl_ms = call.answer.ttl_ms, .count = call.answer.count};
+        .locked = call.answer.locked, .ttl_ms = call.answer.ttl_ms, .count = call.answer.count, .waiters = call.answer.waiters};
     memcpy(state.owner, call.answer.owner, sizeof state.owner);
     return answer_write(state_out, &state, sizeof state, "state_out");
 }

@@ -5,11 +5,17 @@
 #include "steps.h"
 
 /* Kinds whose acquires queue in the process, where the foremost talks to the server (mutex.c, queue.c). */
-#define QUEUED_IN_PROCESS acquire_begin, acquire_replied, acquire_abort, acquire_timer, queue_told, queue_look
+#define QUEUED_IN_PROCESS \
+    acquire_begin, acquire_replied, acquire_abort, acquire_timer, queue_told, queue_look, queue_next, false
+
+/* Those whose waiters queue on the server, each for itself (fair.c). */
+#define QUEUED_ON_SERVER \
+    fair_begin, fair_replied, fair_abort, acquire_timer, fair_nothing_new, fair_nothing_new, fair_next, true
 
 static const struct kind kinds[] = {
     [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", QUEUED_IN_PROCESS},
     [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", QUEUED_IN_PROCESS},
+    [REDLATCH_FAIR] = {"fair", "redisson_lock__channel:", QUEUED_ON_SERVER},
 };
 
 const struct kind *kind_of_number(int number) {

@@ -22,6 +22,11 @@ struct kind {
     /* Waiters of a name: a message was heard; one may have been missed. */
     void (*told)(struct engine *engine, struct contest *contest, int64_t now);
     void (*look)(struct engine *engine, struct contest *contest, int64_t now);
+
+    /* Somebody left the local queue, and others are in it. */
+    void (*advance)(struct engine *engine, struct contest *contest, int64_t now);
+
+    bool has_places; /* waiters stand in a queue on the server, by the number they will hold with */
 };
 
 /* The kind of a number of enum redlatch_kind; NULL if there is none. */

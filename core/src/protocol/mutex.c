@@ -50,7 +50,10 @@ static void ask(struct engine *engine, struct operation *operation, int64_t now)
     command->id = operation->id;
     command->lease_ms = acquire_lease(engine, operation, now);
     command->token_from_time = operation->token_from_time;
+    command->place = operation->once ? PLACE_UNWANTED : operation->placed ? PLACE_TAKEN : PLACE_WANTED;
+    command->wait_ms = operation->wait_until == NEVER ? 0 : (operation->wait_until - now) / MILLISECOND;
     operation->command = command;
+    operation->called = false;
     operation->phase = PHASE_ASKING;
     operation->seen = operation->resource->contest->sequence;
     push_command(engine, command);
@@ -63,16 +66,21 @@ void acquire_look(struct engine *engine, struct operation *operation, int64_t no
     }
 }
 
-void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
-    struct contest *contest = operation->resource->contest;
-    operation->phase = PHASE_PARKED;
-    subscription_want(engine, &contest->subscription);
-    int64_t look_at = now + (contest->subscription.state == SUBSCRIPTION_DENIED ? POLL_CAP : LOOK_CAP);
+/* When to look again, if no message comes before: at the end of the holder's lease, or after a while. */
+int64_t acquire_look_at(struct engine *engine, const struct subscription *subscription, int64_t ttl_ms, int64_t now) {
+    int64_t look_at = now + (subscription && subscription->state == SUBSCRIPTION_DENIED ? POLL_CAP : LOOK_CAP);
     if (ttl_ms >= 0) {
         int64_t over = now + (ttl_ms + 1 + engine_random(engine, 10)) * MILLISECOND;
         look_at = over < look_at ? over : look_at;
     }
-    operation->look_at = look_at;
+    return look_at;
+}
+
+void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
+    struct contest *contest = operation->resource->contest;
+    operation->phase = PHASE_PARKED;
+    subscription_want(engine, &contest->subscription);
+    operation->look_at = acquire_look_at(engine, &contest->subscription, ttl_ms, now);
     arm_operation(engine, operation);
 }
 
@@ -106,6 +114,7 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
     command->id = id;
     command->lease_ms = engine_wire_lease(engine, operation->lease_ms);
     command->repeat_until = repeat_until;
+    command->leaves = true;
     engine->stats.compensations++;
     push_command(engine, command);
 }

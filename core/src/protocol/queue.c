@@ -2,6 +2,7 @@
  * Redis. A release with a waiter behind it hands the hold over inside the process, for at most 16 times or 10 ms in a
  * row; then the lock is really released, and if other processes listen, this one lets them try first.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "kinds.h"
 #include "lease.h"
 #include "planted.h"
 #include "steps.h"
@@ -25,6 +26,7 @@ void queue_enter(struct engine *engine, struct operation *operation) {
 
 /* Nobody queues any more: unless somebody watches, the subscription lingers, and a contest without one goes. */
 void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now) {
+    bool hushed = calls_hushed(engine, contest);
     contest->yielding = false;
     if (!list_is_empty(&contest->watchers)) {
         return;
@@ -32,7 +34,7 @@ void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now) 
     switch (contest->subscription.state) {
     case SUBSCRIPTION_NONE:
     case SUBSCRIPTION_DENIED:
-        if (!contest->handing) {
+        if (!contest->handing && hushed) {
             detach_contest(engine, contest);
         }
         break;
@@ -45,14 +47,19 @@ void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now) 
     }
 }
 
+/* Somebody left the queue: those behind it go on. */
+void queue_advance(struct engine *engine, struct contest *contest, int64_t now) {
+    if (list_is_empty(&contest->queue)) {
+        queue_go_idle(engine, contest, now);
+    } else {
+        kind_of(contest->resource)->advance(engine, contest, now);
+    }
+}
+
 /* Lets the new foremost waiter, if it has not begun, look at once: a message may have been spent on the one that
  * left. While this process itself holds the lock there is nothing to see; the release will hand it over. */
-void queue_advance(struct engine *engine, struct contest *contest, int64_t now) {
+void queue_next(struct engine *engine, struct contest *contest, int64_t now) {
     struct operation *foremost = queue_foremost(contest);
-    if (!foremost) {
-        queue_go_idle(engine, contest, now);
-        return;
-    }
     if (foremost->phase != PHASE_QUEUED) {
         return;
     }
@@ -79,6 +86,8 @@ void queue_leave(struct engine *engine, struct operation *operation, int64_t now
     contest->named_owners -= operation->named_owner;
     engine->stats.waiters--;
     operation->phase = PHASE_NEW;
+    operation->placed = false;
+    calls_drop(engine, operation);
     queue_advance(engine, contest, now);
 }
 
@@ -90,6 +99,9 @@ void queue_reenter_others(struct engine *engine, struct contest *contest, struct
         link = list_next(&contest->queue, link);
         if (other->owner == hold->owner && (other->phase == PHASE_QUEUED || other->phase == PHASE_PARKED)) {
             bool last = link == NULL;
+            if (other->placed) {
+                undo_acquire(engine, other, other->id, 0);
+            }
             queue_leave(engine, other, now);
             hold_acquire(engine, hold, other, now);
             if (last) {
@@ -106,6 +118,9 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
     (void)engine;
     if (!foremost || foremost->phase != PHASE_PARKED || foremost->wait_until <= now || contest->handing) {
         return NULL;
+    }
+    if (kind_of(hold->resource)->has_places) { /* whose turn it is, the server says */
+        return foremost->placed ? foremost : NULL;
     }
     if (hold->run == 0) {
         hold->run_since = now;
@@ -140,6 +155,12 @@ void queue_after_release(struct engine *engine, struct resource *resource, int64
     if (!foremost || foremost->phase != PHASE_PARKED) {
         return;
     }
+    if (kind_of(resource)->has_places) { /* whoever is next has been called, if it listens */
+        if (!foremost->call || foremost->call->state != SUBSCRIPTION_ACTIVE) {
+            acquire_look(engine, foremost, now);
+        }
+        return;
+    }
     int64_t own = contest->subscription.state == SUBSCRIPTION_ACTIVE ? 1 : 0;
     if (yielding && (told < 0 || told > own)) {
         if (contest->yield_until <= now) {
@@ -161,6 +182,8 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
         contest->receiver = NULL;
     }
     struct hold *hold = command->hold;
+    bool has_places = kind_of(command->resource)->has_places;
+    bool released = has_places && reply->kind == REPLY_INTEGER && reply->integer == 2;
     uint32_t run = hold->run;
     int64_t run_since = hold->run_since;
     uint64_t token;
@@ -168,7 +191,7 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     bool handed = drawn || (reply->kind == REPLY_INTEGER && reply->integer == 1);
     if (!drawn && reply->kind != REPLY_INTEGER) { /* refused: release for everybody instead */
         struct refusal refusal = refusal_of(reply->text, reply->kind == REPLY_ERROR ? reply->size : 0);
-        if (receiver && (refusal.may_have_run || command->repeated)) {
+        if (receiver && !has_places && (refusal.may_have_run || command->repeated)) {
             undo_acquire(engine, receiver, command->successor, 0);
         }
         turn_into_release(command, hold);
@@ -177,7 +200,7 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     } else {
         bool resolved = command->repeated && command->first_sent_at < hold->deadline; /* as for a release */
         if (command->operation) {
-            finish(engine, command->operation, handed || resolved ? REDLATCH_OK : REDLATCH_LOST);
+            finish(engine, command->operation, handed || released || resolved ? REDLATCH_OK : REDLATCH_LOST);
         }
         hold_end(engine, hold, now);
         command->hold = NULL;
@@ -187,6 +210,8 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
         receiver->met_holder = true;
         acquire_granted(engine, receiver, command->first_sent_at, command->lease_ms, token, now);
         count_run(receiver, command->successor, run, run_since);
+    } else if (receiver && has_places) {
+        fair_not_handed(engine, receiver, released, now);
     } else if (receiver) {
         receiver->id = 0;
         receiver->phase = PHASE_PARKED;
