@@ -33,6 +33,8 @@ class Kind:
     pushes: bool = True
     # Whether Redisson has forceUnlock() and delete() for it.
     forced: bool = True
+    # Whether Redisson's release of a lock that nobody holds is an error.
+    strict: bool = True
 
 
 KINDS: Dict[str, Kind] = {
@@ -41,6 +43,13 @@ KINDS: Dict[str, Kind] = {
         ours=lambda client, name: client.lock(name, reentrant=False),
         theirs=RedissonClient.non_reentrant_lock,
         reentrant=False,
+    ),
+    "fair": Kind(ours=lambda client, name: client.fair_lock(name), theirs=RedissonClient.fair_lock, strict=False),
+    "non-reentrant fair": Kind(
+        ours=lambda client, name: client.fair_lock(name, reentrant=False),
+        theirs=RedissonClient.non_reentrant_fair_lock,
+        reentrant=False,
+        strict=False,
     ),
     "fenced": Kind(ours=lambda client, name: client.fenced_lock(name), theirs=RedissonClient.fenced_lock),
 }

@@ -122,8 +122,9 @@ def test_reentry(
         assert not other.acquire(wait=0)
     holder.release()
     assert holder.hold_count() == 0 and kind.counts(server, name) == []
-    with pytest.raises(NotHeld):
-        holder.release()
+    if ours_first or kind.strict:
+        with pytest.raises(NotHeld):
+            holder.release()
     assert other.acquire(wait=0)
     other.release()
 

@@ -34,9 +34,10 @@ static bool some_do_not(const struct contest *contest, int count) {
     return false;
 }
 
-/* Has the foremost listen; several at a time, when their turn is near. */
-void calls_listen(struct engine *engine, struct contest *contest) {
-    if (!some_do_not(contest, CALLED_WAITERS / 2)) {
+/* Has the foremost listen: all that there is room for, if one of the first `near` does not. As waiters go, the next
+ * ones begin to listen several at a time, which spares the thread that listens most of its work. */
+void calls_listen(struct engine *engine, struct contest *contest, int near) {
+    if (!some_do_not(contest, near)) {
         return;
     }
     struct list_link *link = list_first(&contest->queue);
@@ -87,7 +88,7 @@ void calls_free(struct engine *engine, struct subscription *call, int64_t now) {
     if (list_is_empty(&contest->queue)) {
         queue_go_idle(engine, contest, now);
     } else {
-        calls_listen(engine, contest);
+        calls_listen(engine, contest, CALLED_WAITERS / 2);
     }
 }
 

@@ -57,7 +57,7 @@ static void park(struct engine *engine, struct operation *operation, int64_t ttl
     int64_t third = engine->settings.fair_timeout_ms * MILLISECOND / 3;
     operation->phase = PHASE_PARKED;
     operation->look_at = NEVER;
-    calls_listen(engine, contest);
+    calls_listen(engine, contest, CALLED_WAITERS);
     if (queue_foremost(contest) == operation) {
         int64_t look_at = acquire_look_at(engine, operation->call, ttl_ms, now);
         operation->look_at = look_at < now + third ? look_at : now + third;
@@ -104,7 +104,7 @@ static void bring_forward(struct engine *engine, struct contest *contest, uint64
         if (head->id == id && head->placed) {
             list_remove(link);
             list_prepend(&contest->queue, link);
-            calls_listen(engine, contest);
+            calls_listen(engine, contest, CALLED_WAITERS);
             acquire_look(engine, head, now);
             return;
         }
@@ -214,7 +214,7 @@ void fair_not_handed(struct engine *engine, struct operation *operation, bool re
  * looks at once, for it was refreshed until now and may not know how long the holder's lease is. */
 void fair_next(struct engine *engine, struct contest *contest, int64_t now) {
     struct operation *foremost = queue_foremost(contest);
-    calls_listen(engine, contest);
+    calls_listen(engine, contest, CALLED_WAITERS / 2);
     if (foremost->phase != PHASE_PARKED || foremost->look_at != NEVER) {
         return;
     }

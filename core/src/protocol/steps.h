@@ -85,7 +85,7 @@ void fair_not_handed(struct engine *engine, struct operation *operation, bool re
 void fair_place_lost(struct engine *engine, struct operation *operation, int64_t now);
 
 /* calls.c: the channels on which the foremost waiters of a fair lock are called */
-void calls_listen(struct engine *engine, struct contest *contest);
+void calls_listen(struct engine *engine, struct contest *contest, int near);
 void calls_drop(struct engine *engine, struct operation *operation);
 bool calls_hushed(struct engine *engine, struct contest *contest);
 void calls_told(struct engine *engine, struct subscription *subscription, int64_t now);
