@@ -11,6 +11,7 @@
 
 #include "lua_calls.h"
 #include "lua_values.h"
+#include "release.h"
 %}
 
 %rename("%(strip:[redlatch_])s") "";
@@ -154,3 +155,4 @@ OPTIONS(redlatch_lock_options)
 %include "redlatch_events.h"
 %include "redlatch_reports.h"
 %include "lua_calls.h"
+%include "release.h"

@@ -27,8 +27,9 @@ static const char usage[] =
     "      --prefix TEXT     put before the name\n"
     "  -h, --help            this text\n"
     "\n"
-    "CMD sees REDLATCH_LOCK and REDLATCH_OWNER. Status: CMD's own, 128 + N if signal N ended it, 1 not obtained in\n"
-    "time, 64 usage, 69 server unreachable, 70 lock lost, 126 CMD cannot be run, 127 no such CMD.\n";
+    "CMD sees REDLATCH_LOCK and REDLATCH_OWNER. Status: CMD's own, 128 + N if signal N ended it (INT and QUIT end\n"
+    "redlatch itself), 1 not obtained in time, 64 usage, 69 server unreachable, 70 lock lost, 126 CMD cannot be run,\n"
+    "127 no such CMD.\n";
 
 static const struct option long_options[] = {
     {"nonblock", no_argument, NULL, 'n'},
@@ -140,7 +141,7 @@ static int run_locked(const struct run_options *options, redlatch_client *client
     int asked = signals_asked_to_end();
     if (asked) { /* after the grant, before there was a command */
         redlatch_lock_release(lock);
-        return STATUS_BY_SIGNAL + asked;
+        return signals_ending(asked);
     }
     struct outcome outcome = {STATUS_SYSTEM, false, false};
     if (set_environment(options, lock)) {
@@ -165,7 +166,7 @@ static int acquire_and_run(const struct run_options *options, redlatch_client *c
         return options->conflict_status;
     }
     if (status == REDLATCH_CANCELLED) {
-        return STATUS_BY_SIGNAL + signals_asked_to_end();
+        return signals_ending(signals_asked_to_end());
     }
     if (status != REDLATCH_OK) {
         return complain_of(status);
@@ -215,5 +216,5 @@ int command_run(int argc, char **argv) {
     }
     exit_status = with_client(&options, client);
     redlatch_client_free(client);
-    return exit_status;
+    return exit_status < 0 ? signals_die(-exit_status) : exit_status;
 }

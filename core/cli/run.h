@@ -21,7 +21,7 @@ struct run_options {
 
 /* How it went. */
 struct outcome {
-    int exit_status;
+    int exit_status; /* negative: a signal to end by, as signals_ending says */
     bool ran;  /* else the command could not even be started */
     bool lost; /* the lock, while it ran */
 };

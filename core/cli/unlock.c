@@ -1,6 +1,5 @@
 /* redlatch unlock: takes a lock from whoever holds it.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +72,10 @@ static int unlock(redlatch_client *client, const char *name, const struct found 
         return complain(STATUS_OUTPUT, "the lock could not be printed");
     }
     if (!as_json) {
-        printf("it was held by %s, count %llu\n", party.owner, (unsigned long long)party.count);
+        int width;
+        char *owner = text_shown(party.owner, strlen(party.owner), 0, &width);
+        printf("it was held by %s, count %llu\n", owner ? owner : "?", (unsigned long long)party.count);
+        free(owner);
     }
     return finish_output(released ? STATUS_GOOD : STATUS_FREE);
 }
@@ -97,7 +99,6 @@ int command_unlock(int argc, char **argv) {
     if (!name) {
         return STATUS_USAGE;
     }
-    setlocale(LC_CTYPE, "");
     redlatch_client *client;
     struct found found;
     exit_status = found_ask(&place, name, &client, &found);

@@ -205,7 +205,7 @@ typedef struct redlatch_stats {
     uint64_t round_trips;      /* replies received */
     uint64_t scripts;          /* scripts sent, repeats included */
     uint64_t script_loads;     /* times a script had to be sent as text */
-    uint64_t acquired;         /* first levels granted */
+    uint64_t acquired;         /* levels granted, re-entries included */
     uint64_t contended;        /* acquires that found the lock held */
     uint64_t hand_overs;       /* grants passed on inside this process */
     uint64_t renewals;         /* leases renewed */
@@ -232,7 +232,8 @@ REDLATCH_API int redlatch_client_stats(redlatch_client *client, redlatch_stats *
 /* A name to lock on a client, with options. Holds belong to (client, name, owner), not to the handle. Opaque. */
 typedef struct redlatch_lock redlatch_lock;
 
-/* What kind of lock. A name is to be used as one kind only, here and in Redisson. The numbers are for ever. Since 0.1. */
+/* What kind of lock. A name is to be used as one kind only, here and in Redisson. The numbers are for ever.
+ * Since 0.1. */
 enum redlatch_kind {
     REDLATCH_MUTEX = 1,  /* reentrant mutex, Redisson's RLock */
     REDLATCH_FENCED = 2, /* the same with a fencing token for every first acquire, RFencedLock: see redlatch_hold */

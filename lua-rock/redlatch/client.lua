@@ -4,6 +4,7 @@
 local core = require "redlatch.core"
 local event = require "redlatch.event"
 local lock = require "redlatch.lock"
+local methods = require "redlatch.methods"
 local outcome = require "redlatch.outcome"
 local reports = require "redlatch.reports"
 local settings = require "redlatch.options"
@@ -173,5 +174,7 @@ end
 function Client:__tostring()
     return string.format("redlatch.Client %s, %s", self:uuid() or "?", self._closed and "closed" or "open")
 end
+
+methods.guard(Client, "client")
 
 return client

@@ -3,6 +3,7 @@
 
 local core = require "redlatch.core"
 local hold = require "redlatch.hold"
+local methods = require "redlatch.methods"
 local options = require "redlatch.options"
 local outcome = require "redlatch.outcome"
 local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redlatch.scope_pcall")
@@ -179,7 +180,7 @@ end
 --- Releases one acquire.
 ---@return true? released, string? message, string? code "not_owned" if it was not held, "lost" if it was and was lost
 function Lock:release()
-    local status, message, serial = core.lua_release(self._handle, SELF)
+    local status, message, serial = core.release_named(self._handle, SELF)
     if status == core.LOST and self._client._states[serial] then
         self._client._states[serial].lost = true
     end
@@ -213,7 +214,8 @@ end
 --- on to the caller. In Lua 5.1 itself the function may not yield.
 ---@param body fun(held: redlatch.Hold): ...
 ---@param given? redlatch.AcquireOptions
----@return true? done then what the function returned, or nil, message, code: not obtained, or "lost" meanwhile
+---@return boolean? done true, then what the function returned; nil, message, code if the lock was not obtained and the
+---function never ran; false, message, code if it ran and the release failed, as when the lock was "lost" meanwhile
 function Lock:with(body, given)
     if type(body) ~= "function" then
         local meta = getmetatable(body)
@@ -388,5 +390,7 @@ end
 function Lock:__tostring()
     return string.format("redlatch.Lock %q", self._name)
 end
+
+methods.guard(Lock, "lock")
 
 return lock

@@ -94,7 +94,7 @@ class Lock:
         """Releases one acquire. NotOwnedError if the caller does not hold the lock, LockLostError if it did."""
         number = self._number()
         serial = ffi.new("uint64_t *")
-        status: int = lib.redlatch_python_release(self._handle, number, serial)
+        status: int = lib.redlatch_release_named(self._handle, number, serial)
         if status:
             error = failure(status, self._name)
             if status == lib.REDLATCH_LOST:
@@ -113,7 +113,8 @@ class Lock:
 
     def owner(self) -> Optional[str]:
         """Asks the server who holds the lock: the owner id, "uuid:number", or None."""
-        return text(self._query().owner) or None
+        state = self._query()  # whose memory the text is in
+        return text(state.owner) or None
 
     def waiters(self) -> int:
         """Asks the server how many queue for a fair lock, in all processes; of other kinds it does not know."""

@@ -46,7 +46,8 @@ struct redlatch_cancel {
     bool sliced;           /* `call` is a wait that goes on between calls; client and resource are kept for it */
     struct call call;
     int64_t wait_ms;
-    struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over */
+    struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over; of a wait for a free name
+                                  only its client and resource */
     struct redlatch_cancel *next_free;
 };
 

@@ -25,6 +25,11 @@ bool report_next_string(const char *text, size_t size, size_t *at, struct argume
     return true;
 }
 
+bool report_is_name(const struct argument_part *record, struct argument_part *name_out) {
+    size_t at = 0;
+    return report_next_string(record->text, record->size, &at, name_out) && at == record->size;
+}
+
 /* A decimal number, negative ones included; false if it is none or has more than 18 digits. */
 static bool next_number(const char *text, size_t size, size_t *at, int64_t *number_out) {
     struct argument_part string;

@@ -1,5 +1,5 @@
-/* The kinds of locks: what each does in its own way, where the machines ask. A new kind is a row here, rows of scripts in
- * wire.c, and a machine of its own only where no other's will do.
+/* The kinds of locks: what each does in its own way, where the machines ask. A new kind is a row here, rows of scripts
+ * in wire.c, and a machine of its own only where no other's will do.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef KINDS_H
 #define KINDS_H

@@ -244,7 +244,7 @@ static void write_fair_letter(const struct engine *engine, const struct command 
         put_number(sink, command->leaves);
         break;
     default:
-        assert(!"a letter that the table of forms explains");
+        assert(false); /* a letter that the table of forms does not explain */
     }
 }
 
