@@ -384,6 +384,8 @@ def test_a_lock_that_is_not_reentrant(client: redlatch.Client, lock_name: str) -
     for timeout in (None, 0.1):
         with pytest.raises(redlatch.AlreadyHeldError):
             lock.acquire(timeout=timeout)
+    with pytest.raises(redlatch.AlreadyHeldError):
+        client.fair_lock(lock_name, reentrant=False).acquire()
     assert lock.waiters() == 0
     lock.release()
     assert not lock.locked()

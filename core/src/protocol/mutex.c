@@ -14,6 +14,7 @@
  *   HANDED   the hand-over's reply          DONE (OK), or ASKING
  *            caller has had enough          undo queued behind the hand-over, DONE
  */
+#include "kinds.h"
 #include "lease.h"
 #include "planted.h"
 #include "steps.h"
@@ -115,6 +116,9 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
     command->lease_ms = engine_wire_lease(engine, operation->lease_ms);
     command->repeat_until = repeat_until;
     command->leaves = true;
+    /* Nobody waits for the reply, and what follows on this lane must not find a place that was given up. */
+    command->as_text = kind_of(operation->resource)->has_places && !engine->leave_is_known;
+    engine->stats.script_loads += command->as_text;
     engine->stats.compensations++;
     push_command(engine, command);
 }
