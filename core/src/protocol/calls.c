@@ -92,14 +92,14 @@ void calls_free(struct engine *engine, struct subscription *call, int64_t now) {
     }
 }
 
-/* The channel is heard from now on, or can not be: a call may have been missed. */
+/* The channel is heard from now on, or can not be: a call may have been missed, unless this process holds the lock. */
 void calls_look(struct engine *engine, struct subscription *call, int64_t now) {
     struct operation *operation = call->listener;
     if (!operation && call->state == SUBSCRIPTION_ACTIVE) {
         subscription_leave(engine, call);
     } else if (!operation) {
         calls_free(engine, call, now);
-    } else if (queue_foremost(call->contest) == operation) {
+    } else if (queue_foremost(call->contest) == operation && !resource_live_hold(call->contest->resource)) {
         operation->called = true;
         if (operation->phase == PHASE_PARKED) {
             acquire_look(engine, operation, now);

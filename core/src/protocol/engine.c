@@ -347,6 +347,9 @@ void engine_replied(struct engine *engine, enum lane_number number, const struct
     struct command *command = container_of(link, struct command, link);
     lane->in_flight--;
     engine->stats.round_trips++;
+    if (command->kind == COMMAND_RELEASE && kind_of(command->resource)->has_places) {
+        engine->leave_is_known = reply->kind == REPLY_INTEGER;
+    }
     if (sent_as_text(engine, command, reply)) {
         return;
     }

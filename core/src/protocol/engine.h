@@ -59,6 +59,7 @@ struct engine {
     uint32_t reserved_commands, reserved_contests, reserved_holds;
     uint32_t expired_lines; /* of renewals under way: each may need a command to be given back with */
     uint32_t refreshes;     /* commands there should be for refreshes of places, which are nobody's */
+    bool leave_is_known;    /* the server has the script by which waiters leave the queue of a fair lock */
     int32_t subscriptions;
     redlatch_stats stats;
 };

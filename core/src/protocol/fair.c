@@ -136,16 +136,22 @@ static void queued(struct engine *engine, struct operation *operation, const str
     bring_forward(engine, contest, number_of(&reply->elements[1]), now);
 }
 
-/* The server does not know the place: the next one is at the end. Whoever else is here may have lost theirs, too. */
-void fair_place_lost(struct engine *engine, struct operation *operation, int64_t now) {
+/* The server does not know the place: the next one is at the end. */
+void fair_take_place(struct engine *engine, struct operation *operation, int64_t now) {
     struct contest *contest = operation->resource->contest;
     operation->placed = false;
     operation->phase = PHASE_PARKED;
     list_remove(&operation->link);
     list_append(&contest->queue, &operation->link);
     acquire_look(engine, operation, now);
-    refresh_plan(engine, contest, now);
-    fair_next(engine, contest, now);
+}
+
+/* Some have lost their places; whoever is foremost now may have lost it, too, and come back behind them. */
+void fair_places_lost(struct engine *engine, struct contest *contest, int64_t now) {
+    struct operation *foremost = queue_foremost(contest);
+    if (foremost->phase == PHASE_PARKED && foremost->look_at == NEVER) {
+        acquire_look(engine, foremost, now);
+    }
 }
 
 /* A refusal that may pass is waited out, unless the caller does not wait: the same number asks again. */
@@ -182,7 +188,8 @@ void fair_replied(struct engine *engine, struct command *command, const struct r
         engine->stats.contended++;
         end(engine, operation, false, REDLATCH_TIMEOUT, now);
     } else {
-        fair_place_lost(engine, operation, now);
+        fair_take_place(engine, operation, now);
+        fair_places_lost(engine, operation->resource->contest, now);
     }
 }
 

@@ -1,5 +1,5 @@
-/* Waiters of a fair lock behind the foremost of their process keep their places: every third of the time that a live
- * client may be silent, they are named to the server in batches, which also finds those whose place is gone.
+/* Waiters of a fair lock keep their places: every third of the time that a live client may be silent, they are named to
+ * the server in batches, which also finds those whose place is gone. Only one that is alone does with its own looks.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "planted.h"
 #include "steps.h"
@@ -30,8 +30,8 @@ static struct command *open_batch(struct engine *engine, struct contest *contest
 void refresh_waiters(struct engine *engine, struct contest *contest, int64_t now) {
     struct command *command = NULL;
     uint32_t size = REFRESH_BATCH_SIZE;
-    struct list_link *link = list_first(&contest->queue); /* the foremost looks by itself */
-    while (link && (link = list_next(&contest->queue, link)) != NULL && !PLANTED(FAULT_PLACES_NOT_REFRESHED)) {
+    struct list_link *link = PLANTED(FAULT_PLACES_NOT_REFRESHED) ? NULL : list_first(&contest->queue);
+    for (; link; link = list_next(&contest->queue, link)) {
         struct operation *operation = container_of(link, struct operation, link);
         if (operation->phase != PHASE_PARKED || !operation->placed) {
             continue;
@@ -78,9 +78,11 @@ static struct operation *find_waiter(const struct contest *contest, uint64_t id)
     return NULL;
 }
 
-/* Whoever has no place any more asks for another; one that asks already will be told itself. */
+/* Whoever has no place any more asks for another, in the order of the queue; one that asks already will be told itself.
+ */
 void refresh_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct contest *contest = command->resource->contest;
+    bool lost = false;
     for (size_t i = 0; contest && reply->kind == REPLY_ARRAY && i < reply->count; i++) {
         uint64_t number;
         struct operation *operation = NULL;
@@ -88,7 +90,11 @@ void refresh_replied(struct engine *engine, struct command *command, const struc
             operation = find_waiter(contest, number);
         }
         if (operation && operation->phase == PHASE_PARKED && operation->placed) {
-            fair_place_lost(engine, operation, now);
+            fair_take_place(engine, operation, now);
+            lost = true;
         }
+    }
+    if (lost) {
+        fair_places_lost(engine, contest, now);
     }
 }

@@ -94,7 +94,8 @@ void fair_told(struct engine *engine, struct contest *contest, int64_t number, i
 void fair_look(struct engine *engine, struct contest *contest, int64_t now);
 void fair_next(struct engine *engine, struct contest *contest, int64_t now);
 void fair_not_handed(struct engine *engine, struct operation *operation, bool released, int64_t now);
-void fair_place_lost(struct engine *engine, struct operation *operation, int64_t now);
+void fair_take_place(struct engine *engine, struct operation *operation, int64_t now);
+void fair_places_lost(struct engine *engine, struct contest *contest, int64_t now);
 
 /* calls.c: the channels on which the foremost waiters of a fair lock are called */
 void calls_listen(struct engine *engine, struct contest *contest, int near);
