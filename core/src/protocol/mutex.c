@@ -75,7 +75,7 @@ static int64_t next_look(struct engine *engine, struct operation *operation, int
         subscription_want(engine, subscription);
         return now + (subscription->state == SUBSCRIPTION_DENIED ? POLL_CAP : LOOK_CAP);
     }
-    if (resource_live_hold(operation->resource)) {
+    if (resource_live_hold(operation->resource) || PLANTED(FAULT_SPINS_SELDOM)) {
         return now + LOOK_CAP;
     }
     int64_t look_at = now + back_off_next(engine, &operation->back_off) * MILLISECOND;
