@@ -88,10 +88,10 @@ typedef struct redlatch_scan redlatch_scan;
 REDLATCH_API int redlatch_scan_new(redlatch_client *client, const char *pattern, size_t pattern_size,
                                    redlatch_scan **scan_out);
 
-/* The next lock, or NULL in `report_out` when there are no more. Asks the server for about a hundred keys at a time, and
- * for large locks one by one, so that it never blocks others for long. As Redis's SCAN: what is there all the time is
- * found, perhaps more than once. One thread at a time. The report is the caller's. Statuses as redlatch_inspect; the
- * walk may go on after a failure. Since 0.1. */
+/* The next lock, or NULL in `report_out` when there are no more. Asks the server for about a hundred keys at a time,
+ * and for large locks one by one, so that it never blocks others for long. As Redis's SCAN: what is there all the time
+ * is found, perhaps more than once. One thread at a time. The report is the caller's. Statuses as redlatch_inspect;
+ * the walk may go on after a failure. Since 0.1. */
 REDLATCH_API int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out);
 
 /* Gives the walk back; NULL is allowed. Since 0.1. */

@@ -16,6 +16,7 @@ from redlatch.errors import LockName, failure
 from redlatch.locks import Lock
 from redlatch.losses import Losses
 from redlatch.options import c_string, client_options, name_bytes, pattern_bytes, without_password
+from redlatch.read_write import ReadWriteLock
 from redlatch.reports import Report, inspect, scan
 from redlatch.watching import wait_free
 
@@ -202,6 +203,24 @@ class Client:
         return Lock(
             self, lib.REDLATCH_PLAIN, name, timeout, lease, max_hold, owner, key_template=key_template
         )
+
+    def read_write_lock(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        reentrant: bool = True,
+    ) -> ReadWriteLock:
+        """Two locks of one name, `.read` for many at once and `.write` for one alone, owned by the calling thread.
+
+        In this process who comes first goes first. Readers of other processes may overtake a writer who waits here: as
+        long as they overlap without a gap, it waits for ever.
+
+        The arguments are those of lock(), for both sides.
+        """
+        return ReadWriteLock(self, name, timeout, lease, max_hold, reentrant)
 
     def inspect(self, name: LockName) -> Report:
         """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues."""

@@ -112,8 +112,15 @@ class Lock:
         return math.inf if milliseconds == -1 else milliseconds / 1000
 
     def owner(self) -> Optional[str]:
-        """Asks the server who holds the lock: the owner id, "uuid:number", or None."""
-        return text(self._query().owner) or None
+        """Asks the server who holds the lock: the owner id, "uuid:number", or None; one of them if there are several."""
+        state = self._query()  # whose memory the text is in
+        return text(state.owner) or None
+
+    def holders(self) -> int:
+        """Asks the server how many hold the lock at once: of a read lock there may be several."""
+        state = self._query()
+        holders: int = state.holders
+        return holders
 
     def owned(self) -> bool:
         """Whether the caller holds the lock, as far as this process knows."""

@@ -79,7 +79,8 @@ def all_options() -> None:
         for report in client.scan("job:*"):
             assert_type(report, redlatch.Report)
             assert_type([party.owner for party in report.parties], List[str])
-            assert_type([(party.host, party.pid) for party in report.parties], List[Tuple[Optional[str], Optional[int]]])
+            places = [(party.host, party.pid) for party in report.parties]
+            assert_type(places, List[Tuple[Optional[str], Optional[int]]])
         assert_type(client.inspect(b"job").ttl, float)
 
 

@@ -33,6 +33,10 @@ class Kind:
     pushes: bool = True
     # Whether Redisson has forceUnlock() and delete() for it.
     forced: bool = True
+    # Whether Redisson has isLocked() and getHoldCount() for it.
+    asked: bool = True
+    # Whether holds of one side go together, as those of readers: scenarios with two rivals of one side are left out.
+    shared: bool = False
 
 
 KINDS: Dict[str, Kind] = {

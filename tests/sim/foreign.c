@@ -42,7 +42,7 @@ static void release(struct world *world, void *actor, uint64_t number) {
     if (is_ours(world, foreign->name)) {
         keyspace_delete(world->server.keyspace, world->names[foreign->name]);
         if (!is_plain(world)) {
-            server_publish(world, foreign->name);
+            server_publish(world, foreign->name, 0);
         }
         watch_external(world, foreign->name, !is_plain(world));
         TRACE(world, "foreign client: releases lock %u", foreign->name);

@@ -227,7 +227,7 @@ static int run_faults(const struct options *options, struct script_set *scripts)
     }
     planted_fault = FAULT_NONE;
     for (const struct planted_script *planted = planted_scripts; planted->name; planted++) {
-        if ((planted->lock_kind ? planted->lock_kind : REDLATCH_MUTEX) != options->lock_kind) {
+        if (planted->lock_kind != options->lock_kind) {
             continue;
         }
         struct script_set with_fault;

@@ -13,12 +13,13 @@ int64_t server_expiry(const struct server *server, int64_t at_ms) {
     return clock_true(&server->clock, (at_ms + 1) * MILLISECOND);
 }
 
-int server_publish(struct world *world, uint32_t name) {
+int server_publish(struct world *world, uint32_t name, int64_t message) {
     int receivers = 0;
     for (struct connection *each = world->connections; each; each = each->next) {
         if (each->server_open && (each->subscribed & (1u << name))) {
             struct answer *answer = answer_new(ANSWER_MESSAGE);
             answer->number = name;
+            answer->message = message;
             connection_answer(world, each, answer);
             receivers++;
         }
@@ -37,7 +38,7 @@ static int heard(void *context, bool sharded, struct redis_text channel, struct 
         return 0;
     }
     struct redis_text name = {channel.bytes + prefix, channel.size - prefix - 1};
-    return server_publish(world, world_name(world, name));
+    return server_publish(world, world_name(world, name), message.bytes[0] - '0');
 }
 
 void server_start(struct world *world) {

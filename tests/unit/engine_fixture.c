@@ -90,7 +90,7 @@ void rig_turn(void) {
         struct call *call = call_of(operation);
         call->done = true;
         call->status = operation->status;
-        call->hold = resource_hold_of(operation->resource, operation->owner);
+        call->hold = resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
         call->id = operation->id;
         call->forced = operation->forced;
         if (!operation->granted) {
@@ -362,7 +362,11 @@ int rig_subscriptions(void) {
 }
 
 void rig_message(const char *name) {
-    engine_message(&rig.engine, &rig_contest(name)->subscription, rig.now);
+    rig_message_of(name, 0);
+}
+
+void rig_message_of(const char *name, int64_t number) {
+    engine_message(&rig.engine, &rig_contest(name)->subscription, number, rig.now);
     rig_turn();
 }
 

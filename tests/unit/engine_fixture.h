@@ -94,7 +94,8 @@ void rig_failed(enum lane_number lane, int status);
 
 /* Carries out what the engine wants subscribed to or left; returns how many channels changed. */
 int rig_subscriptions(void);
-void rig_message(const char *name);
+void rig_message(const char *name); /* "0" */
+void rig_message_of(const char *name, int64_t number);
 
 /* Tells the call under way on LANE_CALLERS of a holder, until it is parked and subscribed. */
 void rig_park(int64_t ttl_ms);

@@ -155,7 +155,7 @@ void redlatch_lock_free(redlatch_lock *lock) {
     if (client->fork_generation == system_fork_generation()) {
         client_lock(client);
         int64_t now = system_now();
-        struct hold *hold = lock->owner ? resource_hold_of(lock->resource, lock->owner) : NULL;
+        struct hold *hold = lock->owner ? resource_hold_of(lock->resource, lock->kind, lock->owner) : NULL;
         if (hold && !atomic_load(&client->closed)) {
             client_supply(client, OPERATION_RELEASE); /* without memory the lease runs out */
             engine_give_back(&client->engine, hold, now);
@@ -287,7 +287,8 @@ int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
         return status;
     }
     redlatch_lock_state state = {
-        .locked = call.answer.locked, .ttl_ms = call.answer.ttl_ms, .count = call.answer.count};
+        .locked = call.answer.locked, .ttl_ms = call.answer.ttl_ms, .count = call.answer.count,
+        .holders = call.answer.holders};
     memcpy(state.owner, call.answer.owner, sizeof state.owner);
     return answer_write(state_out, &state, sizeof state, "state_out");
 }
@@ -301,7 +302,7 @@ int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_
     redlatch_hold answer = {.state = REDLATCH_NOT_HELD};
     client_lock(client);
     int64_t now = system_now();
-    struct hold *hold = engine_hold_of(&client->engine, lock->resource, lock_owner(lock, owner), now);
+    struct hold *hold = engine_hold_of(&client->engine, lock->resource, lock->kind, lock_owner(lock, owner), now);
     if (hold) {
         answer.state = hold_state_at(hold, now);
         answer.reason = hold->reason;

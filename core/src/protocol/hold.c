@@ -106,7 +106,7 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
 }
 
 void hold_release(struct engine *engine, struct operation *operation, int64_t now) {
-    struct hold *hold = engine_hold_of(engine, operation->resource, operation->owner, now);
+    struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (!hold) {
         finish(engine, operation, REDLATCH_NOT_OWNED);
     } else if (hold->stage == HOLD_GONE) {
@@ -130,7 +130,7 @@ void hold_release(struct engine *engine, struct operation *operation, int64_t no
 }
 
 void hold_extend(struct engine *engine, struct operation *operation, int64_t now) {
-    struct hold *hold = engine_hold_of(engine, operation->resource, operation->owner, now);
+    struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (!hold) {
         finish(engine, operation, REDLATCH_NOT_OWNED);
         return;

@@ -54,6 +54,7 @@ static void ask(struct engine *engine, struct operation *operation, int64_t now)
     command->id = operation->id;
     command->lease_ms = acquire_lease(engine, operation, now);
     command->token_from_time = operation->token_from_time;
+    command->successor = read_write_pass(operation);
     operation->command = command;
     operation->phase = PHASE_ASKING;
     operation->seen = operation->resource->contest->sequence;
@@ -97,13 +98,14 @@ void acquire_park(struct engine *engine, struct operation *operation, int64_t tt
 void acquire_begin(struct engine *engine, struct operation *operation, int64_t now) {
     struct contest *contest = attach_contest(engine, operation);
     struct operation *foremost = queue_foremost(contest);
-    if (foremost && operation->once) {
+    bool joins = queue_lets_in(contest, operation);
+    if (!joins && operation->once) {
         finish(engine, operation, foremost->trouble ? foremost->trouble : REDLATCH_TIMEOUT);
         return;
     }
     operation->phase = PHASE_QUEUED;
     queue_enter(engine, operation);
-    if (foremost) {
+    if (!joins) {
         arm_operation(engine, operation);
     } else if (contest->yield_until > now && !operation->once) {
         acquire_park(engine, operation, REDLATCH_FOREVER, now);

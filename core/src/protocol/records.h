@@ -76,6 +76,7 @@ enum operation_phase {
 struct lock_answer {
     int64_t ttl_ms;
     uint64_t count;
+    uint64_t holders;
     bool locked;
     char owner[128];
 };
@@ -213,6 +214,7 @@ struct contest {
     int64_t yield_until;   /* no attempt before, so that other processes get their turn */
     uint32_t sequence;     /* messages heard */
     uint32_t waiters;
+    uint32_t alone;        /* waiters who go alone; others may go together: see struct kind */
     uint32_t named_owners; /* waiters whose owner may have several operations at once */
     bool yielding;         /* a release with message was owed to other processes; wait for its echo */
 };
@@ -224,7 +226,7 @@ struct resource {
     uint32_t references; /* handles, operations, holds, commands, contest */
     uint32_t hash;
     uint32_t name_size;
-    uint8_t kind;        /* enum redlatch_kind */
+    uint8_t kind;        /* enum redlatch_kind; the sides of a read-write lock share REDLATCH_READ */
     char name[];
 };
 
@@ -251,7 +253,7 @@ struct command {
     struct operation *operation; /* who waits for it; NULL: nobody does any more, or nobody ever did */
     struct hold *hold;
     uint64_t id;
-    uint64_t successor; /* hand-over, move: the wire number of the new owner */
+    uint64_t successor; /* hand-over, move: the wire number of the new owner; read: of the owner's own write lock */
     int64_t lease_ms;
     int64_t first_sent_at;
     int64_t sent_at;

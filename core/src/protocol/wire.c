@@ -10,7 +10,8 @@
 
 /* How a command is written: its script, then a letter for each key and each argument.
  *   N name   T counter of tokens   C channel   o owner   s the next owner   n levels   l lease in ms
- *   f whether tokens begin at the server's time */
+ *   f whether tokens begin at the server's time   m side of a read-write lock   b base of its timeout keys
+ *   W field of the writer   S of the next one   w of the reader's own write lock, empty without */
 struct form {
     enum script_id script;
     const char *keys;
@@ -46,6 +47,23 @@ static const struct {
     {REDLATCH_PLAIN, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_PLAIN, "N", "C"}},
     {REDLATCH_PLAIN, COMMAND_QUERY, {SCRIPT_QUERY_PLAIN, "N", ""}},
     {REDLATCH_PLAIN, COMMAND_RENEW, {SCRIPT_RENEW_PLAIN, "N", "ol"}},
+    {REDLATCH_READ, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_READ, "N", "olbw"}},
+    {REDLATCH_READ, COMMAND_REENTER, {SCRIPT_REENTER_READ, "N", "onlb"}},
+    {REDLATCH_READ, COMMAND_RELEASE, {SCRIPT_RELEASE_READ, "N", "onCb"}},
+    {REDLATCH_READ, COMMAND_EXTEND, {SCRIPT_EXTEND_READ, "N", "oonlb"}},
+    {REDLATCH_READ, COMMAND_MOVE, {SCRIPT_EXTEND_READ, "N", "osnlb"}},
+    {REDLATCH_READ, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"}},
+    {REDLATCH_READ, COMMAND_QUERY, {SCRIPT_QUERY_SIDE, "N", "m"}},
+    {REDLATCH_READ, COMMAND_RENEW, {SCRIPT_RENEW_READ, "N", "olb"}},
+    {REDLATCH_WRITE, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_WRITE, "N", "Wlb"}},
+    {REDLATCH_WRITE, COMMAND_REENTER, {SCRIPT_REENTER, "N", "Wnl"}},
+    {REDLATCH_WRITE, COMMAND_RELEASE, {SCRIPT_RELEASE_WRITE, "N", "WnCb"}},
+    {REDLATCH_WRITE, COMMAND_EXTEND, {SCRIPT_EXTEND_WRITE, "N", "WWnlb"}},
+    {REDLATCH_WRITE, COMMAND_MOVE, {SCRIPT_EXTEND_WRITE, "N", "WSnlb"}},
+    {REDLATCH_WRITE, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_WRITE, "N", "WSnl"}},
+    {REDLATCH_WRITE, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"}},
+    {REDLATCH_WRITE, COMMAND_QUERY, {SCRIPT_QUERY_SIDE, "N", "m"}},
+    {REDLATCH_WRITE, COMMAND_RENEW, {SCRIPT_RENEW, "N", "Wl"}},
 };
 
 static const struct form *form_of(uint8_t lock_kind, uint8_t command_kind) {
@@ -160,6 +178,12 @@ static void put_owner(const struct engine *engine, struct argument_sink *sink, u
     put(sink, text, size);
 }
 
+static void put_writer(const struct engine *engine, struct argument_sink *sink, uint64_t id) {
+    char text[REDLATCH_OWNER_SIZE];
+    struct argument_part parts[] = {{text, owner_text(engine, id, text)}, {":write", 6}};
+    sink->append(sink, parts, 2);
+}
+
 static void put_derived(struct argument_sink *sink, const char *prefix, const struct resource *resource) {
     struct argument_part parts[4];
     derived_parts(prefix, resource, parts);
@@ -184,6 +208,25 @@ static void write_letter(const struct engine *engine, const struct command *comm
     case 's':
         put_owner(engine, sink, command->successor);
         break;
+    case 'W':
+        put_writer(engine, sink, command->id);
+        break;
+    case 'S':
+        put_writer(engine, sink, command->successor);
+        break;
+    case 'w':
+        if (command->successor) {
+            put_writer(engine, sink, command->successor);
+        } else {
+            put(sink, "", 0);
+        }
+        break;
+    case 'm':
+        put(sink, redlatch_kind_name(command->lock_kind), strlen(redlatch_kind_name(command->lock_kind)));
+        break;
+    case 'b':
+        put_derived(sink, "", command->resource);
+        break;
     case 'n':
         put_number(sink, command->count);
         break;
@@ -194,7 +237,7 @@ static void write_letter(const struct engine *engine, const struct command *comm
         put_number(sink, command->token_from_time);
         break;
     default:
-        assert(!"a letter that the table of forms explains");
+        assert(false); /* a letter that the table of forms does not explain */
     }
 }
 
