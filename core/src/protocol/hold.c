@@ -377,6 +377,7 @@ static void hold_refused(struct engine *engine, struct command *command, struct 
     if (hold && command->kind == COMMAND_RELEASE && command->count == 0) {
         command->hold = NULL;
         hold_end(engine, hold, now);
+        queue_after_release(engine, command->resource, -1, now); /* who waited for it has no other to wait for */
     } else if (hold) {
         hold_goes_on(engine, hold, command, refusal.may_have_run || command->repeated, now);
     }

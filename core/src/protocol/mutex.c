@@ -89,7 +89,7 @@ int64_t acquire_look_at(struct engine *engine, const struct subscription *subscr
 /* When a waiter that hears of no release looks again. While this process itself holds the lock there is nothing to see
  * by asking again and again: the release will hand it over. */
 static int64_t next_poll(struct engine *engine, struct operation *operation, int64_t now) {
-    if (resource_live_hold(operation->resource)) {
+    if (resource_live_hold(operation->resource) || PLANTED(FAULT_SPINS_SELDOM)) {
         return now + LOOK_CAP;
     }
     int64_t look_at = now + back_off_next(engine, &operation->back_off) * MILLISECOND;
