@@ -33,6 +33,8 @@ class Kind:
     pushes: bool = True
     # Whether Redisson has forceUnlock() and delete() for it.
     forced: bool = True
+    # Whether the row's lock of one side also excludes itself: a read lock excludes only the write lock.
+    exclusive: bool = True
 
 
 KINDS: Dict[str, Kind] = {
@@ -43,4 +45,11 @@ KINDS: Dict[str, Kind] = {
         reentrant=False,
     ),
     "fenced": Kind(ours=lambda client, name: client.fenced_lock(name), theirs=RedissonClient.fenced_lock),
+    "write": Kind(ours=lambda client, name: client.read_write_lock(name).write, theirs=RedissonClient.write_lock),
+    "we-read-they-write": Kind(
+        ours=lambda client, name: client.read_write_lock(name).read, theirs=RedissonClient.write_lock, exclusive=False
+    ),
+    "we-write-they-read": Kind(
+        ours=lambda client, name: client.read_write_lock(name).write, theirs=RedissonClient.read_lock, exclusive=False
+    ),
 }

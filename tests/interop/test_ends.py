@@ -22,6 +22,7 @@ MakeOurs = Callable[..., OurParty]
 MakeTheirs = Callable[..., TheirParty]
 
 
+@pytest.mark.kinds_with(exclusive=True)
 def test_we_force_theirs(
     kind_name: str, our_party: MakeOurs, their_party: MakeTheirs, monitor: Monitor, name: str
 ) -> None:
@@ -39,7 +40,7 @@ def test_we_force_theirs(
     assert not us.force_release()
 
 
-@pytest.mark.kinds_with(forced=True)
+@pytest.mark.kinds_with(forced=True, exclusive=True)
 def test_they_force_ours(
     kind_name: str, our_party: MakeOurs, their_party: MakeTheirs, monitor: Monitor, name: str
 ) -> None:
@@ -57,7 +58,7 @@ def test_they_force_ours(
     assert not them.force_release()
 
 
-@pytest.mark.kinds_with(forced=True)
+@pytest.mark.kinds_with(forced=True, exclusive=True)
 def test_they_delete_ours(kind_name: str, our_party: MakeOurs, their_party: MakeTheirs, name: str) -> None:
     """delete() of Redisson takes the lock from us, and a waiter of ours gets it, at the latest by its next look."""
     holder, them, waiter = our_party(), their_party(), our_party()
