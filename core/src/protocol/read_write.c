@@ -34,7 +34,7 @@ void read_write_begin(struct engine *engine, struct operation *operation, int64_
         finish(engine, operation, REDLATCH_WOULD_DEADLOCK);
     } else {
         struct contest *contest = attach_contest(engine, operation);
-        bool waits = queue_owner_is_asking(contest, operation); /* and re-enters then */
+        bool waits = queue_will_reenter(contest, operation); /* and re-enters then */
         operation->phase = PHASE_QUEUED;
         queue_enter(engine, operation);
         list_remove(&operation->link);
