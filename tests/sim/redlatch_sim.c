@@ -257,7 +257,7 @@ static bool number(const char *text, uint64_t *number_out) {
 }
 
 static bool kind_of_name(const char *name, uint8_t *kind_out) {
-    for (int kind = REDLATCH_MUTEX; name && kind_of_number(kind); kind++) {
+    for (int kind = REDLATCH_MUTEX; name && kind < 32; kind++) {
         if (strcmp(redlatch_kind_name(kind), name) == 0) {
             *kind_out = (uint8_t)kind;
             return true;

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "server.h"
 
+#include "kinds.h"
 #include "world.h"
 
-static const char channel_prefix[] = "redisson_lock__channel:{";
 
 void server_touch(struct world *world) {
     keyspace_set_time(world->server.keyspace, clock_local(&world->server.clock, world->now) / MILLISECOND);
@@ -30,9 +30,11 @@ int server_publish(struct world *world, uint32_t name, int64_t message) {
 
 static int heard(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
     struct world *world = context;
-    size_t prefix = sizeof channel_prefix - 1;
-    bool known = !sharded && channel.size > prefix + 1 && memcmp(channel.bytes, channel_prefix, prefix) == 0 &&
-                 message.size == 1 && message.bytes[0] == '0';
+    const char *channel_prefix = kind_of_number(world->plan.lock_kind)->channel_prefix;
+    size_t prefix = strlen(channel_prefix) + 1;
+    char last_message = world_has_sides(world) ? '1' : '0';
+    bool known = !sharded && channel.size > prefix + 1 && memcmp(channel.bytes, channel_prefix, prefix - 1) == 0 &&
+                 message.size == 1 && message.bytes[0] >= '0' && message.bytes[0] <= last_message;
     if (!known) {
         world_violation(world, "message on an unexpected channel", "%.*s", (int)channel.size, channel.bytes);
         return 0;
@@ -186,7 +188,7 @@ static void serve_script(struct world *world, struct connection *connection, con
         redis_reply_free(&again);
         cover(world, NEMESIS_DUPLICATE);
     }
-    if (request->script == SCRIPT_RENEW && server->late_renewals_until > world->now) {
+    if (request->many && server->late_renewals_until > world->now) {
         struct request *copy = copy_request(request);
         list_append(&world->late_requests, &copy->link);
         world_at(world, world->now + random_between(&world->random, 0, SECOND), late_renewal, copy, 0);

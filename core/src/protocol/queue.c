@@ -31,17 +31,17 @@ static struct operation *beside(const struct contest *contest, const struct oper
     return next && goes_together(next) ? next : NULL;
 }
 
-/* Whether another call of the same owner, with the same intent, is being answered or just was: this one re-enters. */
+/* Whether an earlier call of the same owner, with the same intent, stands in the queue or was just granted: then this one
+ * re-enters, and does not ask by itself. `operation` may be about to queue. */
 bool queue_will_reenter(const struct contest *contest, const struct operation *operation) {
     const struct hold *hold = resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
-    if (operation->named_owner && hold && hold->stage == HOLD_ALIVE) {
-        return true;
+    if (!operation->named_owner || (hold && hold->stage == HOLD_ALIVE)) {
+        return operation->named_owner;
     }
-    struct list_link *link = operation->named_owner ? list_first(&contest->queue) : NULL;
-    for (; link; link = list_next(&contest->queue, link)) {
+    struct list_link *link = list_first(&contest->queue);
+    for (; link && link != &operation->link; link = list_next(&contest->queue, link)) {
         const struct operation *other = container_of(link, struct operation, link);
-        bool same = other->owner == operation->owner && other->lock_kind == operation->lock_kind;
-        if (same && other != operation && (other->phase == PHASE_ASKING || other->phase == PHASE_PAUSED)) {
+        if (other->owner == operation->owner && other->lock_kind == operation->lock_kind) {
             return true;
         }
     }
