@@ -11,9 +11,15 @@ enum { USUAL_IDS = 4096 };
 static enum script_id role_of(enum script_id script) {
     switch (script) {
     case SCRIPT_ACQUIRE_FENCED:
+    case SCRIPT_ACQUIRE_FAIR:
         return SCRIPT_ACQUIRE;
     case SCRIPT_HAND_OVER_FENCED:
+    case SCRIPT_HAND_OVER_FAIR:
         return SCRIPT_HAND_OVER;
+    case SCRIPT_RELEASE_FAIR:
+        return SCRIPT_RELEASE;
+    case SCRIPT_FORCE_RELEASE_FAIR:
+        return SCRIPT_FORCE_RELEASE;
     default:
         return script;
     }
@@ -170,6 +176,7 @@ void watch_before(struct world *world, const struct request *request) {
     for (uint32_t i = 0; i < names_of(request); i++) {
         watch_name(world, key_name(world, request, i));
     }
+    fair_before(world, request);
 }
 
 static bool is_argument(const struct request *request, uint32_t argument, const struct wire_field *field) {
@@ -212,7 +219,9 @@ static void judge_created(struct world *world, const struct request *request, co
     }
     check_token_drawn(world, name, note);
     wire->chain = handed ? wire->chain + 1 : 0;
-    if (wire->chain == 16) {
+    if (world->plan.lock_kind == REDLATCH_FAIR) { /* the queue says whose turn it is */
+        wire->chain = 0;
+    } else if (wire->chain == 16) {
         cover(world, COVER_HAND_OVER_BOUND);
     } else if (wire->chain > 16) {
         world_violation(world, "a process keeps the lock to itself", "%u hand-overs in a row", wire->chain);
@@ -259,7 +268,8 @@ static void judge_name(struct world *world, const struct request *request, uint3
             judge_created(world, request, old, &new.fields[i]);
         }
     }
-    bool told = request->script == SCRIPT_RELEASE || request->script == SCRIPT_FORCE_RELEASE;
+    bool fair = world->plan.lock_kind == REDLATCH_FAIR; /* each of its scripts that leaves the lock free calls the head */
+    bool told = fair || request->script == SCRIPT_RELEASE || request->script == SCRIPT_FORCE_RELEASE;
     update(world, name, &new, told && whole);
 }
 
@@ -282,6 +292,7 @@ void watch_after(struct world *world, const struct request *request, const struc
         judge_name(world, request, name, reply->kind != REDIS_ERROR);
         check_name(world, name);
     }
+    fair_after(world, request);
     if (request->script == SCRIPT_RENEW) {
         judge_renewal(world, request, reply);
     }
@@ -312,6 +323,7 @@ void watch_data_replaced(struct world *world) {
     world->foreign.until = world->now;
     for (uint32_t name = 0; name < world->plan.names; name++) {
         watch_external(world, name, false);
+        fair_restored(world, name);
         struct wire_name *wire = &world->checker.wire[name];
         for (uint32_t i = 0; i < wire->count; i++) {
             if (wire->fields[i].client != FOREIGN) {

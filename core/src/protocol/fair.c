@@ -95,19 +95,43 @@ static uint64_t number_of(const struct reply *reply) {
     return read_token(reply, &number) ? number : 0;
 }
 
-/* Another waiter of this process stands at the head: it goes first here, too. */
-static void bring_forward(struct engine *engine, struct contest *contest, uint64_t id, int64_t now) {
-    struct operation *foremost = queue_foremost(contest);
-    struct list_link *link = foremost->id == id ? NULL : list_first(&contest->queue);
-    for (; link; link = list_next(&contest->queue, link)) {
-        struct operation *head = container_of(link, struct operation, link);
-        if (head->id == id && head->placed) {
-            list_remove(link);
-            list_prepend(&contest->queue, link);
-            calls_listen(engine, contest, CALLED_WAITERS);
-            acquire_look(engine, head, now);
+/* A place of this process that nobody waits for any more, as a server brings it back that lost what came after: it is
+ * left, for others stand behind it. */
+static void leave_place(struct engine *engine, const struct operation *seen_by, uint64_t id) {
+    for (const struct hold *hold = seen_by->resource->holds; hold; hold = hold->next) {
+        if (hold->id == id) {
             return;
         }
+    }
+    struct command *command = take_command(engine, NULL);
+    if (command) {
+        command->kind = COMMAND_RELEASE;
+        command->lane = seen_by->lane;
+        command->lock_kind = seen_by->lock_kind;
+        command->resource = resource_keep(seen_by->resource);
+        command->id = id;
+        command->leaves = true;
+        command->lease_ms = engine->settings.watchdog_lease_ms;
+        push_command(engine, command);
+    }
+}
+
+/* A waiter of this process stands at the head: it goes first here, too. */
+static void head_is_ours(struct engine *engine, struct operation *seen_by, uint64_t id, int64_t now) {
+    struct contest *contest = seen_by->resource->contest;
+    struct list_link *link = list_first(&contest->queue);
+    struct operation *head = queue_foremost(contest);
+    while (link && head->id != id) {
+        link = list_next(&contest->queue, link);
+        head = link ? container_of(link, struct operation, link) : NULL;
+    }
+    if (!head) {
+        leave_place(engine, seen_by, id);
+    } else if (head->placed && queue_foremost(contest) != head) {
+        list_remove(link);
+        list_prepend(&contest->queue, link);
+        calls_listen(engine, contest, CALLED_WAITERS);
+        acquire_look(engine, head, now);
     }
 }
 
@@ -133,7 +157,10 @@ static void queued(struct engine *engine, struct operation *operation, const str
     if (called) {
         acquire_look(engine, operation, now);
     }
-    bring_forward(engine, contest, number_of(&reply->elements[1]), now);
+    uint64_t head = number_of(&reply->elements[1]);
+    if (head) {
+        head_is_ours(engine, operation, head, now);
+    }
 }
 
 /* The server does not know the place: the next one is at the end. */
