@@ -60,7 +60,8 @@ static void park(struct engine *engine, struct operation *operation, int64_t ttl
     calls_listen(engine, contest, CALLED_WAITERS);
     if (queue_foremost(contest) == operation) {
         int64_t look_at = acquire_look_at(engine, operation->call, ttl_ms, now);
-        operation->look_at = look_at < now + third ? look_at : now + third;
+        bool seldom = look_at < now + third || PLANTED(FAULT_PLACES_NOT_REFRESHED);
+        operation->look_at = seldom ? look_at : now + third;
     } else {
         refresh_plan(engine, contest, now + third);
     }
