@@ -24,9 +24,10 @@ static const struct option long_options[] = {
     PLACE_OPTIONS,
 };
 
-static int force(redlatch_client *client, const char *name, int32_t *released) {
+static int force(redlatch_client *client, const char *name, int form, int32_t *released) {
     redlatch_lock *lock;
-    int status = redlatch_lock_new(client, REDLATCH_MUTEX, name, strlen(name), NULL, &lock);
+    int kind = form == REDLATCH_FORM_FAIR ? REDLATCH_FAIR : REDLATCH_MUTEX; /* which has its queue's head called */
+    int status = redlatch_lock_new(client, kind, name, strlen(name), NULL, &lock);
     if (status == REDLATCH_OK) {
         status = redlatch_lock_force_release(lock, released);
         redlatch_lock_free(lock);
@@ -46,7 +47,8 @@ static int refusal(const struct found *found, bool forced) {
         exit_status = complain(STATUS_NO_LOCK, "\"%s\" is no lock we know (a %s): left as it is", name, facts->type);
     } else if (facts->holders == 0) {
         exit_status = complain(STATUS_FREE, "\"%s\" is free", name);
-    } else if (facts->form != REDLATCH_FORM_MUTEX && facts->form != REDLATCH_FORM_FENCED) {
+    } else if (facts->form != REDLATCH_FORM_MUTEX && facts->form != REDLATCH_FORM_FENCED &&
+               facts->form != REDLATCH_FORM_FAIR) {
         exit_status = complain(STATUS_USAGE, "\"%s\" is a %s lock, which this version cannot unlock", name, kind);
     } else if (!forced && found_party(found, 0, &party)) {
         exit_status = complain(STATUS_USAGE, "\"%s\" is held by %s, count %llu: not unlocked without --force", name,
@@ -62,7 +64,7 @@ static int unlock(redlatch_client *client, const char *name, const struct found 
         return exit_status;
     }
     int32_t released = 0;
-    int status = force(client, name, &released);
+    int status = force(client, name, found->facts.form, &released);
     if (status != REDLATCH_OK) {
         return complain_of(status);
     }

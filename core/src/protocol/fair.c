@@ -15,7 +15,7 @@
  *            chosen by a local release      HANDED
  *            caller has had enough          left, DONE
  *   PAUSED   timer                          ASKING
- *   HANDED   the hand-over's reply          DONE (OK), or PARKED if somebody else stood at the head
+ *   HANDED   the hand-over's reply          DONE (OK); PARKED if somebody else stood at the head, or ASKING if called
  *
  * The local queue has the order of the server's: those with a place, as they were told of it, then those who ask. Only
  * its foremost looks now and then (calls.c says who hears what); the others are refreshed (refresh.c). To leave is one
@@ -136,6 +136,18 @@ static void head_is_ours(struct engine *engine, struct operation *seen_by, uint6
     }
 }
 
+/* Another call of the same owner was faster, and this one would wait for itself: it re-enters, or is told of the loss.
+ * Whatever it has got meanwhile is left. */
+static bool joins_its_owner(struct engine *engine, struct operation *operation, int64_t now) {
+    struct hold *hold = engine_hold_of(engine, operation->resource, operation->owner, now);
+    if (hold) {
+        undo_acquire(engine, operation, operation->id, 0);
+        queue_leave(engine, operation, now);
+        hold_acquire(engine, hold, operation, now);
+    }
+    return hold != NULL;
+}
+
 static void queued(struct engine *engine, struct operation *operation, const struct reply *reply, int64_t now) {
     struct contest *contest = operation->resource->contest;
     if (!operation->met_holder) {
@@ -146,11 +158,7 @@ static void queued(struct engine *engine, struct operation *operation, const str
         order_by_place(contest, operation);
         operation->placed = true;
     }
-    struct hold *hold = engine_hold_of(engine, operation->resource, operation->owner, now);
-    if (hold) { /* another call of the same owner was faster: this one would wait for itself */
-        undo_acquire(engine, operation, operation->id, 0);
-        queue_leave(engine, operation, now);
-        hold_acquire(engine, hold, operation, now);
+    if (joins_its_owner(engine, operation, now)) {
         return;
     }
     bool called = operation->called && !PLANTED(FAULT_MESSAGE_MISSED_WHILE_ASKING);
@@ -205,6 +213,9 @@ void fair_replied(struct engine *engine, struct command *command, const struct r
     }
     operation->trouble = 0;
     operation->trouble_since = 0;
+    if (reply->kind == REPLY_NIL && joins_its_owner(engine, operation, now)) {
+        return;
+    }
     if (reply->kind == REPLY_NIL) {
         acquire_granted(engine, operation, command->sent_at, command->lease_ms, 0, now);
     } else if (reply->kind == REPLY_ARRAY && reply->count == 2 && reply->elements[0].kind == REPLY_INTEGER) {
@@ -237,10 +248,11 @@ void fair_abort(struct engine *engine, struct operation *operation, int status, 
     end(engine, operation, leaves, status, now);
 }
 
-/* A hand-over did not reach its receiver. If the lock was released instead, its head has been called. */
+/* A hand-over did not reach its receiver. If the lock was released instead, its head has been called; and this one,
+ * too, if that left meanwhile. */
 void fair_not_handed(struct engine *engine, struct operation *operation, bool released, int64_t now) {
     park(engine, operation, REDLATCH_FOREVER, now);
-    if (!released) {
+    if (!released || operation->called) {
         acquire_look(engine, operation, now);
     }
 }

@@ -96,6 +96,7 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
             receiver->id = ++engine->last_id;
         }
         receiver->phase = PHASE_HANDED;
+        receiver->called = false;
         hold->resource->contest->handing = command;
         hold->resource->contest->receiver = receiver;
         command->kind = COMMAND_HAND_OVER;
