@@ -27,6 +27,8 @@ static const struct {
     {REDLATCH_SPIN, FAULT_MESSAGE_MISSED_WHILE_ASKING},
     {REDLATCH_SPIN, FAULT_NEXT_WAITER_SLEEPS}, /* it looks again by itself */
     {REDLATCH_PLAIN, FAULT_REENTRY_NOT_INTENDED},
+    {REDLATCH_FAIR, FAULT_HAND_OVER_UNBOUNDED}, /* whose turn it is, the server's queue says */
+    {REDLATCH_FAIR, FAULT_NEXT_WAITER_SLEEPS},  /* the server calls it */
 };
 
 /* What only one kind can do wrong. */

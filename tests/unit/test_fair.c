@@ -230,6 +230,24 @@ static void if_another_stands_at_the_head_the_release_was_one(void) {
     RIG_CLOSE();
 }
 
+/* Whoever stood at the head was called, and left again. */
+static void a_call_during_a_hand_over_is_not_missed(void) {
+    struct call *waiters[3];
+    open_fair();
+    held_with_waiters(waiters, 2);
+    rig_release("a", 1);
+    rig_send(LANE);
+    call_waiter("a", waiters[2]->operation);
+    CHECK(rig_send(LANE) == NULL);
+    rig_integer(LANE, 2);
+    struct command *look = rig_send(LANE);
+    CHECK(look && look->id == 2 && look->place == PLACE_TAKEN);
+    rig_nil(LANE);
+    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
+    rig_end("a", 2);
+    RIG_CLOSE();
+}
+
 static void a_call_while_asking_is_not_missed(void) {
     open_fair();
     struct call *call = rig_acquire("a", 1);
@@ -465,6 +483,7 @@ int main(void) {
     RUN(only_the_foremost_few_subscribe);
     RUN(a_release_hands_over_to_the_head);
     RUN(if_another_stands_at_the_head_the_release_was_one);
+    RUN(a_call_during_a_hand_over_is_not_missed);
     RUN(a_call_while_asking_is_not_missed);
     RUN(who_is_called_goes_first_here_too);
     RUN(the_reply_that_names_another_head_of_ours_brings_it_forward);
