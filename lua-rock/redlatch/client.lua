@@ -72,6 +72,25 @@ function Client:fair_lock(name, options)
     return lock.new(self, core.FAIR, name, options)
 end
 
+--- A mutex whose waiters ask again and again instead of listening: for locks that are held for moments, by so many that
+--- telling all of them of each release would cost more. In one process only the first waiter asks.
+---@param name string
+---@param options? redlatch.LockOptions
+---@return redlatch.Lock
+function Client:spin_lock(name, options)
+    return lock.new(self, core.SPIN, name, options)
+end
+
+--- A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the owner as its
+--- value. The owner cannot acquire it a second time before it releases. Those others do not tell of a release: while one
+--- of them holds it, a waiter looks every 0.1 s.
+---@param name string
+---@param options? redlatch.LockOptions
+---@return redlatch.Lock
+function Client:plain_lock(name, options)
+    return lock.new(self, core.PLAIN, name, options)
+end
+
 --- Releases what is held, unless `release_on_close` is false, and ends the client. Takes at most `close_timeout`.
 --- Closing twice is harmless.
 ---@return true? done, string? message, string? code

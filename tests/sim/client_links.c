@@ -274,7 +274,7 @@ void link_answered(struct client *client, struct connection *connection, struct 
               (unsigned)(answer->number & ((1 << WAITER_SHIFT) - 1)));
         struct subscription *subscription = find_subscription(client, answer->number);
         if (subscription) {
-            engine_message(&client->engine, subscription, client_now(client));
+            engine_message(&client->engine, subscription, answer->message, client_now(client));
         }
         break;
     default:

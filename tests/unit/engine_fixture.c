@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kinds.h"
+
 struct rig rig;
 const char rig_uuid[] = "01234567-89ab-8def-8123-456789abcdef";
 
@@ -91,7 +93,7 @@ void rig_turn(void) {
         struct call *call = call_of(operation);
         call->done = true;
         call->status = operation->status;
-        call->hold = resource_hold_of(operation->resource, operation->owner);
+        call->hold = resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
         call->id = operation->id;
         call->forced = operation->forced;
         if (!operation->granted) {
@@ -188,7 +190,7 @@ struct resource *rig_name(const char *name) {
     struct resource_table *table = &rig.engine.resources;
     size_t size = strlen(name);
     uint32_t hash = resource_hash(name, size);
-    struct resource *resource = resource_find(table, rig.lock_kind, name, size, hash);
+    struct resource *resource = resource_find(table, kind_of_names(rig.lock_kind), name, size, hash);
     if (resource) {
         resource->references--; /* the handle's reference serves */
         return resource;
@@ -200,7 +202,7 @@ struct resource *rig_name(const char *name) {
     resource = get_memory(sizeof *resource + size);
     resource->hash = hash;
     resource->name_size = (uint32_t)size;
-    resource->kind = rig.lock_kind;
+    resource->kind = kind_of_names(rig.lock_kind);
     memcpy(resource->name, name, size);
     resource_add(table, resource);
     struct rig_handle *handle = get_memory(sizeof *handle);
@@ -363,7 +365,11 @@ int rig_subscriptions(void) {
 }
 
 void rig_message(const char *name) {
-    engine_message(&rig.engine, &rig_contest(name)->subscription, rig.now);
+    rig_message_of(name, 0);
+}
+
+void rig_message_of(const char *name, int64_t number) {
+    engine_message(&rig.engine, &rig_contest(name)->subscription, number, rig.now);
     rig_turn();
 }
 

@@ -45,7 +45,7 @@ struct rig_handle;
 struct rig {
     struct engine engine;
     int64_t now;
-    uint8_t lock_kind; /* of the names that are used; a mutex */
+    uint8_t lock_kind; /* of the calls made; a mutex */
     struct call *calls;
     struct rig_handle *handles;
     struct list supplied; /* every block of memory the engine was given */
@@ -95,7 +95,8 @@ void rig_failed(enum lane_number lane, int status);
 
 /* Carries out what the engine wants subscribed to or left; returns how many channels changed. */
 int rig_subscriptions(void);
-void rig_message(const char *name);
+void rig_message(const char *name); /* "0" */
+void rig_message_of(const char *name, int64_t number);
 
 /* Tells the call under way on LANE_CALLERS of a holder, until it is parked and subscribed. */
 void rig_park(int64_t ttl_ms);

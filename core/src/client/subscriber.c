@@ -52,6 +52,19 @@ void subscriber_changes(struct client *client, int64_t now) {
     }
 }
 
+/* What a message says: all are numbers (wire format 1.6). */
+static int64_t message_number(const struct reply *payload) {
+    bool negative = payload->size > 1 && payload->text[0] == '-';
+    int64_t number = 0;
+    for (size_t i = negative; i < payload->size; i++) {
+        if (payload->text[i] < '0' || payload->text[i] > '9' || i > 18) {
+            return 0;
+        }
+        number = number * 10 + (payload->text[i] - '0');
+    }
+    return negative ? -number : number;
+}
+
 static void heard(struct client *client, const struct reply *reply, int64_t now) {
     struct engine *engine = &client->engine;
     if (reply->kind == REPLY_ERROR) {
@@ -64,11 +77,13 @@ static void heard(struct client *client, const struct reply *reply, int64_t now)
     const struct reply *word = &reply->elements[0];
     const struct reply *channel = &reply->elements[1];
     if (word->size == 7 && memcmp(word->text, "message", 7) == 0) {
-        engine_heard(engine, HEARD_MESSAGE, channel->text, channel->size, now);
+        bool said = reply->count > 2 && reply->elements[2].kind == REPLY_STRING;
+        int64_t number = said ? message_number(&reply->elements[2]) : 0;
+        engine_heard(engine, HEARD_MESSAGE, channel->text, channel->size, number, now);
     } else if (word->size == 9 && memcmp(word->text, "subscribe", 9) == 0) {
-        engine_heard(engine, HEARD_SUBSCRIBED, channel->text, channel->size, now);
+        engine_heard(engine, HEARD_SUBSCRIBED, channel->text, channel->size, 0, now);
     } else if (word->size == 11 && memcmp(word->text, "unsubscribe", 11) == 0) {
-        engine_heard(engine, HEARD_UNSUBSCRIBED, channel->text, channel->size, now);
+        engine_heard(engine, HEARD_UNSUBSCRIBED, channel->text, channel->size, 0, now);
     }
 }
 

@@ -63,7 +63,7 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
     struct hold *hold;
     switch (operation->kind) {
     case OPERATION_ACQUIRE:
-        hold = engine_hold_of(engine, operation->resource, operation->owner, now);
+        hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
         if (hold) {
             hold_acquire(engine, hold, operation, now);
         } else {
@@ -265,17 +265,18 @@ struct command *engine_next_to_send(struct engine *engine, enum lane_number numb
 static void query_replied(struct engine *engine, struct operation *operation, const struct reply *reply) {
     struct lock_answer *answer = operation->answer;
     memset(answer, 0, sizeof *answer);
-    if (reply->kind != REPLY_ARRAY || (reply->count != 0 && reply->count != 3 && reply->count != 4)) {
+    if (reply->kind != REPLY_ARRAY || (reply->count != 0 && (reply->count < 3 || reply->count > 5))) {
         finish(engine, operation, REDLATCH_PROTOCOL);
         return;
     }
-    if (reply->count == 4 && reply->elements[3].integer > 0) {
-        answer->waiters = (uint64_t)reply->elements[3].integer;
+    if (reply->count > 4) {
+        answer->waiters = (uint64_t)reply->elements[4].integer;
     }
-    if (reply->count == 3 || (reply->count == 4 && reply->elements[1].size > 0)) {
+    if (reply->count == 3 || (reply->count > 3 && reply->elements[3].integer > 0)) {
         const struct reply *owner = &reply->elements[1];
         const struct reply *count = &reply->elements[2];
         answer->locked = true;
+        answer->holders = reply->count > 3 ? (uint64_t)reply->elements[3].integer : 1;
         answer->ttl_ms = reply->elements[0].integer;
         size_t size = owner->size < sizeof answer->owner - 1 ? owner->size : sizeof answer->owner - 1;
         if (owner->kind == REPLY_STRING) {

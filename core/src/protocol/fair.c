@@ -139,7 +139,7 @@ static void head_is_ours(struct engine *engine, struct operation *seen_by, uint6
 /* Another call of the same owner was faster, and this one would wait for itself: it re-enters, or is told of the loss.
  * Whatever it has got meanwhile is left. */
 static bool joins_its_owner(struct engine *engine, struct operation *operation, int64_t now) {
-    struct hold *hold = engine_hold_of(engine, operation->resource, operation->owner, now);
+    struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (hold) {
         undo_acquire(engine, operation, operation->id, 0);
         queue_leave(engine, operation, now);
@@ -273,7 +273,14 @@ void fair_next(struct engine *engine, struct contest *contest, int64_t now) {
 }
 
 /* What is said on the name's channel is for those who watch it: waiters are called on their own. */
-void fair_nothing_new(struct engine *engine, struct contest *contest, int64_t now) {
+void fair_told(struct engine *engine, struct contest *contest, int64_t number, int64_t now) {
+    (void)engine;
+    (void)contest;
+    (void)number;
+    (void)now;
+}
+
+void fair_look(struct engine *engine, struct contest *contest, int64_t now) {
     (void)engine;
     (void)contest;
     (void)now;

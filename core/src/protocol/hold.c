@@ -113,7 +113,7 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
 }
 
 void hold_release(struct engine *engine, struct operation *operation, int64_t now) {
-    struct hold *hold = engine_hold_of(engine, operation->resource, operation->owner, now);
+    struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (!hold) {
         finish(engine, operation, REDLATCH_NOT_OWNED);
     } else if (hold->stage == HOLD_GONE) {
@@ -137,7 +137,7 @@ void hold_release(struct engine *engine, struct operation *operation, int64_t no
 }
 
 void hold_extend(struct engine *engine, struct operation *operation, int64_t now) {
-    struct hold *hold = engine_hold_of(engine, operation->resource, operation->owner, now);
+    struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (!hold) {
         finish(engine, operation, REDLATCH_NOT_OWNED);
         return;
@@ -383,6 +383,7 @@ static void hold_refused(struct engine *engine, struct command *command, struct 
     if (hold && command->kind == COMMAND_RELEASE && command->count == 0) {
         command->hold = NULL;
         hold_end(engine, hold, now);
+        queue_after_release(engine, command->resource, -1, now); /* who waited for it has no other to wait for */
     } else if (hold) {
         hold_goes_on(engine, hold, command, refusal.may_have_run || command->repeated, now);
     }

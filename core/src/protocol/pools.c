@@ -74,6 +74,16 @@ void reserve_for(struct engine *engine, struct operation *operation) {
     assert(engine->spare_contest_count >= engine->reserved_contests);
 }
 
+/* An operation that leaves the queue for the hold that was just granted may come back, and may have made the contest. The
+ * one that was granted had its own set aside, and has just returned it. */
+void reserve_contest_again(struct engine *engine, struct operation *operation) {
+    if (!operation->reserved_contest) {
+        operation->reserved_contest = true;
+        engine->reserved_contests++;
+        assert(engine->spare_contest_count >= engine->reserved_contests);
+    }
+}
+
 void return_reserve(struct engine *engine, struct operation *operation) {
     engine->reserved_commands -= operation->reserved_commands;
     engine->reserved_holds -= operation->reserved_hold;

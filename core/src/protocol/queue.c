@@ -1,6 +1,7 @@
 /* The local queue of a name: first come, first served among this process's waiters, and only the foremost talks to
- * Redis. A release with a waiter behind it hands the hold over inside the process, for at most 16 times or 10 ms in a
- * row; then the lock is really released, and if other processes listen, this one lets them try first.
+ * Redis, or those readers who stand side by side at the front. A release with a waiter behind it hands the hold over
+ * inside the process, for at most 16 times or 10 ms in a row; then the lock is really released, and if other processes
+ * listen, this one lets them try first. Waiters of a fair lock are here, too, in the order of their places (fair.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kinds.h"
 #include "lease.h"
@@ -15,10 +16,50 @@ struct operation *queue_foremost(const struct contest *contest) {
     return first ? container_of(first, struct operation, link) : NULL;
 }
 
+static bool goes_together(const struct operation *operation) {
+    return kind_of_number(operation->lock_kind)->together;
+}
+
+/* Whether several may go at once, and so each has to see to it that it misses no message. */
+static bool is_shared(const struct contest *contest) {
+    return kind_of(contest->resource)->together;
+}
+
+/* Who may go at the same time as the one in front of it; NULL: it goes alone, or is the last who may. */
+static struct operation *beside(const struct contest *contest, const struct operation *operation) {
+    struct list_link *link = goes_together(operation) ? list_next(&contest->queue, &operation->link) : NULL;
+    struct operation *next = link ? container_of(link, struct operation, link) : NULL;
+    return next && goes_together(next) ? next : NULL;
+}
+
+/* Whether an earlier call of the same owner, with the same intent, stands in the queue or was just granted: then this one
+ * re-enters, and does not ask by itself. `operation` may be about to queue. */
+bool queue_will_reenter(const struct contest *contest, const struct operation *operation) {
+    const struct hold *hold = resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
+    if (!operation->named_owner || (hold && hold->stage == HOLD_ALIVE)) {
+        return operation->named_owner;
+    }
+    struct list_link *link = list_first(&contest->queue);
+    for (; link && link != &operation->link; link = list_next(&contest->queue, link)) {
+        const struct operation *other = container_of(link, struct operation, link);
+        if (other->owner == operation->owner && other->lock_kind == operation->lock_kind) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether whoever comes now may go at once. */
+bool queue_lets_in(const struct contest *contest, const struct operation *operation) {
+    bool front = !queue_foremost(contest) || (goes_together(operation) && contest->alone == 0);
+    return front && !queue_will_reenter(contest, operation);
+}
+
 void queue_enter(struct engine *engine, struct operation *operation) {
     struct contest *contest = operation->resource->contest;
     list_append(&contest->queue, &operation->link);
     contest->waiters++;
+    contest->alone += !goes_together(operation);
     contest->named_owners += operation->named_owner;
     engine->stats.waiters++;
     timer_disarm(&engine->timers, &contest->timer);
@@ -47,7 +88,45 @@ void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now) 
     }
 }
 
-/* Somebody left the queue: those behind it go on. */
+/* A hold of this process that a waiter can not go beside, or NULL. */
+static struct hold *hold_in_the_way(const struct operation *operation) {
+    struct hold *hold = operation->resource->holds;
+    while (hold && (hold->stage != HOLD_ALIVE ||
+                    (goes_together(operation) &&
+                     (hold->lock_kind == operation->lock_kind || hold->owner == operation->owner)))) {
+        hold = hold->next;
+    }
+    return hold;
+}
+
+/* The first at the front who has not begun; where several go at once, also who may have missed a message. */
+static struct operation *next_turn(const struct contest *contest, int64_t now) {
+    struct operation *operation = queue_foremost(contest);
+    for (; operation; operation = beside(contest, operation)) {
+        bool missed = is_shared(contest) && operation->phase == PHASE_PARKED &&
+                      operation->seen != contest->sequence && contest->yield_until <= now;
+        if ((operation->phase == PHASE_QUEUED || missed) && !queue_will_reenter(contest, operation)) {
+            return operation;
+        }
+    }
+    return NULL;
+}
+
+/* Asks, or, when this process itself holds the lock, parks at first: the release will hand it over. */
+static void take_turn(struct engine *engine, struct operation *operation, int64_t now) {
+    struct hold *hold = operation->phase == PHASE_QUEUED ? hold_in_the_way(operation) : NULL;
+    if (hold || PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
+        int64_t left_ms = hold && !hold_is_renewed(hold)
+                              ? (hold->deadline - now) / MILLISECOND + hold->lease_ms / 100 + 2
+                              : REDLATCH_FOREVER;
+        operation->seen = operation->resource->contest->sequence;
+        acquire_park(engine, operation, left_ms, now);
+    } else {
+        acquire_look(engine, operation, now);
+    }
+}
+
+/* Somebody left the queue: those behind go on. */
 void queue_advance(struct engine *engine, struct contest *contest, int64_t now) {
     if (list_is_empty(&contest->queue)) {
         queue_go_idle(engine, contest, now);
@@ -56,21 +135,12 @@ void queue_advance(struct engine *engine, struct contest *contest, int64_t now) 
     }
 }
 
-/* Lets the new foremost waiter, if it has not begun, look at once: a message may have been spent on the one that
- * left. While this process itself holds the lock there is nothing to see; the release will hand it over. */
+/* Lets those at the front who have not begun look at once: a message may have been spent on the one that left. */
 void queue_next(struct engine *engine, struct contest *contest, int64_t now) {
-    struct operation *foremost = queue_foremost(contest);
-    if (foremost->phase != PHASE_QUEUED) {
-        return;
-    }
-    struct hold *hold = resource_live_hold(contest->resource);
-    if (hold || PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
-        int64_t left_ms = hold && !hold_is_renewed(hold)
-                              ? (hold->deadline - now) / MILLISECOND + hold->lease_ms / 100 + 2
-                              : REDLATCH_FOREVER;
-        acquire_park(engine, foremost, left_ms, now);
-    } else {
-        acquire_look(engine, foremost, now);
+    const struct resource *resource = contest->resource;
+    struct operation *operation;
+    while (resource->contest == contest && (operation = next_turn(contest, now)) != NULL) {
+        take_turn(engine, operation, now);
     }
 }
 
@@ -83,6 +153,7 @@ void queue_leave(struct engine *engine, struct operation *operation, int64_t now
         next->met_holder = next->met_holder || operation->met_holder;
     }
     contest->waiters--;
+    contest->alone -= !goes_together(operation);
     contest->named_owners -= operation->named_owner;
     engine->stats.waiters--;
     operation->phase = PHASE_NEW;
@@ -91,7 +162,8 @@ void queue_leave(struct engine *engine, struct operation *operation, int64_t now
     queue_advance(engine, contest, now);
 }
 
-/* After a grant: other calls of the same owner that wait for the lock would wait for themselves; they re-enter. */
+/* After a grant: other calls of the same owner that wait for the lock would wait for themselves; they re-enter. A reader
+ * who waits for the write lock gets an error, a writer who waits for the read lock goes past the queue. */
 void queue_reenter_others(struct engine *engine, struct contest *contest, struct hold *hold, int64_t now) {
     struct list_link *link = contest->named_owners ? list_first(&contest->queue) : NULL;
     while (link) {
@@ -102,8 +174,13 @@ void queue_reenter_others(struct engine *engine, struct contest *contest, struct
             if (other->placed) {
                 undo_acquire(engine, other, other->id, 0);
             }
+            reserve_contest_again(engine, other);
             queue_leave(engine, other, now);
-            hold_acquire(engine, hold, other, now);
+            if (other->lock_kind == hold->lock_kind) {
+                hold_acquire(engine, hold, other, now);
+            } else {
+                read_write_begin(engine, other, now);
+            }
             if (last) {
                 return; /* the contest may be gone */
             }
@@ -117,6 +194,10 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
     struct operation *foremost = contest ? queue_foremost(contest) : NULL;
     (void)engine;
     if (!foremost || foremost->phase != PHASE_PARKED || foremost->wait_until <= now || contest->handing) {
+        return NULL;
+    }
+    if (is_shared(contest) && (goes_together(foremost) || hold->lock_kind != foremost->lock_kind ||
+                               read_write_is_downgrade(hold))) {
         return NULL;
     }
     if (kind_of(hold->resource)->has_places) { /* whose turn it is, the server says */
@@ -135,10 +216,21 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
 
 /* Counts the hand-over that led to a grant, so that the run has an end however often the queue was empty meanwhile. */
 static void count_run(struct operation *receiver, uint64_t id, uint32_t run, int64_t run_since) {
-    struct hold *granted = resource_hold_of(receiver->resource, receiver->owner);
+    struct hold *granted = resource_hold_of(receiver->resource, receiver->lock_kind, receiver->owner);
     if (granted && granted->id == id) {
         granted->run = run + 1;
         granted->run_since = run_since;
+    }
+}
+
+/* Those at the front who wait look no later than when other processes had their turn, and not before. */
+static void wait_for_others(struct engine *engine, struct contest *contest) {
+    struct operation *operation = queue_foremost(contest);
+    for (; operation; operation = beside(contest, operation)) {
+        if (operation->phase == PHASE_PARKED) {
+            operation->look_at = contest->yield_until;
+            arm_operation(engine, operation);
+        }
     }
 }
 
@@ -152,7 +244,7 @@ void queue_after_release(struct engine *engine, struct resource *resource, int64
     struct operation *foremost = queue_foremost(contest);
     bool yielding = contest->yielding;
     contest->yielding = false;
-    if (!foremost || foremost->phase != PHASE_PARKED) {
+    if (!foremost || (foremost->phase != PHASE_PARKED && !is_shared(contest))) {
         return;
     }
     if (kind_of(resource)->has_places) { /* whoever is next has been called, if it listens */
@@ -162,14 +254,14 @@ void queue_after_release(struct engine *engine, struct resource *resource, int64
         return;
     }
     int64_t own = contest->subscription.state == SUBSCRIPTION_ACTIVE ? 1 : 0;
-    if (yielding && (told < 0 || told > own)) {
+    bool unheard = kind_of(resource)->polls; /* of others, who may wait all the same */
+    if (yielding && (told < 0 || told > own || unheard)) {
         if (contest->yield_until <= now) {
             contest->yield_until = now + MILLISECOND + engine_random(engine, 2000);
         }
-        foremost->look_at = contest->yield_until;
-        arm_operation(engine, foremost);
-    } else {
-        acquire_look(engine, foremost, now);
+        wait_for_others(engine, contest);
+    } else if (!is_shared(contest) || !hold_in_the_way(foremost)) {
+        queue_look(engine, contest, now);
     }
 }
 
@@ -183,13 +275,15 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     }
     struct hold *hold = command->hold;
     bool has_places = kind_of(command->resource)->has_places;
-    bool released = has_places && reply->kind == REPLY_INTEGER && reply->integer == 2;
+    bool other_answer = reply->kind == REPLY_INTEGER && reply->integer == 2;
+    bool released = other_answer && has_places; /* for another, who stands at the head */
+    bool reads_on = other_answer && !has_places; /* a writer, who gives back only that */
     uint32_t run = hold->run;
     int64_t run_since = hold->run_since;
     uint64_t token;
     bool drawn = read_token(reply, &token);
     bool handed = drawn || (reply->kind == REPLY_INTEGER && reply->integer == 1);
-    if (!drawn && reply->kind != REPLY_INTEGER) { /* refused: release for everybody instead */
+    if (reads_on || (!drawn && reply->kind != REPLY_INTEGER)) { /* refused: release for everybody instead */
         struct refusal refusal = refusal_of(reply->text, reply->kind == REPLY_ERROR ? reply->size : 0);
         if (receiver && !has_places && (refusal.may_have_run || command->repeated)) {
             undo_acquire(engine, receiver, command->successor, 0);
@@ -221,28 +315,33 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     }
 }
 
-/* The channel may be heard from now on, or can not be: whoever is parked looks. */
+/* Whoever is parked at the front looks: a lock may be free without a message that says so. */
 void queue_look(struct engine *engine, struct contest *contest, int64_t now) {
     struct operation *foremost = queue_foremost(contest);
-    if (foremost && foremost->phase == PHASE_PARKED) {
+    if (foremost && is_shared(contest)) {
+        contest->sequence++;
+        queue_advance(engine, contest, now);
+    } else if (foremost && foremost->phase == PHASE_PARKED) {
         acquire_look(engine, foremost, now);
     }
 }
 
-/* A release was heard of. */
-void queue_told(struct engine *engine, struct contest *contest, int64_t now) {
+/* A release was heard of. `1`, a writer's, is for all who can go together, `0` for the foremost (wire format 1.6): when
+ * that one is in, the others follow. */
+void queue_told(struct engine *engine, struct contest *contest, int64_t number, int64_t now) {
     struct operation *foremost = queue_foremost(contest);
-    if (!foremost || foremost->phase != PHASE_PARKED) {
+    bool parked = foremost && foremost->phase == PHASE_PARKED;
+    if (!foremost || (!parked && !is_shared(contest))) {
         return;
     }
     if (contest->yielding && contest->yield_until <= now) { /* the echo of our own release, ahead of its reply */
         contest->yield_until = now + MILLISECOND + engine_random(engine, 2000);
-        foremost->look_at = contest->yield_until;
-        arm_operation(engine, foremost);
-    } else if (contest->yield_until <= now) {
+        wait_for_others(engine, contest);
+    } else if (contest->yield_until > now) { /* not before others had their turn, but then */
+        wait_for_others(engine, contest);
+    } else if (is_shared(contest) && number != 0) {
+        queue_advance(engine, contest, now);
+    } else if (parked) {
         acquire_look(engine, foremost, now);
-    } else if (foremost->look_at > contest->yield_until) { /* not before others had their turn, but then */
-        foremost->look_at = contest->yield_until;
-        arm_operation(engine, foremost);
     }
 }

@@ -76,6 +76,7 @@ enum operation_phase {
 struct lock_answer {
     int64_t ttl_ms;
     uint64_t count;
+    uint64_t holders;
     uint64_t waiters; /* of a fair lock */
     bool locked;
     char owner[128];
@@ -94,6 +95,14 @@ struct question {
     uint32_t argument_count;
     bool plain; /* the words are a command of the server's own, not arguments of the script */
     bool (*take)(struct question *question, const char *text, size_t size); /* false: no memory */
+};
+
+/* The pauses between the looks of one acquire of a spin lock (back_off.c). */
+struct back_off {
+    uint32_t next_ms;
+    uint32_t max_ms;
+    uint32_t multiplier;
+    uint32_t calls; /* pauses so far */
 };
 
 struct operation {
@@ -117,6 +126,7 @@ struct operation {
     int64_t trouble_since; /* when the server became unusable for it; 0 while it answers */
     uint32_t seen;        /* messages of the contest before the last ask */
     uint32_t pause_ms;    /* PAUSED: the last back-off */
+    struct back_off back_off; /* spin */
     uint32_t batch;       /* fair: the refresh that it was last put into */
     int trouble;          /* the last refusal that may pass */
     int status;           /* valid once DONE */
@@ -217,6 +227,7 @@ struct contest {
     int64_t yield_until;   /* no attempt before, so that other processes get their turn */
     uint32_t sequence;     /* messages heard */
     uint32_t waiters;
+    uint32_t alone;        /* waiters who go alone; others may go together: see struct kind */
     uint32_t named_owners; /* waiters whose owner may have several operations at once */
     bool yielding;         /* a release with message was owed to other processes; wait for its echo */
 };
@@ -228,7 +239,7 @@ struct resource {
     uint32_t references; /* handles, operations, holds, commands, contest */
     uint32_t hash;
     uint32_t name_size;
-    uint8_t kind;        /* enum redlatch_kind */
+    uint8_t kind;        /* enum redlatch_kind; the sides of a read-write lock share REDLATCH_READ */
     char name[];
 };
 
@@ -259,7 +270,7 @@ struct command {
     struct operation *operation; /* who waits for it; NULL: nobody does any more, or nobody ever did */
     struct hold *hold;
     uint64_t id;
-    uint64_t successor; /* hand-over, move: the wire number of the new owner */
+    uint64_t successor; /* hand-over, move: the wire number of the new owner; read: of the owner's own write lock */
     int64_t lease_ms;
     int64_t wait_ms;      /* acquire: what is left of the caller's patience, 0 without end */
     int64_t first_sent_at;

@@ -26,6 +26,7 @@ void give_hold(struct engine *engine, struct hold *hold);
 struct contest *attach_contest(struct engine *engine, struct operation *operation);
 void detach_contest(struct engine *engine, struct contest *contest);
 void reserve_for(struct engine *engine, struct operation *operation);
+void reserve_contest_again(struct engine *engine, struct operation *operation);
 void return_reserve(struct engine *engine, struct operation *operation);
 void keep_command_for(struct operation *operation, struct hold *hold);
 void return_kept_command(struct engine *engine, struct hold *hold);
@@ -54,6 +55,11 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
 
 void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now);
 
+/* read_write.c: what the two sides of a read-write lock are to each other */
+void read_write_begin(struct engine *engine, struct operation *operation, int64_t now);
+uint64_t read_write_pass(const struct operation *operation);
+bool read_write_is_downgrade(const struct hold *hold);
+
 /* watch.c: waiting for a name to be free */
 void watch_begin(struct engine *engine, struct operation *operation, int64_t now);
 void watch_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
@@ -61,17 +67,22 @@ void watch_abort(struct engine *engine, struct operation *operation, int status,
 void watch_timer(struct engine *engine, struct operation *operation, int64_t now);
 void watch_look_all(struct engine *engine, struct contest *contest, int64_t now);
 
+/* back_off.c: the next pause of a waiter that polls, in ms */
+int64_t back_off_next(struct engine *engine, struct back_off *back_off);
+
 /* queue.c: the local waiters of a name */
 void queue_enter(struct engine *engine, struct operation *operation);
 void queue_leave(struct engine *engine, struct operation *operation, int64_t now);
 void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now);
 void queue_advance(struct engine *engine, struct contest *contest, int64_t now);
 struct operation *queue_foremost(const struct contest *contest);
+bool queue_lets_in(const struct contest *contest, const struct operation *operation);
+bool queue_will_reenter(const struct contest *contest, const struct operation *operation);
 struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64_t now);
 void queue_after_release(struct engine *engine, struct resource *resource, int64_t told, int64_t now);
 void queue_reenter_others(struct engine *engine, struct contest *contest, struct hold *hold, int64_t now);
 void queue_next(struct engine *engine, struct contest *contest, int64_t now);
-void queue_told(struct engine *engine, struct contest *contest, int64_t now);
+void queue_told(struct engine *engine, struct contest *contest, int64_t number, int64_t now);
 void queue_look(struct engine *engine, struct contest *contest, int64_t now);
 void hand_over_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 
@@ -79,7 +90,8 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
 void fair_begin(struct engine *engine, struct operation *operation, int64_t now);
 void fair_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 void fair_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
-void fair_nothing_new(struct engine *engine, struct contest *contest, int64_t now);
+void fair_told(struct engine *engine, struct contest *contest, int64_t number, int64_t now);
+void fair_look(struct engine *engine, struct contest *contest, int64_t now);
 void fair_next(struct engine *engine, struct contest *contest, int64_t now);
 void fair_not_handed(struct engine *engine, struct operation *operation, bool released, int64_t now);
 void fair_take_place(struct engine *engine, struct operation *operation, int64_t now);

@@ -92,7 +92,7 @@ void engine_subscription_denied(struct engine *engine, struct subscription *subs
     }
 }
 
-void engine_message(struct engine *engine, struct subscription *subscription, int64_t now) {
+void engine_message(struct engine *engine, struct subscription *subscription, int64_t number, int64_t now) {
     struct contest *contest = subscription->contest;
     engine->stats.messages++;
     if (subscription->waiter) {
@@ -101,7 +101,7 @@ void engine_message(struct engine *engine, struct subscription *subscription, in
     }
     contest->sequence++;
     watch_look_all(engine, contest, now);
-    kind_of(contest->resource)->told(engine, contest, now);
+    kind_of(contest->resource)->told(engine, contest, number, now);
 }
 
 static void deny_sent(struct engine *engine, struct subscription *subscription, int64_t now) {
@@ -200,14 +200,14 @@ static void find_served(struct engine *engine, const char *channel, size_t size,
     find_called(engine, channel, size, found);
 }
 
-void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t now) {
+void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number, int64_t now) {
     struct list found;
     struct list_link *link;
     find_served(engine, channel, size, &found);
     while ((link = list_pop(&found)) != NULL) { /* what one does may end another, and takes it off the list then */
         struct subscription *subscription = container_of(link, struct subscription, told);
         if (what == HEARD_MESSAGE) {
-            engine_message(engine, subscription, now);
+            engine_message(engine, subscription, number, now);
         } else if (what == HEARD_SUBSCRIBED) {
             engine_subscribed(engine, subscription, now);
         } else {

@@ -10,9 +10,10 @@
 
 /* How a command is written: its script, then a letter for each key and each argument.
  *   N name   T counter of tokens   C channel   o owner   s the next owner   n levels   l lease in ms
- *   f whether tokens begin at the server's time
+ *   f whether tokens begin at the server's time   m side of a read-write lock   b base of its timeout keys
+ *   W field of the writer   S of the next one   w of the reader's own write lock, empty without
  * of fair locks
- *   Q queue   W time-outs of waiters   A the client's sign of life   p place   w wait in ms   t fair time-out in ms
+ *   Q queue   Z time-outs of waiters   A the client's sign of life   p place   v wait in ms   t fair time-out in ms
  *   q whether it leaves the queue */
 struct form {
     enum script_id script;
@@ -42,11 +43,36 @@ static const struct {
 } special[] = {
     {REDLATCH_FENCED, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_FENCED, "NT", "olf"}},
     {REDLATCH_FENCED, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_FENCED, "NT", "osnlf"}},
-    {REDLATCH_FAIR, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_FAIR, "NQWA", "olpwtC"}},
-    {REDLATCH_FAIR, COMMAND_RELEASE, {SCRIPT_RELEASE_FAIR, "NQWA", "onqtC"}},
-    {REDLATCH_FAIR, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_FAIR, "NQWA", "osnltC"}},
-    {REDLATCH_FAIR, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_FAIR, "NQWA", "tC"}},
+    {REDLATCH_FAIR, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_FAIR, "NQZA", "olpvtC"}},
+    {REDLATCH_FAIR, COMMAND_RELEASE, {SCRIPT_RELEASE_FAIR, "NQZA", "onqtC"}},
+    {REDLATCH_FAIR, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_FAIR, "NQZA", "osnltC"}},
+    {REDLATCH_FAIR, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_FAIR, "NQZA", "tC"}},
     {REDLATCH_FAIR, COMMAND_QUERY, {SCRIPT_QUERY_FAIR, "NQ", ""}},
+    {REDLATCH_PLAIN, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_PLAIN, "N", "ol"}},
+    {REDLATCH_PLAIN, COMMAND_RELEASE, {SCRIPT_RELEASE_PLAIN, "N", "oC"}},
+    {REDLATCH_PLAIN, COMMAND_EXTEND, {SCRIPT_EXTEND_PLAIN, "N", "ol"}},
+    {REDLATCH_PLAIN, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_PLAIN, "N", "osl"}},
+    {REDLATCH_PLAIN, COMMAND_MOVE, {SCRIPT_HAND_OVER_PLAIN, "N", "osl"}},
+    {REDLATCH_PLAIN, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_PLAIN, "N", "C"}},
+    {REDLATCH_PLAIN, COMMAND_QUERY, {SCRIPT_QUERY_PLAIN, "N", ""}},
+    {REDLATCH_PLAIN, COMMAND_RENEW, {SCRIPT_RENEW_PLAIN, "N", "ol"}},
+    {REDLATCH_READ, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_READ, "N", "olbw"}},
+    {REDLATCH_READ, COMMAND_REENTER, {SCRIPT_REENTER_READ, "N", "onlb"}},
+    {REDLATCH_READ, COMMAND_RELEASE, {SCRIPT_RELEASE_READ, "N", "onCb"}},
+    {REDLATCH_READ, COMMAND_EXTEND, {SCRIPT_EXTEND_READ, "N", "oonlb"}},
+    {REDLATCH_READ, COMMAND_MOVE, {SCRIPT_EXTEND_READ, "N", "osnlb"}},
+    {REDLATCH_READ, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"}},
+    {REDLATCH_READ, COMMAND_QUERY, {SCRIPT_QUERY_SIDE, "N", "m"}},
+    {REDLATCH_READ, COMMAND_RENEW, {SCRIPT_RENEW_READ, "N", "olb"}},
+    {REDLATCH_WRITE, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_WRITE, "N", "Wlb"}},
+    {REDLATCH_WRITE, COMMAND_REENTER, {SCRIPT_REENTER, "N", "Wnl"}},
+    {REDLATCH_WRITE, COMMAND_RELEASE, {SCRIPT_RELEASE_WRITE, "N", "WnCb"}},
+    {REDLATCH_WRITE, COMMAND_EXTEND, {SCRIPT_EXTEND_WRITE, "N", "WWnlb"}},
+    {REDLATCH_WRITE, COMMAND_MOVE, {SCRIPT_EXTEND_WRITE, "N", "WSnlb"}},
+    {REDLATCH_WRITE, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_WRITE, "N", "WSnl"}},
+    {REDLATCH_WRITE, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"}},
+    {REDLATCH_WRITE, COMMAND_QUERY, {SCRIPT_QUERY_SIDE, "N", "m"}},
+    {REDLATCH_WRITE, COMMAND_RENEW, {SCRIPT_RENEW, "N", "Wl"}},
 };
 
 static const struct form *form_of(uint8_t lock_kind, uint8_t command_kind) {
@@ -203,6 +229,12 @@ static void put_owner(const struct engine *engine, struct argument_sink *sink, u
     put(sink, text, size);
 }
 
+static void put_writer(const struct engine *engine, struct argument_sink *sink, uint64_t id) {
+    char text[REDLATCH_OWNER_SIZE];
+    struct argument_part parts[] = {{text, owner_text(engine, id, text)}, {":write", 6}};
+    sink->append(sink, parts, 2);
+}
+
 static void put_derived(struct argument_sink *sink, const char *prefix, const struct resource *resource) {
     struct argument_part parts[4];
     derived_parts(prefix, resource, parts);
@@ -225,7 +257,7 @@ static void write_fair_letter(const struct engine *engine, const struct command 
     case 'Q':
         put_derived(sink, "redisson_lock_queue:", command->resource);
         break;
-    case 'W':
+    case 'Z':
         put_derived(sink, "redisson_lock_timeout:", command->resource);
         break;
     case 'A':
@@ -234,7 +266,7 @@ static void write_fair_letter(const struct engine *engine, const struct command 
     case 'p':
         put_number(sink, command->place);
         break;
-    case 'w':
+    case 'v':
         put_number(sink, (uint64_t)command->wait_ms);
         break;
     case 't':
@@ -265,6 +297,25 @@ static void write_letter(const struct engine *engine, const struct command *comm
         break;
     case 's':
         put_owner(engine, sink, command->successor);
+        break;
+    case 'W':
+        put_writer(engine, sink, command->id);
+        break;
+    case 'S':
+        put_writer(engine, sink, command->successor);
+        break;
+    case 'w':
+        if (command->successor) {
+            put_writer(engine, sink, command->successor);
+        } else {
+            put(sink, "", 0);
+        }
+        break;
+    case 'm':
+        put(sink, redlatch_kind_name(command->lock_kind), strlen(redlatch_kind_name(command->lock_kind)));
+        break;
+    case 'b':
+        put_derived(sink, "", command->resource);
         break;
     case 'n':
         put_number(sink, command->count);
