@@ -142,6 +142,7 @@ static bool joins_its_owner(struct engine *engine, struct operation *operation, 
     struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (hold) {
         undo_acquire(engine, operation, operation->id, 0);
+        operation->id = 0; /* it may have to begin anew, and that number is given up */
         queue_leave(engine, operation, now);
         hold_acquire(engine, hold, operation, now);
     }
