@@ -192,9 +192,9 @@ static const char *const fault_names[FAULT_COUNT] = {
     [FAULT_EXTEND_BEFORE_SETTLED] = "extend before renewals are settled",
     [FAULT_WIRE_ID_REUSED] = "wire id used again",
     [FAULT_LOSS_UNREPORTED] = "loss not reported",
-    [FAULT_SPINS_SELDOM] = "a waiter that polls looks seldom",
     [FAULT_PLACE_IS_KEPT] = "place kept by who gave up",
     [FAULT_PLACES_NOT_REFRESHED] = "places not refreshed",
+    [FAULT_SPINS_SELDOM] = "a waiter that polls looks seldom",
 };
 
 /* Runs seeds until one fails; returns whether one did. */
