@@ -71,9 +71,9 @@ function Client:spin_lock(name, options)
     return lock.new(self, core.SPIN, name, options)
 end
 
---- A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the owner as its
---- value. The owner cannot acquire it a second time before it releases. Those others do not tell of a release: while one
---- of them holds it, a waiter looks every 0.1 s.
+--- A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the owner as
+--- its value. The owner cannot acquire it a second time before it releases. Those others do not tell of a release: while
+--- one of them holds it, a waiter looks every 0.1 s.
 ---@param name string
 ---@param options? redlatch.LockOptions
 ---@return redlatch.Lock

@@ -47,4 +47,5 @@ KINDS: Dict[str, Kind] = {
         reentrant=False,
     ),
     "fenced": Kind(ours=lambda client, name: client.fenced_lock(name), theirs=RedissonClient.fenced_lock),
+    "spin": Kind(ours=lambda client, name: client.spin_lock(name), theirs=RedissonClient.spin_lock, pushes=False),
 }

@@ -6,7 +6,8 @@
 
 #include "redlatch.h"
 
-/* A spin lock's waiters listen to nothing; a plain lock has one level. */
+/* A spin lock's waiters listen to nothing, and so no contest without waiters is kept for later; a plain lock has one
+ * level. */
 static const struct {
     uint8_t lock_kind;
     enum cover_point point;
@@ -16,6 +17,7 @@ static const struct {
     {REDLATCH_PLAIN, COVER_REENTERED},     {REDLATCH_PLAIN, COVER_PARTIAL_RELEASE},
     {REDLATCH_PLAIN, COVER_SETTLE_PARTIAL}, {REDLATCH_PLAIN, COVER_SETTLE_REENTER},
     {REDLATCH_PLAIN, COVER_SETTLE_REENTER_DENIED}, {REDLATCH_PLAIN, COVER_REFUSED_REENTER},
+    {REDLATCH_PLAIN, COVER_PHASE_QUEUED_WAITING}, {REDLATCH_SPIN, COVER_PHASE_NEW_PARKED},
 };
 
 static const struct {

@@ -12,8 +12,8 @@
 #define SIDE_OF_READ_WRITE read_write_begin, STEPS_OF_MUTEX
 
 static const struct kind kinds[] = {
-    [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", QUEUED_IN_PROCESS},
-    [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", QUEUED_IN_PROCESS},
+    [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", QUEUED_IN_PROCESS, .single = false},
+    [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", QUEUED_IN_PROCESS, .single = false},
     [REDLATCH_SPIN] = {"spin", "redisson_lock__channel:", QUEUED_IN_PROCESS, .polls = true},
     [REDLATCH_PLAIN] = {"plain", "redlatch_lock__channel:", QUEUED_IN_PROCESS, .single = true},
     [REDLATCH_READ] = {"read", "redisson_rwlock:", SIDE_OF_READ_WRITE, .together = true},
