@@ -155,6 +155,8 @@ typedef struct redlatch_client_options {
     const char *password;           /* overrides the URL's; NULL */
     int32_t database;               /* overrides the URL's; REDLATCH_DEFAULT */
     int32_t reserved;               /* 0 */
+    int64_t fair_timeout_ms;        /* fair locks: a waiter whose client is silent for this long loses its place, 100 or
+                                       more; the same in every process that uses a lock; 30000 */
 } redlatch_client_options;
 
 /* Writes the defaults. `struct_size` is sizeof(redlatch_client_options) as the caller knows it.
@@ -244,6 +246,10 @@ typedef struct redlatch_lock redlatch_lock;
 enum redlatch_kind {
     REDLATCH_MUTEX = 1,  /* reentrant mutex, Redisson's RLock */
     REDLATCH_FENCED = 2, /* the same with a fencing token for every first acquire, RFencedLock: see redlatch_hold */
+    REDLATCH_FAIR = 3,   /* a mutex that is granted in the order in which waiters came to the server, RFairLock. Waiters
+                            keep their places however long they wait; those of a client that is dead or cut off lose
+                            them after fair_timeout_ms, all at once: the next one alive holds at most that time and
+                            5 s after the lock became free */
     REDLATCH_SPIN = 4,   /* a mutex whose waiters ask again and again instead of listening, RSpinLock; its release tells
                             waiters all the same */
     REDLATCH_READ = 5,   /* the read lock of Redisson's RReadWriteLock */
@@ -385,6 +391,7 @@ typedef struct redlatch_lock_state {
     uint64_t count;               /* the holder's hold count; of several readers, that of one */
     char owner[128];              /* the holder's id, cut if longer; empty when not locked */
     uint64_t holders;             /* how many hold it at once: a read lock may have several */
+    uint64_t waiters;             /* of a fair lock: how many queue on the server; else 0 */
 } redlatch_lock_state;
 
 /* Asks the server. Statuses: INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx. Since 0.1. */

@@ -62,6 +62,16 @@ function Client:fenced_lock(name, options)
     return lock.new(self, core.FENCED, name, options)
 end
 
+--- A mutex that is granted in the order in which those who wait for it came to the server, whatever process they are
+--- in. Who gives up leaves the queue; who waits keeps the place however long it takes, unless the client is dead or cut
+--- off for `fair_timeout`, an option of connect().
+---@param name string
+---@param options? redlatch.LockOptions
+---@return redlatch.Lock
+function Client:fair_lock(name, options)
+    return lock.new(self, core.FAIR, name, options)
+end
+
 --- A mutex whose waiters ask again and again instead of listening: for locks that are held for moments, by so many that
 --- telling all of them of each release would cost more. In one process only the first waiter asks.
 ---@param name string

@@ -45,7 +45,8 @@ local OF_EVERY_LOCK = {timeout = true, lease = true, max_hold = true, owner = tr
 
 -- What only some kinds of locks know: what makes it fit, the core's field if that has another name, and the kinds.
 local SETTINGS = {
-    reentrant = {fits = options.flag, [core.MUTEX] = true, [core.FENCED] = true, [core.SPIN] = true},
+    reentrant = {fits = options.flag, [core.MUTEX] = true, [core.FENCED] = true, [core.SPIN] = true,
+        [core.FAIR] = true},
     token_from_time = {fits = options.flag, [core.FENCED] = true},
     back_off_initial = {fits = options.span, field = "back_off_initial_ms", [core.SPIN] = true},
     back_off_max = {fits = options.span, field = "back_off_max_ms", [core.SPIN] = true},
@@ -322,6 +323,16 @@ function Lock:owner()
         return nil, message, code
     end
     return state.owner ~= "" and state.owner
+end
+
+--- Asks the server how many queue for a fair lock, in all processes; of other kinds it does not know.
+---@return integer? count, string? message, string? code
+function Lock:waiters()
+    local state, message, code = query(self)
+    if not state then
+        return nil, message, code
+    end
+    return state.waiters
 end
 
 --- Deletes the lock, whoever holds it, and wakes waiters.

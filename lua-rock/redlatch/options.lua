@@ -141,6 +141,7 @@ local TIMES = {
     close_timeout = options.delay,
     claim_timeout = options.span,
     linger = options.delay,
+    fair_timeout = options.span,
 }
 local OTHERS = {
     lazy = options.flag,

@@ -39,6 +39,7 @@ def connect(
     close_timeout: Optional[Seconds] = None,
     claim_timeout: Optional[Seconds] = None,
     linger: Optional[Seconds] = None,
+    fair_timeout: Optional[Seconds] = None,
     release_on_close: bool = True,
     look: bool = True,
 ) -> Client:
@@ -55,6 +56,8 @@ def connect(
     close_timeout: close() waits at most this long.
     claim_timeout: an asynchronous grant that is not collected is given back after this.
     linger: a subscription outlives its last waiter by this.
+    fair_timeout: waiters of a fair lock whose client is silent for this long lose their places; to be the same in every
+        process that uses a lock.
     release_on_close: whether close() releases what is held, or leaves it to run out.
     look: looks at the socket briefly before sleeping, where that pays.
 
@@ -77,6 +80,7 @@ def connect(
             "close_timeout": close_timeout,
             "claim_timeout": claim_timeout,
             "linger": linger,
+            "fair_timeout": fair_timeout,
             "release_on_close": release_on_close,
             "look": look,
         }
@@ -145,6 +149,24 @@ class Client:
         return Lock(
             self, kind, name, timeout, lease, max_hold, owner, reentrant=reentrant, token_from_time=token_from_time
         )
+
+    def fair_lock(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["thread", "handle"] = "thread",
+        reentrant: bool = True,
+    ) -> Lock:
+        """A mutex that is granted in the order in which those who wait for it came to the server, whatever process or
+        thread they are in. Who gives up leaves the queue; who waits keeps the place however long it takes, unless the
+        client is dead or cut off for `fair_timeout` (see connect()).
+
+        The options are those of lock().
+        """
+        return Lock(self, lib.REDLATCH_FAIR, name, timeout, lease, max_hold, owner, reentrant=reentrant)
 
     def spin_lock(
         self,

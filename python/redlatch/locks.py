@@ -122,6 +122,12 @@ class Lock:
         holders: int = state.holders
         return holders
 
+    def waiters(self) -> int:
+        """Asks the server how many queue for a fair lock, in all processes; of other kinds it does not know."""
+        state = self._query()
+        count: int = state.waiters
+        return count
+
     def owned(self) -> bool:
         """Whether the caller holds the lock, as far as this process knows."""
         return self.hold_count() > 0

@@ -78,6 +78,7 @@ _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "close_timeout": ("close_timeout_ms", delay_ms),
     "claim_timeout": ("claim_timeout_ms", span_ms),
     "linger": ("linger_ms", delay_ms),
+    "fair_timeout": ("fair_timeout_ms", span_ms),
     "release_on_close": ("release_on_close", _flag),
     "look": ("look", _flag),
     "database": ("database", _whole),

@@ -288,7 +288,7 @@ int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
     }
     redlatch_lock_state state = {
         .locked = call.answer.locked, .ttl_ms = call.answer.ttl_ms, .count = call.answer.count,
-        .holders = call.answer.holders};
+        .holders = call.answer.holders, .waiters = call.answer.waiters};
     memcpy(state.owner, call.answer.owner, sizeof state.owner);
     return answer_write(state_out, &state, sizeof state, "state_out");
 }

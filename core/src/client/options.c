@@ -94,6 +94,7 @@ int redlatch_client_options_init(redlatch_client_options *options, uint32_t stru
         .close_timeout_ms = 1000,
         .claim_timeout_ms = 30000,
         .linger_ms = 3000,
+        .fair_timeout_ms = 30000,
         .release_on_close = 1,
         .look = 1,
         .database = REDLATCH_DEFAULT,

@@ -23,6 +23,10 @@ struct kind {
     void (*told)(struct engine *engine, struct contest *contest, int64_t number, int64_t now);
     void (*look)(struct engine *engine, struct contest *contest, int64_t now);
 
+    /* Somebody left the local queue, and others are in it. */
+    void (*advance)(struct engine *engine, struct contest *contest, int64_t now);
+
+    bool has_places; /* waiters stand in a queue on the server, by the number they will hold with */
     bool single; /* a hold has one level: the format has no count */
     bool polls;  /* who waits asks again and again (back_off.c) and listens to nothing */
     bool together;  /* waiters of this kind who stand side by side at the front go at the same time */

@@ -55,7 +55,10 @@ static void ask(struct engine *engine, struct operation *operation, int64_t now)
     command->lease_ms = acquire_lease(engine, operation, now);
     command->token_from_time = operation->token_from_time;
     command->successor = read_write_pass(operation);
+    command->place = operation->once ? PLACE_UNWANTED : operation->placed ? PLACE_TAKEN : PLACE_WANTED;
+    command->wait_ms = operation->wait_until == NEVER ? 0 : (operation->wait_until - now) / MILLISECOND;
     operation->command = command;
+    operation->called = false;
     operation->phase = PHASE_ASKING;
     operation->seen = operation->resource->contest->sequence;
     push_command(engine, command);
@@ -68,14 +71,24 @@ void acquire_look(struct engine *engine, struct operation *operation, int64_t no
     }
 }
 
+/* No later than the holder's lease ends, and a little. */
+static int64_t within_lease(struct engine *engine, int64_t look_at, int64_t ttl_ms, int64_t now) {
+    if (ttl_ms >= 0) {
+        int64_t over = now + (ttl_ms + 1 + engine_random(engine, 10)) * MILLISECOND;
+        look_at = over < look_at ? over : look_at;
+    }
+    return look_at;
+}
+
+/* When to look again, if no message comes before. */
+int64_t acquire_look_at(struct engine *engine, const struct subscription *subscription, int64_t ttl_ms, int64_t now) {
+    bool denied = subscription && subscription->state == SUBSCRIPTION_DENIED;
+    return within_lease(engine, now + (denied ? POLL_CAP : LOOK_CAP), ttl_ms, now);
+}
+
 /* When a waiter that hears of no release looks again. While this process itself holds the lock there is nothing to see
  * by asking again and again: the release will hand it over. */
-static int64_t next_look(struct engine *engine, struct operation *operation, int64_t now) {
-    if (!kind_of(operation->resource)->polls) {
-        struct subscription *subscription = &operation->resource->contest->subscription;
-        subscription_want(engine, subscription);
-        return now + (subscription->state == SUBSCRIPTION_DENIED ? POLL_CAP : LOOK_CAP);
-    }
+static int64_t next_poll(struct engine *engine, struct operation *operation, int64_t now) {
     if (resource_live_hold(operation->resource) || PLANTED(FAULT_SPINS_SELDOM)) {
         return now + LOOK_CAP;
     }
@@ -85,13 +98,14 @@ static int64_t next_look(struct engine *engine, struct operation *operation, int
 }
 
 void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
+    struct subscription *subscription = &operation->resource->contest->subscription;
     operation->phase = PHASE_PARKED;
-    int64_t look_at = next_look(engine, operation, now);
-    if (ttl_ms >= 0) {
-        int64_t over = now + (ttl_ms + 1 + engine_random(engine, 10)) * MILLISECOND;
-        look_at = over < look_at ? over : look_at;
+    if (kind_of(operation->resource)->polls) {
+        operation->look_at = within_lease(engine, next_poll(engine, operation, now), ttl_ms, now);
+    } else {
+        subscription_want(engine, subscription);
+        operation->look_at = acquire_look_at(engine, subscription, ttl_ms, now);
     }
-    operation->look_at = look_at;
     arm_operation(engine, operation);
 }
 
@@ -126,6 +140,10 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
     command->id = id;
     command->lease_ms = engine_wire_lease(engine, operation->lease_ms);
     command->repeat_until = repeat_until;
+    command->leaves = true;
+    /* Nobody waits for the reply, and what follows on this lane must not find a place that was given up. */
+    command->as_text = kind_of(operation->resource)->has_places && !engine->leave_is_known;
+    engine->stats.script_loads += command->as_text;
     engine->stats.compensations++;
     push_command(engine, command);
 }
