@@ -54,4 +54,11 @@ KINDS: Dict[str, Kind] = {
     ),
     "fenced": Kind(ours=lambda client, name: client.fenced_lock(name), theirs=RedissonClient.fenced_lock),
     "spin": Kind(ours=lambda client, name: client.spin_lock(name), theirs=RedissonClient.spin_lock, pushes=False),
+    "write": Kind(ours=lambda client, name: client.read_write_lock(name).write, theirs=RedissonClient.write_lock),
+    "we-read-they-write": Kind(
+        ours=lambda client, name: client.read_write_lock(name).read, theirs=RedissonClient.write_lock, shared=True
+    ),
+    "we-write-they-read": Kind(
+        ours=lambda client, name: client.read_write_lock(name).write, theirs=RedissonClient.read_lock, shared=True
+    ),
 }

@@ -1,86 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fencing tokens beside Redisson's RFencedLock: one counter, counted up by both."""
+"""The fenced lock beside Redisson's RFencedLock: one counter of tokens for both, which only rises."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import List
 
 import redlatch
 from env import RedisServer
 from redisson import Redisson, RedissonClient, ms
 
 
-def counter(name: str) -> str:
-    """The key of the counter."""
-    return f"redisson_lock_token:{{{name}}}"
+def test_tokens_rise_across_both(java: Redisson, ours: redlatch.Client, theirs: RedissonClient, name: str) -> None:
+    """Each hold of either side has a greater token than all before; either reads the other's."""
+    lock, java_lock = ours.fenced_lock(name), theirs.fenced_lock(name).on(java.thread())
+    tokens: List[int] = []
+    for _ in range(5):
+        with lock as hold:
+            assert hold.token is not None
+            tokens.append(hold.token)
+            assert java_lock.getToken() == hold.token
+        tokens.append(java_lock.lockAndGetToken())
+        assert ours.inspect(name).token == tokens[-1]
+        java_lock.unlock()
+    assert tokens == sorted(set(tokens)) and tokens[0] == 1
 
 
-def take_turn(lock: redlatch.Lock) -> int:
-    """Acquire and release; the token of that hold."""
-    with lock as held:
-        assert held.token is not None
-        return held.token
+def test_token_of_every_way_to_acquire(ours: redlatch.Client, name: str) -> None:
+    """With and without a lease, waiting or not; a re-entry keeps the token of its hold."""
+    lock = ours.fenced_lock(name)
+    seen: List[int] = []
+    for arguments in ({}, {"lease": 10}, {"blocking": False}, {"timeout": 1, "lease": 10}):
+        assert lock.acquire(**arguments) and lock.acquire()
+        hold = lock.hold()
+        assert hold is not None and hold.token is not None
+        seen.append(hold.token)
+        lock.release()
+        lock.release()
+    assert seen == [1, 2, 3, 4]
 
 
-def test_both_count_on(
+def test_a_released_lock_keeps_its_counter(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, name: str
 ) -> None:
-    """RedissonFencedLockTest.testTokenIncrease, by turns with ours: no token is given twice, each is greater."""
-    us, thread = ours.fenced_lock(name), java.thread()
-    them = theirs.fenced_lock(name).on(thread)
-    assert them.lockAndGetToken() == 1
-    them.unlock()
-    assert take_turn(us) == 2
-    assert them.lockAndGetToken() == 3
-    assert us.acquire(blocking=False) is False
-    them.unlock()
-    them.lock()
-    assert them.getToken() == 4
-    them.unlock()
-    them.lock(ms(10_000))
-    assert them.getToken() == 5
-    them.unlock()
-    assert them.tryLockAndGetToken() == 6
-    them.unlock()
-    with us as held:
-        assert held.token == 7 == them.getToken()
-        assert them.tryLock() is False
-        assert them.getToken() == 7
-    assert server.admin.pttl(counter(name)) == -1
+    """Neither release nor force release of ours touches the counter, and it never expires, whoever made it."""
+    lock, java_lock = ours.fenced_lock(name), theirs.fenced_lock(name).on(java.thread())
+    counter = f"redisson_lock_token:{{{name}}}"
+    assert java_lock.lockAndGetToken() == 1
+    assert lock.force_release()
+    assert server.admin.get(counter) == b"1"
+    server.admin.pexpire(counter, 10_000)  # as Redisson's multi lock does
+    with lock as hold:
+        assert hold.token == 2
+    assert server.admin.get(counter) == b"2" and server.admin.pttl(counter) == -1
 
 
-def test_force_release_keeps_the_counter(
+def test_their_holder_without_a_lease_is_respected(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, name: str
 ) -> None:
-    """Whoever forces whom: the next token is greater all the same."""
-    us, thread = ours.fenced_lock(name, owner="handle"), java.thread()
-    them = theirs.fenced_lock(name).on(thread)
-    us.acquire()
-    assert them.forceUnlock() is True
-    assert them.lockAndGetToken() == 2
-    assert us.force_release() is True
-    assert take_turn(ours.fenced_lock(name)) == 3
+    """A held lock whose key lost its lease is no grant to us, as it is to Redisson's own lockAndGetToken."""
+    java_lock = theirs.fenced_lock(name).on(java.thread())
+    java_lock.lock(ms(20_000))
+    server.admin.persist(name)
+    lock = ours.fenced_lock(name)
+    assert not lock.acquire(blocking=False)
+    assert not lock.acquire(timeout=0.2)
+    java_lock.unlock()
+    with lock as hold:
+        assert hold.token == 2
 
 
 def test_a_lease_that_a_multi_lock_gave_the_counter(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, name: str
 ) -> None:
-    """W-19: Redisson's MultiLock lets the counter expire; with our next acquire it stays."""
-    thread = java.thread()
+    """W-19: Redisson's multi lock lets the counter expire; with our next acquire it stays, and tokens go on rising."""
+    thread, counter = java.thread(), f"redisson_lock_token:{{{name}}}"
     multi = theirs.multi_lock(theirs.fenced_lock(name), theirs.lock(f"{name}:other"))
-    multi.call(thread, "tryLock", ms(5_000), ms(30_000))
+    assert multi.call(thread, "tryLock", ms(5_000), ms(30_000))
     multi.call(thread, "unlock")
-    left: Any = server.admin.pttl(counter(name))
-    assert 0 < left <= 30_000, "Redisson does what W-19 says"
-    token = take_turn(ours.fenced_lock(name))
-    assert token == 2 and server.admin.pttl(counter(name)) == -1
-
-
-def test_a_key_without_a_lease_is_not_ours(
-    ours: redlatch.Client, server: RedisServer, name: str
-) -> None:
-    """W-19: to Redisson's script a held key without a TTL looks like a grant with the token -1."""
-    server.admin.hset(name, "00000000-0000-4000-8000-000000000000:1", "1")
-    assert ours.fenced_lock(name).acquire(blocking=False) is False
-    assert ours.fenced_lock(name).acquire(timeout=0.2) is False
-    assert not server.admin.exists(counter(name))
+    assert server.admin.pttl(counter) > 0, "Redisson does what W-19 says"
+    with ours.fenced_lock(name) as hold:
+        assert hold.token == 2 and server.admin.pttl(counter) == -1
