@@ -53,7 +53,7 @@ _redlatch() {
     fi
     case $before in
     --kind)
-        mapfile -t COMPREPLY < <(compgen -W 'mutex' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'mutex fenced spin plain' -- "$word")
         return
         ;;
     -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | --owner)
@@ -61,7 +61,7 @@ _redlatch() {
         ;;
     esac
     case $command in
-    run) options="--nonblock --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --verbose $place" ;;
+    run) options="--nonblock --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --key-template --verbose $place" ;;
     list) options="--json $place" ;;
     show) options="--json --owner $place" ;;
     wait) options="--wait $place" ;;
@@ -71,7 +71,7 @@ _redlatch() {
     if [ "$command" = run ]; then # behind the name stands a command, with completions of its own
         for ((index = 2; index < last; index++)); do
             case ${words[index]} in
-            -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | --kind)
+            -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | --kind | --key-template)
                 index=$((index + 1))
                 ;;
             -*) ;;
