@@ -308,3 +308,28 @@ void check_exclusion_of_sides(struct world *world, uint32_t name) {
         world_violation(world, "two believe that they hold the lock", "lock %u for writing", lock);
     }
 }
+
+static bool reads(const struct sim_operation *operation) {
+    const struct hold *hold =
+        resource_hold_of(operation->operation.resource, REDLATCH_READ, operation->operation.owner);
+    return hold && hold->stage == HOLD_ALIVE;
+}
+
+/* Nobody who reads gets the write lock for a first time. */
+void check_upgrade(struct client *client, const struct sim_operation *operation) {
+    const struct hold *hold =
+        resource_hold_of(operation->operation.resource, REDLATCH_WRITE, operation->operation.owner);
+    if (operation->operation.lock_kind == REDLATCH_WRITE && hold && hold->count == 1 && reads(operation)) {
+        world_violation(client->world, "a reader became a writer", "client %u lock %u", client->index,
+                        operation->name);
+    }
+}
+
+/* Nor does anybody who reads wait for it. */
+void check_upgrade_waits(struct client *client, const struct sim_operation *operation) {
+    bool waits = operation->operation.phase == PHASE_PARKED || operation->operation.phase == PHASE_QUEUED;
+    if (waits && operation->operation.lock_kind == REDLATCH_WRITE && !operation->operation.hold && reads(operation)) {
+        world_violation(client->world, "a reader waits for itself", "client %u lock %u", client->index,
+                        operation->name);
+    }
+}

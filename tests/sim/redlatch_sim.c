@@ -21,6 +21,7 @@
 #include "kinds.h"
 #include "planted.h"
 #include "planted_scripts.h"
+#include "planted_sides.h"
 #include "world.h"
 
 enum { JOBS_MAX = 16, FAULT_SEEDS = 2000, FULL_RUN = 2000 };
@@ -189,6 +190,9 @@ static const char *const fault_names[FAULT_COUNT] = {
     [FAULT_EXTEND_BEFORE_SETTLED] = "extend before renewals are settled",
     [FAULT_WIRE_ID_REUSED] = "wire id used again",
     [FAULT_LOSS_UNREPORTED] = "loss not reported",
+    [FAULT_UPGRADE_WAITS] = "a reader who would write is not refused",
+    [FAULT_READERS_OVERTAKE] = "readers overtake a writer of their process",
+    [FAULT_READERS_GO_ALONE] = "readers at the front go one by one",
 };
 
 /* Runs seeds until one fails; returns whether one did. */
@@ -212,9 +216,25 @@ static bool hunt(const struct options *options, struct script_set *scripts, cons
     return found;
 }
 
+/* One script with a fault in the place of the right one; how many were not found. */
+static int hunt_script(const struct options *options, const char *name, enum script_id script, const char *text) {
+    struct script_set with_fault;
+    if (!text || !script_set_open(&with_fault, options->scripts) ||
+        !script_set_replace(&with_fault, script, redis_text(text))) {
+        printf("%-45s  CANNOT BE PLANTED\n", name);
+        return 1;
+    }
+    bool found = hunt(options, &with_fault, name);
+    script_set_close(&with_fault);
+    return !found;
+}
+
 static int run_faults(const struct options *options, struct script_set *scripts) {
     int missed = 0;
     for (int fault = FAULT_NONE + 1; fault < FAULT_COUNT; fault++) {
+        if (fault >= FAULT_UPGRADE_WAITS && options->lock_kind != REDLATCH_READ) {
+            continue; /* of read-write locks */
+        }
         planted_fault = (enum planted_fault)fault;
         missed += !hunt(options, scripts, fault_names[fault]);
     }
@@ -223,13 +243,13 @@ static int run_faults(const struct options *options, struct script_set *scripts)
         if ((planted->lock_kind ? planted->lock_kind : REDLATCH_MUTEX) != options->lock_kind) {
             continue;
         }
-        struct script_set with_fault;
-        if (!script_set_open(&with_fault, options->scripts) ||
-            !script_set_replace(&with_fault, planted->script, redis_text(planted->text))) {
-            return 1;
-        }
-        missed += !hunt(options, &with_fault, planted->name);
-        script_set_close(&with_fault);
+        missed += hunt_script(options, planted->name, planted->script, planted->text);
+    }
+    const struct planted_change *change = planted_sides;
+    for (; change->name && options->lock_kind == REDLATCH_READ; change++) {
+        char *text = planted_text(change);
+        missed += hunt_script(options, change->name, change->script, text);
+        free(text);
     }
     printf("%d faults not found\n", missed);
     return missed ? 1 : 0;

@@ -72,6 +72,7 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct 
     world->plan.lock_kind = lock_kind;
     if (world_has_sides(world)) {
         world->plan.names = world->plan.names > 1 ? 4 : 2;
+        world->plan.writers_only = seed % 5 == 0;
     }
     for (int i = 0; i < MAX_NAMES; i++) {
         world->names[i] = redis_text(lock_names[world_has_sides(world) ? i & ~1 : i]);

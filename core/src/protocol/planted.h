@@ -24,6 +24,9 @@ enum planted_fault {
     FAULT_EXTEND_BEFORE_SETTLED, /* a shortening is sent while a renewal is under way */
     FAULT_WIRE_ID_REUSED,        /* the owner id is the thread's for ever */
     FAULT_LOSS_UNREPORTED,       /* a renewal that finds nothing is taken for success */
+    FAULT_UPGRADE_WAITS,    /* read-write: who reads and asks to write waits for itself */
+    FAULT_READERS_OVERTAKE, /* a waiting writer holds nobody back */
+    FAULT_READERS_GO_ALONE, /* only the foremost reader is woken */
     FAULT_COUNT
 };
 

@@ -50,7 +50,8 @@ bool queue_will_reenter(const struct contest *contest, const struct operation *o
 
 /* Whether whoever comes now may go at once. */
 bool queue_lets_in(const struct contest *contest, const struct operation *operation) {
-    bool front = !queue_foremost(contest) || (goes_together(operation) && contest->alone == 0);
+    bool alone = contest->alone > 0 && !PLANTED(FAULT_READERS_OVERTAKE);
+    bool front = !queue_foremost(contest) || (goes_together(operation) && !alone);
     return front && !queue_will_reenter(contest, operation);
 }
 
@@ -102,7 +103,8 @@ static struct operation *next_turn(const struct contest *contest, int64_t now) {
     struct operation *operation = queue_foremost(contest);
     for (; operation; operation = beside(contest, operation)) {
         bool missed = is_shared(contest) && operation->phase == PHASE_PARKED &&
-                      operation->seen != contest->sequence && contest->yield_until <= now;
+                      operation->seen != contest->sequence && contest->yield_until <= now &&
+                      !PLANTED(FAULT_READERS_GO_ALONE);
         if ((operation->phase == PHASE_QUEUED || missed) && !queue_will_reenter(contest, operation)) {
             return operation;
         }

@@ -17,6 +17,7 @@
  *                        else                              free, and waiters are told
  */
 #include "kinds.h"
+#include "planted.h"
 #include "steps.h"
 
 static struct hold *live_hold(const struct operation *operation, uint8_t side) {
@@ -39,6 +40,8 @@ void read_write_begin(struct engine *engine, struct operation *operation, int64_
     engine_hold_of(engine, operation->resource, other, operation->owner, now); /* it may be over by now */
     struct hold *held = live_hold(operation, other);
     if (!held) {
+        acquire_begin(engine, operation, now);
+    } else if (operation->lock_kind == REDLATCH_WRITE && PLANTED(FAULT_UPGRADE_WAITS)) {
         acquire_begin(engine, operation, now);
     } else if (operation->lock_kind == REDLATCH_WRITE) {
         finish(engine, operation, REDLATCH_WOULD_DEADLOCK);
