@@ -58,8 +58,8 @@ static bool take_option(struct run_options *options, int letter, int *status_out
     case 'E':
         return read_number("-E", optarg, 0, 255, &options->conflict_status);
     case 's':
-        complain(STATUS_USAGE, "-s: read locks are not supported by this version");
-        return false;
+        options->kind = REDLATCH_READ;
+        return true;
     case OPTION_LEASE:
         return read_seconds("--lease", optarg, 30, &options->lease_ms);
     case OPTION_MAX_HOLD:

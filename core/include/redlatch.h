@@ -235,7 +235,7 @@ typedef struct redlatch_lock redlatch_lock;
  *
  * READ and WRITE are the two sides of a name: many readers or one writer. Both re-enter, each side has holds of its own.
  * Who writes may also read, and reads on after releasing the write lock; who reads and asks to write gets WOULD_DEADLOCK
- * at once. That goes by owners, so both sides must be asked for by the same thread or number, not by handles that own.
+ * at once. That goes by owners: both sides are to be used by one thread, or by handles that share a number.
  *
  * In one process, who comes first goes first: no reader overtakes a writer who waits. Readers of other processes do, for
  * the format has no place for a waiting writer; while reads overlap somewhere without a gap, a writer waits for ever.
@@ -266,6 +266,8 @@ typedef struct redlatch_lock_options {
                              RNonReentrantLock; 1 */
     int32_t token_from_time; /* fenced: 1: no token is smaller than the server's time in microseconds, so that tokens go
                              on rising when the server loses their counter; 0 */
+    uint64_t owner;       /* with OWNER_HANDLE: a number of redlatch_owner_new, so that handles are one owner, such as
+                             those of the two sides of a read-write lock; 0: a number of the handle's own */
 } redlatch_lock_options;
 
 /* Writes the defaults. INVALID. Since 0.1. */
@@ -278,7 +280,7 @@ REDLATCH_API int redlatch_lock_new(redlatch_client *client, int kind, const char
                                    const redlatch_lock_options *options, redlatch_lock **lock_out);
 
 /* Gives the handle back; NULL is allowed. A thread's holds live on; a hold owned by this handle is released in the
- * background. Since 0.1. */
+ * background, also when other handles share its owner. Since 0.1. */
 REDLATCH_API void redlatch_lock_free(redlatch_lock *lock);
 
 /* Names one wait at a time, so that it can be cancelled. Opaque. */

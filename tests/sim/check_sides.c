@@ -62,6 +62,9 @@ static void read_sides(struct world *world, uint32_t name, struct wire_name side
         }
     }
     redis_reply_free(&all);
+    if (!sides[0].other_type && sides[1].present != (sides[0].count > 0)) {
+        world_violation(world, "the mode does not say whether somebody writes", "lock %u", name);
+    }
     if (ttl == -1) {
         world_violation(world, "a key has no TTL", "lock %u", name);
     }
