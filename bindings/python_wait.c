@@ -58,13 +58,3 @@ void redlatch_python_abandon(redlatch_python_wait *wait, redlatch_lock *lock, ui
     }
     wait->status = REDLATCH_PYTHON_IDLE;
 }
-
-int redlatch_python_release(redlatch_lock *lock, uint64_t owner, uint64_t *serial_out) {
-    redlatch_hold hold = {.struct_size = sizeof hold};
-    int status = redlatch_lock_hold(lock, owner, &hold);
-    if (status != REDLATCH_OK) {
-        return status;
-    }
-    *serial_out = hold.serial;
-    return redlatch_lock_release_as(lock, owner);
-}

@@ -25,10 +25,12 @@ SHOWN_LINES = 50
 
 PYTHON = "build/venv/bin/python"
 WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
-SIMULATED_KINDS = "mutex fenced read"
+SIMULATED_KINDS = "mutex fenced spin plain read"
 PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
 # The conformance traces by the C driver of the build that REDLATCH_BUILD names.
 C_TRACES = f"{PYTEST} tests/conformance/test_traces.py -k 'test_trace and c-'"
+# Those of the drivers that a sanitizer watches: the C core in its own program, in Python and in Lua.
+WATCHED_TRACES = f"{PYTEST} tests/conformance/test_traces.py -k 'test_trace and (c- or python- or lua5.1- or lua5.4-)'"
 # What an interpreter that was built without the sanitizers has to load before a module that was built with them.
 ADDRESS_LIBRARIES = "$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)"
 # ThreadSanitizer of some compilers cannot live with much address randomisation.
@@ -71,10 +73,11 @@ STAGES = [
                  f" && {PYTHON} core/abi/check_abi.py selftest", ("build",)),
     Stage("install", f"{PYTHON} tests/package/check_install.py build", ("build",)),
     Stage("unit", unit_tests("build"), ("build",)),
-    Stage("address", variant("address", "-DREDLATCH_SANITIZE=address,undefined -DREDLATCH_LUA='lua5.1;lua5.4'",
-                             "unit_tests redlatch_sim redlatch_lua")
+    Stage("address", variant("address", "-DREDLATCH_SANITIZE=address,undefined -DREDLATCH_LUA='lua5.1;lua5.4'"
+                             f" {WITH_PYTHON}",
+                             "unit_tests redlatch_sim redlatch_lua redlatch_python redlatch_python_package")
           + " && " + unit_tests("build/address") + " && build/address/tests/redlatch_sim --seeds 100"
-          + f" && REDLATCH_BUILD=build/address {C_TRACES}"),
+          + f" && REDLATCH_BUILD=build/address REDLATCH_PRELOAD=\"{ADDRESS_LIBRARIES}\" {WATCHED_TRACES}", ("build",)),
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),

@@ -155,6 +155,8 @@ typedef struct redlatch_client_options {
     const char *password;           /* overrides the URL's; NULL */
     int32_t database;               /* overrides the URL's; REDLATCH_DEFAULT */
     int32_t reserved;               /* 0 */
+    int64_t fair_timeout_ms;        /* fair locks: a waiter whose client is silent for this long loses its place, 100 or
+                                       more; the same in every process that uses a lock; 30000 */
 } redlatch_client_options;
 
 /* Writes the defaults. `struct_size` is sizeof(redlatch_client_options) as the caller knows it.
@@ -204,7 +206,7 @@ typedef struct redlatch_stats {
     uint64_t round_trips;      /* replies received */
     uint64_t scripts;          /* scripts sent, repeats included */
     uint64_t script_loads;     /* times a script had to be sent as text */
-    uint64_t acquired;         /* first levels granted */
+    uint64_t acquired;         /* levels granted, re-entries included */
     uint64_t contended;        /* acquires that found the lock held */
     uint64_t hand_overs;       /* grants passed on inside this process */
     uint64_t renewals;         /* leases renewed */
@@ -244,8 +246,16 @@ typedef struct redlatch_lock redlatch_lock;
 enum redlatch_kind {
     REDLATCH_MUTEX = 1,  /* reentrant mutex, Redisson's RLock */
     REDLATCH_FENCED = 2, /* the same with a fencing token for every first acquire, RFencedLock: see redlatch_hold */
+    REDLATCH_FAIR = 3,   /* a mutex that is granted in the order in which waiters came to the server, RFairLock. Waiters
+                            keep their places however long they wait; those of a client that is dead or cut off lose
+                            them after fair_timeout_ms, all at once: the next one alive holds at most that time and
+                            5 s after the lock became free */
+    REDLATCH_SPIN = 4,   /* a mutex whose waiters ask again and again instead of listening, RSpinLock; its release tells
+                            waiters all the same */
     REDLATCH_READ = 5,   /* the read lock of Redisson's RReadWriteLock */
-    REDLATCH_WRITE = 6   /* its write lock */
+    REDLATCH_WRITE = 6,  /* its write lock */
+    REDLATCH_PLAIN = 7   /* a string with the owner as its value, as of redis-py, redsync, bsm/redislock, node-redlock; not
+                            reentrant. Those do not tell of a release: behind them a waiter looks every 0.1 s */
 };
 
 /* "mutex", "fenced" and so on; "unknown" for any other number. Static memory. Any thread. Since 0.1. */
@@ -266,6 +276,14 @@ typedef struct redlatch_lock_options {
                              RNonReentrantLock; 1 */
     int32_t token_from_time; /* fenced: 1: no token is smaller than the server's time in microseconds, so that tokens go
                              on rising when the server loses their counter; 0 */
+    const char *key_template; /* plain: the key, with {name} once in the place of the name, such as lock:{name}; the
+                                 client's prefix stands before it all. Read during redlatch_lock_new only. NULL: {name} */
+    uint64_t key_template_size;
+    int64_t back_off_initial_ms; /* spin: the first pause between two looks, 1 to one hour; 1 */
+    int64_t back_off_max_ms;     /* spin: the longest, from the first to one hour; as long as the first for pauses of one
+                                    length; 128 */
+    int32_t back_off_multiplier; /* spin: by what a pause is longer than the one before, 1 to 1000; 2 */
+    int32_t reserved;            /* 0 */
     uint64_t owner;       /* with OWNER_HANDLE: a number of redlatch_owner_new, so that handles are one owner, such as
                              those of the two sides of a read-write lock; 0: a number of the handle's own */
 } redlatch_lock_options;
@@ -375,6 +393,7 @@ typedef struct redlatch_lock_state {
     uint64_t count;               /* the holder's hold count; of several readers, that of one */
     char owner[128];              /* the holder's id, cut if longer; empty when not locked */
     uint64_t holders;             /* how many hold it at once: a read lock may have several */
+    uint64_t waiters;             /* of a fair lock: how many queue on the server; else 0 */
 } redlatch_lock_state;
 
 /* Asks the server. Statuses: INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx. Since 0.1. */

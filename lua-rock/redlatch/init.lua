@@ -8,8 +8,9 @@
 -- A lock on Redis is a lease: a process that was paused may go on for a moment after its lease is over. `held:lost()`
 -- and the code "lost" tell; only a fencing token checked by what is guarded can prevent.
 --
--- What fails is returned as nil, a message and a code such as "timeout", "not_owned", "lost" or "unreachable". Misuse -
--- a value of a wrong type, an option that does not exist - is raised as an error.
+-- What fails is returned as nil, a message and a code such as "timeout", "not_owned", "lost" or "unreachable" (`with`
+-- returns false instead of nil when its function has run). Misuse - a value of a wrong type, an option that does not
+-- exist, a dot instead of a colon - is raised as an error.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
@@ -38,6 +39,8 @@ redlatch._VERSION = core.version()
 ---@field close_timeout? number close() waits at most so many seconds; 1
 ---@field claim_timeout? number a started acquire whose event is not collected for so long is given back; 30
 ---@field linger? number a subscription outlives its last waiter by so many seconds; 3
+---@field fair_timeout? number waiters of a fair lock whose client is silent for so long lose their places; the same for
+---all who use a lock; 30
 ---@field release_on_close? boolean whether close() releases what is held, or leaves it to run out; true
 ---@field look? boolean looks at the socket briefly before sleeping, where that pays; true
 

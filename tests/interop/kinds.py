@@ -33,8 +33,10 @@ class Kind:
     pushes: bool = True
     # Whether Redisson has forceUnlock() and delete() for it.
     forced: bool = True
-    # Whether the row's lock of one side also excludes itself: a read lock excludes only the write lock.
-    exclusive: bool = True
+    # Whether Redisson has isLocked() and getHoldCount() for it.
+    asked: bool = True
+    # Whether holds of one side go together, as those of readers: scenarios with two rivals of one side are left out.
+    shared: bool = False
 
 
 KINDS: Dict[str, Kind] = {
@@ -44,12 +46,18 @@ KINDS: Dict[str, Kind] = {
         theirs=RedissonClient.non_reentrant_lock,
         reentrant=False,
     ),
+    "fair": Kind(ours=lambda client, name: client.fair_lock(name), theirs=RedissonClient.fair_lock),
+    "non-reentrant fair": Kind(
+        ours=lambda client, name: client.fair_lock(name, reentrant=False),
+        theirs=RedissonClient.non_reentrant_fair_lock,
+        reentrant=False,
+    ),
     "fenced": Kind(ours=lambda client, name: client.fenced_lock(name), theirs=RedissonClient.fenced_lock),
     "write": Kind(ours=lambda client, name: client.read_write_lock(name).write, theirs=RedissonClient.write_lock),
     "we-read-they-write": Kind(
-        ours=lambda client, name: client.read_write_lock(name).read, theirs=RedissonClient.write_lock, exclusive=False
+        ours=lambda client, name: client.read_write_lock(name).read, theirs=RedissonClient.write_lock, shared=True
     ),
     "we-write-they-read": Kind(
-        ours=lambda client, name: client.read_write_lock(name).write, theirs=RedissonClient.read_lock, exclusive=False
+        ours=lambda client, name: client.read_write_lock(name).write, theirs=RedissonClient.read_lock, shared=True
     ),
 }

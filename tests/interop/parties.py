@@ -27,7 +27,9 @@ class AlreadyHeld(Exception):
 class Attempt(Protocol):
     """An acquire under way."""
 
-    ended_at: float
+    @property
+    def ended_at(self) -> float:
+        """When it ended, by time.monotonic()."""
 
     @property
     def done(self) -> bool:
@@ -48,6 +50,9 @@ class Party(Protocol):
 
     def release(self) -> None:
         """Release one level; NotHeld if there is none."""
+
+    def held(self) -> bool:
+        """Whether the party holds the lock."""
 
     def hold_count(self) -> int:
         """How many levels the party has to release."""
@@ -128,6 +133,10 @@ class OurParty:
         except (redlatch.NotOwnedError, redlatch.LockLostError) as error:
             raise NotHeld(str(error)) from error
 
+    def held(self) -> bool:
+        """As Party says."""
+        return bool(self.submit(self.lock.owned).result())
+
     def hold_count(self) -> int:
         """As Party says."""
         return int(self.submit(self.lock.hold_count).result())
@@ -179,6 +188,10 @@ class TheirParty:
             if error.kind != "IllegalMonitorStateException":
                 raise
             raise NotHeld(error.message) from error
+
+    def held(self) -> bool:
+        """As Party says."""
+        return bool(self.lock.isHeldByCurrentThread())
 
     def hold_count(self) -> int:
         """As Party says."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A peer program as a subprocess: requests go to it as JSON lines, each answer comes into the future of its request.
 
-Many requests may be under way at once. A peer ends with the test process, since its input ends then.
+Many requests may be under way at once. A peer belongs to the thread that starts it, and does not outlive it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ import subprocess
 import threading
 import time
 from types import TracebackType
-from typing import Any, Dict, List, Optional, Type
+from typing import Any, Dict, List, Optional, Type, TypeVar
+
+from env import bound
+
+Self = TypeVar("Self", bound="Peer")
 
 # Long enough for whatever a test asks of a peer, and shorter than the time limit of a test.
 PATIENCE = 30.0
@@ -84,7 +88,7 @@ class Peer:
     """One process of a peer program."""
 
     def __init__(self, command: List[str]) -> None:
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(bound(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._numbers = itertools.count(1)
         self._sending = threading.Lock()
         self._changed = threading.Lock()
@@ -157,7 +161,7 @@ class Peer:
         except BrokenPipeError:
             pass
 
-    def __enter__(self) -> Peer:
+    def __enter__(self: Self) -> Self:
         return self
 
     def __exit__(

@@ -2,7 +2,8 @@
 """Other people's plain locks, SET NX PX and compare-and-delete, under one interface: two libraries in Go, one in Node,
 two in Python, which run in this process.
 
-PLAIN_PEERS makes one by its name: PLAIN_PEERS["redsync"](url, name). Seconds in, booleans out.
+PLAIN_PEERS makes one by its name: PLAIN_PEERS["redsync"](url, name); MAJORITY_PEERS one over several servers:
+MAJORITY_PEERS["redsync"](urls, name). Seconds in, booleans out.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import itertools
 import math
 import shutil
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Protocol
+from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Union
 
 import redis
 import redis_lock
@@ -55,11 +56,11 @@ class ForeignLock:
 
     _handles = itertools.count(1)
 
-    def __init__(self, command: List[str], library: str, url: str, name: str) -> None:
+    def __init__(self, command: List[str], library: str, urls: Union[str, Sequence[str]], name: str) -> None:
         self.key = name
         self._peer = Peer(command)
         self._handle = next(self._handles)
-        self._call("open", library=library, urls=[url], name=name)
+        self._call("open", library=library, urls=[urls] if isinstance(urls, str) else list(urls), name=name)
 
     def _call(self, call: str, **values: Any) -> Any:
         return self._peer.send({"call": call, "handle": self._handle, **values}).result()
@@ -164,5 +165,10 @@ PLAIN_PEERS: Dict[str, Callable[[str, str], PlainPeer]] = {
     "python-redis-lock": PythonRedisLock,
     "redsync": partial(ForeignLock, go_command(), "redsync"),
     "bsm/redislock": partial(ForeignLock, go_command(), "redislock"),
+    "node-redlock": partial(ForeignLock, node_command(), "redlock"),
+}
+
+MAJORITY_PEERS: Dict[str, Callable[[Sequence[str], str], PlainPeer]] = {
+    "redsync": partial(ForeignLock, go_command(), "redsync"),
     "node-redlock": partial(ForeignLock, node_command(), "redlock"),
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-from env import Monitor, RedisServer
+from env import Monitor, RedisServer, bound
 from kinds import KINDS
 from parties import NotHeld, OurParty, TheirParty
 from redisson import Redisson
@@ -22,7 +22,7 @@ MakeOurs = Callable[..., OurParty]
 MakeTheirs = Callable[..., TheirParty]
 
 
-@pytest.mark.kinds_with(exclusive=True)
+@pytest.mark.kinds_with(shared=False)
 def test_we_force_theirs(
     kind_name: str, our_party: MakeOurs, their_party: MakeTheirs, monitor: Monitor, name: str
 ) -> None:
@@ -35,12 +35,12 @@ def test_we_force_theirs(
     assert attempt.result() is True
     with pytest.raises(NotHeld):
         holder.release()
-    assert waiter.hold_count() == 1
+    assert waiter.held()
     waiter.release()
     assert not us.force_release()
 
 
-@pytest.mark.kinds_with(forced=True, exclusive=True)
+@pytest.mark.kinds_with(forced=True, shared=False)
 def test_they_force_ours(
     kind_name: str, our_party: MakeOurs, their_party: MakeTheirs, monitor: Monitor, name: str
 ) -> None:
@@ -53,12 +53,12 @@ def test_they_force_ours(
     assert attempt.result() is True
     with pytest.raises(NotHeld):
         holder.release()
-    assert waiter.hold_count() == 1
+    assert waiter.held()
     waiter.release()
     assert not them.force_release()
 
 
-@pytest.mark.kinds_with(forced=True, exclusive=True)
+@pytest.mark.kinds_with(forced=True, shared=False)
 def test_they_delete_ours(kind_name: str, our_party: MakeOurs, their_party: MakeTheirs, name: str) -> None:
     """delete() of Redisson takes the lock from us, and a waiter of ours gets it, at the latest by its next look."""
     holder, them, waiter = our_party(), their_party(), our_party()
@@ -91,8 +91,9 @@ def test_our_process_dies(
 ) -> None:
     """What a killed process of ours held is Redisson's when the lease has run out."""
     waiter = their_party()
-    command = [sys.executable, str(Path(__file__).with_name("our_holder.py")), server.url, kind_name, name, str(LEASE)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    program = str(Path(__file__).with_name("our_holder.py"))
+    command = [sys.executable, program, server.url, kind_name, name, str(LEASE)]
+    with subprocess.Popen(bound(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None and process.stdout.readline() == b"held\n"
             attempt = start_waiting(waiter, KINDS[kind_name], monitor, name)

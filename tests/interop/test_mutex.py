@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from typing import Callable
 
 import pytest
 import redlatch
@@ -85,3 +86,20 @@ def test_only_the_last_release_wakes(
     waiter.release()
     us.close()
     listener.close()
+
+
+def test_a_redisson_that_slept(
+    ours: redlatch.Client, make_redisson: Callable[[], Redisson], server: RedisServer, name: str
+) -> None:
+    """A stopped Redisson loses its lock to us after its lease; when it goes on, it neither renews nor releases ours."""
+    sleeper = make_redisson()
+    client = sleeper.connect(server.url, lockWatchdogTimeout=1_000)
+    java_lock = client.lock(name).on(1)
+    java_lock.lock()
+    sleeper.pause()
+    lock = ours.lock(name)
+    assert lock.acquire(timeout=10, lease=20)
+    sleeper.resume()
+    assert java_lock.start("unlock").error().kind == "IllegalMonitorStateException"
+    assert lock.hold_count() == 1 and 10 < lock.ttl() <= 20
+    lock.release()

@@ -11,7 +11,7 @@ from typing import Callable
 import pytest
 from env import RedisServer, wait_until
 from peers import PeerGone
-from redisson import Redisson, RedissonClient, RedissonObject, ms
+from redisson import CONTROL, Redisson, RedissonClient, RedissonObject, ms
 
 MakeLock = Callable[[RedissonClient, str], RedissonObject]
 
@@ -156,6 +156,20 @@ def test_errors(java: Redisson, theirs: RedissonClient, name: str) -> None:
     assert unknown.kind == "IllegalArgumentException" and "noSuchCall" in unknown.message
     assert "'chair'" in theirs.object("chair", name=name).start(thread, "sit").error().message
     assert lock.call(thread, "tryLock")
+
+
+def test_shapes_of_arguments(java: Redisson, theirs: RedissonClient, name: str) -> None:
+    """Numbers, spans and strings choose the method; asynchronous ones are waited for; handles may be told apart."""
+    thread = java.thread()
+    lock, java_id = theirs.lock(name), int(theirs.owner(thread).rpartition(":")[2])
+    lock.call(thread, "lock", ms(10_000))
+    assert lock.call(CONTROL, "isHeldByThread", java_id) and not lock.call(CONTROL, "isHeldByThread", 0)
+    assert lock.call(CONTROL, "expire", ms(50_000)) and lock.call(CONTROL, "remainTimeToLive") > 10_000
+    assert lock.call(CONTROL, "tryLockAsync", ms(100), ms(20_000), java_id)
+    assert theirs.object("lock", name=name, handle=2).call(thread, "getHoldCount") == 2
+    gate = theirs.semaphore(f"{name}:gate").on(thread)
+    assert gate.trySetPermits(3, ms(20_000)) and gate.tryAcquire(2) and gate.tryAcquire(ms(100))
+    assert not gate.tryAcquire(1, ms(10)) and gate.getName() == f"{name}:gate"
 
 
 def test_kill(make_redisson: Callable[[], Redisson], server: RedisServer, name: str) -> None:

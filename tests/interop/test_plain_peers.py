@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from contextlib import closing
+from typing import Callable
 
 import pytest
 from env import RedisServer
-from plain_peers import PLAIN_PEERS
+from plain_peers import MAJORITY_PEERS, PLAIN_PEERS
 
 
 @pytest.mark.parametrize("library", PLAIN_PEERS)
@@ -34,3 +35,17 @@ def test_a_lock_that_was_taken_away(library: str, server: RedisServer, name: str
         assert not lock.extend(20)
         assert not lock.release()
         assert server.admin.get(lock.key) == b"somebody"
+
+
+@pytest.mark.parametrize("library", MAJORITY_PEERS)
+def test_majority(library: str, make_server: Callable[[], RedisServer], name: str) -> None:
+    """Two of three servers are enough, one is not."""
+    servers = [make_server() for _ in range(3)]
+    with closing(MAJORITY_PEERS[library]([server.url for server in servers], name)) as lock:
+        servers[0].admin.set(lock.key, "somebody", px=20_000)
+        assert lock.acquire(0, 20)
+        assert [server.admin.exists(lock.key) for server in servers] == [1, 1, 1]
+        lock.release()
+        servers[1].admin.set(lock.key, "somebody", px=20_000)
+        assert not lock.acquire(0, 20)
+        assert servers[2].admin.exists(lock.key) == 0

@@ -10,8 +10,8 @@
 struct planted_script {
     const char *name; /* of the fault */
     enum script_id script;
+    int lock_kind;
     const char *text;
-    uint8_t lock_kind; /* 0: a mutex */
 };
 
 /* Ends with an entry whose name is NULL. */

@@ -22,7 +22,10 @@
 #include "planted.h"
 #include "planted_scripts.h"
 #include "planted_sides.h"
+#include "sim_kinds.h"
 #include "world.h"
+
+enum { KINDS_END = 32 };
 
 enum { JOBS_MAX = 16, FAULT_SEEDS = 2000, FULL_RUN = 2000 };
 
@@ -143,7 +146,7 @@ static int run_many(const struct options *options, struct script_set *scripts) {
         total.runs += tallies[job].runs;
         total.steps += tallies[job].steps;
     }
-    int zeros = coverage_print(&total.coverage, stdout);
+    int zeros = coverage_print(&total.coverage, options->lock_kind, stdout);
     printf("%llu seeds, %llu events, no violation\n", (unsigned long long)total.runs, (unsigned long long)total.steps);
     if (died) {
         fprintf(stderr, "a worker died\n");
@@ -193,6 +196,7 @@ static const char *const fault_names[FAULT_COUNT] = {
     [FAULT_UPGRADE_WAITS] = "a reader who would write is not refused",
     [FAULT_READERS_OVERTAKE] = "readers overtake a writer of their process",
     [FAULT_READERS_GO_ALONE] = "readers at the front go one by one",
+    [FAULT_SPINS_SELDOM] = "a waiter that polls looks seldom",
 };
 
 /* Runs seeds until one fails; returns whether one did. */
@@ -232,15 +236,15 @@ static int hunt_script(const struct options *options, const char *name, enum scr
 static int run_faults(const struct options *options, struct script_set *scripts) {
     int missed = 0;
     for (int fault = FAULT_NONE + 1; fault < FAULT_COUNT; fault++) {
-        if (fault >= FAULT_UPGRADE_WAITS && options->lock_kind != REDLATCH_READ) {
-            continue; /* of read-write locks */
+        if (kind_lacks_fault(options->lock_kind, (enum planted_fault)fault)) {
+            continue;
         }
         planted_fault = (enum planted_fault)fault;
         missed += !hunt(options, scripts, fault_names[fault]);
     }
     planted_fault = FAULT_NONE;
     for (const struct planted_script *planted = planted_scripts; planted->name; planted++) {
-        if ((planted->lock_kind ? planted->lock_kind : REDLATCH_MUTEX) != options->lock_kind) {
+        if (planted->lock_kind != options->lock_kind) {
             continue;
         }
         missed += hunt_script(options, planted->name, planted->script, planted->text);
@@ -277,8 +281,8 @@ static bool number(const char *text, uint64_t *number_out) {
 }
 
 static bool kind_of_name(const char *name, uint8_t *kind_out) {
-    for (int kind = REDLATCH_MUTEX; name && kind < 32; kind++) {
-        if (strcmp(redlatch_kind_name(kind), name) == 0) {
+    for (int kind = REDLATCH_MUTEX; name && kind < KINDS_END; kind++) { /* their numbers have gaps */
+        if (kind_of_number(kind) && strcmp(redlatch_kind_name(kind), name) == 0) {
             *kind_out = (uint8_t)kind;
             return true;
         }

@@ -14,14 +14,14 @@
 
 static const char *const prologues[REFUSE_COUNT] = {
     [REFUSE_NOTHING] = "",
-    [REFUSE_MEMORY] = "local no, why = {" TAKE_MEMORY "}, "
-                      "\"OOM command not allowed when used memory > 'maxmemory'.\" ",
-    [REFUSE_WRITES] = "local no, why = {" WRITE "}, "
-                      "'MISCONF Redis is configured to save RDB snapshots, but it is unable to persist to disk.' ",
-    [REFUSE_REPLICA] = "local no, why = {" WRITE "}, "
-                       "'READONLY You can not write against a read only replica.' ",
-    [REFUSE_PUBLISH] = "local no, why = {publish=1}, "
-                       "'ERR ACL failure in script: User test has no permissions to access the channel' ",
+    [REFUSE_MEMORY] = ("local no, why = {" TAKE_MEMORY "}, "
+                       "\"OOM command not allowed when used memory > 'maxmemory'.\" "),
+    [REFUSE_WRITES] = ("local no, why = {" WRITE "}, "
+                       "'MISCONF Redis is configured to save RDB snapshots, but it is unable to persist to disk.' "),
+    [REFUSE_REPLICA] = ("local no, why = {" WRITE "}, "
+                        "'READONLY You can not write against a read only replica.' "),
+    [REFUSE_PUBLISH] = ("local no, why = {publish=1}, "
+                        "'ERR ACL failure in script: User test has no permissions to access the channel' "),
 };
 
 static const char refusing_call[] =

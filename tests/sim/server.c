@@ -5,7 +5,6 @@
 #include "kinds.h"
 #include "world.h"
 
-
 void server_touch(struct world *world) {
     keyspace_set_time(world->server.keyspace, clock_local(&world->server.clock, world->now) / MILLISECOND);
 }
@@ -30,11 +29,11 @@ int server_publish(struct world *world, uint32_t name, int64_t message) {
 
 static int heard(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
     struct world *world = context;
-    const char *channel_prefix = kind_of_number(world->plan.lock_kind)->channel_prefix;
-    size_t prefix = strlen(channel_prefix) + 1;
-    char last_message = world_has_sides(world) ? '1' : '0';
-    bool known = !sharded && channel.size > prefix + 1 && memcmp(channel.bytes, channel_prefix, prefix - 1) == 0 &&
-                 message.size == 1 && message.bytes[0] >= '0' && message.bytes[0] <= last_message;
+    const char *expected = kind_of_number(world->plan.lock_kind)->channel_prefix;
+    size_t prefix = strlen(expected) + 1; /* with the brace that follows it */
+    char last = world_has_sides(world) ? '1' : '0';
+    bool known = !sharded && channel.size > prefix + 1 && memcmp(channel.bytes, expected, prefix - 1) == 0 &&
+                 message.size == 1 && message.bytes[0] >= '0' && message.bytes[0] <= last;
     if (!known) {
         world_violation(world, "message on an unexpected channel", "%.*s", (int)channel.size, channel.bytes);
         return 0;

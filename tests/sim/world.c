@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "kinds.h"
 #include "nemesis.h"
 
 enum { STEPS_MAX = 400000 };
@@ -73,6 +74,9 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct 
     if (world_has_sides(world)) {
         world->plan.names = world->plan.names > 1 ? 4 : 2;
         world->plan.writers_only = seed % 5 == 0;
+    }
+    if (kind_of_number(lock_kind)->single) {
+        world->plan.reenters = 0;
     }
     for (int i = 0; i < MAX_NAMES; i++) {
         world->names[i] = redis_text(lock_names[world_has_sides(world) ? i & ~1 : i]);

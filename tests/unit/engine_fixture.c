@@ -36,7 +36,8 @@ static void *supply(size_t size) {
 }
 
 void rig_open(void) {
-    static const struct engine_settings settings = {RIG_LEASE_MS, RIG_UNREACHABLE_MS, RIG_CLAIM_MS, RIG_LINGER_MS};
+    static const struct engine_settings settings = {RIG_LEASE_MS, RIG_UNREACHABLE_MS, RIG_CLAIM_MS, RIG_LINGER_MS,
+                                                   RIG_FAIR_MS};
     memset(&rig, 0, sizeof rig);
     list_init(&rig.supplied);
     rig.now = 1000 * SECOND;

@@ -22,7 +22,8 @@ enum {
     RIG_LEASE_MS = 30000,
     RIG_UNREACHABLE_MS = 20000,
     RIG_CLAIM_MS = 5000,
-    RIG_LINGER_MS = 3000
+    RIG_LINGER_MS = 3000,
+    RIG_FAIR_MS = 30000
 };
 
 extern const char rig_uuid[];

@@ -32,6 +32,7 @@ struct redlatch_lock {
     uint8_t kind;   /* enum redlatch_kind */
     bool reentrant;
     bool token_from_time;
+    struct back_off back_off;
     struct redlatch_lock *next_free;
 };
 
@@ -46,7 +47,8 @@ struct redlatch_cancel {
     bool sliced;           /* `call` is a wait that goes on between calls; client and resource are kept for it */
     struct call call;
     int64_t wait_ms;
-    struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over */
+    struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over; of a wait for a free name
+                                  only its client and resource */
     struct redlatch_cancel *next_free;
 };
 

@@ -1,5 +1,5 @@
-/* The kinds of locks: what each does in its own way, where the machines ask. A new kind is a row here, rows of scripts in
- * wire.c, and a machine of its own only where no other's will do.
+/* The kinds of locks: what each does in its own way, where the machines ask. A new kind is a row here, rows of scripts
+ * in wire.c, and a machine of its own only where no other's will do.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef KINDS_H
 #define KINDS_H
@@ -23,6 +23,12 @@ struct kind {
     void (*told)(struct engine *engine, struct contest *contest, int64_t number, int64_t now);
     void (*look)(struct engine *engine, struct contest *contest, int64_t now);
 
+    /* Somebody left the local queue, and others are in it. */
+    void (*advance)(struct engine *engine, struct contest *contest, int64_t now);
+
+    bool has_places; /* waiters stand in a queue on the server, by the number they will hold with */
+    bool single; /* a hold has one level: the format has no count */
+    bool polls;  /* who waits asks again and again (back_off.c) and listens to nothing */
     bool together;  /* waiters of this kind who stand side by side at the front go at the same time */
     uint8_t shares; /* it is a side of the names of that kind; 0: its names are its own */
 };

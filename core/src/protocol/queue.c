@@ -1,6 +1,7 @@
 /* The local queue of a name: first come, first served among this process's waiters, and only the foremost talks to
- * Redis, or those readers who stand side by side at the front. A release with a waiter behind it hands the hold over inside the process, for at most 16 times or 10 ms in a
- * row; then the lock is really released, and if other processes listen, this one lets them try first.
+ * Redis, or those readers who stand side by side at the front. A release with a waiter behind it hands the hold over
+ * inside the process, for at most 16 times or 10 ms in a row; then the lock is really released, and if other processes
+ * listen, this one lets them try first. Waiters of a fair lock are here, too, in the order of their places (fair.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kinds.h"
 #include "lease.h"
@@ -67,6 +68,7 @@ void queue_enter(struct engine *engine, struct operation *operation) {
 
 /* Nobody queues any more: unless somebody watches, the subscription lingers, and a contest without one goes. */
 void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now) {
+    bool hushed = calls_hushed(engine, contest);
     contest->yielding = false;
     if (!list_is_empty(&contest->watchers)) {
         return;
@@ -74,7 +76,7 @@ void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now) 
     switch (contest->subscription.state) {
     case SUBSCRIPTION_NONE:
     case SUBSCRIPTION_DENIED:
-        if (!contest->handing) {
+        if (!contest->handing && hushed) {
             detach_contest(engine, contest);
         }
         break;
@@ -126,14 +128,19 @@ static void take_turn(struct engine *engine, struct operation *operation, int64_
     }
 }
 
-/* Lets those at the front who have not begun look at once: a message may have been spent on the one that left. */
+/* Somebody left the queue: those behind go on. */
 void queue_advance(struct engine *engine, struct contest *contest, int64_t now) {
+    if (list_is_empty(&contest->queue)) {
+        queue_go_idle(engine, contest, now);
+    } else {
+        kind_of(contest->resource)->advance(engine, contest, now);
+    }
+}
+
+/* Lets those at the front who have not begun look at once: a message may have been spent on the one that left. */
+void queue_next(struct engine *engine, struct contest *contest, int64_t now) {
     const struct resource *resource = contest->resource;
     struct operation *operation;
-    if (!queue_foremost(contest)) {
-        queue_go_idle(engine, contest, now);
-        return;
-    }
     while (resource->contest == contest && (operation = next_turn(contest, now)) != NULL) {
         take_turn(engine, operation, now);
     }
@@ -152,6 +159,8 @@ void queue_leave(struct engine *engine, struct operation *operation, int64_t now
     contest->named_owners -= operation->named_owner;
     engine->stats.waiters--;
     operation->phase = PHASE_NEW;
+    operation->placed = false;
+    calls_drop(engine, operation);
     queue_advance(engine, contest, now);
 }
 
@@ -164,6 +173,9 @@ void queue_reenter_others(struct engine *engine, struct contest *contest, struct
         link = list_next(&contest->queue, link);
         if (other->owner == hold->owner && (other->phase == PHASE_QUEUED || other->phase == PHASE_PARKED)) {
             bool last = link == NULL;
+            if (other->placed) {
+                undo_acquire(engine, other, other->id, 0);
+            }
             reserve_contest_again(engine, other);
             queue_leave(engine, other, now);
             if (other->lock_kind == hold->lock_kind) {
@@ -189,6 +201,9 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
     if (is_shared(contest) && (goes_together(foremost) || hold->lock_kind != foremost->lock_kind ||
                                read_write_is_downgrade(hold))) {
         return NULL;
+    }
+    if (kind_of(hold->resource)->has_places) { /* whose turn it is, the server says */
+        return foremost->placed ? foremost : NULL;
     }
     if (hold->run == 0) {
         hold->run_since = now;
@@ -234,8 +249,15 @@ void queue_after_release(struct engine *engine, struct resource *resource, int64
     if (!foremost || (foremost->phase != PHASE_PARKED && !is_shared(contest))) {
         return;
     }
+    if (kind_of(resource)->has_places) { /* whoever is next has been called, if it listens */
+        if (!foremost->call || foremost->call->state != SUBSCRIPTION_ACTIVE) {
+            acquire_look(engine, foremost, now);
+        }
+        return;
+    }
     int64_t own = contest->subscription.state == SUBSCRIPTION_ACTIVE ? 1 : 0;
-    if (yielding && (told < 0 || told > own)) {
+    bool unheard = kind_of(resource)->polls; /* of others, who may wait all the same */
+    if (yielding && (told < 0 || told > own || unheard)) {
         if (contest->yield_until <= now) {
             contest->yield_until = now + MILLISECOND + engine_random(engine, 2000);
         }
@@ -254,15 +276,18 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
         contest->receiver = NULL;
     }
     struct hold *hold = command->hold;
+    bool has_places = kind_of(command->resource)->has_places;
+    bool other_answer = reply->kind == REPLY_INTEGER && reply->integer == 2;
+    bool released = other_answer && has_places; /* for another, who stands at the head */
+    bool reads_on = other_answer && !has_places; /* a writer, who gives back only that */
     uint32_t run = hold->run;
     int64_t run_since = hold->run_since;
     uint64_t token;
     bool drawn = read_token(reply, &token);
     bool handed = drawn || (reply->kind == REPLY_INTEGER && reply->integer == 1);
-    bool reads_on = reply->kind == REPLY_INTEGER && reply->integer == 2;
     if (reads_on || (!drawn && reply->kind != REPLY_INTEGER)) { /* refused: release for everybody instead */
         struct refusal refusal = refusal_of(reply->text, reply->kind == REPLY_ERROR ? reply->size : 0);
-        if (receiver && (refusal.may_have_run || command->repeated)) {
+        if (receiver && !has_places && (refusal.may_have_run || command->repeated)) {
             undo_acquire(engine, receiver, command->successor, 0);
         }
         turn_into_release(command, hold);
@@ -271,7 +296,7 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     } else {
         bool resolved = command->repeated && command->first_sent_at < hold->deadline; /* as for a release */
         if (command->operation) {
-            finish(engine, command->operation, handed || resolved ? REDLATCH_OK : REDLATCH_LOST);
+            finish(engine, command->operation, handed || released || resolved ? REDLATCH_OK : REDLATCH_LOST);
         }
         hold_end(engine, hold, now);
         command->hold = NULL;
@@ -281,6 +306,8 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
         receiver->met_holder = true;
         acquire_granted(engine, receiver, command->first_sent_at, command->lease_ms, token, now);
         count_run(receiver, command->successor, run, run_since);
+    } else if (receiver && has_places) {
+        fair_not_handed(engine, receiver, released, now);
     } else if (receiver) {
         receiver->id = 0;
         receiver->phase = PHASE_PARKED;
