@@ -21,6 +21,8 @@ Outcome = Dict[str, Any]
 KINDS: Dict[str, Callable[..., redlatch.Lock]] = {
     "mutex": redlatch.Client.lock,
     "fenced": redlatch.Client.fenced_lock,
+    "read": lambda client, name, **options: client.read_write_lock(name, **options).read,
+    "write": lambda client, name, **options: client.read_write_lock(name, **options).write,
 }
 SECONDS = {"watchdog_lease_ms": "watchdog_lease", "lease_ms": "lease", "max_hold_ms": "max_hold"}
 
