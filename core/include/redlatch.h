@@ -235,9 +235,9 @@ typedef struct redlatch_lock redlatch_lock;
 
 /* What kind of lock. A name is to be used as one kind only, here and in Redisson. The numbers are for ever.
  *
- * READ and WRITE are the two sides of a name: many readers or one writer. Both re-enter, each side has holds of its own.
- * Who writes may also read, and reads on after releasing the write lock; who reads and asks to write gets WOULD_DEADLOCK
- * at once. That goes by owners: both sides are to be used by one thread, or by handles that share a number.
+ * READ and WRITE are the two sides of a name: many readers or one writer. Both re-enter, each side has holds of its
+ * own. Who writes may also read, and reads on after releasing the write lock; who reads and asks to write gets
+ * WOULD_DEADLOCK at once. That goes by owners: both sides are to be used by one thread, or by handles that share a number.
  *
  * In one process, who comes first goes first: no reader overtakes a writer who waits. Readers of other processes do, for
  * the format has no place for a waiting writer; while reads overlap somewhere without a gap, a writer waits for ever.
@@ -348,8 +348,8 @@ REDLATCH_API int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner);
  * Statuses as redlatch_lock_release, and INVALID. Since 0.1. */
 REDLATCH_API int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms);
 
-/* Deletes the lock whoever holds it and wakes waiters. `released_out` (may be NULL) says whether there was one. A side of
- * a read-write lock is left alone while the lock is held for the other; who writes and reads holds it for writing.
+/* Deletes the lock whoever holds it and wakes waiters. `released_out` (may be NULL) says whether there was one. A side
+ * of a read-write lock is left alone while the lock is held for the other; who writes and reads holds it for writing.
  * BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, -4xx. Since 0.1. */
 REDLATCH_API int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out);
 

@@ -1,5 +1,5 @@
-/* The two sides of a read-write lock on the wire. Each side has a record of its own, as if it were a lock: the even one is
- * the writers', the odd one behind it the readers'. A side is present while the other cannot be entered: the writers'
+/* The two sides of a read-write lock on the wire. Each has a record of its own, as if it were a lock: the even one is
+ * the writers', the odd one behind it the readers'. A side counts as present while it cannot be entered: the writers'
  * while there is a lock at all, the readers' while somebody writes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

@@ -51,8 +51,8 @@ const struct planted_change planted_sides[] = {
      "redis.call('pexpire', KEYS[1], ARGV[4])"},
     {"hand-over while the old owner reads", SCRIPT_HAND_OVER_WRITE, "if redis.call('hlen', KEYS[1]) > 2 then",
      "if false then"},
-    {"force release of either side", SCRIPT_FORCE_RELEASE_SIDE, "if redis.call('hget', KEYS[1], 'mode') ~= ARGV[1] then",
-     "if redis.call('hlen', KEYS[1]) == 0 then"},
+    {"force release of either side", SCRIPT_FORCE_RELEASE_SIDE,
+     "if redis.call('hget', KEYS[1], 'mode') ~= ARGV[1] then", "if redis.call('hlen', KEYS[1]) == 0 then"},
     {NULL, SCRIPT_COUNT, NULL, NULL},
 };
 

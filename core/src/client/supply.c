@@ -67,7 +67,8 @@ static bool grow_table(struct resource_table *table) {
     return true;
 }
 
-/* The resource of a name used as a kind of lock, made if there is none, with one reference more; NULL without memory. */
+/* The resource of a name used as a kind of lock, made if there is none, with one reference more; NULL without
+ * memory. */
 struct resource *client_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size) {
     uint8_t kind = kind_of_names(lock_kind);
     struct resource_table *table = &client->engine.resources;

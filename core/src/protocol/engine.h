@@ -114,7 +114,8 @@ enum heard { HEARD_MESSAGE, HEARD_SUBSCRIBED, HEARD_UNSUBSCRIBED };
 void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_unsubscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_message(struct engine *engine, struct subscription *subscription, int64_t number, int64_t now);
-void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number, int64_t now);
+void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number,
+                  int64_t now);
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_subscriptions_denied(struct engine *engine, int64_t now);
 void engine_subscriptions_lost(struct engine *engine, int64_t now);

@@ -1,5 +1,5 @@
-/* The two sides of a read-write lock, and what they are to each other. Their machine is the mutex's (mutex.c, hold.c), their
- * queue one (queue.c): the readers at its front go together, a writer goes alone and holds back who comes later.
+/* The two sides of a read-write lock, and what they are to each other. Their machine is the mutex's (mutex.c, hold.c),
+ * their queue one (queue.c): the readers at its front go together, a writer goes alone and holds back who comes later.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   an owner who holds   and asks to read                  and asks to write
