@@ -24,7 +24,8 @@ static const struct option long_options[] = {
     PLACE_OPTIONS,
 };
 
-/* The kind of lock by which one of this form is unlocked; 0: none. A read-write lock is tried by its other side, too. */
+/* The kind of lock by which one of this form is unlocked; 0: none. A read-write lock is tried by its other side,
+ * too. */
 static int kind_of_form(int form) {
     switch (form) {
     case REDLATCH_FORM_MUTEX:

@@ -39,9 +39,7 @@ void read_write_begin(struct engine *engine, struct operation *operation, int64_
     uint8_t other = operation->lock_kind == REDLATCH_READ ? REDLATCH_WRITE : REDLATCH_READ;
     engine_hold_of(engine, operation->resource, other, operation->owner, now); /* it may be over by now */
     struct hold *held = live_hold(operation, other);
-    if (!held) {
-        acquire_begin(engine, operation, now);
-    } else if (operation->lock_kind == REDLATCH_WRITE && PLANTED(FAULT_UPGRADE_WAITS)) {
+    if (!held || (operation->lock_kind == REDLATCH_WRITE && PLANTED(FAULT_UPGRADE_WAITS))) {
         acquire_begin(engine, operation, now);
     } else if (operation->lock_kind == REDLATCH_WRITE) {
         finish(engine, operation, REDLATCH_WOULD_DEADLOCK);
