@@ -68,3 +68,9 @@ int redlatch_python_release(redlatch_lock *lock, uint64_t owner, uint64_t *seria
     *serial_out = hold.serial;
     return redlatch_lock_release_as(lock, owner);
 }
+
+int redlatch_python_acquire_permits(int32_t *status_out, redlatch_semaphore *semaphore, int64_t permits,
+                                    int64_t wait_ms, redlatch_cancel *cancel, int64_t slice_ms) {
+    *status_out = redlatch_semaphore_acquire(semaphore, permits, wait_ms, cancel, slice_ms);
+    return *status_out;
+}

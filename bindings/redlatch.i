@@ -63,11 +63,16 @@
 /* -------------------------------------------------------------------------------------- what functions hand out -- */
 
 %typemap(in, numinputs=0) int *fd_out (int number), int32_t *released_out (int32_t number) "$1 = &number;"
+%typemap(in, numinputs=0) int64_t *drained_out (int64_t number), int64_t *available_out (int64_t number),
+                          int64_t *count_out (int64_t number) "$1 = &number;"
+%typemap(argout) int64_t *drained_out, int64_t *available_out, int64_t *count_out
+    %{ if (result == REDLATCH_OK) { lua_values_push_signed(L, *$1); SWIG_arg++; } %}
 %typemap(in, numinputs=0) uint64_t *owner_out (uint64_t number) "$1 = &number;"
 %typemap(argout) int *fd_out, int32_t *released_out
     %{ if (result == REDLATCH_OK) { lua_values_push_signed(L, *$1); SWIG_arg++; } %}
 %typemap(argout) uint64_t *owner_out
     %{ if (result == REDLATCH_OK) { lua_values_push_unsigned(L, *$1); SWIG_arg++; } %}
+%apply int32_t *released_out { int32_t *set_out, int32_t *deleted_out };
 /* A lost hold is named although the call failed. */
 %typemap(in, numinputs=0) uint64_t *lost_serial_out (uint64_t number) "$1 = &number;"
 %typemap(argout) uint64_t *lost_serial_out
@@ -88,11 +93,15 @@ HANDLE(redlatch_lock)
 HANDLE(redlatch_cancel)
 HANDLE(redlatch_report)
 HANDLE(redlatch_scan)
+HANDLE(redlatch_semaphore)
+HANDLE(redlatch_latch)
 %apply redlatch_client **redlatch_client_made { redlatch_client **client_out };
 %apply redlatch_lock **redlatch_lock_made { redlatch_lock **lock_out };
 %apply redlatch_cancel **redlatch_cancel_made { redlatch_cancel **cancel_out };
 %apply redlatch_report **redlatch_report_made { redlatch_report **report_out };
 %apply redlatch_scan **redlatch_scan_made { redlatch_scan **scan_out };
+%apply redlatch_semaphore **redlatch_semaphore_made { redlatch_semaphore **semaphore_out };
+%apply redlatch_latch **redlatch_latch_made { redlatch_latch **latch_out };
 
 /* Records that a function fills; Lua reads their fields by name. */
 %define RECORD(type, parameter)
@@ -152,5 +161,7 @@ OPTIONS(redlatch_lock_options)
 
 %include "redlatch.h"
 %include "redlatch_events.h"
+%include "redlatch_latch.h"
 %include "redlatch_reports.h"
+%include "redlatch_semaphores.h"
 %include "lua_calls.h"

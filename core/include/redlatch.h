@@ -233,7 +233,10 @@ typedef struct redlatch_lock redlatch_lock;
 /* What kind of lock. A name is to be used as one kind only, here and in Redisson. The numbers are for ever. Since 0.1. */
 enum redlatch_kind {
     REDLATCH_MUTEX = 1,  /* reentrant mutex, Redisson's RLock */
-    REDLATCH_FENCED = 2  /* the same with a fencing token for every first acquire, RFencedLock: see redlatch_hold */
+    REDLATCH_FENCED = 2, /* the same with a fencing token for every first acquire, RFencedLock: see redlatch_hold */
+    /* With handles of their own: redlatch_semaphores.h, redlatch_latch.h. */
+    REDLATCH_SEMAPHORE = 9,
+    REDLATCH_LATCH = 11
 };
 
 /* "mutex", "fenced" and so on; "unknown" for any other number. Static memory. Any thread. Since 0.1. */
@@ -371,6 +374,8 @@ REDLATCH_API int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *s
 
 /* The rest of the interface; each of these may be included alone, too. */
 #include "redlatch_events.h"
+#include "redlatch_latch.h"
 #include "redlatch_reports.h"
+#include "redlatch_semaphores.h"
 
 #endif /* REDLATCH_H */

@@ -30,8 +30,10 @@ from redlatch.errors import (
     WaitCancelledError,
 )
 from redlatch.holds import Hold
+from redlatch.latches import Latch
 from redlatch.locks import Lock
 from redlatch.reports import Party, Report
+from redlatch.semaphores import Semaphore
 
 __all__ = [
     "AlreadyHeldError",
@@ -41,6 +43,7 @@ __all__ = [
     "ForkedError",
     "Hold",
     "InvalidArgumentError",
+    "Latch",
     "Lock",
     "LockLostError",
     "LockTimeoutError",
@@ -49,6 +52,7 @@ __all__ = [
     "RedlatchError",
     "Report",
     "ResourceError",
+    "Semaphore",
     "ServerError",
     "UnsupportedError",
     "WaitCancelledError",

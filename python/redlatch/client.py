@@ -13,10 +13,12 @@ from typing import Dict, Iterator, Literal, NoReturn, Optional, Type
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.durations import Seconds, wait_ms
 from redlatch.errors import LockName, failure
+from redlatch.latches import Latch
 from redlatch.locks import Lock
 from redlatch.losses import Losses
 from redlatch.options import c_string, client_options, name_bytes, pattern_bytes, without_password
 from redlatch.reports import Report, inspect, scan
+from redlatch.semaphores import Semaphore
 from redlatch.watching import wait_free
 
 DEFAULT_URL = "redis://127.0.0.1:6379/0"
@@ -144,6 +146,14 @@ class Client:
         return Lock(
             self, kind, name, timeout, lease, max_hold, owner, reentrant=reentrant, token_from_time=token_from_time
         )
+
+    def semaphore(self, name: LockName) -> Semaphore:
+        """A semaphore: a number of permits that are taken and given back, and that nobody owns."""
+        return Semaphore(self, name)
+
+    def latch(self, name: LockName) -> Latch:
+        """A count-down latch."""
+        return Latch(self, name)
 
     def inspect(self, name: LockName) -> Report:
         """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues."""

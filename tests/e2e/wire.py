@@ -11,7 +11,9 @@ import redlatch
 from env import Entries, Entry, RedisServer, RedissonShapedPeer, Script
 
 _SCRIPT_NAMES = (
-    "acquire", "reenter", "release", "extend", "renew", "hand_over", "force_release", "query", "inspect", "watch"
+    "acquire", "reenter", "release", "extend", "renew", "hand_over", "force_release", "query", "inspect", "watch",
+    "acquire_semaphore", "release_semaphore", "add_semaphore", "drain_semaphore", "try_set_count", "count_left",
+    "delete_semaphore", "undo_taken", "count_down", "watch_latch", "delete_latch",
 )
 _OWNER = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:[1-9][0-9]*")
 

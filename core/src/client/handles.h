@@ -12,7 +12,9 @@ enum handle_magic {
     MAGIC_LOCK = 0x6b636f6c,
     MAGIC_CANCEL = 0x6c636e63,
     MAGIC_REPORT = 0x74706572,
-    MAGIC_SCAN = 0x6e616373
+    MAGIC_SCAN = 0x6e616373,
+    MAGIC_SEMAPHORE = 0x6f6d6573,
+    MAGIC_LATCH = 0x6374616c
 };
 
 struct redlatch_client {
@@ -20,6 +22,8 @@ struct redlatch_client {
     struct client *client;
     struct redlatch_client *next_free;
 };
+
+struct wait_kind;
 
 struct redlatch_lock {
     _Atomic uint32_t magic;
@@ -46,7 +50,8 @@ struct redlatch_cancel {
     bool sliced;           /* `call` is a wait that goes on between calls; client and resource are kept for it */
     struct call call;
     int64_t wait_ms;
-    struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over */
+    const struct wait_kind *wait_kind;
+    struct redlatch_lock lock; /* of an acquire, as it was: the handle may be freed before the wait is over */
     struct redlatch_cancel *next_free;
 };
 
@@ -80,16 +85,34 @@ struct redlatch_scan {
     struct redlatch_scan *next_free;
 };
 
+struct redlatch_semaphore {
+    _Atomic uint32_t magic;
+    struct client *client;
+    struct resource *resource;
+    struct redlatch_semaphore *next_free;
+};
+
+struct redlatch_latch {
+    _Atomic uint32_t magic;
+    struct client *client;
+    struct resource *resource;
+    struct redlatch_latch *next_free;
+};
+
 struct redlatch_client *handle_new_client(void);
 struct redlatch_lock *handle_new_lock(void);
 struct redlatch_cancel *handle_new_cancel(void);
 struct redlatch_report *handle_new_report(void);
 struct redlatch_scan *handle_new_scan(void);
+struct redlatch_semaphore *handle_new_semaphore(void);
+struct redlatch_latch *handle_new_latch(void);
 void handle_free_client(struct redlatch_client *handle);
 void handle_free_lock(struct redlatch_lock *handle);
 void handle_free_cancel(struct redlatch_cancel *handle);
 void handle_free_report(struct redlatch_report *handle);
 void handle_free_scan(struct redlatch_scan *handle);
+void handle_free_semaphore(struct redlatch_semaphore *handle);
+void handle_free_latch(struct redlatch_latch *handle);
 
 /* Holds the pools still while the process forks; after it in parent and child. */
 void handles_before_fork(void);

@@ -5,7 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 4096, KEEP_CAPACITY = 1 << 20, NUMBER_BOUND = 24, ARGUMENT_BOUND = NUMBER_BOUND + 4 };
+enum {
+    FIRST_CAPACITY = 4096,
+    KEEP_CAPACITY = 1 << 20,
+    NUMBER_BOUND = 24,
+    ARGUMENT_BOUND = NUMBER_BOUND + 4,
+    KEY_BOUND = REDLATCH_OWNER_SIZE + 40 /* what a derived key or a channel has more than the name */
+};
 
 bool output_reserve(struct output *output, size_t size) {
     if (output->begin == output->end) {
@@ -80,6 +86,9 @@ static void append_argument(struct argument_sink *sink, const struct argument_pa
 size_t output_command_bound(const struct command *command) {
     const struct script_embedded *script = &scripts_embedded[command_script(command)];
     size_t names = 0;
+    uint32_t keys;
+    uint32_t arguments;
+    command_counts(command, &keys, &arguments);
     if (command->kind == COMMAND_RENEW) {
         for (uint32_t i = 0; i < command->batch_count; i++) {
             names += command->batch[i].name->name_size;
@@ -90,11 +99,8 @@ size_t output_command_bound(const struct command *command) {
             names += question->words[i].size;
         }
     } else {
-        names = 2 * (size_t)command->resource->name_size + 32; /* the name, and the channel */
+        names = ((size_t)keys + 1) * (command->resource->name_size + KEY_BOUND); /* the keys, and the channel */
     }
-    uint32_t keys;
-    uint32_t arguments;
-    command_counts(command, &keys, &arguments);
     size_t words = 3 + (size_t)keys + arguments;
     return words * ARGUMENT_BOUND + names + (size_t)arguments * REDLATCH_OWNER_SIZE + 64 +
            (command->as_text ? script->size : 40);

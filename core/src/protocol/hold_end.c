@@ -133,7 +133,18 @@ struct hold *engine_hold_of(struct engine *engine, struct resource *resource, ui
     return hold;
 }
 
+void engine_unclaimed(struct engine *engine, struct operation *operation) {
+    if (operation->unclaimed) {
+        semaphore_unclaimed(engine, operation, operation->status);
+    }
+}
+
 void engine_claimed(struct engine *engine, struct operation *operation) {
+    if (operation->unclaimed) {
+        operation->unclaimed = false;
+        timer_disarm(&engine->timers, &operation->timer);
+        return_reserve(engine, operation);
+    }
     if (operation->granted) {
         operation->granted->claim = NULL;
         return_kept_command(engine, operation->granted);

@@ -5,11 +5,21 @@
 #include "steps.h"
 
 /* Kinds whose acquires queue in the process, where the foremost talks to the server (mutex.c, queue.c). */
-#define QUEUED_IN_PROCESS acquire_begin, acquire_replied, acquire_abort, acquire_timer, queue_told, queue_look
+#define QUEUED_IN_PROCESS \
+    acquire_begin, acquire_replied, acquire_abort, acquire_timer, acquire_ask, queue_told, queue_look
+
+/* The same, but that what is acquired is no hold (semaphore.c). */
+#define PERMITS_IN_PROCESS \
+    acquire_begin, semaphore_replied, semaphore_abort, acquire_timer, semaphore_ask, queue_told, queue_look
+
+/* Nothing is acquired; waiters watch (watch.c). */
+#define WATCHED NULL, NULL, NULL, NULL, NULL, queue_told, queue_look
 
 static const struct kind kinds[] = {
-    [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", QUEUED_IN_PROCESS},
-    [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", QUEUED_IN_PROCESS},
+    [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", false, true, QUEUED_IN_PROCESS},
+    [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", false, true, QUEUED_IN_PROCESS},
+    [REDLATCH_SEMAPHORE] = {"semaphore", "redisson_sc:", false, false, PERMITS_IN_PROCESS},
+    [REDLATCH_LATCH] = {"latch", "redisson_countdownlatch__channel__", true, false, WATCHED},
 };
 
 const struct kind *kind_of_number(int number) {

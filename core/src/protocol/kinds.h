@@ -10,14 +10,20 @@
 struct kind {
     const char *name;
 
-    /* The channel of a name is `prefix` and the name, in braces unless it has some itself (wire format 1.2). */
+    /* The channel of a name is `prefix` and the name, in braces unless it has some itself (wire format 1.2); a latch's
+     * puts it in braces all the same. */
     const char *channel_prefix;
+    bool always_braced;
+
+    /* One hold at a time: a hold of this process is handed over inside it, and until then nobody need ask. */
+    bool exclusive;
 
     /* An acquire that does not re-enter: its steps. */
     void (*begin)(struct engine *engine, struct operation *operation, int64_t now);
     void (*replied)(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
     void (*abort)(struct engine *engine, struct operation *operation, int status, int64_t now);
     void (*timer)(struct engine *engine, struct operation *operation, int64_t now);
+    void (*ask)(struct engine *engine, struct operation *operation, int64_t now); /* of the foremost, parked or not */
 
     /* Waiters of a name: a message was heard; one may have been missed. */
     void (*told)(struct engine *engine, struct contest *contest, int64_t now);

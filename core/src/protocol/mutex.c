@@ -14,6 +14,7 @@
  *   HANDED   the hand-over's reply          DONE (OK), or ASKING
  *            caller has had enough          undo queued behind the hand-over, DONE
  */
+#include "kinds.h"
 #include "lease.h"
 #include "planted.h"
 #include "steps.h"
@@ -34,7 +35,7 @@ int64_t acquire_lease(const struct engine *engine, const struct operation *opera
     return lease_ms;
 }
 
-static void ask(struct engine *engine, struct operation *operation, int64_t now) {
+void acquire_ask(struct engine *engine, struct operation *operation, int64_t now) {
     struct command *command = take_command(engine, operation);
     if (!command) { /* every reserve is bound in ids that may still arrive late */
         acquire_abort(engine, operation, REDLATCH_NO_REPLY, now);
@@ -55,6 +56,10 @@ static void ask(struct engine *engine, struct operation *operation, int64_t now)
     operation->seen = operation->resource->contest->sequence;
     push_command(engine, command);
     arm_operation(engine, operation);
+}
+
+static void ask(struct engine *engine, struct operation *operation, int64_t now) {
+    kind_of(operation->resource)->ask(engine, operation, now);
 }
 
 void acquire_look(struct engine *engine, struct operation *operation, int64_t now) {

@@ -2,6 +2,7 @@
  * Redis. A release with a waiter behind it hands the hold over inside the process, for at most 16 times or 10 ms in a
  * row; then the lock is really released, and if other processes listen, this one lets them try first.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "kinds.h"
 #include "lease.h"
 #include "planted.h"
 #include "steps.h"
@@ -56,7 +57,7 @@ void queue_advance(struct engine *engine, struct contest *contest, int64_t now) 
     if (foremost->phase != PHASE_QUEUED) {
         return;
     }
-    struct hold *hold = resource_live_hold(contest->resource);
+    struct hold *hold = kind_of(contest->resource)->exclusive ? resource_live_hold(contest->resource) : NULL;
     if (hold || PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
         int64_t left_ms = hold && !hold_is_renewed(hold)
                               ? (hold->deadline - now) / MILLISECOND + hold->lease_ms / 100 + 2
@@ -104,7 +105,8 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
     struct contest *contest = hold->resource->contest;
     struct operation *foremost = contest ? queue_foremost(contest) : NULL;
     (void)engine;
-    if (!foremost || foremost->phase != PHASE_PARKED || foremost->wait_until <= now || contest->handing) {
+    if (!kind_of(hold->resource)->exclusive || !foremost || foremost->phase != PHASE_PARKED ||
+        foremost->wait_until <= now || contest->handing) {
         return NULL;
     }
     if (hold->run == 0) {

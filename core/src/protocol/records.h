@@ -5,8 +5,8 @@
  *     holds    what owners of this process hold of it (a mutex: one alive, others on their way out)
  *     contest  the queue of local waiters, and subscriptions to channels, only while there is something to queue or
  *              hear
- *   operation  one call of a user: acquire, release, extend, force release, query, inspection, watch. Memory of the
- *              caller.
+ *   operation  one call of a user: acquire, release, extend, force release, query, inspection, watch, change. Memory of
+ *              the caller.
  *   command    one script on its way to the server and back. Memory of a pool.
  *   lane       an ordered way to the server: what is to be written, what is unanswered, what a broken
  *              connection left unsettled
@@ -56,7 +56,24 @@ enum operation_kind {
     OPERATION_FORCE,
     OPERATION_QUERY,
     OPERATION_INSPECT,
-    OPERATION_WATCH /* until a name is free, without taking it */
+    OPERATION_WATCH, /* until a name is free, without taking it */
+    OPERATION_CHANGE /* of a count, or a question about one: enum change */
+};
+
+/* What an operation does to a semaphore or latch with one command, whose answer is a number (change.c). */
+enum change {
+    SEMAPHORE_TRY_SET = 1,
+    SEMAPHORE_ADD,
+    SEMAPHORE_RELEASE,
+    SEMAPHORE_RELEASE_IF_EXISTS,
+    SEMAPHORE_DRAIN,
+    SEMAPHORE_COUNT,
+    SEMAPHORE_DELETE,
+    LATCH_TRY_SET,
+    LATCH_COUNT_DOWN,
+    LATCH_COUNT,
+    LATCH_DELETE,
+    CHANGES
 };
 
 /* Where an operation stands. An acquire walks
@@ -109,6 +126,8 @@ struct operation {
     uint64_t owner;
     uint64_t id;          /* acquire: the wire number asked with; 0 before the first */
     int64_t lease_ms;     /* REDLATCH_RENEWED or a fixed lease */
+    int64_t amount;       /* permits, or what a count is set to */
+    int64_t result;       /* change: the number answered */
     int64_t max_hold_ms;  /* REDLATCH_FOREVER or a bound */
     int64_t wait_until;   /* the caller's patience, NEVER without end; a try: its command time-out */
     int64_t look_at;      /* PARKED, PAUSED: when to ask again */
@@ -119,6 +138,7 @@ struct operation {
     int status;           /* valid once DONE */
     uint8_t kind;
     uint8_t lock_kind;    /* enum redlatch_kind */
+    uint8_t change;       /* enum change */
     uint8_t phase;
     uint8_t lane;
     uint8_t reserved_commands; /* how many pool commands are still set aside for it */
@@ -131,6 +151,7 @@ struct operation {
     bool named_owner;  /* the owner may have several operations at once */
     bool met_holder;   /* was told that somebody holds the lock */
     bool forced;       /* force release: there was a lock */
+    bool unclaimed;    /* asynchronous: done, and permits it was granted are to be collected or given back */
 };
 
 enum hold_stage {
@@ -230,6 +251,8 @@ enum command_kind {
     COMMAND_QUERY,
     COMMAND_INSPECT,
     COMMAND_WATCH,
+    COMMAND_CHANGE,
+    COMMAND_UNDO, /* of what a recorded operation took */
     COMMAND_RENEW
 };
 
@@ -244,6 +267,7 @@ struct command {
     uint64_t id;
     uint64_t successor; /* hand-over, move: the wire number of the new owner */
     int64_t lease_ms;
+    int64_t amount;     /* permits, or what a count is set to */
     int64_t first_sent_at;
     int64_t sent_at;
     int64_t give_up_at;   /* a refused release is not repeated after this; 0: not refused yet */
@@ -253,6 +277,7 @@ struct command {
     uint32_t pause_ms;
     uint8_t kind;
     uint8_t lock_kind;
+    uint8_t change; /* enum change */
     uint8_t lane;
     bool token_from_time; /* acquire, hand-over of a fenced lock */
     bool was_sent;        /* at least once: the server may carry it out */

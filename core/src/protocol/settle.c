@@ -11,6 +11,8 @@
  *   hand-over, nobody waits    release of the old id         the same
  *   force release              NO_REPLY: it may hit another's hold
  *   renewal                    a new batch at once           the same
+ *   with a record: acquire of  sent again while the record   the same, and records live for an hour
+ *   permits, change, undo      lives; then NO_REPLY
  */
 #include "planted.h"
 #include "steps.h"
@@ -101,7 +103,9 @@ void settle_command(struct engine *engine, struct command *command, enum settlem
     bool denied = how == SETTLEMENT_DENIED;
     switch (command->kind) {
     case COMMAND_ACQUIRE:
-        if (command->operation) {
+        if (command->operation && command->lock_kind == REDLATCH_SEMAPHORE) {
+            semaphore_settle(engine, command, now);
+        } else if (command->operation) {
             settle_acquire(engine, command, how, now);
         } else {
             send_again(engine, command); /* reached with a planted fault only */
@@ -109,6 +113,12 @@ void settle_command(struct engine *engine, struct command *command, enum settlem
         break;
     case COMMAND_HAND_OVER:
         settle_hand_over(engine, command, how, now);
+        break;
+    case COMMAND_CHANGE:
+        change_settle(engine, command, now);
+        break;
+    case COMMAND_UNDO:
+        undo_taken_settle(engine, command, now);
         break;
     case COMMAND_FORCE:
         finish(engine, command->operation, REDLATCH_NO_REPLY);

@@ -10,7 +10,8 @@
 
 /* How a command is written: its script, then a letter for each key and each argument.
  *   N name   T counter of tokens   C channel   o owner   s the next owner   n levels   l lease in ms
- *   f whether tokens begin at the server's time */
+ *   f whether tokens begin at the server's time   O record of the operation   w its life in ms   a amount
+ *   a digit stands for itself */
 struct form {
     enum script_id script;
     const char *keys;
@@ -28,6 +29,7 @@ static const struct form usual[COMMAND_KINDS] = {
     [COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE, "N", "C"},
     [COMMAND_QUERY] = {SCRIPT_QUERY, "N", ""},
     [COMMAND_WATCH] = {SCRIPT_WATCH, "N", ""},
+    [COMMAND_UNDO] = {SCRIPT_UNDO_TAKEN, "NO", "wC"},
     [COMMAND_RENEW] = {SCRIPT_RENEW, "N", "ol"},
 };
 
@@ -38,6 +40,22 @@ static const struct {
 } special[] = {
     {REDLATCH_FENCED, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_FENCED, "NT", "olf"}},
     {REDLATCH_FENCED, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_FENCED, "NT", "osnlf"}},
+    {REDLATCH_SEMAPHORE, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_SEMAPHORE, "NO", "aw"}},
+    {REDLATCH_LATCH, COMMAND_WATCH, {SCRIPT_WATCH_LATCH, "N", ""}},
+};
+
+static const struct form changes[CHANGES] = {
+    [SEMAPHORE_TRY_SET] = {SCRIPT_TRY_SET_COUNT, "NO", "awCal"},
+    [SEMAPHORE_ADD] = {SCRIPT_ADD_SEMAPHORE, "NO", "awC"},
+    [SEMAPHORE_RELEASE] = {SCRIPT_RELEASE_SEMAPHORE, "NO", "awC0"},
+    [SEMAPHORE_RELEASE_IF_EXISTS] = {SCRIPT_RELEASE_SEMAPHORE, "NO", "awC1"},
+    [SEMAPHORE_DRAIN] = {SCRIPT_DRAIN_SEMAPHORE, "NO", "w"},
+    [SEMAPHORE_COUNT] = {SCRIPT_COUNT_LEFT, "N", ""},
+    [SEMAPHORE_DELETE] = {SCRIPT_DELETE_SEMAPHORE, "N", ""},
+    [LATCH_TRY_SET] = {SCRIPT_TRY_SET_COUNT, "NO", "awC1l"},
+    [LATCH_COUNT_DOWN] = {SCRIPT_COUNT_DOWN, "NO", "wC"},
+    [LATCH_COUNT] = {SCRIPT_COUNT_LEFT, "N", ""},
+    [LATCH_DELETE] = {SCRIPT_DELETE_LATCH, "N", "C"},
 };
 
 static const struct form *form_of(uint8_t lock_kind, uint8_t command_kind) {
@@ -49,8 +67,12 @@ static const struct form *form_of(uint8_t lock_kind, uint8_t command_kind) {
     return &usual[command_kind];
 }
 
+static const struct form *form_of_command(const struct command *command) {
+    return command->kind == COMMAND_CHANGE ? &changes[command->change] : form_of(command->lock_kind, command->kind);
+}
+
 enum script_id command_script(const struct command *command) {
-    return command->kind == COMMAND_INSPECT ? SCRIPT_INSPECT : form_of(command->lock_kind, command->kind)->script;
+    return command->kind == COMMAND_INSPECT ? SCRIPT_INSPECT : form_of_command(command)->script;
 }
 
 bool renewed_alike(uint8_t lock_kind, uint8_t other_kind) {
@@ -63,7 +85,7 @@ void command_counts(const struct command *command, uint32_t *key_count_out, uint
         *argument_count_out = command->operation->question->argument_count;
         return;
     }
-    const struct form *form = form_of(command->lock_kind, command->kind);
+    const struct form *form = form_of_command(command);
     uint32_t lines = command->kind == COMMAND_RENEW ? command->batch_count : 1;
     *key_count_out = lines * (uint32_t)strlen(form->keys);
     *argument_count_out = lines * (uint32_t)strlen(form->arguments);
@@ -91,9 +113,11 @@ size_t owner_text(const struct engine *engine, uint64_t id, char text[REDLATCH_O
     return size;
 }
 
-/* A prefix and a name that shares its slot with the plain name (wire format 1.2). */
-static void derived_parts(const char *prefix, const struct resource *resource, struct argument_part parts[4]) {
-    bool tagged = memchr(resource->name, '{', resource->name_size) != NULL;
+/* A prefix and a name that shares its slot with the plain name (wire format 1.2); or the name in braces, whatever it
+ * is. */
+static void derived_parts(const char *prefix, const struct resource *resource, bool always_braced,
+                          struct argument_part parts[4]) {
+    bool tagged = !always_braced && memchr(resource->name, '{', resource->name_size) != NULL;
     parts[0] = (struct argument_part){prefix, strlen(prefix)};
     parts[1] = (struct argument_part){"{", tagged ? 0 : 1};
     parts[2] = (struct argument_part){resource->name, resource->name_size};
@@ -101,7 +125,8 @@ static void derived_parts(const char *prefix, const struct resource *resource, s
 }
 
 void channel_parts(const struct resource *resource, struct argument_part parts[4]) {
-    derived_parts(kind_of(resource)->channel_prefix, resource, parts);
+    const struct kind *kind = kind_of(resource);
+    derived_parts(kind->channel_prefix, resource, kind->always_braced, parts);
 }
 
 bool channel_is_of(const struct resource *resource, const char *channel, size_t size) {
@@ -117,8 +142,14 @@ bool channel_is_of(const struct resource *resource, const char *channel, size_t 
     return size == 0;
 }
 
-/* The names follow the first colon: a prefix has one, at its end. */
+/* The names follow the first colon: a prefix has one, at its end; but for that of latches, which has none. */
 size_t channel_names(const char *channel, size_t size, struct argument_part names[CHANNEL_NAMES_MAX]) {
+    const char *latches = kind_of_number(REDLATCH_LATCH)->channel_prefix;
+    size_t skip = strlen(latches);
+    if (size > skip + 2 && memcmp(channel, latches, skip) == 0) {
+        names[0] = (struct argument_part){channel + skip + 1, size - skip - 2};
+        return 1;
+    }
     const char *colon = memchr(channel, ':', size);
     if (!colon) {
         return 0;
@@ -154,8 +185,31 @@ static void put_owner(const struct engine *engine, struct argument_sink *sink, u
 
 static void put_derived(struct argument_sink *sink, const char *prefix, const struct resource *resource) {
     struct argument_part parts[4];
-    derived_parts(prefix, resource, parts);
+    derived_parts(prefix, resource, false, parts);
     sink->append(sink, parts, 4);
+}
+
+/* The key in which an operation's outcome is recorded; our own, so it has our name (design: limits). */
+static void put_record(const struct engine *engine, struct argument_sink *sink, const struct command *command) {
+    char text[REDLATCH_OWNER_SIZE];
+    struct argument_part parts[6];
+    derived_parts("redlatch_op:", command->resource, false, parts);
+    parts[4] = (struct argument_part){":", 1};
+    parts[5] = (struct argument_part){text, owner_text(engine, command->id, text)};
+    sink->append(sink, parts, 6);
+}
+
+static void put_channel(struct argument_sink *sink, const struct resource *resource) {
+    struct argument_part parts[4];
+    channel_parts(resource, parts);
+    sink->append(sink, parts, 4);
+}
+
+static void put_amount(struct argument_sink *sink, int64_t amount) {
+    char text[21] = "-";
+    size_t sign = amount < 0;
+    size_t size = decimal(amount < 0 ? -(uint64_t)amount : (uint64_t)amount, text + sign);
+    put(sink, text, size + sign);
 }
 
 static void write_letter(const struct engine *engine, const struct command *command, char letter,
@@ -168,7 +222,7 @@ static void write_letter(const struct engine *engine, const struct command *comm
         put_derived(sink, "redisson_lock_token:", command->resource);
         break;
     case 'C':
-        put_derived(sink, kind_of(command->resource)->channel_prefix, command->resource);
+        put_channel(sink, command->resource);
         break;
     case 'o':
         put_owner(engine, sink, command->id);
@@ -184,6 +238,19 @@ static void write_letter(const struct engine *engine, const struct command *comm
         break;
     case 'f':
         put_number(sink, command->token_from_time);
+        break;
+    case 'O':
+        put_record(engine, sink, command);
+        break;
+    case 'w':
+        put_number(sink, (uint64_t)record_life_ms(engine));
+        break;
+    case 'a':
+        put_amount(sink, command->amount);
+        break;
+    case '0':
+    case '1':
+        put(sink, &letter, 1);
         break;
     default:
         assert(!"a letter that the table of forms explains");
@@ -224,7 +291,7 @@ void command_write(const struct engine *engine, const struct command *command, s
         write_lines(engine, command, false, sink);
         return;
     }
-    const struct form *form = form_of(command->lock_kind, command->kind);
+    const struct form *form = form_of_command(command);
     write_letters(engine, command, form->keys, sink);
     write_letters(engine, command, form->arguments, sink);
 }

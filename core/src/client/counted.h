@@ -1,0 +1,38 @@
+/* What the handles of semaphores and latches share: a client, a name, and calls of one command with a number for an
+ * answer. SPDX-License-Identifier: Apache-2.0 */
+#ifndef COUNTED_H
+#define COUNTED_H
+
+#include "errors.h"
+#include "options.h"
+#include "waits.h"
+
+/* One command that changes or asks about a count. */
+struct count_call {
+    enum change change;
+    int64_t amount;
+    int64_t ttl_ms;   /* try_set: 0 for none */
+    const char *verb; /* for the words of a failure */
+};
+
+/* The name of a new handle, kept for it. OK, or a status with the last error set. */
+int counted_name(redlatch_client *handle, uint8_t kind, const char *name, size_t size, const void *out,
+                 struct resource **resource_out);
+
+/* Lets go of the name when its handle is freed. */
+void counted_drop(struct client *client, struct resource *resource);
+
+/* Makes the call. `result_out` may be NULL. */
+int counted_call(struct client *client, struct resource *resource, const struct count_call *what, int64_t *result_out);
+
+/* Starts it for an event of that kind. */
+int counted_start(struct client *client, struct resource *resource, const struct count_call *what, int32_t event,
+                  uint64_t tag);
+
+/* Starts a wait for an event of that kind. */
+int counted_start_wait(const struct wait *wait, int32_t event, uint64_t tag);
+
+/* A number of permits or counts between two bounds: OK or INVALID. */
+int check_amount(const char *what, int64_t amount, int64_t low);
+
+#endif
