@@ -1,7 +1,7 @@
 """Writes the C source of the Python module `redlatch._core` (cffi, API mode).
 
 Run by bindings/CMakeLists.txt as
-    python ffi_build.py --compiler cc --output _core.c redlatch.h redlatch_events.h ... python_wait.h
+    python ffi_build.py --compiler cc --output _core.c redlatch.h redlatch_events.h ... python_wait.h release.h
 SPDX-License-Identifier: Apache-2.0
 """
 

@@ -19,7 +19,7 @@ if(NOT EXISTS ${lua_wrap})
         OUTPUT ${lua_wrap}
         COMMAND ${SWIG_PROGRAM} -lua -Wall -Werror -nomoduleglobal -no-old-metatable-bindings
                 -I${PROJECT_SOURCE_DIR}/core/include -o ${lua_wrap} ${CMAKE_CURRENT_SOURCE_DIR}/redlatch.i
-        DEPENDS redlatch.i lua_calls.h lua_values.h ${core_headers}
+        DEPENDS redlatch.i lua_calls.h lua_values.h release.h ${core_headers}
         VERBATIM)
 endif()
 add_custom_target(redlatch_lua_wrap DEPENDS ${lua_wrap})
@@ -28,7 +28,7 @@ add_custom_target(redlatch_lua_wrap DEPENDS ${lua_wrap})
 # own functions.
 function(redlatch_lua_module target include_directories)
     # The warnings of the core hold for what is written by hand, not for what SWIG writes.
-    add_library(${target}_parts OBJECT lua_calls.c lua_values.c)
+    add_library(${target}_parts OBJECT lua_calls.c lua_values.c release.c)
     target_link_libraries(${target}_parts PRIVATE redlatch_options)
     add_library(${target} MODULE ${lua_wrap} $<TARGET_OBJECTS:${target}_parts>)
     foreach(part IN ITEMS ${target} ${target}_parts)

@@ -1,4 +1,4 @@
-/* What Lua needs beside the public header: waits that Ctrl-C ends, and a release that names what was lost.
+/* What Lua needs beside the public header: waits that Ctrl-C ends.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A Lua state is busy while it waits in C. The standalone interpreter answers Ctrl-C by setting a hook, which is run
@@ -14,11 +14,8 @@
 int redlatch_lua_acquire(lua_State *L, redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
                          redlatch_cancel *cancel);
 
-/* redlatch_wait_free, with a look every half second: CANCELLED if a hook was set meanwhile. */
-int redlatch_lua_wait_free(lua_State *L, redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms);
-
-/* redlatch_lock_release_as; when it says LOST, `lost_serial_out` gets the hold that was lost, 0 if unknown. After that
- * nobody else can tell. */
-int redlatch_lua_release(redlatch_lock *lock, uint64_t owner, uint64_t *lost_serial_out);
+/* redlatch_wait_free in slices; CANCELLED if a hook was set meanwhile, unless the name had become free. */
+int redlatch_lua_wait_free(lua_State *L, redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
+                           redlatch_cancel *cancel);
 
 #endif /* LUA_CALLS_H */

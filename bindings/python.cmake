@@ -3,24 +3,24 @@
 
 find_package(Python 3.9 REQUIRED COMPONENTS Interpreter Development.Module)
 
-set(wait_header ${CMAKE_CURRENT_SOURCE_DIR}/python_wait.h)
+set(part_headers ${CMAKE_CURRENT_SOURCE_DIR}/python_wait.h ${CMAKE_CURRENT_SOURCE_DIR}/release.h)
 set(module_source ${CMAKE_CURRENT_BINARY_DIR}/_core.c)
 add_custom_command(
     OUTPUT ${module_source}
     COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/ffi_build.py
-            --compiler ${CMAKE_C_COMPILER} --output ${module_source} ${core_headers} ${wait_header}
-    DEPENDS ffi_build.py cdef.py ${core_headers} ${wait_header}
+            --compiler ${CMAKE_C_COMPILER} --output ${module_source} ${core_headers} ${part_headers}
+    DEPENDS ffi_build.py cdef.py ${core_headers} ${part_headers}
     VERBATIM)
 
 # The warnings of the core hold for what is written by hand, not for what cffi writes.
-add_library(redlatch_python_wait OBJECT python_wait.c)
-target_include_directories(redlatch_python_wait PRIVATE ${PROJECT_SOURCE_DIR}/core/include)
-target_compile_definitions(redlatch_python_wait PRIVATE REDLATCH_STATIC)
-target_link_libraries(redlatch_python_wait PRIVATE redlatch_options)
-set_target_properties(redlatch_python_wait PROPERTIES POSITION_INDEPENDENT_CODE ON)
+add_library(redlatch_python_parts OBJECT python_wait.c release.c)
+target_include_directories(redlatch_python_parts PRIVATE ${PROJECT_SOURCE_DIR}/core/include)
+target_compile_definitions(redlatch_python_parts PRIVATE REDLATCH_STATIC)
+target_link_libraries(redlatch_python_parts PRIVATE redlatch_options)
+set_target_properties(redlatch_python_parts PROPERTIES POSITION_INDEPENDENT_CODE ON)
 
 # The limited API makes one module serve CPython 3.9 and everything newer. CMake learns to ask for it in 3.26.
-add_library(redlatch_python MODULE ${module_source} $<TARGET_OBJECTS:redlatch_python_wait>)
+add_library(redlatch_python MODULE ${module_source} $<TARGET_OBJECTS:redlatch_python_parts>)
 target_include_directories(redlatch_python PRIVATE
     ${PROJECT_SOURCE_DIR}/core/include ${CMAKE_CURRENT_SOURCE_DIR} ${Python_INCLUDE_DIRS})
 target_compile_definitions(redlatch_python PRIVATE REDLATCH_STATIC Py_LIMITED_API=0x03090000)

@@ -59,16 +59,6 @@ void redlatch_python_abandon(redlatch_python_wait *wait, redlatch_lock *lock, ui
     wait->status = REDLATCH_PYTHON_IDLE;
 }
 
-int redlatch_python_release(redlatch_lock *lock, uint64_t owner, uint64_t *serial_out) {
-    redlatch_hold hold = {.struct_size = sizeof hold};
-    int status = redlatch_lock_hold(lock, owner, &hold);
-    if (status != REDLATCH_OK) {
-        return status;
-    }
-    *serial_out = hold.serial;
-    return redlatch_lock_release_as(lock, owner);
-}
-
 int redlatch_python_acquire_permits(int32_t *status_out, redlatch_semaphore *semaphore, int64_t permits,
                                     int64_t wait_ms, redlatch_cancel *cancel, int64_t slice_ms) {
     *status_out = redlatch_semaphore_acquire(semaphore, permits, wait_ms, cancel, slice_ms);

@@ -38,9 +38,6 @@ int redlatch_python_acquire(redlatch_python_wait *wait, redlatch_lock *lock, uin
  * another wait afterwards, as its cancel object may have been fired. */
 void redlatch_python_abandon(redlatch_python_wait *wait, redlatch_lock *lock, uint64_t owner);
 
-/* redlatch_lock_release_as that also says which hold that was: after a loss nobody else can. */
-int redlatch_python_release(redlatch_lock *lock, uint64_t owner, uint64_t *serial_out);
-
 /* redlatch_semaphore_acquire that also keeps its answer where an exception cannot lose it. */
 int redlatch_python_acquire_permits(int32_t *status_out, redlatch_semaphore *semaphore, int64_t permits,
                                     int64_t wait_ms, redlatch_cancel *cancel, int64_t slice_ms);

@@ -11,6 +11,7 @@
 
 #include "lua_calls.h"
 #include "lua_values.h"
+#include "release.h"
 %}
 
 %rename("%(strip:[redlatch_])s") "";
@@ -157,6 +158,8 @@ OPTIONS(redlatch_client_options)
 OPTIONS(redlatch_lock_options)
 %immutable redlatch_client_options::name_prefix_size;
 %typemap(memberin) const char *username, const char *password %{ lua_values_set_text(L, 2, &$1); %}
+%immutable redlatch_lock_options::key_template_size;
+%typemap(memberin) const char *key_template %{ arg1->key_template_size = lua_values_set_text(L, 2, &$1); %}
 %typemap(memberin) const char *name_prefix %{ arg1->name_prefix_size = lua_values_set_text(L, 2, &$1); %}
 
 %include "redlatch.h"
@@ -165,3 +168,4 @@ OPTIONS(redlatch_lock_options)
 %include "redlatch_reports.h"
 %include "redlatch_semaphores.h"
 %include "lua_calls.h"
+%include "release.h"

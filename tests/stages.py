@@ -25,9 +25,12 @@ SHOWN_LINES = 50
 
 PYTHON = "build/venv/bin/python"
 WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
+SIMULATED_KINDS = "mutex fenced"
 PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
 # The conformance traces by the C driver of the build that REDLATCH_BUILD names.
 C_TRACES = f"{PYTEST} tests/conformance/test_traces.py -k 'test_trace and c-'"
+# Those of the drivers that a sanitizer watches: the C core in its own program, in Python and in Lua.
+WATCHED_TRACES = f"{PYTEST} tests/conformance/test_traces.py -k 'test_trace and (c- or python- or lua5.1- or lua5.4-)'"
 # What an interpreter that was built without the sanitizers has to load before a module that was built with them.
 ADDRESS_LIBRARIES = "$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)"
 # ThreadSanitizer of some compilers cannot live with much address randomisation.
@@ -48,6 +51,11 @@ def unit_tests(build: str) -> str:
     return f"ctest --test-dir {build} --no-tests=error --verbose"
 
 
+def of_each_kind(command: str) -> str:
+    """A command of the simulation, run for each kind of lock."""
+    return f"for kind in {SIMULATED_KINDS}; do echo \"$kind:\"; {command} --kind $kind || exit 1; done"
+
+
 class Stage(NamedTuple):
     """A shell command, the stages that must have passed before, and whether it wants the machine for itself."""
 
@@ -65,15 +73,16 @@ STAGES = [
                  f" && {PYTHON} core/abi/check_abi.py selftest", ("build",)),
     Stage("install", f"{PYTHON} tests/package/check_install.py build", ("build",)),
     Stage("unit", unit_tests("build"), ("build",)),
-    Stage("address", variant("address", "-DREDLATCH_SANITIZE=address,undefined -DREDLATCH_LUA='lua5.1;lua5.4'",
-                             "unit_tests redlatch_sim redlatch_lua")
+    Stage("address", variant("address", "-DREDLATCH_SANITIZE=address,undefined -DREDLATCH_LUA='lua5.1;lua5.4'"
+                             f" {WITH_PYTHON}",
+                             "unit_tests redlatch_sim redlatch_lua redlatch_python redlatch_python_package")
           + " && " + unit_tests("build/address") + " && build/address/tests/redlatch_sim --seeds 100"
-          + f" && REDLATCH_BUILD=build/address {C_TRACES}"),
+          + f" && REDLATCH_BUILD=build/address REDLATCH_PRELOAD=\"{ADDRESS_LIBRARIES}\" {WATCHED_TRACES}", ("build",)),
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
-    Stage("simulation", "build/tests/redlatch_sim --seeds 2000", ("build",)),
-    Stage("faults", "build/tests/redlatch_sim --faults", ("build",)),
+    Stage("simulation", of_each_kind("build/tests/redlatch_sim --seeds 2000"), ("build",)),
+    Stage("faults", of_each_kind("build/tests/redlatch_sim --faults"), ("build",)),
     # inspect is not in the simulation: it writes nothing, and what it reads with is not in the model.
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1"
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),
@@ -85,6 +94,7 @@ STAGES = [
           + " -k 'not a_hundred_thousand'"
           # How long it takes to start is printed, not judged.
           + f" && {PYTHON} tests/bench/run.py --only S1 --quick", ("build",), alone=True),
+    Stage("interop", f"{PYTHON} tests/interop/build_peers.py && {PYTEST} tests/interop -n 3", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", alone=True),
     Stage("lua", f"REDLATCH_TEST_LUA_BUILD=build/address REDLATCH_TEST_LUA_PRELOAD=\"{ADDRESS_LIBRARIES}\""
                  f" {PYTEST} tests/e2e/test_95_lua.py", ("build", "address"), alone=True),

@@ -111,7 +111,7 @@ enum child_news child_look(struct child *child) {
         child->stopped_by = WSTOPSIG(status);
         return CHILD_STOPPED;
     }
-    child->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    child->exit_status = WIFSIGNALED(status) ? signals_ending(WTERMSIG(status)) : WEXITSTATUS(status);
     return CHILD_ENDED;
 }
 

@@ -13,7 +13,7 @@ struct child {
     pid_t pid;         /* also of its process group */
     int terminal;      /* -1: there is none */
     bool in_front;     /* its group was put in the terminal's foreground */
-    int exit_status;   /* as a shell would say it, once it has ended */
+    int exit_status;   /* once it has ended: its own, or as signals_ending says */
     int stopped_by;    /* the signal, while it is stopped */
 };
 

@@ -1,6 +1,7 @@
 /* Options and complaints of all commands.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli.h"
+#define _GNU_SOURCE
+#include "found.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,10 +16,15 @@ enum { SECONDS_MAX = 300000000 };
 int complain(int exit_status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    fputs("redlatch: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    char *message = NULL;
+    int size = vasprintf(&message, format, arguments);
     va_end(arguments);
+    char *shown = size < 0 ? NULL : text_shown(message, (size_t)size, 0, &(int){0});
+    fprintf(stderr, "redlatch: %s\n", shown ? shown : "out of memory");
+    free(shown);
+    if (size >= 0) {
+        free(message);
+    }
     return exit_status;
 }
 

@@ -40,7 +40,7 @@ struct place {
 
 /* Letters of options that have no short form. */
 enum { OPTION_PREFIX = 256, OPTION_JSON, OPTION_FORCE, OPTION_LEASE, OPTION_MAX_HOLD, OPTION_MIN_HOLD, OPTION_GRACE,
-       OPTION_KIND, OPTION_OWNER, OPTION_VERBOSE };
+       OPTION_KIND, OPTION_KEY_TEMPLATE, OPTION_OWNER, OPTION_VERBOSE };
 
 #define PLACE_OPTIONS                                                                                           \
     {"url", required_argument, NULL, 'u'}, {"prefix", required_argument, NULL, OPTION_PREFIX},                  \
@@ -53,7 +53,8 @@ bool take_place_option(struct place *place, int letter, const char *command, con
 /* The one operand of a command that takes a name; NULL after a complaint. */
 const char *only_name(int argc, char **argv, const char *command);
 
-/* Says what is wrong on standard error and returns the exit status. */
+/* Says what is wrong on standard error and returns the exit status. Names and the like may be of any bytes: what cannot
+ * be shown stands there as \xNN. */
 int complain(int exit_status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same for a failed call of the library, with its own words. */

@@ -1,6 +1,5 @@
 /* redlatch list: the locks on a server.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +117,6 @@ int command_list(int argc, char **argv) {
     if (status != REDLATCH_OK) {
         return complain_of(status);
     }
-    setlocale(LC_CTYPE, "");
     struct locks locks = {NULL, 0, 0};
     exit_status = collect(client, argc > optind ? argv[optind] : "*", &locks);
     redlatch_client_free(client);

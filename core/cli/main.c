@@ -1,7 +1,11 @@
 /* redlatch: distributed locks on Redis for the shell. Finds the command and runs it.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -25,7 +29,20 @@ static const struct {
     {"unlock", command_unlock},
 };
 
+/* Standard streams that the caller has closed would be the next descriptors to be opened, and what is printed would go
+ * to the server. /dev/null takes their places, opened the wrong way round so that using it is an error still, and not
+ * for CMD, which finds them closed. */
+static void fill_standard_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
+            int filled = open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+            (void)filled; /* without a /dev/null there is nothing better to be had */
+        }
+    }
+}
+
 int main(int argc, char **argv) {
+    fill_standard_streams();
     if (argc < 2) {
         fputs(usage, stderr);
         return STATUS_USAGE;

@@ -21,14 +21,16 @@ static const char usage[] =
     "      --max-hold SECONDS  ends CMD after this time\n"
     "      --min-hold SECONDS  keeps the lock taken at least this long, also when CMD has ended\n"
     "      --grace SECONDS   from TERM to KILL when the lock was lost (5)\n"
-    "      --kind KIND       the kind of lock: mutex, or fenced, whose token CMD sees in REDLATCH_TOKEN (mutex)\n"
+    "      --kind KIND       the kind of lock: mutex; fenced, whose token CMD sees in REDLATCH_TOKEN; spin; plain (mutex)\n"
+    "      --key-template TEXT   of a plain lock: the key, with {name} once in the place of the name\n"
     "      --verbose         says on standard error what happens\n"
     "  -u, --url URL         the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
     "      --prefix TEXT     put before the name\n"
     "  -h, --help            this text\n"
     "\n"
-    "CMD sees REDLATCH_LOCK and REDLATCH_OWNER. Status: CMD's own, 128 + N if signal N ended it, 1 not obtained in\n"
-    "time, 64 usage, 69 server unreachable, 70 lock lost, 126 CMD cannot be run, 127 no such CMD.\n";
+    "CMD sees REDLATCH_LOCK and REDLATCH_OWNER. Status: CMD's own, 128 + N if signal N ended it (INT and QUIT end\n"
+    "redlatch itself), 1 not obtained in time, 64 usage, 69 server unreachable, 70 lock lost, 126 CMD cannot be run,\n"
+    "127 no such CMD.\n";
 
 static const struct option long_options[] = {
     {"nonblock", no_argument, NULL, 'n'},
@@ -42,6 +44,7 @@ static const struct option long_options[] = {
     {"min-hold", required_argument, NULL, OPTION_MIN_HOLD},
     {"grace", required_argument, NULL, OPTION_GRACE},
     {"kind", required_argument, NULL, OPTION_KIND},
+    {"key-template", required_argument, NULL, OPTION_KEY_TEMPLATE},
     {"verbose", no_argument, NULL, OPTION_VERBOSE},
     PLACE_OPTIONS,
 };
@@ -70,6 +73,9 @@ static bool take_option(struct run_options *options, int letter, int *status_out
         return read_seconds("--grace", optarg, 0, &options->grace_ms);
     case OPTION_KIND:
         return read_kind("--kind", optarg, &options->kind);
+    case OPTION_KEY_TEMPLATE:
+        options->key_template = optarg;
+        return true;
     case OPTION_VERBOSE:
         options->verbose = true;
         return true;
@@ -140,7 +146,7 @@ static int run_locked(const struct run_options *options, redlatch_client *client
     int asked = signals_asked_to_end();
     if (asked) { /* after the grant, before there was a command */
         redlatch_lock_release(lock);
-        return STATUS_BY_SIGNAL + asked;
+        return signals_ending(asked);
     }
     struct outcome outcome = {STATUS_SYSTEM, false, false};
     if (set_environment(options, lock)) {
@@ -165,7 +171,7 @@ static int acquire_and_run(const struct run_options *options, redlatch_client *c
         return options->conflict_status;
     }
     if (status == REDLATCH_CANCELLED) {
-        return STATUS_BY_SIGNAL + signals_asked_to_end();
+        return signals_ending(signals_asked_to_end());
     }
     if (status != REDLATCH_OK) {
         return complain_of(status);
@@ -181,6 +187,8 @@ static int with_client(const struct run_options *options, redlatch_client *clien
     redlatch_lock_options lock_options;
     redlatch_lock_options_init(&lock_options, sizeof lock_options);
     lock_options.max_hold_ms = options->max_hold_ms;
+    lock_options.key_template = options->key_template;
+    lock_options.key_template_size = options->key_template ? strlen(options->key_template) : 0;
     redlatch_lock *lock = NULL;
     redlatch_cancel *cancel = NULL;
     int status = redlatch_lock_new(client, options->kind, options->name, strlen(options->name), &lock_options, &lock);
@@ -215,5 +223,5 @@ int command_run(int argc, char **argv) {
     }
     exit_status = with_client(&options, client);
     redlatch_client_free(client);
-    return exit_status;
+    return exit_status < 0 ? signals_die(-exit_status) : exit_status;
 }

@@ -16,12 +16,13 @@ struct run_options {
     int64_t grace_ms;    /* from TERM to KILL */
     int conflict_status; /* when the lock was not obtained in time */
     int kind;            /* enum redlatch_kind */
+    const char *key_template; /* of a plain lock, or NULL */
     bool verbose;
 };
 
 /* How it went. */
 struct outcome {
-    int exit_status;
+    int exit_status; /* negative: a signal to end by, as signals_ending says */
     bool ran;  /* else the command could not even be started */
     bool lost; /* the lock, while it ran */
 };

@@ -1,6 +1,5 @@
 /* redlatch show: everything known of one lock.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,21 +27,31 @@ static void print_line(const char *what, const char *text) {
     printf("%-8s %s\n", what, text);
 }
 
+/* A line of bytes that came from the server. */
+static void print_bytes(const char *what, const char *text) {
+    int width;
+    char *shown = text_shown(text, strlen(text), 0, &width);
+    print_line(what, shown ? shown : "?");
+    free(shown);
+}
+
 static void print_parties(const struct found *found) {
     redlatch_party party;
     uint64_t index = 0;
     for (; found_party(found, index, &party); index++) {
         int width;
         char *owner = text_shown(party.owner, strlen(party.owner), 0, &width);
+        char *host = text_shown(party.host, strlen(party.host), 0, &width);
         printf("%-8s %s", role_name(party.role), owner ? owner : "?");
         if (party.role != REDLATCH_WAITER) {
             printf("  count %llu", (unsigned long long)party.count);
         }
         if (party.pid) {
-            printf("  process %lld on %s", (long long)party.pid, party.host);
+            printf("  process %lld on %s", (long long)party.pid, host ? host : "?");
         }
         putchar('\n');
         free(owner);
+        free(host);
     }
     if (found->facts.holders + found->facts.waiters > index) {
         uint64_t more = found->facts.holders + found->facts.waiters - index;
@@ -71,7 +80,7 @@ static void print_lines(const struct found *found) {
         printf("%-8s %llu\n", "token", (unsigned long long)facts->token);
     }
     if (!known) {
-        print_line("type", facts->type);
+        print_bytes("type", facts->type);
     }
     free(name);
 }
@@ -97,7 +106,6 @@ static int status_of(const struct found *found, const char *owner) {
 }
 
 static int show(const struct found *found, const char *owner, bool as_json) {
-    setlocale(LC_CTYPE, "");
     if (!as_json) {
         print_lines(found);
     } else if (!json_print_one(found)) {

@@ -6,7 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+#include <sys/resource.h>
 #include <unistd.h>
+
+#include "cli.h"
 
 /* Those that are passed on to CMD, and the end of CMD. */
 static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2, SIGCHLD};
@@ -22,14 +28,14 @@ static volatile sig_atomic_t asked_to_end;
 
 static void note(int number) {
     int error = errno;
-    unsigned char byte = (unsigned char)number;
-    ssize_t written = write(ends[1], &byte, 1); /* a full pipe holds enough */
-    (void)written;
-    bool ends_all = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
-    if (ends_all && cancelled) {
+    if (!cancelled) {
+        unsigned char byte = (unsigned char)number;
+        ssize_t written = write(ends[1], &byte, 1); /* a full pipe holds enough */
+        (void)written;
+    } else if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT) {
         asked_to_end = number;
         redlatch_cancel_fire(cancelled);
-    }
+    } /* the rest was meant for a command that does not run yet, and kept for it would kill it before it is ready */
     errno = error;
 }
 
@@ -117,4 +123,26 @@ void signals_stop_self(void) {
     handle(SIGTSTP, SIG_DFL);
     kill(0, SIGTSTP); /* as the key would: a script around us stops, too, and gives the terminal back */
     handle(SIGTSTP, note);
+}
+
+int signals_ending(int number) {
+    return number == SIGINT || number == SIGQUIT ? -number : STATUS_BY_SIGNAL + number;
+}
+
+int signals_die(int number) {
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* CMD has left one, if it was to */
+#ifdef __linux__
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* also where a program takes the dumps */
+#endif
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    for (int i = 0; i < CAUGHT; i++) {
+        if (caught[i] == number && replaced[i]) {
+            sigaction(number, &before[i], NULL);
+        }
+    }
+    raise(number);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+    return STATUS_BY_SIGNAL + number;
 }

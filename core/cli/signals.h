@@ -8,8 +8,9 @@
 
 #include "redlatch.h"
 
-/* Begins to catch signals. One that was ignored when the program began (as by nohup) stays ignored. The first that asks
- * for an end also fires `cancel`, until signals_stop_cancelling. false: no descriptors. */
+/* Begins to catch signals. One that was ignored when the program began (as by nohup) stays ignored. Until
+ * signals_stop_cancelling there is no command: one that asks for an end fires `cancel`, and the others are dropped.
+ * false: no descriptors. */
 bool signals_catch(redlatch_cancel *cancel);
 void signals_stop_cancelling(void);
 
@@ -21,6 +22,13 @@ int signals_next(void);
 
 /* The signal that asked for an end before there was a command to pass it to, or 0. */
 int signals_asked_to_end(void);
+
+/* How to end as one whom a signal has ended: 128 + N; for INT and QUIT, the keys by which shells tell that the user
+ * wants a loop or script to end, too, the negative number, for signals_die. */
+int signals_ending(int number);
+
+/* Ends this process by a signal, without a core dump. Returns 128 + N where the signal is ignored. */
+int signals_die(int number);
 
 /* Blocks all signals, and puts the mask back as it was, but for what minding a command needs. Between the two a process
  * may be forked. */

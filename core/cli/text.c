@@ -1,6 +1,7 @@
 /* Text for eyes: names of any bytes, times, the terminal's width and colours.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,11 @@ static int write_shown(const char *text, size_t size, int columns, char *shown) 
 }
 
 char *text_shown(const char *text, size_t size, int columns, int *width_out) {
+    static bool located;
+    if (!located) { /* only now: most runs have nothing to say, and need not wait for it */
+        setlocale(LC_CTYPE, "");
+        located = true;
+    }
     char *shown = malloc(ESCAPED * size + DOTS + 1);
     if (!shown) {
         return NULL;

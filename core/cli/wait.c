@@ -42,7 +42,7 @@ int command_wait(int argc, char **argv) {
     redlatch_client *client;
     int status = open_client(&place, NULL, &client);
     if (status == REDLATCH_OK) {
-        status = redlatch_wait_free(client, name, strlen(name), wait_ms, NULL);
+        status = redlatch_wait_free(client, name, strlen(name), wait_ms, NULL, REDLATCH_FOREVER);
         exit_status = status == REDLATCH_OK        ? STATUS_GOOD
                       : status == REDLATCH_TIMEOUT ? STATUS_NOT_OBTAINED
                                                    : complain_of(status);

@@ -111,7 +111,8 @@ def main() -> None:
     """Reads the headers of the folder named first, writes the page named second."""
     if len(sys.argv) != 3:
         raise SystemExit("usage: make_manual.py FOLDER PAGE")
-    headers = sorted(Path(sys.argv[1]).glob("redlatch*.h"), key=lambda header: (header.name != "redlatch.h", header.name))
+    first = Path(sys.argv[1], "redlatch.h")
+    headers = [first, *sorted(Path(sys.argv[1]).glob("redlatch_*.h"))]
     text = "".join(header.read_text(encoding="utf-8") for header in headers)
     Path(sys.argv[2]).write_text(manual(text), encoding="utf-8")
 

@@ -203,7 +203,7 @@ typedef struct redlatch_stats {
     uint64_t round_trips;      /* replies received */
     uint64_t scripts;          /* scripts sent, repeats included */
     uint64_t script_loads;     /* times a script had to be sent as text */
-    uint64_t acquired;         /* first levels granted */
+    uint64_t acquired;         /* levels granted, re-entries included */
     uint64_t contended;        /* acquires that found the lock held */
     uint64_t hand_overs;       /* grants passed on inside this process */
     uint64_t renewals;         /* leases renewed */
@@ -230,10 +230,15 @@ REDLATCH_API int redlatch_client_stats(redlatch_client *client, redlatch_stats *
 /* A name to lock on a client, with options. Holds belong to (client, name, owner), not to the handle. Opaque. */
 typedef struct redlatch_lock redlatch_lock;
 
-/* What kind of lock. A name is to be used as one kind only, here and in Redisson. The numbers are for ever. Since 0.1. */
+/* What kind of lock. A name is to be used as one kind only, here and in Redisson. The numbers are for ever.
+ * Since 0.1. */
 enum redlatch_kind {
     REDLATCH_MUTEX = 1,  /* reentrant mutex, Redisson's RLock */
     REDLATCH_FENCED = 2, /* the same with a fencing token for every first acquire, RFencedLock: see redlatch_hold */
+    REDLATCH_SPIN = 4,   /* a mutex whose waiters ask again and again instead of listening, RSpinLock; its release tells
+                            waiters all the same */
+    REDLATCH_PLAIN = 7,  /* a string with the owner as its value, as of redis-py, redsync, bsm/redislock, node-redlock; not
+                            reentrant. Those do not tell of a release: behind them a waiter looks every 0.1 s */
     /* With handles of their own: redlatch_semaphores.h, redlatch_latch.h. */
     REDLATCH_SEMAPHORE = 9,
     REDLATCH_LATCH = 11
@@ -257,6 +262,14 @@ typedef struct redlatch_lock_options {
                              RNonReentrantLock; 1 */
     int32_t token_from_time; /* fenced: 1: no token is smaller than the server's time in microseconds, so that tokens go
                              on rising when the server loses their counter; 0 */
+    const char *key_template; /* plain: the key, with {name} once in the place of the name, such as lock:{name}; the
+                                 client's prefix stands before it all. Read during redlatch_lock_new only. NULL: {name} */
+    uint64_t key_template_size;
+    int64_t back_off_initial_ms; /* spin: the first pause between two looks, 1 to one hour; 1 */
+    int64_t back_off_max_ms;     /* spin: the longest, from the first to one hour; as long as the first for pauses of one
+                                    length; 128 */
+    int32_t back_off_multiplier; /* spin: by what a pause is longer than the one before, 1 to 1000; 2 */
+    int32_t reserved;            /* 0 */
 } redlatch_lock_options;
 
 /* Writes the defaults. INVALID. Since 0.1. */

@@ -24,6 +24,7 @@ enum redlatch_form {
     REDLATCH_FORM_FAIR = 3,       /* the same, or free, with a queue of waiters beside it */
     REDLATCH_FORM_READ_WRITE = 4,
     REDLATCH_FORM_GROUP = 5,      /* Redisson's FasterMultiLock: many values in one hash */
+    REDLATCH_FORM_PLAIN = 6,      /* a string with the owner's word as its value, and a lease; scans find redlatch's */
     REDLATCH_FORM_UNKNOWN = 99    /* there is a key, and it is no lock whose form we know */
 };
 
@@ -87,22 +88,22 @@ typedef struct redlatch_scan redlatch_scan;
 REDLATCH_API int redlatch_scan_new(redlatch_client *client, const char *pattern, size_t pattern_size,
                                    redlatch_scan **scan_out);
 
-/* The next lock, or NULL in `report_out` when there are no more. Asks the server for about a hundred keys at a time, so
- * that it never blocks others for long. As Redis's SCAN: what is there all the time is found, perhaps more than once.
- * One thread at a time. The report is the caller's. Statuses as redlatch_inspect; the walk may go on after a failure.
- * Since 0.1. */
+/* The next lock, or NULL in `report_out` when there are no more. Asks the server for about a hundred keys at a time,
+ * and for large locks one by one, so that it never blocks others for long. As Redis's SCAN: what is there all the time
+ * is found, perhaps more than once. One thread at a time. The report is the caller's. Statuses as redlatch_inspect;
+ * the walk may go on after a failure. Since 0.1. */
 REDLATCH_API int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out);
 
 /* Gives the walk back; NULL is allowed. Since 0.1. */
 REDLATCH_API void redlatch_scan_free(redlatch_scan *scan);
 
 /* Waits until nobody holds a name, without taking it: when this returns somebody else may hold it already. Listens for
- * releases of a mutex, and otherwise looks when the lease ends and every 5 s. wait_ms: 0 looks once, REDLATCH_FOREVER
- * waits without end; `cancel` may be NULL. OK: it was free. TIMEOUT: it was held all the time. WRONG_TYPE: not a lock.
- * Also INVALID, BAD_HANDLE, CLOSED, FORKED, CANCELLED, IN_USE, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY,
- * SYSTEM. Since 0.1. */
+ * releases of a mutex, and otherwise looks when the lease ends and every 5 s, of a plain lock every 0.25 s. wait_ms: 0
+ * looks once, REDLATCH_FOREVER waits without end. `cancel`, which may be NULL, and slice_ms: as redlatch_lock_acquire_as. OK: it was free. TIMEOUT:
+ * it was held all the time. WRONG_TYPE: not a lock. Also INVALID, BAD_HANDLE, CLOSED, FORKED, CANCELLED, AGAIN, IN_USE,
+ * NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY, SYSTEM. Since 0.1. */
 REDLATCH_API int redlatch_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
-                                    redlatch_cancel *cancel);
+                                    redlatch_cancel *cancel, int64_t slice_ms);
 
 /* bindings: end */
 

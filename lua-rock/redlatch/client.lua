@@ -4,6 +4,7 @@
 local core = require "redlatch.core"
 local event = require "redlatch.event"
 local lock = require "redlatch.lock"
+local methods = require "redlatch.methods"
 local outcome = require "redlatch.outcome"
 local reports = require "redlatch.reports"
 local settings = require "redlatch.options"
@@ -59,6 +60,25 @@ end
 ---@return redlatch.Lock
 function Client:fenced_lock(name, options)
     return lock.new(self, core.FENCED, name, options)
+end
+
+--- A mutex whose waiters ask again and again instead of listening: for locks that are held for moments, by so many that
+--- telling all of them of each release would cost more. In one process only the first waiter asks.
+---@param name string
+---@param options? redlatch.LockOptions
+---@return redlatch.Lock
+function Client:spin_lock(name, options)
+    return lock.new(self, core.SPIN, name, options)
+end
+
+--- A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the owner as its
+--- value. The owner cannot acquire it a second time before it releases. Those others do not tell of a release: while one
+--- of them holds it, a waiter looks every 0.1 s.
+---@param name string
+---@param options? redlatch.LockOptions
+---@return redlatch.Lock
+function Client:plain_lock(name, options)
+    return lock.new(self, core.PLAIN, name, options)
 end
 
 --- Releases what is held, unless `release_on_close` is false, and ends the client. Takes at most `close_timeout`.
@@ -163,5 +183,7 @@ end
 function Client:__tostring()
     return string.format("redlatch.Client %s, %s", self:uuid() or "?", self._closed and "closed" or "open")
 end
+
+methods.guard(Client, "client")
 
 return client

@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
+local methods = require "redlatch.methods"
 local options = require "redlatch.options"
 local outcome = require "redlatch.outcome"
 
@@ -160,5 +161,7 @@ end
 function Hold:__tostring()
     return string.format("redlatch.Hold of %q by %s", self._lock._name, self._owner)
 end
+
+methods.guard(Hold, "held")
 
 return hold

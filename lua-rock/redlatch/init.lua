@@ -8,8 +8,9 @@
 -- A lock on Redis is a lease: a process that was paused may go on for a moment after its lease is over. `held:lost()`
 -- and the code "lost" tell; only a fencing token checked by what is guarded can prevent.
 --
--- What fails is returned as nil, a message and a code such as "timeout", "not_owned", "lost" or "unreachable". Misuse -
--- a value of a wrong type, an option that does not exist - is raised as an error.
+-- What fails is returned as nil, a message and a code such as "timeout", "not_owned", "lost" or "unreachable" (`with`
+-- returns false instead of nil when its function has run). Misuse - a value of a wrong type, an option that does not
+-- exist, a dot instead of a colon - is raised as an error.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"

@@ -3,6 +3,7 @@
 
 local core = require "redlatch.core"
 local hold = require "redlatch.hold"
+local methods = require "redlatch.methods"
 local options = require "redlatch.options"
 local outcome = require "redlatch.outcome"
 local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redlatch.scope_pcall")
@@ -20,6 +21,10 @@ local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redla
 ---@field reentrant? boolean whether the owner may acquire it again; true
 ---@field token_from_time? boolean of a fenced lock: no token is smaller than the server's time in microseconds, so that
 ---tokens go on rising when the server loses their counter; to be the same for all who use the name; false
+---@field back_off_initial? number of a spin lock: the first pause between two looks; 0.001
+---@field back_off_max? number of a spin lock: the longest, or as long as the first for pauses of one length; 0.128
+---@field back_off_multiplier? integer of a spin lock: by what a pause is longer than the one before; 2
+---@field key_template? string of a plain lock: the key, with {name} in it once; "{name}"
 
 --- A name to lock, made by Client:lock() and its kin.
 ---@class redlatch.Lock
@@ -38,10 +43,14 @@ local lock = {}
 
 local OF_EVERY_LOCK = {timeout = true, lease = true, max_hold = true, owner = true}
 
--- What only some kinds of locks know, by the names of the core's fields: what makes it fit, and the kinds.
+-- What only some kinds of locks know: what makes it fit, the core's field if that has another name, and the kinds.
 local SETTINGS = {
-    reentrant = {options.flag, [core.MUTEX] = true, [core.FENCED] = true},
-    token_from_time = {options.flag, [core.FENCED] = true},
+    reentrant = {fits = options.flag, [core.MUTEX] = true, [core.FENCED] = true, [core.SPIN] = true},
+    token_from_time = {fits = options.flag, [core.FENCED] = true},
+    back_off_initial = {fits = options.span, field = "back_off_initial_ms", [core.SPIN] = true},
+    back_off_max = {fits = options.span, field = "back_off_max_ms", [core.SPIN] = true},
+    back_off_multiplier = {fits = options.whole, [core.SPIN] = true},
+    key_template = {fits = options.bytes, [core.PLAIN] = true},
 }
 
 -- The options of a kind of lock.
@@ -67,8 +76,9 @@ local function new_handle(client, kind, name, max_hold_ms, given)
     record.owner_mode = core.OWNER_HANDLE
     record.max_hold_ms = max_hold_ms
     for setting, value in pairs(given) do
-        if SETTINGS[setting] then
-            record[setting] = SETTINGS[setting][1](value, setting)
+        local known = SETTINGS[setting]
+        if known then
+            record[known.field or setting] = known.fits(value, setting)
         end
     end
     return core.lock_new(client._handle, kind, name, record)
@@ -85,7 +95,7 @@ local function shared_handle(client, kind, name, max_hold_ms, given)
         by_name = setmetatable({}, {__mode = "v"})
         client._shared[owner] = by_name
     end
-    local place = kind .. ":" .. name
+    local place = kind .. ":" .. (given.key_template or "") .. ":" .. name
     local shared = by_name[place]
     if not shared then
         local status, handle = new_handle(client, kind, name, max_hold_ms, given)
@@ -179,7 +189,7 @@ end
 --- Releases one acquire.
 ---@return true? released, string? message, string? code "not_owned" if it was not held, "lost" if it was and was lost
 function Lock:release()
-    local status, message, serial = core.lua_release(self._handle, SELF)
+    local status, message, serial = core.release_named(self._handle, SELF)
     if status == core.LOST and self._client._states[serial] then
         self._client._states[serial].lost = true
     end
@@ -213,7 +223,8 @@ end
 --- on to the caller. In Lua 5.1 itself the function may not yield.
 ---@param body fun(held: redlatch.Hold): ...
 ---@param given? redlatch.AcquireOptions
----@return true? done then what the function returned, or nil, message, code: not obtained, or "lost" meanwhile
+---@return boolean? done true, then what the function returned; nil, message, code if the lock was not obtained and the
+---function never ran; false, message, code if it ran and the release failed, as when the lock was "lost" meanwhile
 function Lock:with(body, given)
     if type(body) ~= "function" then
         local meta = getmetatable(body)
@@ -378,5 +389,7 @@ end
 function Lock:__tostring()
     return string.format("redlatch.Lock %q", self._name)
 end
+
+methods.guard(Lock, "lock")
 
 return lock

@@ -21,7 +21,7 @@ local function finish(guard, good, first, ...)
         error(first, 0)
     end
     if not guard.released then
-        return nil, guard.message, guard.code
+        return false, guard.message, guard.code
     end
     return true, first, ...
 end

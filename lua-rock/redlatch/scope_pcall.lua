@@ -10,7 +10,7 @@ local function finish(held, good, first, ...)
         error(first, 0)
     end
     if not released then
-        return nil, message, code
+        return false, message, code
     end
     return true, first, ...
 end

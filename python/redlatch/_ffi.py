@@ -20,7 +20,8 @@ LEASE_OF_LOCK: int = lib.REDLATCH_LEASE_OF_LOCK
 
 
 def text(characters: CData) -> str:
-    """A NUL-terminated C string; bytes that are no UTF-8, as a lock's name may hold, are shown escaped."""
+    """A NUL-terminated C string; bytes that are no UTF-8, as a lock's name may hold, are shown escaped. A field of a
+    record does not keep the record's memory: the caller has to."""
     value: bytes = ffi.string(characters)
     return value.decode("utf-8", "backslashreplace")
 

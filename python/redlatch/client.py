@@ -147,6 +147,63 @@ class Client:
             self, kind, name, timeout, lease, max_hold, owner, reentrant=reentrant, token_from_time=token_from_time
         )
 
+    def spin_lock(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["thread", "handle"] = "thread",
+        reentrant: bool = True,
+        back_off_initial: Seconds = 0.001,
+        back_off_max: Seconds = 0.128,
+        back_off_multiplier: int = 2,
+    ) -> Lock:
+        """A mutex whose waiters ask again and again instead of listening: for locks that are held for moments, by
+        so many that telling all of them of each release would cost more. In one process only the first waiter asks.
+
+        back_off_initial, back_off_max, back_off_multiplier: the first pause between two looks, the longest, and by
+            what each one is longer than the one before; with the same for both, pauses of one length.
+
+        The others are those of lock().
+        """
+        return Lock(
+            self,
+            lib.REDLATCH_SPIN,
+            name,
+            timeout,
+            lease,
+            max_hold,
+            owner,
+            reentrant=reentrant,
+            back_off_initial=back_off_initial,
+            back_off_max=back_off_max,
+            back_off_multiplier=back_off_multiplier,
+        )
+
+    def plain_lock(
+        self,
+        name: LockName,
+        key_template: LockName = "{name}",
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["thread", "handle"] = "thread",
+    ) -> Lock:
+        """A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the
+        owner as its value. The owner cannot acquire it a second time before it releases: that is an AlreadyHeldError.
+
+        Those others do not tell of a release: while one of them holds it, a waiter looks every 0.1 s.
+
+        key_template: the key, with {name} in it once; "lock:{name}" is that of python-redis-lock.
+
+        The others are those of lock().
+        """
+        return Lock(
+            self, lib.REDLATCH_PLAIN, name, timeout, lease, max_hold, owner, key_template=key_template
+        )
     def semaphore(self, name: LockName) -> Semaphore:
         """A semaphore: a number of permits that are taken and given back, and that nobody owns."""
         return Semaphore(self, name)

@@ -11,7 +11,7 @@ from redlatch._ffi import FOREVER, CData, ffi, lib
 from redlatch.durations import Seconds, wait_ms
 from redlatch.errors import InvalidArgumentError, LockName, failure
 from redlatch.options import name_bytes
-from redlatch.owners import GREEN, GREEN_SLICE_MS, SLICE_MS, is_main_thread, pause
+from redlatch.owners import pause, slice_ms
 
 if TYPE_CHECKING:
     from redlatch.client import Client
@@ -70,23 +70,19 @@ class Counted:
     def _wait(self, waiting: Waiting) -> bool:
         """Waits, in slices where Python has to see its signals in between; False after a time-out. Whatever exception
         comes in between, Ctrl-C above all, the wait is over and what it took is given back."""
-        if not GREEN and not is_main_thread():
+        slice_of_call = slice_ms()
+        if slice_of_call == FOREVER:
             return self._answer(waiting(ffi.NULL, FOREVER))
         cancel_out = ffi.new("redlatch_cancel **")
         status: int = lib.redlatch_cancel_new(cancel_out)
         if status:
             raise failure(status, self._name)
-        # Freeing it ends a wait that it still names.
-        cancel = ffi.gc(cancel_out[0], lib.redlatch_cancel_free)
-        slice_ms = GREEN_SLICE_MS if GREEN else SLICE_MS
-        try:
-            status = waiting(cancel, slice_ms)
+        with ffi.gc(cancel_out[0], lib.redlatch_cancel_free) as cancel:  # the end of which ends the wait
+            status = waiting(cancel, slice_of_call)
             while status == _AGAIN:
                 pause()
-                status = waiting(cancel, slice_ms)
+                status = waiting(cancel, slice_of_call)
             return self._answer(status)
-        finally:
-            ffi.release(cancel)
 
     def _answer(self, status: int) -> bool:
         if status and status != lib.REDLATCH_TIMEOUT:

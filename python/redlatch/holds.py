@@ -45,7 +45,8 @@ class Hold:
     @property
     def owner(self) -> str:
         """The owner id of this hold as it stands in Redis, "uuid:number"."""
-        return text(self._first().owner)
+        first = self._first()  # whose memory the text is in
+        return text(first.owner)
 
     @property
     def count(self) -> int:

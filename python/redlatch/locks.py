@@ -56,7 +56,7 @@ class Lock:
         **settings: Any,
     ) -> None:
         data = name_bytes(name)
-        options = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), settings)
+        options, _alive = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), settings)
         self._wait_ms = wait_ms(timeout, "timeout")
         lock_out = ffi.new("redlatch_lock **")
         status: int = lib.redlatch_lock_new(client._handle, kind, data, len(data), options, lock_out)
@@ -94,7 +94,7 @@ class Lock:
         """Releases one acquire. NotOwnedError if the caller does not hold the lock, LockLostError if it did."""
         number = self._number()
         serial = ffi.new("uint64_t *")
-        status: int = lib.redlatch_python_release(self._handle, number, serial)
+        status: int = lib.redlatch_release_named(self._handle, number, serial)
         if status:
             error = failure(status, self._name)
             if status == lib.REDLATCH_LOST:
@@ -113,7 +113,8 @@ class Lock:
 
     def owner(self) -> Optional[str]:
         """Asks the server who holds the lock: the owner id, "uuid:number", or None."""
-        return text(self._query().owner) or None
+        state = self._query()  # whose memory the text is in
+        return text(state.owner) or None
 
     def owned(self) -> bool:
         """Whether the caller holds the lock, as far as this process knows."""

@@ -51,7 +51,7 @@ class Caller:
         if status:
             raise failure(status)
         self.number: int = number[0]
-        self.slice_ms = GREEN_SLICE_MS if GREEN else SLICE_MS if is_main_thread() else FOREVER
+        self.slice_ms = slice_ms()
         # None while it is in use, further down the stack for a signal handler or finaliser that acquires, too; and when
         # the last one was abandoned.
         self.idle_wait: Optional[Wait] = None
@@ -62,8 +62,11 @@ class Caller:
             owner_end(self.number)
 
 
-def is_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
+def slice_ms() -> int:
+    """How long the calling thread may stay inside the core while it waits."""
+    if GREEN:
+        return GREEN_SLICE_MS
+    return SLICE_MS if threading.current_thread() is threading.main_thread() else FOREVER
 
 
 def pause() -> None:

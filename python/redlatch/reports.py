@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Iterator, List, Tuple
+from typing import Iterator, List, Optional, Tuple
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.errors import LockName, failure
@@ -27,6 +27,8 @@ class Party:
     role: str  # "holder", "reader", "writer" or "waiter"
     owner: str  # the owner id as it stands in Redis
     count: int  # levels held; 0 for a waiter
+    host: Optional[str] = None  # the machine of an owner that is connected with redlatch; of inspect() only
+    pid: Optional[int] = None  # and its process there
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Report:
     """What a name was when the server was asked."""
 
     name: LockName  # without the client's prefix; bytes where it is no UTF-8
-    form: str  # "nothing", "mutex", "fenced", "fair", "read_write", "group", or "unknown" for what is no lock
+    form: str  # "nothing", "mutex", "fenced", "fair", "read_write", "group", "plain"; "unknown" for what is no lock
     type: str  # the server's word for the type of the key
     ttl: float  # seconds left of the lease; infinity if it has none, 0.0 if there is nothing
     token: int  # of a fenced lock: the last one issued; else 0
@@ -104,8 +106,14 @@ def _parties(report: CData, count: int) -> List[Party]:
         status: int = lib.redlatch_report_party(report, index, party)
         if status:
             raise failure(status)
-        parties.append(Party(_ROLES[party.role], text(party.owner), party.count))
+        parties.append(_party(party))
     return parties
+
+
+def _party(party: CData) -> Party:
+    host = text(party.host)
+    place = (host, int(party.pid)) if host else (None, None)
+    return Party(_ROLES[party.role], text(party.owner), party.count, *place)
 
 
 def _shown(name: bytes) -> LockName:

@@ -198,7 +198,7 @@ def test_10_what_was_given_up_is_as_its_kind_says(
         "undone": [change.before], "goes on": [change.after], "either": [change.before, change.after]
     }[change.ending]
     wait_until(lambda: value(server, lock_name) in ends, 2.0)
-    impatient.semaphore(lock_name + ":next").available()
+    assert impatient.latch(lock_name + ":next").wait(timeout=5), "the connection is there, and what was left is sent"
     assert value(server, lock_name) in ends
 
 

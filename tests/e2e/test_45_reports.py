@@ -45,7 +45,8 @@ def test_45_a_lock_of_ours(client: redlatch.Client, lock_name: str) -> None:
     lock = client.lock(lock_name)
     with lock, lock as hold:
         report = client.inspect(lock_name)
-        assert report.parties == (redlatch.Party("holder", hold.owner, 2),)
+        assert report.parties == (redlatch.Party("holder", hold.owner, 2, os.uname().nodename, os.getpid()),)
+        assert [found.parties for found in client.scan(lock_name)] == [(redlatch.Party("holder", hold.owner, 2),)]
         assert (report.form, report.type, report.holders, report.locked) == ("mutex", "hash", 1, True)
         assert 20 < report.ttl <= 30
     assert not client.inspect(lock_name).locked

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Optional
+from pathlib import Path
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 import pytest
 import redlatch
@@ -236,6 +238,37 @@ def test_85_no_permission(server: RedisServer, lock_name: str, rule: str) -> Non
         wait_until(lambda: not server.client().exists(lock_name))
     finally:
         server.admin.execute_command("ACL", "DELUSER", user)
+
+
+def commands_of_the_readme() -> List[str]:
+    """The commands that README.md says users of the server need."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"Redis users need the commands (.*?) Keys: the lock's name", readme, re.DOTALL)
+    assert found
+    return [word for word in re.findall(r"`([^`]+)`", found[1]) if not word.startswith(("redlatch", "show"))]
+
+
+@pytest.mark.parametrize("spared", [(), ("memory|usage", "hrandfield"), ("strlen", "get", "lrange", "llen")])
+def test_85_what_the_readme_says_is_enough(server: RedisServer, lock_name: str, spared: Tuple[str, ...]) -> None:
+    allowed = [f"+{name}" for name in commands_of_the_readme() if name not in spared]
+    server.admin.execute_command("ACL", "SETUSER", "frugal", "reset", "on", ">word", "~*", "&*", "-@all", *allowed)
+    try:
+        with redlatch.connect(server.url, username="frugal", password="word") as client:
+            lock = client.lock(lock_name)
+            with lock, lock as held:
+                lock.extend(20)
+                assert lock.owner() == held.owner and lock.locked() and lock.ttl() > 10
+                assert [report.name for report in client.scan()] == [lock_name]
+                assert client.inspect(lock_name).form == "mutex" and not client.wait_free(lock_name, 0)
+                other = threading.Thread(target=lambda: lock.acquire(timeout=10) and lock.release())
+                other.start()
+                wait_until(lambda: client.stats()["waiters"] == 1)
+            other.join(10)
+            assert client.stats()["acquired"] == 3 and client.wait_free(lock_name)
+            lock.acquire()
+            assert lock.force_release()
+    finally:
+        server.admin.execute_command("ACL", "DELUSER", "frugal")
 
 
 def test_85_no_subscribing_means_looking(server: RedisServer, lock_name: str) -> None:

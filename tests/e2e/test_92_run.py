@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any, List
@@ -17,6 +18,12 @@ from shell import UNTIL_END, environment, is_alive, pid_of, program, redlatch, s
 from wire import fields, is_owner, remaining_ms, subscribers
 
 STATUS = {"not obtained": 1, "usage": 64, "unreachable": 69, "lost": 70}
+
+
+def pending_signals(pid: int) -> int:
+    """The set of signals that were sent to a process and not yet taken."""
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    return sum(int(line.split()[1], 16) for line in lines if line.startswith(("SigPnd:", "ShdPnd:")))
 
 
 # ------------------------------------------------------------------------------------------------------- exclusion --
@@ -201,9 +208,11 @@ def test_31_the_whole_group_is_told(server: RedisServer, lock_name: str, tmp_pat
     assert holder.returncode == 3
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGQUIT, -signal.SIGQUIT), (signal.SIGTERM, 143)]
+)
 def test_32_a_signal_ends_the_wait(
-    server: RedisServer, peer: RedissonShapedPeer, lock_name: str, number: signal.Signals
+    server: RedisServer, peer: RedissonShapedPeer, lock_name: str, number: signal.Signals, status: int
 ) -> None:
     peer.lock(lock_name)
     waiting = start(server, "run", lock_name, "--", "echo", "ran")
@@ -211,7 +220,7 @@ def test_32_a_signal_ends_the_wait(
     waiting.send_signal(number)
     signalled = time.monotonic()
     assert waiting.communicate(timeout=10)[0] == ""
-    assert waiting.returncode == 128 + number and time.monotonic() - signalled < 1.0
+    assert waiting.returncode == status and time.monotonic() - signalled < 1.0
     assert list(fields(server, lock_name)) == [peer.owner().encode()]
 
 
@@ -220,6 +229,38 @@ def test_33_killed_it_takes_the_command_with_it(server: RedisServer, lock_name: 
     holder.kill()
     holder.wait(10)
     wait_until(lambda: not is_alive(pid_of(tmp_path)), message="CMD to end")
+
+
+@pytest.mark.parametrize("name", ["INT", "QUIT"])
+def test_34_keys_that_end_the_command_end_redlatch_too(
+    server: RedisServer, lock_name: str, tmp_path: Path, name: str
+) -> None:
+    """A shell ends a loop or script only if its child was ended by the signal itself."""
+    holder = start_holder(server, lock_name, tmp_path, trap=f"trap - {name}")
+    holder.send_signal(getattr(signal, f"SIG{name}"))
+    holder.communicate(timeout=10)
+    assert holder.returncode == -getattr(signal, f"SIG{name}") and server.admin.exists(lock_name) == 0
+
+
+def test_35_an_ignored_key_ends_only_the_command(server: RedisServer, lock_name: str) -> None:
+    child = "import os, signal; signal.signal(signal.SIGINT, signal.SIG_DFL); os.kill(os.getpid(), signal.SIGINT)"
+    text = f"trap '' INT; {program()} run {lock_name} -- {sys.executable} -c '{child}'; echo $?"
+    done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, env=environment(server), timeout=30,
+                          check=False)
+    assert (done.returncode, done.stdout) == (0, "130\n")
+
+
+def test_36_what_comes_before_the_command_is_not_kept_for_it(
+    server: RedisServer, peer: RedissonShapedPeer, lock_name: str
+) -> None:
+    peer.lock(lock_name)
+    waiting = start(server, "run", lock_name, "--", "sh", "-c", "sleep 0.2; echo ran")
+    wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to wait")
+    for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT):
+        waiting.send_signal(number)
+    wait_until(lambda: not pending_signals(waiting.pid), message="the signals to be taken")
+    peer.unlock(lock_name)
+    assert waiting.communicate(timeout=10)[0] == "ran\n" and waiting.returncode == 0
 
 
 # ------------------------------------------------------------------------------------------------------------ loss --
@@ -313,3 +354,47 @@ def test_61_a_loss_ends_the_command_though_nobody_reads_our_messages(
     server.admin.delete(lock_name)
     assert holder.wait(10) == STATUS["lost"]
     assert up.read_text() == "told\n", "it had its grace"
+
+
+def test_62_closed_streams_are_not_taken_for_the_connection(
+    server: RedisServer, lock_name: str, tmp_path: Path
+) -> None:
+    look = tmp_path / "look"
+    look.write_text(
+        "import os, sys\n"
+        "open_ones = []\n"
+        "for fd in range(3):\n"
+        "    try:\n"
+        "        os.fstat(fd)\n"
+        "        open_ones.append(fd)\n"
+        "    except OSError:\n"
+        "        pass\n"
+        f"open({str(tmp_path / 'open')!r}, 'w').write(repr(open_ones))\n"
+        "sys.exit(9)\n"
+    )
+    run = f"{program()} run --verbose {lock_name} -- {sys.executable} {look}"
+    done = subprocess.run(["sh", "-c", f"{run} <&- >&- 2>&-"], env=environment(server), timeout=30, check=False)
+    assert done.returncode == 9
+    assert (tmp_path / "open").read_text() == "[]", "CMD finds them as the caller left them"
+    assert server.admin.exists(lock_name) == 0
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["list"], ["show", "free"], ["run", "--help"]])
+def test_63_a_closed_standard_output_is_an_error(server: RedisServer, arguments: List[str]) -> None:
+    command = " ".join([program(), *arguments])
+    done = subprocess.run(["sh", "-c", f"{command} <&- >&-"], capture_output=True, text=True, env=environment(server),
+                          timeout=30, check=False)
+    assert done.returncode == 74 and "standard output" in done.stderr
+
+
+def test_64_messages_show_names_of_any_bytes(server: RedisServer, peer: RedissonShapedPeer) -> None:
+    name = "red\x1b[31m\nline"
+    shown = "red\\x1b[31m\\x0aline"
+    done = redlatch(server, "run", "--verbose", name, "--", "true")
+    assert done.returncode == 0 and done.stderr.count(shown) == 2 and "\x1b" not in done.stderr
+    peer.lock(name)
+    done = redlatch(server, "run", "--verbose", "-n", name, "--", "true")
+    assert done.returncode == STATUS["not obtained"] and "red" in done.stderr and "\x1b" not in done.stderr
+    gone = redlatch(server, "run", "other", "--", "/no\x1bsuch")
+    assert gone.returncode == 127 and "/no\\x1bsuch" in gone.stderr
+    peer.unlock(name)

@@ -89,9 +89,10 @@ def test_01_control_c_ends_a_wait(
 ) -> None:
     server.admin.hset(lock_name, "somebody", 1)
     server.admin.pexpire(lock_name, 60_000)
-    terminal.enter(f"{program()} run {lock_name} -- echo ran; echo status $?")
+    terminal.enter(f"{program()} run {lock_name} -- echo ran")
     wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to wait")
     terminal.keys("C-c")
+    terminal.enter("echo status $?")
     terminal.shows("status 130")
 
 
@@ -158,3 +159,36 @@ def test_06_in_a_script_the_command_reads_the_keys_too(
     terminal.enter("hello")
     terminal.shows("got hello")
     terminal.shows("status 0")
+
+
+@pytest.mark.parametrize("interactive", [True, False])
+def test_07_control_c_ends_a_loop_of_bash(
+    server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path, interactive: bool
+) -> None:
+    """bash goes on with a loop unless its child was ended by the signal itself."""
+    script = tmp_path / "script"
+    script.write_text(script_of(tmp_path, UNTIL_END))
+    loop = f"for i in 1 2 3; do {program()} run {lock_name} -- sh {script}; echo turn $i is over; done"
+    outer = tmp_path / "outer"
+    outer.write_text(f"{loop}\necho after\n")
+    terminal.enter(loop if interactive else f"bash {outer}")
+    started(tmp_path)
+    terminal.keys("C-c")
+    terminal.enter("echo outer $?")
+    terminal.shows("outer 130")
+    lines = terminal.screen().splitlines()
+    assert "turn 1 is over" not in lines and "after" not in lines
+    assert server.admin.exists(lock_name) == 0
+
+
+def test_08_control_c_ends_a_loop_that_waits(
+    server: RedisServer, terminal: Terminal, lock_name: str
+) -> None:
+    server.admin.hset(lock_name, "somebody", 1)
+    server.admin.pexpire(lock_name, 60_000)
+    terminal.enter(f"while :; do {program()} run {lock_name} -- true; echo a turn is over; done")
+    wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to wait")
+    terminal.keys("C-c")
+    terminal.enter("echo outer $?")
+    terminal.shows("outer 130")
+    assert "a turn is over" not in terminal.screen().splitlines()

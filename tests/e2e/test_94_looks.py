@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Set
 
 import pytest
 import redlatch as library
@@ -111,6 +111,26 @@ def memory_of_list(server: RedisServer, out: Path) -> int:
     return int(done.stdout)
 
 
+def quietest_us(server: RedisServer, expected: Set[str], out: Path) -> int:
+    """Lists all, into a file; the longest that any command of the server took, in the quietest of some tries: a command
+    that was put aside for another process counts as slow, too.
+    """
+    client: Any = server.admin
+    client.config_set("slowlog-max-len", 5000)
+    tries = []
+    for _ in range(10):
+        client.config_set("slowlog-log-slower-than", 1000)
+        client.slowlog_reset()
+        kilobytes = memory_of_list(server, out)
+        client.config_set("slowlog-log-slower-than", -1)
+        assert {line.split()[0] for line in out.read_text().splitlines()} == {"NAME", *expected}
+        assert kilobytes < 50 * 1024
+        tries.append(slowest_us(server))
+        if tries[-1] < 5_000:
+            break
+    return min(tries)
+
+
 def test_02_a_thousand_among_a_hundred_thousand(fresh_server: RedisServer, tmp_path: Path) -> None:
     client: Any = fresh_server.admin
     client.execute_command("DEBUG", "POPULATE", 89_000)
@@ -122,18 +142,33 @@ def test_02_a_thousand_among_a_hundred_thousand(fresh_server: RedisServer, tmp_p
         end"""
     client.eval(fill, 0, UUID)
     assert client.dbsize() == 100_000
-    client.config_set("slowlog-max-len", 5000)
-    tries = []
-    for _ in range(3):  # a command that was put aside for another process counts as slow, too: one quiet try will do
-        client.config_set("slowlog-log-slower-than", 1000)
-        client.slowlog_reset()
-        kilobytes = memory_of_list(fresh_server, tmp_path / "out")
-        client.config_set("slowlog-log-slower-than", -1)
-        found = {line.split()[0] for line in (tmp_path / "out").read_text().splitlines()}
-        assert found == {"NAME", *(f"lock:{number}" for number in range(1, 1001))}
-        assert kilobytes < 50 * 1024
-        tries.append(slowest_us(fresh_server))
-    assert min(tries) < 5_000, f"the slowest command of each try took {tries} us"
+    assert quietest_us(fresh_server, {f"lock:{number}" for number in range(1, 1001)}, tmp_path / "out") < 5_000
+
+
+def test_02_large_hashes_and_large_locks(fresh_server: RedisServer, tmp_path: Path) -> None:
+    client: Any = fresh_server.admin
+    fill = """
+        for i = 1, 300 do for j = 1, 500 do redis.call('hset', 'large:' .. i, 'field:' .. j, 'value:' .. j) end end
+        for i = 1, 100 do
+            redis.call('hset', 'read:' .. i, 'mode', 'read')
+            for j = 1, 300 do redis.call('hset', 'read:' .. i, ARGV[1] .. ':' .. j, 1) end
+            for j = 1, 60 do
+                local value = string.format('%022d', j)
+                local owner = value .. ':' .. ARGV[1] .. ':' .. j
+                redis.call('hset', 'group:' .. i, value, ARGV[1] .. ':' .. j, owner .. ':lock_count', 1,
+                    owner .. ':expire_time', '9000000000000')
+            end
+        end"""
+    client.eval(fill, 0, UUID)
+    client.hset("value", "field", "x" * 20_000_000)
+    client.hset("count", f"{UUID}:1", "1" * 20_000_000)
+    client.hset("field", "x" * 20_000_000, 1)
+    client.hset("fields", mapping={"mode": "x" * 20_000_000, "x" * 20_000_000: 1})
+    expected = {f"{kind}:{number}" for kind in ("read", "group") for number in range(1, 101)}
+    assert quietest_us(fresh_server, expected, tmp_path / "out") < 5_000
+    one = shown(fresh_server, "show", "read:7")
+    assert (one["kind"], one["holder_count"]) == ("read_write", 300) and 1 < len(one["holders"]) <= 100
+    assert all(redlatch(fresh_server, "show", name).returncode == 65 for name in ("value", "count", "field", "fields"))
 
 
 def test_03_names_of_any_bytes(server: RedisServer) -> None:
@@ -243,6 +278,21 @@ def test_15_who_may_not_see_connections_is_told_the_rest(server: RedisServer, lo
             assert found["holders"] == [{"owner": held.owner, "count": 1}]
     finally:
         client.execute_command("ACL", "DELUSER", "blind")
+
+
+def test_16_what_eyes_see_holds_no_control_characters(server: RedisServer) -> None:
+    client: Any = server.admin
+    client.rpush("redisson_lock_queue:{\x1b[31mred}", "who\x1b]0;title\x07")
+    shows = redlatch(server, "show", "\x1b[31mred").stdout
+    assert "\\x1b[31mred" in shows and "who\\x1b]0;title\\x07" in shows and "\x1b" not in shows
+    value = "t6rZwibGo2uy1OSmNVe8pg"
+    owner = "who\x1b[2J"
+    put_hash(server, "group", {value: owner, f"{value}:{owner}:expire_time": int(time.time() * 1000) + 60_000,
+                               f"{value}:{owner}:lock_count": 1})
+    listed = redlatch(server, "list").stdout
+    assert "who\\x1b[2J" in listed and "\x1b" not in listed
+    refused = redlatch(server, "unlock", "\x1b[31mred")
+    assert refused.returncode == 3 and "\x1b" not in refused.stderr
 
 
 # ------------------------------------------------------------------------------------------------------------ wait --

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
-from typing import TYPE_CHECKING, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Dict, List, Optional, Tuple, Union
 
 import redlatch
 
@@ -79,6 +79,8 @@ def all_options() -> None:
         for report in client.scan("job:*"):
             assert_type(report, redlatch.Report)
             assert_type([party.owner for party in report.parties], List[str])
+            places = [(party.host, party.pid) for party in report.parties]
+            assert_type(places, List[Tuple[Optional[str], Optional[int]]])
         assert_type(client.inspect(b"job").ttl, float)
 
 

@@ -37,6 +37,7 @@ static void check_hold(struct client *client, const struct hold *hold, uint32_t 
                         "client %u id %d of lock %u, removed %d", client->index, (int)hold->id, name, note->removed);
         return;
     }
+    check_token_told(world, hold, note, name);
     int64_t deadline = clock_true(&client->clock, hold->deadline);
     if (deadline > wire->expires) {
         world_violation(world, "a holder believes longer than the lease", "client %u id %d of lock %u, by %d us",

@@ -7,6 +7,23 @@
 
 enum { USUAL_IDS = 4096 };
 
+/* What a script does, in the words of the mutex's. */
+static enum script_id role_of(enum script_id script) {
+    switch (script) {
+    case SCRIPT_ACQUIRE_FENCED:
+        return SCRIPT_ACQUIRE;
+    case SCRIPT_HAND_OVER_FENCED:
+        return SCRIPT_HAND_OVER;
+    default:
+        return script;
+    }
+}
+
+/* Keys that are names of locks; others go with them. */
+static uint32_t names_of(const struct request *request) {
+    return request->script == SCRIPT_RENEW ? request->key_count : 1;
+}
+
 void checker_start(struct world *world) {
     for (uint32_t name = 0; name < world->plan.names; name++) {
         world->checker.wire[name].free_since = 0;
@@ -150,7 +167,7 @@ static uint32_t key_name(struct world *world, const struct request *request, uin
 }
 
 void watch_before(struct world *world, const struct request *request) {
-    for (uint32_t i = 0; i < request->key_count; i++) {
+    for (uint32_t i = 0; i < names_of(request); i++) {
         watch_name(world, key_name(world, request, i));
     }
 }
@@ -162,7 +179,7 @@ static bool is_argument(const struct request *request, uint32_t argument, const 
 }
 
 static void judge_removed(struct world *world, const struct request *request, const struct wire_field *field) {
-    enum script_id script = request->script;
+    enum script_id script = role_of(request->script);
     if (script == SCRIPT_FORCE_RELEASE) {
         removed(world, field, REMOVED_DELETED, world->now);
     } else if ((script == SCRIPT_RELEASE || script == SCRIPT_HAND_OVER) && is_argument(request, 0, field)) {
@@ -175,7 +192,7 @@ static void judge_removed(struct world *world, const struct request *request, co
 
 static void judge_created(struct world *world, const struct request *request, const struct wire_name *before,
                           const struct wire_field *field) {
-    enum script_id script = request->script;
+    enum script_id script = role_of(request->script);
     bool acquired = script == SCRIPT_ACQUIRE && !before->present && is_argument(request, 0, field);
     bool handed = script == SCRIPT_HAND_OVER && before->count == 1 && is_argument(request, 0, &before->fields[0]) &&
                   is_argument(request, 1, field);
@@ -185,11 +202,15 @@ static void judge_created(struct world *world, const struct request *request, co
         return;
     }
     created(world, field);
-    struct wire_name *wire = &world->checker.wire[world_name(world, request->texts[0])];
+    uint32_t name = world_name(world, request->texts[0]);
+    struct wire_name *wire = &world->checker.wire[name];
     struct id_note *from = handed ? note_of(world, before->fields[0].client, before->fields[0].id) : NULL;
-    if (from && from->release_sent_at == 0) {
-        return; /* a move to a new id, not a hand-over */
+    struct id_note *note = note_of(world, field->client, field->id);
+    if (from && from->release_sent_at == 0) { /* a move to a new id, not a hand-over */
+        note->token = from->token;
+        return;
     }
+    check_token_drawn(world, name, note);
     wire->chain = handed ? wire->chain + 1 : 0;
     if (wire->chain == 16) {
         cover(world, COVER_HAND_OVER_BOUND);
@@ -202,7 +223,7 @@ static void judge_changed(struct world *world, const struct request *request, ui
                           const struct wire_field *before, const struct wire_field *after,
                           const struct wire_name *now) {
     const struct wire_name *old = &world->checker.wire[name];
-    enum script_id script = request->script;
+    enum script_id script = role_of(request->script);
     if (after->count < before->count && script != SCRIPT_RELEASE) {
         world_violation(world, "a script lowered a count", "%s: %d -> %d", scripts_embedded[script].name,
                         (int)before->count, (int)after->count);
@@ -256,7 +277,7 @@ static void judge_renewal(struct world *world, const struct request *request, co
 }
 
 void watch_after(struct world *world, const struct request *request, const struct redis_reply *reply) {
-    for (uint32_t i = 0; i < request->key_count; i++) {
+    for (uint32_t i = 0; i < names_of(request); i++) {
         uint32_t name = key_name(world, request, i);
         judge_name(world, request, name, reply->kind != REDIS_ERROR);
         check_name(world, name);
@@ -276,6 +297,7 @@ void watch_external(struct world *world, uint32_t name, bool told) {
         }
     }
     update(world, name, &new, told);
+    check_token_lost(world, name);
 }
 
 void watch_prolonged(struct world *world, const struct request *request) {

@@ -1,6 +1,7 @@
 /* What must hold, checked after every event: between the server's keys, what the engines believe and what owners were
  * told. SPDX-License-Identifier: Apache-2.0
  *
+ *   check_tokens.c    fencing tokens
  *   check_wire.c      what each script did to a key: whose hold it made, removed or changed
  *   check_beliefs.c   no two believe in the same lock; what they believe is so on the server; nothing is left behind
  *   check_outcomes.c  what calls answered is true
@@ -15,6 +16,7 @@
 
 struct world;
 struct client;
+struct hold;
 struct owner;
 struct sim_operation;
 
@@ -27,6 +29,7 @@ struct id_note {
     int64_t release_sent_at;
     int64_t deadline; /* of the hold when its release was first sent */
     uint32_t releases_in_doubt; /* release and hand-over commands sent that the server may have carried out */
+    int64_t token;         /* fenced: drawn when it was made */
     uint8_t removed;       /* enum removal */
     bool said_missing;     /* a renewal was answered that the server does not have it */
     bool prolonged;        /* a renewal was executed again, late */
@@ -54,6 +57,7 @@ struct wire_name {
     int64_t free_since; /* true time */
     bool told;       /* it became free with a message */
     uint32_t chain;  /* hand-overs in a row */
+    int64_t last_token;
 };
 
 struct checker {
@@ -77,6 +81,11 @@ void watch_prolonged(struct world *world, const struct request *request);
 void watch_data_replaced(struct world *world);
 void watch_clock_step(struct world *world);
 const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client, uint64_t id);
+
+/* check_tokens.c */
+void check_token_drawn(struct world *world, uint32_t name, struct id_note *note);
+void check_token_lost(struct world *world, uint32_t name);
+void check_token_told(struct world *world, const struct hold *hold, const struct id_note *note, uint32_t name);
 
 /* check_beliefs.c */
 void check_name(struct world *world, uint32_t name);

@@ -42,7 +42,7 @@ void client_supply(struct client *client, uint8_t operation_kind) {
 struct resource *client_name(struct client *client, struct redis_text name) {
     struct resource_table *table = &client->engine.resources;
     uint32_t hash = resource_hash(name.bytes, name.size);
-    struct resource *resource = resource_find(table, REDLATCH_MUTEX, name.bytes, name.size, hash);
+    struct resource *resource = resource_find(table, client->world->plan.lock_kind, name.bytes, name.size, hash);
     if (resource) {
         return resource;
     }
@@ -52,7 +52,7 @@ struct resource *client_name(struct client *client, struct redis_text name) {
     }
     resource = allocate(1, sizeof *resource + name.size);
     memset(resource, 0, sizeof *resource);
-    resource->kind = REDLATCH_MUTEX;
+    resource->kind = client->world->plan.lock_kind;
     resource->hash = hash;
     resource->name_size = (uint32_t)name.size;
     memcpy(resource->name, name.bytes, name.size);

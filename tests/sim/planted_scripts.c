@@ -4,8 +4,10 @@
 
 #include <stddef.h>
 
+#include "redlatch.h"
+
 const struct planted_script planted_scripts[] = {
-    {"release without a look at the own field", SCRIPT_RELEASE,
+    {"release without a look at the own field", SCRIPT_RELEASE, REDLATCH_MUTEX,
      "if ARGV[2] == '0' then\n"
      "    if redis.call('del', KEYS[1]) == 0 then return 0 end\n"
      "    return 1 + redis.call('publish', ARGV[3], '0')\n"
@@ -14,7 +16,7 @@ const struct planted_script planted_scripts[] = {
      "if not count then return 0 end\n"
      "redis.call('hset', KEYS[1], ARGV[1], ARGV[2])\n"
      "return 1\n"},
-    {"release that deletes the whole key", SCRIPT_RELEASE,
+    {"release that deletes the whole key", SCRIPT_RELEASE, REDLATCH_MUTEX,
      "local count = redis.call('hget', KEYS[1], ARGV[1])\n"
      "if not count then return 0 end\n"
      "if ARGV[2] == '0' or tonumber(count) <= 1 then\n"
@@ -23,13 +25,13 @@ const struct planted_script planted_scripts[] = {
      "end\n"
      "redis.call('hincrby', KEYS[1], ARGV[1], -1)\n"
      "return 1\n"},
-    {"release without a message", SCRIPT_RELEASE,
+    {"release without a message", SCRIPT_RELEASE, REDLATCH_MUTEX,
      "if ARGV[2] == '0' then return redis.call('hdel', KEYS[1], ARGV[1]) end\n"
      "local count = redis.call('hget', KEYS[1], ARGV[1])\n"
      "if not count then return 0 end\n"
      "if tonumber(count) > tonumber(ARGV[2]) then redis.call('hset', KEYS[1], ARGV[1], ARGV[2]) end\n"
      "return 1\n"},
-    {"renew without a look at the own field", SCRIPT_RENEW,
+    {"renew without a look at the own field", SCRIPT_RENEW, REDLATCH_MUTEX,
      "local before = {}\n"
      "for i, name in ipairs(KEYS) do\n"
      "    local ttl = redis.call('pttl', name)\n"
@@ -37,7 +39,7 @@ const struct planted_script planted_scripts[] = {
      "    before[i] = ttl\n"
      "end\n"
      "return before\n"},
-    {"renew that shortens", SCRIPT_RENEW,
+    {"renew that shortens", SCRIPT_RENEW, REDLATCH_MUTEX,
      "local before = {}\n"
      "for i, name in ipairs(KEYS) do\n"
      "    if redis.call('hexists', name, ARGV[2 * i - 1]) == 1 then\n"
@@ -48,22 +50,22 @@ const struct planted_script planted_scripts[] = {
      "    end\n"
      "end\n"
      "return before\n"},
-    {"re-entry that adds instead of stating", SCRIPT_REENTER,
+    {"re-entry that adds instead of stating", SCRIPT_REENTER, REDLATCH_MUTEX,
      "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end\n"
      "redis.call('hincrby', KEYS[1], ARGV[1], 1)\n"
      "if redis.call('pttl', KEYS[1]) < tonumber(ARGV[3]) then redis.call('pexpire', KEYS[1], ARGV[3]) end\n"
      "return 1\n"},
-    {"re-entry that shortens", SCRIPT_REENTER,
+    {"re-entry that shortens", SCRIPT_REENTER, REDLATCH_MUTEX,
      "local count = redis.call('hget', KEYS[1], ARGV[1])\n"
      "if not count then return 0 end\n"
      "if tonumber(count) < tonumber(ARGV[2]) then redis.call('hset', KEYS[1], ARGV[1], ARGV[2]) end\n"
      "redis.call('pexpire', KEYS[1], ARGV[3])\n"
      "return 1\n"},
-    {"re-entry that makes a lock", SCRIPT_REENTER,
+    {"re-entry that makes a lock", SCRIPT_REENTER, REDLATCH_MUTEX,
      "redis.call('hset', KEYS[1], ARGV[1], ARGV[2])\n"
      "if redis.call('pttl', KEYS[1]) < tonumber(ARGV[3]) then redis.call('pexpire', KEYS[1], ARGV[3]) end\n"
      "return 1\n"},
-    {"acquire that repeats the lease of a holder", SCRIPT_ACQUIRE,
+    {"acquire that repeats the lease of a holder", SCRIPT_ACQUIRE, REDLATCH_MUTEX,
      "local ttl = redis.call('pttl', KEYS[1])\n"
      "if ttl == -2 then redis.call('hset', KEYS[1], ARGV[1], 1) end\n"
      "if ttl == -2 or redis.call('hexists', KEYS[1], ARGV[1]) == 1 then\n"
@@ -71,24 +73,40 @@ const struct planted_script planted_scripts[] = {
      "    return nil\n"
      "end\n"
      "return ttl\n"},
-    {"acquire without a lease", SCRIPT_ACQUIRE,
+    {"acquire without a lease", SCRIPT_ACQUIRE, REDLATCH_MUTEX,
      "local ttl = redis.call('pttl', KEYS[1])\n"
      "if ttl == -2 or redis.call('hexists', KEYS[1], ARGV[1]) == 1 then\n"
      "    redis.call('hset', KEYS[1], ARGV[1], 1)\n"
      "    return nil\n"
      "end\n"
      "return ttl\n"},
-    {"hand-over that makes a hold out of nothing", SCRIPT_HAND_OVER,
+    {"hand-over that makes a hold out of nothing", SCRIPT_HAND_OVER, REDLATCH_MUTEX,
      "redis.call('hset', KEYS[1], ARGV[2], ARGV[3])\n"
      "redis.call('hdel', KEYS[1], ARGV[1])\n"
      "redis.call('pexpire', KEYS[1], ARGV[4])\n"
      "return 1\n"},
-    {"hand-over that leaves the lease as it was", SCRIPT_HAND_OVER,
+    {"hand-over that leaves the lease as it was", SCRIPT_HAND_OVER, REDLATCH_MUTEX,
      "if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then\n"
      "    redis.call('hset', KEYS[1], ARGV[2], ARGV[3])\n"
      "    redis.call('hdel', KEYS[1], ARGV[1])\n"
      "    return 1\n"
      "end\n"
      "return redis.call('hexists', KEYS[1], ARGV[2])\n"},
-    {NULL, SCRIPT_COUNT, NULL},
+    {"a token drawn anew by a repeat", SCRIPT_ACQUIRE_FENCED, REDLATCH_FENCED,
+     "local ttl = redis.call('pttl', KEYS[1])\n"
+     "if ttl ~= -2 and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return ttl end\n"
+     "redis.call('hset', KEYS[1], ARGV[1], 1)\n"
+     "if ttl < tonumber(ARGV[2]) then redis.call('pexpire', KEYS[1], ARGV[2]) end\n"
+     "redis.call('incr', KEYS[2])\n"
+     "return redis.call('get', KEYS[2])\n"},
+    {"a hand-over that draws no token", SCRIPT_HAND_OVER_FENCED, REDLATCH_FENCED,
+     "if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then\n"
+     "    redis.call('hset', KEYS[1], ARGV[2], ARGV[3])\n"
+     "    redis.call('hdel', KEYS[1], ARGV[1])\n"
+     "    redis.call('pexpire', KEYS[1], ARGV[4])\n"
+     "elseif redis.call('hexists', KEYS[1], ARGV[2]) == 0 then\n"
+     "    return 0\n"
+     "end\n"
+     "return redis.call('get', KEYS[2])\n"},
+    {NULL, SCRIPT_COUNT, 0, NULL},
 };

@@ -3,11 +3,14 @@
 #ifndef PLANTED_SCRIPTS_H
 #define PLANTED_SCRIPTS_H
 
+#include <stdint.h>
+
 #include "scripts_embedded.h"
 
 struct planted_script {
     const char *name; /* of the fault */
     enum script_id script;
+    int lock_kind;
     const char *text;
 };
 

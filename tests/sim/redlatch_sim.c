@@ -6,6 +6,7 @@
  *   redlatch_sim --seed S [--trace]                 runs one seed again, in words
  * redlatch_sim --faults [--seeds N]               plants faults one at a time; each must be found within N seeds
  * (2000)
+ *   --kind NAME                                     locks of that kind (mutex)
  *   --scripts DIR                                   runs the .lua files of a folder instead of the embedded scripts */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -17,9 +18,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kinds.h"
 #include "planted.h"
 #include "planted_scripts.h"
 #include "world.h"
+
+enum { KINDS_END = 32 };
 
 enum { JOBS_MAX = 16, FAULT_SEEDS = 2000, FULL_RUN = 2000 };
 
@@ -28,6 +32,7 @@ struct options {
     uint64_t first;
     uint64_t seed;
     int jobs;
+    uint8_t lock_kind;
     bool one, faults, trace;
     const char *scripts;
 };
@@ -51,10 +56,11 @@ static void on_abort(int number) {
 }
 
 /* Runs a seed; an assertion in the engine is a violation like any other. What it had allocated then stays so. */
-static bool run_seed(struct world *world, uint64_t seed, struct script_set *scripts, enum trace_mode mode) {
+static bool run_seed(struct world *world, uint64_t seed, const struct options *options, struct script_set *scripts,
+                     enum trace_mode mode) {
     if (sigsetjmp(assertion_failed, 1) == 0) {
         expecting_assertion = 1;
-        world_run(world, seed, scripts, mode);
+        world_run(world, seed, options->lock_kind, scripts, mode);
         expecting_assertion = 0;
         return !world->failed;
     }
@@ -74,14 +80,14 @@ static void print_commit(void) {
     }
 }
 
-static int report_failure(uint64_t seed, struct script_set *scripts) {
+static int report_failure(uint64_t seed, const struct options *options, struct script_set *scripts) {
     struct world *world = allocate(1, sizeof *world);
-    run_seed(world, seed, scripts, TRACE_LAST);
+    run_seed(world, seed, options, scripts, TRACE_LAST);
     trace_print(&world->trace, stderr);
     fprintf(stderr, "seed: %llu\n", (unsigned long long)seed);
     print_commit();
-    fprintf(stderr, "violated: %s (%s)\nagain: redlatch_sim --seed %llu --trace\n", world->rule, world->detail,
-            (unsigned long long)seed);
+    fprintf(stderr, "violated: %s (%s)\nagain: redlatch_sim --kind %s --seed %llu --trace\n", world->rule,
+            world->detail, redlatch_kind_name(options->lock_kind), (unsigned long long)seed);
     return 1;
 }
 
@@ -95,7 +101,7 @@ static void work(const struct options *options, struct script_set *scripts, int 
                 return;
             }
         }
-        if (!run_seed(world, options->first + i, scripts, TRACE_OFF)) {
+        if (!run_seed(world, options->first + i, options, scripts, TRACE_OFF)) {
             tally->failing_seed = options->first + i;
             tally->failed = true;
             free(world);
@@ -132,7 +138,7 @@ static int run_many(const struct options *options, struct script_set *scripts) {
     }
     for (int job = 0; job < options->jobs; job++) {
         if (tallies[job].failed) {
-            return report_failure(tallies[job].failing_seed, scripts);
+            return report_failure(tallies[job].failing_seed, options, scripts);
         }
         coverage_add(&total.coverage, &tallies[job].coverage);
         total.runs += tallies[job].runs;
@@ -153,9 +159,9 @@ static int run_many(const struct options *options, struct script_set *scripts) {
 
 static int run_one(const struct options *options, struct script_set *scripts) {
     struct world *world = allocate(1, sizeof *world);
-    if (!run_seed(world, options->seed, scripts, options->trace ? TRACE_ALL : TRACE_OFF)) {
+    if (!run_seed(world, options->seed, options, scripts, options->trace ? TRACE_ALL : TRACE_OFF)) {
         free(world);
-        return report_failure(options->seed, scripts);
+        return report_failure(options->seed, options, scripts);
     }
     printf("seed %llu: %llu events, %.3f s, no violation\n", (unsigned long long)options->seed,
            (unsigned long long)world->steps, (double)world->now / 1e6);
@@ -193,7 +199,7 @@ static bool hunt(const struct options *options, struct script_set *scripts, cons
     bool found = false;
     uint64_t seed = options->first;
     while (!found && seed < options->first + options->seeds) {
-        found = !run_seed(world, seed++, scripts, TRACE_OFF);
+        found = !run_seed(world, seed++, options, scripts, TRACE_OFF);
         if (!found) {
             world_free(world);
         }
@@ -216,6 +222,9 @@ static int run_faults(const struct options *options, struct script_set *scripts)
     }
     planted_fault = FAULT_NONE;
     for (const struct planted_script *planted = planted_scripts; planted->name; planted++) {
+        if (planted->lock_kind != options->lock_kind) {
+            continue;
+        }
         struct script_set with_fault;
         if (!script_set_open(&with_fault, options->scripts) ||
             !script_set_replace(&with_fault, planted->script, redis_text(planted->text))) {
@@ -234,7 +243,8 @@ static int usage(const char *problem, const char *value) {
     fprintf(
         stderr,
         "redlatch_sim: %s%s\n"
-        "expected: --seeds N [--first S] [--jobs J] | --seed S [--trace] | --faults [--seeds N]; and --scripts DIR\n",
+        "expected: --seeds N [--first S] [--jobs J] | --seed S [--trace] | --faults [--seeds N]; and --kind NAME, "
+        "--scripts DIR\n",
         problem, value);
     return 64;
 }
@@ -246,6 +256,16 @@ static bool number(const char *text, uint64_t *number_out) {
     }
     *number_out = strtoull(text, &end, 10);
     return *end == '\0';
+}
+
+static bool kind_of_name(const char *name, uint8_t *kind_out) {
+    for (int kind = REDLATCH_MUTEX; name && kind < KINDS_END; kind++) { /* their numbers have gaps */
+        if (kind_of_number(kind) && strcmp(redlatch_kind_name(kind), name) == 0) {
+            *kind_out = (uint8_t)kind;
+            return true;
+        }
+    }
+    return false;
 }
 
 static int parse(int count, char **arguments, struct options *options) {
@@ -271,6 +291,8 @@ static int parse(int count, char **arguments, struct options *options) {
         } else if (strcmp(option, "--seed") == 0) {
             options->one = true;
             good = number(value, &options->seed);
+        } else if (strcmp(option, "--kind") == 0) {
+            good = kind_of_name(value, &options->lock_kind);
         } else if (strcmp(option, "--scripts") == 0) {
             options->scripts = value;
             good = value != NULL;
@@ -287,7 +309,7 @@ static int parse(int count, char **arguments, struct options *options) {
 }
 
 int main(int count, char **arguments) {
-    struct options options = {.first = 1};
+    struct options options = {.first = 1, .lock_kind = REDLATCH_MUTEX};
     int wrong = parse(count, arguments, &options);
     if (wrong) {
         return wrong;

@@ -5,16 +5,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Redis' commands that may take memory, and all that write. */
+#define TAKE_MEMORY                                                                                        \
+    "hset=1, hsetnx=1, hincrby=1, set=1, incr=1, incrby=1, decr=1, decrby=1, zadd=1, zincrby=1, lpush=1, " \
+    "rpush=1, "
+#define WRITE                                                                                           \
+    TAKE_MEMORY "hdel=1, del=1, getdel=1, pexpire=1, pexpireat=1, persist=1, lpop=1, rpop=1, lrem=1, zrem=1"
+
 static const char *const prologues[REFUSE_COUNT] = {
     [REFUSE_NOTHING] = "",
-    [REFUSE_MEMORY] = "local no, why = {hset=1, hincrby=1, set=1}, "
-                      "\"OOM command not allowed when used memory > 'maxmemory'.\" ",
-    [REFUSE_WRITES] = "local no, why = {hset=1, hincrby=1, set=1, hdel=1, del=1, pexpire=1}, "
-                      "'MISCONF Redis is configured to save RDB snapshots, but it is unable to persist to disk.' ",
-    [REFUSE_REPLICA] = "local no, why = {hset=1, hincrby=1, set=1, hdel=1, del=1, pexpire=1}, "
-                       "'READONLY You can not write against a read only replica.' ",
-    [REFUSE_PUBLISH] = "local no, why = {publish=1}, "
-                       "'ERR ACL failure in script: User test has no permissions to access the channel' ",
+    [REFUSE_MEMORY] = ("local no, why = {" TAKE_MEMORY "}, "
+                       "\"OOM command not allowed when used memory > 'maxmemory'.\" "),
+    [REFUSE_WRITES] = ("local no, why = {" WRITE "}, "
+                       "'MISCONF Redis is configured to save RDB snapshots, but it is unable to persist to disk.' "),
+    [REFUSE_REPLICA] = ("local no, why = {" WRITE "}, "
+                        "'READONLY You can not write against a read only replica.' "),
+    [REFUSE_PUBLISH] = ("local no, why = {publish=1}, "
+                        "'ERR ACL failure in script: User test has no permissions to access the channel' "),
 };
 
 static const char refusing_call[] =
@@ -24,7 +31,7 @@ static const char refusing_call[] =
 
 static bool load(struct script_set *set, enum script_id script, struct redis_text text) {
     for (int refusal = 0; refusal < REFUSE_COUNT; refusal++) {
-        size_t room = text.size + sizeof refusing_call + 200;
+        size_t room = text.size + sizeof refusing_call + 500;
         char *whole = allocate(room, 1);
         int head = snprintf(whole, room, "%s%s", prologues[refusal], refusal == REFUSE_NOTHING ? "" : refusing_call);
         memcpy(whole + head, text.bytes, text.size);

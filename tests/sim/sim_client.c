@@ -139,7 +139,7 @@ struct sim_operation *client_operation(struct client *client, struct owner *owne
     each->certain = !owner->uncertain[name];
     each->levels_before = owner->levels[name];
     each->operation.kind = kind;
-    each->operation.lock_kind = REDLATCH_MUTEX;
+    each->operation.lock_kind = client->world->plan.lock_kind;
     each->operation.resource = client->names[name];
     each->operation.owner = owner->number;
     each->operation.answer = &each->answer;

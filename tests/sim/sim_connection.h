@@ -32,9 +32,9 @@ struct request {
     uint32_t key_count;
     uint32_t argument_count;
     size_t used; /* bytes of `room` */
-    struct redis_text texts[1 + 4];
+    struct redis_text texts[16];
     struct redis_text *many; /* a renewal's keys and arguments; else NULL */
-    char room[512];
+    char room[1024];
     char *more;
 };
 

@@ -40,7 +40,8 @@ struct world {
 };
 
 /* Runs a seed to its end or to its first violation. */
-void world_run(struct world *world, uint64_t seed, struct script_set *scripts, enum trace_mode mode);
+void world_run(struct world *world, uint64_t seed, uint8_t lock_kind, struct script_set *scripts,
+               enum trace_mode mode);
 void world_free(struct world *world);
 
 void world_at(struct world *world, int64_t at, event_handler *handler, void *actor, uint64_t number);

@@ -169,7 +169,7 @@ static void looking(redlatch_client *client, const char *name, size_t size) {
         CHECK(facts.form == REDLATCH_FORM_NOTHING && facts.name_size == size);
         redlatch_report_free(report);
     }
-    GOOD(redlatch_wait_free(client, name, size, WAIT_MS, NULL));
+    GOOD(redlatch_wait_free(client, name, size, WAIT_MS, NULL, REDLATCH_FOREVER));
 }
 
 static void scenario(void) {

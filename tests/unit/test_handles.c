@@ -49,7 +49,7 @@ static void check_client(redlatch_client *client, int status) {
     redlatch_scan *scan = NULL;
     CHECK_EQ_INT(redlatch_inspect(client, "x", 1, &report), status);
     CHECK_EQ_INT(redlatch_scan_new(client, "*", 1, &scan), status);
-    CHECK_EQ_INT(redlatch_wait_free(client, "x", 1, 0, NULL), status);
+    CHECK_EQ_INT(redlatch_wait_free(client, "x", 1, 0, NULL, REDLATCH_FOREVER), status);
     CHECK(report == NULL && scan == NULL);
     CHECK(stats.held == 77 && event.kind == 77 && event.tag == 77 && lock == NULL && fd == 77);
     CHECK(status != REDLATCH_BAD_HANDLE || strstr(redlatch_last_error(), "one that redlatch_client_open made"));

@@ -97,9 +97,12 @@ static void misuse_is_named(void) {
     CHECK(strstr(redlatch_last_error(), "report_out") != NULL);
     CHECK_EQ_INT(redlatch_scan_new(client, NULL, 1, &scan), REDLATCH_INVALID);
     CHECK_EQ_INT(redlatch_scan_new(client, "*", 1, NULL), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_wait_free(client, "a", 1, -2, NULL), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_wait_free(client, "", 0, 0, NULL), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_wait_free(client, "a", 1, 0, (redlatch_cancel *)(void *)client), REDLATCH_BAD_HANDLE);
+    CHECK_EQ_INT(redlatch_wait_free(client, "a", 1, -2, NULL, REDLATCH_FOREVER), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_wait_free(client, "", 0, 0, NULL, REDLATCH_FOREVER), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_wait_free(client, "a", 1, 0, NULL, 50), REDLATCH_INVALID);
+    CHECK(strstr(redlatch_last_error(), "slice_ms is 50") != NULL);
+    redlatch_cancel *none = (redlatch_cancel *)(void *)client;
+    CHECK_EQ_INT(redlatch_wait_free(client, "a", 1, 0, none, REDLATCH_FOREVER), REDLATCH_BAD_HANDLE);
     CHECK(report == NULL && scan == NULL);
     redlatch_client_free(client);
 }
@@ -112,7 +115,8 @@ struct watcher {
 
 static void *watch(void *argument) {
     struct watcher *watcher = argument;
-    watcher->status = redlatch_wait_free(watcher->client, "watched", 7, REDLATCH_FOREVER, watcher->cancel);
+    watcher->status =
+        redlatch_wait_free(watcher->client, "watched", 7, REDLATCH_FOREVER, watcher->cancel, REDLATCH_FOREVER);
     return NULL;
 }
 
@@ -130,8 +134,8 @@ static void await_waiters(redlatch_client *client, uint64_t count) {
 static void threads_of_the_holders_own_client_hear_of_the_release(void) {
     redlatch_client *client = open_with(NULL);
     redlatch_lock *lock = held_lock(client, "watched");
-    CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 0, NULL), REDLATCH_TIMEOUT);
-    CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 20, NULL), REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 0, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 20, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
     struct watcher watchers[8];
     pthread_t threads[8];
     for (int i = 0; i < 8; i++) {
@@ -150,6 +154,11 @@ static void threads_of_the_holders_own_client_hear_of_the_release(void) {
     redlatch_client_free(client);
 }
 
+/* One slice of a wait without end. */
+static int slice(redlatch_client *client, redlatch_cancel *cancel) {
+    return redlatch_wait_free(client, "watched", 7, REDLATCH_FOREVER, cancel, 10);
+}
+
 static void a_wait_is_cancelled_and_closed(void) {
     for (int closing = 0; closing < 2; closing++) {
         redlatch_client *client = open_with(NULL);
@@ -159,7 +168,7 @@ static void a_wait_is_cancelled_and_closed(void) {
         pthread_t thread;
         CHECK(pthread_create(&thread, NULL, watch, &watcher) == 0);
         await_waiters(client, 1);
-        CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 0, watcher.cancel), REDLATCH_IN_USE);
+        CHECK_EQ_INT(slice(client, watcher.cancel), REDLATCH_IN_USE);
         if (closing) {
             redlatch_client_close(client);
         } else {
@@ -168,11 +177,61 @@ static void a_wait_is_cancelled_and_closed(void) {
         pthread_join(thread, NULL);
         CHECK_EQ_INT(watcher.status, closing ? REDLATCH_CLOSED : REDLATCH_CANCELLED);
         redlatch_cancel_fire(watcher.cancel); /* the next wait that it is passed to */
-        CHECK(closing || redlatch_wait_free(client, "watched", 7, 1000, watcher.cancel) == REDLATCH_CANCELLED);
+        CHECK(closing || slice(client, watcher.cancel) == REDLATCH_CANCELLED);
         redlatch_cancel_free(watcher.cancel);
         redlatch_lock_free(lock);
         redlatch_client_free(client);
     }
+}
+
+static void a_wait_goes_on_between_slices(void) {
+    redlatch_client *client = open_with(NULL);
+    redlatch_lock *lock = held_lock(client, "watched");
+    redlatch_cancel *cancel;
+    CHECK_EQ_INT(redlatch_cancel_new(&cancel), REDLATCH_OK);
+    CHECK_EQ_INT(slice(client, cancel), REDLATCH_AGAIN);
+    await_waiters(client, 1); /* and listens, though nobody is inside */
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 7, REDLATCH_RENEWED, 0, cancel, 10), REDLATCH_IN_USE);
+    CHECK_EQ_INT(slice(client, cancel), REDLATCH_AGAIN);
+    CHECK_EQ_INT(redlatch_lock_release(lock), REDLATCH_OK);
+    int status;
+    while ((status = slice(client, cancel)) == REDLATCH_AGAIN) {
+    }
+    CHECK_EQ_INT(status, REDLATCH_OK);
+    CHECK_EQ_INT(slice(client, cancel), REDLATCH_OK); /* a wait of its own */
+    CHECK_EQ_INT(redlatch_lock_acquire(lock, 0), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 30, cancel, 10), REDLATCH_AGAIN);
+    while ((status = redlatch_wait_free(client, "watched", 7, 30, cancel, 10)) == REDLATCH_AGAIN) {
+    }
+    CHECK_EQ_INT(status, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(slice(client, cancel), REDLATCH_AGAIN);
+    redlatch_cancel_fire(cancel);
+    CHECK_EQ_INT(slice(client, cancel), REDLATCH_CANCELLED);
+    CHECK_EQ_INT(slice(client, cancel), REDLATCH_AGAIN);
+    redlatch_cancel_free(cancel); /* ends what it names */
+    await_waiters(client, 0);
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+}
+
+static void a_sliced_wait_outlives_its_client(void) {
+    redlatch_client *client = open_with(NULL);
+    redlatch_client *other = open_with(NULL);
+    redlatch_lock *lock = held_lock(other, "watched");
+    redlatch_cancel *cancels[2];
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ_INT(redlatch_cancel_new(&cancels[i]), REDLATCH_OK);
+        CHECK_EQ_INT(slice(client, cancels[i]), REDLATCH_AGAIN);
+    }
+    redlatch_client_close(client);
+    CHECK_EQ_INT(slice(client, cancels[0]), REDLATCH_CLOSED);
+    CHECK_EQ_INT(slice(client, cancels[0]), REDLATCH_CLOSED);
+    redlatch_client_free(client);
+    CHECK_EQ_INT(slice(client, cancels[1]), REDLATCH_BAD_HANDLE);
+    redlatch_cancel_free(cancels[0]);
+    redlatch_cancel_free(cancels[1]);
+    redlatch_lock_free(lock);
+    redlatch_client_free(other);
 }
 
 int main(void) {
@@ -182,6 +241,8 @@ int main(void) {
     RUN(misuse_is_named);
     RUN(threads_of_the_holders_own_client_hear_of_the_release);
     RUN(a_wait_is_cancelled_and_closed);
+    RUN(a_wait_goes_on_between_slices);
+    RUN(a_sliced_wait_outlives_its_client);
     real_server_end();
     return unit_done();
 }

@@ -41,6 +41,16 @@ static void a_record_is_read(void) {
     redlatch_report_free(NULL);
 }
 
+static void a_record_may_be_a_name_alone(void) {
+    struct argument_part name;
+    struct argument_part alone = {"3:a:b", 5};
+    CHECK(report_is_name(&alone, &name) && name.size == 3 && memcmp(name.text, "a:b", 3) == 0);
+    struct argument_part whole = {LOCK, sizeof LOCK - 1};
+    CHECK(!report_is_name(&whole, &name));
+    struct argument_part bad = {"4:a:b", 5};
+    CHECK(!report_is_name(&bad, &name));
+}
+
 static void what_is_cut_short_or_changed_is_no_record(void) {
     redlatch_report *report = NULL;
     char text[sizeof LOCK + 1];
@@ -78,6 +88,7 @@ static void forms_have_names(void) {
 
 int main(void) {
     RUN(a_record_is_read);
+    RUN(a_record_may_be_a_name_alone);
     RUN(what_is_cut_short_or_changed_is_no_record);
     RUN(nothing_is_a_record_too);
     RUN(forms_have_names);

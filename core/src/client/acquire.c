@@ -1,8 +1,8 @@
-/* Acquiring locks: at once, with patience, in slices.
+/* Acquiring: at once, with patience, and so that it can be cancelled.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "lock.h"
+#include "errors.h"
 #include "options.h"
-#include "waits.h"
+#include "slices.h"
 
 int acquire_check(int64_t lease_ms, int64_t wait_ms) {
     if (lease_ms != REDLATCH_RENEWED && lease_ms != REDLATCH_LEASE_OF_LOCK &&
@@ -12,30 +12,46 @@ int acquire_check(int64_t lease_ms, int64_t wait_ms) {
     return check_duration("wait_ms", wait_ms, 0, true);
 }
 
-void acquire_prepare(struct call *call, const struct redlatch_lock *lock, int64_t lease_ms) {
-    call->operation.lease_ms = lease_ms == REDLATCH_LEASE_OF_LOCK ? lock->lease_ms : lease_ms;
+void acquire_prepare(struct call *call, const struct redlatch_lock *lock, int64_t lease_ms, int64_t wait_ms,
+                     int64_t now) {
+    struct operation *operation = &call->operation;
+    operation->lease_ms = lease_ms == REDLATCH_LEASE_OF_LOCK ? lock->lease_ms : lease_ms;
+    call_wait_for(call, wait_ms, now);
 }
 
-struct acquire_arguments {
-    struct redlatch_lock *lock;
-    uint64_t owner;
-    int64_t lease_ms;
-};
-
-static int prepare(struct call *call, const void *given) {
-    const struct acquire_arguments *arguments = given;
-    acquire_prepare(call, arguments->lock, arguments->lease_ms);
-    if (call->cancel) {
-        call->cancel->lock = *arguments->lock;
+/* Begins the wait; the mutex is held on OK. */
+static int begin(struct redlatch_lock *lock, struct call *call, uint64_t owner, int64_t lease_ms, int64_t wait_ms) {
+    struct client *client = lock->client;
+    int status = enter_call(client);
+    if (status != REDLATCH_OK) {
+        return status;
     }
-    return lock_prepare(call, arguments->lock, OPERATION_ACQUIRE, arguments->owner);
+    status = lock_prepare(call, lock, OPERATION_ACQUIRE, owner);
+    if (status == REDLATCH_OK && !keeper_start(client)) {
+        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to renew leases");
+    }
+    if (status != REDLATCH_OK) {
+        leave_call(client);
+        return status;
+    }
+    int64_t now = system_now();
+    acquire_prepare(call, lock, lease_ms, wait_ms, now);
+    drive_start(call, now);
+    return REDLATCH_OK;
 }
 
-static void give_back(struct redlatch_cancel *cancel) {
-    redlatch_lock_release_as(&cancel->lock, cancel->call.operation.owner);
+static int acquire_plain(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms) {
+    struct call call;
+    call_init(&call, lock->client, NULL);
+    int status = begin(lock, &call, owner, lease_ms, wait_ms);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    drive(&call);
+    status = slices_answer(lock, &call, wait_ms);
+    leave_call(lock->client);
+    return status;
 }
-
-static const struct wait_kind acquire = {"acquire", prepare, give_back};
 
 int redlatch_lock_acquire_as(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
                              redlatch_cancel *cancel, int64_t slice_ms) {
@@ -44,12 +60,23 @@ int redlatch_lock_acquire_as(redlatch_lock *lock, uint64_t owner, int64_t lease_
         return status;
     }
     if ((status = acquire_check(lease_ms, wait_ms)) != REDLATCH_OK ||
-        (status = check_duration("slice_ms", slice_ms, 0, true)) != REDLATCH_OK) {
+        (status = slices_check(cancel, slice_ms)) != REDLATCH_OK) {
         return status;
     }
-    struct acquire_arguments arguments = {lock, owner, lease_ms};
-    struct wait wait = {lock->client, &acquire, &arguments, wait_ms};
-    return wait_run(&wait, cancel, slice_ms, NULL);
+    if (!cancel) {
+        return acquire_plain(lock, owner, lease_ms, wait_ms);
+    }
+    if ((status = slices_claim(cancel, OPERATION_ACQUIRE, lock->client)) != REDLATCH_OK) {
+        return status == REDLATCH_AGAIN ? slices_resume(cancel, slice_ms) : status;
+    }
+    cancel->lock = *lock;
+    cancel->wait_ms = wait_ms;
+    status = begin(lock, &cancel->call, owner, lease_ms, wait_ms);
+    if (status != REDLATCH_OK) {
+        slices_give_back(cancel);
+        return status;
+    }
+    return slices_go_on(cancel, slice_ms);
 }
 
 int redlatch_lock_acquire(redlatch_lock *lock, int64_t wait_ms) {

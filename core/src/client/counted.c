@@ -83,6 +83,73 @@ int counted_call(struct client *client, struct resource *resource, const struct 
     return status;
 }
 
+/* With the mutex. */
+static int prepare_wait(struct call *call, const struct count_wait *wait) {
+    struct operation *operation = &call->operation;
+    operation->kind = wait->kind;
+    operation->lock_kind = wait->resource->kind;
+    operation->resource = wait->resource;
+    operation->amount = wait->amount;
+    return client_supply(call->client, wait->kind) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
+}
+
+/* Begins the wait; the mutex is held on OK. */
+static int begin(struct call *call, const struct count_wait *wait) {
+    struct client *client = wait->client;
+    int status = enter_call(client);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    status = prepare_wait(call, wait);
+    if (status == REDLATCH_OK && !keeper_start(client)) {
+        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to listen");
+    }
+    if (status != REDLATCH_OK) {
+        leave_call(client);
+        return status;
+    }
+    int64_t now = system_now();
+    call_wait_for(call, wait->wait_ms, now);
+    drive_start(call, now);
+    return REDLATCH_OK;
+}
+
+static int wait_plain(const struct count_wait *wait) {
+    struct call call;
+    call_init(&call, wait->client, NULL);
+    int status = begin(&call, wait);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    drive(&call);
+    const struct redlatch_lock named = {.client = wait->client, .resource = wait->resource};
+    status = slices_answer(&named, &call, wait->wait_ms);
+    leave_call(wait->client);
+    return status;
+}
+
+int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, int64_t slice_ms) {
+    int status = check_duration("wait_ms", wait->wait_ms, 0, true);
+    if (status != REDLATCH_OK || (status = slices_check(cancel, slice_ms)) != REDLATCH_OK) {
+        return status;
+    }
+    if (!cancel) {
+        return wait_plain(wait);
+    }
+    if ((status = slices_claim(cancel, wait->kind, wait->client)) != REDLATCH_OK) {
+        return status == REDLATCH_AGAIN ? slices_resume(cancel, slice_ms) : status;
+    }
+    cancel->lock = (struct redlatch_lock){.client = wait->client, .resource = wait->resource};
+    cancel->wait_ms = wait->wait_ms;
+    cancel->give_back = wait->give_back;
+    status = begin(&cancel->call, wait);
+    if (status != REDLATCH_OK) {
+        slices_give_back(cancel);
+        return status;
+    }
+    return slices_go_on(cancel, slice_ms);
+}
+
 /* An asynchronous call, entered; NULL with the status otherwise. */
 static struct call *start_entered(struct client *client, int32_t event, uint64_t tag, int *status_out) {
     struct call *call = malloc(sizeof *call);
@@ -132,7 +199,7 @@ int counted_start(struct client *client, struct resource *resource, const struct
     return start_prepared(call, prepare(call, resource, what), now);
 }
 
-int counted_start_wait(const struct wait *wait, int32_t event, uint64_t tag) {
+int counted_start_wait(const struct count_wait *wait, int32_t event, uint64_t tag) {
     int status;
     struct call *call = start_entered(wait->client, event, tag, &status);
     if (!call) {
@@ -140,5 +207,5 @@ int counted_start_wait(const struct wait *wait, int32_t event, uint64_t tag) {
     }
     int64_t now = system_now();
     call_wait_for(call, wait->wait_ms, now);
-    return start_prepared(call, wait->kind->prepare(call, wait->arguments), now);
+    return start_prepared(call, prepare_wait(call, wait), now);
 }

@@ -5,7 +5,7 @@
 
 #include "errors.h"
 #include "options.h"
-#include "waits.h"
+#include "slices.h"
 
 /* One command that changes or asks about a count. */
 struct count_call {
@@ -29,8 +29,22 @@ int counted_call(struct client *client, struct resource *resource, const struct 
 int counted_start(struct client *client, struct resource *resource, const struct count_call *what, int32_t event,
                   uint64_t tag);
 
+/* A wait for permits or for a latch, and what gives back a grant that nobody wants any more; NULL where there is none.
+ */
+struct count_wait {
+    struct client *client;
+    struct resource *resource;
+    int64_t amount;
+    int64_t wait_ms;
+    uint8_t kind; /* enum operation_kind: ACQUIRE, WATCH */
+    void (*give_back)(struct redlatch_cancel *cancel);
+};
+
+/* Waits, or goes on with the sliced wait that the cancel object names. */
+int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, int64_t slice_ms);
+
 /* Starts a wait for an event of that kind. */
-int counted_start_wait(const struct wait *wait, int32_t event, uint64_t tag);
+int counted_start_wait(const struct count_wait *wait, int32_t event, uint64_t tag);
 
 /* A number of permits or counts between two bounds: OK or INVALID. */
 int check_amount(const char *what, int64_t amount, int64_t low);

@@ -226,8 +226,7 @@ static int start(redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t leas
     if (status == REDLATCH_OK) {
         int64_t now = system_now();
         if (kind == OPERATION_ACQUIRE) {
-            acquire_prepare(call, lock, lease_ms);
-            call_wait_for(call, wait_ms, now);
+            acquire_prepare(call, lock, lease_ms, wait_ms, now);
         } else {
             call->operation.lease_ms = lease_ms;
             call->operation.wait_until = now + client->command_timeout;

@@ -12,10 +12,6 @@ int guard_lock_handle(const struct redlatch_lock *handle);
 /* OK, BAD_HANDLE, FORKED or CLOSED, with the last error set. */
 int guard_client(const struct redlatch_client *handle);
 int guard_lock(const struct redlatch_lock *handle);
-int guard_cancel(const struct redlatch_cancel *cancel);
-
-/* The wait that a cancel object named is over: it is as new again, and somebody else's. */
-void cancel_renew(struct redlatch_cancel *cancel);
 
 /* Begins a call: the mutex is held and the client is open on OK. Ends it again with leave_call. */
 int enter_call(struct client *client);

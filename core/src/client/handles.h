@@ -23,8 +23,6 @@ struct redlatch_client {
     struct redlatch_client *next_free;
 };
 
-struct wait_kind;
-
 struct redlatch_lock {
     _Atomic uint32_t magic;
     int32_t owner_mode;
@@ -36,6 +34,7 @@ struct redlatch_lock {
     uint8_t kind;   /* enum redlatch_kind */
     bool reentrant;
     bool token_from_time;
+    struct back_off back_off;
     struct redlatch_lock *next_free;
 };
 
@@ -50,8 +49,9 @@ struct redlatch_cancel {
     bool sliced;           /* `call` is a wait that goes on between calls; client and resource are kept for it */
     struct call call;
     int64_t wait_ms;
-    const struct wait_kind *wait_kind;
-    struct redlatch_lock lock; /* of an acquire, as it was: the handle may be freed before the wait is over */
+    struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over; of another object than a
+                                  lock only its client and resource */
+    void (*give_back)(struct redlatch_cancel *cancel); /* of what is no lock and was granted; NULL for a lock */
     struct redlatch_cancel *next_free;
 };
 

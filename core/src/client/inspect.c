@@ -196,6 +196,40 @@ static int next_page(struct redlatch_scan *scan) {
     return REDLATCH_OK;
 }
 
+/* Asks about a name that the page left out. There is no report, only OK, if it is no lock, or no longer. */
+static int ask_alone(struct client *client, const struct argument_part *name, redlatch_report **report_out) {
+    struct inquiry inquiry = {.question = {.key_count = 1}, .words = {*name}};
+    redlatch_report *report = NULL;
+    int status = ask(client, &inquiry);
+    if (status == REDLATCH_OK) {
+        status = only_report(client, &inquiry, &report);
+    }
+    free(inquiry.text);
+    if (report && (report->facts.form == REDLATCH_FORM_UNKNOWN || strcmp(report->facts.type, "hash") != 0)) {
+        redlatch_report_free(report);
+        report = NULL;
+    }
+    *report_out = report;
+    return status;
+}
+
+/* The next record of the page, which has one. A failure that may pass leaves it for the next time. */
+static int next_record(struct redlatch_scan *scan, redlatch_report **report_out) {
+    struct argument_part record;
+    struct argument_part name;
+    size_t at = scan->page_at;
+    if (!report_next_string(scan->page, scan->page_size, &at, &record)) {
+        scan->page_at = scan->page_size;
+        return fail_plain(REDLATCH_PROTOCOL);
+    }
+    int status = report_is_name(&record, &name) ? ask_alone(scan->client, &name, report_out)
+                                                : report_of(scan->client, &record, report_out);
+    if (status == REDLATCH_OK || status == REDLATCH_PROTOCOL) {
+        scan->page_at = at;
+    }
+    return status;
+}
+
 int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out) {
     int status = guard_scan_handle(scan);
     if (status != REDLATCH_OK || (status = client_check(scan->client)) != REDLATCH_OK) {
@@ -204,26 +238,15 @@ int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out) {
     if (!report_out) {
         return fail_with(REDLATCH_INVALID, "report_out is NULL: expected where to put the report");
     }
-    while (scan->page_at == scan->page_size && !scan->over) {
-        if ((status = next_page(scan)) != REDLATCH_OK) {
+    redlatch_report *report = NULL;
+    while (!report && (scan->page_at < scan->page_size || !scan->over)) {
+        status = scan->page_at < scan->page_size ? next_record(scan, &report) : next_page(scan);
+        if (status != REDLATCH_OK) {
             return status;
         }
     }
-    if (scan->page_at == scan->page_size) {
-        *report_out = NULL;
-        return REDLATCH_OK;
-    }
-    struct argument_part record;
-    size_t at = scan->page_at;
-    if (!report_next_string(scan->page, scan->page_size, &at, &record)) {
-        scan->page_at = scan->page_size;
-        return fail_plain(REDLATCH_PROTOCOL);
-    }
-    status = report_of(scan->client, &record, report_out);
-    if (status != REDLATCH_NO_MEMORY) {
-        scan->page_at = at;
-    }
-    return status;
+    *report_out = report;
+    return REDLATCH_OK;
 }
 
 void redlatch_scan_free(redlatch_scan *scan) {

@@ -42,32 +42,17 @@ void redlatch_latch_free(redlatch_latch *latch) {
     counted_drop(client, resource);
 }
 
-static int prepare(struct call *call, const void *resource) {
-    struct operation *operation = &call->operation;
-    operation->kind = OPERATION_WATCH;
-    operation->lock_kind = REDLATCH_LATCH;
-    operation->resource = (struct resource *)resource;
-    return client_supply(call->client, OPERATION_WATCH) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
+static struct count_wait wait_for(const struct redlatch_latch *latch, int64_t wait_ms) {
+    return (struct count_wait){latch->client, latch->resource, 0, wait_ms, OPERATION_WATCH, NULL};
 }
-
-/* A wait that nobody wants any more has taken nothing. */
-static void give_back(struct redlatch_cancel *cancel) {
-    (void)cancel;
-}
-
-static const struct wait_kind opening = {"wait for", prepare, give_back};
 
 int redlatch_latch_wait(redlatch_latch *latch, int64_t wait_ms, redlatch_cancel *cancel, int64_t slice_ms) {
     int status = guard_latch(latch);
     if (status != REDLATCH_OK && !(status == REDLATCH_CLOSED && cancel && cancel->sliced)) {
         return status;
     }
-    if ((status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK ||
-        (status = check_duration("slice_ms", slice_ms, 0, true)) != REDLATCH_OK) {
-        return status;
-    }
-    struct wait wait = {latch->client, &opening, latch->resource, wait_ms};
-    return wait_run(&wait, cancel, slice_ms, NULL);
+    struct count_wait wait = wait_for(latch, wait_ms);
+    return counted_wait(&wait, cancel, slice_ms);
 }
 
 int redlatch_latch_start_wait(redlatch_latch *latch, int64_t wait_ms, uint64_t tag) {
@@ -75,7 +60,7 @@ int redlatch_latch_start_wait(redlatch_latch *latch, int64_t wait_ms, uint64_t t
     if (status != REDLATCH_OK || (status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK) {
         return status;
     }
-    struct wait wait = {latch->client, &opening, latch->resource, wait_ms};
+    struct count_wait wait = wait_for(latch, wait_ms);
     return counted_start_wait(&wait, REDLATCH_EVENT_OPENED, tag);
 }
 

@@ -12,8 +12,9 @@ uint64_t lock_owner(const struct redlatch_lock *lock, uint64_t owner);
 /* Sets the call up for this lock and sees to the engine's memory. With the mutex. OK, NO_MEMORY, SYSTEM. */
 int lock_prepare(struct call *call, const struct redlatch_lock *lock, uint8_t kind, uint64_t owner);
 
-/* Sets the lease of an acquire. */
-void acquire_prepare(struct call *call, const struct redlatch_lock *lock, int64_t lease_ms);
+/* Sets up an acquire: lease, patience. With the mutex, after lock_prepare. */
+void acquire_prepare(struct call *call, const struct redlatch_lock *lock, int64_t lease_ms, int64_t wait_ms,
+                     int64_t now);
 
 /* Whether lease and wait are in range: OK or INVALID. */
 int acquire_check(int64_t lease_ms, int64_t wait_ms);

@@ -25,6 +25,11 @@ bool report_next_string(const char *text, size_t size, size_t *at, struct argume
     return true;
 }
 
+bool report_is_name(const struct argument_part *record, struct argument_part *name_out) {
+    size_t at = 0;
+    return report_next_string(record->text, record->size, &at, name_out) && at == record->size;
+}
+
 /* A decimal number, negative ones included; false if it is none or has more than 18 digits. */
 static bool next_number(const char *text, size_t size, size_t *at, int64_t *number_out) {
     struct argument_part string;
@@ -194,6 +199,8 @@ const char *redlatch_form_name(int form) {
         return "fair";
     case REDLATCH_FORM_READ_WRITE:
         return "read_write";
+    case REDLATCH_FORM_PLAIN:
+        return "plain";
     case REDLATCH_FORM_GROUP:
         return "group";
     case REDLATCH_FORM_UNKNOWN:

@@ -45,28 +45,15 @@ void redlatch_semaphore_free(redlatch_semaphore *semaphore) {
 
 /* --------------------------------------------------------------------------------------------------- acquiring -- */
 
-struct acquire_arguments {
-    struct resource *resource;
-    int64_t permits;
-};
-
-static int prepare(struct call *call, const void *given) {
-    const struct acquire_arguments *arguments = given;
-    struct operation *operation = &call->operation;
-    operation->kind = OPERATION_ACQUIRE;
-    operation->lock_kind = REDLATCH_SEMAPHORE;
-    operation->resource = arguments->resource;
-    operation->amount = arguments->permits;
-    return client_supply(call->client, OPERATION_ACQUIRE) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
-}
-
 static void give_back(struct redlatch_cancel *cancel) {
     const struct operation *operation = &cancel->call.operation;
     struct count_call what = {SEMAPHORE_RELEASE, operation->amount, 0, "release permits of"};
     counted_call(cancel->call.client, operation->resource, &what, NULL);
 }
 
-static const struct wait_kind acquire = {"acquire permits of", prepare, give_back};
+static struct count_wait wait_for(const struct redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms) {
+    return (struct count_wait){semaphore->client, semaphore->resource, permits, wait_ms, OPERATION_ACQUIRE, give_back};
+}
 
 int redlatch_semaphore_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
                                redlatch_cancel *cancel, int64_t slice_ms) {
@@ -74,17 +61,11 @@ int redlatch_semaphore_acquire(redlatch_semaphore *semaphore, int64_t permits, i
     if (status != REDLATCH_OK && !(status == REDLATCH_CLOSED && cancel && cancel->sliced)) {
         return status;
     }
-    if ((status = check_amount("permits", permits, 0)) != REDLATCH_OK ||
-        (status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK ||
-        (status = check_duration("slice_ms", slice_ms, 0, true)) != REDLATCH_OK) {
+    if ((status = check_amount("permits", permits, 0)) != REDLATCH_OK || permits == 0) {
         return status;
     }
-    if (permits == 0) {
-        return REDLATCH_OK;
-    }
-    struct acquire_arguments arguments = {semaphore->resource, permits};
-    struct wait wait = {semaphore->client, &acquire, &arguments, wait_ms};
-    return wait_run(&wait, cancel, slice_ms, NULL);
+    struct count_wait wait = wait_for(semaphore, permits, wait_ms);
+    return counted_wait(&wait, cancel, slice_ms);
 }
 
 int redlatch_semaphore_start_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms, uint64_t tag) {
@@ -93,8 +74,7 @@ int redlatch_semaphore_start_acquire(redlatch_semaphore *semaphore, int64_t perm
         (status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK) {
         return status;
     }
-    struct acquire_arguments arguments = {semaphore->resource, permits};
-    struct wait wait = {semaphore->client, &acquire, &arguments, wait_ms};
+    struct count_wait wait = wait_for(semaphore, permits, wait_ms);
     return counted_start_wait(&wait, REDLATCH_EVENT_ACQUIRED, tag);
 }
 

@@ -1,69 +1,90 @@
 /* Waiting until a name is free without taking it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "errors.h"
-#include "guard.h"
 #include "options.h"
+#include "slices.h"
 
-/* Drives a watch to its end. */
-static int watch(struct call *call, struct resource *resource, int64_t wait_ms) {
-    struct operation *operation = &call->operation;
-    int64_t now = system_now();
-    operation->kind = OPERATION_WATCH;
-    operation->resource = resource;
-    call_wait_for(call, wait_ms, now);
-    drive_start(call, now);
-    return drive(call);
-}
-
-/* The client is entered, and left again. */
-static int wait_entered(struct client *client, const char *name, size_t size, int64_t wait_ms,
-                        struct redlatch_cancel *cancel) {
+/* Begins the wait; the mutex is held on OK, and the resource is the caller's to be dropped. */
+static int begin(struct call *call, const char *name, size_t size, int64_t wait_ms) {
+    struct client *client = call->client;
+    int status = enter_call(client);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
     struct resource *resource = client_resource(client, REDLATCH_MUTEX, name, size);
     if (!resource || !client_supply(client, OPERATION_WATCH)) {
-        if (resource) {
-            resource_drop(&client->engine, resource);
-        }
-        return fail_plain(REDLATCH_NO_MEMORY);
-    }
-    int status;
-    if (keeper_start(client)) {
-        struct call call;
-        call_init(&call, client, cancel);
-        status = watch(&call, resource, wait_ms);
-        if (status != REDLATCH_OK) {
-            call_failed(client, "wait for", name, size, status, wait_ms);
-        }
-    } else {
+        status = fail_plain(REDLATCH_NO_MEMORY);
+    } else if (!keeper_start(client)) {
         status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to listen");
     }
+    if (status != REDLATCH_OK) {
+        if (resource) {
+            resource_drop(&client->engine, resource);
+            client_settle(client, system_now());
+        }
+        leave_call(client);
+        return status;
+    }
+    int64_t now = system_now();
+    call->operation.kind = OPERATION_WATCH;
+    call->operation.resource = resource;
+    call_wait_for(call, wait_ms, now);
+    drive_start(call, now);
+    return REDLATCH_OK;
+}
+
+static int wait_plain(struct client *client, const char *name, size_t size, int64_t wait_ms) {
+    struct call call;
+    call_init(&call, client, NULL);
+    int status = begin(&call, name, size, wait_ms);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    struct resource *resource = call.operation.resource;
+    drive(&call);
+    status = slices_answer(&(struct redlatch_lock){.client = client, .resource = resource}, &call, wait_ms);
     resource_drop(&client->engine, resource);
     client_settle(client, system_now());
+    leave_call(client);
+    return status;
+}
+
+/* The object is claimed. A wait that goes on has kept the client and the resource for itself. */
+static int wait_sliced(struct redlatch_cancel *cancel, const char *name, size_t size, int64_t wait_ms,
+                       int64_t slice_ms) {
+    struct client *client = cancel->call.client;
+    int status = begin(&cancel->call, name, size, wait_ms);
+    if (status != REDLATCH_OK) {
+        slices_give_back(cancel);
+        return status;
+    }
+    struct resource *resource = cancel->call.operation.resource;
+    cancel->lock = (struct redlatch_lock){.client = client, .resource = resource};
+    cancel->wait_ms = wait_ms;
+    status = slices_go_on(cancel, slice_ms);
+    client_lock(client);
+    resource_drop(&client->engine, resource);
+    client_settle(client, system_now());
+    client_unlock(client);
     return status;
 }
 
 int redlatch_wait_free(redlatch_client *handle, const char *name, size_t name_size, int64_t wait_ms,
-                       redlatch_cancel *cancel) {
+                       redlatch_cancel *cancel, int64_t slice_ms) {
     int status = guard_client(handle);
-    if (status != REDLATCH_OK || (status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK ||
-        (status = check_name(handle->client, name, name_size)) != REDLATCH_OK ||
-        (cancel && (status = guard_cancel(cancel)) != REDLATCH_OK)) {
+    if (status != REDLATCH_OK && !(status == REDLATCH_CLOSED && cancel && cancel->sliced)) {
         return status;
     }
-    if (cancel && atomic_exchange(&cancel->in_use, 1)) {
-        return fail_plain(REDLATCH_IN_USE);
+    if ((status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK ||
+        (status = check_name(handle->client, name, name_size)) != REDLATCH_OK ||
+        (status = slices_check(cancel, slice_ms)) != REDLATCH_OK) {
+        return status;
     }
-    if (cancel && cancel->sliced) { /* it names an acquire that goes on between calls */
-        atomic_store(&cancel->in_use, 0);
-        return fail_plain(REDLATCH_IN_USE);
+    if (!cancel) {
+        return wait_plain(handle->client, name, name_size, wait_ms);
     }
-    struct client *client = handle->client;
-    status = enter_call(client);
-    if (status == REDLATCH_OK) {
-        status = wait_entered(client, name, name_size, wait_ms, cancel);
-        leave_call(client);
+    if ((status = slices_claim(cancel, OPERATION_WATCH, handle->client)) != REDLATCH_OK) {
+        return status == REDLATCH_AGAIN ? slices_resume(cancel, slice_ms) : status;
     }
-    if (cancel) {
-        cancel_renew(cancel);
-    }
-    return status;
+    return wait_sliced(cancel, name, name_size, wait_ms, slice_ms);
 }

@@ -16,10 +16,12 @@
 #define WATCHED NULL, NULL, NULL, NULL, NULL, queue_told, queue_look
 
 static const struct kind kinds[] = {
-    [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", false, true, QUEUED_IN_PROCESS},
-    [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", false, true, QUEUED_IN_PROCESS},
-    [REDLATCH_SEMAPHORE] = {"semaphore", "redisson_sc:", false, false, PERMITS_IN_PROCESS},
-    [REDLATCH_LATCH] = {"latch", "redisson_countdownlatch__channel__", true, false, WATCHED},
+    [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", QUEUED_IN_PROCESS},
+    [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", QUEUED_IN_PROCESS},
+    [REDLATCH_SPIN] = {"spin", "redisson_lock__channel:", QUEUED_IN_PROCESS, .polls = true},
+    [REDLATCH_PLAIN] = {"plain", "redlatch_lock__channel:", QUEUED_IN_PROCESS, .single = true},
+    [REDLATCH_SEMAPHORE] = {"semaphore", "redisson_sc:", PERMITS_IN_PROCESS, .shared = true},
+    [REDLATCH_LATCH] = {"latch", "redisson_countdownlatch__channel__", WATCHED, .always_braced = true},
 };
 
 const struct kind *kind_of_number(int number) {

@@ -1,5 +1,5 @@
-/* The kinds of locks: what each does in its own way, where the machines ask. A new kind is a row here, rows of scripts in
- * wire.c, and a machine of its own only where no other's will do.
+/* The kinds of locks: what each does in its own way, where the machines ask. A new kind is a row here, rows of scripts
+ * in wire.c, and a machine of its own only where no other's will do.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef KINDS_H
 #define KINDS_H
@@ -13,10 +13,6 @@ struct kind {
     /* The channel of a name is `prefix` and the name, in braces unless it has some itself (wire format 1.2); a latch's
      * puts it in braces all the same. */
     const char *channel_prefix;
-    bool always_braced;
-
-    /* One hold at a time: a hold of this process is handed over inside it, and until then nobody need ask. */
-    bool exclusive;
 
     /* An acquire that does not re-enter: its steps. */
     void (*begin)(struct engine *engine, struct operation *operation, int64_t now);
@@ -28,6 +24,11 @@ struct kind {
     /* Waiters of a name: a message was heard; one may have been missed. */
     void (*told)(struct engine *engine, struct contest *contest, int64_t now);
     void (*look)(struct engine *engine, struct contest *contest, int64_t now);
+
+    bool single; /* a hold has one level: the format has no count */
+    bool polls;  /* who waits asks again and again (back_off.c) and listens to nothing */
+    bool shared; /* many hold it at once: a hold of this process keeps nobody from asking, and is not handed over */
+    bool always_braced; /* see channel_prefix */
 };
 
 /* The kind of a number of enum redlatch_kind; NULL if there is none. */

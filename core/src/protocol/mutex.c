@@ -9,7 +9,7 @@
  *            other refusal                  DONE
  *            caller has had enough          undo queued behind the ask on the same lane, DONE
  *   PARKED   message, subscription, timer   ASKING
- *            chosen by a local release      HANDED
+ *            chosen by a local release      HANDED; of a kind that polls the timer is the next pause of its back-off
  *   PAUSED   timer                          ASKING
  *   HANDED   the hand-over's reply          DONE (OK), or ASKING
  *            caller has had enough          undo queued behind the hand-over, DONE
@@ -22,6 +22,9 @@
 /* The longest a foremost waiter goes without a look, with and without a subscription to wake it. */
 static const int64_t LOOK_CAP = 5 * SECOND;
 static const int64_t POLL_CAP = SECOND / 4;
+
+/* How long before the end of its patience a waiter that polls looks for the last time. */
+static const int64_t LAST_LOOK = 5 * MILLISECOND;
 
 int64_t engine_wire_lease(const struct engine *engine, int64_t lease_ms) {
     return lease_ms == REDLATCH_RENEWED ? engine->settings.watchdog_lease_ms : lease_ms;
@@ -68,11 +71,25 @@ void acquire_look(struct engine *engine, struct operation *operation, int64_t no
     }
 }
 
+/* When a waiter that hears of no release looks again. While this process itself holds the lock there is nothing to see
+ * by asking again and again: the release will hand it over. */
+static int64_t next_look(struct engine *engine, struct operation *operation, int64_t now) {
+    if (!kind_of(operation->resource)->polls) {
+        struct subscription *subscription = &operation->resource->contest->subscription;
+        subscription_want(engine, subscription);
+        return now + (subscription->state == SUBSCRIPTION_DENIED ? POLL_CAP : LOOK_CAP);
+    }
+    if (resource_live_hold(operation->resource)) {
+        return now + LOOK_CAP;
+    }
+    int64_t look_at = now + back_off_next(engine, &operation->back_off) * MILLISECOND;
+    int64_t last = operation->wait_until - LAST_LOOK;
+    return look_at > last && last > now ? last : look_at;
+}
+
 void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
-    struct contest *contest = operation->resource->contest;
     operation->phase = PHASE_PARKED;
-    subscription_want(engine, &contest->subscription);
-    int64_t look_at = now + (contest->subscription.state == SUBSCRIPTION_DENIED ? POLL_CAP : LOOK_CAP);
+    int64_t look_at = next_look(engine, operation, now);
     if (ttl_ms >= 0) {
         int64_t over = now + (ttl_ms + 1 + engine_random(engine, 10)) * MILLISECOND;
         look_at = over < look_at ? over : look_at;

@@ -57,7 +57,7 @@ void queue_advance(struct engine *engine, struct contest *contest, int64_t now) 
     if (foremost->phase != PHASE_QUEUED) {
         return;
     }
-    struct hold *hold = kind_of(contest->resource)->exclusive ? resource_live_hold(contest->resource) : NULL;
+    struct hold *hold = kind_of(contest->resource)->shared ? NULL : resource_live_hold(contest->resource);
     if (hold || PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
         int64_t left_ms = hold && !hold_is_renewed(hold)
                               ? (hold->deadline - now) / MILLISECOND + hold->lease_ms / 100 + 2
@@ -105,7 +105,7 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
     struct contest *contest = hold->resource->contest;
     struct operation *foremost = contest ? queue_foremost(contest) : NULL;
     (void)engine;
-    if (!kind_of(hold->resource)->exclusive || !foremost || foremost->phase != PHASE_PARKED ||
+    if (kind_of(hold->resource)->shared || !foremost || foremost->phase != PHASE_PARKED ||
         foremost->wait_until <= now || contest->handing) {
         return NULL;
     }
@@ -143,7 +143,8 @@ void queue_after_release(struct engine *engine, struct resource *resource, int64
         return;
     }
     int64_t own = contest->subscription.state == SUBSCRIPTION_ACTIVE ? 1 : 0;
-    if (yielding && (told < 0 || told > own)) {
+    bool unheard = kind_of(resource)->polls; /* of others, who may wait all the same */
+    if (yielding && (told < 0 || told > own || unheard)) {
         if (contest->yield_until <= now) {
             contest->yield_until = now + MILLISECOND + engine_random(engine, 2000);
         }

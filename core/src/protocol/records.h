@@ -112,6 +112,14 @@ struct question {
     bool (*take)(struct question *question, const char *text, size_t size); /* false: no memory */
 };
 
+/* The pauses between the looks of one acquire of a spin lock (back_off.c). */
+struct back_off {
+    uint32_t next_ms;
+    uint32_t max_ms;
+    uint32_t multiplier;
+    uint32_t calls; /* pauses so far */
+};
+
 struct operation {
     struct list_link
         link; /* in the contest's queue, its watchers, those waiting for a hold, or the engine's finished list */
@@ -134,6 +142,7 @@ struct operation {
     int64_t trouble_since; /* when the server became unusable for it; 0 while it answers */
     uint32_t seen;        /* messages of the contest before the last ask */
     uint32_t pause_ms;    /* PAUSED: the last back-off */
+    struct back_off back_off; /* spin */
     int trouble;          /* the last refusal that may pass */
     int status;           /* valid once DONE */
     uint8_t kind;

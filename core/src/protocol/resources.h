@@ -1,5 +1,5 @@
-/* The table of names, each with the kind of lock it is used as: a hash table whose buckets come from the driver, and the
- * counting of who still needs a name.
+/* The table of names, each with the kind of lock it is used as: a hash table whose buckets come from the driver, and
+ * the counting of who still needs a name.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef RESOURCES_H
 #define RESOURCES_H

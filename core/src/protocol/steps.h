@@ -76,6 +76,9 @@ void watch_abort(struct engine *engine, struct operation *operation, int status,
 void watch_timer(struct engine *engine, struct operation *operation, int64_t now);
 void watch_look_all(struct engine *engine, struct contest *contest, int64_t now);
 
+/* back_off.c: the next pause of a waiter that polls, in ms */
+int64_t back_off_next(struct engine *engine, struct back_off *back_off);
+
 /* queue.c: the local waiters of a name */
 void queue_enter(struct engine *engine, struct operation *operation);
 void queue_leave(struct engine *engine, struct operation *operation, int64_t now);

@@ -40,6 +40,14 @@ static const struct {
 } special[] = {
     {REDLATCH_FENCED, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_FENCED, "NT", "olf"}},
     {REDLATCH_FENCED, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_FENCED, "NT", "osnlf"}},
+    {REDLATCH_PLAIN, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_PLAIN, "N", "ol"}},
+    {REDLATCH_PLAIN, COMMAND_RELEASE, {SCRIPT_RELEASE_PLAIN, "N", "oC"}},
+    {REDLATCH_PLAIN, COMMAND_EXTEND, {SCRIPT_EXTEND_PLAIN, "N", "ol"}},
+    {REDLATCH_PLAIN, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_PLAIN, "N", "osl"}},
+    {REDLATCH_PLAIN, COMMAND_MOVE, {SCRIPT_HAND_OVER_PLAIN, "N", "osl"}},
+    {REDLATCH_PLAIN, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_PLAIN, "N", "C"}},
+    {REDLATCH_PLAIN, COMMAND_QUERY, {SCRIPT_QUERY_PLAIN, "N", ""}},
+    {REDLATCH_PLAIN, COMMAND_RENEW, {SCRIPT_RENEW_PLAIN, "N", "ol"}},
     {REDLATCH_SEMAPHORE, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_SEMAPHORE, "NO", "aw"}},
     {REDLATCH_LATCH, COMMAND_WATCH, {SCRIPT_WATCH_LATCH, "N", ""}},
 };
@@ -253,7 +261,7 @@ static void write_letter(const struct engine *engine, const struct command *comm
         put(sink, &letter, 1);
         break;
     default:
-        assert(!"a letter that the table of forms explains");
+        assert(false); /* a letter that the table of forms does not explain */
     }
 }
 

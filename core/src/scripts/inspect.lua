@@ -3,16 +3,30 @@
 -- Returns one string: the next cursor ("0": no more), then a record for each name. Each of them, and each part of a
 -- record, stands as <size>:<bytes>. A record: name, type, form, remaining ms, token, holders, waiters, number of
 -- parties told of; then role, count, owner of each party. Forms and roles are enum redlatch_form and redlatch_role.
--- The forms of Redisson's hashes: wire format 1.5, 2.5, 2.9. Never reads more than about a hundred fields of a hash.
+-- The forms of Redisson's hashes: wire format 1.5, 2.5, 2.9.
+-- The server does nothing else meanwhile, so what is no lock is told by cheap signs, before anything long is read, and
+-- a few hundred fields of a hash are the most that is. Where a page has many large locks or long names, the last of
+-- them get a record of the name alone: they are to be asked about one by one.
 -- SPDX-License-Identifier: Apache-2.0
-local NOTHING, MUTEX, FENCED, FAIR, READ_WRITE, GROUP, UNKNOWN = 0, 1, 2, 3, 4, 5, 99
+local NOTHING, MUTEX, FENCED, FAIR, READ_WRITE, GROUP, PLAIN, UNKNOWN = 0, 1, 2, 3, 4, 5, 6, 99
 local HOLDER, READER, WRITER, WAITER = 1, 2, 3, 4
 local uuid = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 3) .. '%-' .. string.rep('%x', 12)
 local owner_form, write_form = '^' .. uuid .. ':%-?%d+$', '^(' .. uuid .. ':.*):write$'
+local value_form = '^' .. string.rep('[%w+/]', 22) .. '$'
+local value_count_form = '^(' .. string.rep('[%w+/]', 22) .. '):(.+):lock_count$'
+local value_end_form = '^' .. string.rep('[%w+/]', 22) .. ':.+:expire_time$'
+
+-- No lock has fields of this size on average; of so few fields the server adds up all.
+local FIELD_BYTES_MAX, FEW = 4096, 16
+-- How many names (of a usual size) and fields one page may look at closely: a millisecond or two. What it has been so
+-- far. Of one hash so many fields are told of.
+local WORK_MAX, NAME_BYTES, work = 400, 256, 0
+local FIELDS_MAX = 100
 
 -- Whether a text is a count that a client can read.
+local COUNT_DIGITS = 18
 local function is_count(text)
-    return #text <= 18 and string.find(text, '^%d+$')
+    return #text <= COUNT_DIGITS and string.find(text, '^%d+$')
 end
 
 local function put(parts, value)
@@ -29,9 +43,37 @@ local function put_party(parties, role, count, owner)
     parties.count = parties.count + 1
 end
 
+-- Whether the fields are too long for a lock. Where the server's access rules do not tell, they are not.
+local function is_heavy(name, size)
+    local bytes = redis.pcall('memory', 'usage', name, 'samples', size > FEW and 5 or 0)
+    return type(bytes) == 'number' and bytes - 2 * #name > size * FIELD_BYTES_MAX
+end
+
+-- Whether any one field has a form that the fields of a read-write lock or of a group have. Servers older than 6.2 do
+-- not tell: there it may be one.
+local function seems(forms, name)
+    local field = redis.pcall('hrandfield', name)
+    if type(field) ~= 'string' then
+        return true
+    end
+    for _, form in ipairs(forms) do
+        if string.find(field, form) then
+            return true
+        end
+    end
+    return false
+end
+
+-- A part of the fields and their values; of a hash that the server keeps in one piece, some hundreds, all.
+local function some_fields(name, ...)
+    local fields = redis.call('hscan', name, '0', 'count', FIELDS_MAX, ...)[2]
+    work = work + #fields / 2
+    return fields
+end
+
 local function read_write(name, parties)
-    local fields = redis.call('hscan', name, '0', 'count', 100)[2]
-    for i = 1, #fields, 2 do
+    local fields = some_fields(name)
+    for i = 1, math.min(#fields, 2 * FIELDS_MAX), 2 do
         local field, count = fields[i], fields[i + 1]
         local writer = string.match(field, write_form)
         if string.find(writer or field, owner_form) and is_count(count) then
@@ -43,13 +85,14 @@ end
 
 -- Of each value of a group: the value's hash, its owner, and the owner's expire time, which the client's clock set.
 local function group(name, parties)
-    local fields = redis.call('hscan', name, '0', 'match', '*:lock_count', 'count', 100)[2]
+    local fields = some_fields(name, 'match', '*:lock_count')
     local now = redis.call('time')
     local found = false
     for i = 1, #fields, 2 do
-        local value, owner = string.match(fields[i], '^(' .. string.rep('[%w+/]', 22) .. '):(.+):lock_count$')
+        local value, owner = string.match(fields[i], value_count_form)
         if value then
             found = true
+            work = work + 2
             local ends = redis.call('hget', name, value .. ':' .. owner .. ':expire_time')
             local lives = ends and tonumber(ends) and tonumber(ends) > now[1] * 1000 + now[2] / 1000
             if lives and is_count(fields[i + 1]) and redis.call('hget', name, value) == owner then
@@ -63,25 +106,45 @@ end
 -- The form of a hash, and how many hold it.
 local function hash(name, parties)
     local size = redis.call('hlen', name)
+    if is_heavy(name, size) then
+        return UNKNOWN, 0
+    end
     if size == 1 then
-        local field = redis.call('hgetall', name)
-        if string.find(field[1], owner_form) and is_count(field[2]) and field[2] ~= '0' then
-            put_party(parties, HOLDER, field[2], field[1])
-            return MUTEX, 1
+        local field = redis.call('hkeys', name)[1]
+        if string.find(field, owner_form) and redis.call('hstrlen', name, field) <= COUNT_DIGITS then
+            local count = redis.call('hget', name, field)
+            if is_count(count) and count ~= '0' then
+                put_party(parties, HOLDER, count, field)
+                return MUTEX, 1
+            end
         end
         return UNKNOWN, 0
     end
-    local mode = redis.call('hget', name, 'mode')
-    if mode == 'read' or mode == 'write' then
+    local mode = redis.call('hstrlen', name, 'mode') <= #'write' and redis.call('hget', name, 'mode')
+    if (mode == 'read' or mode == 'write') and seems({'^mode$', owner_form, write_form}, name) then
         local holders = read_write(name, parties)
         if parties.count > 0 then
             return READ_WRITE, holders
         end
     end
-    if group(name, parties) then
+    if seems({value_form, value_count_form, value_end_form}, name) and group(name, parties) then
         return GROUP, parties.count
     end
     return UNKNOWN, 0
+end
+
+-- Whether a string is a plain lock: a word that only its owner can know, with a lease. Among all keys only those of
+-- redlatch are told from what else looks so.
+local WORD_MIN, WORD_MAX = 16, 128
+local our_form = '^' .. string.rep('%x', 8) .. '%-%x%x%x%x%-8%x%x%x%-%x%x%x%x%-' .. string.rep('%x', 12) .. ':%d+$'
+local function plain(name, ours_only)
+    local size = redis.call('strlen', name)
+    if size < WORD_MIN or size > WORD_MAX or redis.call('pttl', name) < 0 then
+        return nil
+    end
+    local word = redis.call('get', name)
+    local is_word = string.find(word, '^[%w+/=_:.%-]+$') and not string.find(word, '^%d+$')
+    return string.find(word, ours_only and our_form or '') and is_word and word
 end
 
 -- Puts the record of a name; only that of a lock if `locks_only`.
@@ -90,6 +153,9 @@ local function describe(records, name, kind, locks_only)
     local form, holders, waiters = NOTHING, 0, 0
     if kind == 'hash' then
         form, holders = hash(name, parties)
+    elseif kind == 'string' and plain(name, locks_only) then
+        form, holders = PLAIN, 1
+        put_party(parties, HOLDER, 1, redis.call('get', name))
     elseif kind ~= 'none' then
         form = UNKNOWN
     end
@@ -100,13 +166,16 @@ local function describe(records, name, kind, locks_only)
     if form == NOTHING or form == MUTEX then
         local tag = string.find(name, '{', 1, true) and name or '{' .. name .. '}'
         local queued = redis.pcall('lrange', 'redisson_lock_queue:' .. tag, 0, 99)
-        local issued = redis.pcall('get', 'redisson_lock_token:' .. tag)
+        local token_size = redis.pcall('strlen', 'redisson_lock_token:' .. tag)
+        local short = type(token_size) == 'number' and token_size > 0 and token_size <= COUNT_DIGITS
+        local issued = short and redis.pcall('get', 'redisson_lock_token:' .. tag)
         if #queued > 0 then
             form, waiters = FAIR, redis.call('llen', 'redisson_lock_queue:' .. tag)
         end
         if type(issued) == 'string' and is_count(issued) then
             form, token = FENCED, issued
         end
+        work = work + #queued
         for _, owner in ipairs(queued) do
             put_party(parties, WAITER, 0, owner)
         end
@@ -128,10 +197,18 @@ if #KEYS == 1 then
     put(records, '0')
     describe(records, KEYS[1], redis.call('type', KEYS[1]).ok, false)
 else
-    local page = redis.call('scan', ARGV[1], 'match', ARGV[2], 'count', ARGV[3], 'type', 'hash')
+    local page = redis.call('scan', ARGV[1], 'match', ARGV[2], 'count', ARGV[3])
     put(records, page[1])
     for _, name in ipairs(page[2]) do
-        describe(records, name, 'hash', true)
+        local kind = redis.call('type', name).ok
+        if kind == 'hash' or (kind == 'string' and plain(name, true)) then
+            work = work + 1 + #name / NAME_BYTES
+            if work <= WORK_MAX then
+                describe(records, name, kind, true)
+            else
+                put(records, #name .. ':' .. name)
+            end
+        end
     end
 end
 return table.concat(records)

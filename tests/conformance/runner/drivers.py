@@ -35,6 +35,12 @@ def build_folder() -> Path:
     return ROOT / os.environ.get("REDLATCH_BUILD", "build")
 
 
+def preload() -> Dict[str, str]:
+    """What an interpreter needs to load a module that a sanitizer watches: libraries that REDLATCH_PRELOAD names."""
+    libraries = os.environ.get("REDLATCH_PRELOAD", "")
+    return {"LD_PRELOAD": libraries} if libraries else {}
+
+
 @dataclass(frozen=True)
 class Driver:
     """One language. `cannot` lists the words of the vocabulary (see traces.uses) that the language has no call for;
@@ -55,9 +61,18 @@ def lua_driver(interpreter: str, version: str, *arguments: str) -> Driver:
     """A Lua with the skin of this tree and the module of the build; `version` is the one that its modules are made for.
     To Lua an actor is an owner of lock objects: when the last of these is collected, what it holds is given back."""
     rock, modules = ROOT / "lua-rock", build_folder() / "lua" / f"lua{version}"
-    environment = {"LUA_PATH": f"{rock}/?.lua;{rock}/?/init.lua;;", "LUA_CPATH": f"{modules}/?.so;;", "LUA_INIT": ""}
+    paths = {"LUA_PATH": f"{rock}/?.lua;{rock}/?/init.lua;;", "LUA_CPATH": f"{modules}/?.so;;", "LUA_INIT": ""}
+    environment = {**paths, **preload()}
     command = [interpreter, str(FOLDER / "drivers" / "lua_driver.lua"), *arguments]
     return Driver("-".join([interpreter, *arguments]), command, frozenset({"free.owner=actor"}), environment)
+
+
+def python_driver() -> Driver:
+    """This interpreter with the module that it finds; with that of the build where a sanitizer watches. What Python
+    itself leaves behind at its end is not looked at."""
+    watched = {"PYTHONPATH": str(build_folder() / "python"), "PYTHONMALLOC": "malloc", "ASAN_OPTIONS": "detect_leaks=0"}
+    environment = {**watched, **preload()} if preload() else {}
+    return Driver("python", [sys.executable, str(FOLDER / "drivers" / "python_driver.py")], environment=environment)
 
 
 # The exit statuses of the command. Of what the server or the way to it does, all is one to it.
@@ -83,6 +98,7 @@ _NOT_IN_THE_SHELL = frozenset(
         "close",
         "lock.owner",
         "lock.lease_ms",
+        "lock.reentrant",
         "acquire.lease_ms",
         "acquire:lost",
         "open.database",
@@ -99,7 +115,7 @@ DRIVERS = [
     Driver("c", [_C]),
     # Asynchronous calls name their owner, so a handle is never one.
     Driver("c-asynchronous", [_C, "asynchronous"], frozenset({"lock.owner=handle"})),
-    Driver("python", [sys.executable, str(FOLDER / "drivers" / "python_driver.py")]),
+    python_driver(),
     lua_driver("lua5.1", "5.1"),
     lua_driver("lua5.2", "5.2"),
     lua_driver("lua5.3", "5.3"),

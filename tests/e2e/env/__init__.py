@@ -6,6 +6,7 @@ Nothing in here knows redlatch; the servers are real, and redis-py is the indepe
 
 from .broken import GarbageServer, HttpServer, ScriptedServer, SilentServer, SynBlackHole, closed_port
 from .faults import Command, Fault, Hit, Outcome, Script, containing
+from .launcher import bound
 from .monitor import Entries, Entry, Monitor
 from .ports import free_port
 from .proxy import Connection, Proxy
@@ -36,6 +37,7 @@ __all__ = [
     "ScriptedServer",
     "SilentServer",
     "SynBlackHole",
+    "bound",
     "closed_port",
     "containing",
     "encode_command",

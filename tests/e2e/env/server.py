@@ -14,7 +14,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -26,6 +25,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from .launcher import bound
 from .ports import free_port
 from .resp import encode_command
 from .waiting import wait_until
@@ -38,15 +38,6 @@ _START_TIMEOUT = 15.0
 _STOP_TIMEOUT = 10.0
 _PORT_TRIES = 20
 ADMIN_NAME = "e2e-admin"
-
-# The kernel kills the server when the thread that started it ends. A launcher arms that, rather than a hook between
-# fork and exec, because the test process has threads and Python code may not run safely there.
-_LAUNCHER = (
-    "import ctypes, os, sys\n"
-    "ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)\n"  # PR_SET_PDEATHSIG, SIGKILL
-    "if os.getppid() != int(sys.argv[1]): sys.exit('the test process ended first')\n"
-    "os.execvp(sys.argv[2], sys.argv[2:])\n"
-)
 
 
 def server_command() -> List[str]:
@@ -120,7 +111,7 @@ class RedisServer:
             raise RuntimeError(f"the server on port {self.port} is already started")
         with self._log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(os.getpid()), *self._arguments()],
+                bound(self._arguments()),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

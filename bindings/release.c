@@ -1,0 +1,13 @@
+/* A release that names what was lost: see release.h.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "release.h"
+
+int redlatch_release_named(redlatch_lock *lock, uint64_t owner, uint64_t *lost_serial_out) {
+    redlatch_hold hold = {.struct_size = sizeof hold};
+    int status = redlatch_lock_hold(lock, owner, &hold);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    *lost_serial_out = hold.serial;
+    return redlatch_lock_release_as(lock, owner);
+}

@@ -1,0 +1,24 @@
+--- Methods that say so when they are called with a dot instead of a colon.
+-- SPDX-License-Identifier: Apache-2.0
+
+local outcome = require "redlatch.outcome"
+
+local methods = {}
+
+--- Guards all methods of a class, when the last of them has been written. `variable` is how an object of it is called
+--- in messages.
+function methods.guard(class, variable)
+    for name, method in pairs(class) do
+        if type(method) == "function" and name:sub(1, 2) ~= "__" then
+            class[name] = function(self, ...)
+                if getmetatable(self) ~= class then
+                    outcome.misuse("%s was called on %s; expected a %s before a colon, as in %s:%s(...)", name,
+                        outcome.shown(self), class.__name, variable, name)
+                end
+                return method(self, ...)
+            end
+        end
+    end
+end
+
+return methods

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the interop peers into build/interop, each when it was not built from its present sources yet.
+
+    build_peers.py [PEER...]    all peers, or those named
+
+Nothing is written beside the sources. What a peer's package manager has fetched once is not fetched again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Callable, Dict, List
+
+SOURCES = Path(__file__).resolve().parent
+BUILD = SOURCES.parents[1] / "build" / "interop"
+
+
+def demand(command: List[str], folder: Path) -> None:
+    """Run a command that has to succeed in a folder; what it prints is shown as it comes."""
+    if shutil.which(command[0]) is None:
+        raise SystemExit(f"{command[0]} is missing; ./dev test installs it")
+    status = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, check=False).returncode
+    if status:
+        raise SystemExit(f"{' '.join(command)}: status {status}")
+
+
+def build_redisson(source: Path, target: Path) -> None:
+    """Classes and libraries, by Maven, which asks the network only for what its local repository lacks."""
+    pom = str(source / "pom.xml")
+    demand(["mvn", "--batch-mode", "--quiet", f"-Dtarget={target}", "--file", pom, "process-classes"], target)
+
+
+def build_go(source: Path, target: Path) -> None:
+    """One program, with the modules that go.sum names; -mod=readonly keeps go.mod and go.sum as they are."""
+    demand(["go", "build", "-mod=readonly", "-buildvcs=false", "-o", str(target / "peer"), "."], source)
+
+
+def build_node(source: Path, target: Path) -> None:
+    """A copy of the program with its packages beside it; no package runs code of its own while it is installed."""
+    for path in source.iterdir():
+        shutil.copy(path, target)
+    quiet = ["--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline", "--loglevel=error"]
+    demand(["npm", "ci", *quiet], target)
+
+
+PEERS: Dict[str, Callable[[Path, Path], None]] = {"redisson": build_redisson, "go": build_go, "node": build_node}
+
+
+def digest(folder: Path) -> str:
+    """What the sources in a folder are, and where they are built."""
+    found = hashlib.sha256(str(BUILD).encode())
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        found.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()
+
+
+def build(name: str) -> None:
+    """Build one peer, unless it is there."""
+    source, target = SOURCES / name, BUILD / name
+    stamp = target / "built-from"
+    wanted = digest(source)
+    if stamp.exists() and stamp.read_text(encoding="ascii") == wanted:
+        return
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    started = time.monotonic()
+    PEERS[name](source, target)
+    stamp.write_text(wanted, encoding="ascii")
+    print(f"built the {name} peer in {time.monotonic() - started:.1f} s", flush=True)
+
+
+def main() -> None:
+    """Builds what the arguments name."""
+    for name in sys.argv[1:] or PEERS:
+        if name not in PEERS:
+            raise SystemExit(f"there is no peer '{name}'; expected one of {', '.join(PEERS)}")
+        build(name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the interop tests: a private server, a Java process that all tests share, and clients of one test.
+
+A test that kills or stops its Java process starts one of its own (make_redisson).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import uuid
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pytest
+import redlatch
+
+HERE = Path(__file__).resolve().parent
+# The peers, and the environment that is shared with the end-to-end tests.
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+
+from env import Monitor, RedisServer
+from kinds import KINDS
+from parties import OurParty, TheirParty
+from redisson import Redisson, RedissonClient
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line("markers", "kinds_with(**values): only rows of the table of kinds with these values")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that takes `kind_name` is played with every row of the table, or those that it is marked for."""
+    if "kind_name" in metafunc.fixturenames:
+        marker = metafunc.definition.get_closest_marker("kinds_with")
+        wanted = marker.kwargs.items() if marker else ()
+        rows = [name for name, kind in KINDS.items() if all(getattr(kind, key) == value for key, value in wanted)]
+        metafunc.parametrize("kind_name", rows)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show how long wake-ups took: figures are shown, not judged."""
+    for report in terminalreporter.getreports("passed"):
+        for what, seconds in report.user_properties:
+            terminalreporter.write_line(f"{what:<50} {seconds * 1000:6.1f} ms")
+
+
+@pytest.fixture
+def note_seconds(record_property: Callable[[str, object], None]) -> Callable[[str, float], None]:
+    """Notes a figure for the end of the run."""
+    return record_property
+
+
+@pytest.fixture(scope="session")
+def shared_server() -> Iterator[RedisServer]:
+    """The server, in whatever state the last test left it."""
+    with RedisServer() as started:
+        yield started
+
+
+@pytest.fixture
+def server(shared_server: RedisServer) -> Iterator[RedisServer]:
+    """The server, running and empty."""
+    shared_server.make_pristine()
+    yield shared_server
+    shared_server.close_clients()
+
+
+@pytest.fixture
+def make_server() -> Iterator[Callable[..., RedisServer]]:
+    """Starts servers of the test's own."""
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(RedisServer(**options))
+
+
+@pytest.fixture
+def monitor(server: RedisServer) -> Iterator[Monitor]:
+    """A record of what `server` executes."""
+    with Monitor(server) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def java() -> Iterator[Redisson]:
+    """The Java process that all tests share."""
+    with Redisson() as started:
+        yield started
+
+
+@pytest.fixture
+def make_redisson() -> Iterator[Callable[[], Redisson]]:
+    """Starts Java processes of the test's own."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(Redisson())
+
+
+@pytest.fixture
+def theirs(java: Redisson, server: RedisServer) -> Iterator[RedissonClient]:
+    """A Redisson client of `server`."""
+    client = java.connect(server.url)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def make_ours(server: RedisServer) -> Iterator[Callable[..., redlatch.Client]]:
+    """Opens redlatch clients of `server`, with options of redlatch.connect."""
+    with ExitStack() as stack:
+
+        def make(**options: Any) -> redlatch.Client:
+            return stack.enter_context(redlatch.connect(server.url, **options))
+
+        yield make
+
+
+@pytest.fixture
+def ours(make_ours: Callable[..., redlatch.Client]) -> redlatch.Client:
+    """A redlatch client of `server`."""
+    return make_ours()
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """A name that no other test uses."""
+    test = re.sub(r"[^A-Za-z0-9_]+", "-", request.node.name)[:60]
+    return f"interop:{test}:{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def our_party(kind_name: str, ours: redlatch.Client, name: str) -> Iterator[Callable[..., OurParty]]:
+    """Makes threads of ours with a lock of the test's kind: our_party(name, client)."""
+    with ExitStack() as stack:
+
+        def make(lock_name: str = name, client: redlatch.Client = ours) -> OurParty:
+            return stack.enter_context(closing(OurParty(KINDS[kind_name].ours(client, lock_name))))
+
+        yield make
+
+
+@pytest.fixture
+def their_party(
+    kind_name: str, java: Redisson, theirs: RedissonClient, name: str
+) -> Callable[..., TheirParty]:
+    """Makes Java threads with a lock of the test's kind: their_party(name, client)."""
+
+    def make(lock_name: str = name, client: RedissonClient = theirs) -> TheirParty:
+        return TheirParty(java, KINDS[kind_name].theirs(client, lock_name))
+
+    return make

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of lock that both sides have, one row each: test_exclusion.py and test_ends.py play all scenarios with all.
+
+A row says what our side takes and what Redisson's takes: two locks that exclude each other. Those of the read-write
+lock are therefore several rows. What only one kind has is tested in a file of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List
+
+import redlatch
+from env import RedisServer
+from redisson import RedissonClient, RedissonObject
+
+
+def hash_counts(server: RedisServer, name: str) -> List[int]:
+    """The hold counts in the hash of a lock, whoever holds it; empty when it is free."""
+    fields: Dict[bytes, bytes] = server.admin.hgetall(name)  # type: ignore[assignment]
+    return [int(value) for field, value in fields.items() if field != b"mode"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How both sides make a lock of one kind, and which scenarios it has."""
+
+    ours: Callable[[redlatch.Client, str], Any]
+    theirs: Callable[[RedissonClient, str], RedissonObject]
+    counts: Callable[[RedisServer, str], List[int]] = hash_counts
+    reentrant: bool = True
+    # Whether a waiter is woken by a message; else it asks again and again by itself.
+    pushes: bool = True
+    # Whether Redisson has forceUnlock() and delete() for it.
+    forced: bool = True
+    # Whether Redisson has isLocked() and getHoldCount() for it.
+    asked: bool = True
+    # Whether holds of one side go together, as those of readers: scenarios with two rivals of one side are left out.
+    shared: bool = False
+
+
+KINDS: Dict[str, Kind] = {
+    "mutex": Kind(ours=lambda client, name: client.lock(name), theirs=RedissonClient.lock),
+    "non-reentrant": Kind(
+        ours=lambda client, name: client.lock(name, reentrant=False),
+        theirs=RedissonClient.non_reentrant_lock,
+        reentrant=False,
+    ),
+    "fenced": Kind(ours=lambda client, name: client.fenced_lock(name), theirs=RedissonClient.fenced_lock),
+}

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process of ours that holds a lock until it is killed.
+
+    our_holder.py URL KIND NAME WATCHDOG_LEASE      prints "held" when it has the lock
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+
+import redlatch
+from kinds import KINDS
+
+
+def main() -> None:
+    """Hold the lock as long as there is input."""
+    url, kind, name, lease = sys.argv[1:]
+    lock = KINDS[kind].ours(redlatch.connect(url, watchdog_lease=float(lease)), name)
+    lock.acquire()
+    print("held", flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

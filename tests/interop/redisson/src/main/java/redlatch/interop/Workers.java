@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+package redlatch.interop;
+
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ConcurrentMap;
+
+/** The threads that make the calls: each number is one Java thread with a queue of its own, since threads own locks. */
+final class Workers {
+    private final ConcurrentMap<Integer, Worker> workers = new ConcurrentHashMap<>();
+
+    /** Queues work for a thread, which is started when it is first named. */
+    void submit(int number, Runnable work) {
+        workers.computeIfAbsent(number, Worker::new).queue.add(work);
+    }
+
+    /** Interrupts a thread in what it does now; whether it does anything. */
+    boolean interrupt(int number) {
+        var worker = workers.get(number);
+        return worker != null && worker.interruptWork();
+    }
+
+    private static final class Worker implements Runnable {
+        private final BlockingQueue<Runnable> queue = new LinkedBlockingQueue<>();
+        private final Thread thread;
+        private boolean working;
+
+        Worker(int number) {
+            thread = new Thread(this, "worker-" + number);
+            thread.setDaemon(true);
+            thread.start();
+        }
+
+        @Override
+        public void run() {
+            while (true) {
+                try {
+                    var work = queue.take();
+                    setWorking(true);
+                    work.run();
+                } catch (InterruptedException unexpected) {
+                    throw new IllegalStateException("interrupted between two calls", unexpected);
+                } finally {
+                    setWorking(false);
+                }
+            }
+        }
+
+        private synchronized void setWorking(boolean value) {
+            working = value;
+            if (!value) {
+                Thread.interrupted(); // what came after the call's end is not for the next one
+            }
+        }
+
+        private synchronized boolean interruptWork() {
+            if (working) {
+                thread.interrupt();
+            }
+            return working;
+        }
+    }
+}

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios of Redisson's own RedissonLockTest and RedissonLockExpirationRenewalTest that no other test of ours plays.
+
+tests/README.md says which test of theirs each one stands for.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, List
+
+import pytest
+import redlatch
+from env import RedisServer, wait_until
+from redisson import Redisson, RedissonClient
+
+MakeOurs = Callable[..., redlatch.Client]
+
+
+def count_under(locks: List[redlatch.Lock], turns: int, pause: float = 0.0) -> int:
+    """A thread for each lock increments a number so often, under the lock; the number."""
+    number = 0
+
+    def increment(lock: redlatch.Lock) -> None:
+        nonlocal number
+        for _ in range(turns):
+            with lock:
+                seen = number
+                time.sleep(pause)
+                number = seen + 1
+
+    with ThreadPoolExecutor(len(locks)) as pool:
+        for done in [pool.submit(increment, lock) for lock in locks]:
+            done.result()
+    return number
+
+
+def test_concurrency_of_one_client(ours: redlatch.Client, name: str) -> None:
+    """Fifteen threads of one client, once each."""
+    assert count_under([ours.lock(name) for _ in range(15)], 1, 0.001) == 15
+
+
+def test_concurrency_of_many_clients(make_ours: MakeOurs, name: str) -> None:
+    """A hundred clients, once each."""
+    assert count_under([make_ours().lock(name) for _ in range(100)], 1, 0.001) == 100
+
+
+def test_concurrency_loop_of_many_clients(make_ours: MakeOurs, name: str) -> None:
+    """Sixteen clients, a hundred times each."""
+    assert count_under([make_ours().lock(name) for _ in range(16)], 100, 0.0005) == 1600
+
+
+def test_concurrency_of_attempts(ours: redlatch.Client, name: str) -> None:
+    """Sixteen threads try without waiting; who gets the lock is alone."""
+    inside: List[int] = []
+    granted: List[int] = []
+
+    def attempt(number: int) -> None:
+        lock = ours.lock(name)
+        for _ in range(500):
+            if lock.acquire(blocking=False):
+                inside.append(number)
+                assert inside == [number]
+                granted.append(number)
+                inside.clear()
+                lock.release()
+
+    with ThreadPoolExecutor(16) as pool:
+        for done in [pool.submit(attempt, number) for number in range(16)]:
+            done.result()
+    assert len(granted) >= 16 and not ours.lock(name).locked()
+
+
+def test_many_names_and_threads_leave_no_subscription(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
+    """32 threads go through five names; all subscriptions are gone a little later."""
+    client = make_ours(linger=0.1)
+
+    def turn(number: int) -> None:
+        with client.lock(f"{name}:{number % 5}"):
+            time.sleep(random.uniform(0.0, 0.004))
+
+    with ThreadPoolExecutor(32) as pool:
+        list(pool.map(turn, range(1500)))
+    wait_until(lambda: server.admin.pubsub_channels() == [])
+
+
+def test_one_connection_for_all_subscriptions(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
+    """Waiters for two locks at once are all granted, over the one connection that a client listens on."""
+    client = make_ours()
+    locks = [client.lock(f"{name}:{number}") for number in range(2)]
+
+    def turn(number: int) -> None:
+        lock = locks[number % 2]
+        for _ in range(50):
+            assert lock.acquire(timeout=10)
+            listening = [entry for entry in server.client_list("redlatch:") if int(entry["sub"]) > 0]
+            assert len(listening) <= 1
+            lock.release()
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(turn, number) for number in range(4)]:
+            done.result()
+
+
+def test_ttl_of_levels(ours: redlatch.Client, name: str) -> None:
+    """Three levels with a lease of 10 s, two released: the lease is still that of the last."""
+    lock = ours.lock(name)
+    for _ in range(3):
+        lock.acquire(lease=10)
+    lock.release()
+    lock.release()
+    assert 9 < lock.ttl() <= 10
+
+
+def test_ttl(ours: redlatch.Client, theirs: RedissonClient, name: str) -> None:
+    """The lease in hours, nothing when free, the watchdog's; Redisson reads the same."""
+    lock, seen = ours.lock(name), theirs.lock(name).on(0)
+    lock.acquire(lease=3600)
+    assert 3599 < lock.ttl() <= 3600 and 3_599_000 < seen.remainTimeToLive() <= 3_600_000
+    lock.release()
+    assert lock.ttl() == 0 and seen.remainTimeToLive() == -2
+    lock.acquire()
+    assert 29 < lock.ttl() <= 30 and 29_000 < seen.remainTimeToLive() <= 30_000
+
+
+def test_hold_count(ours: redlatch.Client, name: str) -> None:
+    """0, 1, 0, 2, 1, 0."""
+    lock = ours.lock(name)
+    seen = [lock.hold_count()]
+    for call in (lock.acquire, lock.release, lambda: lock.acquire() and lock.acquire(), lock.release, lock.release):
+        call()
+        seen.append(lock.hold_count())
+    assert seen == [0, 1, 0, 2, 1, 0]
+
+
+def test_server_down(make_server: Callable[..., RedisServer], name: str) -> None:
+    """A wait for a lock of a server that is gone raises."""
+    server = make_server()
+    with redlatch.connect(server.url, close_timeout=0.1) as client:
+        server.stop()
+        with pytest.raises(redlatch.ConnectionError):
+            client.lock(name).acquire(timeout=2, lease=10)
+
+
+def test_renewal_after_a_restart(make_server: Callable[..., RedisServer], name: str) -> None:
+    """The server restarts while the lock is held: the holder is told, and a new lock of the client is renewed.
+
+    The test waits for the client to find out: a release that meets the broken connection itself cannot know whether the
+    server carried it out before it went, and is a success as long as the lease is not over.
+    """
+    server = make_server()
+    with redlatch.connect(server.url, watchdog_lease=1.0) as client:
+        lock = client.lock(name)
+        lock.acquire()
+        hold = lock.hold()
+        server.restart()
+        assert hold is not None and hold.lost_event.wait(10)
+        with pytest.raises(redlatch.LockLostError):
+            lock.release()
+        lock.acquire()
+        renewals: Any = client.stats()["renewals"]
+        wait_until(lambda: client.stats()["renewals"] >= renewals + 6, timeout=10)
+        assert lock.hold_count() == 1 and lock.locked()
+        lock.release()
+
+
+def test_renewal_beside_nested_locks(make_ours: MakeOurs, name: str) -> None:
+    """After one thread took and released two levels, the lock of the next thread is renewed for many leases."""
+    client = make_ours(watchdog_lease=0.6)
+    lock = client.lock(name)
+
+    def nested() -> None:
+        with lock, lock:
+            pass
+
+    thread = threading.Thread(target=nested)
+    thread.start()
+    thread.join()
+    lock.acquire()
+    renewals: Any = client.stats()["renewals"]
+    wait_until(lambda: client.stats()["renewals"] >= renewals + 15, timeout=20)
+    assert lock.hold_count() == 1 and lock.locked()
+    lock.release()
+
+
+def test_an_interrupted_redisson_is_not_renewed(
+    java: Redisson, ours: redlatch.Client, theirs: RedissonClient, name: str
+) -> None:
+    """A Redisson thread that is interrupted while it waits for our lock never has it afterwards."""
+    lock, thread = ours.lock(name), java.thread()
+    lock.acquire()
+    waiting = theirs.lock(name).start(thread, "lockInterruptibly")
+    wait_until(lambda: waiting.done or java.interrupt(thread))
+    error = waiting.error()
+    assert "InterruptedException" in (error.kind, *error.causes)
+    lock.release()
+    assert lock.acquire(blocking=False)
+    lock.release()

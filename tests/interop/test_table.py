@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of Redisson's tests in tests/README.md names tests of ours that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import List, Tuple
+
+TESTS = Path(__file__).resolve().parents[1]
+ROW = re.compile(r"^\| (?P<test>(?!their test).+) \| (?P<mark>[Cc-]) \| (?P<ours>.*) \|$")
+NAMED = re.compile(r"`([^`]+)`")
+
+
+def rows() -> List[Tuple[str, str, str]]:
+    """Their test, its mark, our cell."""
+    found = map(ROW.match, (TESTS / "README.md").read_text(encoding="utf-8").splitlines())
+    return [(row["test"], row["mark"], row["ours"]) for row in found if row]
+
+
+def exists(named: str) -> bool:
+    """Whether a trace, or a test written file::function, is there."""
+    path, _, function = named.partition("::")
+    file = TESTS / path
+    return file.is_file() and (not function or f"def {function}(" in file.read_text(encoding="utf-8"))
+
+
+def test_what_is_named_exists() -> None:
+    """Every trace and every test function."""
+    named = [name for _, _, ours in rows() for name in NAMED.findall(ours)]
+    assert len(named) > 20
+    assert [name for name in named if not exists(name)] == []
+
+
+def test_every_row_says_something() -> None:
+    """A row has a test, is planned, or, unless it is marked C, says why it is left out."""
+    assert len(rows()) > 200
+    unnamed = [(test, ours) for test, _, ours in rows() if not NAMED.search(ours)]
+    assert [test for test, ours in unnamed if not ours.startswith(("planned", "left out: "))] == []
+    assert [test for test, mark, ours in rows() if mark == "C" and ours.startswith("left out")] == []
