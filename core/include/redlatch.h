@@ -241,6 +241,7 @@ enum redlatch_kind {
                             reentrant. Those do not tell of a release: behind them a waiter looks every 0.1 s */
     /* With handles of their own: redlatch_semaphores.h, redlatch_latch.h. */
     REDLATCH_SEMAPHORE = 9,
+    REDLATCH_PERMIT_SEMAPHORE = 10,
     REDLATCH_LATCH = 11
 };
 

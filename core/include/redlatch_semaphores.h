@@ -88,6 +88,101 @@ REDLATCH_API int redlatch_semaphore_start_acquire(redlatch_semaphore *semaphore,
  * Since 0.1. */
 REDLATCH_API int redlatch_semaphore_start_release(redlatch_semaphore *semaphore, int64_t permits, uint64_t tag);
 
+/* -------------------------------------------------------------------------------------------- permit semaphores -- */
+
+/* A number of permits that have an id and a lease each, Redisson's RPermitExpirableSemaphore. Whoever knows the id may
+ * give a permit back, in any process; one that nobody gives back is free again when its lease is over. Without a lease
+ * a permit is renewed, with one of the client's watchdog_lease_ms, until it is released or its process ends. Permits
+ * belong to no thread. A lost permit is told of by a LOST event with its serial, and remembered for five minutes unless
+ * it is released. Leases are measured by the server's clock.
+ * Waiters are served as those of a semaphore. Opaque. */
+typedef struct redlatch_permit_semaphore redlatch_permit_semaphore;
+
+enum {
+    REDLATCH_PERMIT_ID_SIZE = 33,      /* room for an id, 32 hexadecimal digits, with its final NUL */
+    REDLATCH_PERMITS_AT_ONCE_MAX = 1000
+};
+
+/* As redlatch_semaphore_new. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_new(redlatch_client *client, const char *name, size_t name_size,
+                                               redlatch_permit_semaphore **permit_semaphore_out);
+
+/* Gives the handle back; NULL is allowed. Permits that were taken are renewed as before. Since 0.1. */
+REDLATCH_API void redlatch_permit_semaphore_free(redlatch_permit_semaphore *permit_semaphore);
+
+/* Takes `permits` (1 to REDLATCH_PERMITS_AT_ONCE_MAX) at once, all or none, for lease_ms each, or REDLATCH_RENEWED.
+ * `serial_out` names the first; the serials of the others follow. LOST: they were granted after their lease was over.
+ * Else as redlatch_semaphore_acquire. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_acquire(redlatch_permit_semaphore *permit_semaphore, int64_t permits,
+                                                   int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel,
+                                                   int64_t slice_ms, uint64_t *serial_out);
+
+/* How a permit stands, as far as this process knows without asking the server. */
+typedef struct redlatch_permit {
+    uint32_t struct_size;
+    int32_t state;                /* enum redlatch_hold_state; NOT_HELD: not taken by this client, or released */
+    int32_t reason;               /* enum redlatch_reason, when GONE */
+    uint32_t reserved;
+    int64_t remaining_ms;         /* safe time left, margin deducted; 0 unless HELD or SUSPECT */
+    uint64_t serial;
+    char id[33];                  /* 32 hexadecimal digits */
+} redlatch_permit;
+
+/* Fills `permit_out` (its struct_size must be set) for a permit that this client took. Sends nothing.
+ * INVALID, BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_permit(redlatch_permit_semaphore *permit_semaphore, uint64_t serial,
+                                                  redlatch_permit *permit_out);
+
+/* Gives a permit back, by its id, 32 hexadecimal digits and a NUL, whoever took it. LOST: its lease was over.
+ * NOT_OWNED: there is no such permit, or others have had it since. NO_REPLY: it goes on in the background. Also
+ * INVALID, BAD_HANDLE, CLOSED, FORKED, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_release(redlatch_permit_semaphore *permit_semaphore, const char *id);
+
+/* Lets a permit's lease end lease_ms from now, also if that is sooner than it was; one that is renewed goes on being
+ * renewed. Statuses as redlatch_permit_semaphore_release. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_update_lease(redlatch_permit_semaphore *permit_semaphore, const char *id,
+                                                        int64_t lease_ms);
+
+/* Asks the server how long a permit is taken yet: 0 when it is not, REDLATCH_FOREVER when it has no lease (Redisson's
+ * may have none). Statuses as redlatch_semaphore_release. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_lease_of(redlatch_permit_semaphore *permit_semaphore, const char *id,
+                                                    int64_t *lease_ms_out);
+
+/* Makes a semaphore of so many permits unless it exists, which `set_out` says. Statuses as redlatch_semaphore_release.
+ * Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_try_set_permits(redlatch_permit_semaphore *permit_semaphore,
+                                                           int64_t permits, int32_t *set_out);
+
+/* Lets there be so many permits in all, those that are taken included; if more are taken, it owes the rest. Statuses as
+ * redlatch_semaphore_release. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_set_permits(redlatch_permit_semaphore *permit_semaphore, int64_t permits);
+
+/* As redlatch_semaphore_add_permits. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_add_permits(redlatch_permit_semaphore *permit_semaphore, int64_t permits);
+
+/* Ask the server how many permits are available, how many are taken, and how many there are in all. Statuses as
+ * redlatch_semaphore_release. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_available(redlatch_permit_semaphore *permit_semaphore,
+                                                     int64_t *available_out);
+REDLATCH_API int redlatch_permit_semaphore_acquired(redlatch_permit_semaphore *permit_semaphore,
+                                                    int64_t *acquired_out);
+REDLATCH_API int redlatch_permit_semaphore_permits(redlatch_permit_semaphore *permit_semaphore, int64_t *permits_out);
+
+/* Deletes the semaphore with all leases; `deleted_out` says whether there was one. Who waits goes on waiting. Statuses
+ * as redlatch_semaphore_release. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_delete(redlatch_permit_semaphore *permit_semaphore, int32_t *deleted_out);
+
+/* Starts an acquire: its completion is an ACQUIRED event with `tag`, whose serial is that of the first permit. Permits
+ * whose event is not collected within the claim time-out are given back, and the event says UNCLAIMED. Never blocks;
+ * redlatch_client_cancel ends it. INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY, SYSTEM. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_start_acquire(redlatch_permit_semaphore *permit_semaphore, int64_t permits,
+                                                         int64_t lease_ms, int64_t wait_ms, uint64_t tag);
+
+/* Starts a release of a permit that this client took: its completion is a RELEASED event with `tag`. Statuses as
+ * redlatch_permit_semaphore_start_acquire. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_start_release(redlatch_permit_semaphore *permit_semaphore, uint64_t serial,
+                                                         uint64_t tag);
+
 /* bindings: end */
 
 #ifdef __cplusplus

@@ -32,6 +32,7 @@ from redlatch.errors import (
 from redlatch.holds import Hold
 from redlatch.latches import Latch
 from redlatch.locks import Lock
+from redlatch.permits import Permit, PermitSemaphore
 from redlatch.reports import Party, Report
 from redlatch.semaphores import Semaphore
 
@@ -49,6 +50,8 @@ __all__ = [
     "LockTimeoutError",
     "NotOwnedError",
     "Party",
+    "Permit",
+    "PermitSemaphore",
     "RedlatchError",
     "Report",
     "ResourceError",

@@ -17,6 +17,7 @@ from redlatch.latches import Latch
 from redlatch.locks import Lock
 from redlatch.losses import Losses
 from redlatch.options import c_string, client_options, name_bytes, pattern_bytes, without_password
+from redlatch.permits import PermitSemaphore
 from redlatch.reports import Report, inspect, scan
 from redlatch.semaphores import Semaphore
 from redlatch.watching import wait_free
@@ -207,6 +208,10 @@ class Client:
     def semaphore(self, name: LockName) -> Semaphore:
         """A semaphore: a number of permits that are taken and given back, and that nobody owns."""
         return Semaphore(self, name)
+
+    def permit_semaphore(self, name: LockName) -> PermitSemaphore:
+        """A permit semaphore: permits that have an id and a lease each, and are free again when that is over."""
+        return PermitSemaphore(self, name)
 
     def latch(self, name: LockName) -> Latch:
         """A count-down latch."""

@@ -5,7 +5,9 @@
 static const enum lane_number LANE = LANE_CALLERS;
 
 static struct call *prepared(enum change change) {
-    rig.lock_kind = change >= LATCH_TRY_SET ? REDLATCH_LATCH : REDLATCH_SEMAPHORE;
+    rig.lock_kind = change >= PERMITS_TRY_SET ? REDLATCH_PERMIT_SEMAPHORE
+                    : change >= LATCH_TRY_SET ? REDLATCH_LATCH
+                                              : REDLATCH_SEMAPHORE;
     struct call *call = rig_call(OPERATION_CHANGE, "c", 0);
     call->operation->change = (uint8_t)change;
     call->operation->amount = 4;
@@ -48,7 +50,7 @@ static void a_broken_connection_sends_it_again_unless_it_has_no_record(void) {
         rig_lost(LANE);
         rig_ready(LANE, SETTLEMENT_DENIED);
         struct command *again = rig_send(LANE);
-        if (change == SEMAPHORE_DELETE || change == LATCH_DELETE) {
+        if (change == SEMAPHORE_DELETE || change == LATCH_DELETE || change == PERMITS_DELETE) {
             CHECK(again == NULL);
             CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
         } else {
@@ -122,8 +124,9 @@ static void another_refusal_is_the_answer(void) {
 }
 
 static void what_gives_goes_on_alone(void) {
-    static const enum change gives[] = {SEMAPHORE_RELEASE, SEMAPHORE_RELEASE_IF_EXISTS, LATCH_COUNT_DOWN};
-    for (int i = 0; i < 3; i++) {
+    static const enum change gives[] = {SEMAPHORE_RELEASE, SEMAPHORE_RELEASE_IF_EXISTS, LATCH_COUNT_DOWN,
+                                       PERMITS_RELEASE};
+    for (int i = 0; i < 4; i++) {
         struct call *call = begun(gives[i]);
         uint64_t id = rig_send(LANE)->id;
         rig_abort(call, REDLATCH_TIMEOUT);

@@ -3,6 +3,7 @@
 #include "counted.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int check_amount(const char *what, int64_t amount, int64_t low) {
     if (amount < low || amount > REDLATCH_PERMITS_MAX) {
@@ -54,6 +55,11 @@ static int prepare(struct call *call, struct resource *resource, const struct co
     operation->change = (uint8_t)what->change;
     operation->amount = what->amount;
     operation->lease_ms = what->ttl_ms;
+    memcpy(operation->permit, what->permit, sizeof operation->permit);
+    if (what->owner) {
+        operation->kind = what->change == PERMITS_RELEASE ? OPERATION_RELEASE : OPERATION_EXTEND;
+        operation->owner = what->owner;
+    }
     return client_supply(call->client, OPERATION_CHANGE) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
@@ -90,7 +96,9 @@ static int prepare_wait(struct call *call, const struct count_wait *wait) {
     operation->lock_kind = wait->resource->kind;
     operation->resource = wait->resource;
     operation->amount = wait->amount;
-    return client_supply(call->client, wait->kind) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
+    operation->lease_ms = wait->lease_ms;
+    bool supplied = client_supply(call->client, wait->kind) && client_supply_holds(call->client, wait->holds);
+    return supplied ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
 /* Begins the wait; the mutex is held on OK. */
@@ -124,6 +132,9 @@ static int wait_plain(const struct count_wait *wait) {
     drive(&call);
     const struct redlatch_lock named = {.client = wait->client, .resource = wait->resource};
     status = slices_answer(&named, &call, wait->wait_ms);
+    if (status == REDLATCH_OK && wait->id_out) {
+        *wait->id_out = call.operation.id;
+    }
     leave_call(wait->client);
     return status;
 }
@@ -136,9 +147,14 @@ int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, 
     if (!cancel) {
         return wait_plain(wait);
     }
-    if ((status = slices_claim(cancel, wait->kind, wait->client)) != REDLATCH_OK) {
-        return status == REDLATCH_AGAIN ? slices_resume(cancel, slice_ms) : status;
+    if ((status = slices_claim(cancel, wait->kind, wait->client)) == REDLATCH_AGAIN) {
+        cancel->id_out = wait->id_out;
+        return slices_resume(cancel, slice_ms);
     }
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    cancel->id_out = wait->id_out;
     cancel->lock = (struct redlatch_lock){.client = wait->client, .resource = wait->resource};
     cancel->wait_ms = wait->wait_ms;
     cancel->give_back = wait->give_back;

@@ -13,6 +13,8 @@ struct count_call {
     int64_t amount;
     int64_t ttl_ms;   /* try_set: 0 for none */
     const char *verb; /* for the words of a failure */
+    uint64_t owner;   /* of a permit that this client holds: the call is on its hold, and answers with a status alone */
+    unsigned char permit[PERMIT_SIZE];
 };
 
 /* The name of a new handle, kept for it. OK, or a status with the last error set. */
@@ -38,6 +40,9 @@ struct count_wait {
     int64_t wait_ms;
     uint8_t kind; /* enum operation_kind: ACQUIRE, WATCH */
     void (*give_back)(struct redlatch_cancel *cancel);
+    int64_t lease_ms;  /* of permits */
+    uint32_t holds;    /* how many come of it; 0: as many as the engine sees to by itself */
+    uint64_t *id_out;  /* for the operation's id, on OK; may be NULL */
 };
 
 /* Waits, or goes on with the sliced wait that the cancel object names. */

@@ -14,7 +14,8 @@ enum handle_magic {
     MAGIC_REPORT = 0x74706572,
     MAGIC_SCAN = 0x6e616373,
     MAGIC_SEMAPHORE = 0x6f6d6573,
-    MAGIC_LATCH = 0x6374616c
+    MAGIC_LATCH = 0x6374616c,
+    MAGIC_PERMITS = 0x6d726570
 };
 
 struct redlatch_client {
@@ -52,6 +53,7 @@ struct redlatch_cancel {
     struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over; of another object than a
                                   lock only its client and resource */
     void (*give_back)(struct redlatch_cancel *cancel); /* of what is no lock and was granted; NULL for a lock */
+    uint64_t *id_out; /* for the id of what is granted; NULL if nobody wants it */
     struct redlatch_cancel *next_free;
 };
 
@@ -92,6 +94,13 @@ struct redlatch_semaphore {
     struct redlatch_semaphore *next_free;
 };
 
+struct redlatch_permit_semaphore {
+    _Atomic uint32_t magic;
+    struct client *client;
+    struct resource *resource;
+    struct redlatch_permit_semaphore *next_free;
+};
+
 struct redlatch_latch {
     _Atomic uint32_t magic;
     struct client *client;
@@ -106,6 +115,7 @@ struct redlatch_report *handle_new_report(void);
 struct redlatch_scan *handle_new_scan(void);
 struct redlatch_semaphore *handle_new_semaphore(void);
 struct redlatch_latch *handle_new_latch(void);
+struct redlatch_permit_semaphore *handle_new_permits(void);
 void handle_free_client(struct redlatch_client *handle);
 void handle_free_lock(struct redlatch_lock *handle);
 void handle_free_cancel(struct redlatch_cancel *handle);
@@ -113,6 +123,7 @@ void handle_free_report(struct redlatch_report *handle);
 void handle_free_scan(struct redlatch_scan *handle);
 void handle_free_semaphore(struct redlatch_semaphore *handle);
 void handle_free_latch(struct redlatch_latch *handle);
+void handle_free_permits(struct redlatch_permit_semaphore *handle);
 
 /* Holds the pools still while the process forks; after it in parent and child. */
 void handles_before_fork(void);

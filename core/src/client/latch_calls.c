@@ -43,7 +43,8 @@ void redlatch_latch_free(redlatch_latch *latch) {
 }
 
 static struct count_wait wait_for(const struct redlatch_latch *latch, int64_t wait_ms) {
-    return (struct count_wait){latch->client, latch->resource, 0, wait_ms, OPERATION_WATCH, NULL};
+    return (struct count_wait){
+        .client = latch->client, .resource = latch->resource, .wait_ms = wait_ms, .kind = OPERATION_WATCH};
 }
 
 int redlatch_latch_wait(redlatch_latch *latch, int64_t wait_ms, redlatch_cancel *cancel, int64_t slice_ms) {
@@ -69,7 +70,7 @@ int redlatch_latch_try_set_count(redlatch_latch *latch, int64_t count, int32_t *
     if (status != REDLATCH_OK || (status = check_amount("count", count, 1)) != REDLATCH_OK) {
         return status;
     }
-    struct count_call what = {LATCH_TRY_SET, count, 0, "set the count of"};
+    struct count_call what = {.change = LATCH_TRY_SET, .amount = count, .verb = "set the count of"};
     int64_t result;
     status = counted_call(latch->client, latch->resource, &what, &result);
     if (status == REDLATCH_OK && set_out) {
@@ -80,13 +81,13 @@ int redlatch_latch_try_set_count(redlatch_latch *latch, int64_t count, int32_t *
 
 int redlatch_latch_count_down(redlatch_latch *latch) {
     int status = guard_latch(latch);
-    struct count_call what = {LATCH_COUNT_DOWN, 0, 0, "count down"};
+    struct count_call what = {.change = LATCH_COUNT_DOWN, .verb = "count down"};
     return status != REDLATCH_OK ? status : counted_call(latch->client, latch->resource, &what, NULL);
 }
 
 int redlatch_latch_start_count_down(redlatch_latch *latch, uint64_t tag) {
     int status = guard_latch(latch);
-    struct count_call what = {LATCH_COUNT_DOWN, 0, 0, "count down"};
+    struct count_call what = {.change = LATCH_COUNT_DOWN, .verb = "count down"};
     return status != REDLATCH_OK
                ? status
                : counted_start(latch->client, latch->resource, &what, REDLATCH_EVENT_COUNTED, tag);
@@ -94,7 +95,7 @@ int redlatch_latch_start_count_down(redlatch_latch *latch, uint64_t tag) {
 
 int redlatch_latch_count(redlatch_latch *latch, int64_t *count_out) {
     int status = guard_latch(latch);
-    struct count_call what = {LATCH_COUNT, 0, 0, "query of"};
+    struct count_call what = {.change = LATCH_COUNT, .verb = "query of"};
     if (status != REDLATCH_OK) {
         return status;
     }
@@ -108,7 +109,7 @@ int redlatch_latch_count(redlatch_latch *latch, int64_t *count_out) {
 
 int redlatch_latch_delete(redlatch_latch *latch, int32_t *deleted_out) {
     int status = guard_latch(latch);
-    struct count_call what = {LATCH_DELETE, 0, 0, "delete"};
+    struct count_call what = {.change = LATCH_DELETE, .verb = "delete"};
     if (status != REDLATCH_OK) {
         return status;
     }

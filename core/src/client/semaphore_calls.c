@@ -47,12 +47,17 @@ void redlatch_semaphore_free(redlatch_semaphore *semaphore) {
 
 static void give_back(struct redlatch_cancel *cancel) {
     const struct operation *operation = &cancel->call.operation;
-    struct count_call what = {SEMAPHORE_RELEASE, operation->amount, 0, "release permits of"};
+    struct count_call what = {.change = SEMAPHORE_RELEASE, .amount = operation->amount, .verb = "release permits of"};
     counted_call(cancel->call.client, operation->resource, &what, NULL);
 }
 
 static struct count_wait wait_for(const struct redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms) {
-    return (struct count_wait){semaphore->client, semaphore->resource, permits, wait_ms, OPERATION_ACQUIRE, give_back};
+    return (struct count_wait){.client = semaphore->client,
+                               .resource = semaphore->resource,
+                               .amount = permits,
+                               .wait_ms = wait_ms,
+                               .kind = OPERATION_ACQUIRE,
+                               .give_back = give_back};
 }
 
 int redlatch_semaphore_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
@@ -99,7 +104,7 @@ int redlatch_semaphore_release(redlatch_semaphore *semaphore, int64_t permits) {
     if (status != REDLATCH_OK || (status = check_amount("permits", permits, 0)) != REDLATCH_OK || permits == 0) {
         return status;
     }
-    struct count_call what = {SEMAPHORE_RELEASE, permits, 0, "release permits of"};
+    struct count_call what = {.change = SEMAPHORE_RELEASE, .amount = permits, .verb = "release permits of"};
     return change(semaphore, &what, NULL);
 }
 
@@ -108,7 +113,7 @@ int redlatch_semaphore_start_release(redlatch_semaphore *semaphore, int64_t perm
     if (status != REDLATCH_OK || (status = check_amount("permits", permits, 1)) != REDLATCH_OK) {
         return status;
     }
-    struct count_call what = {SEMAPHORE_RELEASE, permits, 0, "release permits of"};
+    struct count_call what = {.change = SEMAPHORE_RELEASE, .amount = permits, .verb = "release permits of"};
     return counted_start(semaphore->client, semaphore->resource, &what, REDLATCH_EVENT_RELEASED, tag);
 }
 
@@ -123,7 +128,7 @@ int redlatch_semaphore_release_if_exists(redlatch_semaphore *semaphore, int64_t 
         }
         return REDLATCH_OK;
     }
-    struct count_call what = {SEMAPHORE_RELEASE_IF_EXISTS, permits, 0, "release permits of"};
+    struct count_call what = {.change = SEMAPHORE_RELEASE_IF_EXISTS, .amount = permits, .verb = "release permits of"};
     return ask(semaphore, &what, released_out);
 }
 
@@ -134,7 +139,7 @@ int redlatch_semaphore_try_set_permits(redlatch_semaphore *semaphore, int64_t pe
         (status = check_duration("ttl_ms", ttl_ms, 1, true)) != REDLATCH_OK) {
         return status;
     }
-    struct count_call what = {SEMAPHORE_TRY_SET, permits, ttl_ms == REDLATCH_FOREVER ? 0 : ttl_ms, "set permits of"};
+    struct count_call what = {.change = SEMAPHORE_TRY_SET, .amount = permits, .ttl_ms = ttl_ms == REDLATCH_FOREVER ? 0 : ttl_ms, .verb = "set permits of"};
     return ask(semaphore, &what, set_out);
 }
 
@@ -143,24 +148,24 @@ int redlatch_semaphore_add_permits(redlatch_semaphore *semaphore, int64_t permit
     if (status != REDLATCH_OK || (status = check_amount("permits", permits, -REDLATCH_PERMITS_MAX)) != REDLATCH_OK) {
         return status;
     }
-    struct count_call what = {SEMAPHORE_ADD, permits, 0, "add permits to"};
+    struct count_call what = {.change = SEMAPHORE_ADD, .amount = permits, .verb = "add permits to"};
     return change(semaphore, &what, NULL);
 }
 
 int redlatch_semaphore_drain(redlatch_semaphore *semaphore, int64_t *drained_out) {
     int status = guard_semaphore(semaphore);
-    struct count_call what = {SEMAPHORE_DRAIN, 0, 0, "drain"};
+    struct count_call what = {.change = SEMAPHORE_DRAIN, .verb = "drain"};
     return status != REDLATCH_OK ? status : change(semaphore, &what, drained_out);
 }
 
 int redlatch_semaphore_available(redlatch_semaphore *semaphore, int64_t *available_out) {
     int status = guard_semaphore(semaphore);
-    struct count_call what = {SEMAPHORE_COUNT, 0, 0, "query of"};
+    struct count_call what = {.change = SEMAPHORE_COUNT, .verb = "query of"};
     return status != REDLATCH_OK ? status : change(semaphore, &what, available_out);
 }
 
 int redlatch_semaphore_delete(redlatch_semaphore *semaphore, int32_t *deleted_out) {
     int status = guard_semaphore(semaphore);
-    struct count_call what = {SEMAPHORE_DELETE, 0, 0, "delete"};
+    struct count_call what = {.change = SEMAPHORE_DELETE, .verb = "delete"};
     return status != REDLATCH_OK ? status : ask(semaphore, &what, deleted_out);
 }

@@ -9,6 +9,8 @@
  *            other refusal                   DONE
  *            connection broke                sent again, if its record is sure to live; else DONE (NO_REPLY)
  *            caller has had enough           DONE, and by what it is: forgotten, goes on alone, undone */
+#include <string.h>
+
 #include "planted.h"
 #include "steps.h"
 
@@ -23,7 +25,7 @@ enum ending { FORGOTTEN, GOES_ON, UNDONE };
 
 static const struct {
     uint8_t ending;  /* when the caller gives up: enum ending */
-    bool repeatable; /* recorded, or writes nothing */
+    bool repeatable; /* recorded, states its result, or writes nothing */
 } changes[CHANGES] = {
     [SEMAPHORE_TRY_SET] = {FORGOTTEN, true},
     [SEMAPHORE_ADD] = {FORGOTTEN, true},
@@ -36,6 +38,16 @@ static const struct {
     [LATCH_COUNT_DOWN] = {GOES_ON, true},
     [LATCH_COUNT] = {FORGOTTEN, true},
     [LATCH_DELETE] = {FORGOTTEN, false},
+    [PERMITS_TRY_SET] = {FORGOTTEN, true},
+    [PERMITS_SET] = {FORGOTTEN, true},
+    [PERMITS_ADD] = {FORGOTTEN, true},
+    [PERMITS_RELEASE] = {GOES_ON, true},
+    [PERMITS_EXTEND] = {FORGOTTEN, true},
+    [PERMITS_LEASE] = {FORGOTTEN, true},
+    [PERMITS_AVAILABLE] = {FORGOTTEN, true},
+    [PERMITS_TAKEN] = {FORGOTTEN, true},
+    [PERMITS_ALL] = {FORGOTTEN, true},
+    [PERMITS_DELETE] = {FORGOTTEN, false},
 };
 
 int64_t record_life_ms(const struct engine *engine) {
@@ -59,6 +71,7 @@ void change_begin(struct engine *engine, struct operation *operation, int64_t no
     command->id = operation->id;
     command->amount = operation->amount;
     command->lease_ms = operation->lease_ms;
+    memcpy(command->permit, operation->permit, sizeof command->permit);
     operation->command = command;
     operation->phase = PHASE_ASKING;
     push_command(engine, command);

@@ -21,6 +21,7 @@ static const struct kind kinds[] = {
     [REDLATCH_SPIN] = {"spin", "redisson_lock__channel:", QUEUED_IN_PROCESS, .polls = true},
     [REDLATCH_PLAIN] = {"plain", "redlatch_lock__channel:", QUEUED_IN_PROCESS, .single = true},
     [REDLATCH_SEMAPHORE] = {"semaphore", "redisson_sc:", PERMITS_IN_PROCESS, .shared = true},
+    [REDLATCH_PERMIT_SEMAPHORE] = {"permit_semaphore", "redisson_sc:", QUEUED_IN_PROCESS, .shared = true},
     [REDLATCH_LATCH] = {"latch", "redisson_countdownlatch__channel__", WATCHED, .always_braced = true},
 };
 

@@ -73,6 +73,16 @@ enum change {
     LATCH_COUNT_DOWN,
     LATCH_COUNT,
     LATCH_DELETE,
+    PERMITS_TRY_SET,
+    PERMITS_SET,
+    PERMITS_ADD,
+    PERMITS_RELEASE, /* of one that another process may have taken, as the next two */
+    PERMITS_EXTEND,
+    PERMITS_LEASE,
+    PERMITS_AVAILABLE,
+    PERMITS_TAKEN,
+    PERMITS_ALL,
+    PERMITS_DELETE,
     CHANGES
 };
 
@@ -120,6 +130,8 @@ struct back_off {
     uint32_t calls; /* pauses so far */
 };
 
+enum { PERMIT_SIZE = 16 };
+
 struct operation {
     struct list_link
         link; /* in the contest's queue, its watchers, those waiting for a hold, or the engine's finished list */
@@ -127,12 +139,12 @@ struct operation {
     struct timer timer;
     struct resource *resource;
     struct hold *hold;       /* the hold it works on, while it does */
-    struct hold *granted;    /* asynchronous: the hold it was granted, until that is claimed or ended */
+    uint32_t granted;        /* asynchronous: holds it was granted that are neither claimed nor ended */
     struct command *command; /* under way for it */
     struct lock_answer *answer;
     struct question *question; /* of an inspection */
     uint64_t owner;
-    uint64_t id;          /* acquire: the wire number asked with; 0 before the first */
+    uint64_t id;          /* acquire: the wire number asked with; 0 before the first; of permits that of the first */
     int64_t lease_ms;     /* REDLATCH_RENEWED or a fixed lease */
     int64_t amount;       /* permits, or what a count is set to */
     int64_t result;       /* change: the number answered */
@@ -151,7 +163,7 @@ struct operation {
     uint8_t phase;
     uint8_t lane;
     uint8_t reserved_commands; /* how many pool commands are still set aside for it */
-    bool reserved_hold;
+    uint32_t reserved_holds;
     bool reserved_contest;
     bool once;         /* does not wait for others */
     bool not_reentrant; /* a hold that the owner has already is an error */
@@ -160,8 +172,13 @@ struct operation {
     bool named_owner;  /* the owner may have several operations at once */
     bool met_holder;   /* was told that somebody holds the lock */
     bool forced;       /* force release: there was a lock */
+    unsigned char permit[PERMIT_SIZE]; /* change: which, as it stands on the server */
     bool unclaimed;    /* asynchronous: done, and permits it was granted are to be collected or given back */
 };
+
+/* A permit of a permit semaphore is a hold of its own; its owner is the number of this hold, so marked that it is no
+ * number of a thread or task. */
+#define PERMIT_OWNER (UINT64_C(1) << 63)
 
 enum hold_stage {
     HOLD_ALIVE,
@@ -287,6 +304,7 @@ struct command {
     uint8_t kind;
     uint8_t lock_kind;
     uint8_t change; /* enum change */
+    unsigned char permit[PERMIT_SIZE]; /* change: which */
     uint8_t lane;
     bool token_from_time; /* acquire, hand-over of a fenced lock */
     bool was_sent;        /* at least once: the server may carry it out */

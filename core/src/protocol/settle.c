@@ -6,7 +6,8 @@
  *   acquire                    sent again                    its id is retired, the waiter asks with a new one
  *   undo of an acquire         sent again                    sent again every second for one lease
  *   re-entry, release          sent again                    sent again
- *   extension                  sent again                    the hold moves to a new id with the new lease
+ *   extension                  sent again                    the hold moves to a new id with the new lease; that of a
+ *                                                            permit, whose id its user knows, is sent again
  *   hand-over                  sent again                    released; the receiver's id is retired
  *   hand-over, nobody waits    release of the old id         the same
  *   force release              NO_REPLY: it may hit another's hold
@@ -125,7 +126,7 @@ void settle_command(struct engine *engine, struct command *command, enum settlem
         give_command(engine, command);
         break;
     case COMMAND_EXTEND:
-        if (denied && command->hold) {
+        if (denied && command->hold && command->lock_kind != REDLATCH_PERMIT_SEMAPHORE) {
             move_hold(engine, command);
         } else {
             send_again(engine, command);

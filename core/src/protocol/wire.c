@@ -11,6 +11,7 @@
 /* How a command is written: its script, then a letter for each key and each argument.
  *   N name   T counter of tokens   C channel   o owner   s the next owner   n levels   l lease in ms
  *   f whether tokens begin at the server's time   O record of the operation   w its life in ms   a amount
+ *   Z leases of permits   i ids of so many permits, p id of the one that a change is about
  *   a digit stands for itself */
 struct form {
     enum script_id script;
@@ -49,6 +50,10 @@ static const struct {
     {REDLATCH_PLAIN, COMMAND_QUERY, {SCRIPT_QUERY_PLAIN, "N", ""}},
     {REDLATCH_PLAIN, COMMAND_RENEW, {SCRIPT_RENEW_PLAIN, "N", "ol"}},
     {REDLATCH_SEMAPHORE, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_SEMAPHORE, "NO", "aw"}},
+    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_PERMITS, "NZ", "lCi"}},
+    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_RELEASE, {SCRIPT_RELEASE_PERMITS, "NZ", "C0i"}},
+    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_EXTEND, {SCRIPT_EXTEND_PERMIT, "NZ", "li"}},
+    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_RENEW, {SCRIPT_RENEW_PERMITS, "Z", "il"}},
     {REDLATCH_LATCH, COMMAND_WATCH, {SCRIPT_WATCH_LATCH, "N", ""}},
 };
 
@@ -64,6 +69,16 @@ static const struct form changes[CHANGES] = {
     [LATCH_COUNT_DOWN] = {SCRIPT_COUNT_DOWN, "NO", "wC"},
     [LATCH_COUNT] = {SCRIPT_COUNT_LEFT, "N", ""},
     [LATCH_DELETE] = {SCRIPT_DELETE_LATCH, "N", "C"},
+    [PERMITS_TRY_SET] = {SCRIPT_TRY_SET_COUNT, "NO", "awCal"},
+    [PERMITS_SET] = {SCRIPT_SET_PERMITS, "NZO", "awC"},
+    [PERMITS_ADD] = {SCRIPT_ADD_SEMAPHORE, "NO", "awC"},
+    [PERMITS_RELEASE] = {SCRIPT_RELEASE_PERMITS, "NZO", "Cwp"},
+    [PERMITS_EXTEND] = {SCRIPT_EXTEND_PERMIT, "NZ", "lp"},
+    [PERMITS_LEASE] = {SCRIPT_LEASE_OF_PERMIT, "Z", "p"},
+    [PERMITS_AVAILABLE] = {SCRIPT_COUNT_PERMITS, "NZ", "0"},
+    [PERMITS_TAKEN] = {SCRIPT_COUNT_PERMITS, "NZ", "1"},
+    [PERMITS_ALL] = {SCRIPT_COUNT_PERMITS, "NZ", "2"},
+    [PERMITS_DELETE] = {SCRIPT_DELETE_PERMITS, "NZ", ""},
 };
 
 static const struct form *form_of(uint8_t lock_kind, uint8_t command_kind) {
@@ -97,6 +112,9 @@ void command_counts(const struct command *command, uint32_t *key_count_out, uint
     uint32_t lines = command->kind == COMMAND_RENEW ? command->batch_count : 1;
     *key_count_out = lines * (uint32_t)strlen(form->keys);
     *argument_count_out = lines * (uint32_t)strlen(form->arguments);
+    if (command->amount > 1 && strchr(form->arguments, 'i')) {
+        *argument_count_out += (uint32_t)command->amount - 1;
+    }
 }
 
 /* Decimal digits of a number; returns their count. */
@@ -207,6 +225,49 @@ static void put_record(const struct engine *engine, struct argument_sink *sink, 
     sink->append(sink, parts, 6);
 }
 
+/* The key of a permit semaphore's leases: the name, in braces unless it has some itself, and a suffix (wire format
+ * 1.2). */
+static void put_leases(struct argument_sink *sink, const struct resource *resource) {
+    struct argument_part parts[5];
+    derived_parts("", resource, false, parts);
+    parts[4] = (struct argument_part){":timeout", 8};
+    sink->append(sink, parts, 5);
+}
+
+static int hex_digit(char digit) {
+    return digit <= '9' ? digit - '0' : (digit | 32) - 'a' + 10;
+}
+
+void permit_bytes(const struct engine *engine, uint64_t id, unsigned char bytes[PERMIT_SIZE]) {
+    const char *digit = engine->uuid;
+    for (int i = 0; i < PERMIT_SIZE; i++) {
+        digit += *digit == '-';
+        bytes[i] = (unsigned char)(hex_digit(digit[0]) << 4 | hex_digit(digit[1]));
+        digit += 2;
+    }
+    for (int i = 0; i < 8; i++) {
+        bytes[PERMIT_SIZE - 1 - i] ^= (unsigned char)(id >> (8 * i));
+    }
+}
+
+uint64_t permit_number(const struct engine *engine, const unsigned char bytes[PERMIT_SIZE]) {
+    unsigned char first[PERMIT_SIZE];
+    permit_bytes(engine, 0, first);
+    uint64_t id = 0;
+    for (int i = 8; i < PERMIT_SIZE; i++) {
+        id = id << 8 | (uint64_t)(bytes[i] ^ first[i]);
+    }
+    return memcmp(bytes, first, 8) == 0 && id <= engine->last_id ? id : 0;
+}
+
+static void put_ids(const struct engine *engine, struct argument_sink *sink, const struct command *command) {
+    for (uint64_t i = 0; i < (command->amount > 1 ? (uint64_t)command->amount : 1); i++) {
+        unsigned char bytes[PERMIT_SIZE];
+        permit_bytes(engine, command->id + i, bytes);
+        put(sink, (const char *)bytes, sizeof bytes);
+    }
+}
+
 static void put_channel(struct argument_sink *sink, const struct resource *resource) {
     struct argument_part parts[4];
     channel_parts(resource, parts);
@@ -250,6 +311,15 @@ static void write_letter(const struct engine *engine, const struct command *comm
     case 'O':
         put_record(engine, sink, command);
         break;
+    case 'Z':
+        put_leases(sink, command->resource);
+        break;
+    case 'i':
+        put_ids(engine, sink, command);
+        break;
+    case 'p':
+        put(sink, (const char *)command->permit, sizeof command->permit);
+        break;
     case 'w':
         put_number(sink, (uint64_t)record_life_ms(engine));
         break;
@@ -258,6 +328,7 @@ static void write_letter(const struct engine *engine, const struct command *comm
         break;
     case '0':
     case '1':
+    case '2':
         put(sink, &letter, 1);
         break;
     default:
