@@ -237,8 +237,8 @@ enum redlatch_kind {
     REDLATCH_FENCED = 2, /* the same with a fencing token for every first acquire, RFencedLock: see redlatch_hold */
     REDLATCH_SPIN = 4,   /* a mutex whose waiters ask again and again instead of listening, RSpinLock; its release tells
                             waiters all the same */
-    REDLATCH_PLAIN = 7,  /* a string with the owner as its value, as of redis-py, redsync, bsm/redislock, node-redlock; not
-                            reentrant. Those do not tell of a release: behind them a waiter looks every 0.1 s */
+    REDLATCH_PLAIN = 7,  /* a string with the owner as its value, as of redis-py, redsync, bsm/redislock, node-redlock;
+                            not reentrant. Those do not tell of a release: behind them a waiter looks every 0.1 s */
     /* With handles of their own: redlatch_semaphores.h, redlatch_latch.h. */
     REDLATCH_SEMAPHORE = 9,
     REDLATCH_PERMIT_SEMAPHORE = 10,

@@ -101,8 +101,8 @@ class Permit:
 
 class PermitSemaphore(Counted):
     """Permits by name, each with an id and a lease, made by Client.permit_semaphore(); Redisson's
-    RPermitExpirableSemaphore. Whoever knows the id may give a permit back, in any process; one that nobody gives back is
-    free again when its lease is over. In one client waiters are served strictly first come, first served."""
+    RPermitExpirableSemaphore. Whoever knows the id may give a permit back, in any process; one that nobody gives back
+    is free again when its lease is over. In one client waiters are served strictly first come, first served."""
 
     __slots__ = ()
 

@@ -24,7 +24,8 @@ static void supply(struct engine *engine, uint8_t kind, uint32_t holds) {
 void actors_start(struct world *world) {
     for (uint32_t i = 0; i < CLIENTS; i++) {
         for (uint32_t j = 0; j < ACTORS; j++) {
-            world->clients[i].actors[j].act_at = random_between(&world->random, 0, 100000);
+            bool plays = j <= world->seed / 4 % ACTORS; /* with few of them nobody takes what another sleeps for */
+            world->clients[i].actors[j].act_at = plays ? random_between(&world->random, 0, 100000) : NEVER;
         }
     }
 }
@@ -188,7 +189,7 @@ static void ended_change(struct client *client, struct actor *actor) {
 static void ended(struct world *world, struct client *client, struct actor *actor) {
     const struct operation *operation = &actor->operation;
     actor->busy = false;
-    actor->act_at = world->now + random_between(&world->random, 100, 200000);
+    actor->act_at = world->now + random_between(&world->random, 100, world->seed % 3 ? 200000 : 2000000);
     if (operation->kind == OPERATION_CHANGE) {
         ended_change(client, actor);
     } else if (operation->kind == OPERATION_ACQUIRE && operation->status == REDLATCH_OK) {

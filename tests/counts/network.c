@@ -200,7 +200,8 @@ static void answer(struct world *world, struct packet *packet) {
     if (packet->epoch == client->epoch[packet->lane]) {
         if (from->kind == REDIS_ARRAY) {
             for (size_t i = 0; i < from->size; i++) {
-                elements[i] = (struct reply){.kind = kinds[from->elements[i].kind], .integer = from->elements[i].integer};
+                const struct redis_reply *element = &from->elements[i];
+                elements[i] = (struct reply){.kind = kinds[element->kind], .integer = element->integer};
             }
             reply.elements = elements;
             reply.count = from->size;
@@ -229,7 +230,7 @@ static void connect_again(struct world *world, struct packet *ready) {
     }
     for (struct packet *packet = world->packets; packet && world->denied; packet = packet->next) {
         if (!packet->is_message && !packet->is_reply && !packet->is_ready && packet->client == ready->client &&
-            packet->lane == ready->lane && random_chance(&world->random, 500)) {
+            packet->lane == ready->lane) {
             packet->at += random_between(&world->random, 0, 3 * SECOND);
         }
     }

@@ -185,7 +185,9 @@ def test_we_heal_what_redisson_can_not_read(
     assert rival.availablePermits() == 9000
 
 
-def test_many_turns(make_ours: MakeOurs, java: Redisson, theirs: RedissonClient, server: RedisServer, name: str) -> None:
+def test_many_turns(
+    make_ours: MakeOurs, java: Redisson, theirs: RedissonClient, server: RedisServer, name: str
+) -> None:
     """Threads of both sides; no more are inside than there are permits, and none is lost."""
     inside: List[int] = []
     most: List[int] = []

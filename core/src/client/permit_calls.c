@@ -229,7 +229,7 @@ int redlatch_permit_semaphore_lease_of(redlatch_permit_semaphore *permits, const
     return counted_call(permits->client, permits->resource, &what, lease_ms_out);
 }
 
-/* ---------------------------------------------------------------------------------------------------- all of them -- */
+/* ------------------------------------------------------------------------------------------------- all of them -- */
 
 static int call(redlatch_permit_semaphore *permits, enum change change, int64_t amount, const char *verb,
                 int64_t *result_out) {

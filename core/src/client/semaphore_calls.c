@@ -139,7 +139,10 @@ int redlatch_semaphore_try_set_permits(redlatch_semaphore *semaphore, int64_t pe
         (status = check_duration("ttl_ms", ttl_ms, 1, true)) != REDLATCH_OK) {
         return status;
     }
-    struct count_call what = {.change = SEMAPHORE_TRY_SET, .amount = permits, .ttl_ms = ttl_ms == REDLATCH_FOREVER ? 0 : ttl_ms, .verb = "set permits of"};
+    struct count_call what = {.change = SEMAPHORE_TRY_SET,
+                              .amount = permits,
+                              .ttl_ms = ttl_ms == REDLATCH_FOREVER ? 0 : ttl_ms,
+                              .verb = "set permits of"};
     return ask(semaphore, &what, set_out);
 }
 
