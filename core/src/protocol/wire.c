@@ -32,7 +32,7 @@ static const struct form usual[COMMAND_KINDS] = {
     [COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE, "N", "C"},
     [COMMAND_QUERY] = {SCRIPT_QUERY, "N", ""},
     [COMMAND_WATCH] = {SCRIPT_WATCH, "N", ""},
-    [COMMAND_REFRESH] = {SCRIPT_REFRESH_FAIR, "NQWA", "t"},
+    [COMMAND_REFRESH] = {SCRIPT_REFRESH_FAIR, "NQZA", "t"},
     [COMMAND_RENEW] = {SCRIPT_RENEW, "N", "ol"},
 };
 
