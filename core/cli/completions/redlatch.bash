@@ -15,7 +15,7 @@ _redlatch() {
     fi
     case $before in
     --kind)
-        mapfile -t COMPREPLY < <(compgen -W 'mutex' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'mutex fenced fair spin plain' -- "$word")
         return
         ;;
     -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | --owner)

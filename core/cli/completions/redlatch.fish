@@ -29,5 +29,5 @@ complete -c redlatch -n "__fish_seen_subcommand_from run" -l lease -x -d 'How lo
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l max-hold -x -d 'End the command after this time'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l min-hold -x -d 'Keep the lock at least so long'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l grace -x -d 'From TERM to KILL'
-complete -c redlatch -n "__fish_seen_subcommand_from run" -l kind -x -a mutex -d 'The kind of lock'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -l kind -x -a 'mutex fenced fair spin plain' -d 'The kind of lock'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l verbose -d 'Say what happens'
