@@ -13,7 +13,7 @@
 
 /* Those whose waiters queue on the server, each for itself (fair.c). */
 #define QUEUED_ON_SERVER \
-    fair_begin, fair_replied, fair_abort, acquire_timer, fair_told, fair_look, fair_next
+    fair_begin, fair_replied, fair_abort, acquire_timer, fair_told, queue_look, fair_next
 
 static const struct kind kinds[] = {
     [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", QUEUED_IN_PROCESS},
