@@ -6,8 +6,8 @@
 
 #include "redlatch.h"
 
-/* A spin lock's waiters listen to nothing; a plain lock has one level; those of a fair lock queue on the server, listen to
- * channels of their own, and have no rude peer. */
+/* A spin lock's waiters listen to nothing; a plain lock has one level; those of a fair lock queue on the server, listen
+ * to channels of their own, and have no rude peer. */
 static const struct {
     uint8_t lock_kind;
     enum cover_point point;
