@@ -22,7 +22,7 @@ static const char usage[] =
     "      --min-hold SECONDS  keeps the lock taken at least this long, also when CMD has ended\n"
     "      --grace SECONDS   from TERM to KILL when the lock was lost (5)\n"
     "      --kind KIND       the kind of lock: mutex; fenced, whose token CMD sees in REDLATCH_TOKEN; fair, which\n"
-    "                        goes to those who wait in the order in which they came; spin; plain (mutex)\n"
+    "                        goes to those who wait in the order in which they came; spin; plain; read; write (mutex)\n"
     "      --key-template TEXT   of a plain lock: the key, with {name} once in the place of the name\n"
     "      --verbose         says on standard error what happens\n"
     "  -u, --url URL         the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"

@@ -142,7 +142,8 @@ static bool joins_its_owner(struct engine *engine, struct operation *operation, 
     struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (hold) {
         undo_acquire(engine, operation, operation->id, 0);
-        operation->id = 0; /* it may have to begin anew, and that number is given up */
+        operation->id = 0; /* should it come to ask again, that undo may still be under way */
+        reserve_contest_again(engine, operation);
         queue_leave(engine, operation, now);
         hold_acquire(engine, hold, operation, now);
     }
