@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fair locks beside Redisson's RFairLock: order of arrival across the line, waiters that die, and scenarios of Redisson's
-own RedissonFairLockTest that no other test plays; tests/README.md says which test of theirs each one stands for."""
+"""Fair locks beside Redisson's RFairLock: order of arrival across the line, waiters that die, and scenarios of
+Redisson's own RedissonFairLockTest that no other test plays; tests/README.md says which test of theirs each stands for.
+"""
 
 from __future__ import annotations
 
@@ -169,7 +170,7 @@ def test_release_after_the_lease_says_so(
             us.release()
 
 
-# ------------------------------------------------------------------------- scenarios of Redisson's own test, with ours --
+# ------------------------------------------------------------------------ scenarios of Redisson's own test, with ours --
 
 
 def start_in_order(count: int, call: Callable[[int], None], pause: float) -> None:
