@@ -97,7 +97,7 @@ def test_waiters_that_leave_disturb_nobody(party: MakeParty, server: RedisServer
     staying = [party(number % 2 == 0) for number in range(4)]
     attempts = line_up(server, name, staying[:2])
     leaving = [party(True), party(False)]
-    left = [leaver.start(wait=0.4) for leaver in leaving]
+    left = [leaver.start(wait=3.0) for leaver in leaving]  # by then the last two stand behind them
     wait_until(lambda: len(queue(server, name)) == 4)
     attempts += line_up(server, name, staying[2:])
     assert [attempt.result() for attempt in left] == [False, False]
