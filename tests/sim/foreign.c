@@ -29,9 +29,9 @@ static bool is_ours(struct world *world, uint32_t name) {
 static void write_hold(struct world *world, uint32_t name) {
     if (is_plain(world)) {
         keyspace_set(world->server.keyspace, world->names[name], own_field(world));
-        return;
+    } else {
+        keyspace_hset(world->server.keyspace, world->names[name], own_field(world), redis_text("1"));
     }
-    keyspace_hset(world->server.keyspace, world->names[name], own_field(world), redis_text("1"));
     if (world_has_sides(world)) {
         keyspace_hset(world->server.keyspace, world->names[name], redis_text("mode"), redis_text("write"));
     }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 function __redlatch_names
-    redlatch list 2>/dev/null </dev/null | awk 'NR > 1 { print $1 }'
+    redlatch list 2>/dev/null </dev/null | awk 'NR > 1 && !/\\x[0-9a-f][0-9a-f]/ { sub(/  +[a-z_]+  .*/, ""); print }'
 end
 
 set -l commands run list show wait unlock

@@ -21,6 +21,7 @@ Outcome = Dict[str, Any]
 KINDS: Dict[str, Callable[..., redlatch.Lock]] = {
     "mutex": redlatch.Client.lock,
     "fenced": redlatch.Client.fenced_lock,
+    "fair": redlatch.Client.fair_lock,
     "read": lambda client, name, **options: client.read_write_lock(name, **options).read,
     "write": lambda client, name, **options: client.read_write_lock(name, **options).write,
 }
