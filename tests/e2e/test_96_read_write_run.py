@@ -49,10 +49,8 @@ def test_01_who_reads_and_who_writes_is_shown(server: RedisServer, client: libra
 
 @pytest.mark.parametrize("mode", ["read", "write"])
 def test_02_unlock_frees_either_mode(server: RedisServer, lock_name: str, mode: str) -> None:
-    if mode == "read":
-        owner = peer_reads(server, lock_name, 7, 30_000, 30_000)
-    else:
-        owner = peer_writes(server, lock_name, 30_000)
+    reads = mode == "read"
+    owner = peer_reads(server, lock_name, 7, 30_000, 30_000) if reads else peer_writes(server, lock_name, 30_000)
     refused = redlatch(server, "unlock", lock_name)
     assert refused.returncode == 64 and owner in refused.stderr and wire(server, lock_name)
     done = redlatch(server, "unlock", "--force", lock_name)
