@@ -47,9 +47,9 @@ class Host:
         """Whether there is no event; work there may be."""
         until = time.monotonic() + 0.1
         while (left := until - time.monotonic()) > 0:
-            if select.select([self._descriptor], [], [], left)[0]:
-                if lib.redlatch_client_next_event(self._handle, new_record("redlatch_event")) == 0:
-                    return False
+            ready, _, _ = select.select([self._descriptor], [], [], left)
+            if ready and lib.redlatch_client_next_event(self._handle, new_record("redlatch_event")) == 0:
+                return False
         return True
 
 
