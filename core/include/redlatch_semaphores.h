@@ -160,12 +160,16 @@ REDLATCH_API int redlatch_permit_semaphore_set_permits(redlatch_permit_semaphore
 /* As redlatch_semaphore_add_permits. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_add_permits(redlatch_permit_semaphore *permit_semaphore, int64_t permits);
 
-/* Ask the server how many permits are available, how many are taken, and how many there are in all. Statuses as
+/* Asks the server how many permits can be taken: less than 0 if the semaphore owes some. Statuses as
  * redlatch_semaphore_release. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_available(redlatch_permit_semaphore *permit_semaphore,
                                                      int64_t *available_out);
+
+/* Asks the server how many permits are taken. Statuses as redlatch_semaphore_release. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_acquired(redlatch_permit_semaphore *permit_semaphore,
                                                     int64_t *acquired_out);
+
+/* Asks the server how many permits there are in all. Statuses as redlatch_semaphore_release. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_permits(redlatch_permit_semaphore *permit_semaphore, int64_t *permits_out);
 
 /* Deletes the semaphore with all leases; `deleted_out` says whether there was one. Who waits goes on waiting. Statuses

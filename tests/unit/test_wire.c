@@ -152,6 +152,59 @@ static void a_waiters_own_channel_is_told_from_its_names(void) {
     }
 }
 
+static void permits_have_ids_of_sixteen_bytes(void) {
+    unsigned char bytes[PERMIT_SIZE];
+    struct engine *engine = test_engine();
+    engine->last_id = UINT64_C(0x0102030405060708);
+    permit_bytes(engine, engine->last_id, bytes);
+    static const unsigned char expected[] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0x8d, 0xef,
+                                             0x80, 0x21, 0x46, 0x63, 0x8c, 0xad, 0xca, 0xe7};
+    CHECK(memcmp(bytes, expected, sizeof expected) == 0);
+    CHECK(permit_number(engine, bytes) == engine->last_id);
+    bytes[0] ^= 1;
+    CHECK(permit_number(engine, bytes) == 0); /* another client's */
+    bytes[0] ^= 1;
+    bytes[8] ^= 0x40;
+    CHECK(permit_number(engine, bytes) == 0); /* not issued yet */
+    engine->last_id = 0;
+}
+
+static void what_is_counted_names_its_record(void) {
+    struct resource *resource = make_resource("{a}b", 4);
+    struct command command = {.resource = resource, .id = 7, .amount = -2, .kind = COMMAND_CHANGE};
+    resource->kind = REDLATCH_SEMAPHORE;
+    command.change = SEMAPHORE_ADD;
+    check_written(&command, SCRIPT_ADD_SEMAPHORE,
+                  "<{a}b><redlatch_op:{a}b:01234567-89ab-8def-8123-456789abcdef:7><-2><30000><redisson_sc:{a}b>");
+    resource->kind = REDLATCH_LATCH;
+    command.change = LATCH_COUNT_DOWN;
+    check_written(&command, SCRIPT_COUNT_DOWN,
+                  "<{a}b><redlatch_op:{a}b:01234567-89ab-8def-8123-456789abcdef:7><30000>"
+                  "<redisson_countdownlatch__channel__{{a}b}>");
+    struct argument_part names[2];
+    static const char channel[] = "redisson_countdownlatch__channel__{x:{a}b}";
+    CHECK_EQ_INT(channel_names(channel, sizeof channel - 1, names), 1);
+    CHECK(names[0].size == 6 && memcmp(names[0].text, "x:{a}b", 6) == 0);
+    free(resource);
+}
+
+static void several_permits_are_written_one_after_the_other(void) {
+    struct resource *resource = make_resource("n", 1);
+    resource->kind = REDLATCH_PERMIT_SEMAPHORE;
+    struct command command = {.resource = resource, .lock_kind = REDLATCH_PERMIT_SEMAPHORE, .id = 7, .amount = 3,
+                              .lease_ms = 500, .kind = COMMAND_ACQUIRE};
+    uint32_t keys;
+    uint32_t arguments;
+    struct text_sink text = {.sink = {append}};
+    command_counts(&command, &keys, &arguments);
+    command_write(test_engine(), &command, &text.sink);
+    CHECK_EQ_INT(keys, 2);
+    CHECK_EQ_INT(arguments, 5);
+    CHECK_EQ_INT(text.arguments, 7);
+    CHECK(memcmp(text.text, "<n><{n}:timeout><500><redisson_sc:{n}><", 39) == 0);
+    free(resource);
+}
+
 static void a_renewal_names_keys_first_then_owner_and_lease_of_each(void) {
     struct resource *one = make_resource("one", 3);
     struct resource *two = make_resource("{t}wo", 5);
@@ -257,6 +310,9 @@ int main(void) {
     RUN(a_fenced_lock_draws_tokens);
     RUN(a_fair_lock_has_a_queue_beside_it);
     RUN(a_waiters_own_channel_is_told_from_its_names);
+    RUN(permits_have_ids_of_sixteen_bytes);
+    RUN(what_is_counted_names_its_record);
+    RUN(several_permits_are_written_one_after_the_other);
     RUN(a_renewal_names_keys_first_then_owner_and_lease_of_each);
     RUN(names_are_sent_byte_for_byte);
     RUN(owners_are_uuid_and_number);
