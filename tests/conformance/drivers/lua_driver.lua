@@ -73,7 +73,7 @@ local function options_of(given)
 end
 
 -- What makes locks of a kind.
-local KINDS = {mutex = "lock", fenced = "fenced_lock", spin = "spin_lock", plain = "plain_lock"}
+local KINDS = {mutex = "lock", fenced = "fenced_lock", spin = "spin_lock", plain = "plain_lock", group = "group_lock"}
 
 -- The lock object by which an actor uses a lock: all share one where the lock object is the owner.
 local function object_of(lock, call)
@@ -81,7 +81,12 @@ local function object_of(lock, call)
     if not lock.objects[key] then
         local options = options_of(lock.options)
         options.owner = not lock.by_handle and key.owner or nil
-        lock.objects[key] = lock.client[KINDS[lock.kind]](lock.client, lock.name, options)
+        local make = lock.client[KINDS[lock.kind]]
+        if lock.values then
+            lock.objects[key] = make(lock.client, lock.name, lock.values, options)
+        else
+            lock.objects[key] = make(lock.client, lock.name, options)
+        end
     end
     return lock.objects[key]
 end
@@ -230,7 +235,7 @@ function calls.lock(call)
     local options = call.options or {}
     local lock = {
         client = clients[call.client], kind = call.kind or "mutex", name = text(call.name), options = options,
-        objects = {},
+        values = call.values, objects = {},
     }
     lock.by_handle = options.owner == "handle"
     options.owner = nil

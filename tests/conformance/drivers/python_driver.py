@@ -23,6 +23,7 @@ KINDS: Dict[str, Callable[..., redlatch.Lock]] = {
     "fenced": redlatch.Client.fenced_lock,
     "spin": redlatch.Client.spin_lock,
     "plain": redlatch.Client.plain_lock,
+    "group": redlatch.Client.group_lock,
 }
 SECONDS = {
     "watchdog_lease_ms": "watchdog_lease",
@@ -156,6 +157,8 @@ class Driver:
 
         def made() -> None:
             new = KINDS[call.get("kind", "mutex")]
+            if "values" in call:
+                options["values"] = call["values"]
             self._locks[call["lock"]] = new(self._clients[call["client"]], text(call["name"]), **options)
 
         return outcome_of(made)
