@@ -24,6 +24,7 @@ KINDS: Dict[str, Callable[..., redlatch.Lock]] = {
     "spin": redlatch.Client.spin_lock,
     "plain": redlatch.Client.plain_lock,
     "group": redlatch.Client.group_lock,
+    "fair": redlatch.Client.fair_lock,
 }
 SECONDS = {
     "watchdog_lease_ms": "watchdog_lease",
