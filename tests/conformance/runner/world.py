@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import concurrent.futures
 from contextlib import ExitStack
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from env import NotHeld, RedisServer, RedissonShapedPeer, free_port, wait_until
 
