@@ -76,6 +76,7 @@ end
 local KINDS = {
     mutex = "lock", fenced = "fenced_lock", fair = "fair_lock", spin = "spin_lock", plain = "plain_lock",
     group = "group_lock",
+    read = "read_write_lock", write = "read_write_lock",
 }
 
 -- The lock object by which an actor uses a lock: all share one where the lock object is the owner.
@@ -85,11 +86,14 @@ local function object_of(lock, call)
         local options = options_of(lock.options)
         options.owner = not lock.by_handle and key.owner or nil
         local make = lock.client[KINDS[lock.kind]]
+        local made
         if lock.values then
-            lock.objects[key] = make(lock.client, lock.name, lock.values, options)
+            made = make(lock.client, lock.name, lock.values, options)
         else
-            lock.objects[key] = make(lock.client, lock.name, options)
+            made = make(lock.client, lock.name, options)
         end
+        local side = KINDS[lock.kind] == "read_write_lock" and lock.kind
+        lock.objects[key] = side and made[side] or made
     end
     return lock.objects[key]
 end

@@ -21,10 +21,12 @@ Outcome = Dict[str, Any]
 KINDS: Dict[str, Callable[..., redlatch.Lock]] = {
     "mutex": redlatch.Client.lock,
     "fenced": redlatch.Client.fenced_lock,
+    "fair": redlatch.Client.fair_lock,
     "spin": redlatch.Client.spin_lock,
     "plain": redlatch.Client.plain_lock,
+    "read": lambda client, name, **options: client.read_write_lock(name, **options).read,
+    "write": lambda client, name, **options: client.read_write_lock(name, **options).write,
     "group": redlatch.Client.group_lock,
-    "fair": redlatch.Client.fair_lock,
 }
 SECONDS = {
     "watchdog_lease_ms": "watchdog_lease",
