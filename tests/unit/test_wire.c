@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "group.h"
 #include "steps.h"
 #include "unit.h"
 
@@ -205,6 +206,55 @@ static void several_permits_are_written_one_after_the_other(void) {
     free(resource);
 }
 
+static void a_plain_lock_has_scripts_of_its_own(void) {
+    struct resource *resource = make_resource("orders", 6);
+    struct command command = {
+        .resource = resource, .lock_kind = REDLATCH_PLAIN, .id = 7, .successor = 8, .lease_ms = 30000, .count = 1};
+    resource->kind = REDLATCH_PLAIN;
+    command.kind = COMMAND_ACQUIRE;
+    check_written(&command, SCRIPT_ACQUIRE_PLAIN, "<orders><01234567-89ab-8def-8123-456789abcdef:7><30000>");
+    command.kind = COMMAND_RELEASE;
+    check_written(&command, SCRIPT_RELEASE_PLAIN,
+                  "<orders><01234567-89ab-8def-8123-456789abcdef:7><redlatch_lock__channel:{orders}>");
+    static const char replaced[] = "<orders><01234567-89ab-8def-8123-456789abcdef:7>"
+                                   "<01234567-89ab-8def-8123-456789abcdef:8><30000>";
+    command.kind = COMMAND_HAND_OVER;
+    check_written(&command, SCRIPT_HAND_OVER_PLAIN, replaced);
+    command.kind = COMMAND_MOVE;
+    check_written(&command, SCRIPT_HAND_OVER_PLAIN, replaced);
+    CHECK(!renewed_alike(REDLATCH_PLAIN, REDLATCH_MUTEX) && renewed_alike(REDLATCH_SPIN, REDLATCH_MUTEX));
+    free(resource);
+}
+
+/* A group with a name of one character and what follows it as its values. */
+static struct resource *make_group(const char *text) {
+    struct resource *resource = make_resource(text, strlen(text));
+    resource->kind = REDLATCH_GROUP;
+    resource->name_size = 1;
+    resource->value_count = (uint32_t)(strlen(text + 1) / GROUP_VALUE_SIZE);
+    return resource;
+}
+
+static void a_group_names_its_values(void) {
+    struct resource *group = make_group("gaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbb");
+    struct command command = {
+        .kind = COMMAND_ACQUIRE, .resource = group, .lock_kind = REDLATCH_GROUP, .id = 7, .lease_ms = 30000};
+    check_written(&command, SCRIPT_ACQUIRE_GROUP,
+                  "<g><01234567-89ab-8def-8123-456789abcdef:7><30000><2>"
+                  "<aaaaaaaaaaaaaaaaaaaaaa><bbbbbbbbbbbbbbbbbbbbbb>");
+    struct resource *other = make_group("hcccccccccccccccccccccc");
+    struct renewal lines[] = {{.name = group, .id = 1, .lease_ms = 30000, .lock_kind = REDLATCH_GROUP},
+                              {.name = other, .id = 2, .lease_ms = 0, .lock_kind = REDLATCH_GROUP}};
+    struct command renewal = {
+        .kind = COMMAND_RENEW, .lock_kind = REDLATCH_GROUP, .batch = lines, .batch_count = 2};
+    check_written(&renewal, SCRIPT_RENEW_GROUP,
+                  "<g><h><01234567-89ab-8def-8123-456789abcdef:1><30000><2>"
+                  "<aaaaaaaaaaaaaaaaaaaaaa><bbbbbbbbbbbbbbbbbbbbbb>"
+                  "<01234567-89ab-8def-8123-456789abcdef:2><0><1><cccccccccccccccccccccc>");
+    free(group);
+    free(other);
+}
+
 static void a_renewal_names_keys_first_then_owner_and_lease_of_each(void) {
     struct resource *one = make_resource("one", 3);
     struct resource *two = make_resource("{t}wo", 5);
@@ -313,6 +363,8 @@ int main(void) {
     RUN(permits_have_ids_of_sixteen_bytes);
     RUN(what_is_counted_names_its_record);
     RUN(several_permits_are_written_one_after_the_other);
+    RUN(a_plain_lock_has_scripts_of_its_own);
+    RUN(a_group_names_its_values);
     RUN(a_renewal_names_keys_first_then_owner_and_lease_of_each);
     RUN(names_are_sent_byte_for_byte);
     RUN(owners_are_uuid_and_number);
