@@ -17,7 +17,7 @@ from env import RedisServer, RedissonShapedPeer, closed_port, wait_until
 from shell import UNTIL_END, environment, is_alive, pid_of, program, redlatch, start, start_holder
 from wire import fields, is_owner, remaining_ms, subscribers
 
-STATUS = {"not obtained": 1, "usage": 64, "unreachable": 69, "lost": 70}
+STATUS = {"not obtained": 1, "usage": 64, "unreachable": 69, "lost": 70, "system": 71}
 
 
 def pending_signals(pid: int) -> int:
@@ -398,3 +398,13 @@ def test_64_messages_show_names_of_any_bytes(server: RedisServer, peer: Redisson
     gone = redlatch(server, "run", "other", "--", "/no\x1bsuch")
     assert gone.returncode == 127 and "/no\\x1bsuch" in gone.stderr
     peer.unlock(name)
+
+
+def test_65_too_few_descriptors_are_no_fault_of_the_command(server: RedisServer, lock_name: str) -> None:
+    outcomes = []
+    for limit in range(5, 40):
+        run = f"ulimit -n {limit}; exec {program()} run {lock_name} true"
+        done = subprocess.run(["sh", "-c", run], capture_output=True, env=environment(server), timeout=30, check=False)
+        outcomes.append(done.returncode)
+        assert server.admin.exists(lock_name) == 0
+    assert set(outcomes) == {STATUS["system"], 0} and outcomes == sorted(outcomes, reverse=True), outcomes
