@@ -113,6 +113,7 @@ def test_14_no_server_is_69(server: RedisServer, lock_name: str) -> None:
         ["-w", "-1", "x", "true"],
         ["-E", "256", "x", "true"],
         ["--lease", "0.01", "x", "true"],
+        ["--min-hold", "2", "--max-hold", "1.5", "x", "true"],
         ["--kind", "fair", "x", "true"],
         ["-s", "x", "true"],
         ["", "true"],
@@ -122,6 +123,12 @@ def test_14_no_server_is_69(server: RedisServer, lock_name: str) -> None:
 def test_15_misuse_is_64_and_says_what_is_wrong(server: RedisServer, arguments: List[str]) -> None:
     done = redlatch(server, "run", *arguments)
     assert done.returncode == STATUS["usage"] and done.stderr.strip() and not done.stdout
+
+
+def test_15_the_longest_lease_is_a_day(server: RedisServer, lock_name: str) -> None:
+    done = redlatch(server, "run", "--lease", "86400.1", lock_name, "true")
+    assert done.returncode == STATUS["usage"] and "--lease is '86400.1'" in done.stderr and "86400\n" in done.stderr
+    assert redlatch(server, "run", "--lease", "86400", lock_name, "true").returncode == 0
 
 
 def test_16_one_connection_is_enough(server: RedisServer, lock_name: str) -> None:
