@@ -136,5 +136,8 @@ void lua_values_free_redlatch_client_options(redlatch_client_options *options) {
 }
 
 void lua_values_free_redlatch_lock_options(redlatch_lock_options *options) {
-    free(options);
+    if (options != NULL) {
+        free_text(options->key_template);
+        free(options);
+    }
 }

@@ -149,6 +149,8 @@ OPTIONS(redlatch_client_options)
 OPTIONS(redlatch_lock_options)
 %immutable redlatch_client_options::name_prefix_size;
 %typemap(memberin) const char *username, const char *password %{ lua_values_set_text(L, 2, &$1); %}
+%immutable redlatch_lock_options::key_template_size;
+%typemap(memberin) const char *key_template %{ arg1->key_template_size = lua_values_set_text(L, 2, &$1); %}
 %typemap(memberin) const char *name_prefix %{ arg1->name_prefix_size = lua_values_set_text(L, 2, &$1); %}
 
 %include "redlatch.h"

@@ -5,16 +5,15 @@
 
 #include "cli.h"
 
-static bool is_known(int kind) {
-    return strcmp(redlatch_kind_name(kind), "unknown") != 0;
-}
+/* Those that a program can be run under. */
+static const int kinds[] = {REDLATCH_MUTEX, REDLATCH_FENCED, REDLATCH_SPIN, REDLATCH_READ, REDLATCH_WRITE, REDLATCH_PLAIN};
 
 bool read_kind(const char *option, const char *text, int *kind_out) {
     char names[200] = "";
-    for (int kind = REDLATCH_MUTEX; is_known(kind); kind++) {
-        const char *name = redlatch_kind_name(kind);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const char *name = redlatch_kind_name(kinds[i]);
         if (strcmp(text, name) == 0) {
-            *kind_out = kind;
+            *kind_out = kinds[i];
             return true;
         }
         size_t used = strlen(names);

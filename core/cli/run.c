@@ -21,7 +21,8 @@ static const char usage[] =
     "      --max-hold SECONDS  ends CMD after this time\n"
     "      --min-hold SECONDS  keeps the lock taken at least this long, also when CMD has ended\n"
     "      --grace SECONDS   from TERM to KILL when the lock was lost (5)\n"
-    "      --kind KIND       the kind of lock: mutex, or fenced, whose token CMD sees in REDLATCH_TOKEN (mutex)\n"
+    "      --kind KIND       the kind of lock: mutex; fenced, whose token CMD sees in REDLATCH_TOKEN; spin; plain (mutex)\n"
+    "      --key-template TEXT   of a plain lock: the key, with {name} once in the place of the name\n"
     "      --verbose         says on standard error what happens\n"
     "  -u, --url URL         the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
     "      --prefix TEXT     put before the name\n"
@@ -43,6 +44,7 @@ static const struct option long_options[] = {
     {"min-hold", required_argument, NULL, OPTION_MIN_HOLD},
     {"grace", required_argument, NULL, OPTION_GRACE},
     {"kind", required_argument, NULL, OPTION_KIND},
+    {"key-template", required_argument, NULL, OPTION_KEY_TEMPLATE},
     {"verbose", no_argument, NULL, OPTION_VERBOSE},
     PLACE_OPTIONS,
 };
@@ -71,6 +73,9 @@ static bool take_option(struct run_options *options, int letter, int *status_out
         return read_seconds("--grace", optarg, 0, &options->grace_ms);
     case OPTION_KIND:
         return read_kind("--kind", optarg, &options->kind);
+    case OPTION_KEY_TEMPLATE:
+        options->key_template = optarg;
+        return true;
     case OPTION_VERBOSE:
         options->verbose = true;
         return true;
@@ -182,6 +187,8 @@ static int with_client(const struct run_options *options, redlatch_client *clien
     redlatch_lock_options lock_options;
     redlatch_lock_options_init(&lock_options, sizeof lock_options);
     lock_options.max_hold_ms = options->max_hold_ms;
+    lock_options.key_template = options->key_template;
+    lock_options.key_template_size = options->key_template ? strlen(options->key_template) : 0;
     redlatch_lock *lock = NULL;
     redlatch_cancel *cancel = NULL;
     int status = redlatch_lock_new(client, options->kind, options->name, strlen(options->name), &lock_options, &lock);

@@ -16,6 +16,7 @@ struct run_options {
     int64_t grace_ms;    /* from TERM to KILL */
     int conflict_status; /* when the lock was not obtained in time */
     int kind;            /* enum redlatch_kind */
+    const char *key_template; /* of a plain lock, or NULL */
     bool verbose;
 };
 

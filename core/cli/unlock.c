@@ -24,9 +24,22 @@ static const struct option long_options[] = {
     PLACE_OPTIONS,
 };
 
-static int force(redlatch_client *client, const char *name, int32_t *released) {
+/* The kind of lock by which one of this form is unlocked; 0: none. */
+static int kind_of_form(int form) {
+    switch (form) {
+    case REDLATCH_FORM_MUTEX:
+    case REDLATCH_FORM_FENCED:
+        return REDLATCH_MUTEX;
+    case REDLATCH_FORM_PLAIN:
+        return REDLATCH_PLAIN;
+    default:
+        return 0;
+    }
+}
+
+static int force(redlatch_client *client, int kind, const char *name, int32_t *released) {
     redlatch_lock *lock;
-    int status = redlatch_lock_new(client, REDLATCH_MUTEX, name, strlen(name), NULL, &lock);
+    int status = redlatch_lock_new(client, kind, name, strlen(name), NULL, &lock);
     if (status == REDLATCH_OK) {
         status = redlatch_lock_force_release(lock, released);
         redlatch_lock_free(lock);
@@ -46,7 +59,7 @@ static int refusal(const struct found *found, bool forced) {
         exit_status = complain(STATUS_NO_LOCK, "\"%s\" is no lock we know (a %s): left as it is", name, facts->type);
     } else if (facts->holders == 0) {
         exit_status = complain(STATUS_FREE, "\"%s\" is free", name);
-    } else if (facts->form != REDLATCH_FORM_MUTEX && facts->form != REDLATCH_FORM_FENCED) {
+    } else if (kind_of_form(facts->form) == 0) {
         exit_status = complain(STATUS_USAGE, "\"%s\" is a %s lock, which this version cannot unlock", name, kind);
     } else if (!forced && found_party(found, 0, &party)) {
         exit_status = complain(STATUS_USAGE, "\"%s\" is held by %s, count %llu: not unlocked without --force", name,
@@ -62,7 +75,7 @@ static int unlock(redlatch_client *client, const char *name, const struct found 
         return exit_status;
     }
     int32_t released = 0;
-    int status = force(client, name, &released);
+    int status = force(client, kind_of_form(found->facts.form), name, &released);
     if (status != REDLATCH_OK) {
         return complain_of(status);
     }

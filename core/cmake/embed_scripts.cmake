@@ -6,7 +6,8 @@
 #          OUT/generated/scripts_embedded.h and .c    the same bytes with their SHA1, indexed by enum script_id
 #
 # The comment lines at the head of a script are for its readers; they are left out of the text, and so out of its SHA1.
-# Nothing else is changed, so the same source always gives the same digest.
+# Nothing else is changed, so the same source always gives the same digest. A head that says `Begins with shared/x.lua`
+# has the text of that file put before its own.
 
 cmake_minimum_required(VERSION 3.18)
 
@@ -14,13 +15,17 @@ if(NOT SCRIPTS OR NOT OUT)
     message(FATAL_ERROR "embed_scripts: pass -DSCRIPTS=<folder of .lua files> and -DOUT=<folder to write to>")
 endif()
 
-# Leaves out the comment and blank lines before the first line of code.
+# Leaves out the comment and blank lines before the first line of code, and puts in what the head names.
 function(strip_head path text_out)
     file(READ "${path}" text)
+    set(before "")
     while(text MATCHES "^(--[^\n]*|[ \t]*)\n")
         set(line "${CMAKE_MATCH_0}")
         if(line MATCHES "^--\\[=*\\[")
             message(FATAL_ERROR "embed_scripts: ${path} begins with a long comment; write `-- ` before each line")
+        endif()
+        if(line MATCHES "^-- Begins with shared/([a-z_]+)\\.lua")
+            strip_head("${SCRIPTS}/shared/${CMAKE_MATCH_1}.lua" before)
         endif()
         string(LENGTH "${line}" length)
         string(SUBSTRING "${text}" ${length} -1 text)
@@ -28,7 +33,7 @@ function(strip_head path text_out)
     if(text STREQUAL "")
         message(FATAL_ERROR "embed_scripts: ${path} holds no code")
     endif()
-    set(${text_out} "${text}" PARENT_SCOPE)
+    set(${text_out} "${before}${text}" PARENT_SCOPE)
 endfunction()
 
 # Touches a file only when its content changes, so that nothing is compiled again for nothing.

@@ -64,6 +64,7 @@ enum redlatch_status {
     REDLATCH_AGAIN = -105,        /* nothing to report yet; call again */
     REDLATCH_UNCLAIMED = -106,    /* an asynchronous grant was not collected in time and was given back */
     REDLATCH_ALREADY_HELD = -107, /* the owner holds it, and the lock is not reentrant */
+    REDLATCH_WOULD_DEADLOCK = -108, /* the owner holds the read lock, and would wait for itself to write */
 
     REDLATCH_INVALID = -201,      /* an argument is out of range; redlatch_last_error names it */
     REDLATCH_CLOSED = -202,       /* the client is closed */
@@ -154,6 +155,8 @@ typedef struct redlatch_client_options {
     const char *password;           /* overrides the URL's; NULL */
     int32_t database;               /* overrides the URL's; REDLATCH_DEFAULT */
     int32_t reserved;               /* 0 */
+    int64_t fair_timeout_ms;        /* fair locks: a waiter whose client is silent for this long loses its place, 100 or
+                                       more; the same in every process that uses a lock; 30000 */
 } redlatch_client_options;
 
 /* Writes the defaults. `struct_size` is sizeof(redlatch_client_options) as the caller knows it.
@@ -231,10 +234,28 @@ REDLATCH_API int redlatch_client_stats(redlatch_client *client, redlatch_stats *
 typedef struct redlatch_lock redlatch_lock;
 
 /* What kind of lock. A name is to be used as one kind only, here and in Redisson. The numbers are for ever.
+ *
+ * READ and WRITE are the two sides of a name: many readers or one writer. Both re-enter, each side has holds of its own.
+ * Who writes may also read, and reads on after releasing the write lock; who reads and asks to write gets WOULD_DEADLOCK
+ * at once. That goes by owners, so both sides must be asked for by the same thread or number, not by handles that own.
+ *
+ * In one process, who comes first goes first: no reader overtakes a writer who waits. Readers of other processes do, for
+ * the format has no place for a waiting writer; while reads overlap somewhere without a gap, a writer waits for ever.
+ * Where that matters use a mutex, or let readers pause. A reader that died is in the way until its lease is over.
  * Since 0.1. */
 enum redlatch_kind {
     REDLATCH_MUTEX = 1,  /* reentrant mutex, Redisson's RLock */
-    REDLATCH_FENCED = 2  /* the same with a fencing token for every first acquire, RFencedLock: see redlatch_hold */
+    REDLATCH_FENCED = 2, /* the same with a fencing token for every first acquire, RFencedLock: see redlatch_hold */
+    REDLATCH_FAIR = 3,   /* a mutex that is granted in the order in which waiters came to the server, RFairLock. Waiters
+                            keep their places however long they wait; those of a client that is dead or cut off lose
+                            them after fair_timeout_ms, all at once: the next one alive holds at most that time and
+                            5 s after the lock became free */
+    REDLATCH_SPIN = 4,   /* a mutex whose waiters ask again and again instead of listening, RSpinLock; its release tells
+                            waiters all the same */
+    REDLATCH_READ = 5,   /* the read lock of Redisson's RReadWriteLock */
+    REDLATCH_WRITE = 6,  /* its write lock */
+    REDLATCH_PLAIN = 7   /* a string with the owner as its value, as of redis-py, redsync, bsm/redislock, node-redlock; not
+                            reentrant. Those do not tell of a release: behind them a waiter looks every 0.1 s */
 };
 
 /* "mutex", "fenced" and so on; "unknown" for any other number. Static memory. Any thread. Since 0.1. */
@@ -255,6 +276,14 @@ typedef struct redlatch_lock_options {
                              RNonReentrantLock; 1 */
     int32_t token_from_time; /* fenced: 1: no token is smaller than the server's time in microseconds, so that tokens go
                              on rising when the server loses their counter; 0 */
+    const char *key_template; /* plain: the key, with {name} once in the place of the name, such as lock:{name}; the
+                                 client's prefix stands before it all. Read during redlatch_lock_new only. NULL: {name} */
+    uint64_t key_template_size;
+    int64_t back_off_initial_ms; /* spin: the first pause between two looks, 1 to one hour; 1 */
+    int64_t back_off_max_ms;     /* spin: the longest, from the first to one hour; as long as the first for pauses of one
+                                    length; 128 */
+    int32_t back_off_multiplier; /* spin: by what a pause is longer than the one before, 1 to 1000; 2 */
+    int32_t reserved;            /* 0 */
 } redlatch_lock_options;
 
 /* Writes the defaults. INVALID. Since 0.1. */
@@ -287,6 +316,7 @@ REDLATCH_API void redlatch_cancel_free(redlatch_cancel *cancel);
 /* Acquires for the lock's own owner (see owner_mode) with the lock's own lease. A further acquire by the owner
  * re-enters and must be released as often. wait_ms: 0 tries once, REDLATCH_FOREVER waits without end. TIMEOUT: held
  * by someone else until then. LOST: a re-entry found that the hold is gone; release says so too, once for each level.
+ * ALREADY_HELD and WOULD_DEADLOCK: see the options and the kinds.
  * NO_REPLY: undone in the background, within 200 ms of the server answering again. Also INVALID, BAD_HANDLE, CLOSED,
  * FORKED, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY, SYSTEM. Since 0.1. */
 REDLATCH_API int redlatch_lock_acquire(redlatch_lock *lock, int64_t wait_ms);
@@ -316,7 +346,8 @@ REDLATCH_API int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner);
  * Statuses as redlatch_lock_release, and INVALID. Since 0.1. */
 REDLATCH_API int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms);
 
-/* Deletes the lock whoever holds it and wakes waiters. `released_out` (may be NULL) says whether there was one.
+/* Deletes the lock whoever holds it and wakes waiters. `released_out` (may be NULL) says whether there was one. A side of
+ * a read-write lock is left alone while the lock is held for the other; who writes and reads holds it for writing.
  * BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, -4xx. Since 0.1. */
 REDLATCH_API int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out);
 
@@ -357,8 +388,10 @@ typedef struct redlatch_lock_state {
     uint32_t struct_size;
     int32_t locked;               /* 1 if anybody holds it */
     int64_t ttl_ms;               /* what is left of the lease; -1: it has none; 0 when not locked */
-    uint64_t count;               /* the holder's hold count */
+    uint64_t count;               /* the holder's hold count; of several readers, that of one */
     char owner[128];              /* the holder's id, cut if longer; empty when not locked */
+    uint64_t holders;             /* how many hold it at once: a read lock may have several */
+    uint64_t waiters;             /* of a fair lock: how many queue on the server; else 0 */
 } redlatch_lock_state;
 
 /* Asks the server. Statuses: INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx. Since 0.1. */

@@ -62,6 +62,35 @@ function Client:fenced_lock(name, options)
     return lock.new(self, core.FENCED, name, options)
 end
 
+--- A mutex that is granted in the order in which those who wait for it came to the server, whatever process they are
+--- in. Who gives up leaves the queue; who waits keeps the place however long it takes, unless the client is dead or cut
+--- off for `fair_timeout`, an option of connect().
+---@param name string
+---@param options? redlatch.LockOptions
+---@return redlatch.Lock
+function Client:fair_lock(name, options)
+    return lock.new(self, core.FAIR, name, options)
+end
+
+--- A mutex whose waiters ask again and again instead of listening: for locks that are held for moments, by so many that
+--- telling all of them of each release would cost more. In one process only the first waiter asks.
+---@param name string
+---@param options? redlatch.LockOptions
+---@return redlatch.Lock
+function Client:spin_lock(name, options)
+    return lock.new(self, core.SPIN, name, options)
+end
+
+--- A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the owner as its
+--- value. The owner cannot acquire it a second time before it releases. Those others do not tell of a release: while one
+--- of them holds it, a waiter looks every 0.1 s.
+---@param name string
+---@param options? redlatch.LockOptions
+---@return redlatch.Lock
+function Client:plain_lock(name, options)
+    return lock.new(self, core.PLAIN, name, options)
+end
+
 --- Releases what is held, unless `release_on_close` is false, and ends the client. Takes at most `close_timeout`.
 --- Closing twice is harmless.
 ---@return true? done, string? message, string? code

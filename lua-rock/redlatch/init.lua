@@ -39,6 +39,8 @@ redlatch._VERSION = core.version()
 ---@field close_timeout? number close() waits at most so many seconds; 1
 ---@field claim_timeout? number a started acquire whose event is not collected for so long is given back; 30
 ---@field linger? number a subscription outlives its last waiter by so many seconds; 3
+---@field fair_timeout? number waiters of a fair lock whose client is silent for so long lose their places; the same for
+---all who use a lock; 30
 ---@field release_on_close? boolean whether close() releases what is held, or leaves it to run out; true
 ---@field look? boolean looks at the socket briefly before sleeping, where that pays; true
 

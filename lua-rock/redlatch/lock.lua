@@ -21,6 +21,10 @@ local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redla
 ---@field reentrant? boolean whether the owner may acquire it again; true
 ---@field token_from_time? boolean of a fenced lock: no token is smaller than the server's time in microseconds, so that
 ---tokens go on rising when the server loses their counter; to be the same for all who use the name; false
+---@field back_off_initial? number of a spin lock: the first pause between two looks; 0.001
+---@field back_off_max? number of a spin lock: the longest, or as long as the first for pauses of one length; 0.128
+---@field back_off_multiplier? integer of a spin lock: by what a pause is longer than the one before; 2
+---@field key_template? string of a plain lock: the key, with {name} in it once; "{name}"
 
 --- A name to lock, made by Client:lock() and its kin.
 ---@class redlatch.Lock
@@ -39,10 +43,15 @@ local lock = {}
 
 local OF_EVERY_LOCK = {timeout = true, lease = true, max_hold = true, owner = true}
 
--- What only some kinds of locks know, by the names of the core's fields: what makes it fit, and the kinds.
+-- What only some kinds of locks know: what makes it fit, the core's field if that has another name, and the kinds.
 local SETTINGS = {
-    reentrant = {options.flag, [core.MUTEX] = true, [core.FENCED] = true},
-    token_from_time = {options.flag, [core.FENCED] = true},
+    reentrant = {fits = options.flag, [core.MUTEX] = true, [core.FENCED] = true, [core.SPIN] = true,
+        [core.FAIR] = true},
+    token_from_time = {fits = options.flag, [core.FENCED] = true},
+    back_off_initial = {fits = options.span, field = "back_off_initial_ms", [core.SPIN] = true},
+    back_off_max = {fits = options.span, field = "back_off_max_ms", [core.SPIN] = true},
+    back_off_multiplier = {fits = options.whole, [core.SPIN] = true},
+    key_template = {fits = options.bytes, [core.PLAIN] = true},
 }
 
 -- The options of a kind of lock.
@@ -68,8 +77,9 @@ local function new_handle(client, kind, name, max_hold_ms, given)
     record.owner_mode = core.OWNER_HANDLE
     record.max_hold_ms = max_hold_ms
     for setting, value in pairs(given) do
-        if SETTINGS[setting] then
-            record[setting] = SETTINGS[setting][1](value, setting)
+        local known = SETTINGS[setting]
+        if known then
+            record[known.field or setting] = known.fits(value, setting)
         end
     end
     return core.lock_new(client._handle, kind, name, record)
@@ -86,7 +96,7 @@ local function shared_handle(client, kind, name, max_hold_ms, given)
         by_name = setmetatable({}, {__mode = "v"})
         client._shared[owner] = by_name
     end
-    local place = kind .. ":" .. name
+    local place = kind .. ":" .. (given.key_template or "") .. ":" .. name
     local shared = by_name[place]
     if not shared then
         local status, handle = new_handle(client, kind, name, max_hold_ms, given)
@@ -313,6 +323,16 @@ function Lock:owner()
         return nil, message, code
     end
     return state.owner ~= "" and state.owner
+end
+
+--- Asks the server how many queue for a fair lock, in all processes; of other kinds it does not know.
+---@return integer? count, string? message, string? code
+function Lock:waiters()
+    local state, message, code = query(self)
+    if not state then
+        return nil, message, code
+    end
+    return state.waiters
 end
 
 --- Deletes the lock, whoever holds it, and wakes waiters.

@@ -72,7 +72,8 @@ function options.flag(value, name)
     return value and 1 or 0
 end
 
-local function whole(value, name)
+--- A whole number.
+function options.whole(value, name)
     if type(value) ~= "number" or value < 0 or value >= 2 ^ 31 or value ~= math.floor(value) then
         misuse("%s is %s; expected a whole number, 0 or more", name, shown(value))
     end
@@ -90,7 +91,8 @@ function options.check_text(value, name)
     return value
 end
 
-local function bytes(value, name)
+--- A string of any bytes.
+function options.bytes(value, name)
     if type(value) ~= "string" then
         misuse("%s is %s, a %s; expected a string", name, shown(value), type(value))
     end
@@ -100,7 +102,7 @@ end
 --- A lock's name, or a pattern for names: any bytes.
 function options.check_name(value, name)
     name = name or "name"
-    if #bytes(value, name) < 1 or #value > core.NAME_SIZE_MAX then
+    if #options.bytes(value, name) < 1 or #value > core.NAME_SIZE_MAX then
         misuse("%s is %d bytes long; expected 1 to %d", name, #value, core.NAME_SIZE_MAX)
     end
     return value
@@ -139,15 +141,16 @@ local TIMES = {
     close_timeout = options.delay,
     claim_timeout = options.span,
     linger = options.delay,
+    fair_timeout = options.span,
 }
 local OTHERS = {
     lazy = options.flag,
     release_on_close = options.flag,
     look = options.flag,
-    database = whole,
+    database = options.whole,
     username = options.check_text,
     password = options.check_text,
-    name_prefix = bytes,
+    name_prefix = options.bytes,
 }
 local OF_CLIENT = {}
 for _, group in ipairs {TIMES, OTHERS} do

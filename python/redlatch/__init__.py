@@ -28,9 +28,11 @@ from redlatch.errors import (
     ServerError,
     UnsupportedError,
     WaitCancelledError,
+    WouldDeadlockError,
 )
 from redlatch.holds import Hold
 from redlatch.locks import Lock
+from redlatch.read_write import ReadWriteLock
 from redlatch.reports import Party, Report
 
 __all__ = [
@@ -46,12 +48,14 @@ __all__ = [
     "LockTimeoutError",
     "NotOwnedError",
     "Party",
+    "ReadWriteLock",
     "RedlatchError",
     "Report",
     "ResourceError",
     "ServerError",
     "UnsupportedError",
     "WaitCancelledError",
+    "WouldDeadlockError",
     "connect",
 ]
 

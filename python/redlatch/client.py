@@ -16,6 +16,7 @@ from redlatch.errors import LockName, failure
 from redlatch.locks import Lock
 from redlatch.losses import Losses
 from redlatch.options import c_string, client_options, name_bytes, pattern_bytes, without_password
+from redlatch.read_write import ReadWriteLock
 from redlatch.reports import Report, inspect, scan
 from redlatch.watching import wait_free
 
@@ -38,6 +39,7 @@ def connect(
     close_timeout: Optional[Seconds] = None,
     claim_timeout: Optional[Seconds] = None,
     linger: Optional[Seconds] = None,
+    fair_timeout: Optional[Seconds] = None,
     release_on_close: bool = True,
     look: bool = True,
 ) -> Client:
@@ -54,6 +56,8 @@ def connect(
     close_timeout: close() waits at most this long.
     claim_timeout: an asynchronous grant that is not collected is given back after this.
     linger: a subscription outlives its last waiter by this.
+    fair_timeout: waiters of a fair lock whose client is silent for this long lose their places; to be the same in every
+        process that uses a lock.
     release_on_close: whether close() releases what is held, or leaves it to run out.
     look: looks at the socket briefly before sleeping, where that pays.
 
@@ -76,6 +80,7 @@ def connect(
             "close_timeout": close_timeout,
             "claim_timeout": claim_timeout,
             "linger": linger,
+            "fair_timeout": fair_timeout,
             "release_on_close": release_on_close,
             "look": look,
         }
@@ -144,6 +149,100 @@ class Client:
         return Lock(
             self, kind, name, timeout, lease, max_hold, owner, reentrant=reentrant, token_from_time=token_from_time
         )
+
+    def fair_lock(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["thread", "handle"] = "thread",
+        reentrant: bool = True,
+    ) -> Lock:
+        """A mutex that is granted in the order in which those who wait for it came to the server, whatever process or
+        thread they are in. Who gives up leaves the queue; who waits keeps the place however long it takes, unless the
+        client is dead or cut off for `fair_timeout` (see connect()).
+
+        The options are those of lock().
+        """
+        return Lock(self, lib.REDLATCH_FAIR, name, timeout, lease, max_hold, owner, reentrant=reentrant)
+
+    def spin_lock(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["thread", "handle"] = "thread",
+        reentrant: bool = True,
+        back_off_initial: Seconds = 0.001,
+        back_off_max: Seconds = 0.128,
+        back_off_multiplier: int = 2,
+    ) -> Lock:
+        """A mutex whose waiters ask again and again instead of listening: for locks that are held for moments, by
+        so many that telling all of them of each release would cost more. In one process only the first waiter asks.
+
+        back_off_initial, back_off_max, back_off_multiplier: the first pause between two looks, the longest, and by
+            what each one is longer than the one before; with the same for both, pauses of one length.
+
+        The others are those of lock().
+        """
+        return Lock(
+            self,
+            lib.REDLATCH_SPIN,
+            name,
+            timeout,
+            lease,
+            max_hold,
+            owner,
+            reentrant=reentrant,
+            back_off_initial=back_off_initial,
+            back_off_max=back_off_max,
+            back_off_multiplier=back_off_multiplier,
+        )
+
+    def plain_lock(
+        self,
+        name: LockName,
+        key_template: LockName = "{name}",
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["thread", "handle"] = "thread",
+    ) -> Lock:
+        """A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the
+        owner as its value. The owner cannot acquire it a second time before it releases: that is an AlreadyHeldError.
+
+        Those others do not tell of a release: while one of them holds it, a waiter looks every 0.1 s.
+
+        key_template: the key, with {name} in it once; "lock:{name}" is that of python-redis-lock.
+
+        The others are those of lock().
+        """
+        return Lock(
+            self, lib.REDLATCH_PLAIN, name, timeout, lease, max_hold, owner, key_template=key_template
+        )
+
+    def read_write_lock(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        reentrant: bool = True,
+    ) -> ReadWriteLock:
+        """Two locks of one name, `.read` for many at once and `.write` for one alone, owned by the calling thread.
+
+        In this process who comes first goes first. Readers of other processes may overtake a writer who waits here: as
+        long as they overlap without a gap, it waits for ever.
+
+        The arguments are those of lock(), for both sides.
+        """
+        return ReadWriteLock(self, name, timeout, lease, max_hold, reentrant)
 
     def inspect(self, name: LockName) -> Report:
         """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues."""

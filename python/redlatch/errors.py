@@ -78,6 +78,12 @@ class AlreadyHeldError(RedlatchError, RuntimeError):
     _usual_status = lib.REDLATCH_ALREADY_HELD
 
 
+class WouldDeadlockError(RedlatchError, RuntimeError):
+    """The caller holds the read lock and asked for the write lock: it would wait for itself."""
+
+    _usual_status = lib.REDLATCH_WOULD_DEADLOCK
+
+
 class WaitCancelledError(RedlatchError):
     """The wait was cancelled; nothing is held or queued."""
 
@@ -132,6 +138,7 @@ _BY_STATUS: Dict[int, Type[RedlatchError]] = {
     lib.REDLATCH_NOT_OWNED: NotOwnedError,
     lib.REDLATCH_LOST: LockLostError,
     lib.REDLATCH_ALREADY_HELD: AlreadyHeldError,
+    lib.REDLATCH_WOULD_DEADLOCK: WouldDeadlockError,
     lib.REDLATCH_CANCELLED: WaitCancelledError,
     lib.REDLATCH_INVALID: InvalidArgumentError,
     lib.REDLATCH_CLOSED: ClosedError,

@@ -56,7 +56,7 @@ class Lock:
         **settings: Any,
     ) -> None:
         data = name_bytes(name)
-        options = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), settings)
+        options, _alive = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), settings)
         self._wait_ms = wait_ms(timeout, "timeout")
         lock_out = ffi.new("redlatch_lock **")
         status: int = lib.redlatch_lock_new(client._handle, kind, data, len(data), options, lock_out)
@@ -112,9 +112,21 @@ class Lock:
         return math.inf if milliseconds == -1 else milliseconds / 1000
 
     def owner(self) -> Optional[str]:
-        """Asks the server who holds the lock: the owner id, "uuid:number", or None."""
+        """Asks the server who holds the lock: the owner id, "uuid:number", or None; one of them if there are several."""
         state = self._query()  # whose memory the text is in
         return text(state.owner) or None
+
+    def holders(self) -> int:
+        """Asks the server how many hold the lock at once: of a read lock there may be several."""
+        state = self._query()
+        holders: int = state.holders
+        return holders
+
+    def waiters(self) -> int:
+        """Asks the server how many queue for a fair lock, in all processes; of other kinds it does not know."""
+        state = self._query()
+        count: int = state.waiters
+        return count
 
     def owned(self) -> bool:
         """Whether the caller holds the lock, as far as this process knows."""

@@ -59,7 +59,7 @@ def _flag(value: bool, argument: str) -> int:
     return int(value)
 
 
-def _database(value: int, argument: str) -> int:
+def _whole(value: int, argument: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{argument} is {value!r}, of type {type(value).__name__}; expected a whole number")
     if not 0 <= value < 2**31:
@@ -78,16 +78,20 @@ _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "close_timeout": ("close_timeout_ms", delay_ms),
     "claim_timeout": ("claim_timeout_ms", span_ms),
     "linger": ("linger_ms", delay_ms),
+    "fair_timeout": ("fair_timeout_ms", span_ms),
     "release_on_close": ("release_on_close", _flag),
     "look": ("look", _flag),
-    "database": ("database", _database),
+    "database": ("database", _whole),
 }
 _STRINGS = ("username", "password")
 
-# The settings that only some kinds of locks have, by the names of their fields.
-_LOCK_SETTINGS: Dict[str, Callable[[Any, str], int]] = {
-    "reentrant": _flag,
-    "token_from_time": _flag,
+# The settings that only some kinds of locks have, with the field that each one fills and what makes its value fit.
+_LOCK_SETTINGS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
+    "reentrant": ("reentrant", _flag),
+    "token_from_time": ("token_from_time", _flag),
+    "back_off_initial": ("back_off_initial_ms", span_ms),
+    "back_off_max": ("back_off_max_ms", span_ms),
+    "back_off_multiplier": ("back_off_multiplier", _whole),
 }
 
 
@@ -115,8 +119,11 @@ def client_options(given: Mapping[str, Any]) -> Tuple[CData, List[CData]]:
     return options, alive
 
 
-def lock_options(owner: str, lease_ms: int, max_hold_ms: int, settings: Mapping[str, Any]) -> CData:
-    """The core's options of one lock; `settings` are those that only some kinds have, by the names of the fields."""
+def lock_options(
+    owner: str, lease_ms: int, max_hold_ms: int, settings: Mapping[str, Any]
+) -> Tuple[CData, List[CData]]:
+    """The core's options of one lock, and what must live for as long as they do; `settings` are those that only some
+    kinds have."""
     modes = {"thread": lib.REDLATCH_OWNER_THREAD, "handle": lib.REDLATCH_OWNER_HANDLE}
     if not isinstance(owner, str) or owner not in modes:
         raise InvalidArgumentError(f"owner is {owner!r}; expected 'thread' or 'handle'")
@@ -127,9 +134,17 @@ def lock_options(owner: str, lease_ms: int, max_hold_ms: int, settings: Mapping[
     options.owner_mode = modes[owner]
     options.lease_ms = lease_ms
     options.max_hold_ms = max_hold_ms
+    alive: List[CData] = []
     for argument, value in settings.items():
-        setattr(options, argument, _LOCK_SETTINGS[argument](value, argument))
-    return options
+        if argument == "key_template":
+            template = _encoded(value, argument)
+            alive.append(ffi.new("char[]", template))
+            options.key_template = alive[-1]
+            options.key_template_size = len(template)
+        else:
+            field, convert = _LOCK_SETTINGS[argument]
+            setattr(options, field, convert(value, argument))
+    return options, alive
 
 
 def without_password(url: Union[str, bytes]) -> str:

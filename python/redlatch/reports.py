@@ -36,7 +36,7 @@ class Report:
     """What a name was when the server was asked."""
 
     name: LockName  # without the client's prefix; bytes where it is no UTF-8
-    form: str  # "nothing", "mutex", "fenced", "fair", "read_write", "group", or "unknown" for what is no lock
+    form: str  # "nothing", "mutex", "fenced", "fair", "read_write", "group", "plain"; "unknown" for what is no lock
     type: str  # the server's word for the type of the key
     ttl: float  # seconds left of the lease; infinity if it has none, 0.0 if there is nothing
     token: int  # of a fenced lock: the last one issued; else 0

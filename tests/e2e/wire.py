@@ -10,9 +10,6 @@ from typing import Any, Dict, Iterable, List, Set
 import redlatch
 from env import Entries, Entry, RedisServer, RedissonShapedPeer, Script
 
-_SCRIPT_NAMES = (
-    "acquire", "reenter", "release", "extend", "renew", "hand_over", "force_release", "query", "inspect", "watch"
-)
 _OWNER = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:[1-9][0-9]*")
 
 
@@ -24,7 +21,7 @@ def build_directory() -> Path:
 
 def _read_scripts() -> Dict[str, Script]:
     folder = build_directory() / "scripts"
-    return {name: Script(name, (folder / f"{name}.lua").read_bytes()) for name in _SCRIPT_NAMES}
+    return {path.stem: Script(path.stem, path.read_bytes()) for path in sorted(folder.glob("*.lua"))}
 
 
 SCRIPTS = _read_scripts()

@@ -46,5 +46,11 @@ KINDS: Dict[str, Kind] = {
         theirs=RedissonClient.non_reentrant_lock,
         reentrant=False,
     ),
+    "fair": Kind(ours=lambda client, name: client.fair_lock(name), theirs=RedissonClient.fair_lock),
+    "non-reentrant fair": Kind(
+        ours=lambda client, name: client.fair_lock(name, reentrant=False),
+        theirs=RedissonClient.non_reentrant_fair_lock,
+        reentrant=False,
+    ),
     "fenced": Kind(ours=lambda client, name: client.fenced_lock(name), theirs=RedissonClient.fenced_lock),
 }

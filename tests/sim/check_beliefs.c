@@ -141,7 +141,7 @@ void check_left_behind(struct world *world, uint32_t name, struct client *client
 
 static void check_owner(struct client *client, const struct owner *owner) {
     for (uint32_t name = 0; name < client->world->plan.names; name++) {
-        const struct hold *hold = resource_hold_of(client->names[name], owner->number);
+        const struct hold *hold = resource_hold_of(client->names[name], client->world->plan.lock_kind, owner->number);
         if (owner->pending > 0 || owner->uncertain[name] || (hold && (hold->busy || hold->owed))) {
             continue;
         }

@@ -6,7 +6,7 @@
 #include "world.h"
 
 static struct hold *own_hold(const struct sim_operation *operation) {
-    return resource_hold_of(operation->operation.resource, operation->operation.owner);
+    return resource_hold_of(operation->operation.resource, operation->operation.lock_kind, operation->operation.owner);
 }
 
 void check_begun(struct client *client, struct sim_operation *operation) {
@@ -302,7 +302,7 @@ void check_loss(struct client *client, const struct hold *hold) {
 /* An owner that ends leaves its holds to run out. */
 void check_owner_end(struct client *client, const struct owner *owner) {
     for (uint32_t name = 0; name < client->world->plan.names; name++) {
-        const struct hold *hold = resource_hold_of(client->names[name], owner->number);
+        const struct hold *hold = resource_hold_of(client->names[name], client->world->plan.lock_kind, owner->number);
         if (hold) {
             note_of(client->world, client->index, hold->id)->written_off = true;
         }

@@ -7,13 +7,22 @@
 
 enum { USUAL_IDS = 4096 };
 
-/* What a script does, in the words of the mutex's. */
-static enum script_id role_of(enum script_id script) {
+enum script_id role_of(enum script_id script) {
     switch (script) {
     case SCRIPT_ACQUIRE_FENCED:
+    case SCRIPT_ACQUIRE_PLAIN:
         return SCRIPT_ACQUIRE;
     case SCRIPT_HAND_OVER_FENCED:
+    case SCRIPT_HAND_OVER_PLAIN:
         return SCRIPT_HAND_OVER;
+    case SCRIPT_RELEASE_PLAIN:
+        return SCRIPT_RELEASE;
+    case SCRIPT_FORCE_RELEASE_PLAIN:
+        return SCRIPT_FORCE_RELEASE;
+    case SCRIPT_EXTEND_PLAIN:
+        return SCRIPT_EXTEND;
+    case SCRIPT_RENEW_PLAIN:
+        return SCRIPT_RENEW;
     default:
         return script;
     }
@@ -21,7 +30,7 @@ static enum script_id role_of(enum script_id script) {
 
 /* Keys that are names of locks; others go with them. */
 static uint32_t names_of(const struct request *request) {
-    return request->script == SCRIPT_RENEW ? request->key_count : 1;
+    return role_of(request->script) == SCRIPT_RENEW ? request->key_count : 1;
 }
 
 void checker_start(struct world *world) {
@@ -79,8 +88,14 @@ static void read_wire(struct world *world, uint32_t name, struct wire_name *wire
     if (!wire->present) {
         return;
     }
-    call(world, "HGETALL", name, &all);
+    bool plain = world->plan.lock_kind == REDLATCH_PLAIN;
+    call(world, plain ? "GET" : "HGETALL", name, &all);
     wire->other_type = all.kind == REDIS_ERROR;
+    if (plain && !wire->other_type) { /* one level, which is not written down */
+        wire->fields[0] = parse_owner(redis_reply_view(&all));
+        wire->fields[0].count = 1;
+        wire->count = 1;
+    }
     for (size_t i = 0; all.kind == REDIS_ARRAY && i + 1 < all.size && wire->count < WIRE_FIELDS; i += 2) {
         struct wire_field field = parse_owner(redis_reply_view(&all.elements[i]));
         integer_parse(redis_reply_view(&all.elements[i + 1]), &field.count);
@@ -153,10 +168,13 @@ static void update(struct world *world, uint32_t name, const struct wire_name *n
     uint32_t chain = old->chain;
     int64_t free_since = old->free_since;
     bool was_told = old->told;
+    bool was_foreign = old->left_by_foreign;
+    bool foreign = old->count > 0 && old->fields[0].client == FOREIGN;
     *old = *new;
     old->chain = new->present ? chain : 0;
     old->free_since = was_present ? world->now : free_since;
     old->told = was_present ? told : was_told;
+    old->left_by_foreign = was_present ? foreign : was_foreign;
     if (was_present && !new->present && told) {
         check_freed(world, name);
     }
@@ -259,7 +277,8 @@ static void judge_name(struct world *world, const struct request *request, uint3
             judge_created(world, request, old, &new.fields[i]);
         }
     }
-    bool told = request->script == SCRIPT_RELEASE || request->script == SCRIPT_FORCE_RELEASE;
+    enum script_id script = role_of(request->script);
+    bool told = script == SCRIPT_RELEASE || script == SCRIPT_FORCE_RELEASE;
     update(world, name, &new, told && whole);
 }
 
@@ -282,7 +301,7 @@ void watch_after(struct world *world, const struct request *request, const struc
         judge_name(world, request, name, reply->kind != REDIS_ERROR);
         check_name(world, name);
     }
-    if (request->script == SCRIPT_RENEW) {
+    if (role_of(request->script) == SCRIPT_RENEW) {
         judge_renewal(world, request, reply);
     }
 }

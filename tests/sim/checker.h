@@ -56,6 +56,7 @@ struct wire_name {
     int64_t expires; /* true time at which it is gone */
     int64_t free_since; /* true time */
     bool told;       /* it became free with a message */
+    bool left_by_foreign; /* before it was free */
     uint32_t chain;  /* hand-overs in a row */
     int64_t last_token;
 };
@@ -71,6 +72,9 @@ struct checker {
 void checker_start(struct world *world);
 void checker_free(struct world *world);
 struct id_note *note_of(struct world *world, uint32_t client, uint64_t id);
+
+/* What a script does, in the words of the mutex's. */
+enum script_id role_of(enum script_id script);
 
 /* check_wire.c. The external ones are for what is not a script: an operator, a peer, a crash. */
 void watch_before(struct world *world, const struct request *request);

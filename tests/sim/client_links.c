@@ -241,7 +241,8 @@ void link_answered(struct client *client, struct connection *connection, struct 
         cover(world, COVER_MESSAGE);
         TRACE(world, "client %u: message for lock %u", client->index, (unsigned)answer->number);
         if (client->names[answer->number]->contest) {
-            engine_message(&client->engine, &client->names[answer->number]->contest->subscription, client_now(client));
+            struct subscription *subscription = &client->names[answer->number]->contest->subscription;
+            engine_message(&client->engine, subscription, answer->message, client_now(client));
         }
         break;
     default:

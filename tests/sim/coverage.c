@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "sim_kinds.h"
+
 #define COVER_WORDS(name, words) [name] = (words),
 static const char *const point_words[COVER_COUNT] = {NEMESIS_KINDS(COVER_WORDS) OTHER_POINTS(COVER_WORDS)};
 
@@ -17,9 +19,12 @@ void coverage_add(struct coverage *total, const struct coverage *one) {
     }
 }
 
-int coverage_print(const struct coverage *coverage, FILE *file) {
+int coverage_print(const struct coverage *coverage, uint8_t lock_kind, FILE *file) {
     int zeros = 0;
     for (int i = 0; i < COVER_COUNT; i++) {
+        if (kind_lacks_point(lock_kind, (enum cover_point)i)) {
+            continue;
+        }
         bool zero = coverage->counts[i] == 0;
         fprintf(file, "%12" PRIu64 "  %s%s\n", coverage->counts[i], point_words[i], zero ? "  <- never" : "");
         zeros += zero;

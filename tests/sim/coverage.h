@@ -148,7 +148,7 @@ struct coverage {
 const char *cover_words(enum cover_point point);
 void coverage_add(struct coverage *total, const struct coverage *one);
 
-/* One line per point; returns how many are zero. */
-int coverage_print(const struct coverage *coverage, FILE *file);
+/* One line per point that locks of this kind can reach; returns how many are zero. */
+int coverage_print(const struct coverage *coverage, uint8_t lock_kind, FILE *file);
 
 #endif

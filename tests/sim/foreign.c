@@ -8,9 +8,26 @@ static const char foreign_field[] = "f0000000-1111-4222-8333-444444444444:7";
 
 static void take_turn(struct world *world, void *actor, uint64_t number);
 
+/* The peers of plain locks write their word as a string, and tell nobody of a release. */
+static bool is_plain(const struct world *world) {
+    return world->plan.lock_kind == REDLATCH_PLAIN;
+}
+
 static bool is_ours(struct world *world, uint32_t name) {
-    struct redis_text count;
-    return keyspace_hget(world->server.keyspace, world->names[name], redis_text(foreign_field), &count);
+    struct redis_text text;
+    if (is_plain(world)) {
+        return keyspace_get(world->server.keyspace, world->names[name], &text) &&
+               text_equal(text, redis_text(foreign_field));
+    }
+    return keyspace_hget(world->server.keyspace, world->names[name], redis_text(foreign_field), &text);
+}
+
+static void write_hold(struct world *world, uint32_t name) {
+    if (is_plain(world)) {
+        keyspace_set(world->server.keyspace, world->names[name], redis_text(foreign_field));
+    } else {
+        keyspace_hset(world->server.keyspace, world->names[name], redis_text(foreign_field), redis_text("1"));
+    }
 }
 
 static void release(struct world *world, void *actor, uint64_t number) {
@@ -24,8 +41,10 @@ static void release(struct world *world, void *actor, uint64_t number) {
     watch_name(world, foreign->name);
     if (is_ours(world, foreign->name)) {
         keyspace_delete(world->server.keyspace, world->names[foreign->name]);
-        server_publish(world, foreign->name);
-        watch_external(world, foreign->name, true);
+        if (!is_plain(world)) {
+            server_publish(world, foreign->name, 0);
+        }
+        watch_external(world, foreign->name, !is_plain(world));
         TRACE(world, "foreign client: releases lock %u", foreign->name);
         cover(world, COVER_FOREIGN_RELEASED);
     }
@@ -54,7 +73,7 @@ static void take_turn(struct world *world, void *actor, uint64_t number) {
     foreign->held = true;
     int64_t expires_ms = keyspace_time(world->server.keyspace) + lease_ms;
     foreign->until = world->now + (lease_ms - lease_ms / 100 - 2) * MILLISECOND;
-    keyspace_hset(world->server.keyspace, world->names[name], redis_text(foreign_field), redis_text("1"));
+    write_hold(world, name);
     keyspace_pexpireat(world->server.keyspace, world->names[name], expires_ms);
     watch_external(world, name, false);
     check_name(world, name);

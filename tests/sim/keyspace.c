@@ -140,6 +140,15 @@ void keyspace_set(struct keyspace *keyspace, struct redis_text key, struct redis
     keyspace_put(keyspace, key, value);
 }
 
+bool keyspace_get(struct keyspace *keyspace, struct redis_text key, struct redis_text *text_out) {
+    const struct stored_value *value = keyspace_find(keyspace, key);
+    bool there = value && value->kind == VALUE_STRING;
+    if (there) {
+        *text_out = text_view(value->string);
+    }
+    return there;
+}
+
 void keyspace_hset(struct keyspace *keyspace, struct redis_text key, struct redis_text field, struct redis_text text) {
     struct stored_value *value = keyspace_find(keyspace, key);
     if (!value || value->kind != VALUE_HASH) {

@@ -57,6 +57,9 @@ bool keyspace_pexpireat(struct keyspace *keyspace, struct redis_text key, int64_
 void keyspace_set(struct keyspace *keyspace, struct redis_text key, struct redis_text text);
 void keyspace_hset(struct keyspace *keyspace, struct redis_text key, struct redis_text field, struct redis_text text);
 
+/* False when the key is not there or holds no string. The text is borrowed until the next change. */
+bool keyspace_get(struct keyspace *keyspace, struct redis_text key, struct redis_text *text_out);
+
 /* False when the key is not there, holds no hash or has no such field. The text is borrowed until the next change. */
 bool keyspace_hget(struct keyspace *keyspace, struct redis_text key, struct redis_text field,
                    struct redis_text *text_out);

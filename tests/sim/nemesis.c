@@ -159,7 +159,12 @@ static void put_other_type(struct world *world, int64_t duration) {
     uint32_t name = random_below(&world->random, world->plan.names);
     server_touch(world);
     watch_name(world, name);
-    keyspace_set(world->server.keyspace, world->names[name], redis_text("not a lock"));
+    if (world->plan.lock_kind == REDLATCH_PLAIN) {
+        keyspace_delete(world->server.keyspace, world->names[name]);
+        keyspace_hset(world->server.keyspace, world->names[name], redis_text("not"), redis_text("a lock"));
+    } else {
+        keyspace_set(world->server.keyspace, world->names[name], redis_text("not a lock"));
+    }
     keyspace_pexpireat(world->server.keyspace, world->names[name],
                        keyspace_time(world->server.keyspace) + duration / MILLISECOND + 1);
     watch_external(world, name, false);

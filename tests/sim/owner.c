@@ -111,7 +111,7 @@ static void simple(struct owner *owner, uint8_t kind, uint32_t name) {
 /* After a failure the engine knows how many levels there are, once nothing of the hold is under way. */
 static bool learn_levels(struct owner *owner, uint32_t name) {
     struct resource *resource = owner->client->names[name];
-    struct hold *hold = resource_hold_of(resource, owner->number);
+    struct hold *hold = resource_hold_of(resource, owner->client->world->plan.lock_kind, owner->number);
     if (hold && (hold->busy || hold->owed)) {
         return false;
     }

@@ -10,6 +10,9 @@
 
 enum { MAX_CLIENTS = 4, MAX_OWNERS = 5, MAX_NAMES = 3, MAX_FAULTS = 24 };
 
+/* The longest pause of a spin lock's waiter, in ms. */
+enum { SPIN_PAUSE_MAX_MS = 128 };
+
 struct planned_fault {
     int64_t at;
     int64_t duration;

@@ -108,5 +108,46 @@ const struct planted_script planted_scripts[] = {
      "    return 0\n"
      "end\n"
      "return redis.call('get', KEYS[2])\n"},
+    {"plain: release without a look at the owner", SCRIPT_RELEASE_PLAIN, REDLATCH_PLAIN,
+     "if redis.call('del', KEYS[1]) == 0 then return 0 end\n"
+     "return 1 + redis.call('publish', ARGV[2], '0')\n"},
+    {"plain: release without a message", SCRIPT_RELEASE_PLAIN, REDLATCH_PLAIN,
+     "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end\n"
+     "return redis.call('del', KEYS[1])\n"},
+    {"plain: acquire without a lease", SCRIPT_ACQUIRE_PLAIN, REDLATCH_PLAIN,
+     "local holder = redis.call('get', KEYS[1])\n"
+     "if holder and holder ~= ARGV[1] then return redis.call('pttl', KEYS[1]) end\n"
+     "redis.call('set', KEYS[1], ARGV[1])\n"
+     "return nil\n"},
+    {"plain: a peer's release is waited for", SCRIPT_ACQUIRE_PLAIN, REDLATCH_PLAIN,
+     "local holder = redis.call('get', KEYS[1])\n"
+     "if not holder then\n"
+     "    redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])\n"
+     "    return nil\n"
+     "end\n"
+     "local ttl = redis.call('pttl', KEYS[1])\n"
+     "if holder ~= ARGV[1] then return ttl end\n"
+     "if ttl < tonumber(ARGV[2]) then redis.call('pexpire', KEYS[1], ARGV[2]) end\n"
+     "return nil\n"},
+    {"plain: hand-over that makes a hold out of nothing", SCRIPT_HAND_OVER_PLAIN, REDLATCH_PLAIN,
+     "redis.call('set', KEYS[1], ARGV[2], 'px', ARGV[3])\n"
+     "return 1\n"},
+    {"plain: hand-over that leaves the lease as it was", SCRIPT_HAND_OVER_PLAIN, REDLATCH_PLAIN,
+     "local holder, ttl = redis.call('get', KEYS[1]), redis.call('pttl', KEYS[1])\n"
+     "if holder == ARGV[1] then\n"
+     "    redis.call('set', KEYS[1], ARGV[2], 'px', ttl)\n"
+     "    return 1\n"
+     "end\n"
+     "return holder == ARGV[2] and 1 or 0\n"},
+    {"plain: renew without a look at the owner", SCRIPT_RENEW_PLAIN, REDLATCH_PLAIN,
+     "local before = {}\n"
+     "for i, key in ipairs(KEYS) do\n"
+     "    local ttl = redis.call('pttl', key)\n"
+     "    if ttl > -2 and ttl < tonumber(ARGV[2 * i]) then redis.call('pexpire', key, ARGV[2 * i]) end\n"
+     "    before[i] = ttl\n"
+     "end\n"
+     "return before\n"},
+    {"plain: extend without a look at the owner", SCRIPT_EXTEND_PLAIN, REDLATCH_PLAIN,
+     "return redis.call('pexpire', KEYS[1], ARGV[2])\n"},
     {NULL, SCRIPT_COUNT, 0, NULL},
 };

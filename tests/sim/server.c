@@ -2,9 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "server.h"
 
+#include "kinds.h"
 #include "world.h"
-
-static const char channel_prefix[] = "redisson_lock__channel:{";
 
 void server_touch(struct world *world) {
     keyspace_set_time(world->server.keyspace, clock_local(&world->server.clock, world->now) / MILLISECOND);
@@ -14,12 +13,13 @@ int64_t server_expiry(const struct server *server, int64_t at_ms) {
     return clock_true(&server->clock, (at_ms + 1) * MILLISECOND);
 }
 
-int server_publish(struct world *world, uint32_t name) {
+int server_publish(struct world *world, uint32_t name, int64_t message) {
     int receivers = 0;
     for (struct connection *each = world->connections; each; each = each->next) {
         if (each->server_open && (each->subscribed & (1u << name))) {
             struct answer *answer = answer_new(ANSWER_MESSAGE);
             answer->number = name;
+            answer->message = message;
             connection_answer(world, each, answer);
             receivers++;
         }
@@ -29,15 +29,16 @@ int server_publish(struct world *world, uint32_t name) {
 
 static int heard(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
     struct world *world = context;
-    size_t prefix = sizeof channel_prefix - 1;
-    bool known = !sharded && channel.size > prefix + 1 && memcmp(channel.bytes, channel_prefix, prefix) == 0 &&
+    const char *expected = kind_of_number(world->plan.lock_kind)->channel_prefix;
+    size_t prefix = strlen(expected) + 1; /* with the brace that follows it */
+    bool known = !sharded && channel.size > prefix + 1 && memcmp(channel.bytes, expected, prefix - 1) == 0 &&
                  message.size == 1 && message.bytes[0] == '0';
     if (!known) {
         world_violation(world, "message on an unexpected channel", "%.*s", (int)channel.size, channel.bytes);
         return 0;
     }
     struct redis_text name = {channel.bytes + prefix, channel.size - prefix - 1};
-    return server_publish(world, world_name(world, name));
+    return server_publish(world, world_name(world, name), message.bytes[0] - '0');
 }
 
 void server_start(struct world *world) {
@@ -185,7 +186,7 @@ static void serve_script(struct world *world, struct connection *connection, con
         redis_reply_free(&again);
         cover(world, NEMESIS_DUPLICATE);
     }
-    if (request->script == SCRIPT_RENEW && server->late_renewals_until > world->now) {
+    if (role_of(request->script) == SCRIPT_RENEW && server->late_renewals_until > world->now) {
         struct request *copy = copy_request(request);
         list_append(&world->late_requests, &copy->link);
         world_at(world, world->now + random_between(&world->random, 0, SECOND), late_renewal, copy, 0);

@@ -50,6 +50,6 @@ void server_touch(struct world *world);
 int64_t server_expiry(const struct server *server, int64_t at_ms);
 
 /* The message that a lock is free, to whoever hears it; returns how many. */
-int server_publish(struct world *world, uint32_t name);
+int server_publish(struct world *world, uint32_t name, int64_t message);
 
 #endif

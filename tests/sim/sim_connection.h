@@ -54,6 +54,7 @@ struct answer {
     bool denied;
     uint64_t number; /* connection id, or lock */
     uint64_t run;    /* the server's run id */
+    int64_t message; /* what was published */
     struct redis_reply reply;
 };
 

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "kinds.h"
 #include "nemesis.h"
 
 enum { STEPS_MAX = 400000 };
@@ -70,6 +71,9 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct 
     list_init(&world->late_requests);
     plan_draw(&world->plan, &world->random);
     world->plan.lock_kind = lock_kind;
+    if (kind_of_number(lock_kind)->single) {
+        world->plan.reenters = 0;
+    }
     for (int i = 0; i < MAX_NAMES; i++) {
         world->names[i] = redis_text(lock_names[i]);
     }

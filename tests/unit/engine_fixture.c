@@ -34,7 +34,8 @@ static void *supply(size_t size) {
 }
 
 void rig_open(void) {
-    static const struct engine_settings settings = {RIG_LEASE_MS, RIG_UNREACHABLE_MS, RIG_CLAIM_MS, RIG_LINGER_MS};
+    static const struct engine_settings settings = {RIG_LEASE_MS, RIG_UNREACHABLE_MS, RIG_CLAIM_MS, RIG_LINGER_MS,
+                                                   RIG_FAIR_MS};
     memset(&rig, 0, sizeof rig);
     list_init(&rig.supplied);
     rig.now = 1000 * SECOND;
@@ -90,7 +91,7 @@ void rig_turn(void) {
         struct call *call = call_of(operation);
         call->done = true;
         call->status = operation->status;
-        call->hold = resource_hold_of(operation->resource, operation->owner);
+        call->hold = resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
         call->id = operation->id;
         call->forced = operation->forced;
         if (!operation->granted) {
@@ -362,7 +363,11 @@ int rig_subscriptions(void) {
 }
 
 void rig_message(const char *name) {
-    engine_message(&rig.engine, &rig_contest(name)->subscription, rig.now);
+    rig_message_of(name, 0);
+}
+
+void rig_message_of(const char *name, int64_t number) {
+    engine_message(&rig.engine, &rig_contest(name)->subscription, number, rig.now);
     rig_turn();
 }
 

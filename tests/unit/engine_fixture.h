@@ -22,7 +22,8 @@ enum {
     RIG_LEASE_MS = 30000,
     RIG_UNREACHABLE_MS = 20000,
     RIG_CLAIM_MS = 5000,
-    RIG_LINGER_MS = 3000
+    RIG_LINGER_MS = 3000,
+    RIG_FAIR_MS = 30000
 };
 
 extern const char rig_uuid[];
@@ -94,7 +95,8 @@ void rig_failed(enum lane_number lane, int status);
 
 /* Carries out what the engine wants subscribed to or left; returns how many channels changed. */
 int rig_subscriptions(void);
-void rig_message(const char *name);
+void rig_message(const char *name); /* "0" */
+void rig_message_of(const char *name, int64_t number);
 
 /* Tells the call under way on LANE_CALLERS of a holder, until it is parked and subscribed. */
 void rig_park(int64_t ttl_ms);

@@ -23,6 +23,7 @@ static const struct {
     {"again", REDLATCH_AGAIN, true, false},
     {"unclaimed", REDLATCH_UNCLAIMED, true, false},
     {"already_held", REDLATCH_ALREADY_HELD, false, false},
+    {"would_deadlock", REDLATCH_WOULD_DEADLOCK, false, false},
     {"invalid", REDLATCH_INVALID, false, false},
     {"closed", REDLATCH_CLOSED, false, false},
     {"forked", REDLATCH_FORKED, false, false},

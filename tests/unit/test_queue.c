@@ -101,6 +101,24 @@ static void a_refused_hand_over_becomes_a_release(void) {
     RIG_CLOSE();
 }
 
+static void a_release_that_is_refused_for_good_lets_the_next_waiter_look(void) {
+    rig_open();
+    rig_grant("a", 1);
+    struct call *release = rig_release("a", 1);
+    rig_send(LANE);
+    struct call *waiter = rig_acquire("a", 2);
+    rig_send(LANE);
+    rig_error(LANE, "NOPERM no permissions");
+    CHECK_EQ_INT(release->status, REDLATCH_NO_PERMISSION);
+    rig_integer(LANE, 30000);
+    CHECK_EQ_INT(waiter->operation->phase, PHASE_ASKING);
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(waiter->status, REDLATCH_OK);
+    rig_end("a", 2);
+    RIG_CLOSE();
+}
+
 static void a_hand_over_that_may_have_run_is_undone(void) {
     struct call *waiters[3];
     rig_open();
@@ -363,6 +381,7 @@ int main(void) {
     RUN(a_release_goes_to_the_waiters_in_order);
     RUN(a_hand_over_of_a_lost_hold_makes_the_receiver_ask);
     RUN(a_refused_hand_over_becomes_a_release);
+    RUN(a_release_that_is_refused_for_good_lets_the_next_waiter_look);
     RUN(a_hand_over_that_may_have_run_is_undone);
     RUN(a_receiver_that_gives_up_has_its_hold_undone);
     RUN(a_hand_over_that_nobody_waits_for_is_not_sent_again_as_text);

@@ -92,19 +92,20 @@ static void the_last_reference_puts_a_name_among_the_dead(void) {
 
 static void finds_holds_by_owner_and_stage(void) {
     struct resource *resource = calloc(1, sizeof *resource);
-    struct hold leaving = {.owner = 1, .stage = HOLD_RELEASING};
-    struct hold gone = {.owner = 2, .stage = HOLD_GONE};
-    struct hold alive = {.owner = 1, .stage = HOLD_ALIVE};
+    struct hold leaving = {.owner = 1, .lock_kind = REDLATCH_MUTEX, .stage = HOLD_RELEASING};
+    struct hold gone = {.owner = 2, .lock_kind = REDLATCH_MUTEX, .stage = HOLD_GONE};
+    struct hold alive = {.owner = 1, .lock_kind = REDLATCH_MUTEX, .stage = HOLD_ALIVE};
     CHECK(resource_live_hold(resource) == NULL);
     resource->holds = &leaving;
     leaving.next = &gone;
-    CHECK(resource_hold_of(resource, 1) == NULL); /* on its way out: the next acquire is a new hold */
-    CHECK(resource_hold_of(resource, 2) == &gone); /* lost, and its owner was not told yet */
+    CHECK(resource_hold_of(resource, REDLATCH_MUTEX, 1) == NULL); /* on its way out: the next acquire is a new hold */
+    CHECK(resource_hold_of(resource, REDLATCH_MUTEX, 2) == &gone); /* lost, and its owner was not told yet */
     CHECK(resource_live_hold(resource) == NULL);
     gone.next = &alive;
-    CHECK(resource_hold_of(resource, 1) == &alive);
+    CHECK(resource_hold_of(resource, REDLATCH_MUTEX, 1) == &alive);
     CHECK(resource_live_hold(resource) == &alive);
-    CHECK(resource_hold_of(resource, 3) == NULL);
+    CHECK(resource_hold_of(resource, REDLATCH_MUTEX, 3) == NULL);
+    CHECK(resource_hold_of(resource, REDLATCH_FENCED, 1) == NULL);
     free(resource);
 }
 

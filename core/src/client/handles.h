@@ -32,6 +32,7 @@ struct redlatch_lock {
     uint8_t kind;   /* enum redlatch_kind */
     bool reentrant;
     bool token_from_time;
+    struct back_off back_off;
     struct redlatch_lock *next_free;
 };
 

@@ -2,12 +2,17 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lock.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "errors.h"
+#include "key_template.h"
 #include "kinds.h"
 #include "options.h"
 #include "owners.h"
+
+/* The longest pause of a spin lock that may be asked for. */
+#define BACK_OFF_LONGEST_MS INT64_C(3600000)
 
 int guard_lock_handle(const struct redlatch_lock *handle) {
     if (!handle || atomic_load(&handle->magic) != MAGIC_LOCK) {
@@ -37,6 +42,20 @@ void leave_call(struct client *client) {
     client_unlock(client);
 }
 
+static int check_back_off(const redlatch_lock_options *options) {
+    if (options->back_off_initial_ms < 1 || options->back_off_max_ms < options->back_off_initial_ms ||
+        options->back_off_max_ms > BACK_OFF_LONGEST_MS) {
+        return fail_with(REDLATCH_INVALID, "back_off is %lld to %lld ms: expected 1 ms or more, up to %lld ms",
+                         (long long)options->back_off_initial_ms, (long long)options->back_off_max_ms,
+                         (long long)BACK_OFF_LONGEST_MS);
+    }
+    if (options->back_off_multiplier < 1 || options->back_off_multiplier > 1000) {
+        return fail_with(REDLATCH_INVALID, "back_off_multiplier is %d: expected 1 to 1000",
+                         (int)options->back_off_multiplier);
+    }
+    return REDLATCH_OK;
+}
+
 static int check_options(int kind, const redlatch_lock_options *options) {
     if (!kind_of_number(kind)) {
         return fail_with(REDLATCH_INVALID, "kind is %d: expected one of enum redlatch_kind", kind);
@@ -52,6 +71,13 @@ static int check_options(int kind, const redlatch_lock_options *options) {
     if (check_flag("reentrant", options->reentrant, true) != REDLATCH_OK ||
         check_flag("token_from_time", options->token_from_time, kind == REDLATCH_FENCED) != REDLATCH_OK) {
         return REDLATCH_INVALID;
+    }
+    if (kind == REDLATCH_SPIN && check_back_off(options) != REDLATCH_OK) {
+        return REDLATCH_INVALID;
+    }
+    if (options->key_template && kind != REDLATCH_PLAIN) {
+        return fail_with(REDLATCH_INVALID, "key_template is given for a %s lock: expected it for a plain one only",
+                         redlatch_kind_name(kind));
     }
     return check_duration("max_hold_ms", options->max_hold_ms, 1, true);
 }
@@ -82,11 +108,21 @@ int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_
         check_options(kind, &options) != REDLATCH_OK || check_name(handle->client, name, name_size) != REDLATCH_OK) {
         return REDLATCH_INVALID;
     }
+    struct key key;
+    status = key_of_name(&options, name, name_size, &key);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    if (check_name(handle->client, key.bytes, key.size) != REDLATCH_OK) {
+        free(key.made);
+        return REDLATCH_INVALID;
+    }
     struct redlatch_lock *lock = handle_new_lock();
     struct client *client = handle->client;
     client_lock(client);
-    struct resource *resource = lock ? client_resource(client, (uint8_t)kind, name, name_size) : NULL;
+    struct resource *resource = lock ? client_resource(client, (uint8_t)kind, key.bytes, key.size) : NULL;
     client_unlock(client);
+    free(key.made);
     if (!resource) {
         if (lock) {
             handle_free_lock(lock);
@@ -100,8 +136,13 @@ int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_
     lock->lease_ms = options.lease_ms;
     lock->max_hold_ms = options.max_hold_ms;
     lock->kind = (uint8_t)kind;
-    lock->reentrant = options.reentrant;
+    lock->reentrant = options.reentrant && !kind_of_number(kind)->single;
     lock->token_from_time = options.token_from_time;
+    lock->back_off = (struct back_off){
+        .next_ms = (uint32_t)options.back_off_initial_ms,
+        .max_ms = (uint32_t)options.back_off_max_ms,
+        .multiplier = (uint32_t)options.back_off_multiplier,
+    };
     *lock_out = lock;
     return REDLATCH_OK;
 }
@@ -114,7 +155,7 @@ void redlatch_lock_free(redlatch_lock *lock) {
     if (client->fork_generation == system_fork_generation()) {
         client_lock(client);
         int64_t now = system_now();
-        struct hold *hold = lock->owner ? resource_hold_of(lock->resource, lock->owner) : NULL;
+        struct hold *hold = lock->owner ? resource_hold_of(lock->resource, lock->kind, lock->owner) : NULL;
         if (hold && !atomic_load(&client->closed)) {
             client_supply(client, OPERATION_RELEASE); /* without memory the lease runs out */
             engine_give_back(&client->engine, hold, now);
@@ -143,6 +184,7 @@ int lock_prepare(struct call *call, const struct redlatch_lock *lock, uint8_t ki
     operation->lock_kind = lock->kind;
     operation->not_reentrant = !lock->reentrant;
     operation->token_from_time = lock->token_from_time;
+    operation->back_off = lock->back_off;
     operation->resource = lock->resource;
     operation->owner = lock_owner(lock, owner);
     operation->named_owner = owner != 0 || lock->owner != 0;
@@ -245,7 +287,8 @@ int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
         return status;
     }
     redlatch_lock_state state = {
-        .locked = call.answer.locked, .ttl_ms = call.answer.ttl_ms, .count = call.answer.count};
+        .locked = call.answer.locked, .ttl_ms = call.answer.ttl_ms, .count = call.answer.count,
+        .holders = call.answer.holders, .waiters = call.answer.waiters};
     memcpy(state.owner, call.answer.owner, sizeof state.owner);
     return answer_write(state_out, &state, sizeof state, "state_out");
 }
@@ -259,7 +302,7 @@ int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_
     redlatch_hold answer = {.state = REDLATCH_NOT_HELD};
     client_lock(client);
     int64_t now = system_now();
-    struct hold *hold = engine_hold_of(&client->engine, lock->resource, lock_owner(lock, owner), now);
+    struct hold *hold = engine_hold_of(&client->engine, lock->resource, lock->kind, lock_owner(lock, owner), now);
     if (hold) {
         answer.state = hold_state_at(hold, now);
         answer.reason = hold->reason;

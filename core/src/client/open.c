@@ -53,6 +53,7 @@ static int check_options(const redlatch_client_options *options) {
         {"close_timeout_ms", options->close_timeout_ms, 0},
         {"claim_timeout_ms", options->claim_timeout_ms, 1},
         {"linger_ms", options->linger_ms, 0},
+        {"fair_timeout_ms", options->fair_timeout_ms, 100},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         int status = check_duration(ranges[i].what, ranges[i].value, ranges[i].low, false);
@@ -142,7 +143,7 @@ static bool set_up_engine(struct client *client, const redlatch_client_options *
         return false;
     }
     struct engine_settings settings = {options->watchdog_lease_ms, options->unreachable_timeout_ms,
-                                       options->claim_timeout_ms, options->linger_ms};
+                                       options->claim_timeout_ms, options->linger_ms, options->fair_timeout_ms};
     engine_init(&client->engine, &settings, uuid, random);
     return true;
 }

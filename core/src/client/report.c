@@ -199,6 +199,8 @@ const char *redlatch_form_name(int form) {
         return "fair";
     case REDLATCH_FORM_READ_WRITE:
         return "read_write";
+    case REDLATCH_FORM_PLAIN:
+        return "plain";
     case REDLATCH_FORM_GROUP:
         return "group";
     case REDLATCH_FORM_UNKNOWN:

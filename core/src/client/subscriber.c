@@ -1,5 +1,5 @@
-/* The connection for messages: one channel a lock, however many wait for it, subscribed to while somebody waits and a
- * little longer. The keeper reads it; whoever must wait meanwhile is looked after by the engine's timers.
+/* The connection for messages: one channel a lock, a few of a fair lock, however many wait for it, subscribed to while
+ * somebody waits and a little longer. The keeper reads it; whoever must wait meanwhile is looked after by the engine's timers.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -12,23 +12,10 @@ static bool subscriber_wanted(const struct client *client) {
     return !list_is_empty(&client->engine.subscription_changes) || client->engine.subscriptions > 0;
 }
 
-enum { CHANNEL_SIZE_MAX = REDLATCH_NAME_SIZE_MAX + 64 };
-
-static size_t channel_of(const struct subscription *subscription, char channel[CHANNEL_SIZE_MAX]) {
-    struct argument_part parts[4];
-    channel_parts(subscription->contest->resource, parts);
-    size_t size = 0;
-    for (int i = 0; i < 4; i++) {
-        memcpy(channel + size, parts[i].text, parts[i].size);
-        size += parts[i].size;
-    }
-    return size;
-}
-
 /* Subscribes or unsubscribes, and takes the change off the list; false if there was no memory. */
 static bool send_change(struct client *client, struct subscription *subscription, int64_t now) {
     char channel[CHANNEL_SIZE_MAX];
-    size_t size = channel_of(subscription, channel);
+    size_t size = channel_text(&client->engine, subscription, channel);
     bool leave = subscription->state == SUBSCRIPTION_LEAVING;
     if (leave && engine_needs_channel(&client->engine, subscription, channel, size)) {
         list_remove(&subscription->link);
@@ -65,25 +52,23 @@ void subscriber_changes(struct client *client, int64_t now) {
     }
 }
 
-/* The server's access rules forbid a channel. The error does not say which; whoever waits for a confirmation polls
- * instead. */
-static void refused(struct client *client, int64_t now) {
-    struct engine *engine = &client->engine;
-    struct list_link *link = list_first(&engine->contests);
-    while (link) {
-        struct contest *contest = container_of(link, struct contest, all);
-        link = list_next(&engine->contests, link);
-        struct subscription *subscription = &contest->subscription;
-        if (subscription->state == SUBSCRIPTION_WANTED && !list_is_linked(&subscription->link)) {
-            engine_subscription_denied(engine, subscription, now);
+/* What a message says: all are numbers (wire format 1.6). */
+static int64_t message_number(const struct reply *payload) {
+    bool negative = payload->size > 1 && payload->text[0] == '-';
+    int64_t number = 0;
+    for (size_t i = negative; i < payload->size; i++) {
+        if (payload->text[i] < '0' || payload->text[i] > '9' || i > 18) {
+            return 0;
         }
+        number = number * 10 + (payload->text[i] - '0');
     }
+    return negative ? -number : number;
 }
 
 static void heard(struct client *client, const struct reply *reply, int64_t now) {
     struct engine *engine = &client->engine;
     if (reply->kind == REPLY_ERROR) {
-        refused(client, now);
+        engine_subscriptions_denied(engine, now); /* the error does not say which */
         return;
     }
     if (reply->kind != REPLY_ARRAY || reply->count < 2 || reply->elements[0].kind != REPLY_STRING) {
@@ -92,11 +77,13 @@ static void heard(struct client *client, const struct reply *reply, int64_t now)
     const struct reply *word = &reply->elements[0];
     const struct reply *channel = &reply->elements[1];
     if (word->size == 7 && memcmp(word->text, "message", 7) == 0) {
-        engine_heard(engine, HEARD_MESSAGE, channel->text, channel->size, now);
+        bool said = reply->count > 2 && reply->elements[2].kind == REPLY_STRING;
+        int64_t number = said ? message_number(&reply->elements[2]) : 0;
+        engine_heard(engine, HEARD_MESSAGE, channel->text, channel->size, number, now);
     } else if (word->size == 9 && memcmp(word->text, "subscribe", 9) == 0) {
-        engine_heard(engine, HEARD_SUBSCRIBED, channel->text, channel->size, now);
+        engine_heard(engine, HEARD_SUBSCRIBED, channel->text, channel->size, 0, now);
     } else if (word->size == 11 && memcmp(word->text, "unsubscribe", 11) == 0) {
-        engine_heard(engine, HEARD_UNSUBSCRIBED, channel->text, channel->size, now);
+        engine_heard(engine, HEARD_UNSUBSCRIBED, channel->text, channel->size, 0, now);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client.h"
+#include "kinds.h"
 
 static bool supply_commands(struct engine *engine, uint32_t count) {
     for (; count > 0; count--) {
@@ -66,8 +67,9 @@ static bool grow_table(struct resource_table *table) {
     return true;
 }
 
-/* The resource of a name and a kind, made if there is none, with one reference more; NULL without memory. */
-struct resource *client_resource(struct client *client, uint8_t kind, const char *name, size_t size) {
+/* The resource of a name used as a kind of lock, made if there is none, with one reference more; NULL without memory. */
+struct resource *client_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size) {
+    uint8_t kind = kind_of_names(lock_kind);
     struct resource_table *table = &client->engine.resources;
     size_t full = client->name_prefix_size + size;
     struct resource *resource = malloc(sizeof *resource + full);

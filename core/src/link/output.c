@@ -7,6 +7,9 @@
 
 enum { FIRST_CAPACITY = 4096, KEEP_CAPACITY = 1 << 20, NUMBER_BOUND = 24, ARGUMENT_BOUND = NUMBER_BOUND + 4 };
 
+/* What is put before and behind a name to make a key or a channel of it. */
+enum { DERIVED_BOUND = 64 };
+
 bool output_reserve(struct output *output, size_t size) {
     if (output->begin == output->end) {
         output_clear(output);
@@ -77,8 +80,8 @@ static void append_argument(struct argument_sink *sink, const struct argument_pa
     add(output, "\r\n", 2);
 }
 
-size_t output_command_bound(const struct command *command) {
-    const struct script_embedded *script = &scripts_embedded[command_script(command)];
+/* Room for the names in keys and arguments. */
+static size_t names_bound(const struct command *command, uint32_t keys) {
     size_t names = 0;
     if (command->kind == COMMAND_RENEW) {
         for (uint32_t i = 0; i < command->batch_count; i++) {
@@ -89,14 +92,19 @@ size_t output_command_bound(const struct command *command) {
         for (uint32_t i = 0; i < question->key_count + question->argument_count; i++) {
             names += question->words[i].size;
         }
-    } else {
-        names = 2 * (size_t)command->resource->name_size + 32; /* the name, and the channel */
+    } else { /* in each key, and in the channel */
+        names = (keys + 1) * ((size_t)command->resource->name_size + DERIVED_BOUND);
     }
+    return names;
+}
+
+size_t output_command_bound(const struct command *command) {
+    const struct script_embedded *script = &scripts_embedded[command_script(command)];
     uint32_t keys;
     uint32_t arguments;
     command_counts(command, &keys, &arguments);
     size_t words = 3 + (size_t)keys + arguments;
-    return words * ARGUMENT_BOUND + names + (size_t)arguments * REDLATCH_OWNER_SIZE + 64 +
+    return words * ARGUMENT_BOUND + names_bound(command, keys) + (size_t)arguments * REDLATCH_OWNER_SIZE + 64 +
            (command->as_text ? script->size : 40);
 }
 

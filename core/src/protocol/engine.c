@@ -63,7 +63,7 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
     struct hold *hold;
     switch (operation->kind) {
     case OPERATION_ACQUIRE:
-        hold = engine_hold_of(engine, operation->resource, operation->owner, now);
+        hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
         if (hold) {
             hold_acquire(engine, hold, operation, now);
         } else {
@@ -196,6 +196,9 @@ void engine_run_timers(struct engine *engine, int64_t now) {
         case TIMER_CONTEST:
             contest_timer(engine, container_of(timer, struct contest, timer), now);
             break;
+        case TIMER_REFRESH:
+            refresh_waiters(engine, container_of(timer, struct contest, refresh), now);
+            break;
         default:
             push_command(engine, container_of(timer, struct command, timer));
             break;
@@ -262,14 +265,18 @@ struct command *engine_next_to_send(struct engine *engine, enum lane_number numb
 static void query_replied(struct engine *engine, struct operation *operation, const struct reply *reply) {
     struct lock_answer *answer = operation->answer;
     memset(answer, 0, sizeof *answer);
-    if (reply->kind != REPLY_ARRAY || (reply->count != 0 && reply->count != 3)) {
+    if (reply->kind != REPLY_ARRAY || (reply->count != 0 && (reply->count < 3 || reply->count > 5))) {
         finish(engine, operation, REDLATCH_PROTOCOL);
         return;
     }
-    if (reply->count == 3) {
+    if (reply->count > 4) {
+        answer->waiters = (uint64_t)reply->elements[4].integer;
+    }
+    if (reply->count == 3 || (reply->count > 3 && reply->elements[3].integer > 0)) {
         const struct reply *owner = &reply->elements[1];
         const struct reply *count = &reply->elements[2];
         answer->locked = true;
+        answer->holders = reply->count > 3 ? (uint64_t)reply->elements[3].integer : 1;
         answer->ttl_ms = reply->elements[0].integer;
         size_t size = owner->size < sizeof answer->owner - 1 ? owner->size : sizeof answer->owner - 1;
         if (owner->kind == REPLY_STRING) {
@@ -340,6 +347,9 @@ void engine_replied(struct engine *engine, enum lane_number number, const struct
     struct command *command = container_of(link, struct command, link);
     lane->in_flight--;
     engine->stats.round_trips++;
+    if (command->kind == COMMAND_RELEASE && kind_of(command->resource)->has_places) {
+        engine->leave_is_known = reply->kind == REPLY_INTEGER;
+    }
     if (sent_as_text(engine, command, reply)) {
         return;
     }
@@ -352,6 +362,9 @@ void engine_replied(struct engine *engine, enum lane_number number, const struct
         break;
     case COMMAND_RENEW:
         renewal_replied(engine, command, reply, now);
+        break;
+    case COMMAND_REFRESH:
+        refresh_replied(engine, command, reply, now);
         break;
     case COMMAND_FORCE:
     case COMMAND_QUERY:

@@ -32,6 +32,7 @@ struct engine_settings {
     int64_t unreachable_timeout_ms;
     int64_t claim_timeout_ms;
     int64_t linger_ms;
+    int64_t fair_timeout_ms;
 };
 
 struct engine {
@@ -57,6 +58,8 @@ struct engine {
     uint32_t spare_command_count, spare_contest_count, spare_hold_count, spare_batch_count;
     uint32_t reserved_commands, reserved_contests, reserved_holds;
     uint32_t expired_lines; /* of renewals under way: each may need a command to be given back with */
+    uint32_t refreshes;     /* commands there should be for refreshes of places, which are nobody's */
+    bool leave_is_known;    /* the server has the script by which waiters leave the queue of a fair lock */
     int32_t subscriptions;
     redlatch_stats stats;
 };
@@ -104,14 +107,16 @@ void engine_lane_ready(struct engine *engine, enum lane_number number, enum sett
  * itself. */
 void engine_lane_failed(struct engine *engine, enum lane_number number, int status, int64_t now);
 
-/* Subscriptions: take them off subscription_changes, then report what the server says, of one or of all that a channel
- * serves. */
+/* Subscriptions: take them off subscription_changes, then report what the server says, of one, of all that a channel
+ * serves, or of all that wait for a confirmation (denied) or are there (lost). `number` is what a message says (wire
+ * format 1.6), 0 if that is no number. */
 enum heard { HEARD_MESSAGE, HEARD_SUBSCRIBED, HEARD_UNSUBSCRIBED };
 void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_unsubscribed(struct engine *engine, struct subscription *subscription, int64_t now);
-void engine_message(struct engine *engine, struct subscription *subscription, int64_t now);
-void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t now);
+void engine_message(struct engine *engine, struct subscription *subscription, int64_t number, int64_t now);
+void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number, int64_t now);
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now);
+void engine_subscriptions_denied(struct engine *engine, int64_t now);
 void engine_subscriptions_lost(struct engine *engine, int64_t now);
 
 /* Whether a channel that is to be left serves others, who want to go on hearing it. */
@@ -130,8 +135,9 @@ void engine_claimed(struct engine *engine, struct operation *operation);
 struct hold *engine_first_loss(struct engine *engine, enum loss_queue queue);
 void engine_loss_taken(struct engine *engine, enum loss_queue queue);
 
-/* The hold an owner has, brought up to date with the clock; NULL if none. */
-struct hold *engine_hold_of(struct engine *engine, struct resource *resource, uint64_t owner, int64_t now);
+/* The hold an owner has as one kind of lock, brought up to date with the clock; NULL if none. */
+struct hold *engine_hold_of(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
+                            int64_t now);
 
 /* A number below `bound` for jitter. */
 uint32_t engine_random(struct engine *engine, uint32_t bound);

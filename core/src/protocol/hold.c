@@ -12,6 +12,7 @@
  * Renewals apart, one command of a hold is unsettled at a time; further calls wait in `waiting`. A shortening
  * extension also waits for the renewal under way. A re-entry never creates a lock, and nothing but extend ever
  * shortens a lease. What nobody waits for any more is owed: released in the background once `busy` is settled. */
+#include "kinds.h"
 #include "lease.h"
 #include "planted.h"
 #include "steps.h"
@@ -88,7 +89,9 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
     }
     struct operation *receiver = queue_receiver(engine, hold, now);
     if (receiver) {
-        receiver->id = ++engine->last_id;
+        if (!kind_of(hold->resource)->has_places) {
+            receiver->id = ++engine->last_id;
+        }
         receiver->phase = PHASE_HANDED;
         hold->resource->contest->handing = command;
         hold->resource->contest->receiver = receiver;
@@ -106,7 +109,7 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
 }
 
 void hold_release(struct engine *engine, struct operation *operation, int64_t now) {
-    struct hold *hold = engine_hold_of(engine, operation->resource, operation->owner, now);
+    struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (!hold) {
         finish(engine, operation, REDLATCH_NOT_OWNED);
     } else if (hold->stage == HOLD_GONE) {
@@ -130,7 +133,7 @@ void hold_release(struct engine *engine, struct operation *operation, int64_t no
 }
 
 void hold_extend(struct engine *engine, struct operation *operation, int64_t now) {
-    struct hold *hold = engine_hold_of(engine, operation->resource, operation->owner, now);
+    struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (!hold) {
         finish(engine, operation, REDLATCH_NOT_OWNED);
         return;
@@ -374,6 +377,7 @@ static void hold_refused(struct engine *engine, struct command *command, struct 
     if (hold && command->kind == COMMAND_RELEASE && command->count == 0) {
         command->hold = NULL;
         hold_end(engine, hold, now);
+        queue_after_release(engine, command->resource, -1, now); /* who waited for it has no other to wait for */
     } else if (hold) {
         hold_goes_on(engine, hold, command, refusal.may_have_run || command->repeated, now);
     }

@@ -19,7 +19,7 @@ static void restart_waiting(struct engine *engine, struct list *waiting, int64_t
     while ((link = list_pop(waiting)) != NULL) {
         struct operation *operation = container_of(link, struct operation, link);
         operation->hold = NULL;
-        struct hold *other = resource_hold_of(operation->resource, operation->owner);
+        struct hold *other = resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
         if (operation->kind == OPERATION_ACQUIRE && other) {
             hold_acquire(engine, other, operation, now);
         } else if (operation->kind == OPERATION_ACQUIRE) {
@@ -105,9 +105,8 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
     }
     report_loss(engine, hold);
     struct contest *contest = hold->resource->contest;
-    struct operation *foremost = contest ? queue_foremost(contest) : NULL;
-    if (foremost && foremost->phase == PHASE_PARKED) {
-        acquire_look(engine, foremost, now);
+    if (contest) {
+        kind_of(hold->resource)->look(engine, contest, now);
     }
     hold_settled(engine, hold, now); /* which may forget the hold */
 }
@@ -124,11 +123,12 @@ void hold_check_deadline(struct engine *engine, struct hold *hold, int64_t now) 
     }
 }
 
-struct hold *engine_hold_of(struct engine *engine, struct resource *resource, uint64_t owner, int64_t now) {
-    struct hold *hold = resource_hold_of(resource, owner);
+struct hold *engine_hold_of(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
+                            int64_t now) {
+    struct hold *hold = resource_hold_of(resource, lock_kind, owner);
     if (hold) {
         hold_check_deadline(engine, hold, now);
-        hold = resource_hold_of(resource, owner); /* a release that waited may have ended it */
+        hold = resource_hold_of(resource, lock_kind, owner); /* a release that waited may have ended it */
     }
     return hold;
 }
@@ -160,18 +160,28 @@ void hold_timer(struct engine *engine, struct hold *hold, int64_t now) {
     }
 }
 
+static void end_hold_of(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
+                        int64_t now) {
+    struct hold *hold = resource_hold_of(resource, lock_kind, owner);
+    if (hold) {
+        hold_lose(engine, hold, REDLATCH_REASON_ABANDONED, now);
+        hold = resource_hold_of(resource, lock_kind, owner); /* a release that waited may have ended it */
+    }
+    if (hold) {
+        hold_end(engine, hold, now);
+    }
+}
+
 void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now) {
     for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
         for (struct resource *resource = engine->resources.buckets[i]; resource;) {
             struct resource *next = resource->next;
-            struct hold *hold = resource_hold_of(resource, owner);
-            if (hold) {
-                hold_lose(engine, hold, REDLATCH_REASON_ABANDONED, now);
-                hold = resource_hold_of(resource, owner); /* a release that waited may have ended it */
+            resource_keep(resource);
+            end_hold_of(engine, resource, resource->kind, owner, now);
+            if (resource->kind == REDLATCH_READ) {
+                end_hold_of(engine, resource, REDLATCH_WRITE, owner, now);
             }
-            if (hold) {
-                hold_end(engine, hold, now);
-            }
+            resource_drop(engine, resource);
             resource = next;
         }
     }

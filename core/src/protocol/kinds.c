@@ -5,11 +5,24 @@
 #include "steps.h"
 
 /* Kinds whose acquires queue in the process, where the foremost talks to the server (mutex.c, queue.c). */
-#define QUEUED_IN_PROCESS acquire_begin, acquire_replied, acquire_abort, acquire_timer, queue_told, queue_look
+#define STEPS_OF_MUTEX acquire_replied, acquire_abort, acquire_timer, queue_told, queue_look, queue_next
+#define QUEUED_IN_PROCESS acquire_begin, STEPS_OF_MUTEX
+
+/* The sides of a read-write lock also look at what their owner holds of the other side (read_write.c). */
+#define SIDE_OF_READ_WRITE read_write_begin, STEPS_OF_MUTEX
+
+/* Those whose waiters queue on the server, each for itself (fair.c). */
+#define QUEUED_ON_SERVER \
+    fair_begin, fair_replied, fair_abort, acquire_timer, fair_told, fair_look, fair_next
 
 static const struct kind kinds[] = {
     [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", QUEUED_IN_PROCESS},
     [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", QUEUED_IN_PROCESS},
+    [REDLATCH_FAIR] = {"fair", "redisson_lock__channel:", QUEUED_ON_SERVER, .has_places = true},
+    [REDLATCH_SPIN] = {"spin", "redisson_lock__channel:", QUEUED_IN_PROCESS, .polls = true},
+    [REDLATCH_PLAIN] = {"plain", "redlatch_lock__channel:", QUEUED_IN_PROCESS, .single = true},
+    [REDLATCH_READ] = {"read", "redisson_rwlock:", SIDE_OF_READ_WRITE, .together = true},
+    [REDLATCH_WRITE] = {"write", "redisson_rwlock:", SIDE_OF_READ_WRITE, .shares = REDLATCH_READ},
 };
 
 const struct kind *kind_of_number(int number) {

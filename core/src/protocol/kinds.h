@@ -20,12 +20,27 @@ struct kind {
     void (*timer)(struct engine *engine, struct operation *operation, int64_t now);
 
     /* Waiters of a name: a message was heard; one may have been missed. */
-    void (*told)(struct engine *engine, struct contest *contest, int64_t now);
+    void (*told)(struct engine *engine, struct contest *contest, int64_t number, int64_t now);
     void (*look)(struct engine *engine, struct contest *contest, int64_t now);
+
+    /* Somebody left the local queue, and others are in it. */
+    void (*advance)(struct engine *engine, struct contest *contest, int64_t now);
+
+    bool has_places; /* waiters stand in a queue on the server, by the number they will hold with */
+    bool single; /* a hold has one level: the format has no count */
+    bool polls;  /* who waits asks again and again (back_off.c) and listens to nothing */
+    bool together;  /* waiters of this kind who stand side by side at the front go at the same time */
+    uint8_t shares; /* it is a side of the names of that kind; 0: its names are its own */
 };
 
 /* The kind of a number of enum redlatch_kind; NULL if there is none. */
 const struct kind *kind_of_number(int number);
+
+/* The kind that names are entered as when they are used as `lock_kind`. */
+static inline uint8_t kind_of_names(uint8_t lock_kind) {
+    uint8_t shares = kind_of_number(lock_kind)->shares;
+    return shares ? shares : lock_kind;
+}
 
 static inline const struct kind *kind_of(const struct resource *resource) {
     return kind_of_number(resource->kind);

@@ -9,11 +9,12 @@
  *            other refusal                  DONE
  *            caller has had enough          undo queued behind the ask on the same lane, DONE
  *   PARKED   message, subscription, timer   ASKING
- *            chosen by a local release      HANDED
+ *            chosen by a local release      HANDED; of a kind that polls the timer is the next pause of its back-off
  *   PAUSED   timer                          ASKING
  *   HANDED   the hand-over's reply          DONE (OK), or ASKING
  *            caller has had enough          undo queued behind the hand-over, DONE
  */
+#include "kinds.h"
 #include "lease.h"
 #include "planted.h"
 #include "steps.h"
@@ -21,6 +22,9 @@
 /* The longest a foremost waiter goes without a look, with and without a subscription to wake it. */
 static const int64_t LOOK_CAP = 5 * SECOND;
 static const int64_t POLL_CAP = SECOND / 4;
+
+/* How long before the end of its patience a waiter that polls looks for the last time. */
+static const int64_t LAST_LOOK = 5 * MILLISECOND;
 
 int64_t engine_wire_lease(const struct engine *engine, int64_t lease_ms) {
     return lease_ms == REDLATCH_RENEWED ? engine->settings.watchdog_lease_ms : lease_ms;
@@ -50,7 +54,11 @@ static void ask(struct engine *engine, struct operation *operation, int64_t now)
     command->id = operation->id;
     command->lease_ms = acquire_lease(engine, operation, now);
     command->token_from_time = operation->token_from_time;
+    command->successor = read_write_pass(operation);
+    command->place = operation->once ? PLACE_UNWANTED : operation->placed ? PLACE_TAKEN : PLACE_WANTED;
+    command->wait_ms = operation->wait_until == NEVER ? 0 : (operation->wait_until - now) / MILLISECOND;
     operation->command = command;
+    operation->called = false;
     operation->phase = PHASE_ASKING;
     operation->seen = operation->resource->contest->sequence;
     push_command(engine, command);
@@ -63,29 +71,55 @@ void acquire_look(struct engine *engine, struct operation *operation, int64_t no
     }
 }
 
-void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
-    struct contest *contest = operation->resource->contest;
-    operation->phase = PHASE_PARKED;
-    subscription_want(engine, &contest->subscription);
-    int64_t look_at = now + (contest->subscription.state == SUBSCRIPTION_DENIED ? POLL_CAP : LOOK_CAP);
+/* No later than the holder's lease ends, and a little. */
+static int64_t within_lease(struct engine *engine, int64_t look_at, int64_t ttl_ms, int64_t now) {
     if (ttl_ms >= 0) {
         int64_t over = now + (ttl_ms + 1 + engine_random(engine, 10)) * MILLISECOND;
         look_at = over < look_at ? over : look_at;
     }
-    operation->look_at = look_at;
+    return look_at;
+}
+
+/* When to look again, if no message comes before. */
+int64_t acquire_look_at(struct engine *engine, const struct subscription *subscription, int64_t ttl_ms, int64_t now) {
+    bool denied = subscription && subscription->state == SUBSCRIPTION_DENIED;
+    return within_lease(engine, now + (denied ? POLL_CAP : LOOK_CAP), ttl_ms, now);
+}
+
+/* When a waiter that hears of no release looks again. While this process itself holds the lock there is nothing to see
+ * by asking again and again: the release will hand it over. */
+static int64_t next_poll(struct engine *engine, struct operation *operation, int64_t now) {
+    if (resource_live_hold(operation->resource) || PLANTED(FAULT_SPINS_SELDOM)) {
+        return now + LOOK_CAP;
+    }
+    int64_t look_at = now + back_off_next(engine, &operation->back_off) * MILLISECOND;
+    int64_t last = operation->wait_until - LAST_LOOK;
+    return look_at > last && last > now ? last : look_at;
+}
+
+void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
+    struct subscription *subscription = &operation->resource->contest->subscription;
+    operation->phase = PHASE_PARKED;
+    if (kind_of(operation->resource)->polls) {
+        operation->look_at = within_lease(engine, next_poll(engine, operation, now), ttl_ms, now);
+    } else {
+        subscription_want(engine, subscription);
+        operation->look_at = acquire_look_at(engine, subscription, ttl_ms, now);
+    }
     arm_operation(engine, operation);
 }
 
 void acquire_begin(struct engine *engine, struct operation *operation, int64_t now) {
     struct contest *contest = attach_contest(engine, operation);
     struct operation *foremost = queue_foremost(contest);
-    if (foremost && operation->once) {
+    bool joins = queue_lets_in(contest, operation);
+    if (!joins && operation->once) {
         finish(engine, operation, foremost->trouble ? foremost->trouble : REDLATCH_TIMEOUT);
         return;
     }
     operation->phase = PHASE_QUEUED;
     queue_enter(engine, operation);
-    if (foremost) {
+    if (!joins) {
         arm_operation(engine, operation);
     } else if (contest->yield_until > now && !operation->once) {
         acquire_park(engine, operation, REDLATCH_FOREVER, now);
@@ -106,6 +140,10 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
     command->id = id;
     command->lease_ms = engine_wire_lease(engine, operation->lease_ms);
     command->repeat_until = repeat_until;
+    command->leaves = true;
+    /* Nobody waits for the reply, and what follows on this lane must not find a place that was given up. */
+    command->as_text = kind_of(operation->resource)->has_places && !engine->leave_is_known;
+    engine->stats.script_loads += command->as_text;
     engine->stats.compensations++;
     push_command(engine, command);
 }

@@ -24,6 +24,9 @@ enum planted_fault {
     FAULT_EXTEND_BEFORE_SETTLED, /* a shortening is sent while a renewal is under way */
     FAULT_WIRE_ID_REUSED,        /* the owner id is the thread's for ever */
     FAULT_LOSS_UNREPORTED,       /* a renewal that finds nothing is taken for success */
+    FAULT_PLACE_IS_KEPT,         /* fair: who gives up stays in the server's queue */
+    FAULT_PLACES_NOT_REFRESHED,  /* fair: waiters behind the foremost are forgotten */
+    FAULT_SPINS_SELDOM,          /* a waiter that polls waits for a message all the same */
     FAULT_COUNT
 };
 

@@ -20,7 +20,7 @@ struct engine_lack engine_lacks(const struct engine *engine, uint8_t operation_k
     uint32_t one = operation_kind == OPERATION_ACQUIRE ? 1 : 0;
     uint32_t contest = one || operation_kind == OPERATION_WATCH ? 1 : 0;
     struct engine_lack lack = {
-        missing(engine->reserved_commands + engine->expired_lines + commands_for(operation_kind),
+        missing(engine->reserved_commands + engine->expired_lines + commands_for(operation_kind) + engine->refreshes,
                 engine->spare_command_count),
         missing(engine->reserved_contests + contest, engine->spare_contest_count),
         missing(engine->reserved_holds + one, engine->spare_hold_count),
@@ -72,6 +72,16 @@ void reserve_for(struct engine *engine, struct operation *operation) {
     assert(engine->spare_command_count >= engine->reserved_commands);
     assert(engine->spare_hold_count >= engine->reserved_holds);
     assert(engine->spare_contest_count >= engine->reserved_contests);
+}
+
+/* An operation that leaves the queue for the hold that was just granted may come back, and may have made the contest. The
+ * one that was granted had its own set aside, and has just returned it. */
+void reserve_contest_again(struct engine *engine, struct operation *operation) {
+    if (!operation->reserved_contest) {
+        operation->reserved_contest = true;
+        engine->reserved_contests++;
+        assert(engine->spare_contest_count >= engine->reserved_contests);
+    }
 }
 
 void return_reserve(struct engine *engine, struct operation *operation) {
@@ -174,7 +184,11 @@ struct contest *attach_contest(struct engine *engine, struct operation *operatio
         engine->spare_contest_count--;
         memset(contest, 0, sizeof *contest);
         contest->timer.kind = TIMER_CONTEST;
+        contest->refresh.kind = TIMER_REFRESH;
         contest->subscription.contest = contest;
+        for (int i = 0; i < CALLS; i++) {
+            contest->calls[i].contest = contest;
+        }
         list_init(&contest->queue);
         list_init(&contest->watchers);
         list_append(&engine->contests, &contest->all);
@@ -187,8 +201,13 @@ struct contest *attach_contest(struct engine *engine, struct operation *operatio
 void detach_contest(struct engine *engine, struct contest *contest) {
     assert(list_is_empty(&contest->queue) && list_is_empty(&contest->watchers));
     timer_disarm(&engine->timers, &contest->timer);
+    timer_disarm(&engine->timers, &contest->refresh);
     list_remove(&contest->subscription.link);
     list_remove(&contest->subscription.told);
+    for (int i = 0; i < CALLS; i++) {
+        list_remove(&contest->calls[i].link);
+        list_remove(&contest->calls[i].told);
+    }
     list_remove(&contest->all);
     struct resource *resource = contest->resource;
     resource->contest = NULL;

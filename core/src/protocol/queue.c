@@ -1,7 +1,9 @@
 /* The local queue of a name: first come, first served among this process's waiters, and only the foremost talks to
- * Redis. A release with a waiter behind it hands the hold over inside the process, for at most 16 times or 10 ms in a
- * row; then the lock is really released, and if other processes listen, this one lets them try first.
+ * Redis, or those readers who stand side by side at the front. A release with a waiter behind it hands the hold over
+ * inside the process, for at most 16 times or 10 ms in a row; then the lock is really released, and if other processes
+ * listen, this one lets them try first. Waiters of a fair lock are here, too, in the order of their places (fair.c).
  * SPDX-License-Identifier: Apache-2.0 */
+#include "kinds.h"
 #include "lease.h"
 #include "planted.h"
 #include "steps.h"
@@ -14,10 +16,46 @@ struct operation *queue_foremost(const struct contest *contest) {
     return first ? container_of(first, struct operation, link) : NULL;
 }
 
+static bool goes_together(const struct operation *operation) {
+    return kind_of_number(operation->lock_kind)->together;
+}
+
+/* Whether several may go at once, and so each has to see to it that it misses no message. */
+static bool is_shared(const struct contest *contest) {
+    return kind_of(contest->resource)->together;
+}
+
+/* Who may go at the same time as the one in front of it; NULL: it goes alone, or is the last who may. */
+static struct operation *beside(const struct contest *contest, const struct operation *operation) {
+    struct list_link *link = goes_together(operation) ? list_next(&contest->queue, &operation->link) : NULL;
+    struct operation *next = link ? container_of(link, struct operation, link) : NULL;
+    return next && goes_together(next) ? next : NULL;
+}
+
+/* Whether another call of the same owner, with the same intent, is being answered: this one will re-enter then. */
+bool queue_owner_is_asking(const struct contest *contest, const struct operation *operation) {
+    struct list_link *link = operation->named_owner ? list_first(&contest->queue) : NULL;
+    for (; link; link = list_next(&contest->queue, link)) {
+        const struct operation *other = container_of(link, struct operation, link);
+        bool same = other->owner == operation->owner && other->lock_kind == operation->lock_kind;
+        if (same && other != operation && (other->phase == PHASE_ASKING || other->phase == PHASE_PAUSED)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether whoever comes now may go at once. */
+bool queue_lets_in(const struct contest *contest, const struct operation *operation) {
+    bool front = !queue_foremost(contest) || (goes_together(operation) && contest->alone == 0);
+    return front && !queue_owner_is_asking(contest, operation);
+}
+
 void queue_enter(struct engine *engine, struct operation *operation) {
     struct contest *contest = operation->resource->contest;
     list_append(&contest->queue, &operation->link);
     contest->waiters++;
+    contest->alone += !goes_together(operation);
     contest->named_owners += operation->named_owner;
     engine->stats.waiters++;
     timer_disarm(&engine->timers, &contest->timer);
@@ -25,6 +63,7 @@ void queue_enter(struct engine *engine, struct operation *operation) {
 
 /* Nobody queues any more: unless somebody watches, the subscription lingers, and a contest without one goes. */
 void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now) {
+    bool hushed = calls_hushed(engine, contest);
     contest->yielding = false;
     if (!list_is_empty(&contest->watchers)) {
         return;
@@ -32,7 +71,7 @@ void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now) 
     switch (contest->subscription.state) {
     case SUBSCRIPTION_NONE:
     case SUBSCRIPTION_DENIED:
-        if (!contest->handing) {
+        if (!contest->handing && hushed) {
             detach_contest(engine, contest);
         }
         break;
@@ -45,25 +84,59 @@ void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now) 
     }
 }
 
-/* Lets the new foremost waiter, if it has not begun, look at once: a message may have been spent on the one that
- * left. While this process itself holds the lock there is nothing to see; the release will hand it over. */
-void queue_advance(struct engine *engine, struct contest *contest, int64_t now) {
-    struct operation *foremost = queue_foremost(contest);
-    if (!foremost) {
-        queue_go_idle(engine, contest, now);
-        return;
+/* A hold of this process that a waiter can not go beside, or NULL. */
+static struct hold *hold_in_the_way(const struct operation *operation) {
+    struct hold *hold = operation->resource->holds;
+    while (hold && (hold->stage != HOLD_ALIVE ||
+                    (goes_together(operation) &&
+                     (hold->lock_kind == operation->lock_kind || hold->owner == operation->owner)))) {
+        hold = hold->next;
     }
-    if (foremost->phase != PHASE_QUEUED) {
-        return;
+    return hold;
+}
+
+/* The first at the front who has not begun; where several go at once, also who may have missed a message. */
+static struct operation *next_turn(const struct contest *contest, int64_t now) {
+    struct operation *operation = queue_foremost(contest);
+    for (; operation; operation = beside(contest, operation)) {
+        bool missed = is_shared(contest) && operation->phase == PHASE_PARKED &&
+                      operation->seen != contest->sequence && contest->yield_until <= now;
+        if ((operation->phase == PHASE_QUEUED || missed) && !queue_owner_is_asking(contest, operation)) {
+            return operation;
+        }
     }
-    struct hold *hold = resource_live_hold(contest->resource);
+    return NULL;
+}
+
+/* Asks, or, when this process itself holds the lock, parks at first: the release will hand it over. */
+static void take_turn(struct engine *engine, struct operation *operation, int64_t now) {
+    struct hold *hold = operation->phase == PHASE_QUEUED ? hold_in_the_way(operation) : NULL;
     if (hold || PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
         int64_t left_ms = hold && !hold_is_renewed(hold)
                               ? (hold->deadline - now) / MILLISECOND + hold->lease_ms / 100 + 2
                               : REDLATCH_FOREVER;
-        acquire_park(engine, foremost, left_ms, now);
+        operation->seen = operation->resource->contest->sequence;
+        acquire_park(engine, operation, left_ms, now);
     } else {
-        acquire_look(engine, foremost, now);
+        acquire_look(engine, operation, now);
+    }
+}
+
+/* Somebody left the queue: those behind go on. */
+void queue_advance(struct engine *engine, struct contest *contest, int64_t now) {
+    if (list_is_empty(&contest->queue)) {
+        queue_go_idle(engine, contest, now);
+    } else {
+        kind_of(contest->resource)->advance(engine, contest, now);
+    }
+}
+
+/* Lets those at the front who have not begun look at once: a message may have been spent on the one that left. */
+void queue_next(struct engine *engine, struct contest *contest, int64_t now) {
+    const struct resource *resource = contest->resource;
+    struct operation *operation;
+    while (resource->contest == contest && (operation = next_turn(contest, now)) != NULL) {
+        take_turn(engine, operation, now);
     }
 }
 
@@ -76,13 +149,17 @@ void queue_leave(struct engine *engine, struct operation *operation, int64_t now
         next->met_holder = next->met_holder || operation->met_holder;
     }
     contest->waiters--;
+    contest->alone -= !goes_together(operation);
     contest->named_owners -= operation->named_owner;
     engine->stats.waiters--;
     operation->phase = PHASE_NEW;
+    operation->placed = false;
+    calls_drop(engine, operation);
     queue_advance(engine, contest, now);
 }
 
-/* After a grant: other calls of the same owner that wait for the lock would wait for themselves; they re-enter. */
+/* After a grant: other calls of the same owner that wait for the lock would wait for themselves; they re-enter. A reader
+ * who waits for the write lock gets an error, a writer who waits for the read lock goes past the queue. */
 void queue_reenter_others(struct engine *engine, struct contest *contest, struct hold *hold, int64_t now) {
     struct list_link *link = contest->named_owners ? list_first(&contest->queue) : NULL;
     while (link) {
@@ -90,8 +167,16 @@ void queue_reenter_others(struct engine *engine, struct contest *contest, struct
         link = list_next(&contest->queue, link);
         if (other->owner == hold->owner && (other->phase == PHASE_QUEUED || other->phase == PHASE_PARKED)) {
             bool last = link == NULL;
+            if (other->placed) {
+                undo_acquire(engine, other, other->id, 0);
+            }
+            reserve_contest_again(engine, other);
             queue_leave(engine, other, now);
-            hold_acquire(engine, hold, other, now);
+            if (other->lock_kind == hold->lock_kind) {
+                hold_acquire(engine, hold, other, now);
+            } else {
+                read_write_begin(engine, other, now);
+            }
             if (last) {
                 return; /* the contest may be gone */
             }
@@ -107,6 +192,13 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
     if (!foremost || foremost->phase != PHASE_PARKED || foremost->wait_until <= now || contest->handing) {
         return NULL;
     }
+    if (is_shared(contest) && (goes_together(foremost) || hold->lock_kind != foremost->lock_kind ||
+                               read_write_is_downgrade(hold))) {
+        return NULL;
+    }
+    if (kind_of(hold->resource)->has_places) { /* whose turn it is, the server says */
+        return foremost->placed ? foremost : NULL;
+    }
     if (hold->run == 0) {
         hold->run_since = now;
     }
@@ -120,10 +212,21 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
 
 /* Counts the hand-over that led to a grant, so that the run has an end however often the queue was empty meanwhile. */
 static void count_run(struct operation *receiver, uint64_t id, uint32_t run, int64_t run_since) {
-    struct hold *granted = resource_hold_of(receiver->resource, receiver->owner);
+    struct hold *granted = resource_hold_of(receiver->resource, receiver->lock_kind, receiver->owner);
     if (granted && granted->id == id) {
         granted->run = run + 1;
         granted->run_since = run_since;
+    }
+}
+
+/* Those at the front who wait look no later than when other processes had their turn, and not before. */
+static void wait_for_others(struct engine *engine, struct contest *contest) {
+    struct operation *operation = queue_foremost(contest);
+    for (; operation; operation = beside(contest, operation)) {
+        if (operation->phase == PHASE_PARKED) {
+            operation->look_at = contest->yield_until;
+            arm_operation(engine, operation);
+        }
     }
 }
 
@@ -137,18 +240,24 @@ void queue_after_release(struct engine *engine, struct resource *resource, int64
     struct operation *foremost = queue_foremost(contest);
     bool yielding = contest->yielding;
     contest->yielding = false;
-    if (!foremost || foremost->phase != PHASE_PARKED) {
+    if (!foremost || (foremost->phase != PHASE_PARKED && !is_shared(contest))) {
+        return;
+    }
+    if (kind_of(resource)->has_places) { /* whoever is next has been called, if it listens */
+        if (!foremost->call || foremost->call->state != SUBSCRIPTION_ACTIVE) {
+            acquire_look(engine, foremost, now);
+        }
         return;
     }
     int64_t own = contest->subscription.state == SUBSCRIPTION_ACTIVE ? 1 : 0;
-    if (yielding && (told < 0 || told > own)) {
+    bool unheard = kind_of(resource)->polls; /* of others, who may wait all the same */
+    if (yielding && (told < 0 || told > own || unheard)) {
         if (contest->yield_until <= now) {
             contest->yield_until = now + MILLISECOND + engine_random(engine, 2000);
         }
-        foremost->look_at = contest->yield_until;
-        arm_operation(engine, foremost);
-    } else {
-        acquire_look(engine, foremost, now);
+        wait_for_others(engine, contest);
+    } else if (!is_shared(contest) || !hold_in_the_way(foremost)) {
+        queue_look(engine, contest, now);
     }
 }
 
@@ -161,14 +270,18 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
         contest->receiver = NULL;
     }
     struct hold *hold = command->hold;
+    bool has_places = kind_of(command->resource)->has_places;
+    bool other_answer = reply->kind == REPLY_INTEGER && reply->integer == 2;
+    bool released = other_answer && has_places; /* for another, who stands at the head */
+    bool reads_on = other_answer && !has_places; /* a writer, who gives back only that */
     uint32_t run = hold->run;
     int64_t run_since = hold->run_since;
     uint64_t token;
     bool drawn = read_token(reply, &token);
     bool handed = drawn || (reply->kind == REPLY_INTEGER && reply->integer == 1);
-    if (!drawn && reply->kind != REPLY_INTEGER) { /* refused: release for everybody instead */
+    if (reads_on || (!drawn && reply->kind != REPLY_INTEGER)) { /* refused: release for everybody instead */
         struct refusal refusal = refusal_of(reply->text, reply->kind == REPLY_ERROR ? reply->size : 0);
-        if (receiver && (refusal.may_have_run || command->repeated)) {
+        if (receiver && !has_places && (refusal.may_have_run || command->repeated)) {
             undo_acquire(engine, receiver, command->successor, 0);
         }
         turn_into_release(command, hold);
@@ -177,7 +290,7 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     } else {
         bool resolved = command->repeated && command->first_sent_at < hold->deadline; /* as for a release */
         if (command->operation) {
-            finish(engine, command->operation, handed || resolved ? REDLATCH_OK : REDLATCH_LOST);
+            finish(engine, command->operation, handed || released || resolved ? REDLATCH_OK : REDLATCH_LOST);
         }
         hold_end(engine, hold, now);
         command->hold = NULL;
@@ -187,6 +300,8 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
         receiver->met_holder = true;
         acquire_granted(engine, receiver, command->first_sent_at, command->lease_ms, token, now);
         count_run(receiver, command->successor, run, run_since);
+    } else if (receiver && has_places) {
+        fair_not_handed(engine, receiver, released, now);
     } else if (receiver) {
         receiver->id = 0;
         receiver->phase = PHASE_PARKED;
@@ -196,28 +311,33 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     }
 }
 
-/* The channel may be heard from now on, or can not be: whoever is parked looks. */
+/* Whoever is parked at the front looks: a lock may be free without a message that says so. */
 void queue_look(struct engine *engine, struct contest *contest, int64_t now) {
     struct operation *foremost = queue_foremost(contest);
-    if (foremost && foremost->phase == PHASE_PARKED) {
+    if (foremost && is_shared(contest)) {
+        contest->sequence++;
+        queue_advance(engine, contest, now);
+    } else if (foremost && foremost->phase == PHASE_PARKED) {
         acquire_look(engine, foremost, now);
     }
 }
 
-/* A release was heard of. */
-void queue_told(struct engine *engine, struct contest *contest, int64_t now) {
+/* A release was heard of. `1`, a writer's, is for all who can go together, `0` for the foremost (wire format 1.6): when
+ * that one is in, the others follow. */
+void queue_told(struct engine *engine, struct contest *contest, int64_t number, int64_t now) {
     struct operation *foremost = queue_foremost(contest);
-    if (!foremost || foremost->phase != PHASE_PARKED) {
+    bool parked = foremost && foremost->phase == PHASE_PARKED;
+    if (!foremost || (!parked && !is_shared(contest))) {
         return;
     }
     if (contest->yielding && contest->yield_until <= now) { /* the echo of our own release, ahead of its reply */
         contest->yield_until = now + MILLISECOND + engine_random(engine, 2000);
-        foremost->look_at = contest->yield_until;
-        arm_operation(engine, foremost);
-    } else if (contest->yield_until <= now) {
+        wait_for_others(engine, contest);
+    } else if (contest->yield_until > now) { /* not before others had their turn, but then */
+        wait_for_others(engine, contest);
+    } else if (is_shared(contest) && number != 0) {
+        queue_advance(engine, contest, now);
+    } else if (parked) {
         acquire_look(engine, foremost, now);
-    } else if (foremost->look_at > contest->yield_until) { /* not before others had their turn, but then */
-        foremost->look_at = contest->yield_until;
-        arm_operation(engine, foremost);
     }
 }

@@ -4,7 +4,7 @@
  *   resource   a name and the kind of lock it is used as, while anybody in this process has to do with it
  *     holds    what owners of this process hold of it (a mutex: one alive, others on their way out)
  *     contest  the queue of local waiters, and subscriptions to channels, only while there is something to queue or
- *              hear
+ *              hear; of a fair lock also where its waiters are called
  *   operation  one call of a user: acquire, release, extend, force release, query, inspection, watch. Memory of the
  *              caller.
  *   command    one script on its way to the server and back. Memory of a pool.
@@ -47,7 +47,7 @@ struct lane {
     uint32_t in_flight;    /* length of `sent` */
 };
 
-enum timer_kind { TIMER_HOLD = 1, TIMER_OPERATION, TIMER_CONTEST, TIMER_COMMAND };
+enum timer_kind { TIMER_HOLD = 1, TIMER_OPERATION, TIMER_CONTEST, TIMER_REFRESH, TIMER_COMMAND };
 
 enum operation_kind {
     OPERATION_ACQUIRE,
@@ -76,6 +76,8 @@ enum operation_phase {
 struct lock_answer {
     int64_t ttl_ms;
     uint64_t count;
+    uint64_t holders;
+    uint64_t waiters; /* of a fair lock */
     bool locked;
     char owner[128];
 };
@@ -95,6 +97,14 @@ struct question {
     bool (*take)(struct question *question, const char *text, size_t size); /* false: no memory */
 };
 
+/* The pauses between the looks of one acquire of a spin lock (back_off.c). */
+struct back_off {
+    uint32_t next_ms;
+    uint32_t max_ms;
+    uint32_t multiplier;
+    uint32_t calls; /* pauses so far */
+};
+
 struct operation {
     struct list_link
         link; /* in the contest's queue, its watchers, those waiting for a hold, or the engine's finished list */
@@ -106,6 +116,7 @@ struct operation {
     struct command *command; /* under way for it */
     struct lock_answer *answer;
     struct question *question; /* of an inspection */
+    struct subscription *call;  /* fair: where it is called; NULL: it is not among the foremost */
     uint64_t owner;
     uint64_t id;          /* acquire: the wire number asked with; 0 before the first */
     int64_t lease_ms;     /* REDLATCH_RENEWED or a fixed lease */
@@ -115,6 +126,8 @@ struct operation {
     int64_t trouble_since; /* when the server became unusable for it; 0 while it answers */
     uint32_t seen;        /* messages of the contest before the last ask */
     uint32_t pause_ms;    /* PAUSED: the last back-off */
+    struct back_off back_off; /* spin */
+    uint32_t batch;       /* fair: the refresh that it was last put into */
     int trouble;          /* the last refusal that may pass */
     int status;           /* valid once DONE */
     uint8_t kind;
@@ -131,6 +144,8 @@ struct operation {
     bool named_owner;  /* the owner may have several operations at once */
     bool met_holder;   /* was told that somebody holds the lock */
     bool forced;       /* force release: there was a lock */
+    bool placed;       /* fair: stands in the server's queue, as far as is known */
+    bool called;       /* fair: since the last ask */
 };
 
 enum hold_stage {
@@ -187,15 +202,23 @@ struct subscription {
     struct list_link link; /* in the engine's list of subscriptions to change */
     struct list_link told; /* in the list of those that a message is for */
     struct contest *contest;
+    struct operation *listener; /* fair: the waiter it is for; NULL: gone */
+    uint64_t waiter;       /* fair: the number of the waiter whose own channel it is; 0: the channel of the name */
     uint8_t state;
     bool was_active;
 };
+
+/* The foremost waiters of a fair lock hear their own channels; more of these may be on their way out. */
+enum { CALLED_WAITERS = 4, CALLS = 2 * CALLED_WAITERS };
 
 struct contest {
     struct list_link link; /* in the engine's pool */
     struct list_link all;  /* in the engine's list of contests */
     struct subscription subscription; /* to the channel of the name */
+    struct subscription calls[CALLS]; /* fair: to the channels of the foremost waiters */
     struct timer timer;    /* end of the linger time */
+    struct timer refresh;  /* fair: when those behind the foremost are to be refreshed */
+    uint32_t batches;      /* fair: refreshes sent */
     struct resource *resource;
     struct list queue;     /* operations; the first is the foremost */
     struct list watchers;  /* operations that wait for the name to be free, beside the queue */
@@ -204,6 +227,7 @@ struct contest {
     int64_t yield_until;   /* no attempt before, so that other processes get their turn */
     uint32_t sequence;     /* messages heard */
     uint32_t waiters;
+    uint32_t alone;        /* waiters who go alone; others may go together: see struct kind */
     uint32_t named_owners; /* waiters whose owner may have several operations at once */
     bool yielding;         /* a release with message was owed to other processes; wait for its echo */
 };
@@ -215,7 +239,7 @@ struct resource {
     uint32_t references; /* handles, operations, holds, commands, contest */
     uint32_t hash;
     uint32_t name_size;
-    uint8_t kind;        /* enum redlatch_kind */
+    uint8_t kind;        /* enum redlatch_kind; the sides of a read-write lock share REDLATCH_READ */
     char name[];
 };
 
@@ -230,10 +254,14 @@ enum command_kind {
     COMMAND_QUERY,
     COMMAND_INSPECT,
     COMMAND_WATCH,
+    COMMAND_REFRESH, /* fair: waiters keep their places */
     COMMAND_RENEW
 };
 
 enum { RENEWAL_BATCH_SIZE = 100, COMMAND_KINDS = COMMAND_RENEW + 1 };
+
+/* Fair: how an acquire stands to the server's queue. */
+enum place { PLACE_UNWANTED, PLACE_WANTED, PLACE_TAKEN };
 
 struct command {
     struct list_link link; /* in a lane or the pool */
@@ -242,18 +270,21 @@ struct command {
     struct operation *operation; /* who waits for it; NULL: nobody does any more, or nobody ever did */
     struct hold *hold;
     uint64_t id;
-    uint64_t successor; /* hand-over, move: the wire number of the new owner */
+    uint64_t successor; /* hand-over, move: the wire number of the new owner; read: of the owner's own write lock */
     int64_t lease_ms;
+    int64_t wait_ms;      /* acquire: what is left of the caller's patience, 0 without end */
     int64_t first_sent_at;
     int64_t sent_at;
     int64_t give_up_at;   /* a refused release is not repeated after this; 0: not refused yet */
     int64_t repeat_until; /* retired ids: released every second until then; else 0 */
-    uint32_t count;       /* reenter, hand-over, move: intended levels; release: levels left */
+    uint32_t count;       /* reenter, hand-over, move: intended levels; release: levels left; refresh: its number */
     uint32_t levels;      /* release: how many it takes; an undo takes none */
     uint32_t pause_ms;
     uint8_t kind;
     uint8_t lock_kind;
     uint8_t lane;
+    uint8_t place;        /* acquire: enum place */
+    bool leaves;          /* release: leaves the queue, too */
     bool token_from_time; /* acquire, hand-over of a fenced lock */
     bool was_sent;        /* at least once: the server may carry it out */
     bool abandoned;       /* gave up on: never to be sent again */

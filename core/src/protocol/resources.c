@@ -85,9 +85,9 @@ void resource_drop(struct engine *engine, struct resource *resource) {
     engine->dead_resources = resource;
 }
 
-struct hold *resource_hold_of(const struct resource *resource, uint64_t owner) {
+struct hold *resource_hold_of(const struct resource *resource, uint8_t lock_kind, uint64_t owner) {
     struct hold *hold = resource->holds;
-    while (hold && (hold->owner != owner || hold->stage == HOLD_RELEASING)) {
+    while (hold && (hold->owner != owner || hold->lock_kind != lock_kind || hold->stage == HOLD_RELEASING)) {
         hold = hold->next;
     }
     return hold;

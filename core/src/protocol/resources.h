@@ -41,8 +41,8 @@ static inline struct resource *resource_keep(struct resource *resource) {
 /* Drops a reference; the last one puts the resource on the engine's list of dead ones. */
 void resource_drop(struct engine *engine, struct resource *resource);
 
-/* The hold of an owner, in whatever stage, or NULL. */
-struct hold *resource_hold_of(const struct resource *resource, uint64_t owner);
+/* What an owner holds as one kind of lock (a name may have two: read and write lock), in whatever stage, or NULL. */
+struct hold *resource_hold_of(const struct resource *resource, uint8_t lock_kind, uint64_t owner);
 
 /* A hold of this process that is alive, or NULL. */
 struct hold *resource_live_hold(const struct resource *resource);

@@ -4,14 +4,18 @@
  *   command                    nothing old can arrive        a late copy may still arrive (KILL denied)
  *   abandoned                  forgotten: its undo follows    the same
  *   acquire                    sent again                    its id is retired, the waiter asks with a new one
+ *   the same, with a place     sent again                    sent again: it makes no place and takes no turn of another
  *   undo of an acquire         sent again                    sent again every second for one lease
  *   re-entry, release          sent again                    sent again
  *   extension                  sent again                    the hold moves to a new id with the new lease
  *   hand-over                  sent again                    released; the receiver's id is retired
+ *   the same, of a fair lock   sent again                    released; the receiver keeps its place and looks
  *   hand-over, nobody waits    release of the old id         the same
  *   force release              NO_REPLY: it may hit another's hold
+ *   refresh of places          forgotten: another follows    the same
  *   renewal                    a new batch at once           the same
  */
+#include "kinds.h"
 #include "planted.h"
 #include "steps.h"
 
@@ -27,17 +31,19 @@ static void retire(struct engine *engine, struct command *command, uint64_t id, 
     command->count = 0;
     command->hold = NULL;
     command->operation = NULL;
+    command->leaves = true;
     command->repeat_until = now + command->lease_ms * MILLISECOND;
     engine->stats.compensations++;
     push_command(engine, command);
 }
 
 static void settle_acquire(struct engine *engine, struct command *command, enum settlement how, int64_t now) {
-    if (how != SETTLEMENT_DENIED) {
+    if (how != SETTLEMENT_DENIED || command->place == PLACE_TAKEN) {
         send_again(engine, command);
         return;
     }
     struct operation *operation = command->operation;
+    calls_drop(engine, operation);
     operation->command = NULL;
     operation->id = 0;
     operation->phase = PHASE_PARKED;
@@ -59,7 +65,9 @@ static void settle_hand_over(struct engine *engine, struct command *command, enu
     int64_t undo_until = now + command->lease_ms * MILLISECOND;
     turn_into_release(command, command->hold);
     send_again(engine, command);
-    if (receiver) {
+    if (receiver && kind_of(command->resource)->has_places) { /* nothing is handed over from who holds nothing */
+        fair_not_handed(engine, receiver, false, now);
+    } else if (receiver) {
         undo_acquire(engine, receiver, receiver->id, undo_until);
         receiver->id = 0;
         receiver->phase = PHASE_PARKED;
@@ -94,7 +102,8 @@ void settle_command(struct engine *engine, struct command *command, enum settlem
         }
         return;
     }
-    if (command->abandoned && !PLANTED(FAULT_ABANDONED_IS_RESENT)) {
+    bool forgotten = command->kind == COMMAND_REFRESH || (command->abandoned && !PLANTED(FAULT_ABANDONED_IS_RESENT));
+    if (forgotten) {
         give_command(engine, command);
         return;
     }

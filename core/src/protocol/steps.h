@@ -11,6 +11,10 @@ enum { CHANNEL_NAMES_MAX = 2 };
 size_t channel_names(const char *channel, size_t size, struct argument_part names[CHANNEL_NAMES_MAX]);
 bool channel_is_of(const struct resource *resource, const char *channel, size_t size);
 
+/* wire.c: the number of the waiter of this client whose own channel it is, which is then cut down to the name's; else 0
+ */
+uint64_t channel_waiter(const struct engine *engine, const char *channel, size_t *size);
+
 /* wire.c: whether two kinds are renewed by the same script, and so in one batch */
 bool renewed_alike(uint8_t lock_kind, uint8_t other_kind);
 
@@ -22,6 +26,7 @@ void give_hold(struct engine *engine, struct hold *hold);
 struct contest *attach_contest(struct engine *engine, struct operation *operation);
 void detach_contest(struct engine *engine, struct contest *contest);
 void reserve_for(struct engine *engine, struct operation *operation);
+void reserve_contest_again(struct engine *engine, struct operation *operation);
 void return_reserve(struct engine *engine, struct operation *operation);
 void keep_command_for(struct operation *operation, struct hold *hold);
 void return_kept_command(struct engine *engine, struct hold *hold);
@@ -43,11 +48,17 @@ void acquire_granted(struct engine *engine, struct operation *operation, int64_t
 bool read_token(const struct reply *reply, uint64_t *token_out); /* false, and 0: there is none */
 void acquire_look(struct engine *engine, struct operation *operation, int64_t now);
 void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now);
+int64_t acquire_look_at(struct engine *engine, const struct subscription *subscription, int64_t ttl_ms, int64_t now);
 void acquire_refused(struct engine *engine, struct operation *operation, struct refusal refusal, int64_t now);
 int64_t acquire_lease(const struct engine *engine, const struct operation *operation, int64_t now);
 void undo_acquire(struct engine *engine, struct operation *operation, uint64_t id, int64_t repeat_until);
 
 void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now);
+
+/* read_write.c: what the two sides of a read-write lock are to each other */
+void read_write_begin(struct engine *engine, struct operation *operation, int64_t now);
+uint64_t read_write_pass(const struct operation *operation);
+bool read_write_is_downgrade(const struct hold *hold);
 
 /* watch.c: waiting for a name to be free */
 void watch_begin(struct engine *engine, struct operation *operation, int64_t now);
@@ -56,21 +67,53 @@ void watch_abort(struct engine *engine, struct operation *operation, int status,
 void watch_timer(struct engine *engine, struct operation *operation, int64_t now);
 void watch_look_all(struct engine *engine, struct contest *contest, int64_t now);
 
+/* back_off.c: the next pause of a waiter that polls, in ms */
+int64_t back_off_next(struct engine *engine, struct back_off *back_off);
+
 /* queue.c: the local waiters of a name */
 void queue_enter(struct engine *engine, struct operation *operation);
 void queue_leave(struct engine *engine, struct operation *operation, int64_t now);
 void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now);
 void queue_advance(struct engine *engine, struct contest *contest, int64_t now);
 struct operation *queue_foremost(const struct contest *contest);
+bool queue_lets_in(const struct contest *contest, const struct operation *operation);
+bool queue_owner_is_asking(const struct contest *contest, const struct operation *operation);
 struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64_t now);
 void queue_after_release(struct engine *engine, struct resource *resource, int64_t told, int64_t now);
 void queue_reenter_others(struct engine *engine, struct contest *contest, struct hold *hold, int64_t now);
-void queue_told(struct engine *engine, struct contest *contest, int64_t now);
+void queue_next(struct engine *engine, struct contest *contest, int64_t now);
+void queue_told(struct engine *engine, struct contest *contest, int64_t number, int64_t now);
 void queue_look(struct engine *engine, struct contest *contest, int64_t now);
 void hand_over_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 
+/* fair.c: waiters that queue on the server */
+void fair_begin(struct engine *engine, struct operation *operation, int64_t now);
+void fair_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+void fair_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
+void fair_told(struct engine *engine, struct contest *contest, int64_t number, int64_t now);
+void fair_look(struct engine *engine, struct contest *contest, int64_t now);
+void fair_next(struct engine *engine, struct contest *contest, int64_t now);
+void fair_not_handed(struct engine *engine, struct operation *operation, bool released, int64_t now);
+void fair_take_place(struct engine *engine, struct operation *operation, int64_t now);
+void fair_places_lost(struct engine *engine, struct contest *contest, int64_t now);
+
+/* calls.c: the channels on which the foremost waiters of a fair lock are called */
+void calls_listen(struct engine *engine, struct contest *contest, int near);
+void calls_drop(struct engine *engine, struct operation *operation);
+bool calls_hushed(struct engine *engine, struct contest *contest);
+void calls_told(struct engine *engine, struct subscription *subscription, int64_t now);
+void calls_look(struct engine *engine, struct subscription *subscription, int64_t now);
+void calls_free(struct engine *engine, struct subscription *subscription, int64_t now);
+
+/* refresh.c: those behind the foremost keep their places */
+void refresh_plan(struct engine *engine, struct contest *contest, int64_t at);
+void refresh_waiters(struct engine *engine, struct contest *contest, int64_t now);
+const struct operation *refresh_next(const struct command *command, const struct operation *before);
+void refresh_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+
 /* subscription.c: channels */
 void subscription_want(struct engine *engine, struct subscription *subscription);
+void subscription_leave(struct engine *engine, struct subscription *subscription);
 void contest_timer(struct engine *engine, struct contest *contest, int64_t now);
 
 /* hold.c: levels, extension, release */

@@ -28,6 +28,17 @@ void subscription_want(struct engine *engine, struct subscription *subscription)
     }
 }
 
+/* Leaves a channel that nobody wants to hear; one that is not confirmed yet can not be left yet. */
+void subscription_leave(struct engine *engine, struct subscription *subscription) {
+    if (subscription->state == SUBSCRIPTION_ACTIVE) {
+        engine->subscriptions--;
+        change(engine, subscription, SUBSCRIPTION_LEAVING);
+    } else if (subscription->state == SUBSCRIPTION_WANTED && list_is_linked(&subscription->link)) {
+        list_remove(&subscription->link); /* never sent */
+        subscription->state = SUBSCRIPTION_NONE;
+    }
+}
+
 /* Whoever is parked may have missed a message. */
 static void look_all(struct engine *engine, struct contest *contest, int64_t now) {
     watch_look_all(engine, contest, now);
@@ -45,6 +56,10 @@ void engine_subscribed(struct engine *engine, struct subscription *subscription,
         return;
     }
     subscription->was_active = true;
+    if (subscription->waiter) {
+        calls_look(engine, subscription, now);
+        return;
+    }
     subscription->contest->sequence++; /* an ask under way may have been answered before the subscription */
     look_all(engine, subscription->contest, now);
 }
@@ -55,7 +70,9 @@ void engine_unsubscribed(struct engine *engine, struct subscription *subscriptio
         return;
     }
     subscription->state = SUBSCRIPTION_NONE;
-    if (list_is_empty(&contest->queue) && list_is_empty(&contest->watchers)) {
+    if (subscription->waiter) {
+        calls_free(engine, subscription, now);
+    } else if (list_is_empty(&contest->queue) && list_is_empty(&contest->watchers)) {
         queue_go_idle(engine, contest, now);
     } else {
         change(engine, subscription, SUBSCRIPTION_WANTED);
@@ -65,36 +82,71 @@ void engine_unsubscribed(struct engine *engine, struct subscription *subscriptio
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now) {
     struct contest *contest = subscription->contest;
     subscription->state = SUBSCRIPTION_DENIED;
+    if (subscription->waiter) {
+        calls_look(engine, subscription, now);
+        return;
+    }
     look_all(engine, contest, now);
     if (list_is_empty(&contest->queue)) {
         queue_go_idle(engine, contest, now);
     }
 }
 
-void engine_message(struct engine *engine, struct subscription *subscription, int64_t now) {
+void engine_message(struct engine *engine, struct subscription *subscription, int64_t number, int64_t now) {
     struct contest *contest = subscription->contest;
-    contest->sequence++;
     engine->stats.messages++;
+    if (subscription->waiter) {
+        calls_told(engine, subscription, now);
+        return;
+    }
+    contest->sequence++;
     watch_look_all(engine, contest, now);
-    kind_of(contest->resource)->told(engine, contest, now);
+    kind_of(contest->resource)->told(engine, contest, number, now);
 }
 
-void engine_subscriptions_lost(struct engine *engine, int64_t now) {
+static void deny_sent(struct engine *engine, struct subscription *subscription, int64_t now) {
+    if (subscription->state == SUBSCRIPTION_WANTED && !list_is_linked(&subscription->link)) {
+        engine_subscription_denied(engine, subscription, now);
+    }
+}
+
+/* Does the same to each subscription of each name. */
+static void for_each(struct engine *engine, void (*act)(struct engine *, struct subscription *, int64_t), int64_t now) {
     struct list_link *link = list_first(&engine->contests);
     while (link) {
         struct contest *contest = container_of(link, struct contest, all);
-        struct subscription *subscription = &contest->subscription;
+        const struct resource *resource = contest->resource;
         link = list_next(&engine->contests, link);
-        if (subscription->state == SUBSCRIPTION_ACTIVE) {
-            engine->subscriptions--;
-            subscription->state = SUBSCRIPTION_WANTED;
+        for (int i = 0; i < CALLS && resource->contest == contest; i++) {
+            act(engine, &contest->calls[i], now);
         }
-        if (subscription->state == SUBSCRIPTION_LEAVING) {
-            engine_unsubscribed(engine, subscription, now);
-        } else if (subscription->state == SUBSCRIPTION_WANTED) {
-            change(engine, subscription, SUBSCRIPTION_WANTED);
+        if (resource->contest == contest) { /* it goes with its last subscription */
+            act(engine, &contest->subscription, now);
         }
     }
+}
+
+void engine_subscriptions_denied(struct engine *engine, int64_t now) {
+    for_each(engine, deny_sent, now);
+}
+
+/* The connection is gone, and with it what was subscribed to: what is still wanted is asked for again. */
+static void lost(struct engine *engine, struct subscription *subscription, int64_t now) {
+    bool wanted = !subscription->waiter || subscription->listener;
+    if (subscription->state == SUBSCRIPTION_ACTIVE) {
+        engine->subscriptions--;
+        subscription->state = SUBSCRIPTION_WANTED;
+    }
+    if (subscription->state == SUBSCRIPTION_LEAVING || (subscription->state == SUBSCRIPTION_WANTED && !wanted)) {
+        subscription->state = SUBSCRIPTION_LEAVING;
+        engine_unsubscribed(engine, subscription, now);
+    } else if (subscription->state == SUBSCRIPTION_WANTED) {
+        change(engine, subscription, SUBSCRIPTION_WANTED);
+    }
+}
+
+void engine_subscriptions_lost(struct engine *engine, int64_t now) {
+    for_each(engine, lost, now);
 }
 
 /* The linger time is over. */
@@ -103,15 +155,31 @@ void contest_timer(struct engine *engine, struct contest *contest, int64_t now) 
     if (!list_is_empty(&contest->queue) || !list_is_empty(&contest->watchers)) {
         return;
     }
-    if (subscription->state == SUBSCRIPTION_ACTIVE) {
-        engine->subscriptions--;
-        change(engine, subscription, SUBSCRIPTION_LEAVING);
-    } else if (subscription->state == SUBSCRIPTION_WANTED && list_is_linked(&subscription->link)) {
-        list_remove(&subscription->link); /* never sent */
-        subscription->state = SUBSCRIPTION_NONE;
+    bool wanted = subscription->state == SUBSCRIPTION_WANTED;
+    subscription_leave(engine, subscription);
+    if (wanted && subscription->state == SUBSCRIPTION_NONE) {
         queue_go_idle(engine, contest, now);
-    } else if (subscription->state == SUBSCRIPTION_WANTED) {
+    } else if (wanted) {
         timer_arm(&engine->timers, &contest->timer, now + SECOND); /* not confirmed yet, so it can not be left yet */
+    }
+}
+
+/* Adds those of the waiter whose own channel it is. */
+static void find_called(struct engine *engine, const char *channel, size_t size, struct list *found) {
+    struct argument_part names[CHANNEL_NAMES_MAX];
+    uint64_t waiter = channel_waiter(engine, channel, &size);
+    size_t names_count = waiter ? channel_names(channel, size, names) : 0;
+    for (size_t i = 0; i < names_count; i++) {
+        uint32_t hash = resource_hash(names[i].text, names[i].size);
+        struct resource *resource = NULL;
+        while ((resource = resource_next_named(&engine->resources, resource, names[i].text, names[i].size, hash))) {
+            for (int call = 0; resource->contest && call < CALLS; call++) {
+                struct subscription *subscription = &resource->contest->calls[call];
+                if (subscription->waiter == waiter && channel_is_of(resource, channel, size)) {
+                    list_append(found, &subscription->told);
+                }
+            }
+        }
     }
 }
 
@@ -129,16 +197,17 @@ static void find_served(struct engine *engine, const char *channel, size_t size,
             }
         }
     }
+    find_called(engine, channel, size, found);
 }
 
-void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t now) {
+void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number, int64_t now) {
     struct list found;
     struct list_link *link;
     find_served(engine, channel, size, &found);
     while ((link = list_pop(&found)) != NULL) { /* what one does may end another, and takes it off the list then */
         struct subscription *subscription = container_of(link, struct subscription, told);
         if (what == HEARD_MESSAGE) {
-            engine_message(engine, subscription, now);
+            engine_message(engine, subscription, number, now);
         } else if (what == HEARD_SUBSCRIBED) {
             engine_subscribed(engine, subscription, now);
         } else {

@@ -10,7 +10,11 @@
 
 /* How a command is written: its script, then a letter for each key and each argument.
  *   N name   T counter of tokens   C channel   o owner   s the next owner   n levels   l lease in ms
- *   f whether tokens begin at the server's time */
+ *   f whether tokens begin at the server's time   m side of a read-write lock   b base of its timeout keys
+ *   W field of the writer   S of the next one   w of the reader's own write lock, empty without
+ * of fair locks
+ *   Q queue   Z time-outs of waiters   A the client's sign of life   p place   v wait in ms   t fair time-out in ms
+ *   q whether it leaves the queue */
 struct form {
     enum script_id script;
     const char *keys;
@@ -28,6 +32,7 @@ static const struct form usual[COMMAND_KINDS] = {
     [COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE, "N", "C"},
     [COMMAND_QUERY] = {SCRIPT_QUERY, "N", ""},
     [COMMAND_WATCH] = {SCRIPT_WATCH, "N", ""},
+    [COMMAND_REFRESH] = {SCRIPT_REFRESH_FAIR, "NQWA", "t"},
     [COMMAND_RENEW] = {SCRIPT_RENEW, "N", "ol"},
 };
 
@@ -38,6 +43,36 @@ static const struct {
 } special[] = {
     {REDLATCH_FENCED, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_FENCED, "NT", "olf"}},
     {REDLATCH_FENCED, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_FENCED, "NT", "osnlf"}},
+    {REDLATCH_FAIR, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_FAIR, "NQZA", "olpvtC"}},
+    {REDLATCH_FAIR, COMMAND_RELEASE, {SCRIPT_RELEASE_FAIR, "NQZA", "onqtC"}},
+    {REDLATCH_FAIR, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_FAIR, "NQZA", "osnltC"}},
+    {REDLATCH_FAIR, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_FAIR, "NQZA", "tC"}},
+    {REDLATCH_FAIR, COMMAND_QUERY, {SCRIPT_QUERY_FAIR, "NQ", ""}},
+    {REDLATCH_PLAIN, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_PLAIN, "N", "ol"}},
+    {REDLATCH_PLAIN, COMMAND_RELEASE, {SCRIPT_RELEASE_PLAIN, "N", "oC"}},
+    {REDLATCH_PLAIN, COMMAND_EXTEND, {SCRIPT_EXTEND_PLAIN, "N", "ol"}},
+    {REDLATCH_PLAIN, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_PLAIN, "N", "osl"}},
+    {REDLATCH_PLAIN, COMMAND_MOVE, {SCRIPT_HAND_OVER_PLAIN, "N", "osl"}},
+    {REDLATCH_PLAIN, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_PLAIN, "N", "C"}},
+    {REDLATCH_PLAIN, COMMAND_QUERY, {SCRIPT_QUERY_PLAIN, "N", ""}},
+    {REDLATCH_PLAIN, COMMAND_RENEW, {SCRIPT_RENEW_PLAIN, "N", "ol"}},
+    {REDLATCH_READ, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_READ, "N", "olbw"}},
+    {REDLATCH_READ, COMMAND_REENTER, {SCRIPT_REENTER_READ, "N", "onlb"}},
+    {REDLATCH_READ, COMMAND_RELEASE, {SCRIPT_RELEASE_READ, "N", "onCb"}},
+    {REDLATCH_READ, COMMAND_EXTEND, {SCRIPT_EXTEND_READ, "N", "oonlb"}},
+    {REDLATCH_READ, COMMAND_MOVE, {SCRIPT_EXTEND_READ, "N", "osnlb"}},
+    {REDLATCH_READ, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"}},
+    {REDLATCH_READ, COMMAND_QUERY, {SCRIPT_QUERY_SIDE, "N", "m"}},
+    {REDLATCH_READ, COMMAND_RENEW, {SCRIPT_RENEW_READ, "N", "olb"}},
+    {REDLATCH_WRITE, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_WRITE, "N", "Wlb"}},
+    {REDLATCH_WRITE, COMMAND_REENTER, {SCRIPT_REENTER, "N", "Wnl"}},
+    {REDLATCH_WRITE, COMMAND_RELEASE, {SCRIPT_RELEASE_WRITE, "N", "WnCb"}},
+    {REDLATCH_WRITE, COMMAND_EXTEND, {SCRIPT_EXTEND_WRITE, "N", "WWnlb"}},
+    {REDLATCH_WRITE, COMMAND_MOVE, {SCRIPT_EXTEND_WRITE, "N", "WSnlb"}},
+    {REDLATCH_WRITE, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_WRITE, "N", "WSnl"}},
+    {REDLATCH_WRITE, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"}},
+    {REDLATCH_WRITE, COMMAND_QUERY, {SCRIPT_QUERY_SIDE, "N", "m"}},
+    {REDLATCH_WRITE, COMMAND_RENEW, {SCRIPT_RENEW, "N", "Wl"}},
 };
 
 static const struct form *form_of(uint8_t lock_kind, uint8_t command_kind) {
@@ -67,6 +102,11 @@ void command_counts(const struct command *command, uint32_t *key_count_out, uint
     uint32_t lines = command->kind == COMMAND_RENEW ? command->batch_count : 1;
     *key_count_out = lines * (uint32_t)strlen(form->keys);
     *argument_count_out = lines * (uint32_t)strlen(form->arguments);
+    if (command->kind == COMMAND_REFRESH) {
+        for (const struct operation *waiter = NULL; (waiter = refresh_next(command, waiter)) != NULL;) {
+            ++*argument_count_out;
+        }
+    }
 }
 
 /* Decimal digits of a number; returns their count. */
@@ -102,6 +142,43 @@ static void derived_parts(const char *prefix, const struct resource *resource, s
 
 void channel_parts(const struct resource *resource, struct argument_part parts[4]) {
     derived_parts(kind_of(resource)->channel_prefix, resource, parts);
+}
+
+size_t channel_text(const struct engine *engine, const struct subscription *subscription,
+                    char channel[CHANNEL_SIZE_MAX]) {
+    struct argument_part parts[4];
+    channel_parts(subscription->contest->resource, parts);
+    size_t size = 0;
+    for (int i = 0; i < 4; i++) {
+        memcpy(channel + size, parts[i].text, parts[i].size);
+        size += parts[i].size;
+    }
+    if (subscription->waiter) {
+        channel[size++] = ':';
+        size += owner_text(engine, subscription->waiter, channel + size);
+    }
+    return size;
+}
+
+uint64_t channel_waiter(const struct engine *engine, const char *channel, size_t *size) {
+    size_t digits = 0;
+    uint64_t number = 0;
+    uint64_t unit = 1;
+    while (digits < *size && digits < 19 && channel[*size - 1 - digits] >= '0' && channel[*size - 1 - digits] <= '9') {
+        number += unit * (uint64_t)(channel[*size - 1 - digits] - '0');
+        unit *= 10;
+        digits++;
+    }
+    size_t suffix = 1 + 36 + 1 + digits;
+    if (digits == 0 || *size < suffix) {
+        return 0;
+    }
+    const char *at = channel + *size - suffix;
+    if (at[0] != ':' || memcmp(at + 1, engine->uuid, 36) != 0 || at[37] != ':') {
+        return 0;
+    }
+    *size -= suffix;
+    return number;
 }
 
 bool channel_is_of(const struct resource *resource, const char *channel, size_t size) {
@@ -152,10 +229,55 @@ static void put_owner(const struct engine *engine, struct argument_sink *sink, u
     put(sink, text, size);
 }
 
+static void put_writer(const struct engine *engine, struct argument_sink *sink, uint64_t id) {
+    char text[REDLATCH_OWNER_SIZE];
+    struct argument_part parts[] = {{text, owner_text(engine, id, text)}, {":write", 6}};
+    sink->append(sink, parts, 2);
+}
+
 static void put_derived(struct argument_sink *sink, const char *prefix, const struct resource *resource) {
     struct argument_part parts[4];
     derived_parts(prefix, resource, parts);
     sink->append(sink, parts, 4);
+}
+
+/* A client's sign of life as a waiter of a fair lock. */
+static void put_sign(const struct engine *engine, struct argument_sink *sink, const struct resource *resource) {
+    struct argument_part parts[6];
+    derived_parts("redlatch_waiting:", resource, parts);
+    parts[4] = (struct argument_part){":", 1};
+    parts[5] = (struct argument_part){engine->uuid, 36};
+    sink->append(sink, parts, 6);
+}
+
+/* The letters of fair locks alone. */
+static void write_fair_letter(const struct engine *engine, const struct command *command, char letter,
+                              struct argument_sink *sink) {
+    switch (letter) {
+    case 'Q':
+        put_derived(sink, "redisson_lock_queue:", command->resource);
+        break;
+    case 'Z':
+        put_derived(sink, "redisson_lock_timeout:", command->resource);
+        break;
+    case 'A':
+        put_sign(engine, sink, command->resource);
+        break;
+    case 'p':
+        put_number(sink, command->place);
+        break;
+    case 'v':
+        put_number(sink, (uint64_t)command->wait_ms);
+        break;
+    case 't':
+        put_number(sink, (uint64_t)engine->settings.fair_timeout_ms);
+        break;
+    case 'q':
+        put_number(sink, command->leaves);
+        break;
+    default:
+        assert(false); /* a letter that the table of forms does not explain */
+    }
 }
 
 static void write_letter(const struct engine *engine, const struct command *command, char letter,
@@ -176,6 +298,25 @@ static void write_letter(const struct engine *engine, const struct command *comm
     case 's':
         put_owner(engine, sink, command->successor);
         break;
+    case 'W':
+        put_writer(engine, sink, command->id);
+        break;
+    case 'S':
+        put_writer(engine, sink, command->successor);
+        break;
+    case 'w':
+        if (command->successor) {
+            put_writer(engine, sink, command->successor);
+        } else {
+            put(sink, "", 0);
+        }
+        break;
+    case 'm':
+        put(sink, redlatch_kind_name(command->lock_kind), strlen(redlatch_kind_name(command->lock_kind)));
+        break;
+    case 'b':
+        put_derived(sink, "", command->resource);
+        break;
     case 'n':
         put_number(sink, command->count);
         break;
@@ -186,7 +327,7 @@ static void write_letter(const struct engine *engine, const struct command *comm
         put_number(sink, command->token_from_time);
         break;
     default:
-        assert(false); /* a letter that the table of forms does not explain */
+        write_fair_letter(engine, command, letter, sink);
     }
 }
 
@@ -227,4 +368,9 @@ void command_write(const struct engine *engine, const struct command *command, s
     const struct form *form = form_of(command->lock_kind, command->kind);
     write_letters(engine, command, form->keys, sink);
     write_letters(engine, command, form->arguments, sink);
+    if (command->kind == COMMAND_REFRESH) {
+        for (const struct operation *waiter = NULL; (waiter = refresh_next(command, waiter)) != NULL;) {
+            put_number(sink, waiter->id);
+        }
+    }
 }

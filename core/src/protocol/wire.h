@@ -26,4 +26,9 @@ size_t owner_text(const struct engine *engine, uint64_t id, char text[REDLATCH_O
 /* The channel of a name as it is used, in four parts, some empty (wire format 1.2, 1.6). */
 void channel_parts(const struct resource *resource, struct argument_part parts[4]);
 
+/* A subscription's channel: the name's, or that of a waiter of it; returns its length. */
+enum { CHANNEL_SIZE_MAX = REDLATCH_NAME_SIZE_MAX + 64 + REDLATCH_OWNER_SIZE };
+size_t channel_text(const struct engine *engine, const struct subscription *subscription,
+                    char channel[CHANNEL_SIZE_MAX]);
+
 #endif

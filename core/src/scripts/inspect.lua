@@ -8,7 +8,7 @@
 -- a few hundred fields of a hash are the most that is. Where a page has many large locks or long names, the last of
 -- them get a record of the name alone: they are to be asked about one by one.
 -- SPDX-License-Identifier: Apache-2.0
-local NOTHING, MUTEX, FENCED, FAIR, READ_WRITE, GROUP, UNKNOWN = 0, 1, 2, 3, 4, 5, 99
+local NOTHING, MUTEX, FENCED, FAIR, READ_WRITE, GROUP, PLAIN, UNKNOWN = 0, 1, 2, 3, 4, 5, 6, 99
 local HOLDER, READER, WRITER, WAITER = 1, 2, 3, 4
 local uuid = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 3) .. '%-' .. string.rep('%x', 12)
 local owner_form, write_form = '^' .. uuid .. ':%-?%d+$', '^(' .. uuid .. ':.*):write$'
@@ -133,12 +133,29 @@ local function hash(name, parties)
     return UNKNOWN, 0
 end
 
+-- Whether a string is a plain lock: a word that only its owner can know, with a lease. Among all keys only those of
+-- redlatch are told from what else looks so.
+local WORD_MIN, WORD_MAX = 16, 128
+local our_form = '^' .. string.rep('%x', 8) .. '%-%x%x%x%x%-8%x%x%x%-%x%x%x%x%-' .. string.rep('%x', 12) .. ':%d+$'
+local function plain(name, ours_only)
+    local size = redis.call('strlen', name)
+    if size < WORD_MIN or size > WORD_MAX or redis.call('pttl', name) < 0 then
+        return nil
+    end
+    local word = redis.call('get', name)
+    local is_word = string.find(word, '^[%w+/=_:.%-]+$') and not string.find(word, '^%d+$')
+    return string.find(word, ours_only and our_form or '') and is_word and word
+end
+
 -- Puts the record of a name; only that of a lock if `locks_only`.
 local function describe(records, name, kind, locks_only)
     local parties = {count = 0}
     local form, holders, waiters = NOTHING, 0, 0
     if kind == 'hash' then
         form, holders = hash(name, parties)
+    elseif kind == 'string' and plain(name, locks_only) then
+        form, holders = PLAIN, 1
+        put_party(parties, HOLDER, 1, redis.call('get', name))
     elseif kind ~= 'none' then
         form = UNKNOWN
     end
@@ -180,14 +197,17 @@ if #KEYS == 1 then
     put(records, '0')
     describe(records, KEYS[1], redis.call('type', KEYS[1]).ok, false)
 else
-    local page = redis.call('scan', ARGV[1], 'match', ARGV[2], 'count', ARGV[3], 'type', 'hash')
+    local page = redis.call('scan', ARGV[1], 'match', ARGV[2], 'count', ARGV[3])
     put(records, page[1])
     for _, name in ipairs(page[2]) do
-        work = work + 1 + #name / NAME_BYTES
-        if work <= WORK_MAX then
-            describe(records, name, 'hash', true)
-        else
-            put(records, #name .. ':' .. name)
+        local kind = redis.call('type', name).ok
+        if kind == 'hash' or (kind == 'string' and plain(name, true)) then
+            work = work + 1 + #name / NAME_BYTES
+            if work <= WORK_MAX then
+                describe(records, name, kind, true)
+            else
+                put(records, #name .. ':' .. name)
+            end
         end
     end
 end

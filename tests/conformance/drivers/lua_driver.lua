@@ -206,6 +206,7 @@ function methods.hold(object)
         count = now.hold_count,
         remaining_ms = milliseconds(now.remaining),
         owner = now.held and now.held:owner() or "",
+        token = now.held and now.held:token() or 0,
     })
 end
 

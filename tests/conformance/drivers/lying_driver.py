@@ -62,7 +62,7 @@ def says_ok(_driver: Driver, call: Call) -> Outcome:
     values: Dict[str, Any] = {
         "open": {"uuid": ""},
         "query": {"locked": False, "ttl_ms": 0, "owner": ""},
-        "hold": {"held": True, "lost": False, "count": 1, "remaining_ms": 29_000, "owner": ""},
+        "hold": {"held": True, "lost": False, "count": 1, "remaining_ms": 29_000, "owner": "", "token": 0},
         "force_release": True,
         "is_waiting": True,
     }

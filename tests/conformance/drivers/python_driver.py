@@ -207,6 +207,7 @@ def hold(lock: redlatch.Lock, call: Call) -> Dict[str, Any]:
         "count": lock.hold_count(),
         "remaining_ms": 0 if now is None else round(now.remaining() * 1000),
         "owner": "" if now is None else now.owner,
+        "token": 0 if now is None else now.token or 0,
     }
 
 

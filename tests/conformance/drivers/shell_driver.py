@@ -30,11 +30,11 @@ Outcome = Dict[str, Any]
 Text = Union[str, Dict[str, str]]
 
 COMMAND = sys.argv[1] if len(sys.argv) > 1 else "redlatch"
-# What runs under the lock: tells that it does, and as whom, and ends with its input.
-HOLD = ["sh", "-c", 'echo "$REDLATCH_OWNER" && exec cat >/dev/null']
+# What runs under the lock: tells that it does, as whom and with which token, and ends with its input.
+HOLD = ["sh", "-c", 'echo "$REDLATCH_OWNER ${REDLATCH_TOKEN:-0}" && exec cat >/dev/null']
 USAGE = 64
 FREE = 3
-NOBODY = {"held": False, "lost": False, "count": 0, "remaining_ms": 0, "owner": ""}
+NOBODY = {"held": False, "lost": False, "count": 0, "remaining_ms": 0, "owner": "", "token": 0}
 
 
 def text(value: Text) -> bytes:
@@ -73,6 +73,7 @@ class Run:
             )
             self._files = stack.pop_all()
         self.owner = ""
+        self.token = 0
 
     def is_waiting(self) -> bool:
         """Whether neither CMD has begun nor the command ended."""
@@ -85,8 +86,11 @@ class Run:
     def granted(self) -> Optional[Outcome]:
         """Waits until CMD has begun; the failure if it never does."""
         assert self._process.stdout is not None
-        self.owner = self._process.stdout.readline().decode().strip()
-        return None if self.owner else self.end()
+        told = self._process.stdout.readline().decode().split()
+        if not told:
+            return self.end()
+        self.owner, self.token = told[0], int(told[1])
+        return None
 
     def end(self, number: int = 0) -> Outcome:
         """Ends CMD by the end of its input, or the command by a signal; the outcome is that of the command."""
@@ -198,7 +202,7 @@ class Driver:
         if run is None:
             return {"status": "ok", "value": NOBODY}
         if run.has_ended():
-            return {"status": "ok", "value": {**NOBODY, "lost": True, "owner": run.owner}}
+            return {"status": "ok", "value": {**NOBODY, "lost": True, "owner": run.owner, "token": run.token}}
         place = self._locks[call["lock"]]["place"]
         status, output, errors = done(["show", "--json", "--owner", run.owner, *place])
         if status not in (0, FREE):
@@ -207,8 +211,8 @@ class Driver:
         counts = {holder["owner"]: holder["count"] for holder in found["holders"]}
         count = counts.get(run.owner, 0)
         left = found["ttl_ms"] if count else 0
-        value = {"held": status == 0, "lost": False, "count": count, "remaining_ms": left, "owner": run.owner}
-        return {"status": "ok", "value": value}
+        value = {"held": status == 0, "lost": False, "count": count, "remaining_ms": left}
+        return {"status": "ok", "value": {**value, "owner": run.owner, "token": run.token}}
 
     @staticmethod
     def _key(call: Call) -> Tuple[str, str]:

@@ -98,6 +98,7 @@ _NOT_IN_THE_SHELL = frozenset(
         "close",
         "lock.owner",
         "lock.lease_ms",
+        "lock.reentrant",
         "acquire.lease_ms",
         "acquire:lost",
         "open.database",

@@ -144,6 +144,7 @@ static void client_options_out_of_range(void) {
         {"close_timeout_ms", offsetof(redlatch_client_options, close_timeout_ms), {-1, -5, INT64_MAX}},
         {"claim_timeout_ms", offsetof(redlatch_client_options, claim_timeout_ms), {0, -1, INT64_MAX}},
         {"linger_ms", offsetof(redlatch_client_options, linger_ms), {-1, INT64_MIN, INT64_MAX}},
+        {"fair_timeout_ms", offsetof(redlatch_client_options, fair_timeout_ms), {99, -1, INT64_MAX}},
     };
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         for (int k = 0; k < 3; k++) {

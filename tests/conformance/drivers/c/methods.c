@@ -49,9 +49,10 @@ static json_t *hold(redlatch_lock *lock, uint64_t owner) {
     redlatch_hold now = {.struct_size = sizeof now};
     int status = redlatch_lock_hold(lock, owner, &now);
     bool held = now.state == REDLATCH_HELD || now.state == REDLATCH_SUSPECT;
-    return outcome(status, json_pack("{s:b, s:b, s:I, s:I, s:s}", "held", held, "lost", now.state == REDLATCH_GONE,
+    return outcome(status, json_pack("{s:b, s:b, s:I, s:I, s:s, s:I}", "held", held, "lost", now.state == REDLATCH_GONE,
                                      "count", (json_int_t)(held ? now.count : 0), "remaining_ms",
-                                     (json_int_t)now.remaining_ms, "owner", now.owner));
+                                     (json_int_t)now.remaining_ms, "owner", now.owner, "token",
+                                     (json_int_t)now.token));
 }
 
 json_t *call_method(redlatch_lock *lock, uint64_t owner, const json_t *call) {

@@ -8,7 +8,7 @@
 
 #include "json.h"
 
-enum { OBJECTS = 32, NAME_SIZE = 32 };
+enum { OBJECTS = 32, NAME_SIZE = 32, KINDS_END = 32 };
 
 struct object {
     char name[NAME_SIZE];
@@ -109,13 +109,12 @@ static void set_lock_option(redlatch_lock_options *options, const json_t *all, c
 
 static int kind_of(const json_t *call) {
     const char *name = json_object_get(call, "kind") ? string_of(call, "kind") : "mutex";
-    int kind = REDLATCH_MUTEX;
-    while (strcmp(redlatch_kind_name(kind), name) != 0) {
-        if (strcmp(redlatch_kind_name(kind++), "unknown") == 0) {
-            misunderstood("no kind of lock is called %s", name);
+    for (int kind = REDLATCH_MUTEX; kind < KINDS_END; kind++) {
+        if (strcmp(redlatch_kind_name(kind), name) == 0) {
+            return kind;
         }
     }
-    return kind;
+    misunderstood("no kind of lock is called %s", name);
 }
 
 json_t *call_lock(const json_t *call) {

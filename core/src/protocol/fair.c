@@ -1,0 +1,247 @@
+/* The waiting of a fair lock: every waiter stands in the server's queue with a place of its own, by the number it will
+ * hold with, and gets the lock when it is at the head. What a hold does afterwards is the mutex's.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   phase    event                          next
+ *   ASKING   nil                            DONE (OK)
+ *            queued                         PARKED, with a place; ASKING again if it was called since
+ *            absent                         ASKING for a new place at the end; DONE (TIMEOUT) for a try
+ *            refusal that may pass          PAUSED, and what place it has stays; DONE for a try
+ *            other refusal                  left, DONE
+ *            caller has had enough          left behind the ask on the same lane, DONE
+ *   PARKED   called, on its own channel     ASKING, ahead of the local queue if need be
+ *            foremost, and timer            ASKING whether the place is at the head now; that never makes a place
+ *            refreshed, and absent          ASKING for a new place
+ *            chosen by a local release      HANDED
+ *            caller has had enough          left, DONE
+ *   PAUSED   timer                          ASKING
+ *   HANDED   the hand-over's reply          DONE (OK), or PARKED if somebody else stood at the head
+ *
+ * The local queue has the order of the server's: those with a place, as they were told of it, then those who ask. Only
+ * its foremost looks now and then (calls.c says who hears what); the others are refreshed (refresh.c). To leave is one
+ * script that gives up the place and the hold, whichever there is. */
+#include "kinds.h"
+#include "planted.h"
+#include "steps.h"
+
+/* Room for as many refreshes is made once a fair lock is used; they need it when a second waiter comes. */
+enum { REFRESHES = 4 };
+
+/* Waiters behind others ask on their lane, so that the server hears them in the order in which they came. */
+static void follow_lane(const struct contest *contest, struct operation *operation) {
+    if (list_is_empty(&contest->queue)) {
+        return;
+    }
+    const struct operation *last = container_of(contest->queue.ring.previous, struct operation, link);
+    if (!operation->asynchronous && !last->asynchronous) {
+        operation->lane = last->lane;
+    }
+}
+
+void fair_begin(struct engine *engine, struct operation *operation, int64_t now) {
+    struct contest *contest = attach_contest(engine, operation);
+    struct operation *foremost = queue_foremost(contest);
+    if (foremost && operation->once) {
+        finish(engine, operation, foremost->trouble ? foremost->trouble : REDLATCH_TIMEOUT);
+        return;
+    }
+    follow_lane(contest, operation);
+    engine->refreshes = REFRESHES;
+    operation->phase = PHASE_QUEUED;
+    queue_enter(engine, operation);
+    acquire_look(engine, operation, now);
+}
+
+static void park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
+    struct contest *contest = operation->resource->contest;
+    int64_t third = engine->settings.fair_timeout_ms * MILLISECOND / 3;
+    operation->phase = PHASE_PARKED;
+    operation->look_at = NEVER;
+    calls_listen(engine, contest, CALLED_WAITERS);
+    if (queue_foremost(contest) == operation) {
+        int64_t look_at = acquire_look_at(engine, operation->call, ttl_ms, now);
+        operation->look_at = look_at < now + third ? look_at : now + third;
+    } else {
+        refresh_plan(engine, contest, now + third);
+    }
+    arm_operation(engine, operation);
+}
+
+/* Puts one that has just got a place behind the others that have one. */
+static void order_by_place(struct contest *contest, struct operation *operation) {
+    struct list_link *before = &operation->link;
+    while (before->previous != &contest->queue.ring &&
+           !container_of(before->previous, struct operation, link)->placed) {
+        before = before->previous;
+    }
+    if (before != &operation->link) {
+        list_remove(&operation->link);
+        list_insert_before(before, &operation->link);
+    }
+}
+
+/* Leaves the queue here and, if there may be a place or a hold, on the server. */
+static void end(struct engine *engine, struct operation *operation, bool leaves, int status, int64_t now) {
+    if (leaves && !PLANTED(FAULT_PLACE_IS_KEPT)) {
+        undo_acquire(engine, operation, operation->id, 0);
+    }
+    queue_leave(engine, operation, now);
+    finish(engine, operation, status);
+}
+
+/* The number in a reply; 0 if it is none. */
+static uint64_t number_of(const struct reply *reply) {
+    uint64_t number;
+    return read_token(reply, &number) ? number : 0;
+}
+
+/* Another waiter of this process stands at the head: it goes first here, too. */
+static void bring_forward(struct engine *engine, struct contest *contest, uint64_t id, int64_t now) {
+    struct operation *foremost = queue_foremost(contest);
+    struct list_link *link = foremost->id == id ? NULL : list_first(&contest->queue);
+    for (; link; link = list_next(&contest->queue, link)) {
+        struct operation *head = container_of(link, struct operation, link);
+        if (head->id == id && head->placed) {
+            list_remove(link);
+            list_prepend(&contest->queue, link);
+            calls_listen(engine, contest, CALLED_WAITERS);
+            acquire_look(engine, head, now);
+            return;
+        }
+    }
+}
+
+static void queued(struct engine *engine, struct operation *operation, const struct reply *reply, int64_t now) {
+    struct contest *contest = operation->resource->contest;
+    if (!operation->met_holder) {
+        engine->stats.contended++;
+    }
+    operation->met_holder = true;
+    if (!operation->placed) {
+        order_by_place(contest, operation);
+        operation->placed = true;
+    }
+    struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
+    if (hold) { /* another call of the same owner was faster: this one would wait for itself */
+        undo_acquire(engine, operation, operation->id, 0);
+        queue_leave(engine, operation, now);
+        hold_acquire(engine, hold, operation, now);
+        return;
+    }
+    bool called = operation->called && !PLANTED(FAULT_MESSAGE_MISSED_WHILE_ASKING);
+    park(engine, operation, reply->elements[0].integer, now);
+    if (called) {
+        acquire_look(engine, operation, now);
+    }
+    bring_forward(engine, contest, number_of(&reply->elements[1]), now);
+}
+
+/* The server does not know the place: the next one is at the end. */
+void fair_take_place(struct engine *engine, struct operation *operation, int64_t now) {
+    struct contest *contest = operation->resource->contest;
+    operation->placed = false;
+    operation->phase = PHASE_PARKED;
+    list_remove(&operation->link);
+    list_append(&contest->queue, &operation->link);
+    acquire_look(engine, operation, now);
+}
+
+/* Some have lost their places; whoever is foremost now may have lost it, too, and come back behind them. */
+void fair_places_lost(struct engine *engine, struct contest *contest, int64_t now) {
+    struct operation *foremost = queue_foremost(contest);
+    if (foremost->phase == PHASE_PARKED && foremost->look_at == NEVER) {
+        acquire_look(engine, foremost, now);
+    }
+}
+
+/* A refusal that may pass is waited out, unless the caller does not wait: the same number asks again. */
+static void refused(struct engine *engine, struct operation *operation, struct refusal refusal, int64_t now) {
+    if (!refusal.passing || operation->once) {
+        end(engine, operation, operation->placed || refusal.may_have_run, refusal.status, now);
+    } else {
+        operation_pause(engine, operation, refusal.status, now);
+    }
+}
+
+void fair_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    struct operation *operation = command->operation;
+    if (!operation) {
+        return; /* given up on; it is left behind it */
+    }
+    operation->command = NULL;
+    if (reply->kind == REPLY_ERROR) {
+        struct refusal refusal = refusal_of(reply->text, reply->size);
+        refusal.may_have_run = refusal.may_have_run || command->repeated; /* before the connection broke */
+        refused(engine, operation, refusal, now);
+        return;
+    }
+    operation->trouble = 0;
+    operation->trouble_since = 0;
+    if (reply->kind == REPLY_NIL) {
+        acquire_granted(engine, operation, command->sent_at, command->lease_ms, 0, now);
+    } else if (reply->kind == REPLY_ARRAY && reply->count == 2 && reply->elements[0].kind == REPLY_INTEGER) {
+        queued(engine, operation, reply, now);
+    } else if (reply->kind != REPLY_INTEGER) {
+        end(engine, operation, true, REDLATCH_PROTOCOL, now);
+    } else if (operation->once) {
+        operation->met_holder = true;
+        engine->stats.contended++;
+        end(engine, operation, false, REDLATCH_TIMEOUT, now);
+    } else {
+        fair_take_place(engine, operation, now);
+        fair_places_lost(engine, operation->resource->contest, now);
+    }
+}
+
+void fair_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    if (operation->phase == PHASE_HANDED) {
+        acquire_abort(engine, operation, status, now);
+        return;
+    }
+    struct command *command = operation->command;
+    bool leaves = operation->placed || (operation->phase == PHASE_PAUSED && operation->id);
+    operation->command = NULL;
+    if (command && !drop_unsent(engine, command)) {
+        command->abandoned = true;
+        command->operation = NULL;
+        leaves = leaves || !PLANTED(FAULT_NO_COMPENSATION);
+    }
+    end(engine, operation, leaves, status, now);
+}
+
+/* A hand-over did not reach its receiver. If the lock was released instead, its head has been called. */
+void fair_not_handed(struct engine *engine, struct operation *operation, bool released, int64_t now) {
+    park(engine, operation, REDLATCH_FOREVER, now);
+    if (!released) {
+        acquire_look(engine, operation, now);
+    }
+}
+
+/* The foremost has changed. While this process itself holds the lock the release will hand it over or call it; else it
+ * looks at once, for it was refreshed until now and may not know how long the holder's lease is. */
+void fair_next(struct engine *engine, struct contest *contest, int64_t now) {
+    struct operation *foremost = queue_foremost(contest);
+    calls_listen(engine, contest, CALLED_WAITERS / 2);
+    if (foremost->phase != PHASE_PARKED || foremost->look_at != NEVER) {
+        return;
+    }
+    if (resource_live_hold(contest->resource) || PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
+        park(engine, foremost, REDLATCH_FOREVER, now);
+    } else {
+        acquire_look(engine, foremost, now);
+    }
+}
+
+/* What is said on the name's channel is for those who watch it: waiters are called on their own. */
+void fair_told(struct engine *engine, struct contest *contest, int64_t number, int64_t now) {
+    (void)engine;
+    (void)contest;
+    (void)number;
+    (void)now;
+}
+
+void fair_look(struct engine *engine, struct contest *contest, int64_t now) {
+    (void)engine;
+    (void)contest;
+    (void)now;
+}

@@ -1,0 +1,63 @@
+/* The two sides of a read-write lock, and what they are to each other. Their machine is the mutex's (mutex.c, hold.c), their
+ * queue one (queue.c): the readers at its front go together, a writer goes alone and holds back who comes later.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   an owner who holds   and asks to read                  and asks to write
+ *   nothing              queues                            queues
+ *   the read lock        re-enters                         WOULD_DEADLOCK: it would wait for itself
+ *   the write lock       asks at once, past the queue      re-enters
+ *   both                 re-enters                         re-enters
+ *
+ *   a release of         and                               then
+ *   the write lock       a writer of this process is next  it is handed over
+ *                        its owner also reads              downgraded, and all who wait are told
+ *                        else                              free, and all who wait are told
+ *   the read lock        other readers hold                nobody is told
+ *                        its owner also writes             nobody is told
+ *                        else                              free, and waiters are told
+ */
+#include "kinds.h"
+#include "steps.h"
+
+static struct hold *live_hold(const struct operation *operation, uint8_t side) {
+    struct hold *hold = resource_hold_of(operation->resource, side, operation->owner);
+    return hold && hold->stage == HOLD_ALIVE ? hold : NULL;
+}
+
+void read_write_begin(struct engine *engine, struct operation *operation, int64_t now) {
+    uint8_t other = operation->lock_kind == REDLATCH_READ ? REDLATCH_WRITE : REDLATCH_READ;
+    engine_hold_of(engine, operation->resource, other, operation->owner, now); /* it may be over by now */
+    struct hold *held = live_hold(operation, other);
+    if (!held) {
+        acquire_begin(engine, operation, now);
+    } else if (operation->lock_kind == REDLATCH_WRITE) {
+        finish(engine, operation, REDLATCH_WOULD_DEADLOCK);
+    } else {
+        struct contest *contest = attach_contest(engine, operation);
+        bool waits = queue_owner_is_asking(contest, operation); /* and re-enters then */
+        operation->phase = PHASE_QUEUED;
+        queue_enter(engine, operation);
+        list_remove(&operation->link);
+        list_prepend(&contest->queue, &operation->link);
+        if (waits) {
+            arm_operation(engine, operation);
+        } else {
+            acquire_look(engine, operation, now);
+        }
+    }
+}
+
+/* The wire number that lets a reader in past a writer: its owner's own write lock; 0: there is none. */
+uint64_t read_write_pass(const struct operation *operation) {
+    const struct hold *held = operation->lock_kind == REDLATCH_READ ? live_hold(operation, REDLATCH_WRITE) : NULL;
+    return held ? held->id : 0;
+}
+
+/* Whether the owner of a write lock has, or is about to have or to give back, the read lock as well. */
+bool read_write_is_downgrade(const struct hold *hold) {
+    const struct hold *other = hold->resource->holds;
+    while (other && (other->owner != hold->owner || other->lock_kind != REDLATCH_READ)) {
+        other = other->next;
+    }
+    return other != NULL;
+}

@@ -1,0 +1,100 @@
+/* Waiters of a fair lock keep their places: every third of the time that a live client may be silent, they are named to
+ * the server in batches, which also finds those whose place is gone. Only one that is alone does with its own looks.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "planted.h"
+#include "steps.h"
+
+enum { REFRESH_BATCH_SIZE = 500 };
+
+/* The contest's waiters are to be refreshed at that time, or sooner if that is planned. */
+void refresh_plan(struct engine *engine, struct contest *contest, int64_t at) {
+    if (!timer_is_armed(&contest->refresh) || contest->refresh.at > at) {
+        timer_arm(&engine->timers, &contest->refresh, at);
+    }
+}
+
+/* A batch without anybody in it yet; NULL without memory. */
+static struct command *open_batch(struct engine *engine, struct contest *contest) {
+    struct command *command = take_command(engine, NULL);
+    if (command) {
+        command->kind = COMMAND_REFRESH;
+        command->lane = LANE_KEEPER;
+        command->lock_kind = contest->resource->kind;
+        command->resource = resource_keep(contest->resource);
+        command->count = ++contest->batches;
+        push_command(engine, command);
+    }
+    return command;
+}
+
+void refresh_waiters(struct engine *engine, struct contest *contest, int64_t now) {
+    struct command *command = NULL;
+    uint32_t size = REFRESH_BATCH_SIZE;
+    struct list_link *link = PLANTED(FAULT_PLACES_NOT_REFRESHED) ? NULL : list_first(&contest->queue);
+    for (; link; link = list_next(&contest->queue, link)) {
+        struct operation *operation = container_of(link, struct operation, link);
+        if (operation->phase != PHASE_PARKED || !operation->placed) {
+            continue;
+        }
+        if (size == REFRESH_BATCH_SIZE) {
+            size = 0;
+            command = open_batch(engine, contest);
+        }
+        if (!command) {
+            break; /* the next time; the foremost shows meanwhile that this client lives */
+        }
+        operation->batch = command->count;
+        size++;
+    }
+    if (contest->waiters > 1) {
+        timer_arm(&engine->timers, &contest->refresh, now + engine->settings.fair_timeout_ms * MILLISECOND / 3);
+    }
+}
+
+/* The waiters of a batch, one after the other (after NULL the first): those that are still here when it is written. */
+const struct operation *refresh_next(const struct command *command, const struct operation *before) {
+    const struct contest *contest = command->resource->contest;
+    const struct list_link *link = NULL;
+    if (contest) {
+        link = before ? list_next(&contest->queue, &before->link) : list_first(&contest->queue);
+    }
+    for (; link; link = list_next(&contest->queue, link)) {
+        const struct operation *operation = container_of(link, struct operation, link);
+        if (operation->batch == command->count && operation->placed) {
+            return operation;
+        }
+    }
+    return NULL;
+}
+
+static struct operation *find_waiter(const struct contest *contest, uint64_t id) {
+    struct list_link *link = list_first(&contest->queue);
+    for (; link; link = list_next(&contest->queue, link)) {
+        struct operation *operation = container_of(link, struct operation, link);
+        if (operation->id == id) {
+            return operation;
+        }
+    }
+    return NULL;
+}
+
+/* Whoever has no place any more asks for another, in the order of the queue; one that asks already will be told itself.
+ */
+void refresh_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    struct contest *contest = command->resource->contest;
+    bool lost = false;
+    for (size_t i = 0; contest && reply->kind == REPLY_ARRAY && i < reply->count; i++) {
+        uint64_t number;
+        struct operation *operation = NULL;
+        if (read_token(&reply->elements[i], &number)) {
+            operation = find_waiter(contest, number);
+        }
+        if (operation && operation->phase == PHASE_PARKED && operation->placed) {
+            fair_take_place(engine, operation, now);
+            lost = true;
+        }
+    }
+    if (lost) {
+        fair_places_lost(engine, contest, now);
+    }
+}

@@ -1,0 +1,72 @@
+-- acquire_fair: the owner holds a free lock with one level if nobody stands before it; else it has, takes or lacks a
+-- place in the queue, as asked.
+-- Effects as RFairLock's acquire (wire format 2.2), but for scores, which are counted in the server's time (W-9).
+-- Begins with shared/fair_queue.lua.
+-- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms   ARGV[3] place: 0 wants none, 1 takes one at the end, 2 has one
+-- ARGV[4] ms it will wait   ARGV[5] ms within which a live head comes   ARGV[6] channel
+-- Returns nil when the owner holds the lock; an integer when it has no place: the holder's remaining ms, -1 without a
+-- lease, -2 when it is free; else what is left until something may change, in ms or -1, and the number of the head if
+-- that is of the owner's client.
+-- May be sent twice: a repeat finds the own field, or the own place. Sent late with place 2 it finds neither, and does
+-- nothing. Types are read first; an acquire that memory refuses is refused at its first write.
+-- SPDX-License-Identifier: Apache-2.0
+local owner, place = ARGV[1], ARGV[3]
+local ttl = redis.call('pttl', KEYS[1])
+if ttl ~= -2 and redis.call('hexists', KEYS[1], owner) == 1 then
+    if ttl < tonumber(ARGV[2]) then
+        redis.call('pexpire', KEYS[1], ARGV[2])
+    end
+    return nil
+end
+local length, score = redis.call('llen', queue), redis.call('zscore', timeouts, owner)
+if length ~= redis.call('zcard', timeouts) then -- something took half of a place away, perhaps this one's
+    local stands = false
+    for _, other in ipairs(redis.call('lrange', queue, 0, -1)) do
+        stands = stands or other == owner
+    end
+    if not (stands and score) then
+        redis.call('lrem', queue, 0, owner)
+        redis.call('zrem', timeouts, owner)
+        score = nil
+    end
+end
+local head, head_score = find_head(owner)
+if ttl == -2 and (head == owner or not head and place ~= '2') then
+    redis.call('hset', KEYS[1], owner, 1)
+    redis.call('pexpire', KEYS[1], ARGV[2])
+    if head then
+        redis.call('lpop', queue)
+        redis.call('zrem', timeouts, owner)
+    end
+    return nil
+end
+if ttl == -2 and head then -- left free for another
+    local _, _, called_score = call_head(tonumber(ARGV[5]), ARGV[6])
+    head_score = called_score
+end
+local longest = math.max(tonumber(ARGV[4]), FOREIGN_PATIENCE)
+if score then
+    if redis.call('pexpire', sign, ARGV[5]) == 0 then
+        redis.call('set', sign, '1', 'px', ARGV[5])
+    end
+    if tonumber(score) < now + FOREIGN_PATIENCE then
+        set_score(owner, now + FOREIGN_PATIENCE)
+    end
+elseif place == '1' then
+    length = redis.call('llen', queue)
+    local last = length > 0 and redis.call('zscore', timeouts, redis.call('lindex', queue, -1)) or 0
+    local latest = math.max(now + math.max(ttl, 0) + (length + 1) * longest, tonumber(last) + longest)
+    redis.call('zadd', timeouts, string.format('%.0f', latest), owner)
+    redis.call('rpush', queue, owner)
+    redis.call('set', sign, '1', 'px', ARGV[5])
+else
+    return ttl
+end
+redis.call('persist', queue)
+redis.call('persist', timeouts)
+if ttl == -2 then
+    local its_sign = sign_of(head)
+    ttl = math.max(math.min(head_score - now, its_sign and redis.call('pttl', its_sign) or head_score - now), 50)
+end
+local ours = head and string.sub(head, 1, 37) == string.sub(owner, 1, 37)
+return {ttl, ours and string.sub(head, 38) or ''}

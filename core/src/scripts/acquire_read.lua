@@ -1,0 +1,29 @@
+-- acquire_read: the owner holds a read lock with one level, beside other readers or its own write lock.
+-- Effects as RReadWriteLock's read lock (wire format 2.5).
+-- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms   ARGV[3] base of timeout keys   ARGV[4] the field of the write
+-- lock that the same owner holds, else empty
+-- Returns nil when the owner holds the lock; else the remaining ms of the writer, -1 if the lock has no lease.
+-- May be sent twice: a repeat finds the own field, and leaves the lease at least as long as asked.
+-- A hash that is no read-write lock is refused as a key of another type is, before anything is written.
+-- SPDX-License-Identifier: Apache-2.0
+local mode = redis.call('hget', KEYS[1], 'mode')
+local ttl, lease = redis.call('pttl', KEYS[1]), tonumber(ARGV[2])
+if mode ~= 'read' and mode ~= 'write' and ttl ~= -2 then
+    return redis.error_reply('WRONGTYPE the key is no read-write lock')
+end
+if mode == 'write' and redis.call('hexists', KEYS[1], ARGV[1]) == 0 and
+    redis.call('hexists', KEYS[1], ARGV[4]) == 0 then
+    return ttl
+end
+redis.call('hsetnx', KEYS[1], ARGV[1], 1)
+if not mode then
+    redis.call('hset', KEYS[1], 'mode', 'read')
+end
+local timeout = ARGV[3] .. ':' .. ARGV[1] .. ':rwlock_timeout:1'
+if redis.call('pttl', timeout) < lease then
+    redis.call('set', timeout, '1', 'px', ARGV[2])
+end
+if ttl < lease then
+    redis.call('pexpire', KEYS[1], ARGV[2])
+end
+return nil

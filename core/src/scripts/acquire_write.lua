@@ -1,0 +1,46 @@
+-- acquire_write: the owner holds a free read-write lock for writing, with one level.
+-- Effects as RReadWriteLock's write lock (wire format 2.6).
+-- KEYS[1] name   ARGV[1] field of the writer   ARGV[2] lease in ms   ARGV[3] base of timeout keys
+-- Returns nil when the owner holds the lock; else the holders' remaining ms, -1 if the lock has no lease.
+-- May be sent twice: a repeat finds the own field, and leaves the lease at least as long as asked.
+-- On the way, readers without a timeout key are struck out while another lives (W-14), unless the lock's own lease is
+-- more than 1 s above that reader's: then somebody extended the lock alone, as Redisson's multi lock does.
+-- A hash that is no read-write lock is refused as a key of another type is, before anything is written.
+-- SPDX-License-Identifier: Apache-2.0
+local mode = redis.call('hget', KEYS[1], 'mode')
+local ttl = redis.call('pttl', KEYS[1])
+if mode ~= 'read' and mode ~= 'write' and ttl ~= -2 then
+    return redis.error_reply('WRONGTYPE the key is no read-write lock')
+end
+if not mode then
+    redis.call('hset', KEYS[1], 'mode', 'write', ARGV[1], 1)
+    redis.call('pexpire', KEYS[1], ARGV[2])
+    return nil
+end
+if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
+    if ttl < tonumber(ARGV[2]) then
+        redis.call('pexpire', KEYS[1], ARGV[2])
+    end
+    return nil
+end
+if mode == 'write' then
+    return ttl
+end
+local longest, dead = -2, {}
+local fields = redis.call('hgetall', KEYS[1])
+for i = 1, #fields, 2 do
+    local best = -2
+    for level = 1, math.min(tonumber(fields[i + 1]) or 0, 1000) do
+        best = math.max(best, redis.call('pttl', ARGV[3] .. ':' .. fields[i] .. ':rwlock_timeout:' .. level))
+    end
+    longest = math.max(longest, best)
+    if best == -2 and fields[i] ~= 'mode' then
+        dead[#dead + 1] = fields[i]
+    end
+end
+if longest >= 0 and ttl <= longest + 1000 then
+    for _, field in ipairs(dead) do
+        redis.call('hdel', KEYS[1], field)
+    end
+end
+return ttl

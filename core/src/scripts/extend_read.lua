@@ -1,0 +1,58 @@
+-- extend_read: a reader's lease, with the timeout key of each level, ends the given time from now, sooner or later than
+-- before; the hold may move to a new owner id at that.
+-- KEYS[1] name   ARGV[1] from   ARGV[2] to: the same owner, or its new id   ARGV[3] levels when it moves
+-- ARGV[4] lease in ms   ARGV[5] base of timeout keys
+-- Returns 1, or 0 when the owner does not hold the lock or its lease is over.
+-- The only script that may shorten a reader's lease; the caller sends it when nothing else of this hold is under way.
+-- The lock ends with the longest timeout key of all readers, unless a writer holds it too or it was extended alone. A
+-- move may be sent twice: a repeat finds the new id.
+-- SPDX-License-Identifier: Apache-2.0
+local function timeout_of(owner, level)
+    return ARGV[5] .. ':' .. owner .. ':rwlock_timeout:' .. level
+end
+
+local function longest_of(owner, count)
+    local longest = -2
+    for level = 1, math.min(tonumber(count) or 0, 1000) do
+        longest = math.max(longest, redis.call('pttl', timeout_of(owner, level)))
+    end
+    return longest
+end
+
+local from, to, lease = ARGV[1], ARGV[2], tonumber(ARGV[4])
+local count = redis.call('hget', KEYS[1], from)
+if not count then
+    return redis.call('hexists', KEYS[1], to)
+end
+local mine = longest_of(from, count)
+if mine == -2 then
+    return 0
+end
+if from ~= to then
+    redis.call('hset', KEYS[1], to, ARGV[3])
+    redis.call('hdel', KEYS[1], from)
+    for level = 1, tonumber(ARGV[3]) do
+        redis.call('set', timeout_of(to, level), '1', 'px', ARGV[4])
+    end
+end
+for level = 1, tonumber(count) do
+    if from == to then
+        redis.call('pexpire', timeout_of(to, level), ARGV[4])
+    else
+        redis.call('del', timeout_of(from, level))
+    end
+end
+local ttl = redis.call('pttl', KEYS[1])
+if lease >= ttl then
+    redis.call('pexpire', KEYS[1], ARGV[4])
+elseif ttl <= mine + 1000 and redis.call('hget', KEYS[1], 'mode') == 'read' then
+    local longest = lease
+    local fields = redis.call('hgetall', KEYS[1])
+    for i = 1, #fields, 2 do
+        longest = math.max(longest, longest_of(fields[i], fields[i + 1]))
+    end
+    if longest < ttl then
+        redis.call('pexpire', KEYS[1], longest)
+    end
+end
+return 1

@@ -1,0 +1,25 @@
+-- extend_write: a writer's lease ends the given time from now, sooner or later than before, but not before its own
+-- reads do; the hold may move to a new owner id at that.
+-- KEYS[1] name   ARGV[1] from   ARGV[2] to: fields of the same writer   ARGV[3] levels when it moves
+-- ARGV[4] lease in ms   ARGV[5] base of timeout keys
+-- Returns 1, or 0 when the owner does not hold the lock.
+-- The only script that may shorten a writer's lease; the caller sends it when nothing else of this hold is under way.
+-- A move may be sent twice: a repeat finds the new id.
+-- SPDX-License-Identifier: Apache-2.0
+if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+    return redis.call('hexists', KEYS[1], ARGV[2])
+end
+if ARGV[1] ~= ARGV[2] then
+    redis.call('hset', KEYS[1], ARGV[2], ARGV[3])
+    redis.call('hdel', KEYS[1], ARGV[1])
+end
+local longest = tonumber(ARGV[4])
+local fields = redis.call('hgetall', KEYS[1])
+for i = 1, #fields, 2 do
+    for level = 1, math.min(tonumber(fields[i + 1]) or 0, 1000) do
+        local timeout = ARGV[5] .. ':' .. fields[i] .. ':rwlock_timeout:' .. level
+        longest = math.max(longest, redis.call('pttl', timeout))
+    end
+end
+redis.call('pexpire', KEYS[1], longest)
+return 1

@@ -1,0 +1,12 @@
+-- force_release_side: a read-write lock that is held in the given mode is free, whoever held it, and waiters are told.
+-- Effects as forceUnlock of RReadWriteLock's sides (wire format 2.5, 2.6): in the other mode nothing is touched. A
+-- writer who also reads holds it in write mode. Timeout keys are left to run out.
+-- KEYS[1] name   ARGV[1] mode: read or write   ARGV[2] channel
+-- Returns 1 when there was a lock, else 0.
+-- SPDX-License-Identifier: Apache-2.0
+if redis.call('hget', KEYS[1], 'mode') ~= ARGV[1] then
+    return 0
+end
+redis.call('del', KEYS[1])
+redis.call('publish', ARGV[2], ARGV[1] == 'read' and '0' or '1')
+return 1

@@ -1,0 +1,32 @@
+-- hand_over_fair: one owner's hold becomes that of the head of the queue, which is taken off, if that is whom it is meant
+-- for; if somebody else stands there, the lock is free and the head is called.
+-- Other processes see another owner in the same hash, and the queue one shorter (wire format 2.2).
+-- Begins with shared/fair_queue.lua.
+-- KEYS[1] name   ARGV[1] from   ARGV[2] to   ARGV[3] levels of the new owner   ARGV[4] lease in ms
+-- ARGV[5] ms within which a live head comes   ARGV[6] channel
+-- Returns 1 when the new owner holds the lock, 2 when it was released for another, 0 when neither owner held it: then
+-- nothing is written but what a free lock needs.
+-- May be sent twice: a repeat finds the new owner, or none of them.
+-- The new field is written before the old one goes, so the hash never becomes empty and a refused write changes
+-- nothing.
+-- SPDX-License-Identifier: Apache-2.0
+if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
+    if find_head(ARGV[2]) == ARGV[2] then
+        redis.call('hset', KEYS[1], ARGV[2], ARGV[3])
+        redis.call('hdel', KEYS[1], ARGV[1])
+        redis.call('pexpire', KEYS[1], ARGV[4])
+        redis.call('lpop', queue)
+        redis.call('zrem', timeouts, ARGV[2])
+        return 1
+    end
+    redis.call('hdel', KEYS[1], ARGV[1])
+    call_head(tonumber(ARGV[5]), ARGV[6])
+    return 2
+end
+if redis.call('hexists', KEYS[1], ARGV[2]) == 1 then
+    return 1
+end
+if redis.call('exists', KEYS[1]) == 0 then
+    call_head(tonumber(ARGV[5]), ARGV[6], ARGV[2])
+end
+return 0

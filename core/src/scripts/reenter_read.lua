@@ -1,0 +1,28 @@
+-- reenter_read: a reader's count is raised to the intended one, each level with a timeout key, and its lease is at
+-- least as long as asked.
+-- KEYS[1] name   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms   ARGV[4] base of timeout keys
+-- Returns 1, or 0 when the owner does not hold the lock or its lease is over: a re-entry never creates it.
+-- May be sent twice: the count is stated, not added to; neither count nor lease is ever lowered here.
+-- SPDX-License-Identifier: Apache-2.0
+local timeout = ARGV[4] .. ':' .. ARGV[1] .. ':rwlock_timeout:'
+local count = tonumber(redis.call('hget', KEYS[1], ARGV[1]) or 0)
+local longest = -2
+for level = 1, count do
+    longest = math.max(longest, redis.call('pttl', timeout .. level))
+end
+if longest == -2 then
+    return 0
+end
+local wanted, lease = tonumber(ARGV[2]), tonumber(ARGV[3])
+if count < wanted then
+    redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
+end
+for level = math.min(count + 1, wanted), wanted do
+    if redis.call('pttl', timeout .. level) < lease then
+        redis.call('set', timeout .. level, '1', 'px', ARGV[3])
+    end
+end
+if redis.call('pttl', KEYS[1]) < lease then
+    redis.call('pexpire', KEYS[1], ARGV[3])
+end
+return 1

@@ -1,0 +1,30 @@
+-- release_fair: the owner is left with the given number of levels; with none, the lock is free and the head of the queue
+-- is called. One that gives up leaves the queue by the same stroke.
+-- Message and channels as RFairLock's release (wire format 2.2, 1.6); with nobody in the queue the lock's own channel.
+-- Begins with shared/fair_queue.lua.
+-- KEYS[1] name   ARGV[1] owner   ARGV[2] levels left   ARGV[3] 1: leaves the queue, too
+-- ARGV[4] ms within which a live head comes   ARGV[5] channel
+-- Returns 0 when the owner holds nothing; else 1, plus the number of subscribers told when the lock became free.
+-- May be sent twice: a repeat finds no field and no place (full release) or the count it left (partial). A lease is
+-- never shortened. A queue of another type stays as it is, and keeps nobody from releasing.
+-- SPDX-License-Identifier: Apache-2.0
+if ARGV[2] ~= '0' then
+    local count = redis.call('hget', KEYS[1], ARGV[1])
+    if not count then
+        return 0
+    end
+    if tonumber(count) > tonumber(ARGV[2]) then
+        redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
+    end
+    return 1
+end
+local held = redis.call('hdel', KEYS[1], ARGV[1])
+if ARGV[3] == '1' then
+    redis.pcall('zrem', timeouts, ARGV[1])
+    redis.pcall('lrem', queue, 1, ARGV[1])
+end
+local told = 0
+if redis.call('exists', KEYS[1]) == 0 then
+    told = call_head(tonumber(ARGV[4]), ARGV[5])
+end
+return held == 1 and 1 + told or 0

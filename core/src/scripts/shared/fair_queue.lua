@@ -1,0 +1,55 @@
+-- fair_queue: what every script of the fair lock begins with; Redisson's list and sorted set of waiters (wire format 2.2).
+-- KEYS[2] queue, a list of owners   KEYS[3] time-outs, each owner's score: the ms when it may be taken off the head
+-- KEYS[4] sign of life of the caller's client; it ends with the uuid, and so does that of every other client
+-- Times are the server's. Only the head is ever taken off, nobody else's score is shifted, and what is of the wrong
+-- type counts as an empty queue here: whoever enters it reads both keys first, which is an error then.
+-- SPDX-License-Identifier: Apache-2.0
+local queue, timeouts, sign = KEYS[2], KEYS[3], KEYS[4]
+local FOREIGN_PATIENCE = 300000 -- Redisson's own bound for a head that does not come
+local clock = redis.call('time')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+-- The sign of life of a waiter's client: its uuid has the version 8. Nil for Redisson's, which have 4 and no sign.
+local function sign_of(owner)
+    return string.sub(owner, 15, 15) == '8' and string.sub(sign, 1, -37) .. string.sub(owner, 1, 36) or nil
+end
+
+local function set_score(owner, score)
+    redis.call('zadd', timeouts, 'xx', string.format('%.0f', score), owner)
+end
+
+-- The head and its score, after those before it that are gone: no score, time over, or no sign of life. `alive` is not.
+local function find_head(alive)
+    while true do
+        local owner = redis.pcall('lindex', queue, 0)
+        local score = type(owner) == 'string' and redis.pcall('zscore', timeouts, owner)
+        if type(owner) ~= 'string' or type(score) == 'table' then
+            return nil
+        end
+        score = tonumber(score or 0)
+        local its_sign = sign_of(owner)
+        if score > 0 and owner == alive then
+            return owner, score
+        end
+        if score > now and (not its_sign or redis.call('exists', its_sign) == 1) then
+            return owner, score
+        end
+        redis.call('lpop', queue)
+        redis.call('zrem', timeouts, owner)
+    end
+end
+
+-- The lock is free: the head is told and has `patience` ms to come. With nobody in the queue those who watch are told.
+-- Returns how many heard it, the head, its score.
+local function call_head(patience, channel, alive)
+    local owner, score = find_head(alive)
+    if not owner then
+        return redis.call('publish', channel, '0')
+    end
+    local latest = now + (sign_of(owner) and patience or FOREIGN_PATIENCE)
+    if score > latest then
+        set_score(owner, latest)
+        score = latest
+    end
+    return redis.call('publish', channel .. ':' .. owner, '0'), owner, score
+end

@@ -1,0 +1,62 @@
+"""ReadWriteLock: the two sides of one name.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn, Optional
+
+from redlatch._ffi import lib
+from redlatch.durations import Seconds
+from redlatch.errors import LockName
+from redlatch.locks import Lock
+
+if TYPE_CHECKING:
+    from redlatch.client import Client
+
+
+class ReadWriteLock:
+    """Many readers or one writer, made by Client.read_write_lock().
+
+    `read` and `write` are Locks, owned by the calling thread. Each may be acquired again, and has to be released as
+    often. A thread that writes may also read, and reads on after releasing `write`. A thread that reads and asks for
+    `write` gets a WouldDeadlockError at once.
+    """
+
+    __slots__ = ("_read", "_write")
+
+    def __init__(
+        self,
+        client: Client,
+        name: LockName,
+        timeout: Optional[Seconds],
+        lease: Optional[Seconds],
+        max_hold: Optional[Seconds],
+        reentrant: bool,
+    ) -> None:
+        self._read = Lock(client, lib.REDLATCH_READ, name, timeout, lease, max_hold, "thread", reentrant=reentrant)
+        self._write = Lock(client, lib.REDLATCH_WRITE, name, timeout, lease, max_hold, "thread", reentrant=reentrant)
+
+    @property
+    def name(self) -> LockName:
+        """The name as it was given, without the client's prefix."""
+        return self._read.name
+
+    @property
+    def read(self) -> Lock:
+        """The lock that many may hold while nobody writes."""
+        return self._read
+
+    @property
+    def write(self) -> Lock:
+        """The lock that one may hold while nobody else reads."""
+        return self._write
+
+    def __repr__(self) -> str:
+        return f"<redlatch.ReadWriteLock {self.name!r}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a redlatch.ReadWriteLock cannot be pickled or copied: open a client, and make its locks, in each process"
+        )

@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fair locks: the order of the queue on the server, places that live and die with their waiters, and who is called."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from typing import Any, Callable, Iterator, List, Tuple
+
+import pytest
+import redlatch
+from env import Monitor, RedisServer, wait_until
+from waiters import SOON, Waiting
+from wire import channel, fields, load_scripts, scripts, sent_by
+
+LOOK = 5.0
+FOREIGN_PATIENCE_MS = 300_000
+
+
+def queue_key(name: str) -> str:
+    """The list of waiters."""
+    return f"redisson_lock_queue:{{{name}}}"
+
+
+def timeout_key(name: str) -> str:
+    """The sorted set of their scores."""
+    return f"redisson_lock_timeout:{{{name}}}"
+
+
+def queue(server: RedisServer, name: str) -> List[str]:
+    """The waiters' owner ids, the head first."""
+    found: Any = server.admin.lrange(queue_key(name), 0, -1)
+    return [owner.decode() for owner in found]
+
+
+def scores(server: RedisServer, name: str) -> List[float]:
+    """How many ms from now each waiter may be taken off the head at the earliest, in the order of the queue."""
+    seconds, microseconds = server.admin.time()
+    now = seconds * 1000 + microseconds // 1000
+    found: Any = [server.admin.zscore(timeout_key(name), owner) for owner in queue(server, name)]
+    return [score - now for score in found]
+
+
+def put_foreign_waiter(server: RedisServer, name: str, patience_ms: int) -> str:
+    """A waiter of Redisson's that does nothing; returns its owner id."""
+    owner = f"{uuid.uuid4()}:1"
+    seconds, _ = server.admin.time()
+    server.admin.rpush(queue_key(name), owner)
+    server.admin.zadd(timeout_key(name), {owner: seconds * 1000 + patience_ms})
+    return owner
+
+
+def queued(server: RedisServer, name: str, count: int) -> None:
+    """Wait until so many stand in the queue."""
+    wait_until(lambda: len(queue(server, name)) == count, message=f"{count} waiters in the queue of {name}")
+
+
+Connect = Callable[..., redlatch.Client]
+
+
+@pytest.fixture
+def connect(server: RedisServer) -> Iterator[Connect]:
+    """Opens clients of one test; the scripts are loaded."""
+    load_scripts(server)
+    opened: List[redlatch.Client] = []
+
+    def make(**options: Any) -> redlatch.Client:
+        opened.append(redlatch.connect(server.url, **options))
+        return opened[-1]
+
+    yield make
+    while opened:
+        opened.pop().close()
+
+
+@pytest.fixture
+def client(connect: Connect) -> redlatch.Client:
+    """A client."""
+    return connect()
+
+
+def start_waiters(
+    server: RedisServer, name: str, clients: List[redlatch.Client], count: int, already: int = 0
+) -> Tuple[List[Waiting], List[int]]:
+    """Let waiters of the clients, in turns, queue one after the other; and a list of those that have held, in order."""
+    taken: List[int] = []
+    waits = []
+    for number in range(count):
+        lock = clients[number % len(clients)].fair_lock(name)
+        waits.append(Waiting(lock, before_release=lambda number=number: taken.append(number)))
+        queued(server, name, already + number + 1)
+    return waits, taken
+
+
+def test_waiters_of_several_clients_are_served_in_order(
+    server: RedisServer, connect: Connect, lock_name: str
+) -> None:
+    clients = [connect() for _ in range(3)]
+    holder = clients[0].fair_lock(lock_name)
+    holder.acquire()
+    waits, taken = start_waiters(server, lock_name, clients, 12)
+    assert holder.waiters() == 12 and holder.hold_count() == 1
+    assert [owner[:36] for owner in queue(server, lock_name)] == [clients[i % 3].uuid for i in range(12)]
+    holder.release()
+    assert all(waiting.result() for waiting in waits)
+    assert taken == list(range(12))
+    assert server.admin.exists(lock_name, queue_key(lock_name), timeout_key(lock_name)) == 0
+
+
+def test_in_one_process_the_lock_is_handed_over_in_one_script(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
+) -> None:
+    holder = client.fair_lock(lock_name)
+    holder.acquire()
+    waits, taken = start_waiters(server, lock_name, [client], 20)
+    mark = monitor.mark()
+    holder.release()
+    assert all(waiting.result() for waiting in waits)
+    assert taken == list(range(20))
+    assert client.stats()["hand_overs"] == 20
+    assert scripts(sent_by(monitor.since(mark), server, client)) == ["hand_over_fair"] * 20 + ["release_fair"]
+
+
+def test_places_scores_and_signs_of_life(server: RedisServer, connect: Connect, lock_name: str) -> None:
+    client = connect(watchdog_lease=20)
+    holder = client.fair_lock(lock_name)
+    holder.acquire()
+    server.admin.delete(timeout_key(lock_name))
+    waits, _ = start_waiters(server, lock_name, [client], 2)
+    patient = Waiting(client.fair_lock(lock_name), timeout=1000.0)
+    queued(server, lock_name, 3)
+    first, second, third = scores(server, lock_name)
+    assert 300_000 < first <= 20_000 + FOREIGN_PATIENCE_MS
+    assert second - first >= FOREIGN_PATIENCE_MS - 1
+    assert third - second >= 1_000_000 - 100
+    assert server.admin.pttl(queue_key(lock_name)) == server.admin.pttl(timeout_key(lock_name)) == -1
+    assert 0 < server.admin.pttl(f"redlatch_waiting:{{{lock_name}}}:{client.uuid}") <= 30_000
+    # A MultiLock's lease on the queue does not end places; the next waiter takes it off again.
+    server.admin.pexpire(queue_key(lock_name), 60_000)
+    server.admin.pexpire(timeout_key(lock_name), 60_000)
+    assert connect().fair_lock(lock_name).acquire(timeout=0.05) is False
+    queued(server, lock_name, 3)
+    assert server.admin.pttl(queue_key(lock_name)) == server.admin.pttl(timeout_key(lock_name)) == -1
+    holder.release()
+    assert all(waiting.result() for waiting in [*waits, patient])
+
+
+def test_leaving_shifts_nobody(server: RedisServer, connect: Connect, lock_name: str) -> None:
+    """By time-out, by close, and by being told that the client is at its end."""
+    client, leaving = connect(), connect()
+    holder = client.fair_lock(lock_name)
+    holder.acquire()
+    first, _ = start_waiters(server, lock_name, [client], 1)
+    gone = [Waiting(leaving.fair_lock(lock_name)) for _ in range(3)]
+    queued(server, lock_name, 4)
+    last, _ = start_waiters(server, lock_name, [client], 1, already=4)
+    before = server.admin.zscore(timeout_key(lock_name), queue(server, lock_name)[-1])
+    assert leaving.fair_lock(lock_name).acquire(timeout=0.05) is False
+    assert leaving.fair_lock(lock_name).acquire(blocking=False) is False
+    queued(server, lock_name, 5)
+    leaving.close()
+    queued(server, lock_name, 2)
+    assert server.admin.zscore(timeout_key(lock_name), queue(server, lock_name)[-1]) == before
+    assert server.admin.zcard(timeout_key(lock_name)) == 2
+    for waiting in gone:
+        with pytest.raises(redlatch.RedlatchError):
+            waiting.result()
+    holder.release()
+    assert first[0].result() and last[0].result()
+
+
+def test_a_parked_waiter_is_silent_until_it_is_called(
+    server: RedisServer, connect: Connect, monitor: Monitor, lock_name: str
+) -> None:
+    ours, others = connect(), connect()
+    holder = others.fair_lock(lock_name)
+    holder.acquire()
+    waiting = Waiting(ours.fair_lock(lock_name), keep=True)
+    own_channel = f"{channel(lock_name)}:{ours.uuid}:1"
+    wait_until(lambda: server.admin.pubsub_numsub(own_channel)[0][1] == 1)
+    wait_until(lambda: scripts(sent_by(monitor.since(0), server, ours)) == ["acquire_fair"] * 2)
+    mark = monitor.mark()
+    time.sleep(1.5)  # the time in which nothing may happen
+    assert scripts(sent_by(monitor.since(mark), server, ours)) == []
+    released_at = time.monotonic()
+    holder.release()
+    assert waiting.result() is True
+    assert waiting.ended_at - released_at < SOON
+    assert scripts(sent_by(monitor.since(mark), server, ours)) == ["acquire_fair"]
+    waiting.leave()
+
+
+def test_channels_and_connections_do_not_grow_with_the_waiters(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    holder = client.fair_lock(lock_name)
+    holder.acquire()
+    waits, taken = start_waiters(server, lock_name, [client], 60)
+    wait_until(lambda: client.stats()["subscriptions"] == 4)
+    assert client.stats()["connections"] <= 7
+    assert len(server.admin.pubsub_channels(f"{channel(lock_name)}:*")) == 4
+    holder.release()
+    assert all(waiting.result() for waiting in waits)
+    assert taken == list(range(60))
+    wait_until(lambda: client.stats()["subscriptions"] == 0, message="the channels of those that left to be left")
+    assert server.admin.pubsub_channels(f"{channel(lock_name)}:*") == []
+
+
+WAITERS_OF_A_PROCESS = """
+import sys, threading, redlatch
+client = redlatch.connect(sys.argv[1], fair_timeout=float(sys.argv[3]))
+for _ in range(50):
+    threading.Thread(target=client.fair_lock(sys.argv[2]).acquire, daemon=True).start()
+sys.stdin.read()
+"""
+
+
+def test_fifty_places_of_a_dead_process_go_together(server: RedisServer, connect: Connect, lock_name: str) -> None:
+    """The next live waiter holds within the time-out and one look, not within fifty time-outs."""
+    patience = 3.0
+    client = connect(fair_timeout=patience)
+    holder = client.fair_lock(lock_name)
+    holder.acquire()
+    arguments = [sys.executable, "-c", WAITERS_OF_A_PROCESS, server.url, lock_name, str(patience)]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE) as process:
+        queued(server, lock_name, 50)
+        waiting = Waiting(client.fair_lock(lock_name))
+        queued(server, lock_name, 51)
+        process.kill()
+        process.wait()
+        killed_at = time.monotonic()
+        holder.release()
+        assert waiting.result(timeout=patience + 3 * LOOK) is True
+        assert waiting.ended_at - killed_at < patience + LOOK
+    assert queue(server, lock_name) == []
+
+
+def test_a_live_waiter_keeps_its_place_however_long_it_waits(
+    server: RedisServer, connect: Connect, lock_name: str
+) -> None:
+    """Longer than the time-out, also when its score has been brought down, as Redisson's shifting does."""
+    client = connect(fair_timeout=0.6)
+    holder = client.fair_lock(lock_name)
+    holder.acquire()
+    waits, taken = start_waiters(server, lock_name, [client], 6)
+    places = queue(server, lock_name)
+    for owner in places:
+        server.admin.zincrby(timeout_key(lock_name), -10_000_000_000, owner)
+        server.admin.zadd(timeout_key(lock_name), {owner: time.time() * 1000 + 1000})
+    time.sleep(2.0)  # more than three time-outs
+    assert queue(server, lock_name) == places
+    assert min(scores(server, lock_name)) > FOREIGN_PATIENCE_MS - 1000
+    holder.release()
+    assert all(waiting.result() for waiting in waits)
+    assert taken == list(range(6))
+
+
+def test_heads_that_are_gone_are_taken_off(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+    """Without a score (W-8), with one that is over, and one of a client without a sign of life."""
+    lock = client.fair_lock(lock_name)
+    server.admin.rpush(queue_key(lock_name), f"{uuid.uuid4()}:1", f"{uuid.uuid4()}:2")
+    put_foreign_waiter(server, lock_name, -2000)
+    dead = str(uuid.uuid4())
+    dead_of_ours = f"{dead[:14]}8{dead[15:]}:7"
+    server.admin.rpush(queue_key(lock_name), dead_of_ours)
+    server.admin.zadd(timeout_key(lock_name), {dead_of_ours: time.time() * 1000 + 10_000_000})
+    assert lock.acquire(blocking=False) is True
+    assert server.admin.exists(queue_key(lock_name), timeout_key(lock_name)) == 0
+    lock.release()
+
+
+def test_a_head_is_called_and_stamped_when_the_lock_becomes_free_and_not_before(
+    server: RedisServer, connect: Connect, lock_name: str
+) -> None:
+    client = connect(fair_timeout=2)
+    holder = client.fair_lock(lock_name)
+    holder.acquire()
+    put_foreign_waiter(server, lock_name, 10_000_000)
+    waiting = Waiting(client.fair_lock(lock_name))
+    queued(server, lock_name, 2)
+    assert scores(server, lock_name)[0] > 9_000_000
+    with server.client().pubsub(ignore_subscribe_messages=True) as listening:
+        listening.subscribe(f"{channel(lock_name)}:{queue(server, lock_name)[0]}")
+        wait_until(lambda: len(server.admin.pubsub_channels(f"{channel(lock_name)}:*")) == 2)
+        holder.release()
+        message: Any = None
+
+        def heard() -> bool:
+            nonlocal message
+            message = message or listening.get_message(timeout=0.1)
+            return message is not None
+
+        wait_until(heard)
+        assert message["data"] == b"0"
+    assert FOREIGN_PATIENCE_MS - 5_000 < scores(server, lock_name)[0] <= FOREIGN_PATIENCE_MS
+    assert not waiting.done and server.admin.exists(lock_name) == 0
+    # Its time is over; the waiter behind it was told how long that is, or looks.
+    server.admin.zadd(timeout_key(lock_name), {queue(server, lock_name)[0]: time.time() * 1000})
+    assert waiting.result(timeout=LOOK + 2.0) is True
+
+
+def test_a_free_lock_behind_a_silent_head_is_not_asked_for_all_the_time(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
+) -> None:
+    """W-7."""
+    head = put_foreign_waiter(server, lock_name, 10_000_000)
+    waiting = Waiting(client.fair_lock(lock_name))
+    queued(server, lock_name, 2)
+    mark = monitor.mark()
+    time.sleep(1.0)
+    assert len(scripts(sent_by(monitor.since(mark), server, client))) <= 2
+    server.admin.lrem(queue_key(lock_name), 0, head)
+    server.admin.zrem(timeout_key(lock_name), head)
+    assert waiting.result(timeout=LOOK + 2.0) is True
+
+
+def test_force_release_calls_the_head(server: RedisServer, connect: Connect, lock_name: str) -> None:
+    client, other = connect(), connect()
+    holder = client.fair_lock(lock_name)
+    holder.acquire()
+    waiting = Waiting(other.fair_lock(lock_name), keep=True)
+    queued(server, lock_name, 1)
+    wait_until(lambda: other.stats()["subscriptions"] == 1)
+    forced_at = time.monotonic()
+    assert client.fair_lock(lock_name).force_release() is True
+    assert waiting.result() is True
+    assert waiting.ended_at - forced_at < SOON
+    with pytest.raises(redlatch.LockLostError):
+        holder.release()
+    waiting.leave()
+    assert client.fair_lock(lock_name).force_release() is False
+
+
+def test_places_that_are_lost_are_taken_anew(server: RedisServer, connect: Connect, lock_name: str) -> None:
+    """An administrator deletes the queue, or the server forgets everything."""
+    client = connect(fair_timeout=0.9)
+    holder = client.fair_lock(lock_name)
+    holder.acquire()
+    waits, taken = start_waiters(server, lock_name, [client], 5)
+    places = queue(server, lock_name)
+    for half in ((), (timeout_key(lock_name),)):
+        server.admin.delete(queue_key(lock_name), *half)
+        wait_until(
+            lambda: sorted(queue(server, lock_name)) == sorted(places), message="everybody to stand in the queue again"
+        )
+    order = [places.index(owner) for owner in queue(server, lock_name)]
+    holder.release()
+    assert all(waiting.result() for waiting in waits)
+    assert taken == order
+
+
+@pytest.mark.parametrize("which", ["name", "queue", "timeouts"])
+def test_keys_of_another_type_stay_as_they_are(
+    server: RedisServer, client: redlatch.Client, lock_name: str, which: str
+) -> None:
+    key = {"name": lock_name, "queue": queue_key(lock_name), "timeouts": timeout_key(lock_name)}[which]
+    lock = client.fair_lock(lock_name)
+    server.admin.set(key, "precious")
+    for blocking in (True, False):
+        with pytest.raises(redlatch.ServerError) as raised:
+            lock.acquire(blocking=blocking)
+        assert raised.value.status == "wrong_type" or "type" in str(raised.value)
+    assert server.admin.get(key) == b"precious"
+    others = [name for name in server.admin.keys("*") if name != key.encode()]
+    assert others == []
+
+
+def test_a_queue_of_another_type_keeps_nobody_from_releasing(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    lock = client.fair_lock(lock_name)
+    lock.acquire()
+    server.admin.set(queue_key(lock_name), "precious")
+    lock.release()
+    assert fields(server, lock_name) == {} and server.admin.get(queue_key(lock_name)) == b"precious"
+
+
+def test_a_lock_that_is_not_reentrant(client: redlatch.Client, lock_name: str) -> None:
+    lock = client.fair_lock(lock_name, reentrant=False)
+    assert lock.acquire()
+    for timeout in (None, 0.1):
+        with pytest.raises(redlatch.AlreadyHeldError):
+            lock.acquire(timeout=timeout)
+    with pytest.raises(redlatch.AlreadyHeldError):
+        client.fair_lock(lock_name, reentrant=False).acquire()
+    assert lock.waiters() == 0
+    lock.release()
+    assert not lock.locked()
+
+
+def test_many_threads_take_turns_and_nobody_meets_anybody(connect: Connect, lock_name: str) -> None:
+    clients = [connect() for _ in range(3)]
+    inside: List[int] = []
+    turns: List[int] = []
+
+    def take_turns(number: int) -> None:
+        lock = clients[number % 3].fair_lock(lock_name)
+        for _ in range(30):
+            with lock:
+                inside.append(number)
+                assert inside == [number]
+                turns.append(number)
+                inside.clear()
+
+    threads = [threading.Thread(target=take_turns, args=(number,)) for number in range(9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60.0)
+    assert sorted(turns) == sorted(list(range(9)) * 30)
+    assert sum(client.stats()["lost"] for client in clients) == 0
