@@ -38,8 +38,8 @@ class Pace:
 
     @property
     def warm_seconds(self) -> float:
-        """How long a JVM runs before it is measured: the longer, the more of it is compiled."""
-        return 5.0 if self.quick else 15.0
+        """How much CPU time a JVM uses before it is measured: the more, the more of it is compiled."""
+        return 10.0 if self.quick else 20.0
 
 
 class Rounds:
@@ -99,7 +99,7 @@ class Bench:
         warm: List[Word] = ["--port", self.server.port, "--warm", self.pace.warm_seconds]
         program = Conversation(redisson_program(self.build_directory, name), [*warm, *words])
         self._staying.append(program)
-        program.line(_PATIENCE_SECONDS + self.pace.warm_seconds)
+        program.line(_PATIENCE_SECONDS + 3 * self.pace.warm_seconds)
         return program
 
     def _ask(self, program: Conversation) -> Outcome:

@@ -31,7 +31,6 @@ final class HandOff implements Program {
     private final Process second;
     private final SplittableRandom random = new SplittableRandom(1);
     private final int passes;
-    private boolean warm;
 
     HandOff(Arguments arguments) throws IOException {
         arguments.knowing("port", "passes", "warm", "second");
@@ -64,22 +63,23 @@ final class HandOff implements Program {
     }
 
     @Override
-    public double seconds() {
-        return 0; // the passes are counted
+    public void warmUp(double seconds) throws IOException {
+        game((int) (seconds / WARM_PASS_SECONDS) + 2, 100_000);
     }
 
     @Override
-    public Output measure(double seconds) throws IOException {
-        var count = warm ? passes : (int) (seconds / WARM_PASS_SECONDS) + 2;
-        var held = warm ? 2_000_000 : 100_000;
-        warm = true;
+    public Output measure() throws IOException {
+        return new Output().put("samples_us", game(passes, 2_000_000));
+    }
+
+    private List<Double> game(int count, int heldNanoseconds) throws IOException {
         output.println(count);
-        output.println(held);
-        var samples = play(0, count, held);
+        output.println(heldNanoseconds);
+        var samples = play(0, count, heldNanoseconds);
         for (int i = 0; i < count / 2; i++) {
             samples.add(Double.valueOf(hear()));
         }
-        return new Output().put("samples_us", samples);
+        return samples;
     }
 
     @Override

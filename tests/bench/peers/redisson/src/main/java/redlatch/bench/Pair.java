@@ -34,12 +34,16 @@ final class Pair implements Program {
     }
 
     @Override
-    public double seconds() {
-        return seconds;
+    public void warmUp(double span) throws InterruptedException {
+        during(span);
     }
 
     @Override
-    public Output measure(double span) throws InterruptedException {
+    public Output measure() throws InterruptedException {
+        return during(seconds);
+    }
+
+    private Output during(double span) throws InterruptedException {
         return new Crew(work).run(span);
     }
 }

@@ -3,11 +3,11 @@ package redlatch.bench;
 
 /** Something that can be measured again and again. */
 interface Program {
-    /** How long a measurement is to take. */
-    double seconds();
+    /** Does what is to be measured for about so long. */
+    void warmUp(double seconds) throws Exception;
 
-    /** Measures for about so long; what came out. */
-    Output measure(double seconds) throws Exception;
+    /** Measures once; what came out. */
+    Output measure() throws Exception;
 
     /** Ends what the program started, if it is more than threads. */
     default void close() throws InterruptedException {

@@ -16,12 +16,16 @@ final class RedLock implements Program {
     }
 
     @Override
-    public double seconds() {
-        return seconds;
+    public void warmUp(double span) {
+        during(span);
     }
 
     @Override
-    public Output measure(double span) {
+    public Output measure() {
+        return during(seconds);
+    }
+
+    private Output during(double span) {
         var acquires = new ArrayList<Double>();
         var releases = new ArrayList<Double>();
         var end = System.nanoTime() + (long) (span * 1e9);
