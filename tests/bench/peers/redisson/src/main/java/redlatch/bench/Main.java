@@ -10,9 +10,9 @@ import java.util.Arrays;
  * What the C programs of the benchmarks measure of redlatch, measured of Redisson: the first word names the program,
  * the others are pairs of "--name value".
  *
- * <p>A JVM compiles what runs often, and is slow until it has. So a program warms up until it used --warm seconds of CPU
- * time, says so by a first line of JSON, and then measures for each line that it reads, and prints one. It ends when its
- * input ends.
+ * <p>A JVM compiles what runs often, and is slow until it has. So a program warms up until it used --warm seconds of
+ * CPU time, says so by a first line of JSON, and then measures for each line that it reads, and prints one. It ends
+ * when its input ends.
  */
 public final class Main {
     private Main() {
