@@ -2,7 +2,9 @@
  * told. SPDX-License-Identifier: Apache-2.0
  *
  *   check_tokens.c    fencing tokens
+ *   check_fair.c      fair locks: turns and places
  *   check_wire.c      what each script did to a key: whose hold it made, removed or changed
+ *   check_sides.c    the same for the two sides of a read-write lock
  *   check_beliefs.c   no two believe in the same lock; what they believe is so on the server; nothing is left behind
  *   check_outcomes.c  what calls answered is true
  *   check_waits.c     waiters are woken, first come first served, everybody in turn
@@ -30,21 +32,25 @@ struct id_note {
     int64_t deadline; /* of the hold when its release was first sent */
     uint32_t releases_in_doubt; /* release and hand-over commands sent that the server may have carried out */
     int64_t token;         /* fenced: drawn when it was made */
+    int64_t ghost_since;   /* fair: it has a place, and nobody waits with it; 0: not so */
     uint8_t removed;       /* enum removal */
     bool said_missing;     /* a renewal was answered that the server does not have it */
     bool prolonged;        /* a renewal was executed again, late */
     bool count_in_doubt;   /* the server refused for good to be told the count */
     bool tainted;          /* taken away by an operator, a crash or a clock: what its owner believes is not our doing */
+    bool place_restored;   /* fair: it had a place when the server came back with its data */
     bool restored;         /* an old snapshot brought it back */
     bool written_off;      /* lost, abandoned or refused: runs out */
 };
 
-enum { FOREIGN = 255, WIRE_FIELDS = 8 };
+enum { FOREIGN = 255, WIRE_FIELDS = 64 };
 
 struct wire_field {
     uint8_t client; /* or FOREIGN */
+    bool dead; /* a reader without a timeout key */
     uint64_t id;
     int64_t count;
+    int64_t expires; /* true time */
 };
 
 /* A key as it was after the last command that touched it. */
@@ -61,10 +67,27 @@ struct wire_name {
     int64_t last_token;
 };
 
+/* Fair: the queue of a name as it was after the last script that touched it. */
+enum { FAIR_PLACES = 64 };
+
+struct fair_place {
+    uint8_t client;
+    uint64_t id;
+    bool gone; /* by its score, or for want of its client's sign of life */
+};
+
+struct fair_queue {
+    struct fair_place places[FAIR_PLACES];
+    uint32_t count;
+    int64_t head_since;
+    bool was_held;
+};
+
 struct checker {
     struct id_note *notes[MAX_CLIENTS];
     size_t note_counts[MAX_CLIENTS];
     struct wire_name wire[MAX_NAMES];
+    struct fair_queue queues[MAX_NAMES];
     uint64_t last_order;
     int64_t longest_lease_ms;
 };
@@ -84,15 +107,35 @@ void watch_external(struct world *world, uint32_t name, bool told);
 void watch_prolonged(struct world *world, const struct request *request);
 void watch_data_replaced(struct world *world);
 void watch_clock_step(struct world *world);
+void wire_call(struct world *world, const char *command, uint32_t name, struct redis_reply *reply);
+struct wire_field wire_parse_owner(struct redis_text text);
+bool wire_is_argument(const struct request *request, uint32_t argument, const struct wire_field *field);
+void wire_removed(struct world *world, const struct wire_field *field, enum removal how, int64_t at);
+void wire_created(struct world *world, const struct wire_field *field);
 const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client, uint64_t id);
+
+/* check_sides.c: what check_wire.c and check_beliefs.c do for a read-write lock */
+void judge_sides(struct world *world, const struct request *request, uint32_t name, bool whole);
+void watch_sides(struct world *world, uint32_t name);
+void watch_external_sides(struct world *world, uint32_t name, bool told);
+void watch_clock_of_sides(struct world *world, uint32_t name);
+void check_exclusion_of_sides(struct world *world, uint32_t name);
 
 /* check_tokens.c */
 void check_token_drawn(struct world *world, uint32_t name, struct id_note *note);
 void check_token_lost(struct world *world, uint32_t name);
 void check_token_told(struct world *world, const struct hold *hold, const struct id_note *note, uint32_t name);
 
+/* check_fair.c; they do nothing for locks of other kinds */
+void fair_before(struct world *world, const struct request *request);
+void fair_after(struct world *world, const struct request *request);
+void fair_restored(struct world *world, uint32_t name);
+void check_fair_tick(struct world *world, uint32_t name);
+void check_fair_end(struct world *world, uint32_t name);
+
 /* check_beliefs.c */
 void check_name(struct world *world, uint32_t name);
+bool is_believed(struct client *client, const struct hold *hold, uint32_t name);
 void check_left_behind(struct world *world, uint32_t name, struct client *client);
 void check_client(struct client *client);
 

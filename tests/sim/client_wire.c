@@ -37,7 +37,7 @@ static struct request *encode(const struct engine *engine, const struct command 
     command_counts(command, &request->key_count, &request->argument_count);
     if (command->kind == COMMAND_RENEW) {
         request->many = allocate(request->key_count + request->argument_count, sizeof *request->many);
-        request->more = allocate(request->key_count, 128);
+        request->more = allocate(request->key_count, 256);
     }
     struct request_sink sink = {{append}, request, 0};
     command_write(engine, command, &sink.sink);
@@ -111,11 +111,13 @@ void link_subscribe(struct link *link) {
         memset(request, 0, sizeof *request);
         request->kind = subscription->state == SUBSCRIPTION_LEAVING ? REQUEST_UNSUBSCRIBE : REQUEST_SUBSCRIBE;
         request->number = world_name(client->world, (struct redis_text){resource->name, resource->name_size});
-        if (request->kind == REQUEST_UNSUBSCRIBE) {
+        if (request->kind == REQUEST_UNSUBSCRIBE && !subscription->waiter) {
             client->subscribed_at[request->number] = 0;
         }
+        request->number |= subscription->waiter << WAITER_SHIFT;
         TRACE(client->world, "client %u: %s lock %u", client->index,
-              request->kind == REQUEST_SUBSCRIBE ? "subscribes to" : "unsubscribes from", (unsigned)request->number);
+              request->kind == REQUEST_SUBSCRIBE ? "subscribes to" : "unsubscribes from",
+              (unsigned)(request->number & ((1 << WAITER_SHIFT) - 1)));
         connection_send(client->world, link->connection, request);
     }
 }

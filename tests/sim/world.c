@@ -11,7 +11,7 @@
 enum { STEPS_MAX = 400000 };
 static const int64_t TIME_MAX = 240 * SECOND; /* after the faults are over; far more than any program takes */
 
-static const char *const lock_names[MAX_NAMES] = {"orders:0", "orders:1", "orders:2"};
+static const char *const lock_names[MAX_NAMES] = {"orders:0", "orders:1", "orders:2", "orders:3"};
 
 void world_at(struct world *world, int64_t at, event_handler *handler, void *actor, uint64_t number) {
     struct event event = {at > world->now ? at : world->now, random_next(&world->random), handler, actor, number};
@@ -58,7 +58,7 @@ static int64_t aftermath(const struct world *world) {
     const struct engine_settings *settings = &world->plan.settings;
     int64_t lease_ms = world->checker.longest_lease_ms + world->checker.longest_lease_ms / 50;
     return 2 * lease_ms * MILLISECOND + world->clock_set_back +
-           (settings->claim_timeout_ms * 2 + settings->linger_ms * 2) * MILLISECOND + 4 * SECOND;
+           (settings->fair_timeout_ms + settings->claim_timeout_ms * 2 + settings->linger_ms * 2) * MILLISECOND + 4 * SECOND;
 }
 
 static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct script_set *scripts,
@@ -74,8 +74,16 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct 
     if (kind_of_number(lock_kind)->single) {
         world->plan.reenters = 0;
     }
+    if (world_has_sides(world)) {
+        world->plan.names = world->plan.names > 1 ? 4 : 2;
+    }
+    if (lock_kind == REDLATCH_FAIR) { /* a peer that takes what is free whoever stands in the queue is none of these */
+        static const int64_t timeouts[] = {900, 2500, 30000};
+        world->plan.settings.fair_timeout_ms = timeouts[seed % 3];
+        world->plan.foreign = false;
+    }
     for (int i = 0; i < MAX_NAMES; i++) {
-        world->names[i] = redis_text(lock_names[i]);
+        world->names[i] = redis_text(lock_names[world_has_sides(world) ? i & ~1 : i]);
     }
     TRACE(world, "seed %llu: %u clients with %u owners, %u locks, delays %d-%d us, watchdog %d ms%s%s%s",
           (unsigned long long)seed, world->plan.clients, world->plan.owners, world->plan.names,
