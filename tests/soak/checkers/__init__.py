@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What judges a history: pure functions from operations to violations, each near-linear.
+
+    of one name     NAME_CHECKERS, as a row of kinds.py names them
+    of the run      waits.check, honesty.check
+
+A violation is a sentence that names the operations by their ids, which stand in the history files.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List
+
+from history import History, Operation
+from kinds import KINDS
+
+from . import exclusion, honesty, tokens, waits
+
+NAME_CHECKERS: Dict[str, Callable[[List[Operation]], List[str]]] = {
+    "exclusion": exclusion.check,
+    "tokens": tokens.check,
+}
+
+
+def violations(history: History) -> List[str]:
+    """What all checkers have to say of a run."""
+    found = waits.check(history) + honesty.check(history)
+    for operations in history.of_names().values():
+        for name in KINDS[operations[0].kind].checks:
+            found += NAME_CHECKERS[name](operations)
+    return found

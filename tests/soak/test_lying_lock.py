@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lock whose acquire always succeeds, run as the others are and judged by the same checkers, is reported."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import run
+from kinds import KINDS
+
+SEED = 1_000_000  # none that a run draws
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_lying_lock_is_reported(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run.main(["--seconds", "2", "--seed", str(SEED), "--kinds", kind, "--languages", "c", "--lie"]) == 1
+    folder = run.ROOT / "build" / "soak" / str(SEED)
+    found = (folder / "violations").read_text(encoding="utf-8").splitlines()
+    for checker in KINDS[kind].checks:
+        ours = [line for line in found if line.startswith(f"{checker}: ")]
+        assert ours, f"the checker {checker} found nothing"
+        assert all("liar-" in line for line in ours)
+    assert f"again: ./dev soak --seconds 2 --seed {SEED} --kinds {kind} --languages c --lie" in capsys.readouterr().out
+    assert list(folder.glob("history/*.jsonl")) and list(folder.glob("*.plan"))
+    shutil.rmtree(folder)
+
+
+def test_a_lock_that_does_not_lie_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run.main(["--seconds", "2", "--seed", str(SEED), "--kinds", "mutex", "--languages", "c"]) == 0
+    assert not (Path(run.ROOT) / "build" / "soak" / str(SEED)).exists()
+    assert "no violation" in capsys.readouterr().out

@@ -1,0 +1,41 @@
+/* What a worker takes, by shape: one acquire with all that belongs to it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOAK_TAKERS_H
+#define SOAK_TAKERS_H
+
+#include <redlatch.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "plan.h"
+
+struct taker;
+
+/* How things of a shape are taken and given back. Functions return statuses. */
+struct shape {
+    const char *name;
+    int (*open)(struct taker *taker, redlatch_client *client);
+    int (*take)(struct taker *taker);
+    /* Writes what the grant is known by, as members of JSON with a comma before each. */
+    void (*tell)(struct taker *taker, char *facts, size_t size);
+    /* For how many nanoseconds it is safe from a moment just passed; 0 if it is lost. */
+    int64_t (*safe)(struct taker *taker);
+    /* Goes in one level deeper; false if it was found lost. leave_inner gives back all of them. */
+    bool (*again)(struct taker *taker);
+    void (*leave_inner)(struct taker *taker);
+    int (*give)(struct taker *taker);
+    void (*close)(struct taker *taker);
+};
+
+struct taker {
+    const struct shape *shape;
+    const struct turn *turn;
+    redlatch_lock *lock;
+    int inner;   /* levels beyond the first */
+    int permits; /* 1 of a lock */
+};
+
+/* The shape of a turn, or the end of the process. */
+const struct shape *shape_of(const struct turn *turn);
+
+#endif

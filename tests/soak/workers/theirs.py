@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takers by the real Redisson, a Java process of its own (tests/interop/redisson).
+
+Redisson does not tell its holders for how long they are safe, but a lease begins on the server after it was asked for:
+what is believed here is that a hold lasts from its grant until a lease after the question.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Callable, Dict, List, Tuple
+
+from backends import Refused, Taker, Turn
+from peers import PeerError
+from redisson import Redisson, RedissonObject, ms
+
+_PATIENCE = 60.0
+_NOT_HELD = "IllegalMonitorStateException"
+
+
+class Theirs:
+    """A Redisson client. Each worker has a Java thread, which it leaves for a new one after an uncertain outcome: a
+    command of its may still be on its way, and in Redisson threads own locks."""
+
+    def __init__(self, url: str, lease_ms: int, command_timeout_ms: int) -> None:
+        self.lease_ms = lease_ms
+        self._java = Redisson()
+        self._own = threading.local()
+        while True:
+            try:
+                self.client = self._java.connect(
+                    url, lockWatchdogTimeout=lease_ms, timeout=command_timeout_ms, retryAttempts=2, retryDelay=100
+                )
+                return
+            except PeerError:
+                time.sleep(0.1)  # the server may be down just now
+
+    @property
+    def thread(self) -> int:
+        """The Java thread of this worker."""
+        if not hasattr(self._own, "number"):
+            self.leave_thread()
+        return int(self._own.number)
+
+    def leave_thread(self) -> None:
+        """Takes a new one."""
+        self._own.number = self._java.thread()
+
+    def taker(self, turn: Turn) -> Taker:
+        """As Backend says."""
+        return SHAPES[turn.shape](self, turn)
+
+    def close(self) -> None:
+        """Ends the Java process."""
+        self.client.close()
+        self._java.close()
+
+
+class LockTaker:
+    """An RLock of any kind."""
+
+    def __init__(self, backend: Theirs, turn: Turn) -> None:
+        self.n = 1
+        self._backend = backend
+        self._turn = turn
+        self._thread = backend.thread
+        self._inner = 0
+        self._until = 0
+        self._token = 0
+        self._lock: RedissonObject = backend.client.object(turn.word.replace("_", " "), name=turn.name)
+
+    def take(self, asked: int) -> None:
+        """As Taker says."""
+        turn = self._turn
+        lease = turn.lease if turn.lease > 0 else self._backend.lease_ms
+        self._until = asked + lease * 1_000_000
+        call, arguments = self._call(turn)
+        answer = self.make(call, *arguments)
+        if answer is False or (answer is None and call.startswith("try")):
+            raise Refused("timeout")
+        if self._turn.word == "fenced":
+            self._token = int(answer)
+
+    @staticmethod
+    def _call(turn: Turn) -> Tuple[str, List[Any]]:
+        """Java's method and its arguments."""
+        suffix = "AndGetToken" if turn.word == "fenced" else ""
+        leased = [ms(turn.lease)] if turn.lease > 0 else []
+        if turn.wait < 0:
+            return f"lock{suffix}", leased
+        if leased or turn.wait:
+            return f"tryLock{suffix}", [ms(turn.wait), *leased]
+        return f"tryLock{suffix}", []
+
+    def facts(self) -> Dict[str, Any]:
+        """As Taker says."""
+        return {"token": self._token}
+
+    def safe(self, now: int) -> int:
+        """As Taker says."""
+        return max(0, self._until - now)
+
+    def again(self) -> bool:
+        """As Taker says."""
+        try:
+            self._inner += bool(self.make("tryLock"))
+        except Refused:
+            pass
+        return True
+
+    def leave_inner(self) -> None:
+        """As Taker says."""
+        for _ in range(self._inner):
+            self.give()
+
+    def give(self) -> str:
+        """As Taker says."""
+        try:
+            self.make("unlock")
+        except Refused as refused:
+            return "not_owned" if refused.why == _NOT_HELD else refused.why
+        return "ok"
+
+    def make(self, call: str, *arguments: Any) -> Any:
+        """Has the thread make a call; Refused if it fails."""
+        try:
+            return self._lock.start(self._thread, call, *arguments).result(_PATIENCE)
+        except PeerError as error:
+            if error.kind != _NOT_HELD:
+                self._backend.leave_thread()
+            raise Refused(error.kind) from error
+
+
+SHAPES: Dict[str, Callable[[Theirs, Turn], Taker]] = {"lock": LockTaker}
