@@ -34,7 +34,7 @@ def missing(history: History, seconds: float, kind_names: Sequence[str], languag
     for kind in kind_names:
         for language in languages:
             count = granted[kind, language]
-            if language in KINDS[kind].languages() and count < GRANTS * share:
+            if language in KINDS[kind].languages and count < GRANTS * share:
                 found.append(f"counts: {count} grants of {kind} in {language}; expected {GRANTS * share:.0f} or more")
     for what in NEMESES:
         if struck[what] < int(STROKES * share):

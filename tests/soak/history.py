@@ -11,6 +11,7 @@ One JSON object a line, `t` in nanoseconds of CLOCK_MONOTONIC, which all process
     give   before the last release
     gave   what came of that: "ok", or a status
     born   a process: process, language; ended: it came to its end by itself
+    queue  who queues for a name, by what the observer saw between t and until: name, owners
 
 A process that is killed has written everything it did but what was under way.
 """
@@ -78,11 +79,11 @@ class History:
 
     operations: List[Operation] = field(default_factory=list)
     strokes: List[Stroke] = field(default_factory=list)
-    # What is no acquire: count-downs of latches and their kin.
+    # What is no acquire, such as what the observer saw.
     others: List[Line] = field(default_factory=list)
     # By process: whether it came to its end by itself.
     ended: Dict[str, bool] = field(default_factory=dict)
-    languages: Dict[str, str] = field(default_factory=dict)
+    _by_name: Dict[Tuple[str, str], List[Line]] = field(default_factory=dict)
 
     def of_names(self) -> Dict[str, List[Operation]]:
         """The operations of each name, in the order in which they were asked for."""
@@ -90,6 +91,13 @@ class History:
         for operation in sorted(self.operations, key=lambda each: each.asked):
             found.setdefault(operation.name, []).append(operation)
         return found
+
+    def lines(self, what: str, name: str) -> List[Line]:
+        """What else is known of a name, of one kind."""
+        if not self._by_name:
+            for line in self.others:
+                self._by_name.setdefault((line["do"], line["name"]), []).append(line)
+        return self._by_name.get((what, name), [])
 
     def killed(self) -> Dict[str, int]:
         """The processes that were killed, and when."""
@@ -121,7 +129,7 @@ def _read_process(history: History, lines: Iterator[Line]) -> None:
         what, time = line["do"], line["t"]
         if what == "born":
             process, language = line["process"], line["language"]
-            history.ended[process], history.languages[process] = False, language
+            history.ended[process] = False
         elif what == "ended":
             history.ended[process] = True
         elif what == "ask":

@@ -7,21 +7,23 @@ Workers know shapes: how a thing is taken and given back. A kind whose shape the
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, Optional, Tuple
+from typing import Dict, Sequence, Tuple
 
 LANGUAGES = ("c", "python", "lua", "java")
+OURS = LANGUAGES[:-1]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of lock. `number` is C's, `maker` the method of a client in Python and Lua, `theirs` Redisson's word in
-    tests/interop/redisson/.../Objects.java, or None where Redisson has none."""
+    """A kind of lock. `number` is C's; `maker` the method of a client in Python and Lua, with what it leads to behind a
+    dot; `theirs` Redisson's word in tests/interop/redisson/.../Objects.java."""
 
     number: int
     maker: str
-    theirs: Optional[str]
+    theirs: str = ""
     # The checkers that judge it, by their names in checkers/__init__.py; what is true of every wait is always judged.
     checks: Tuple[str, ...] = ("exclusion",)
+    languages: Tuple[str, ...] = LANGUAGES
     shape: str = "lock"
     # Options of the maker, the same in C, Python and Lua: 0 and 1.
     options: Dict[str, int] = field(default_factory=dict)
@@ -32,24 +34,29 @@ class Kind:
     names: int = 2
     # Keys that stay when nobody holds anything, with {name} in the place of the name.
     stays: Tuple[str, ...] = ()
-
-    def languages(self) -> Tuple[str, ...]:
-        """Those that have it."""
-        return LANGUAGES if self.theirs else LANGUAGES[:-1]
+    # The list in which its waiters queue, in the same way.
+    queue: str = ""
 
     def word(self, language: str) -> str:
         """What a worker of a language calls it."""
-        return {"c": str(self.number), "java": str(self.theirs)}.get(language, self.maker)
+        return {"c": str(self.number), "java": self.theirs}.get(language, self.maker)
 
+
+_FAIR_QUEUE = "redisson_lock_queue:{{{name}}}"
 
 KINDS: Dict[str, Kind] = {
     "mutex": Kind(1, "lock", "lock"),
     "non-reentrant": Kind(1, "lock", "non-reentrant", options={"reentrant": 0}, reentrant=False),
-    "fenced": Kind(
-        2, "fenced_lock", "fenced", ("exclusion", "tokens"), stays=("redisson_lock_token:{{{name}}}",)
+    "fenced": Kind(2, "fenced_lock", "fenced", ("exclusion", "tokens"), stays=("redisson_lock_token:{{{name}}}",)),
+    "fair": Kind(3, "fair_lock", "fair", ("exclusion", "order"), queue=_FAIR_QUEUE),
+    "non-reentrant-fair": Kind(
+        3, "fair_lock", "non-reentrant fair", ("exclusion", "order"),
+        options={"reentrant": 0}, reentrant=False, queue=_FAIR_QUEUE,
     ),
     "spin": Kind(4, "spin_lock", "spin"),
-    "plain": Kind(7, "plain_lock", None, reentrant=False),
+    "read": Kind(5, "read_write_lock.read", "read", family="read-write", languages=("c", "python", "java")),
+    "write": Kind(6, "read_write_lock.write", "write", family="read-write", languages=("c", "python", "java")),
+    "plain": Kind(7, "plain_lock", languages=OURS, reentrant=False),
 }
 
 
@@ -57,3 +64,10 @@ def names_of(kind_name: str) -> Tuple[str, ...]:
     """The names that locks of a kind have."""
     kind = KINDS[kind_name]
     return tuple(f"soak:{kind.family or kind_name}:{index}" for index in range(kind.names))
+
+
+def queues_of(kind_names: Sequence[str]) -> Dict[str, str]:
+    """The names of kinds that queue, and the keys of their queues."""
+    return {
+        name: KINDS[kind].queue.format(name=name) for kind in kind_names if KINDS[kind].queue for name in names_of(kind)
+    }

@@ -53,7 +53,7 @@ def worker_plan(seed: int, process: Process, kind_names: Sequence[str]) -> str:
     """The file that tells a process what to do: see tests/soak/README.md."""
     draw = random.Random(f"{seed} {process.name}")
     language = "python" if process.language == "liar" else process.language
-    known = [name for name in kind_names if language in KINDS[name].languages()]
+    known = [name for name in kind_names if language in KINDS[name].languages]
     lines = [f"client {LEASE_MS} {COMMAND_TIMEOUT_MS}"]
     for name in known:
         kind = KINDS[name]

@@ -28,8 +28,9 @@ import leftovers
 from crew import ROOT, Crew
 from env import Proxy, RedisServer
 from history import read_history
-from kinds import KINDS, LANGUAGES
+from kinds import KINDS, LANGUAGES, queues_of
 from nemesis import Nemesis
+from observer import Observer
 from plan import Process, crew, faults, worker_plan
 
 _SHOWN = 20
@@ -66,11 +67,13 @@ def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) 
     # With the append-only file written at once, a server that is killed has lost nothing when it is back.
     with RedisServer(appendonly=True, appendfsync="no") as server, Proxy(server.address, seed=given.seed) as proxy:
         end = time.monotonic_ns() + int(given.seconds * 1e9)
+        observer = Observer(server, queues_of(given.kinds), histories / "observer.jsonl")
         working = Crew(processes, histories, proxy.url, end)
         try:
             nemesis = Nemesis(server, proxy, working, histories / "nemesis.jsonl")
             nemesis.run(faults(given.seed, given.seconds, processes))
             found = working.finish()
+            observer.stop()
             return found + leftovers.check(server, given.kinds)
         finally:
             working.close()

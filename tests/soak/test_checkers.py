@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
-from checkers import violations
+from checkers import order, violations
 from counts import missing
 from history import History, Operation, Stroke, read_history
 from plan import CALM, NEMESES, crew, faults, worker_plan
@@ -109,14 +109,38 @@ def gone_while_safe(history: History) -> None:
     history.operations[7].lost = (history.operations[7].got or 0) + 20 * MS
 
 
+def make_fair(history: History) -> None:
+    """All of it by a fair lock: 7, 8 and 9 asked in this order while 6 held it, and an observer saw them queue."""
+    for each in history.operations:
+        each.kind, each.facts = "fair", {"owner": each.id}
+    waiting = history.operations[7:10]
+    for number, each in enumerate(waiting):
+        each.asked = (650 + 10 * number) * MS
+    for moment in range(600 * MS, 1000 * MS, 5 * MS):
+        owners = [each.id for each in waiting if each.asked < moment < (each.got or 0)]
+        line = {"t": moment, "do": "queue", "id": "", "name": "n", "until": moment + 1, "owners": owners}
+        history.others.append(line)
+
+
+def passed_over(history: History) -> None:
+    """A fair lock granted to 9 before 8."""
+    one, other = history.operations[8], history.operations[9]
+    for field in ("got", "give", "gave", "looks"):
+        ones, others = getattr(one, field), getattr(other, field)
+        setattr(one, field, others)
+        setattr(other, field, ones)
+    make_fair(history)
+
+
 PLANTS: List[Callable[[History], None]] = [
     late_release, no_release, released_too_early_by_another, a_token_again, tokens_swapped, no_token,
     a_wait_without_end, a_release_without_end, a_process_that_hangs, a_wait_too_long, lost_while_safe, gone_while_safe,
+    passed_over,
 ]
 FINDERS: Dict[str, str] = {
     "late_release": "exclusion", "no_release": "exclusion", "released_too_early_by_another": "exclusion",
     "a_token_again": "tokens", "tokens_swapped": "tokens", "no_token": "tokens",
-    "lost_while_safe": "honesty", "gone_while_safe": "honesty",
+    "passed_over": "order", "lost_while_safe": "honesty", "gone_while_safe": "honesty",
 }
 
 
@@ -127,6 +151,31 @@ def test_what_is_planted_is_found(plant: Callable[[History], None]) -> None:
     found = violations(history)
     assert found, plant.__doc__
     assert any(each.startswith(FINDERS.get(plant.__name__, "waits")) for each in found), found
+
+
+def test_a_fair_history_is_none_to_complain_of() -> None:
+    history = good()
+    make_fair(history)
+    assert violations(history) == []
+
+
+def test_readers_go_together() -> None:
+    history = good()
+    late_release(history)
+    for each in history.operations:
+        each.kind = "read"
+    assert violations(history) == []
+    history.operations[8].kind = "write"
+    assert violations(history)[0].startswith("exclusion")
+
+
+def test_who_is_stopped_may_lose_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "SILENCE", 200 * MS)
+    history = good()
+    passed_over(history)
+    assert violations(history)
+    history.strokes.append(Stroke("stop beyond the lease", 0, 5_000 * MS, history.operations[8].process))
+    assert violations(history) == []
 
 
 def test_what_is_no_violation() -> None:

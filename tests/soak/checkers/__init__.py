@@ -14,10 +14,11 @@ from typing import Callable, Dict, List
 from history import History, Operation
 from kinds import KINDS
 
-from . import exclusion, honesty, tokens, waits
+from . import exclusion, honesty, order, tokens, waits
 
-NAME_CHECKERS: Dict[str, Callable[[List[Operation]], List[str]]] = {
+NAME_CHECKERS: Dict[str, Callable[[List[Operation], History], List[str]]] = {
     "exclusion": exclusion.check,
+    "order": order.check,
     "tokens": tokens.check,
 }
 
@@ -26,6 +27,6 @@ def violations(history: History) -> List[str]:
     """What all checkers have to say of a run."""
     found = waits.check(history) + honesty.check(history)
     for operations in history.of_names().values():
-        for name in KINDS[operations[0].kind].checks:
-            found += NAME_CHECKERS[name](operations)
+        for name in sorted({check for each in operations for check in KINDS[each.kind].checks}):
+            found += NAME_CHECKERS[name](operations, history)
     return found

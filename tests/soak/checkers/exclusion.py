@@ -9,13 +9,13 @@ from __future__ import annotations
 import heapq
 from typing import List, Tuple
 
-from history import Operation
+from history import History, Operation
 
 # Holds of these kinds go together.
 SHARED = ("read",)
 
 
-def check(operations: List[Operation]) -> List[str]:
+def check(operations: List[Operation], _history: History) -> List[str]:
     """The pairs of holds of one name that were held at once."""
     spans = sorted(
         (since, until, index) for index, each in enumerate(operations) for since, until in each.beliefs()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Tuple
 
-from history import Operation
+from history import History, Operation
 
 
-def check(operations: List[Operation]) -> List[str]:
+def check(operations: List[Operation], _history: History) -> List[str]:
     """What is wrong with the tokens of one name."""
     found: List[str] = []
     granted = [each for each in operations if each.got is not None]

@@ -7,11 +7,12 @@ busy machine takes.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from typing import Dict, List, Tuple
+from typing import List
 
-from history import History, Operation, Stroke
+from history import History
 from plan import COMMAND_TIMEOUT_MS, FOREVER
+
+from .disturbances import Disturbances
 
 SLACK = 3_000_000_000
 
@@ -30,32 +31,13 @@ def check(history: History) -> List[str]:
                 found.append(f"waits: {each.id} asked for {each.name} at {each.asked} and was never answered")
             elif each.give is not None and each.gave is None:
                 found.append(f"waits: {each.id} gave {each.name} back at {each.give} and was never answered")
-    disturbances = _Disturbances(history.strokes)
+    disturbances = Disturbances(history.strokes)
     for each in history.operations:
         if each.language != "java" and each.ended is not None and each.wait != FOREVER:
             over = each.ended - each.asked - each.wait * 1_000_000 - COMMAND_TIMEOUT_MS * 1_000_000 - SLACK
-            if over > 0 and over > disturbances.during(each):
+            if over > 0 and over > disturbances.during(each.process, each.asked, each.ended):
                 found.append(
                     f"waits: {each.id} was to wait {each.wait} ms for {each.name} and took"
                     f" {(each.ended - each.asked) // 1_000_000} ms"
                 )
     return found
-
-
-class _Disturbances:
-    """For how long the nemesis was at work on a process, or on all."""
-
-    def __init__(self, strokes: List[Stroke]) -> None:
-        self._of: Dict[str, List[Tuple[int, int]]] = {}
-        for stroke in sorted(strokes, key=lambda each: each.since):
-            self._of.setdefault(stroke.process, []).append((stroke.since, stroke.until))
-
-    def during(self, operation: Operation) -> int:
-        """The nanoseconds of an operation's wait that were disturbed, for each disturbance."""
-        assert operation.ended is not None
-        total = 0
-        for concerned in ("", operation.process):
-            spans = self._of.get(concerned, [])
-            for since, until in spans[: bisect_right(spans, (operation.ended, 0))]:
-                total += max(0, min(until, operation.ended) - max(since, operation.asked))
-        return total

@@ -16,7 +16,10 @@ class Ours:
     def __init__(self, url: str, lease_ms: int, command_timeout_ms: int) -> None:
         # Lazy: the server may be down when a process is started in the place of a killed one.
         seconds = command_timeout_ms / 1000
-        self._client = redlatch.connect(url, watchdog_lease=lease_ms / 1000, command_timeout=seconds, lazy=True)
+        lease = lease_ms / 1000
+        self._client = redlatch.connect(
+            url, watchdog_lease=lease, fair_timeout=lease, command_timeout=seconds, lazy=True
+        )
 
     def taker(self, turn: Turn) -> Taker:
         """As Backend says."""
@@ -33,7 +36,9 @@ class LockTaker:
     def __init__(self, client: redlatch.Client, turn: Turn) -> None:
         options = {option: bool(value) for option, value in turn.options.items()}
         self.n = 1
-        self._lock: redlatch.Lock = getattr(client, turn.word)(turn.name, **options)
+        maker, _, side = turn.word.partition(".")
+        made = getattr(client, maker)(turn.name, **options)
+        self._lock: redlatch.Lock = getattr(made, side) if side else made
         self._turn = turn
         self._inner = 0
         self._hold: Optional[redlatch.Hold] = None

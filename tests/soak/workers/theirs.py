@@ -20,18 +20,23 @@ _NOT_HELD = "IllegalMonitorStateException"
 
 
 class Theirs:
-    """A Redisson client. Each worker has a Java thread, which it leaves for a new one after an uncertain outcome: a
-    command of its may still be on its way, and in Redisson threads own locks."""
+    """A Redisson client. Each worker has a Java thread, which it leaves for a new one after an error: a command of its
+    may still be on its way, or its place in a queue be left behind, and in Redisson threads own these."""
 
     def __init__(self, url: str, lease_ms: int, command_timeout_ms: int) -> None:
         self.lease_ms = lease_ms
         self._java = Redisson()
         self._own = threading.local()
+        options = {
+            "lockWatchdogTimeout": lease_ms,
+            "fairLockWaitTimeout": lease_ms,
+            "timeout": command_timeout_ms,
+            "retryAttempts": 2,
+            "retryDelay": 100,
+        }
         while True:
             try:
-                self.client = self._java.connect(
-                    url, lockWatchdogTimeout=lease_ms, timeout=command_timeout_ms, retryAttempts=2, retryDelay=100
-                )
+                self.client = self._java.connect(url, **options)
                 return
             except PeerError:
                 time.sleep(0.1)  # the server may be down just now
@@ -46,6 +51,12 @@ class Theirs:
     def leave_thread(self) -> None:
         """Takes a new one."""
         self._own.number = self._java.thread()
+        self._own.owner = self.client.owner(self._own.number)
+
+    @property
+    def owner(self) -> str:
+        """The field under which that thread holds locks."""
+        return str(self._own.owner)
 
     def taker(self, turn: Turn) -> Taker:
         """As Backend says."""
@@ -65,6 +76,7 @@ class LockTaker:
         self._backend = backend
         self._turn = turn
         self._thread = backend.thread
+        self._owner = backend.owner
         self._inner = 0
         self._until = 0
         self._token = 0
@@ -95,7 +107,7 @@ class LockTaker:
 
     def facts(self) -> Dict[str, Any]:
         """As Taker says."""
-        return {"token": self._token}
+        return {"token": self._token, "owner": self._owner}
 
     def safe(self, now: int) -> int:
         """As Taker says."""
@@ -127,8 +139,7 @@ class LockTaker:
         try:
             return self._lock.start(self._thread, call, *arguments).result(_PATIENCE)
         except PeerError as error:
-            if error.kind != _NOT_HELD:
-                self._backend.leave_thread()
+            self._backend.leave_thread()
             raise Refused(error.kind) from error
 
 

@@ -78,7 +78,9 @@ local Lock = {n = 1}
 Lock.__index = Lock
 
 function shapes.lock(client, turn)
-    local object = client[turn.kind.maker](client, turn.name, turn.kind.options)
+    local maker, side = turn.kind.maker:match("^([^.]+)%.?(.*)$")
+    local object = client[maker](client, turn.name, turn.kind.options)
+    object = side == "" and object or object[side](object)
     return setmetatable({object = object, terms = {timeout = seconds(turn.wait), lease = seconds(turn.lease)}}, Lock)
 end
 
@@ -157,7 +159,7 @@ end
 say("born", "", {process = label, language = "lua"})
 -- Lazy: the server may be down when a process is started in the place of a killed one.
 local client = assert(redlatch.connect(url, {
-    watchdog_lease = plan.lease, command_timeout = plan.command_timeout, lazy = true,
+    watchdog_lease = plan.lease, fair_timeout = plan.lease, command_timeout = plan.command_timeout, lazy = true,
 }))
 local number = 0
 local at = 37 * math.tointeger(label:match("%d+$")) -- a new incarnation goes on elsewhere in its plan

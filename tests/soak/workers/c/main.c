@@ -97,6 +97,7 @@ static void open_client(const char *url) {
     redlatch_client_options_init(&options, sizeof options);
     options.lazy = 1; /* the server may be down when a process is started in the place of a killed one */
     options.watchdog_lease_ms = plan.lease_ms;
+    options.fair_timeout_ms = plan.lease_ms;
     options.command_timeout_ms = plan.command_timeout_ms;
     if (redlatch_client_open(url, &options, &client) != REDLATCH_OK) {
         give_up("cannot open %s: %s", url, redlatch_last_error());
