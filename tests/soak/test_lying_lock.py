@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
 import run
+from crew import ROOT
 from kinds import KINDS
 
 SEED = 1_000_000  # none that a run draws
@@ -16,7 +16,7 @@ SEED = 1_000_000  # none that a run draws
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_lying_lock_is_reported(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run.main(["--seconds", "2", "--seed", str(SEED), "--kinds", kind, "--languages", "c", "--lie"]) == 1
-    folder = run.ROOT / "build" / "soak" / str(SEED)
+    folder = ROOT / "build" / "soak" / str(SEED)
     found = (folder / "violations").read_text(encoding="utf-8").splitlines()
     for checker in KINDS[kind].checks:
         ours = [line for line in found if line.startswith(f"{checker}: ")]
@@ -29,5 +29,5 @@ def test_a_lying_lock_is_reported(kind: str, capsys: pytest.CaptureFixture[str])
 
 def test_a_lock_that_does_not_lie_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert run.main(["--seconds", "2", "--seed", str(SEED), "--kinds", "mutex", "--languages", "c"]) == 0
-    assert not (Path(run.ROOT) / "build" / "soak" / str(SEED)).exists()
+    assert not (ROOT / "build" / "soak" / str(SEED)).exists()
     assert "no violation" in capsys.readouterr().out

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fair locks are granted in the order in which their waiters came to the server.
 
-Only the server knows that order; an observer looks at its queue. Whoever was seen in it before another so much as asked,
-and was still seen in it after that other had been granted the lock, was passed over. Those whom the nemesis kept from
-telling the server that they live are not judged, nor are waiters of Redisson's, which lose their places by waiting long. These
-may also come back to a place: they leave it behind when a wait of theirs fails.
+Only the server knows that order; an observer looks at its queue. Whoever was seen in it before another so much as
+asked, and was still seen in it after that other had been granted the lock, was passed over.
+
+Those whom the nemesis kept from telling the server that they live are not judged, nor are waiters of Redisson's, which
+lose their places by waiting long. These may also come back to a place, having left it behind when a wait failed.
 """
 
 from __future__ import annotations
