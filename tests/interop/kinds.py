@@ -53,4 +53,11 @@ KINDS: Dict[str, Kind] = {
         reentrant=False,
     ),
     "fenced": Kind(ours=lambda client, name: client.fenced_lock(name), theirs=RedissonClient.fenced_lock),
+    "write": Kind(ours=lambda client, name: client.read_write_lock(name).write, theirs=RedissonClient.write_lock),
+    "we-read-they-write": Kind(
+        ours=lambda client, name: client.read_write_lock(name).read, theirs=RedissonClient.write_lock, shared=True
+    ),
+    "we-write-they-read": Kind(
+        ours=lambda client, name: client.read_write_lock(name).write, theirs=RedissonClient.read_lock, shared=True
+    ),
 }

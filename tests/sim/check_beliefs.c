@@ -12,7 +12,7 @@ static struct owner *owner_of(struct client *client, uint64_t number) {
     return NULL;
 }
 
-static bool believed(struct client *client, const struct hold *hold, uint32_t name) {
+bool is_believed(struct client *client, const struct hold *hold, uint32_t name) {
     struct owner *owner = owner_of(client, hold->owner);
     return hold->stage == HOLD_ALIVE && client_now(client) < hold->deadline && owner &&
            (owner->levels[name] > 0 || owner->uncertain[name]);
@@ -39,9 +39,9 @@ static void check_hold(struct client *client, const struct hold *hold, uint32_t 
     }
     check_token_told(world, hold, note, name);
     int64_t deadline = clock_true(&client->clock, hold->deadline);
-    if (deadline > wire->expires) {
+    if (deadline > field->expires) {
         world_violation(world, "a holder believes longer than the lease", "client %u id %d of lock %u, by %d us",
-                        client->index, (int)hold->id, name, (int)(deadline - wire->expires));
+                        client->index, (int)hold->id, name, (int)(deadline - field->expires));
     }
     if (!hold->busy && hold->owed == 0 && !world->plan.kill_denied && !note->count_in_doubt &&
         field->count != hold->count) {
@@ -57,15 +57,20 @@ void check_name(struct world *world, uint32_t name) {
     for (uint32_t i = 0; i < world->plan.clients; i++) {
         struct client *client = world->clients[i];
         for (struct hold *hold = client->names[name]->holds; hold; hold = hold->next) {
+            if (hold->lock_kind != world_side(world, name)) {
+                continue;
+            }
             check_hold(client, hold, name);
-            if (believed(client, hold, name) && !note_of(world, i, hold->id)->tainted) {
+            if (is_believed(client, hold, name) && !note_of(world, i, hold->id)->tainted) {
                 last[1] = last[0];
                 last[0] = i;
                 believers++;
             }
         }
     }
-    if (believers > 1) {
+    if (world_has_sides(world)) {
+        check_exclusion_of_sides(world, name);
+    } else if (believers > 1) {
         world_violation(world, "two believe that they hold the lock", "lock %u: clients %u and %u", name, last[0],
                         last[1]);
     }
@@ -127,7 +132,7 @@ void check_left_behind(struct world *world, uint32_t name, struct client *client
     const struct wire_name *wire = &world->checker.wire[name];
     for (uint32_t i = 0; i < wire->count; i++) {
         uint64_t id = wire->fields[i].id;
-        if (wire->fields[i].client != client->index || world->plan.kill_denied) {
+        if (wire->fields[i].client != client->index || world->plan.kill_denied || wire->fields[i].dead) {
             continue;
         }
         struct id_note *note = note_of(world, client->index, id);
@@ -141,7 +146,7 @@ void check_left_behind(struct world *world, uint32_t name, struct client *client
 
 static void check_owner(struct client *client, const struct owner *owner) {
     for (uint32_t name = 0; name < client->world->plan.names; name++) {
-        const struct hold *hold = resource_hold_of(client->names[name], client->world->plan.lock_kind, owner->number);
+        const struct hold *hold = resource_hold_of(client->names[name], world_side(client->world, name), owner->number);
         if (owner->pending > 0 || owner->uncertain[name] || (hold && (hold->busy || hold->owed))) {
             continue;
         }
@@ -162,7 +167,7 @@ void check_client(struct client *client) {
     for (uint32_t name = 0; name < world->plan.names; name++) {
         watch_name(world, name);
         for (struct hold *hold = client->names[name]->holds; hold; hold = hold->next) {
-            held += hold->stage == HOLD_ALIVE;
+            held += hold->stage == HOLD_ALIVE && hold->lock_kind == world_side(world, name);
             if (hold->stage == HOLD_ALIVE && note_of(world, client->index, hold->id)->said_missing) {
                 world_violation(world, "a loss that the server told is ignored", "client %u id %d", client->index,
                                 (int)hold->id);

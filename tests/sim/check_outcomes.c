@@ -302,7 +302,7 @@ void check_loss(struct client *client, const struct hold *hold) {
 /* An owner that ends leaves its holds to run out. */
 void check_owner_end(struct client *client, const struct owner *owner) {
     for (uint32_t name = 0; name < client->world->plan.names; name++) {
-        const struct hold *hold = resource_hold_of(client->names[name], client->world->plan.lock_kind, owner->number);
+        const struct hold *hold = resource_hold_of(client->names[name], world_side(client->world, name), owner->number);
         if (hold) {
             note_of(client->world, client->index, hold->id)->written_off = true;
         }

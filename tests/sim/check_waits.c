@@ -71,6 +71,10 @@ void check_queues(struct client *client) {
         for (; link; link = list_next(&contest->queue, link)) {
             struct operation *operation = container_of(link, struct operation, link);
             struct sim_operation *each = container_of(operation, struct sim_operation, operation);
+            if (operation->lock_kind == REDLATCH_READ &&
+                resource_hold_of(operation->resource, REDLATCH_WRITE, operation->owner)) {
+                continue; /* who writes reads past the queue */
+            }
             if (each->queued_order == 0) {
                 each->queued_order = ++world->checker.last_order;
             }
@@ -88,10 +92,14 @@ void check_queues(struct client *client) {
 
 void check_granted_in_order(struct client *client, const struct sim_operation *operation) {
     for (const struct sim_operation *each = client->operations; each; each = each->next) {
-        bool waits = each->in_use && each != operation && each->name == operation->name && each->queued_order != 0 &&
+        bool waits = each->in_use && each != operation &&
+                     each->operation.resource == operation->operation.resource && each->queued_order != 0 &&
                      each->operation.phase != PHASE_DONE && each->operation.hold == NULL;
+        bool beside = operation->operation.lock_kind == REDLATCH_READ &&
+                      (each->operation.lock_kind == REDLATCH_READ ||
+                       resource_hold_of(operation->operation.resource, REDLATCH_WRITE, operation->operation.owner));
         bool earlier = operation->queued_order == 0 || each->queued_order < operation->queued_order;
-        if (waits && earlier) {
+        if (waits && earlier && !beside) {
             world_violation(client->world, "a waiter was overtaken inside its process", "client %u lock %u",
                             client->index, operation->name);
         }
@@ -134,33 +142,55 @@ static int64_t longest_sleep(const struct client *client, uint32_t name, bool li
     return unheard ? LONGEST_PAUSE : LONGEST_SLEEP;
 }
 
-static void check_sleeper(struct client *client, uint32_t name) {
+/* Whether a hold of this process is in the way of a waiter: it was taken away, and that is not known yet. */
+static bool is_in_own_way(const struct operation *operation) {
+    const struct hold *hold = operation->resource->holds;
+    while (hold && (hold->stage != HOLD_ALIVE ||
+                    (operation->lock_kind == REDLATCH_READ && hold->lock_kind == REDLATCH_READ))) {
+        hold = hold->next;
+    }
+    return hold != NULL;
+}
+
+static void check_sleeper(struct client *client, struct operation *operation, uint32_t name) {
     struct world *world = client->world;
     const struct wire_name *wire = &world->checker.wire[name];
-    const struct contest *contest = client->names[name]->contest;
-    const struct list_link *first = contest ? list_first(&contest->queue) : NULL;
-    if (!first || wire->present) {
+    const struct contest *contest = operation->resource->contest;
+    struct sim_operation *each = container_of(operation, struct sim_operation, operation);
+    if (wire->present) {
         return;
     }
-    struct operation *operation = container_of(first, struct operation, link);
-    struct sim_operation *each = container_of(operation, struct sim_operation, operation);
     int64_t since = awake_since(client, each);
     if (operation->phase != PHASE_PARKED || since == NEVER) {
         return;
     }
-    bool listening = contest->subscription.state == SUBSCRIPTION_ACTIVE && client->subscribed_at[name] > 0;
+    uint32_t lock = world_has_sides(world) ? name & ~1u : name;
+    bool listening = contest->subscription.state == SUBSCRIPTION_ACTIVE && client->subscribed_at[lock] > 0;
     if (world->now - later(since, client->let_go_at[name]) > longest_sleep(client, name, listening) + promptly(world)) {
         world_violation(world, "a waiter sleeps too long", "client %u lock %u: for %d ms", client->index, name,
                         (int)((world->now - since) / MILLISECOND));
     }
-    bool own = resource_live_hold(client->names[name]) != NULL; /* taken away, and its loss is not known yet */
-    if (!listening || !wire->told || own) {
+    if (!listening || !wire->told || is_in_own_way(operation)) {
         return;
     }
-    since = later(since, later(client->subscribed_at[name], client->let_go_at[name]));
+    since = later(since, later(client->subscribed_at[lock], client->let_go_at[name]));
     if (world->now - since > promptly(world)) {
         world_violation(world, "a wake-up was lost", "client %u lock %u: free and unused for %d us", client->index,
                         name, (int)(world->now - since));
+    }
+}
+
+/* Those at the front: one waiter, or the readers who stand side by side there. */
+static void check_sleepers(struct client *client, uint32_t name) {
+    const struct contest *contest = client->names[name]->contest;
+    const struct list_link *link = contest ? list_first(&contest->queue) : NULL;
+    for (bool reads = true; link && reads; link = list_next(&contest->queue, link)) {
+        struct operation *operation = container_of(link, struct operation, link);
+        reads = operation->lock_kind == REDLATCH_READ;
+        bool first = link == list_first(&contest->queue);
+        if (container_of(operation, struct sim_operation, operation)->name == name && (reads || first)) {
+            check_sleeper(client, operation, name);
+        }
     }
 }
 
@@ -197,7 +227,7 @@ static void tick(struct world *world, void *actor, uint64_t number) {
     for (uint32_t i = 0; i < world->plan.clients; i++) {
         for (uint32_t name = 0; name < world->plan.names; name++) {
             watch_name(world, name);
-            check_sleeper(world->clients[i], name);
+            check_sleepers(world->clients[i], name);
         }
         if (world->clients[i]->paused_until + 10 * MILLISECOND < world->now) {
             check_patience(world->clients[i]);

@@ -30,7 +30,7 @@ enum script_id role_of(enum script_id script) {
 
 /* Keys that are names of locks; others go with them. */
 static uint32_t names_of(const struct request *request) {
-    return role_of(request->script) == SCRIPT_RENEW ? request->key_count : 1;
+    return request->many ? request->key_count : 1;
 }
 
 void checker_start(struct world *world) {
@@ -61,18 +61,18 @@ struct id_note *note_of(struct world *world, uint32_t client, uint64_t id) {
 }
 
 /* "c0000000-0000-8000-8000-00000000000<client>:<number>"; anything else is a foreign client's. */
-static struct wire_field parse_owner(struct redis_text text) {
-    struct wire_field field = {FOREIGN, 0, 0};
+struct wire_field wire_parse_owner(struct redis_text text) {
+    struct wire_field field = {.client = FOREIGN};
     if (text.size > 37 && text.bytes[0] == 'c' && text.bytes[36] == ':') {
         field.client = (uint8_t)(text.bytes[35] - '0');
-        for (size_t i = 37; i < text.size; i++) {
+        for (size_t i = 37; i < text.size && text.bytes[i] != ':'; i++) {
             field.id = field.id * 10 + (uint64_t)(text.bytes[i] - '0');
         }
     }
     return field;
 }
 
-static void call(struct world *world, const char *command, uint32_t name, struct redis_reply *reply) {
+void wire_call(struct world *world, const char *command, uint32_t name, struct redis_reply *reply) {
     struct redis_text arguments[] = {redis_text(command), world->names[name]};
     memset(reply, 0, sizeof *reply);
     keyspace_call(world->server.keyspace, arguments, 2, reply);
@@ -89,15 +89,15 @@ static void read_wire(struct world *world, uint32_t name, struct wire_name *wire
         return;
     }
     bool plain = world->plan.lock_kind == REDLATCH_PLAIN;
-    call(world, plain ? "GET" : "HGETALL", name, &all);
+    wire_call(world, plain ? "GET" : "HGETALL", name, &all);
     wire->other_type = all.kind == REDIS_ERROR;
     if (plain && !wire->other_type) { /* one level, which is not written down */
-        wire->fields[0] = parse_owner(redis_reply_view(&all));
+        wire->fields[0] = wire_parse_owner(redis_reply_view(&all));
         wire->fields[0].count = 1;
         wire->count = 1;
     }
     for (size_t i = 0; all.kind == REDIS_ARRAY && i + 1 < all.size && wire->count < WIRE_FIELDS; i += 2) {
-        struct wire_field field = parse_owner(redis_reply_view(&all.elements[i]));
+        struct wire_field field = wire_parse_owner(redis_reply_view(&all.elements[i]));
         integer_parse(redis_reply_view(&all.elements[i + 1]), &field.count);
         wire->fields[wire->count++] = field;
     }
@@ -107,6 +107,9 @@ static void read_wire(struct world *world, uint32_t name, struct wire_name *wire
         return;
     }
     wire->expires = server_expiry(&world->server, keyspace_time(world->server.keyspace) + ttl);
+    for (uint32_t i = 0; i < wire->count; i++) {
+        wire->fields[i].expires = wire->expires;
+    }
 }
 
 const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client, uint64_t id) {
@@ -118,7 +121,7 @@ const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client
     return NULL;
 }
 
-static void removed(struct world *world, const struct wire_field *field, enum removal how, int64_t at) {
+void wire_removed(struct world *world, const struct wire_field *field, enum removal how, int64_t at) {
     if (field->client == FOREIGN) {
         world->foreign.until = how == REMOVED_DELETED ? world->now : world->foreign.until;
         return;
@@ -129,7 +132,7 @@ static void removed(struct world *world, const struct wire_field *field, enum re
     note->tainted = note->tainted || how == REMOVED_DELETED;
 }
 
-static void created(struct world *world, const struct wire_field *field) {
+void wire_created(struct world *world, const struct wire_field *field) {
     struct id_note *note = note_of(world, field->client, field->id);
     bool ghost = world->plan.kill_denied; /* an acquire may arrive after its undo, and lives for one lease then */
     if ((note->removed == REMOVED_RELEASE || note->removed == REMOVED_HANDED) && !ghost) {
@@ -144,6 +147,10 @@ static void created(struct world *world, const struct wire_field *field) {
 /* Brings the record up to date with what time alone has done. */
 void watch_name(struct world *world, uint32_t name) {
     struct wire_name *old = &world->checker.wire[name];
+    if (world_has_sides(world)) {
+        watch_sides(world, name);
+        return;
+    }
     if (!old->present) {
         return;
     }
@@ -152,7 +159,7 @@ void watch_name(struct world *world, uint32_t name) {
         return;
     }
     for (uint32_t i = 0; i < old->count; i++) {
-        removed(world, &old->fields[i], REMOVED_EXPIRED, old->expires);
+        wire_removed(world, &old->fields[i], REMOVED_EXPIRED, old->expires);
     }
     old->present = false;
     old->other_type = false;
@@ -190,18 +197,18 @@ void watch_before(struct world *world, const struct request *request) {
     }
 }
 
-static bool is_argument(const struct request *request, uint32_t argument, const struct wire_field *field) {
+bool wire_is_argument(const struct request *request, uint32_t argument, const struct wire_field *field) {
     const struct redis_text *texts = request->many ? request->many : request->texts;
-    struct wire_field named = parse_owner(texts[request->key_count + argument]);
+    struct wire_field named = wire_parse_owner(texts[request->key_count + argument]);
     return named.client == field->client && named.id == field->id;
 }
 
 static void judge_removed(struct world *world, const struct request *request, const struct wire_field *field) {
     enum script_id script = role_of(request->script);
     if (script == SCRIPT_FORCE_RELEASE) {
-        removed(world, field, REMOVED_DELETED, world->now);
-    } else if ((script == SCRIPT_RELEASE || script == SCRIPT_HAND_OVER) && is_argument(request, 0, field)) {
-        removed(world, field, script == SCRIPT_RELEASE ? REMOVED_RELEASE : REMOVED_HANDED, world->now);
+        wire_removed(world, field, REMOVED_DELETED, world->now);
+    } else if ((script == SCRIPT_RELEASE || script == SCRIPT_HAND_OVER) && wire_is_argument(request, 0, field)) {
+        wire_removed(world, field, script == SCRIPT_RELEASE ? REMOVED_RELEASE : REMOVED_HANDED, world->now);
     } else {
         world_violation(world, "a script removed another owner's hold", "%s removed client %u id %d",
                         scripts_embedded[script].name, field->client, (int)field->id);
@@ -211,15 +218,15 @@ static void judge_removed(struct world *world, const struct request *request, co
 static void judge_created(struct world *world, const struct request *request, const struct wire_name *before,
                           const struct wire_field *field) {
     enum script_id script = role_of(request->script);
-    bool acquired = script == SCRIPT_ACQUIRE && !before->present && is_argument(request, 0, field);
-    bool handed = script == SCRIPT_HAND_OVER && before->count == 1 && is_argument(request, 0, &before->fields[0]) &&
-                  is_argument(request, 1, field);
+    bool acquired = script == SCRIPT_ACQUIRE && !before->present && wire_is_argument(request, 0, field);
+    bool handed = script == SCRIPT_HAND_OVER && before->count == 1 && wire_is_argument(request, 0, &before->fields[0]) &&
+                  wire_is_argument(request, 1, field);
     if (!acquired && !handed) {
         world_violation(world, "a script made a hold out of nothing", "%s made client %u id %d",
                         scripts_embedded[script].name, field->client, (int)field->id);
         return;
     }
-    created(world, field);
+    wire_created(world, field);
     uint32_t name = world_name(world, request->texts[0]);
     struct wire_name *wire = &world->checker.wire[name];
     struct id_note *from = handed ? note_of(world, before->fields[0].client, before->fields[0].id) : NULL;
@@ -255,7 +262,7 @@ static void judge_changed(struct world *world, const struct request *request, ui
                         (int)(old->expires - now->expires));
     }
     if (now->expires > old->expires && script != SCRIPT_RENEW && before->client != FOREIGN &&
-        !is_argument(request, 0, before)) {
+        !wire_is_argument(request, 0, before)) {
         world_violation(world, "a script lengthened another owner's lease", "%s", scripts_embedded[script].name);
     }
 }
@@ -284,11 +291,14 @@ static void judge_name(struct world *world, const struct request *request, uint3
 
 /* What a renewal answers must be so. */
 static void judge_renewal(struct world *world, const struct request *request, const struct redis_reply *reply) {
+    uint32_t per_line = request->argument_count / request->key_count;
     for (uint32_t i = 0; reply->kind == REDIS_ARRAY && i < request->key_count && i < reply->size; i++) {
-        struct wire_field named = parse_owner(request->many[request->key_count + 2 * i]);
-        const struct wire_name *wire = &world->checker.wire[key_name(world, request, i)];
+        struct wire_field named = wire_parse_owner(request->many[request->key_count + per_line * i]);
+        uint32_t side = request->script == SCRIPT_RENEW_READ;
+        const struct wire_name *wire = &world->checker.wire[key_name(world, request, i) + side];
+        const struct wire_field *field = wire_find(wire, named.client, named.id);
         bool found = reply->elements[i].integer >= -1;
-        if (found != (wire_find(wire, named.client, named.id) != NULL)) {
+        if (found != (field && !field->dead)) {
             world_violation(world, "a renewal's answer is wrong", "client %u id %d: %s", named.client, (int)named.id,
                             found ? "found" : "not found");
         }
@@ -298,10 +308,15 @@ static void judge_renewal(struct world *world, const struct request *request, co
 void watch_after(struct world *world, const struct request *request, const struct redis_reply *reply) {
     for (uint32_t i = 0; i < names_of(request); i++) {
         uint32_t name = key_name(world, request, i);
-        judge_name(world, request, name, reply->kind != REDIS_ERROR);
+        if (world_has_sides(world)) {
+            judge_sides(world, request, name, reply->kind != REDIS_ERROR);
+            check_name(world, name + 1);
+        } else {
+            judge_name(world, request, name, reply->kind != REDIS_ERROR);
+        }
         check_name(world, name);
     }
-    if (role_of(request->script) == SCRIPT_RENEW) {
+    if (request->many) {
         judge_renewal(world, request, reply);
     }
 }
@@ -309,10 +324,14 @@ void watch_after(struct world *world, const struct request *request, const struc
 void watch_external(struct world *world, uint32_t name, bool told) {
     struct wire_name *old = &world->checker.wire[name];
     struct wire_name new = {0};
+    if (world_has_sides(world)) {
+        watch_external_sides(world, name, told);
+        return;
+    }
     read_wire(world, name, &new);
     for (uint32_t i = 0; i < old->count; i++) {
         if (!wire_find(&new, old->fields[i].client, old->fields[i].id)) {
-            removed(world, &old->fields[i], REMOVED_DELETED, world->now);
+            wire_removed(world, &old->fields[i], REMOVED_DELETED, world->now);
         }
     }
     update(world, name, &new, told);
@@ -320,8 +339,9 @@ void watch_external(struct world *world, uint32_t name, bool told) {
 }
 
 void watch_prolonged(struct world *world, const struct request *request) {
+    uint32_t per_line = request->argument_count / request->key_count;
     for (uint32_t i = 0; i < request->key_count; i++) {
-        struct wire_field named = parse_owner(request->many[request->key_count + 2 * i]);
+        struct wire_field named = wire_parse_owner(request->many[request->key_count + per_line * i]);
         note_of(world, named.client, named.id)->prolonged = true;
     }
 }
@@ -355,7 +375,11 @@ void watch_clock_step(struct world *world) {
                 note_of(world, wire->fields[i].client, wire->fields[i].id)->tainted = true;
             }
         }
-        if (wire->present) {
+        if (world_has_sides(world) && name % 2 == 1) { /* both sides were gone through */
+            watch_clock_of_sides(world, name);
+        } else if (world_has_sides(world)) {
+            continue;
+        } else if (wire->present) {
             read_wire(world, name, wire);
             if (!wire->present) {
                 wire->present = true; /* until watch_name sees that it expired */

@@ -3,6 +3,7 @@
  *
  *   check_tokens.c    fencing tokens
  *   check_wire.c      what each script did to a key: whose hold it made, removed or changed
+ *   check_sides.c    the same for the two sides of a read-write lock
  *   check_beliefs.c   no two believe in the same lock; what they believe is so on the server; nothing is left behind
  *   check_outcomes.c  what calls answered is true
  *   check_waits.c     waiters are woken, first come first served, everybody in turn
@@ -39,12 +40,14 @@ struct id_note {
     bool written_off;      /* lost, abandoned or refused: runs out */
 };
 
-enum { FOREIGN = 255, WIRE_FIELDS = 8 };
+enum { FOREIGN = 255, WIRE_FIELDS = 64 };
 
 struct wire_field {
     uint8_t client; /* or FOREIGN */
+    bool dead; /* a reader without a timeout key */
     uint64_t id;
     int64_t count;
+    int64_t expires; /* true time */
 };
 
 /* A key as it was after the last command that touched it. */
@@ -84,7 +87,19 @@ void watch_external(struct world *world, uint32_t name, bool told);
 void watch_prolonged(struct world *world, const struct request *request);
 void watch_data_replaced(struct world *world);
 void watch_clock_step(struct world *world);
+void wire_call(struct world *world, const char *command, uint32_t name, struct redis_reply *reply);
+struct wire_field wire_parse_owner(struct redis_text text);
+bool wire_is_argument(const struct request *request, uint32_t argument, const struct wire_field *field);
+void wire_removed(struct world *world, const struct wire_field *field, enum removal how, int64_t at);
+void wire_created(struct world *world, const struct wire_field *field);
 const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client, uint64_t id);
+
+/* check_sides.c: what check_wire.c and check_beliefs.c do for a read-write lock */
+void judge_sides(struct world *world, const struct request *request, uint32_t name, bool whole);
+void watch_sides(struct world *world, uint32_t name);
+void watch_external_sides(struct world *world, uint32_t name, bool told);
+void watch_clock_of_sides(struct world *world, uint32_t name);
+void check_exclusion_of_sides(struct world *world, uint32_t name);
 
 /* check_tokens.c */
 void check_token_drawn(struct world *world, uint32_t name, struct id_note *note);
@@ -93,6 +108,7 @@ void check_token_told(struct world *world, const struct hold *hold, const struct
 
 /* check_beliefs.c */
 void check_name(struct world *world, uint32_t name);
+bool is_believed(struct client *client, const struct hold *hold, uint32_t name);
 void check_left_behind(struct world *world, uint32_t name, struct client *client);
 void check_client(struct client *client);
 

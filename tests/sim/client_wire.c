@@ -37,7 +37,7 @@ static struct request *encode(const struct engine *engine, const struct command 
     command_counts(command, &request->key_count, &request->argument_count);
     if (command->kind == COMMAND_RENEW) {
         request->many = allocate(request->key_count + request->argument_count, sizeof *request->many);
-        request->more = allocate(request->key_count, 128);
+        request->more = allocate(request->key_count, 256);
     }
     struct request_sink sink = {{append}, request, 0};
     command_write(engine, command, &sink.sink);

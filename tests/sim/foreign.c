@@ -4,7 +4,12 @@
 
 #include "world.h"
 
-static const char foreign_field[] = "f0000000-1111-4222-8333-444444444444:7";
+static const char foreign_field[] = "f0000000-1111-4222-8333-444444444444:7:write"; /* of a mutex without the end */
+
+/* Of a read-write lock it takes the writers' side. */
+static struct redis_text own_field(const struct world *world) {
+    return (struct redis_text){foreign_field, sizeof foreign_field - (world_has_sides(world) ? 1 : 7)};
+}
 
 static void take_turn(struct world *world, void *actor, uint64_t number);
 
@@ -19,14 +24,17 @@ static bool is_ours(struct world *world, uint32_t name) {
         return keyspace_get(world->server.keyspace, world->names[name], &text) &&
                text_equal(text, redis_text(foreign_field));
     }
-    return keyspace_hget(world->server.keyspace, world->names[name], redis_text(foreign_field), &text);
+    return keyspace_hget(world->server.keyspace, world->names[name], own_field(world), &text);
 }
 
 static void write_hold(struct world *world, uint32_t name) {
     if (is_plain(world)) {
         keyspace_set(world->server.keyspace, world->names[name], redis_text(foreign_field));
     } else {
-        keyspace_hset(world->server.keyspace, world->names[name], redis_text(foreign_field), redis_text("1"));
+        keyspace_hset(world->server.keyspace, world->names[name], own_field(world), redis_text("1"));
+    }
+    if (world_has_sides(world)) {
+        keyspace_hset(world->server.keyspace, world->names[name], redis_text("mode"), redis_text("write"));
     }
 }
 
@@ -42,7 +50,7 @@ static void release(struct world *world, void *actor, uint64_t number) {
     if (is_ours(world, foreign->name)) {
         keyspace_delete(world->server.keyspace, world->names[foreign->name]);
         if (!is_plain(world)) {
-            server_publish(world, foreign->name, 0);
+            server_publish(world, foreign->name, world_has_sides(world));
         }
         watch_external(world, foreign->name, !is_plain(world));
         TRACE(world, "foreign client: releases lock %u", foreign->name);
@@ -59,7 +67,7 @@ static void take_turn(struct world *world, void *actor, uint64_t number) {
     if (foreign->turns_left == 0) {
         return;
     }
-    uint32_t name = random_below(random, world->plan.names);
+    uint32_t name = random_below(random, world->plan.names) & (world_has_sides(world) ? ~1u : ~0u);
     bool usable = world->server.up && world->server.paused_until <= world->now;
     server_touch(world);
     watch_name(world, name);

@@ -29,7 +29,7 @@ void owner_start(struct client *client, uint32_t index) {
 
 void owner_continue(struct owner *owner) {
     struct world *world = owner->client->world;
-    bool holds = owner->levels[0] + owner->levels[1] + owner->levels[2] > 0;
+    bool holds = owner->levels[0] + owner->levels[1] + owner->levels[2] + owner->levels[3] > 0;
     int64_t most = holds ? world->plan.hold_max : world->plan.think_max;
     act_after(owner, random_chance(&world->random, 300) ? 0 : random_between(&world->random, 0, most));
 }
@@ -111,7 +111,7 @@ static void simple(struct owner *owner, uint8_t kind, uint32_t name) {
 /* After a failure the engine knows how many levels there are, once nothing of the hold is under way. */
 static bool learn_levels(struct owner *owner, uint32_t name) {
     struct resource *resource = owner->client->names[name];
-    struct hold *hold = resource_hold_of(resource, owner->client->world->plan.lock_kind, owner->number);
+    struct hold *hold = resource_hold_of(resource, world_side(owner->client->world, name), owner->number);
     if (hold && (hold->busy || hold->owed)) {
         return false;
     }
@@ -123,7 +123,7 @@ static bool learn_levels(struct owner *owner, uint32_t name) {
 static void end_thread(struct owner *owner) {
     struct client *client = owner->client;
     struct world *world = client->world;
-    bool held = owner->levels[0] + owner->levels[1] + owner->levels[2] > 0;
+    bool held = owner->levels[0] + owner->levels[1] + owner->levels[2] + owner->levels[3] > 0;
     if (held) {
         cover(world, COVER_OWNER_ENDED);
     }

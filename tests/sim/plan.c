@@ -111,7 +111,7 @@ void plan_draw(struct plan *plan, struct sim_random *random) {
     memset(plan, 0, sizeof *plan);
     plan->clients = 1 + random_below(random, MAX_CLIENTS);
     plan->owners = 1 + random_below(random, MAX_OWNERS);
-    plan->names = 1 + random_below(random, MAX_NAMES);
+    plan->names = 1 + random_below(random, 3);
     plan->caller_lanes = random_chance(random, 500) ? 1 : 2 + random_below(random, 3);
     plan->actions = 15 + random_below(random, 60);
     draw_times(plan, random);

@@ -8,7 +8,7 @@
 #include "engine.h"
 #include "sim_random.h"
 
-enum { MAX_CLIENTS = 4, MAX_OWNERS = 5, MAX_NAMES = 3, MAX_FAULTS = 24 };
+enum { MAX_CLIENTS = 4, MAX_OWNERS = 5, MAX_NAMES = 4, MAX_FAULTS = 24 };
 
 /* The longest pause of a spin lock's waiter, in ms. */
 enum { SPIN_PAUSE_MAX_MS = 128 };
@@ -24,7 +24,7 @@ struct plan {
     uint8_t lock_kind; /* of all names; enum redlatch_kind */
     uint32_t clients;
     uint32_t owners; /* of each client */
-    uint32_t names;
+    uint32_t names; /* at most 3; of a read-write lock two for each lock, 2 or 4 */
     uint32_t caller_lanes; /* lanes that blocking calls use */
     uint32_t actions; /* of each owner */
     int64_t command_timeout_ms;

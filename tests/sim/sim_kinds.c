@@ -25,7 +25,18 @@ static const struct {
     {REDLATCH_SPIN, FAULT_NO_RECHECK_AFTER_SUBSCRIBE},
     {REDLATCH_SPIN, FAULT_NO_RECHECK_AFTER_RESUBSCRIBE},
     {REDLATCH_SPIN, FAULT_MESSAGE_MISSED_WHILE_ASKING},
+    {REDLATCH_SPIN, FAULT_NEXT_WAITER_SLEEPS}, /* it looks again by itself */
     {REDLATCH_PLAIN, FAULT_REENTRY_NOT_INTENDED},
+};
+
+/* What only one kind can do wrong. */
+static const struct {
+    uint8_t lock_kind;
+    enum planted_fault fault;
+} peculiar[] = {
+    {REDLATCH_SPIN, FAULT_SPINS_SELDOM},
+    {REDLATCH_FAIR, FAULT_PLACE_IS_KEPT},
+    {REDLATCH_FAIR, FAULT_PLACES_NOT_REFRESHED},
 };
 
 bool kind_lacks_point(uint8_t lock_kind, enum cover_point point) {
@@ -43,5 +54,10 @@ bool kind_lacks_fault(uint8_t lock_kind, enum planted_fault fault) {
             return true;
         }
     }
-    return lock_kind != REDLATCH_SPIN && fault == FAULT_SPINS_SELDOM;
+    for (size_t i = 0; i < sizeof peculiar / sizeof peculiar[0]; i++) {
+        if (peculiar[i].fault == fault) {
+            return peculiar[i].lock_kind != lock_kind;
+        }
+    }
+    return false;
 }

@@ -11,7 +11,7 @@
 enum { STEPS_MAX = 400000 };
 static const int64_t TIME_MAX = 240 * SECOND; /* after the faults are over; far more than any program takes */
 
-static const char *const lock_names[MAX_NAMES] = {"orders:0", "orders:1", "orders:2"};
+static const char *const lock_names[MAX_NAMES] = {"orders:0", "orders:1", "orders:2", "orders:3"};
 
 void world_at(struct world *world, int64_t at, event_handler *handler, void *actor, uint64_t number) {
     struct event event = {at > world->now ? at : world->now, random_next(&world->random), handler, actor, number};
@@ -74,8 +74,11 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct 
     if (kind_of_number(lock_kind)->single) {
         world->plan.reenters = 0;
     }
+    if (world_has_sides(world)) {
+        world->plan.names = world->plan.names > 1 ? 4 : 2;
+    }
     for (int i = 0; i < MAX_NAMES; i++) {
-        world->names[i] = redis_text(lock_names[i]);
+        world->names[i] = redis_text(lock_names[world_has_sides(world) ? i & ~1 : i]);
     }
     TRACE(world, "seed %llu: %u clients with %u owners, %u locks, delays %d-%d us, watchdog %d ms%s%s%s",
           (unsigned long long)seed, world->plan.clients, world->plan.owners, world->plan.names,

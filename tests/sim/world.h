@@ -48,6 +48,17 @@ void world_at(struct world *world, int64_t at, event_handler *handler, void *act
 void world_violation(struct world *world, const char *rule, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Whether the locks have two sides. Each has two numbers then: even for its writers, the next one for its readers. */
+static inline bool world_has_sides(const struct world *world) {
+    return world->plan.lock_kind == REDLATCH_READ;
+}
+
+/* As which kind of lock a number is used. */
+static inline uint8_t world_side(const struct world *world, uint32_t name) {
+    uint8_t side = name % 2 == 0 ? REDLATCH_WRITE : REDLATCH_READ;
+    return world_has_sides(world) ? side : world->plan.lock_kind;
+}
+
 /* Which lock a name is. */
 uint32_t world_name(const struct world *world, struct redis_text name);
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kinds.h"
+
 struct rig rig;
 const char rig_uuid[] = "01234567-89ab-8def-8123-456789abcdef";
 
@@ -188,7 +190,7 @@ struct resource *rig_name(const char *name) {
     struct resource_table *table = &rig.engine.resources;
     size_t size = strlen(name);
     uint32_t hash = resource_hash(name, size);
-    struct resource *resource = resource_find(table, rig.lock_kind, name, size, hash);
+    struct resource *resource = resource_find(table, kind_of_names(rig.lock_kind), name, size, hash);
     if (resource) {
         resource->references--; /* the handle's reference serves */
         return resource;
@@ -200,7 +202,7 @@ struct resource *rig_name(const char *name) {
     resource = get_memory(sizeof *resource + size);
     resource->hash = hash;
     resource->name_size = (uint32_t)size;
-    resource->kind = rig.lock_kind;
+    resource->kind = kind_of_names(rig.lock_kind);
     memcpy(resource->name, name, size);
     resource_add(table, resource);
     struct rig_handle *handle = get_memory(sizeof *handle);

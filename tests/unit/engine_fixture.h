@@ -45,7 +45,7 @@ struct rig_handle;
 struct rig {
     struct engine engine;
     int64_t now;
-    uint8_t lock_kind; /* of the names that are used; a mutex */
+    uint8_t lock_kind; /* of the calls made; a mutex */
     struct call *calls;
     struct rig_handle *handles;
     struct list supplied; /* every block of memory the engine was given */

@@ -32,13 +32,17 @@ static struct operation *beside(const struct contest *contest, const struct oper
     return next && goes_together(next) ? next : NULL;
 }
 
-/* Whether another call of the same owner, with the same intent, is being answered: this one will re-enter then. */
-bool queue_owner_is_asking(const struct contest *contest, const struct operation *operation) {
-    struct list_link *link = operation->named_owner ? list_first(&contest->queue) : NULL;
-    for (; link; link = list_next(&contest->queue, link)) {
+/* Whether an earlier call of the same owner, with the same intent, stands in the queue or was just granted: then this one
+ * re-enters, and does not ask by itself. `operation` may be about to queue. */
+bool queue_will_reenter(const struct contest *contest, const struct operation *operation) {
+    const struct hold *hold = resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
+    if (!operation->named_owner || (hold && hold->stage == HOLD_ALIVE)) {
+        return operation->named_owner;
+    }
+    struct list_link *link = list_first(&contest->queue);
+    for (; link && link != &operation->link; link = list_next(&contest->queue, link)) {
         const struct operation *other = container_of(link, struct operation, link);
-        bool same = other->owner == operation->owner && other->lock_kind == operation->lock_kind;
-        if (same && other != operation && (other->phase == PHASE_ASKING || other->phase == PHASE_PAUSED)) {
+        if (other->owner == operation->owner && other->lock_kind == operation->lock_kind) {
             return true;
         }
     }
@@ -48,7 +52,7 @@ bool queue_owner_is_asking(const struct contest *contest, const struct operation
 /* Whether whoever comes now may go at once. */
 bool queue_lets_in(const struct contest *contest, const struct operation *operation) {
     bool front = !queue_foremost(contest) || (goes_together(operation) && contest->alone == 0);
-    return front && !queue_owner_is_asking(contest, operation);
+    return front && !queue_will_reenter(contest, operation);
 }
 
 void queue_enter(struct engine *engine, struct operation *operation) {
@@ -101,7 +105,7 @@ static struct operation *next_turn(const struct contest *contest, int64_t now) {
     for (; operation; operation = beside(contest, operation)) {
         bool missed = is_shared(contest) && operation->phase == PHASE_PARKED &&
                       operation->seen != contest->sequence && contest->yield_until <= now;
-        if ((operation->phase == PHASE_QUEUED || missed) && !queue_owner_is_asking(contest, operation)) {
+        if ((operation->phase == PHASE_QUEUED || missed) && !queue_will_reenter(contest, operation)) {
             return operation;
         }
     }

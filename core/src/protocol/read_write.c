@@ -24,6 +24,16 @@ static struct hold *live_hold(const struct operation *operation, uint8_t side) {
     return hold && hold->stage == HOLD_ALIVE ? hold : NULL;
 }
 
+/* Puts a reader who writes before everybody else, behind other reads of the same owner. */
+static void pass_queue(struct contest *contest, struct operation *operation) {
+    list_remove(&operation->link);
+    struct list_link *place = contest->queue.ring.next;
+    while (place != &contest->queue.ring && container_of(place, struct operation, link)->owner == operation->owner) {
+        place = place->next;
+    }
+    list_insert_before(place, &operation->link);
+}
+
 void read_write_begin(struct engine *engine, struct operation *operation, int64_t now) {
     uint8_t other = operation->lock_kind == REDLATCH_READ ? REDLATCH_WRITE : REDLATCH_READ;
     engine_hold_of(engine, operation->resource, other, operation->owner, now); /* it may be over by now */
@@ -34,11 +44,10 @@ void read_write_begin(struct engine *engine, struct operation *operation, int64_
         finish(engine, operation, REDLATCH_WOULD_DEADLOCK);
     } else {
         struct contest *contest = attach_contest(engine, operation);
-        bool waits = queue_owner_is_asking(contest, operation); /* and re-enters then */
+        bool waits = queue_will_reenter(contest, operation);
         operation->phase = PHASE_QUEUED;
         queue_enter(engine, operation);
-        list_remove(&operation->link);
-        list_prepend(&contest->queue, &operation->link);
+        pass_queue(contest, operation);
         if (waits) {
             arm_operation(engine, operation);
         } else {

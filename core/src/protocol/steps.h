@@ -77,7 +77,7 @@ void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now);
 void queue_advance(struct engine *engine, struct contest *contest, int64_t now);
 struct operation *queue_foremost(const struct contest *contest);
 bool queue_lets_in(const struct contest *contest, const struct operation *operation);
-bool queue_owner_is_asking(const struct contest *contest, const struct operation *operation);
+bool queue_will_reenter(const struct contest *contest, const struct operation *operation);
 struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64_t now);
 void queue_after_release(struct engine *engine, struct resource *resource, int64_t told, int64_t now);
 void queue_reenter_others(struct engine *engine, struct contest *contest, struct hold *hold, int64_t now);

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The read-write lock beside Redisson's: mixed readers, a waiting writer, downgrade, levels, leases, dead readers."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, closing
+from typing import Callable, Dict, Iterator, List
+
+import pytest
+import redlatch
+from env import Monitor, RedisServer, wait_until
+from parties import NotHeld, OurParty, Party, TheirParty
+from read_write import about, base, ttl_ms, wire
+from redisson import Redisson, RedissonClient
+from test_exclusion import WOKEN, wait_parked
+
+READ_AND_WRITE = ("read", "write")
+
+
+class Sides:
+    """A thread's two locks of one name: a thread of ours, or of Redisson."""
+
+    def __init__(self, read: Party, write: Party) -> None:
+        self.read, self.write = read, write
+
+
+class Threads:
+    """Makes threads of both libraries with the two locks of the test's name."""
+
+    def __init__(self, stack: ExitStack, java: Redisson, ours: redlatch.Client, theirs: RedissonClient, name: str):
+        self._stack, self._java, self._ours, self._theirs, self._name = stack, java, ours, theirs, name
+
+    def ours(self) -> Sides:
+        """A thread of ours, which must not wait with one lock while the test calls the other."""
+        both = self._ours.read_write_lock(self._name)
+        read = self._stack.enter_context(closing(OurParty(both.read)))
+        write = OurParty.__new__(OurParty)
+        write.__dict__.update(read.__dict__)
+        write.lock = both.write
+        return Sides(read, write)
+
+    def theirs(self) -> Sides:
+        """A Java thread."""
+        read = TheirParty(self._java, self._theirs.read_lock(self._name))
+        write = TheirParty(self._java, self._theirs.write_lock(self._name))
+        write.thread = read.thread
+        write.lock = self._theirs.write_lock(self._name).on(read.thread)
+        return Sides(read, write)
+
+    def both(self) -> List[Sides]:
+        """One of each."""
+        return [self.ours(), self.theirs()]
+
+
+@pytest.fixture
+def threads(java: Redisson, ours: redlatch.Client, theirs: RedissonClient, name: str) -> Iterator[Threads]:
+    """Threads of the test."""
+    with ExitStack() as stack:
+        yield Threads(stack, java, ours, theirs, name)
+
+
+def test_readers_of_both_sides_share(threads: Threads, server: RedisServer, name: str) -> None:
+    """Two readers of each library are in at once; writers of both are kept out until the last one leaves."""
+    readers = threads.both() + threads.both()
+    writers = threads.both()
+    for count, reader in enumerate(readers, 1):
+        assert reader.read.acquire(wait=0)
+        assert len(wire(server, name)) == count + 1
+    for reader in readers:
+        assert not any(writer.write.acquire(wait=0) for writer in writers)
+        assert all(each.read.locked() and not each.write.locked() for each in writers)
+        reader.read.release()
+    for writer in writers:
+        assert writer.write.acquire(wait=0)
+        writer.write.release()
+    assert server.admin.keys() == []
+
+
+@pytest.mark.parametrize("last", ["ours", "theirs"])
+def test_a_waiting_writer_is_woken_by_the_last_reader(
+    threads: Threads, monitor: Monitor, server: RedisServer, name: str, last: str
+) -> None:
+    """Whichever side reads last, and whichever waits."""
+    for writer in threads.both():
+        ours, theirs = threads.both()
+        readers = [theirs, ours] if last == "ours" else [ours, theirs]
+        for reader in readers:
+            assert reader.read.acquire()
+        mark = monitor.mark()
+        attempt = writer.write.start()
+        wait_parked(monitor, mark, name)
+        readers[0].read.release()
+        assert not attempt.done
+        released_at = time.monotonic()
+        readers[1].read.release()
+        assert attempt.result() is True and attempt.ended_at - released_at < WOKEN
+        writer.write.release()
+    assert server.admin.keys() == []
+
+
+@pytest.mark.parametrize("ours_writes", [True, False], ids=["ours-writes", "theirs-writes"])
+def test_waiting_readers_enter_together(threads: Threads, monitor: Monitor, name: str, ours_writes: bool) -> None:
+    """Six readers of the other side, and six of the writer's own, are all in as soon as the writer is out."""
+    writer = threads.ours() if ours_writes else threads.theirs()
+    assert writer.write.acquire()
+    readers = [side for _ in range(6) for side in threads.both()]
+    attempts = [reader.read.start() for reader in readers]
+    time.sleep(1.0)  # all of them are parked by then
+    assert not any(attempt.done for attempt in attempts)
+    released_at = time.monotonic()
+    writer.write.release()
+    for attempt in attempts:
+        assert attempt.result() is True and attempt.ended_at - released_at < WOKEN
+    for reader in readers:
+        reader.read.release()
+
+
+@pytest.mark.parametrize("ours_first", [True, False], ids=["ours", "theirs"])
+def test_a_writer_reads_on(threads: Threads, server: RedisServer, name: str, ours_first: bool) -> None:
+    """Downgrade: what one side leaves is a read lock to the other."""
+    holder = threads.ours() if ours_first else threads.theirs()
+    other = threads.theirs() if ours_first else threads.ours()
+    assert holder.write.acquire() and holder.read.acquire() and holder.read.acquire()
+    assert holder.write.hold_count() == 1 and holder.read.hold_count() == 2
+    assert not other.read.acquire(wait=0) and other.write.locked()
+    holder.write.release()
+    assert not other.write.acquire(wait=0) and other.read.locked() and not other.write.locked()
+    assert other.read.acquire(wait=0)
+    holder.read.release()
+    holder.read.release()
+    with pytest.raises(NotHeld):
+        holder.read.release()
+    assert other.read.locked()
+    other.read.release()
+    assert server.admin.keys() == []
+
+
+def test_our_downgrade_wakes_their_readers(threads: Threads, monitor: Monitor, name: str) -> None:
+    """Redisson's own downgrade tells nobody (W-11); ours does."""
+    ours, theirs = threads.both()
+    assert ours.write.acquire() and ours.read.acquire()
+    mark = monitor.mark()
+    attempt = theirs.read.start()
+    wait_parked(monitor, mark, name)
+    released_at = time.monotonic()
+    ours.write.release()
+    assert attempt.result() is True and attempt.ended_at - released_at < WOKEN
+    ours.read.release()
+    theirs.read.release()
+
+
+@pytest.mark.parametrize("side", READ_AND_WRITE)
+def test_levels_are_counted_alike(threads: Threads, server: RedisServer, name: str, side: str) -> None:
+    """What stands on the wire after each level is the same for both libraries: fields, counts, timeout keys."""
+    seen: Dict[int, List[object]] = {}
+    for number, party in enumerate(threads.both()):
+        lock: Party = getattr(party, side)
+        steps: List[object] = []
+        for act in (lock.acquire, lock.acquire, lock.acquire, lock.release, lock.release, lock.release):
+            act()
+            fields = wire(server, name)
+            owner = next((field.replace(":write", "") for field in fields if field != "mode"), "nobody")
+            keys = sorted(key.decode().replace(owner, "owner") for key in server.admin.keys())
+            steps.append(({field.replace(owner, "owner"): count for field, count in fields.items()}, keys))
+        seen[number] = steps
+    assert seen[0] == seen[1] and seen[0][-1] == ({}, [])
+
+
+@pytest.mark.parametrize("side", READ_AND_WRITE)
+def test_force_spares_the_other_side(threads: Threads, side: str) -> None:
+    """A force release of either library affects only the mode it is for."""
+    other_side = "write" if side == "read" else "read"
+    for holder, peer in (threads.both(), threads.both()[::-1]):
+        lock: Party = getattr(holder, side)
+        assert lock.acquire()
+        assert not getattr(peer, other_side).force_release() and lock.locked()
+        assert getattr(peer, side).force_release() and not lock.locked()
+        with pytest.raises(NotHeld):
+            lock.release()
+
+
+def test_their_release_leaves_our_lease(threads: Threads, server: RedisServer, name: str) -> None:
+    """A Redisson reader that leaves sets the lock's lease by our timeout keys, which must be there."""
+    ours, theirs = threads.both()
+    assert ours.read.acquire(lease=20) and theirs.read.acquire(lease=60)
+    assert about(ttl_ms(server, name), 60_000)
+    theirs.read.release()
+    assert about(ttl_ms(server, name), 20_000) and ours.read.hold_count() == 1
+    assert theirs.read.acquire(lease=10)
+    ours.read.release()
+    assert about(ttl_ms(server, name), 10_000)
+    theirs.read.release()
+    assert server.admin.keys() == []
+
+
+def test_watchdogs_of_readers_side_by_side(
+    make_ours: Callable[..., redlatch.Client], java: Redisson, server: RedisServer, name: str
+) -> None:
+    """Both renew for three leases beside each other; a writer gets in only after both."""
+    our_client = make_ours(watchdog_lease=1.0)
+    their_client = java.connect(server.url, lockWatchdogTimeout=1000)
+    with ExitStack() as stack:
+        threads = Threads(stack, java, our_client, their_client, name)
+        ours, theirs = threads.both()
+        assert ours.read.acquire() and theirs.read.acquire() and ours.read.acquire()
+        writers = threads.both()
+        attempts = [writer.write.start(wait=3.2) for writer in writers]
+        assert [attempt.result() for attempt in attempts] == [False, False]
+        assert ours.read.hold_count() == 2 and theirs.read.hold_count() == 1
+        keys = sorted(key.decode() for key in server.admin.keys(f"{base(name)}:*"))
+        assert len(keys) == 3
+        for release in (theirs.read.release, ours.read.release, ours.read.release):
+            release()
+        assert server.admin.keys() == []
+    their_client.close()
+
+
+def test_a_dead_redisson_reader_is_cleaned_up(
+    make_redisson: Callable[[], Redisson], make_ours: Callable[..., redlatch.Client], server: RedisServer, name: str
+) -> None:
+    """testMultiInstanceReadLockZombieCleanup: it dies reading, we read on for longer, then a writer gets in."""
+    doomed = make_redisson()
+    client = doomed.connect(server.url, lockWatchdogTimeout=1000)
+    assert TheirParty(doomed, client.read_lock(name)).acquire()
+    ours = make_ours(watchdog_lease=1.0)
+    both = ours.read_write_lock(name)
+    assert both.read.acquire() and len(wire(server, name)) == 3
+    doomed.kill()
+    wait_until(lambda: len(list(server.admin.keys(f"{base(name)}:*"))) == 1, timeout=10)
+    assert len(wire(server, name)) == 3, "its field stays"
+    both.read.release()
+    assert both.write.acquire(timeout=5)
+    both.write.release()
+    assert server.admin.keys() == []
+
+
+def test_our_dead_reader_is_cleaned_up_by_redisson(
+    make_ours: Callable[..., redlatch.Client], java: Redisson, server: RedisServer, name: str
+) -> None:
+    """The other way round: ours closes without a release, as a dead one would."""
+    dead = make_ours(watchdog_lease=1.0, release_on_close=False)
+    assert dead.read_write_lock(name).read.acquire()
+    client = java.connect(server.url, lockWatchdogTimeout=1000)
+    reader = TheirParty(java, client.read_lock(name))
+    assert reader.acquire()
+    dead.close()
+    wait_until(lambda: len(list(server.admin.keys(f"{base(name)}:*"))) == 1, timeout=10)
+    reader.release()
+    assert server.admin.keys() == []
+    client.close()
+
+
+def test_their_multi_lock_is_waited_for(
+    java: Redisson, theirs: RedissonClient, ours: redlatch.Client, server: RedisServer, name: str
+) -> None:
+    """Redisson's multi lock extends the lock without its timeout keys: our release does not take it for dead, unless
+    our own lease was longer."""
+    thread = java.thread()
+    member, other = theirs.read_lock(name), theirs.lock(f"{name}:other")
+    multi = theirs.multi_lock(member, other)
+    both = ours.read_write_lock(name)
+    assert multi.call(thread, "tryLock", {"ms": 500}, {"ms": 20_000})
+    left = ttl_ms(server, name)
+    assert left > 15_000
+    wait_until(lambda: list(server.admin.keys(f"{base(name)}:*rwlock_timeout*")) == [], timeout=15)
+    assert both.read.acquire(lease=3)
+    both.read.release()
+    assert len(wire(server, name)) == 2 and not both.write.acquire(blocking=False)
+    multi.call(thread, "unlock")
+    assert both.write.acquire(blocking=False)
+    both.write.release()

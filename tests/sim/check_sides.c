@@ -1,0 +1,310 @@
+/* The two sides of a read-write lock on the wire. Each side has a record of its own, as if it were a lock: the even one is
+ * the writers', the odd one behind it the readers'. A side is present while the other cannot be entered: the writers'
+ * while there is a lock at all, the readers' while somebody writes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "sim_client.h"
+#include "world.h"
+
+static struct wire_name *sides_of(struct world *world, uint32_t name) {
+    return &world->checker.wire[name & ~1u];
+}
+
+/* The true time at which a reader's last timeout key ends; what it was before if there is none. */
+static int64_t reader_ends(struct world *world, uint32_t name, struct redis_text owner, struct wire_field *field) {
+    const struct wire_field *before = wire_find(&sides_of(world, name)[1], field->client, field->id);
+    int64_t best = -2;
+    char key[160];
+    for (int64_t level = 1; level <= field->count + 1; level++) {
+        snprintf(key, sizeof key, "{%.*s}:%.*s:rwlock_timeout:%d", (int)world->names[name].size,
+                 world->names[name].bytes, (int)owner.size, owner.bytes, (int)level);
+        int64_t ttl = keyspace_pttl(world->server.keyspace, redis_text(key));
+        if (level > field->count && ttl != -2) {
+            world_violation(world, "a timeout key is left of a released level", "lock %u, level %d", name, (int)level);
+        } else if (level <= field->count && ttl > best) {
+            best = ttl;
+        }
+    }
+    field->dead = best == -2;
+    if (field->dead) {
+        return before ? before->expires : 0;
+    }
+    return server_expiry(&world->server, keyspace_time(world->server.keyspace) + best);
+}
+
+static void read_sides(struct world *world, uint32_t name, struct wire_name sides[2]) {
+    struct redis_reply all = {0};
+    server_touch(world);
+    int64_t ttl = keyspace_pttl(world->server.keyspace, world->names[name]);
+    sides[0] = sides[1] = (struct wire_name){.present = false};
+    if (ttl == -2) {
+        return;
+    }
+    wire_call(world, "HGETALL", name, &all);
+    sides[0].present = true;
+    sides[0].other_type = sides[1].other_type = all.kind == REDIS_ERROR;
+    sides[0].expires = sides[1].expires = server_expiry(&world->server, keyspace_time(world->server.keyspace) + ttl);
+    for (size_t i = 0; all.kind == REDIS_ARRAY && i + 1 < all.size; i += 2) {
+        struct redis_text text = redis_reply_view(&all.elements[i]);
+        struct redis_text value = redis_reply_view(&all.elements[i + 1]);
+        if (text.size == 4 && memcmp(text.bytes, "mode", 4) == 0) {
+            sides[1].present = value.size == 5; /* write */
+            continue;
+        }
+        bool writes = text.size > 6 && memcmp(text.bytes + text.size - 6, ":write", 6) == 0;
+        struct wire_name *side = &sides[!writes];
+        struct wire_field field = wire_parse_owner(text);
+        integer_parse(value, &field.count);
+        field.expires = writes ? sides[0].expires : reader_ends(world, name, text, &field);
+        if (side->count < WIRE_FIELDS) {
+            side->fields[side->count++] = field;
+        }
+    }
+    redis_reply_free(&all);
+    if (ttl == -1) {
+        world_violation(world, "a key has no TTL", "lock %u", name);
+    }
+}
+
+/* A reader whose timeout keys are gone is dead, though its field may stay. */
+static void note_dead(struct world *world, const struct wire_name *readers) {
+    for (uint32_t i = 0; i < readers->count; i++) {
+        const struct wire_field *field = &readers->fields[i];
+        if (field->dead && field->client != FOREIGN &&
+            note_of(world, field->client, field->id)->removed == REMOVED_NOT) {
+            wire_removed(world, field, REMOVED_EXPIRED, field->expires);
+        }
+    }
+}
+
+/* In read mode the lock ends with its last reader (W-12, W-14), or up to 1 s later. */
+static void check_lease(struct world *world, uint32_t name, const struct wire_name sides[2]) {
+    int64_t longest = 0;
+    for (uint32_t i = 0; i < sides[1].count; i++) {
+        const struct wire_field *field = &sides[1].fields[i];
+        longest = !field->dead && field->expires > longest ? field->expires : longest;
+    }
+    bool reading = sides[0].present && !sides[1].present && !sides[0].other_type && longest > 0;
+    if (reading && sides[0].expires < longest) {
+        world_violation(world, "the lock ends before a reader's lease", "lock %u, by %d us", name,
+                        (int)(longest - sides[0].expires));
+    } else if (reading && sides[0].expires > longest + 1100 * MILLISECOND) {
+        world_violation(world, "the lock outlives its readers", "lock %u, by %d us", name,
+                        (int)(sides[0].expires - longest));
+    }
+}
+
+static bool is_moved(const struct request *request, const struct wire_field *field) {
+    return (request->script == SCRIPT_EXTEND_READ || request->script == SCRIPT_EXTEND_WRITE) &&
+           wire_is_argument(request, 0, field) && !wire_is_argument(request, 1, field);
+}
+
+static void judge_removed(struct world *world, const struct request *request, const struct wire_field *field,
+                          bool reads) {
+    enum script_id script = request->script;
+    enum script_id release = reads ? SCRIPT_RELEASE_READ : SCRIPT_RELEASE_WRITE;
+    const struct wire_name *sides = sides_of(world, world_name(world, request->texts[0]));
+    if (script == SCRIPT_FORCE_RELEASE_SIDE) {
+        if (sides[1].present != (request->texts[1].size == 5)) {
+            world_violation(world, "a force release of the other side", "client %u id %d", field->client,
+                            (int)field->id);
+        }
+        wire_removed(world, field, REMOVED_DELETED, world->now);
+    } else if (script == release && wire_is_argument(request, 0, field)) {
+        wire_removed(world, field, REMOVED_RELEASE, world->now);
+    } else if ((script == SCRIPT_HAND_OVER_WRITE && !reads && wire_is_argument(request, 0, field)) ||
+               is_moved(request, field)) {
+        wire_removed(world, field, REMOVED_HANDED, world->now);
+    } else if (!reads || !field->dead) {
+        world_violation(world, "a script removed another owner's hold", "%s removed client %u id %d",
+                        scripts_embedded[script].name, field->client, (int)field->id);
+    }
+}
+
+static void judge_created(struct world *world, const struct request *request, const struct wire_name before[2],
+                          const struct wire_field *field, bool reads) {
+    uint32_t name = world_name(world, request->texts[0]);
+    struct wire_name *writers = sides_of(world, name);
+    bool own = wire_is_argument(request, 0, field);
+    const struct wire_field *writer = before[0].count ? &before[0].fields[0] : NULL;
+    bool reader = reads && request->script == SCRIPT_ACQUIRE_READ && own &&
+                  (!writer || wire_is_argument(request, 3, writer));
+    bool wrote = !reads && request->script == SCRIPT_ACQUIRE_WRITE && own && !before[0].present;
+    bool next = wire_is_argument(request, 1, field);
+    bool handed = !reads && request->script == SCRIPT_HAND_OVER_WRITE && writer && before[1].count == 0 &&
+                  wire_is_argument(request, 0, writer) && next;
+    bool moved = next && !own &&
+                 request->script == (reads ? SCRIPT_EXTEND_READ : SCRIPT_EXTEND_WRITE);
+    if (!reader && !wrote && !handed && !moved) {
+        world_violation(world, "a script made a hold out of nothing", "%s made client %u id %d",
+                        scripts_embedded[request->script].name, field->client, (int)field->id);
+        return;
+    }
+    wire_created(world, field);
+    writers->chain = handed ? writers->chain + 1 : moved ? writers->chain : 0;
+    if (writers->chain == 16) {
+        cover(world, COVER_HAND_OVER_BOUND);
+    } else if (writers->chain > 16) {
+        world_violation(world, "a process keeps the lock to itself", "%u hand-overs in a row", writers->chain);
+    }
+}
+
+static void judge_changed(struct world *world, const struct request *request, const struct wire_field *before,
+                          const struct wire_field *after, bool reads) {
+    enum script_id script = request->script;
+    if (after->count < before->count && script != (reads ? SCRIPT_RELEASE_READ : SCRIPT_RELEASE_WRITE)) {
+        world_violation(world, "a script lowered a count", "%s: %d -> %d", scripts_embedded[script].name,
+                        (int)before->count, (int)after->count);
+    }
+    if (after->count > before->count && script != (reads ? SCRIPT_REENTER_READ : SCRIPT_REENTER)) {
+        world_violation(world, "a script raised a count", "%s: %d -> %d", scripts_embedded[script].name,
+                        (int)before->count, (int)after->count);
+    }
+    if (after->expires < before->expires && script != (reads ? SCRIPT_EXTEND_READ : SCRIPT_EXTEND_WRITE)) {
+        world_violation(world, "a script shortened a lease", "%s: by %d us", scripts_embedded[script].name,
+                        (int)(before->expires - after->expires));
+    }
+    bool renews = script == SCRIPT_RENEW || script == SCRIPT_RENEW_READ;
+    if (reads && after->expires > before->expires && !renews && !wire_is_argument(request, 0, before)) {
+        world_violation(world, "a script lengthened another reader's lease", "%s", scripts_embedded[script].name);
+    }
+}
+
+/* Puts a new state of both sides in the place of the old one. */
+static void replace(struct world *world, uint32_t name, const struct wire_name new[2], bool told) {
+    struct wire_name *old = sides_of(world, name);
+    note_dead(world, &new[1]);
+    for (uint32_t side = 0; side < 2; side++) {
+        bool freed = old[side].present && !new[side].present;
+        int64_t free_since = freed ? world->now : old[side].free_since;
+        bool was_told = freed ? told : old[side].told;
+        uint32_t chain = old[side].chain;
+        old[side] = new[side];
+        old[side].free_since = free_since;
+        old[side].told = was_told;
+        old[side].chain = new[side].present ? chain : 0;
+    }
+}
+
+void judge_sides(struct world *world, const struct request *request, uint32_t name, bool whole) {
+    struct wire_name new[2];
+    struct wire_name before[2] = {sides_of(world, name)[0], sides_of(world, name)[1]};
+    read_sides(world, name, new);
+    for (uint32_t side = 0; side < 2; side++) {
+        for (uint32_t i = 0; i < before[side].count; i++) {
+            const struct wire_field *old = &before[side].fields[i];
+            const struct wire_field *after = wire_find(&new[side], old->client, old->id);
+            if (after) {
+                judge_changed(world, request, old, after, side == 1);
+            } else {
+                judge_removed(world, request, old, side == 1);
+            }
+        }
+        for (uint32_t i = 0; i < new[side].count; i++) {
+            const struct wire_field *field = &new[side].fields[i];
+            if (!wire_find(&before[side], field->client, field->id)) {
+                judge_created(world, request, before, field, side == 1);
+            }
+        }
+    }
+    check_lease(world, name, new);
+    bool told = request->script == SCRIPT_RELEASE_READ || request->script == SCRIPT_RELEASE_WRITE ||
+                request->script == SCRIPT_FORCE_RELEASE_SIDE;
+    bool was_held = before[0].present;
+    replace(world, name, new, told && whole);
+    if (was_held && !new[0].present && told && whole) {
+        check_freed(world, name & ~1u);
+    }
+}
+
+void watch_sides(struct world *world, uint32_t name) {
+    struct wire_name *old = sides_of(world, name);
+    struct wire_name new[2];
+    if (!old[0].present) {
+        return;
+    }
+    server_touch(world);
+    if (keyspace_exists(world->server.keyspace, world->names[name])) {
+        read_sides(world, name, new);
+        note_dead(world, &new[1]);
+        for (uint32_t i = 0; i < old[1].count; i++) {
+            const struct wire_field *now = wire_find(&new[1], old[1].fields[i].client, old[1].fields[i].id);
+            old[1].fields[i].dead = now && now->dead;
+        }
+        return;
+    }
+    for (uint32_t side = 0; side < 2; side++) {
+        for (uint32_t i = 0; i < old[side].count; i++) {
+            const struct wire_field *field = &old[side].fields[i];
+            if (field->client == FOREIGN || note_of(world, field->client, field->id)->removed == REMOVED_NOT) {
+                wire_removed(world, field, REMOVED_EXPIRED, old[0].expires);
+            }
+        }
+        bool was_present = old[side].present;
+        int64_t since = old[0].expires < world->now ? old[0].expires : world->now;
+        old[side] = (struct wire_name){.free_since = was_present ? since : old[side].free_since};
+    }
+}
+
+void watch_external_sides(struct world *world, uint32_t name, bool told) {
+    struct wire_name *old = sides_of(world, name);
+    struct wire_name new[2];
+    read_sides(world, name, new);
+    for (uint32_t side = 0; side < 2; side++) {
+        for (uint32_t i = 0; i < old[side].count; i++) {
+            const struct wire_field *field = &old[side].fields[i];
+            if (!wire_find(&new[side], field->client, field->id)) {
+                wire_removed(world, field, REMOVED_DELETED, world->now);
+            }
+        }
+    }
+    replace(world, name, new, told);
+}
+
+/* The clock was set: what is there ends at another time. */
+void watch_clock_of_sides(struct world *world, uint32_t name) {
+    struct wire_name *old = sides_of(world, name);
+    struct wire_name new[2];
+    if (!old[0].present) {
+        return;
+    }
+    read_sides(world, name, new);
+    if (new[0].present) {
+        replace(world, name, new, false);
+    } else {
+        old[0].expires = world->now;
+        watch_sides(world, name);
+    }
+}
+
+static bool believed(struct client *client, const struct hold *hold, uint32_t slot) {
+    return hold->lock_kind == world_side(client->world, slot) && is_believed(client, hold, slot) &&
+           !note_of(client->world, client->index, hold->id)->tainted;
+}
+
+/* Who writes is alone, but for its own reads. */
+void check_exclusion_of_sides(struct world *world, uint32_t name) {
+    uint32_t lock = name & ~1u;
+    uint64_t writer = 0;
+    uint32_t writers = world->foreign.held && world->foreign.name == lock && world->now < world->foreign.until;
+    for (uint32_t i = 0; i < world->plan.clients; i++) {
+        for (struct hold *hold = world->clients[i]->names[lock]->holds; hold; hold = hold->next) {
+            if (believed(world->clients[i], hold, lock)) {
+                writers++;
+                writer = hold->owner;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < world->plan.clients && writers > 0; i++) {
+        for (struct hold *hold = world->clients[i]->names[lock]->holds; hold; hold = hold->next) {
+            if (believed(world->clients[i], hold, lock + 1) && hold->owner != writer) {
+                world_violation(world, "one reads while another writes", "lock %u, client %u id %d", lock, i,
+                                (int)hold->id);
+            }
+        }
+    }
+    if (writers > 1) {
+        world_violation(world, "two believe that they hold the lock", "lock %u for writing", lock);
+    }
+}

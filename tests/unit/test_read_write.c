@@ -1,0 +1,405 @@
+/* The two sides of a read-write lock: who goes together, who waits, what an owner of one side gets of the other.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_fixture.h"
+#include "steps.h"
+
+static const enum lane_number LANE = LANE_CALLERS;
+
+static struct call *reader(uint64_t owner) {
+    rig.lock_kind = REDLATCH_READ;
+    return rig_acquire("a", owner);
+}
+
+static struct call *writer(uint64_t owner) {
+    rig.lock_kind = REDLATCH_WRITE;
+    return rig_acquire("a", owner);
+}
+
+static struct call *release(uint8_t side, uint64_t owner) {
+    rig.lock_kind = side;
+    return rig_release("a", owner);
+}
+
+/* The next command, which must be of a kind and a side. */
+static struct command *sends(enum command_kind kind, uint8_t side) {
+    struct command *command = rig_send(LANE);
+    CHECK(command && command->kind == kind && command->lock_kind == side);
+    return command;
+}
+
+static struct hold *grant(uint8_t side, uint64_t owner) {
+    rig.lock_kind = side;
+    return rig_grant("a", owner);
+}
+
+static void end(uint8_t side, uint64_t owner) {
+    rig.lock_kind = side;
+    rig_end("a", owner);
+}
+
+/* Somebody elsewhere holds the lock: the first waiter is refused, listens, and is refused again. */
+static void refuse_and_subscribe(int waiters) {
+    for (int i = 0; i < waiters; i++) {
+        rig_send(LANE);
+    }
+    for (int i = 0; i < waiters; i++) {
+        rig_integer(LANE, 30000);
+    }
+    rig_subscriptions();
+    for (int i = 0; i < waiters; i++) {
+        rig_send(LANE);
+    }
+    for (int i = 0; i < waiters; i++) {
+        rig_integer(LANE, 30000);
+    }
+}
+
+static void readers_go_at_once(void) {
+    struct call *calls[3];
+    rig_open();
+    for (uint64_t owner = 0; owner < 3; owner++) {
+        calls[owner] = reader(owner + 1);
+    }
+    for (int i = 0; i < 3; i++) { /* all in one write, without an answer in between */
+        sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    }
+    for (int i = 0; i < 3; i++) {
+        rig_nil(LANE);
+        CHECK_EQ_INT(calls[i]->status, REDLATCH_OK);
+    }
+    for (uint64_t owner = 1; owner <= 3; owner++) {
+        end(REDLATCH_READ, owner);
+    }
+    RIG_CLOSE();
+}
+
+static void a_message_of_a_writer_is_for_all_readers_at_the_front(void) {
+    struct call *calls[4];
+    rig_open();
+    calls[0] = reader(1);
+    calls[1] = reader(2);
+    calls[2] = writer(3);
+    calls[3] = reader(4);
+    refuse_and_subscribe(2);
+    CHECK(rig_send(LANE) == NULL);
+    CHECK_EQ_INT(calls[2]->operation->phase, PHASE_QUEUED);
+    rig_message_of("a", 1);
+    sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    CHECK(rig_send(LANE) == NULL);
+    rig_nil(LANE);
+    rig_nil(LANE);
+    CHECK(calls[0]->done && calls[1]->done);
+    CHECK_EQ_INT(calls[2]->operation->phase, PHASE_PARKED); /* this process reads: the release will tell */
+    CHECK_EQ_INT(calls[3]->operation->phase, PHASE_QUEUED); /* held back by the writer */
+    end(REDLATCH_READ, 1);
+    CHECK(rig_send(LANE) == NULL); /* another one here still reads */
+    end(REDLATCH_READ, 2);
+    sends(COMMAND_ACQUIRE, REDLATCH_WRITE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(calls[2]->status, REDLATCH_OK);
+    end(REDLATCH_WRITE, 3);
+    sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    rig_nil(LANE);
+    end(REDLATCH_READ, 4);
+    RIG_CLOSE();
+}
+
+static void a_message_of_a_reader_is_for_the_foremost_and_then_for_the_others(void) {
+    struct call *calls[2];
+    rig_open();
+    calls[0] = reader(1);
+    calls[1] = reader(2);
+    refuse_and_subscribe(2);
+    rig_message_of("a", 0);
+    sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    CHECK(rig_send(LANE) == NULL);
+    rig_nil(LANE);
+    sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    rig_nil(LANE);
+    CHECK(calls[0]->done && calls[1]->done);
+    end(REDLATCH_READ, 1);
+    end(REDLATCH_READ, 2);
+    RIG_CLOSE();
+}
+
+static void a_message_while_asking_is_not_missed(void) {
+    rig_open();
+    reader(1);
+    struct call *second = reader(2);
+    refuse_and_subscribe(2);
+    rig_message_of("a", 0);
+    sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    rig_message_of("a", 1); /* the second one asks, too, and the first one will again */
+    sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    rig_integer(LANE, 30000);
+    rig_nil(LANE);
+    CHECK(second->done);
+    sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    rig_nil(LANE);
+    end(REDLATCH_READ, 1);
+    end(REDLATCH_READ, 2);
+    RIG_CLOSE();
+}
+
+static void held_back_readers_go_when_the_writer_gives_up(void) {
+    rig_open();
+    struct call *first = writer(1);
+    struct call *readers[] = {reader(2), reader(3)};
+    rig_send(LANE);
+    rig_integer(LANE, 30000);
+    rig_subscriptions();
+    rig_send(LANE);
+    rig_integer(LANE, 30000);
+    rig_abort(first, REDLATCH_CANCELLED);
+    sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    rig_nil(LANE);
+    rig_nil(LANE);
+    CHECK(readers[0]->done && readers[1]->done);
+    end(REDLATCH_READ, 2);
+    end(REDLATCH_READ, 3);
+    RIG_CLOSE();
+}
+
+static void a_writer_who_gives_up_in_the_middle_lets_readers_join(void) {
+    rig_open();
+    reader(1);
+    struct call *middle = writer(2);
+    reader(3);
+    refuse_and_subscribe(1);
+    rig_abort(middle, REDLATCH_CANCELLED);
+    sends(COMMAND_ACQUIRE, REDLATCH_READ); /* it was told nothing yet */
+    CHECK(rig_send(LANE) == NULL);
+    rig_integer(LANE, 30000);
+    rig_message_of("a", 1);
+    sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    rig_nil(LANE);
+    rig_nil(LANE);
+    end(REDLATCH_READ, 1);
+    end(REDLATCH_READ, 3);
+    RIG_CLOSE();
+}
+
+static void who_reads_and_asks_to_write_is_refused_at_once(void) {
+    rig_open();
+    grant(REDLATCH_READ, 1);
+    grant(REDLATCH_READ, 2);
+    CHECK_EQ_INT(writer(1)->status, REDLATCH_WOULD_DEADLOCK);
+    CHECK(rig_send(LANE) == NULL);
+    end(REDLATCH_READ, 2);
+    release(REDLATCH_READ, 1);
+    struct call *call = writer(1); /* its read lock is on its way out */
+    CHECK(!call->done);
+    sends(COMMAND_RELEASE, REDLATCH_READ);
+    sends(COMMAND_ACQUIRE, REDLATCH_WRITE);
+    rig_integer(LANE, 1);
+    rig_nil(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    end(REDLATCH_WRITE, 1);
+    RIG_CLOSE();
+}
+
+static void who_writes_reads_past_the_queue(void) {
+    rig_open();
+    struct hold *write = grant(REDLATCH_WRITE, 1);
+    struct call *others[] = {reader(2), writer(3)};
+    CHECK(rig_send(LANE) == NULL || !others[0]->done);
+    rig_integer(LANE, 30000);
+    struct call *read = reader(1);
+    struct command *command = sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    CHECK(command->successor == write->id && command->id != write->id);
+    rig_nil(LANE);
+    CHECK_EQ_INT(read->status, REDLATCH_OK);
+    CHECK(read->hold != write && read->hold->owner == write->owner);
+    CHECK(resource_hold_of(rig_name("a"), REDLATCH_WRITE, 1) == write);
+    CHECK(!others[0]->done && !others[1]->done);
+    rig_abort(others[0], REDLATCH_CANCELLED);
+    rig_abort(others[1], REDLATCH_CANCELLED);
+    end(REDLATCH_READ, 1);
+    end(REDLATCH_WRITE, 1);
+    RIG_CLOSE();
+}
+
+static void a_writer_hands_over_to_a_writer_only(void) {
+    rig_open();
+    grant(REDLATCH_WRITE, 1);
+    struct call *next = writer(2);
+    reader(3);
+    rig_send(LANE);
+    rig_integer(LANE, 30000);
+    rig_subscriptions();
+    rig_send(LANE);
+    rig_integer(LANE, 30000);
+    release(REDLATCH_WRITE, 1);
+    sends(COMMAND_HAND_OVER, REDLATCH_WRITE);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(next->status, REDLATCH_OK);
+    CHECK_EQ_INT(rig.engine.stats.hand_overs, 1);
+    release(REDLATCH_WRITE, 2); /* a reader is next: everybody is told */
+    sends(COMMAND_RELEASE, REDLATCH_WRITE);
+    rig_integer(LANE, 2);
+    sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    rig_nil(LANE);
+    end(REDLATCH_READ, 3);
+    RIG_CLOSE();
+}
+
+static void a_writer_who_reads_downgrades(void) {
+    rig_open();
+    grant(REDLATCH_WRITE, 1);
+    grant(REDLATCH_READ, 1);
+    struct call *next = writer(2);
+    rig_send(LANE);
+    rig_integer(LANE, 30000);
+    rig_subscriptions();
+    release(REDLATCH_WRITE, 1);
+    rig_send(LANE); /* the look after the subscription */
+    sends(COMMAND_RELEASE, REDLATCH_WRITE);
+    rig_integer(LANE, 30000);
+    rig_integer(LANE, 2);
+    CHECK(!next->done);
+    CHECK(rig_send(LANE) == NULL); /* this process reads on */
+    end(REDLATCH_READ, 1);
+    sends(COMMAND_ACQUIRE, REDLATCH_WRITE);
+    rig_nil(LANE);
+    end(REDLATCH_WRITE, 2);
+    RIG_CLOSE();
+}
+
+static void a_hand_over_that_finds_reads_becomes_a_release(void) {
+    rig_open();
+    grant(REDLATCH_WRITE, 1);
+    struct call *next = writer(2);
+    rig_send(LANE);
+    rig_integer(LANE, 30000);
+    rig_subscriptions();
+    rig_send(LANE);
+    rig_integer(LANE, 30000);
+    struct call *call = release(REDLATCH_WRITE, 1);
+    struct command *command = sends(COMMAND_HAND_OVER, REDLATCH_WRITE);
+    uint64_t id = command->id;
+    rig_integer(LANE, 2); /* a read that was given up on is still there */
+    CHECK_EQ_INT(next->operation->phase, PHASE_ASKING);
+    CHECK(rig_send(LANE) == command && command->kind == COMMAND_RELEASE && command->id == id && command->count == 0);
+    sends(COMMAND_ACQUIRE, REDLATCH_WRITE);
+    rig_integer(LANE, 2);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    rig_nil(LANE);
+    CHECK_EQ_INT(next->status, REDLATCH_OK);
+    end(REDLATCH_WRITE, 2);
+    RIG_CLOSE();
+}
+
+static void a_try_does_not_overtake_a_waiting_writer(void) {
+    rig_open();
+    grant(REDLATCH_READ, 1);
+    struct call *waiting = writer(2);
+    rig.lock_kind = REDLATCH_READ;
+    CHECK_EQ_INT(rig_try("a", 3)->status, REDLATCH_TIMEOUT);
+    rig_abort(waiting, REDLATCH_CANCELLED);
+    struct call *call = rig_try("a", 3);
+    CHECK(!call->done);
+    struct call *beside = rig_try("a", 4); /* readers do not stand in each other's way */
+    while (rig_send(LANE)) {
+    }
+    while (!call->done || !beside->done) {
+        rig_nil(LANE);
+    }
+    CHECK(call->status == REDLATCH_OK && beside->status == REDLATCH_OK);
+    for (uint64_t owner = 1; owner < 5; owner += owner == 1 ? 2 : 1) {
+        end(REDLATCH_READ, owner);
+    }
+    RIG_CLOSE();
+}
+
+static void calls_of_one_named_owner_make_one_hold(void) {
+    rig_open();
+    rig.lock_kind = REDLATCH_READ;
+    struct call *calls[] = {rig_acquire_named("a", 1), rig_acquire_named("a", 1)};
+    sends(COMMAND_ACQUIRE, REDLATCH_READ);
+    CHECK(rig_send(LANE) == NULL);
+    rig.lock_kind = REDLATCH_WRITE;
+    struct call *upgrade = rig_acquire_named("a", 1);
+    rig_nil(LANE);
+    CHECK_EQ_INT(calls[0]->status, REDLATCH_OK);
+    CHECK_EQ_INT(upgrade->status, REDLATCH_WOULD_DEADLOCK);
+    CHECK_EQ_INT(sends(COMMAND_REENTER, REDLATCH_READ)->count, 2);
+    rig_integer(LANE, 1);
+    CHECK(calls[1]->status == REDLATCH_OK && calls[1]->hold == calls[0]->hold && calls[0]->hold->count == 2);
+    end(REDLATCH_READ, 1);
+    end(REDLATCH_READ, 1);
+    RIG_CLOSE();
+}
+
+static void a_named_owner_who_gets_the_write_lock_reads_at_once(void) {
+    rig_open();
+    grant(REDLATCH_READ, 2);
+    rig.lock_kind = REDLATCH_WRITE;
+    struct call *write = rig_acquire_named("a", 1);
+    rig.lock_kind = REDLATCH_READ;
+    struct call *read = rig_acquire_named("a", 1);
+    rig_send(LANE);
+    CHECK_EQ_INT(read->operation->phase, PHASE_QUEUED);
+    rig_nil(LANE);
+    CHECK_EQ_INT(write->status, REDLATCH_OK);
+    CHECK_EQ_INT(sends(COMMAND_ACQUIRE, REDLATCH_READ)->successor, write->hold->id);
+    rig_nil(LANE);
+    CHECK_EQ_INT(read->status, REDLATCH_OK);
+    end(REDLATCH_READ, 1);
+    end(REDLATCH_WRITE, 1);
+    end(REDLATCH_READ, 2);
+    RIG_CLOSE();
+}
+
+static void an_owner_that_ends_loses_both_sides(void) {
+    int reason;
+    rig_open();
+    grant(REDLATCH_WRITE, 1);
+    grant(REDLATCH_READ, 1);
+    engine_owner_end(&rig.engine, 1, rig.now);
+    rig_turn();
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, &reason), 2);
+    CHECK_EQ_INT(reason, REDLATCH_REASON_ABANDONED);
+    rig_losses(LOSS_THREADS, &reason);
+    RIG_CLOSE();
+}
+
+static void each_side_is_renewed_by_a_script_of_its_own(void) {
+    int64_t found[] = {20000};
+    rig_open();
+    grant(REDLATCH_WRITE, 1);
+    grant(REDLATCH_READ, 1);
+    rig_pass(10 * SECOND);
+    struct command *first = rig_send(LANE_KEEPER);
+    struct command *second = rig_send(LANE_KEEPER);
+    CHECK(first && second && first->batch_count == 1 && second->batch_count == 1);
+    CHECK(first->lock_kind != second->lock_kind);
+    rig_integers(LANE_KEEPER, found, 1);
+    rig_integers(LANE_KEEPER, found, 1);
+    CHECK_EQ_INT(rig.engine.stats.renewals, 2);
+    end(REDLATCH_READ, 1);
+    end(REDLATCH_WRITE, 1);
+    RIG_CLOSE();
+}
+
+int main(void) {
+    RUN(readers_go_at_once);
+    RUN(a_message_of_a_writer_is_for_all_readers_at_the_front);
+    RUN(a_message_of_a_reader_is_for_the_foremost_and_then_for_the_others);
+    RUN(a_message_while_asking_is_not_missed);
+    RUN(held_back_readers_go_when_the_writer_gives_up);
+    RUN(a_writer_who_gives_up_in_the_middle_lets_readers_join);
+    RUN(who_reads_and_asks_to_write_is_refused_at_once);
+    RUN(who_writes_reads_past_the_queue);
+    RUN(a_writer_hands_over_to_a_writer_only);
+    RUN(a_writer_who_reads_downgrades);
+    RUN(a_hand_over_that_finds_reads_becomes_a_release);
+    RUN(a_try_does_not_overtake_a_waiting_writer);
+    RUN(calls_of_one_named_owner_make_one_hold);
+    RUN(a_named_owner_who_gets_the_write_lock_reads_at_once);
+    RUN(an_owner_that_ends_loses_both_sides);
+    RUN(each_side_is_renewed_by_a_script_of_its_own);
+    return unit_done();
+}
