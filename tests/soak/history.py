@@ -11,6 +11,7 @@ One JSON object a line, `t` in nanoseconds of CLOCK_MONOTONIC, which all process
     give   before the last release
     gave   what came of that: "ok", or a status
     born   a process: process, language; ended: it came to its end by itself
+    set    a latch was closed: name, n, of what somebody was told; counting: a count-down of it is about to be sent
     queue  who queues for a name, by what the observer saw between t and until: name, owners
 
 A process that is killed has written everything it did but what was under way.
@@ -86,10 +87,12 @@ class History:
     _by_name: Dict[Tuple[str, str], List[Line]] = field(default_factory=dict)
 
     def of_names(self) -> Dict[str, List[Operation]]:
-        """The operations of each name, in the order in which they were asked for."""
+        """The operations of each name, in the order in which they were asked for; of several names at once, parted by
+        +, those of each."""
         found: Dict[str, List[Operation]] = {}
         for operation in sorted(self.operations, key=lambda each: each.asked):
-            found.setdefault(operation.name, []).append(operation)
+            for name in operation.name.split("+"):
+                found.setdefault(name, []).append(operation)
         return found
 
     def lines(self, what: str, name: str) -> List[Line]:

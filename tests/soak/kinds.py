@@ -25,7 +25,8 @@ class Kind:
     checks: Tuple[str, ...] = ("exclusion",)
     languages: Tuple[str, ...] = LANGUAGES
     shape: str = "lock"
-    # Options of the maker, the same in C, Python and Lua: 0 and 1.
+    # Numbers that its workers are told: of a lock the options of its maker, 0 and 1; of a semaphore its permits, of a
+    # latch its count; epoch_ms: there is a new one under a new name whenever so much time has passed.
     options: Dict[str, int] = field(default_factory=dict)
     reentrant: bool = True
     # Kinds of one family share their names, and are judged together.
@@ -57,12 +58,32 @@ KINDS: Dict[str, Kind] = {
     "read": Kind(5, "read_write_lock.read", "read", family="read-write", languages=("c", "python", "java")),
     "write": Kind(6, "read_write_lock.write", "write", family="read-write", languages=("c", "python", "java")),
     "plain": Kind(7, "plain_lock", languages=OURS, reentrant=False),
+    "multi": Kind(0, "multi_lock", "multi", shape="multi", languages=("java",)),
+    # What a killed process had taken of a semaphore stays taken, so there are new ones all the time.
+    "semaphore": Kind(
+        9, "semaphore", "semaphore", ("permits",), shape="semaphore", options={"permits": 4, "epoch_ms": 5000},
+        stays=("{name}:*",), languages=("java",),
+    ),
+    "permit-semaphore": Kind(
+        10, "permit_semaphore", "permit semaphore", ("permits", "permit_ids"), shape="permits", options={"permits": 4},
+        stays=("{name}", "{{{name}}}:timeout"), languages=("java",),
+    ),
+    "latch": Kind(
+        11, "latch", "latch", ("latch",), shape="latch", options={"count": 2, "epoch_ms": 1000},
+        stays=("{name}:*",), languages=("java",),
+    ),
 }
 
 
 def names_of(kind_name: str) -> Tuple[str, ...]:
-    """The names that locks of a kind have."""
+    """The names that locks of a kind have; of several locks at once, all of them with + in between. Members of multi
+    locks are also taken one by one. Their order is the same everywhere: Redisson's stall each other in opposite ones.
+    """
     kind = KINDS[kind_name]
+    if kind.shape == "multi":
+        one, other = names_of("mutex")
+        third = "soak:multi:0"
+        return f"{one}+{other}", f"{third}+{one}", f"{third}+{other}"
     return tuple(f"soak:{kind.family or kind_name}:{index}" for index in range(kind.names))
 
 

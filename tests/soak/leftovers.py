@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from fnmatch import fnmatchcase
 from typing import Any, List, Sequence
 
 from env import RedisServer
@@ -35,7 +36,8 @@ def _left(server: RedisServer, stays: set[str]) -> List[str]:
         key = raw.decode()
         left: Any = server.admin.pttl(raw)
         recorded = key.startswith(_RECORDS) and left > 0
-        if left != -2 and key not in stays and not recorded:
+        stayed = any(fnmatchcase(key, pattern) for pattern in stays)
+        if left != -2 and not stayed and not recorded:
             kind: Any = server.admin.type(raw)
             found.append(f"leftovers: the key {key}, a {kind.decode()} with {left} ms to live, is still there")
     return found

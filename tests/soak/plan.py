@@ -32,8 +32,8 @@ class Process:
     threads: int
 
 
-def crew(languages: Sequence[str]) -> List[Process]:
-    """The processes of a run. Lua has no threads, so it gets more processes."""
+def crew(languages: Sequence[str], kind_names: Sequence[str]) -> List[Process]:
+    """The processes of a run, as far as there is anything for them to do. Lua has no threads, so it gets more."""
     everybody = [
         Process("c-1", "c", 3),
         Process("c-2", "c", 3),
@@ -42,18 +42,24 @@ def crew(languages: Sequence[str]) -> List[Process]:
         Process("lua-1", "lua", 1),
         Process("lua-2", "lua", 1),
         Process("lua-3", "lua", 1),
-        Process("java-1", "java", 4),
+        Process("java-1", "java", 6),
         Process("liar-1", "liar", 2),
         Process("liar-2", "liar", 2),
     ]
-    return [process for process in everybody if process.language in languages]
+    return [each for each in everybody if each.language in languages and _known(each, kind_names)]
+
+
+def _known(process: Process, kind_names: Sequence[str]) -> List[str]:
+    """The kinds that a process can take; who lies can take what Python can."""
+    language = "python" if process.language == "liar" else process.language
+    return [name for name in kind_names if language in KINDS[name].languages]
 
 
 def worker_plan(seed: int, process: Process, kind_names: Sequence[str]) -> str:
     """The file that tells a process what to do: see tests/soak/README.md."""
     draw = random.Random(f"{seed} {process.name}")
     language = "python" if process.language == "liar" else process.language
-    known = [name for name in kind_names if language in KINDS[name].languages]
+    known = _known(process, kind_names)
     lines = [f"client {LEASE_MS} {COMMAND_TIMEOUT_MS}"]
     for name in known:
         kind = KINDS[name]
@@ -67,10 +73,12 @@ def worker_plan(seed: int, process: Process, kind_names: Sequence[str]) -> str:
 
 def _turn(draw: random.Random, known: Sequence[str]) -> str:
     """One turn: the kind by its place, the name, how long to wait, the lease, how long to hold it and then to leave it
-    (both in microseconds), how many levels or permits to take."""
+    (both in microseconds), how many levels or permits to take; of a latch, 1 to count down, 2 to wait."""
     index = draw.randrange(len(known))
     kind = KINDS[known[index]]
-    wait = draw.choices([0, draw.randint(5, 300), draw.randint(300, 3000), FOREVER], [2, 3, 4, 2])[0]
+    # Of what may never come back, nobody waits for ever.
+    longest = 1500 if "epoch_ms" in kind.options else FOREVER
+    wait = draw.choices([0, draw.randint(5, 300), draw.randint(300, 3000), longest], [2, 3, 4, 2])[0]
     lease = draw.choices([RENEWED, draw.randint(300, LEASE_MS)], [3, 1])[0]
     hold = draw.choices(
         [draw.randint(0, 300), draw.randint(300, 5000), draw.randint(5000, 60_000), draw.randint(500_000, 3_000_000)],
@@ -78,6 +86,8 @@ def _turn(draw: random.Random, known: Sequence[str]) -> str:
     )[0]
     gap = draw.choices([0, draw.randint(100, 5000), draw.randint(5000, 30_000)], [2, 6, 2])[0]
     levels = draw.choices([1, 2, 3], [8, 2, 1])[0] if kind.reentrant else 1
+    if kind.shape == "latch":
+        levels = draw.randint(1, 2)
     return f"turn {index} {draw.choice(names_of(known[index]))} {wait} {lease} {hold} {gap} {levels}"
 
 

@@ -97,7 +97,7 @@ def main(words: Sequence[str]) -> int:
     folder = ROOT / "build" / "soak" / str(given.seed)
     shutil.rmtree(folder, ignore_errors=True)
     print(f"seed {given.seed}, {given.seconds:g} s", flush=True)
-    found = play(given, folder, crew([*given.languages, *["liar"] * given.lie]))
+    found = play(given, folder, crew([*given.languages, *["liar"] * given.lie], given.kinds))
     history = read_history(folder / "history")
     found += checkers.violations(history)
     print("\n".join(counts.table(history, given.kinds)))

@@ -132,15 +132,60 @@ def passed_over(history: History) -> None:
     make_fair(history)
 
 
+def make_permits(history: History) -> None:
+    """All of it by a permit semaphore, 2 of whose 4 permits each turn takes, two turns at a time."""
+    for each in history.operations:
+        each.kind, each.n, each.facts = "permit-semaphore", 2, {"ids": [f"{each.id} 0", f"{each.id} 1"]}
+        each.give = (each.give or 0) + 100 * MS
+        each.gave = each.give + MS
+
+
+def one_permit_too_many(history: History) -> None:
+    """Three permits taken where two are left."""
+    make_permits(history)
+    history.operations[7].n = 3
+    history.operations[7].facts = {"ids": ["a", "b", "c"]}
+
+
+def a_permit_twice(history: History) -> None:
+    """Two permits with one id."""
+    make_permits(history)
+    history.operations[7].facts = {"ids": history.operations[3].facts["ids"]}
+
+
+def a_permit_without_an_id(history: History) -> None:
+    """One id for two permits."""
+    make_permits(history)
+    history.operations[7].facts = {"ids": ["a"]}
+
+
+def make_latch(history: History) -> None:
+    """All of it waits for latches that are set to 1 at the beginning, and counted down before the next begins."""
+    for each in history.operations:
+        each.kind, each.facts, each.give, each.gave, each.outcome = "latch", {}, None, None, ""
+        each.looks = [(each.got or 0, each.got or 0)]
+        history.others += [
+            {"t": each.asked - MS, "do": "set", "id": "", "name": "n", "n": 1},
+            {"t": each.asked + 5 * MS, "do": "counting", "id": "", "name": "n"},
+        ]
+
+
+def through_too_early(history: History) -> None:
+    """A count-down that comes after a waiter was let through."""
+    make_latch(history)
+    history.others[7]["t"] += 10 * MS
+
+
 PLANTS: List[Callable[[History], None]] = [
     late_release, no_release, released_too_early_by_another, a_token_again, tokens_swapped, no_token,
     a_wait_without_end, a_release_without_end, a_process_that_hangs, a_wait_too_long, lost_while_safe, gone_while_safe,
-    passed_over,
+    passed_over, one_permit_too_many, a_permit_twice, a_permit_without_an_id, through_too_early,
 ]
 FINDERS: Dict[str, str] = {
     "late_release": "exclusion", "no_release": "exclusion", "released_too_early_by_another": "exclusion",
     "a_token_again": "tokens", "tokens_swapped": "tokens", "no_token": "tokens",
-    "passed_over": "order", "lost_while_safe": "honesty", "gone_while_safe": "honesty",
+    "one_permit_too_many": "permits", "a_permit_twice": "permit_ids", "a_permit_without_an_id": "permit_ids",
+    "through_too_early": "latch", "passed_over": "order", "lost_while_safe": "honesty", "gone_while_safe": "honesty",
 }
 
 
@@ -153,9 +198,10 @@ def test_what_is_planted_is_found(plant: Callable[[History], None]) -> None:
     assert any(each.startswith(FINDERS.get(plant.__name__, "waits")) for each in found), found
 
 
-def test_a_fair_history_is_none_to_complain_of() -> None:
+@pytest.mark.parametrize("make", [make_fair, make_permits, make_latch], ids=lambda make: make.__name__)
+def test_a_good_history_of_another_kind_is_none_either(make: Callable[[History], None]) -> None:
     history = good()
-    make_fair(history)
+    make(history)
     assert violations(history) == []
 
 
@@ -221,7 +267,7 @@ def test_too_little_is_reported() -> None:
 
 
 def test_the_plan_comes_from_the_seed() -> None:
-    processes = crew(["c", "lua"])
+    processes = crew(["c", "lua"], ["mutex"])
     assert faults(1, 60, processes) == faults(1, 60, processes) != faults(2, 60, processes)
     assert worker_plan(1, processes[0], ["mutex"]) == worker_plan(1, processes[0], ["mutex"])
     assert worker_plan(1, processes[0], ["mutex"]) != worker_plan(1, processes[1], ["mutex"])
@@ -229,6 +275,6 @@ def test_the_plan_comes_from_the_seed() -> None:
 
 def test_a_minute_has_every_fault_in_it_and_a_calm_end() -> None:
     for seed in range(50):
-        planned = faults(seed, 60, crew(["c", "lua"]))
+        planned = faults(seed, 60, crew(["c", "lua"], ["mutex"]))
         assert {fault.what for fault in planned} == set(NEMESES)
         assert all(fault.at + fault.seconds <= 60 - CALM for fault in planned)

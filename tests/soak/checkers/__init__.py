@@ -14,11 +14,14 @@ from typing import Callable, Dict, List
 from history import History, Operation
 from kinds import KINDS
 
-from . import exclusion, honesty, order, tokens, waits
+from . import exclusion, honesty, latch, order, permits, tokens, waits
 
-NAME_CHECKERS: Dict[str, Callable[[List[Operation], History], List[str]]] = {
+NAME_CHECKERS: Dict[str, Callable[[str, List[Operation], History], List[str]]] = {
     "exclusion": exclusion.check,
+    "latch": latch.check,
     "order": order.check,
+    "permit_ids": permits.check_ids,
+    "permits": permits.check,
     "tokens": tokens.check,
 }
 
@@ -26,7 +29,7 @@ NAME_CHECKERS: Dict[str, Callable[[List[Operation], History], List[str]]] = {
 def violations(history: History) -> List[str]:
     """What all checkers have to say of a run."""
     found = waits.check(history) + honesty.check(history)
-    for operations in history.of_names().values():
+    for of_name, operations in history.of_names().items():
         for name in sorted({check for each in operations for check in KINDS[each.kind].checks}):
-            found += NAME_CHECKERS[name](operations, history)
+            found += NAME_CHECKERS[name](of_name, operations, history)
     return found

@@ -15,7 +15,7 @@ from history import History, Operation
 SHARED = ("read",)
 
 
-def check(operations: List[Operation], _history: History) -> List[str]:
+def check(name: str, operations: List[Operation], _history: History) -> List[str]:
     """The pairs of holds of one name that were held at once."""
     spans = sorted(
         (since, until, index) for index, each in enumerate(operations) for since, until in each.beliefs()
@@ -29,7 +29,7 @@ def check(operations: List[Operation], _history: History) -> List[str]:
             if other != index and not _go_together(operations[index], operations[other]):
                 overlap = min(until, other_until) - since
                 found.append(
-                    f"exclusion: {operations[index].name} was held by {operations[other].id} and"
+                    f"exclusion: {name} was held by {operations[other].id} and"
                     f" {operations[index].id} at once, for {overlap / 1e6:.3f} ms from {since}"
                 )
         heapq.heappush(live, (until, since, index))

@@ -22,9 +22,9 @@ from .disturbances import Disturbances
 SILENCE = LEASE_MS * 1_000_000 // 3
 
 
-def check(operations: List[Operation], history: History) -> List[str]:
+def check(name: str, operations: List[Operation], history: History) -> List[str]:
     """The waiters of one name that were passed over."""
-    seen = _first_and_last_sight(history, operations[0].name)
+    seen = _first_and_last_sight(history, name)
     disturbances = Disturbances(history.strokes)
     granted = [each for each in operations if each.got is not None]
     asked = [each.asked for each in granted]
@@ -40,7 +40,7 @@ def check(operations: List[Operation], history: History) -> List[str]:
             back = seen.get(other.facts.get("owner", ""), (other.asked, 0))[0] < other.asked
             if other.got is not None and other.got < last and not back:
                 found.append(
-                    f"order: {each.id} stood in the queue of {each.name} from {first} to {last}, and {other.id}, which"
+                    f"order: {each.id} stood in the queue of {name} from {first} to {last}, and {other.id}, which"
                     f" asked at {other.asked}, was granted it at {other.got}"
                 )
     return found

@@ -11,7 +11,7 @@ from typing import Dict, List, Optional, Tuple
 from history import History, Operation
 
 
-def check(operations: List[Operation], _history: History) -> List[str]:
+def check(name: str, operations: List[Operation], _history: History) -> List[str]:
     """What is wrong with the tokens of one name."""
     found: List[str] = []
     granted = [each for each in operations if each.got is not None]
@@ -19,9 +19,9 @@ def check(operations: List[Operation], _history: History) -> List[str]:
     for each in granted:
         token = each.facts.get("token", 0)
         if token <= 0:
-            found.append(f"tokens: {each.name} was granted to {each.id} with the token {token}")
+            found.append(f"tokens: {name} was granted to {each.id} with the token {token}")
         elif token in seen:
-            found.append(f"tokens: {each.name} was granted to {seen[token]} and {each.id} with the same token {token}")
+            found.append(f"tokens: {name} was granted to {seen[token]} and {each.id} with the same token {token}")
         seen[token] = each.id
     # Grants in the order in which they were asked for, beside the same in the order in which they were confirmed.
     confirmed = sorted(granted, key=lambda each: each.got or 0)
@@ -34,7 +34,7 @@ def check(operations: List[Operation], _history: History) -> List[str]:
             at += 1
         if highest and each.facts.get("token", 0) < highest[0]:
             found.append(
-                f"tokens: {each.name} was granted to {each.id} with {each.facts.get('token', 0)} after"
+                f"tokens: {name} was granted to {each.id} with {each.facts.get('token', 0)} after"
                 f" {highest[1]} had got {highest[0]}"
             )
     return found

@@ -60,11 +60,35 @@ class Taker(Protocol):
         """Gives it back; "ok", or a status."""
 
 
+class Latch(Protocol):
+    """A count-down latch; its waits are a taker's. Calls raise Refused when they fail."""
+
+    def try_set_count(self, count: int) -> bool:
+        """Closes it; False if it is closed."""
+
+    def count_down(self) -> None:
+        """By one."""
+
+
+class Once:
+    """A taker of what has no levels."""
+
+    def again(self) -> bool:
+        """There is no going in again."""
+        return True
+
+    def leave_inner(self) -> None:
+        """So there is nothing to leave."""
+
+
 class Backend(Protocol):
     """A client."""
 
     def taker(self, turn: Turn) -> Taker:
         """What will take for a turn."""
+
+    def latch(self, turn: Turn) -> Latch:
+        """The latch of a turn."""
 
     def close(self) -> None:
         """Ends the client."""
@@ -80,8 +104,23 @@ class Liar:
         """As Backend says."""
         return LyingTaker(turn, self._lease)
 
+    def latch(self, turn: Turn) -> Latch:
+        """As Backend says."""
+        return LyingLatch()
+
     def close(self) -> None:
         """There is nothing to end."""
+
+
+class LyingLatch:
+    """Says yes."""
+
+    def try_set_count(self, count: int) -> bool:
+        """It was open, and is closed now."""
+        return True
+
+    def count_down(self) -> None:
+        """Done."""
 
 
 class LyingTaker:
@@ -90,7 +129,7 @@ class LyingTaker:
     _token = 1_000_000_000
 
     def __init__(self, turn: Turn, lease: int) -> None:
-        self.n = 1
+        self.n = 1 if turn.shape in ("lock", "latch") else turn.levels
         self._lease = turn.lease * 1_000_000 if turn.lease > 0 else lease
 
     def take(self, asked: int) -> None:
@@ -98,8 +137,8 @@ class LyingTaker:
         self._until = asked + self._lease
 
     def facts(self) -> Dict[str, Any]:
-        """Tokens that do not rise."""
-        return {"token": self._token, "owner": "liar"}
+        """Tokens that do not rise, ids that are no names."""
+        return {"token": self._token, "owner": "liar", "ids": ["liar"] * self.n}
 
     def safe(self, now: int) -> int:
         """The whole lease."""

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import Any, Callable, Dict, List, Tuple
 
-from backends import Refused, Taker, Turn
+from backends import Latch, Once, Refused, Taker, Turn
 from peers import PeerError
 from redisson import Redisson, RedissonObject, ms
 
 _PATIENCE = 60.0
+# Nanoseconds that no run lasts.
+ENDLESS = 1_000_000_000_000_000
 _NOT_HELD = "IllegalMonitorStateException"
 
 
@@ -61,6 +64,18 @@ class Theirs:
     def taker(self, turn: Turn) -> Taker:
         """As Backend says."""
         return SHAPES[turn.shape](self, turn)
+
+    def latch(self, turn: Turn) -> Latch:
+        """As Backend says."""
+        return LatchTaker(self, turn)
+
+    def make(self, on: RedissonObject, call: str, *arguments: Any) -> Any:
+        """Has this worker's thread make a call; Refused if it fails."""
+        try:
+            return on.start(self.thread, call, *arguments).result(_PATIENCE)
+        except PeerError as error:
+            self.leave_thread()
+            raise Refused(error.kind) from error
 
     def close(self) -> None:
         """Ends the Java process."""
@@ -143,4 +158,126 @@ class LockTaker:
             raise Refused(error.kind) from error
 
 
-SHAPES: Dict[str, Callable[[Theirs, Turn], Taker]] = {"lock": LockTaker}
+class MultiTaker(LockTaker):
+    """An RedissonMultiLock. It is taken without a lease: with one, the members have another one until all are acquired,
+    and it then sets the lease also of what others hold by then."""
+
+    def __init__(self, backend: Theirs, turn: Turn) -> None:
+        super().__init__(backend, replace(turn, lease=-1))
+        self._lock = backend.client.multi_lock(*map(backend.client.lock, turn.name.split("+")))
+
+
+class SemaphoreTaker(Once):
+    """An RSemaphore."""
+
+    def __init__(self, backend: Theirs, turn: Turn) -> None:
+        self.n = turn.levels
+        self._backend = backend
+        self._turn = turn
+        self._semaphore = backend.client.object(turn.word.replace("_", " "), name=turn.name)
+        try:
+            self.make("trySetPermits", turn.options["permits"])
+        except Refused:
+            pass  # somebody else does it
+
+    def take(self, asked: int) -> None:
+        """As Taker says."""
+        wait = self._turn.wait
+        if not self.make("tryAcquire", self.n, *([ms(wait)] if wait else [])):
+            raise Refused("timeout")
+
+    def facts(self) -> Dict[str, Any]:
+        """As Taker says."""
+        return {}
+
+    def safe(self, now: int) -> int:
+        """As Taker says: nothing ends but by being given back."""
+        return ENDLESS
+
+    def give(self) -> str:
+        """As Taker says."""
+        try:
+            self.make("release", self.n)
+        except Refused as refused:
+            return refused.why
+        return "ok"
+
+    def make(self, call: str, *arguments: Any) -> Any:
+        """Has the thread make a call; Refused if it fails."""
+        return self._backend.make(self._semaphore, call, *arguments)
+
+
+class PermitTaker(SemaphoreTaker):
+    """An RPermitExpirableSemaphore, whose permits end only if they were given a lease."""
+
+    def take(self, asked: int) -> None:
+        """As Taker says."""
+        turn = self._turn
+        lease = turn.lease if turn.lease > 0 else self._backend.lease_ms
+        self._until = asked + lease * 1_000_000
+        if turn.wait < 0:
+            self._ids = self.make("acquire", self.n, ms(lease))
+        else:
+            self._ids = self.make("tryAcquire", self.n, ms(turn.wait), ms(lease))
+        if not self._ids:
+            raise Refused("timeout")
+
+    def facts(self) -> Dict[str, Any]:
+        """As Taker says."""
+        return {"ids": self._ids}
+
+    def safe(self, now: int) -> int:
+        """As Taker says."""
+        return max(0, self._until - now)
+
+    def give(self) -> str:
+        """As Taker says."""
+        try:
+            self.make("release", self._ids)
+        except Refused as refused:
+            return refused.why
+        return "ok"
+
+
+class LatchTaker(Once):
+    """An RCountDownLatch."""
+
+    def __init__(self, backend: Theirs, turn: Turn) -> None:
+        self.n = 1
+        self._backend = backend
+        self._turn = turn
+        self._latch = backend.client.latch(turn.name)
+
+    def try_set_count(self, count: int) -> bool:
+        """As Latch says."""
+        return bool(self._backend.make(self._latch, "trySetCount", count))
+
+    def count_down(self) -> None:
+        """As Latch says."""
+        self._backend.make(self._latch, "countDown")
+
+    def take(self, asked: int) -> None:
+        """As Taker says."""
+        if not self._backend.make(self._latch, "await", ms(self._turn.wait)):
+            raise Refused("timeout")
+
+    def facts(self) -> Dict[str, Any]:
+        """As Taker says."""
+        return {}
+
+    def safe(self, now: int) -> int:
+        """As Taker says: being let through is no hold."""
+        return 0
+
+    def give(self) -> str:
+        """As Taker says."""
+        return "ok"
+
+
+SHAPES: Dict[str, Callable[[Theirs, Turn], Taker]] = {
+    "lock": LockTaker,
+    "multi": MultiTaker,
+    "semaphore": SemaphoreTaker,
+    "permits": PermitTaker,
+    "latch": LatchTaker,
+}

@@ -73,7 +73,10 @@ class Worker(threading.Thread):
             words = self._turns[(self._at + number) % len(self._turns)]
             number += 1
             kind, shape, word, options = self._plan.kinds[int(words[0])]
-            turn = Turn(f"{self.name}.{number}", kind, shape, word, options, words[1], *map(int, words[2:]))
+            name = words[1]
+            if "epoch_ms" in options:
+                name = f"{name}:{time.monotonic_ns() // (options['epoch_ms'] * 1_000_000)}"
+            turn = Turn(f"{self.name}.{number}", kind, shape, word, options, name, *map(int, words[2:]))
             try:
                 self._play(turn)
             except Exception as error:
@@ -83,6 +86,8 @@ class Worker(threading.Thread):
 
     def _play(self, turn: Turn) -> None:
         say = self._journal.say
+        if turn.shape == "latch" and not self._close_latch(turn):
+            return
         taker = self._backend.taker(turn)
         asked = say("ask", turn.id, kind=turn.kind, name=turn.name, wait=turn.wait, lease=turn.lease, n=taker.n)
         try:
@@ -92,14 +97,29 @@ class Worker(threading.Thread):
             return
         got = time.monotonic_ns()
         say("got", turn.id, at=got, until=got + taker.safe(got), **taker.facts())
+        if turn.shape == "latch":
+            return
         self._hold(turn, taker)
         say("give", turn.id)
         say("gave", turn.id, why=taker.give())
 
+    def _close_latch(self, turn: Turn) -> bool:
+        """Sees to it that a latch is closed, and counts it down unless the turn is to wait; whether it is to."""
+        latch = self._backend.latch(turn)
+        try:
+            if latch.try_set_count(turn.options["count"]):
+                self._journal.say("set", turn.id, name=turn.name, n=turn.options["count"])
+            if turn.levels == 1:
+                self._journal.say("counting", turn.id, name=turn.name)
+                latch.count_down()
+        except Refused:
+            pass
+        return turn.levels > 1
+
     def _hold(self, turn: Turn, taker: Any) -> None:
         """Stays in the hold, looks at it from time to time, goes in and out of it again."""
         for _ in range(1, turn.levels):
-            if taker.n == 1 and not taker.again():
+            if not taker.again():
                 self._journal.say("lost", turn.id)
         left = turn.hold / 1e6
         while left > 0:

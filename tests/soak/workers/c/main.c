@@ -52,28 +52,43 @@ static void stay(struct taker *taker, const char *id) {
     }
 }
 
+/* Of a taker that was granted what it asked for: tells of it, holds it, gives it back. */
+static void enjoy(struct taker *taker) {
+    int64_t got = now_ns();
+    int64_t safe = taker->shape->safe(taker);
+    char facts[300] = "";
+    taker->shape->tell(taker, facts, sizeof facts);
+    say_at(got, "got", taker->id, ",\"until\":%" PRId64 "%s", got + safe, facts);
+    if (taker->shape->give) {
+        stay(taker, taker->id);
+        say("give", taker->id, "%s", "");
+        int status = taker->shape->give(taker);
+        say("gave", taker->id, ",\"why\":\"%s\"", redlatch_status_name(status));
+    }
+}
+
 static void play(const struct turn *turn, const char *id) {
-    struct taker taker = {.shape = shape_of(turn), .turn = turn, .permits = 1};
+    const struct kind *kind = turn->kind;
+    char name[NAME_SIZE + 24];
+    snprintf(name, sizeof name, "%s", turn->name);
+    if (kind->epoch_ms > 0) {
+        snprintf(name, sizeof name, "%s:%" PRId64, turn->name, now_ns() / (kind->epoch_ms * 1000000));
+    }
+    struct taker taker = {.shape = shape_of(turn), .turn = turn, .name = name, .id = id, .permits = 1};
     int status = taker.shape->open(&taker, client);
     if (status != REDLATCH_OK) {
-        give_up("%s of %s: %s", turn->kind->name, turn->name, redlatch_last_error());
+        give_up("%s of %s: %s", kind->name, name, redlatch_last_error());
     }
-    say("ask", id, ",\"kind\":\"%s\",\"name\":\"%s\",\"wait\":%" PRId64 ",\"lease\":%" PRId64 ",\"n\":%d",
-        turn->kind->name, turn->name, turn->wait_ms, turn->lease_ms, taker.permits);
-    status = taker.shape->take(&taker);
-    if (status == REDLATCH_OK) {
-        int64_t got = now_ns();
-        int64_t safe = taker.shape->safe(&taker);
-        char facts[300] = "";
-        taker.shape->tell(&taker, facts, sizeof facts);
-        say_at(got, "got", id, ",\"until\":%" PRId64 "%s", got + safe, facts);
-        stay(&taker, id);
-        say("give", id, "%s", "");
-        status = taker.shape->give(&taker);
-        say("gave", id, ",\"why\":\"%s\"", redlatch_status_name(status));
-    } else {
-        say("not", id, ",\"why\":\"%s\"", redlatch_status_name(status));
-        pause_for(status == REDLATCH_TIMEOUT ? 0 : RETRY_US);
+    if (!taker.shape->prepare || taker.shape->prepare(&taker)) {
+        say("ask", id, ",\"kind\":\"%s\",\"name\":\"%s\",\"wait\":%" PRId64 ",\"lease\":%" PRId64 ",\"n\":%d",
+            kind->name, name, turn->wait_ms, turn->lease_ms, taker.permits);
+        status = taker.shape->take(&taker);
+        if (status == REDLATCH_OK) {
+            enjoy(&taker);
+        } else {
+            say("not", id, ",\"why\":\"%s\"", redlatch_status_name(status));
+            pause_for(status == REDLATCH_TIMEOUT ? 0 : RETRY_US);
+        }
     }
     taker.shape->close(&taker);
 }

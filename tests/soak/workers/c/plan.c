@@ -11,6 +11,14 @@
 
 enum { LINE_SIZE = 400 };
 
+static void read_option(struct kind *kind, const char *word) {
+    if (sscanf(word, "reentrant=%" SCNd32, &kind->reentrant) != 1 &&
+        sscanf(word, "permits=%" SCNd64, &kind->amount) != 1 && sscanf(word, "count=%" SCNd64, &kind->amount) != 1 &&
+        sscanf(word, "epoch_ms=%" SCNd64, &kind->epoch_ms) != 1) {
+        give_up("no option of a kind: %s", word);
+    }
+}
+
 static void read_kind(struct plan *plan, const char *line) {
     if (plan->kinds == KINDS_MAX) {
         give_up("more than %d kinds", KINDS_MAX);
@@ -21,7 +29,11 @@ static void read_kind(struct plan *plan, const char *line) {
         give_up("no kind: %s", line);
     }
     kind->reentrant = 1;
-    sscanf(line + used, " reentrant=%" SCNd32, &kind->reentrant);
+    char word[WORD_SIZE];
+    int more = 0;
+    for (const char *rest = line + used; sscanf(rest, "%63s%n", word, &more) == 1; rest += more) {
+        read_option(kind, word);
+    }
 }
 
 static void read_turn(struct plan *plan, const char *line) {

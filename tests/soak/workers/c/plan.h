@@ -12,6 +12,8 @@ struct kind {
     char shape[WORD_SIZE];
     int number; /* enum redlatch_kind */
     int32_t reentrant;
+    int64_t amount;   /* permits of a semaphore, count of a latch */
+    int64_t epoch_ms; /* there is a new one under a new name so often, or 0 */
 };
 
 struct turn {

@@ -15,21 +15,25 @@ struct taker;
 struct shape {
     const char *name;
     int (*open)(struct taker *taker, redlatch_client *client);
+    /* Does what is to be done before, such as counting down; false if the turn is over with that. May be NULL. */
+    bool (*prepare)(struct taker *taker);
     int (*take)(struct taker *taker);
     /* Writes what the grant is known by, as members of JSON with a comma before each. */
     void (*tell)(struct taker *taker, char *facts, size_t size);
     /* For how many nanoseconds it is safe from a moment just passed; 0 if it is lost. */
     int64_t (*safe)(struct taker *taker);
-    /* Goes in one level deeper; false if it was found lost. leave_inner gives back all of them. */
+    /* Goes in one level deeper; false if it was found lost. leave_inner gives back all of them. NULL without levels. */
     bool (*again)(struct taker *taker);
     void (*leave_inner)(struct taker *taker);
-    int (*give)(struct taker *taker);
+    int (*give)(struct taker *taker); /* NULL if there is nothing to give back */
     void (*close)(struct taker *taker);
 };
 
 struct taker {
     const struct shape *shape;
     const struct turn *turn;
+    const char *name;
+    const char *id;
     redlatch_lock *lock;
     int inner;   /* levels beyond the first */
     int permits; /* 1 of a lock */
