@@ -30,6 +30,8 @@ static int kind_of_form(int form) {
     case REDLATCH_FORM_MUTEX:
     case REDLATCH_FORM_FENCED:
         return REDLATCH_MUTEX;
+    case REDLATCH_FORM_FAIR:
+        return REDLATCH_FAIR; /* the head of its queue is called */
     case REDLATCH_FORM_PLAIN:
         return REDLATCH_PLAIN;
     default:

@@ -48,6 +48,7 @@ void check_end(struct world *world) {
         if (world->checker.wire[name].present) {
             world_violation(world, "a key is left at the end", "lock %u", name);
         }
+        check_fair_end(world, name);
     }
     for (uint32_t i = 0; i < world->plan.clients && !world->failed; i++) {
         check_engine(world->clients[i]);

@@ -78,7 +78,7 @@ void check_queues(struct client *client) {
             if (each->queued_order == 0) {
                 each->queued_order = ++world->checker.last_order;
             }
-            if (each->queued_order < last) {
+            if (each->queued_order < last && world->plan.lock_kind != REDLATCH_FAIR) { /* whose order is the server's */
                 world_violation(world, "waiters changed places", "client %u lock %u", client->index, name);
             }
             last = each->queued_order;
@@ -91,6 +91,9 @@ void check_queues(struct client *client) {
 }
 
 void check_granted_in_order(struct client *client, const struct sim_operation *operation) {
+    if (client->world->plan.lock_kind == REDLATCH_FAIR) {
+        return; /* the order is the server's: check_fair.c */
+    }
     for (const struct sim_operation *each = client->operations; each; each = each->next) {
         bool waits = each->in_use && each != operation &&
                      each->operation.resource == operation->operation.resource && each->queued_order != 0 &&
@@ -157,7 +160,7 @@ static void check_sleeper(struct client *client, struct operation *operation, ui
     const struct wire_name *wire = &world->checker.wire[name];
     const struct contest *contest = operation->resource->contest;
     struct sim_operation *each = container_of(operation, struct sim_operation, operation);
-    if (wire->present) {
+    if (wire->present || world->plan.lock_kind == REDLATCH_FAIR) {
         return;
     }
     int64_t since = awake_since(client, each);
@@ -195,7 +198,8 @@ static void check_sleepers(struct client *client, uint32_t name) {
 }
 
 void check_freed(struct world *world, uint32_t name) {
-    for (uint32_t i = 0; i < world->plan.clients && world->plan.calm && world->plan.quick; i++) {
+    bool judged = world->plan.calm && world->plan.quick && world->plan.lock_kind != REDLATCH_FAIR;
+    for (uint32_t i = 0; i < world->plan.clients && judged; i++) {
         struct client *client = world->clients[i];
         const struct contest *contest = client->names[name]->contest;
         const struct list_link *first = contest ? list_first(&contest->queue) : NULL;
@@ -224,6 +228,10 @@ static void check_patience(struct client *client) {
 }
 
 static void tick(struct world *world, void *actor, uint64_t number) {
+    for (uint32_t name = 0; name < world->plan.names; name++) {
+        watch_name(world, name);
+        check_fair_tick(world, name);
+    }
     for (uint32_t i = 0; i < world->plan.clients; i++) {
         for (uint32_t name = 0; name < world->plan.names; name++) {
             watch_name(world, name);

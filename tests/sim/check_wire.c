@@ -10,13 +10,17 @@ enum { USUAL_IDS = 4096 };
 enum script_id role_of(enum script_id script) {
     switch (script) {
     case SCRIPT_ACQUIRE_FENCED:
+    case SCRIPT_ACQUIRE_FAIR:
     case SCRIPT_ACQUIRE_PLAIN:
         return SCRIPT_ACQUIRE;
     case SCRIPT_HAND_OVER_FENCED:
+    case SCRIPT_HAND_OVER_FAIR:
     case SCRIPT_HAND_OVER_PLAIN:
         return SCRIPT_HAND_OVER;
+    case SCRIPT_RELEASE_FAIR:
     case SCRIPT_RELEASE_PLAIN:
         return SCRIPT_RELEASE;
+    case SCRIPT_FORCE_RELEASE_FAIR:
     case SCRIPT_FORCE_RELEASE_PLAIN:
         return SCRIPT_FORCE_RELEASE;
     case SCRIPT_EXTEND_PLAIN:
@@ -195,6 +199,7 @@ void watch_before(struct world *world, const struct request *request) {
     for (uint32_t i = 0; i < names_of(request); i++) {
         watch_name(world, key_name(world, request, i));
     }
+    fair_before(world, request);
 }
 
 bool wire_is_argument(const struct request *request, uint32_t argument, const struct wire_field *field) {
@@ -237,7 +242,9 @@ static void judge_created(struct world *world, const struct request *request, co
     }
     check_token_drawn(world, name, note);
     wire->chain = handed ? wire->chain + 1 : 0;
-    if (wire->chain == 16) {
+    if (world->plan.lock_kind == REDLATCH_FAIR) { /* the queue says whose turn it is */
+        wire->chain = 0;
+    } else if (wire->chain == 16) {
         cover(world, COVER_HAND_OVER_BOUND);
     } else if (wire->chain > 16) {
         world_violation(world, "a process keeps the lock to itself", "%u hand-overs in a row", wire->chain);
@@ -285,7 +292,8 @@ static void judge_name(struct world *world, const struct request *request, uint3
         }
     }
     enum script_id script = role_of(request->script);
-    bool told = script == SCRIPT_RELEASE || script == SCRIPT_FORCE_RELEASE;
+    bool fair = world->plan.lock_kind == REDLATCH_FAIR; /* each of its scripts that leaves the lock free calls the head */
+    bool told = fair || script == SCRIPT_RELEASE || script == SCRIPT_FORCE_RELEASE;
     update(world, name, &new, told && whole);
 }
 
@@ -316,6 +324,7 @@ void watch_after(struct world *world, const struct request *request, const struc
         }
         check_name(world, name);
     }
+    fair_after(world, request);
     if (request->many) {
         judge_renewal(world, request, reply);
     }
@@ -351,6 +360,7 @@ void watch_data_replaced(struct world *world) {
     world->foreign.until = world->now;
     for (uint32_t name = 0; name < world->plan.names; name++) {
         watch_external(world, name, false);
+        fair_restored(world, name);
         struct wire_name *wire = &world->checker.wire[name];
         for (uint32_t i = 0; i < wire->count; i++) {
             if (wire->fields[i].client != FOREIGN) {

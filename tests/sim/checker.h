@@ -2,6 +2,7 @@
  * told. SPDX-License-Identifier: Apache-2.0
  *
  *   check_tokens.c    fencing tokens
+ *   check_fair.c      fair locks: turns and places
  *   check_wire.c      what each script did to a key: whose hold it made, removed or changed
  *   check_sides.c    the same for the two sides of a read-write lock
  *   check_beliefs.c   no two believe in the same lock; what they believe is so on the server; nothing is left behind
@@ -31,11 +32,13 @@ struct id_note {
     int64_t deadline; /* of the hold when its release was first sent */
     uint32_t releases_in_doubt; /* release and hand-over commands sent that the server may have carried out */
     int64_t token;         /* fenced: drawn when it was made */
+    int64_t ghost_since;   /* fair: it has a place, and nobody waits with it; 0: not so */
     uint8_t removed;       /* enum removal */
     bool said_missing;     /* a renewal was answered that the server does not have it */
     bool prolonged;        /* a renewal was executed again, late */
     bool count_in_doubt;   /* the server refused for good to be told the count */
     bool tainted;          /* taken away by an operator, a crash or a clock: what its owner believes is not our doing */
+    bool place_restored;   /* fair: it had a place when the server came back with its data */
     bool restored;         /* an old snapshot brought it back */
     bool written_off;      /* lost, abandoned or refused: runs out */
 };
@@ -64,10 +67,27 @@ struct wire_name {
     int64_t last_token;
 };
 
+/* Fair: the queue of a name as it was after the last script that touched it. */
+enum { FAIR_PLACES = 64 };
+
+struct fair_place {
+    uint8_t client;
+    uint64_t id;
+    bool gone; /* by its score, or for want of its client's sign of life */
+};
+
+struct fair_queue {
+    struct fair_place places[FAIR_PLACES];
+    uint32_t count;
+    int64_t head_since;
+    bool was_held;
+};
+
 struct checker {
     struct id_note *notes[MAX_CLIENTS];
     size_t note_counts[MAX_CLIENTS];
     struct wire_name wire[MAX_NAMES];
+    struct fair_queue queues[MAX_NAMES];
     uint64_t last_order;
     int64_t longest_lease_ms;
 };
@@ -105,6 +125,13 @@ void check_exclusion_of_sides(struct world *world, uint32_t name);
 void check_token_drawn(struct world *world, uint32_t name, struct id_note *note);
 void check_token_lost(struct world *world, uint32_t name);
 void check_token_told(struct world *world, const struct hold *hold, const struct id_note *note, uint32_t name);
+
+/* check_fair.c; they do nothing for locks of other kinds */
+void fair_before(struct world *world, const struct request *request);
+void fair_after(struct world *world, const struct request *request);
+void fair_restored(struct world *world, uint32_t name);
+void check_fair_tick(struct world *world, uint32_t name);
+void check_fair_end(struct world *world, uint32_t name);
 
 /* check_beliefs.c */
 void check_name(struct world *world, uint32_t name);

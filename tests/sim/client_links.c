@@ -199,8 +199,39 @@ static void identified(struct link *link, const struct answer *answer) {
     }
 }
 
+/* The subscription to a waiter's own channel, or to that of the name; NULL if the engine knows of none. */
+static struct subscription *find_subscription(const struct client *client, uint64_t number) {
+    struct contest *contest = client->names[number & ((1 << WAITER_SHIFT) - 1)]->contest;
+    uint64_t waiter = number >> WAITER_SHIFT;
+    for (int i = 0; contest && waiter && i < CALLS; i++) {
+        if (contest->calls[i].waiter == waiter) {
+            return &contest->calls[i];
+        }
+    }
+    return contest && !waiter ? &contest->subscription : NULL;
+}
+
+static void call_answered(struct client *client, const struct answer *answer) {
+    struct subscription *call = find_subscription(client, answer->number);
+    if (!call) {
+        world_violation(client->world, "a contest went before its subscription was answered", "waiter %d",
+                        (int)(answer->number >> WAITER_SHIFT));
+    } else if (answer->kind == ANSWER_UNSUBSCRIBED) {
+        engine_unsubscribed(&client->engine, call, client_now(client));
+    } else if (answer->denied) {
+        engine_subscription_denied(&client->engine, call, client_now(client));
+    } else {
+        engine_subscribed(&client->engine, call, client_now(client));
+    }
+}
+
 static void subscription_answered(struct client *client, const struct answer *answer) {
     struct world *world = client->world;
+    if (answer->number >> WAITER_SHIFT) {
+        cover(world, COVER_FAIR_CALLS);
+        call_answered(client, answer);
+        return;
+    }
     uint32_t name = (uint32_t)answer->number;
     struct contest *contest = client->names[name]->contest;
     if (!contest) {
@@ -239,9 +270,10 @@ void link_answered(struct client *client, struct connection *connection, struct 
         break;
     case ANSWER_MESSAGE:
         cover(world, COVER_MESSAGE);
-        TRACE(world, "client %u: message for lock %u", client->index, (unsigned)answer->number);
-        if (client->names[answer->number]->contest) {
-            struct subscription *subscription = &client->names[answer->number]->contest->subscription;
+        TRACE(world, "client %u: message for lock %u", client->index,
+              (unsigned)(answer->number & ((1 << WAITER_SHIFT) - 1)));
+        struct subscription *subscription = find_subscription(client, answer->number);
+        if (subscription) {
             engine_message(&client->engine, subscription, answer->message, client_now(client));
         }
         break;

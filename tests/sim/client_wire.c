@@ -111,11 +111,13 @@ void link_subscribe(struct link *link) {
         memset(request, 0, sizeof *request);
         request->kind = subscription->state == SUBSCRIPTION_LEAVING ? REQUEST_UNSUBSCRIBE : REQUEST_SUBSCRIBE;
         request->number = world_name(client->world, (struct redis_text){resource->name, resource->name_size});
-        if (request->kind == REQUEST_UNSUBSCRIBE) {
+        if (request->kind == REQUEST_UNSUBSCRIBE && !subscription->waiter) {
             client->subscribed_at[request->number] = 0;
         }
+        request->number |= subscription->waiter << WAITER_SHIFT;
         TRACE(client->world, "client %u: %s lock %u", client->index,
-              request->kind == REQUEST_SUBSCRIBE ? "subscribes to" : "unsubscribes from", (unsigned)request->number);
+              request->kind == REQUEST_SUBSCRIBE ? "subscribes to" : "unsubscribes from",
+              (unsigned)(request->number & ((1 << WAITER_SHIFT) - 1)));
         connection_send(client->world, link->connection, request);
     }
 }

@@ -55,6 +55,12 @@
     X(COVER_RESUBSCRIBED, "subscribed again after a cut")             \
     X(COVER_UNSUBSCRIBED, "unsubscribed")                             \
     X(COVER_MESSAGE, "message heard")                                 \
+    X(COVER_FAIR_PLACED, "fair: place taken")                         \
+    X(COVER_FAIR_HEAD_TOOK, "fair: head took the lock")               \
+    X(COVER_FAIR_HEAD_HANDED, "fair: head was handed the lock")       \
+    X(COVER_FAIR_LEFT, "fair: place given up")                        \
+    X(COVER_FAIR_DEAD_HEAD, "fair: head taken off")                   \
+    X(COVER_FAIR_CALLS, "fair: waiter's own channel")                 \
     X(COVER_PHASE_NEW_ASKING, "phase new -> asking")                  \
     X(COVER_PHASE_NEW_QUEUED, "phase new -> queued")                  \
     X(COVER_PHASE_NEW_PARKED, "phase new -> parked (yielding)")       \

@@ -17,4 +17,16 @@ struct planted_script {
 /* Ends with an entry whose name is NULL. */
 extern const struct planted_script planted_scripts[];
 
+/* A part of a script, and what stands there instead. */
+struct planted_edit {
+    const char *name; /* of the fault */
+    enum script_id script;
+    int lock_kind;
+    const char *part;
+    const char *instead;
+};
+
+/* Ends with an entry whose name is NULL. */
+extern const struct planted_edit planted_edits[];
+
 #endif

@@ -24,10 +24,13 @@ static const char *const prologues[REFUSE_COUNT] = {
                         "'ERR ACL failure in script: User test has no permissions to access the channel' "),
 };
 
+/* A script that has written something is refused nothing more, except to speak. */
 static const char refusing_call[] =
-    "local server = redis "
-    "local redis = {pcall = server.pcall, call = function(name, ...) "
-    "if no[name] then error({err = why}) end return server.call(name, ...) end} ";
+    "local server, writes, written = redis, {" WRITE "}, false "
+    "local redis = {pcall = function(name, ...) written = written or writes[name] return server.pcall(name, ...) end, "
+    "call = function(name, ...) "
+    "if no[name] and not (written and writes[name]) then error({err = why}) end "
+    "written = written or writes[name] return server.call(name, ...) end} ";
 
 static bool load(struct script_set *set, enum script_id script, struct redis_text text) {
     for (int refusal = 0; refusal < REFUSE_COUNT; refusal++) {

@@ -27,6 +27,32 @@ int server_publish(struct world *world, uint32_t name, int64_t message) {
     return receivers;
 }
 
+/* A call of a waiter, on its own channel. */
+static int publish_call(struct world *world, uint32_t client, uint64_t number) {
+    int receivers = 0;
+    for (struct connection *each = world->connections; each; each = each->next) {
+        for (int i = 0; each->server_open && each->client->index == client && i < CALLS_MAX; i++) {
+            if (each->calls[i] == number) {
+                struct answer *answer = answer_new(ANSWER_MESSAGE);
+                answer->number = number;
+                connection_answer(world, each, answer);
+                receivers++;
+            }
+        }
+    }
+    return receivers;
+}
+
+static void change_call(struct connection *connection, uint64_t from, uint64_t to) {
+    int i = 0;
+    while (i < CALLS_MAX && connection->calls[i] != from) {
+        i++;
+    }
+    if (i < CALLS_MAX) {
+        connection->calls[i] = to;
+    }
+}
+
 static int heard(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
     struct world *world = context;
     const char *expected = kind_of_number(world->plan.lock_kind)->channel_prefix;
@@ -38,8 +64,21 @@ static int heard(void *context, bool sharded, struct redis_text channel, struct 
         world_violation(world, "message on an unexpected channel", "%.*s", (int)channel.size, channel.bytes);
         return 0;
     }
-    struct redis_text name = {channel.bytes + prefix, channel.size - prefix - 1};
-    return server_publish(world, world_name(world, name), message.bytes[0] - '0');
+    const char *end = memchr(channel.bytes, '}', channel.size);
+    struct redis_text name = {channel.bytes + prefix, (size_t)(end - channel.bytes) - prefix};
+    size_t rest = channel.size - (size_t)(end + 1 - channel.bytes);
+    if (rest == 0) {
+        return server_publish(world, world_name(world, name), message.bytes[0] - '0');
+    }
+    if (world->plan.lock_kind != REDLATCH_FAIR || rest < 39 || end[1] != ':') {
+        world_violation(world, "message on an unexpected channel", "%.*s", (int)channel.size, channel.bytes);
+        return 0;
+    }
+    uint64_t waiter = 0;
+    for (const char *digit = end + 2 + 37; digit < channel.bytes + channel.size; digit++) {
+        waiter = waiter * 10 + (uint64_t)(*digit - '0');
+    }
+    return publish_call(world, (uint32_t)(end[2 + 35] - '0'), world_name(world, name) | waiter << WAITER_SHIFT);
 }
 
 void server_start(struct world *world) {
@@ -233,12 +272,20 @@ void server_serve(struct world *world, struct connection *connection, const stru
         answer = answer_new(ANSWER_SUBSCRIBED);
         answer->number = request->number;
         answer->denied = world->plan.subscribe_denied;
-        connection->subscribed |= answer->denied ? 0 : 1u << request->number;
+        if (request->number >> WAITER_SHIFT) {
+            change_call(connection, 0, answer->denied ? 0 : request->number);
+        } else {
+            connection->subscribed |= answer->denied ? 0 : 1u << request->number;
+        }
         break;
     case REQUEST_UNSUBSCRIBE:
         answer = answer_new(ANSWER_UNSUBSCRIBED);
         answer->number = request->number;
-        connection->subscribed &= ~(1u << request->number);
+        if (request->number >> WAITER_SHIFT) {
+            change_call(connection, request->number, 0);
+        } else {
+            connection->subscribed &= ~(1u << request->number);
+        }
         break;
     }
     connection_answer(world, connection, answer);

@@ -28,7 +28,7 @@ struct request {
     enum request_kind kind;
     enum script_id script;
     bool as_text;
-    uint64_t number; /* the connection to kill, or the lock whose channel is meant */
+    uint64_t number; /* the connection to kill, or the lock whose channel is meant, and above it the waiter's own number */
     uint32_t key_count;
     uint32_t argument_count;
     size_t used; /* bytes of `room` */
@@ -52,11 +52,14 @@ struct answer {
     struct list_link link;
     enum answer_kind kind;
     bool denied;
-    uint64_t number; /* connection id, or lock */
+    uint64_t number; /* connection id, or lock and waiter */
     uint64_t run;    /* the server's run id */
     int64_t message; /* what was published */
     struct redis_reply reply;
 };
+
+/* A waiter's own channel of a lock. */
+enum { WAITER_SHIFT = 8, CALLS_MAX = 64 };
 
 struct connection {
     struct connection *next; /* of the world */
@@ -73,6 +76,7 @@ struct connection {
     int64_t requests_stalled_until;
     int64_t answers_stalled_until;
     uint32_t subscribed; /* bit per lock */
+    uint64_t calls[CALLS_MAX]; /* subscribed to: locks and waiters; 0: room */
 };
 
 struct connection *connection_open(struct world *world, struct client *client, enum link_kind kind);

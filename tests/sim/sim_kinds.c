@@ -6,7 +6,8 @@
 
 #include "redlatch.h"
 
-/* A spin lock's waiters listen to nothing; a plain lock has one level. */
+/* A spin lock's waiters listen to nothing; a plain lock has one level; those of a fair lock queue on the server, listen to
+ * channels of their own, and have no rude peer. */
 static const struct {
     uint8_t lock_kind;
     enum cover_point point;
@@ -16,6 +17,13 @@ static const struct {
     {REDLATCH_PLAIN, COVER_REENTERED},     {REDLATCH_PLAIN, COVER_PARTIAL_RELEASE},
     {REDLATCH_PLAIN, COVER_SETTLE_PARTIAL}, {REDLATCH_PLAIN, COVER_SETTLE_REENTER},
     {REDLATCH_PLAIN, COVER_SETTLE_REENTER_DENIED}, {REDLATCH_PLAIN, COVER_REFUSED_REENTER},
+    {REDLATCH_FAIR, COVER_SUBSCRIBED},     {REDLATCH_FAIR, COVER_RESUBSCRIBED},
+    {REDLATCH_FAIR, COVER_UNSUBSCRIBED},   {REDLATCH_FAIR, COVER_PHASE_NEW_QUEUED},
+    {REDLATCH_FAIR, COVER_PHASE_NEW_PARKED}, {REDLATCH_FAIR, COVER_PHASE_QUEUED_ASKING},
+    {REDLATCH_FAIR, COVER_PHASE_QUEUED_PARKED}, {REDLATCH_FAIR, COVER_PHASE_QUEUED_WAITING},
+    {REDLATCH_FAIR, COVER_PHASE_QUEUED_DONE}, {REDLATCH_FAIR, COVER_HAND_OVER_BOUND},
+    {REDLATCH_FAIR, COVER_WAITED_FOR_FOREIGN}, {REDLATCH_FAIR, COVER_FOREIGN_RELEASED},
+    {REDLATCH_FAIR, COVER_FOREIGN_DIED},
 };
 
 static const struct {
@@ -27,6 +35,8 @@ static const struct {
     {REDLATCH_SPIN, FAULT_MESSAGE_MISSED_WHILE_ASKING},
     {REDLATCH_SPIN, FAULT_NEXT_WAITER_SLEEPS}, /* it looks again by itself */
     {REDLATCH_PLAIN, FAULT_REENTRY_NOT_INTENDED},
+    {REDLATCH_FAIR, FAULT_HAND_OVER_UNBOUNDED}, /* whose turn it is, the server's queue says */
+    {REDLATCH_FAIR, FAULT_NEXT_WAITER_SLEEPS},  /* the server calls it */
 };
 
 /* What only one kind can do wrong. */
@@ -40,6 +50,9 @@ static const struct {
 };
 
 bool kind_lacks_point(uint8_t lock_kind, enum cover_point point) {
+    if (point >= COVER_FAIR_PLACED && point <= COVER_FAIR_CALLS && lock_kind != REDLATCH_FAIR) {
+        return true;
+    }
     for (size_t i = 0; i < sizeof unreachable / sizeof unreachable[0]; i++) {
         if (unreachable[i].lock_kind == lock_kind && unreachable[i].point == point) {
             return true;

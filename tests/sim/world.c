@@ -58,7 +58,7 @@ static int64_t aftermath(const struct world *world) {
     const struct engine_settings *settings = &world->plan.settings;
     int64_t lease_ms = world->checker.longest_lease_ms + world->checker.longest_lease_ms / 50;
     return 2 * lease_ms * MILLISECOND + world->clock_set_back +
-           (settings->claim_timeout_ms * 2 + settings->linger_ms * 2) * MILLISECOND + 4 * SECOND;
+           (settings->fair_timeout_ms + settings->claim_timeout_ms * 2 + settings->linger_ms * 2) * MILLISECOND + 4 * SECOND;
 }
 
 static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct script_set *scripts,
@@ -76,6 +76,11 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct 
     }
     if (world_has_sides(world)) {
         world->plan.names = world->plan.names > 1 ? 4 : 2;
+    }
+    if (lock_kind == REDLATCH_FAIR) { /* a peer that takes what is free whoever stands in the queue is none of these */
+        static const int64_t timeouts[] = {900, 2500, 30000};
+        world->plan.settings.fair_timeout_ms = timeouts[seed % 3];
+        world->plan.foreign = false;
     }
     for (int i = 0; i < MAX_NAMES; i++) {
         world->names[i] = redis_text(lock_names[world_has_sides(world) ? i & ~1 : i]);

@@ -230,6 +230,24 @@ static void if_another_stands_at_the_head_the_release_was_one(void) {
     RIG_CLOSE();
 }
 
+/* Whoever stood at the head was called, and left again. */
+static void a_call_during_a_hand_over_is_not_missed(void) {
+    struct call *waiters[3];
+    open_fair();
+    held_with_waiters(waiters, 2);
+    rig_release("a", 1);
+    rig_send(LANE);
+    call_waiter("a", waiters[2]->operation);
+    CHECK(rig_send(LANE) == NULL);
+    rig_integer(LANE, 2);
+    struct command *look = rig_send(LANE);
+    CHECK(look && look->id == 2 && look->place == PLACE_TAKEN);
+    rig_nil(LANE);
+    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
+    rig_end("a", 2);
+    RIG_CLOSE();
+}
+
 static void a_call_while_asking_is_not_missed(void) {
     open_fair();
     struct call *call = rig_acquire("a", 1);
@@ -419,6 +437,33 @@ static void calls_of_one_owner_do_not_wait_for_each_other(void) {
     RIG_CLOSE();
 }
 
+/* What re-entered has to begin anew, as the hold is gone: by another number than the one whose leave is under way. */
+static void a_number_that_was_left_is_not_used_again(void) {
+    open_fair();
+    rig_acquire_named("a", 1);
+    struct call *second = rig_acquire_named("a", 1);
+    rig_send(LANE);
+    rig_send(LANE);
+    rig_nil(LANE);
+    rig_extend("a", 1, 5000);
+    rig_release("a", 1); /* waits for the extension, and the second call behind it */
+    queued(30000, "");
+    rig_send(LANE);
+    struct command *leave = rig_send(LANE);
+    CHECK(leave && leave->leaves && leave->id == 2);
+    rig_integer(LANE, 1);
+    rig_integer(LANE, 0);
+    struct command *release = rig_send(LANE);
+    CHECK(release && release->kind == COMMAND_RELEASE && release->id == 1);
+    rig_integer(LANE, 1);
+    struct command *again = rig_send(LANE);
+    CHECK(again && again->kind == COMMAND_ACQUIRE && again->id == 3 && again->place == PLACE_WANTED);
+    rig_nil(LANE);
+    CHECK_EQ_INT(second->status, REDLATCH_OK);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
 static void where_channels_are_denied_the_foremost_polls(void) {
     open_fair();
     struct call *call = rig_acquire("a", 1);
@@ -465,6 +510,7 @@ int main(void) {
     RUN(only_the_foremost_few_subscribe);
     RUN(a_release_hands_over_to_the_head);
     RUN(if_another_stands_at_the_head_the_release_was_one);
+    RUN(a_call_during_a_hand_over_is_not_missed);
     RUN(a_call_while_asking_is_not_missed);
     RUN(who_is_called_goes_first_here_too);
     RUN(the_reply_that_names_another_head_of_ours_brings_it_forward);
@@ -477,6 +523,7 @@ int main(void) {
     RUN(a_lost_hand_over_keeps_the_receivers_place);
     RUN(a_receiver_that_gives_up_leaves_behind_the_hand_over);
     RUN(calls_of_one_owner_do_not_wait_for_each_other);
+    RUN(a_number_that_was_left_is_not_used_again);
     RUN(where_channels_are_denied_the_foremost_polls);
     RUN(channels_are_wanted_again_after_their_connection_broke);
     return unit_done();

@@ -15,7 +15,7 @@
  *            chosen by a local release      HANDED
  *            caller has had enough          left, DONE
  *   PAUSED   timer                          ASKING
- *   HANDED   the hand-over's reply          DONE (OK), or PARKED if somebody else stood at the head
+ *   HANDED   the hand-over's reply          DONE (OK); PARKED if somebody else stood at the head, or ASKING if called
  *
  * The local queue has the order of the server's: those with a place, as they were told of it, then those who ask. Only
  * its foremost looks now and then (calls.c says who hears what); the others are refreshed (refresh.c). To leave is one
@@ -60,7 +60,8 @@ static void park(struct engine *engine, struct operation *operation, int64_t ttl
     calls_listen(engine, contest, CALLED_WAITERS);
     if (queue_foremost(contest) == operation) {
         int64_t look_at = acquire_look_at(engine, operation->call, ttl_ms, now);
-        operation->look_at = look_at < now + third ? look_at : now + third;
+        bool seldom = look_at < now + third || PLANTED(FAULT_PLACES_NOT_REFRESHED);
+        operation->look_at = seldom ? look_at : now + third;
     } else {
         refresh_plan(engine, contest, now + third);
     }
@@ -95,20 +96,58 @@ static uint64_t number_of(const struct reply *reply) {
     return read_token(reply, &number) ? number : 0;
 }
 
-/* Another waiter of this process stands at the head: it goes first here, too. */
-static void bring_forward(struct engine *engine, struct contest *contest, uint64_t id, int64_t now) {
-    struct operation *foremost = queue_foremost(contest);
-    struct list_link *link = foremost->id == id ? NULL : list_first(&contest->queue);
-    for (; link; link = list_next(&contest->queue, link)) {
-        struct operation *head = container_of(link, struct operation, link);
-        if (head->id == id && head->placed) {
-            list_remove(link);
-            list_prepend(&contest->queue, link);
-            calls_listen(engine, contest, CALLED_WAITERS);
-            acquire_look(engine, head, now);
+/* A place of this process that nobody waits for any more, as a server brings it back that lost what came after: it is
+ * left, for others stand behind it. */
+static void leave_place(struct engine *engine, const struct operation *seen_by, uint64_t id) {
+    for (const struct hold *hold = seen_by->resource->holds; hold; hold = hold->next) {
+        if (hold->id == id) {
             return;
         }
     }
+    struct command *command = take_command(engine, NULL);
+    if (command) {
+        command->kind = COMMAND_RELEASE;
+        command->lane = seen_by->lane;
+        command->lock_kind = seen_by->lock_kind;
+        command->resource = resource_keep(seen_by->resource);
+        command->id = id;
+        command->leaves = true;
+        command->lease_ms = engine->settings.watchdog_lease_ms;
+        push_command(engine, command);
+    }
+}
+
+/* A waiter of this process stands at the head: it goes first here, too. */
+static void head_is_ours(struct engine *engine, struct operation *seen_by, uint64_t id, int64_t now) {
+    struct contest *contest = seen_by->resource->contest;
+    struct list_link *link = list_first(&contest->queue);
+    struct operation *head = queue_foremost(contest);
+    while (link && head->id != id) {
+        link = list_next(&contest->queue, link);
+        head = link ? container_of(link, struct operation, link) : NULL;
+    }
+    if (!head) {
+        leave_place(engine, seen_by, id);
+    } else if (head->placed && queue_foremost(contest) != head) {
+        list_remove(link);
+        list_prepend(&contest->queue, link);
+        calls_listen(engine, contest, CALLED_WAITERS);
+        acquire_look(engine, head, now);
+    }
+}
+
+/* Another call of the same owner was faster, and this one would wait for itself: it re-enters, or is told of the loss.
+ * Whatever it has got meanwhile is left. */
+static bool joins_its_owner(struct engine *engine, struct operation *operation, int64_t now) {
+    struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
+    if (hold) {
+        undo_acquire(engine, operation, operation->id, 0);
+        operation->id = 0; /* should it come to ask again, that undo may still be under way */
+        reserve_contest_again(engine, operation);
+        queue_leave(engine, operation, now);
+        hold_acquire(engine, hold, operation, now);
+    }
+    return hold != NULL;
 }
 
 static void queued(struct engine *engine, struct operation *operation, const struct reply *reply, int64_t now) {
@@ -121,11 +160,7 @@ static void queued(struct engine *engine, struct operation *operation, const str
         order_by_place(contest, operation);
         operation->placed = true;
     }
-    struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
-    if (hold) { /* another call of the same owner was faster: this one would wait for itself */
-        undo_acquire(engine, operation, operation->id, 0);
-        queue_leave(engine, operation, now);
-        hold_acquire(engine, hold, operation, now);
+    if (joins_its_owner(engine, operation, now)) {
         return;
     }
     bool called = operation->called && !PLANTED(FAULT_MESSAGE_MISSED_WHILE_ASKING);
@@ -133,7 +168,10 @@ static void queued(struct engine *engine, struct operation *operation, const str
     if (called) {
         acquire_look(engine, operation, now);
     }
-    bring_forward(engine, contest, number_of(&reply->elements[1]), now);
+    uint64_t head = number_of(&reply->elements[1]);
+    if (head) {
+        head_is_ours(engine, operation, head, now);
+    }
 }
 
 /* The server does not know the place: the next one is at the end. */
@@ -177,6 +215,9 @@ void fair_replied(struct engine *engine, struct command *command, const struct r
     }
     operation->trouble = 0;
     operation->trouble_since = 0;
+    if (reply->kind == REPLY_NIL && joins_its_owner(engine, operation, now)) {
+        return;
+    }
     if (reply->kind == REPLY_NIL) {
         acquire_granted(engine, operation, command->sent_at, command->lease_ms, 0, now);
     } else if (reply->kind == REPLY_ARRAY && reply->count == 2 && reply->elements[0].kind == REPLY_INTEGER) {
@@ -209,10 +250,11 @@ void fair_abort(struct engine *engine, struct operation *operation, int status, 
     end(engine, operation, leaves, status, now);
 }
 
-/* A hand-over did not reach its receiver. If the lock was released instead, its head has been called. */
+/* A hand-over did not reach its receiver. If the lock was released instead, its head has been called; and this one,
+ * too, if that left meanwhile. */
 void fair_not_handed(struct engine *engine, struct operation *operation, bool released, int64_t now) {
     park(engine, operation, REDLATCH_FOREVER, now);
-    if (!released) {
+    if (!released || operation->called) {
         acquire_look(engine, operation, now);
     }
 }

@@ -17,6 +17,9 @@
 #include "planted.h"
 #include "steps.h"
 
+/* A place in a queue that is not left may keep others waiting for this long; a lease ends sooner by itself. */
+static const int64_t LEAVE_FOR = 300 * SECOND;
+
 void hold_arm(struct engine *engine, struct hold *hold) {
     timer_arm(&engine->timers, &hold->timer, hold_next_attention(hold));
 }
@@ -93,6 +96,7 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
             receiver->id = ++engine->last_id;
         }
         receiver->phase = PHASE_HANDED;
+        receiver->called = false;
         hold->resource->contest->handing = command;
         hold->resource->contest->receiver = receiver;
         command->kind = COMMAND_HAND_OVER;
@@ -326,12 +330,14 @@ static bool is_tried_again(struct command *command, struct refusal refusal, int6
         return refusal.passing && command->hold && list_is_empty(&command->hold->waiting);
     }
     if (command->give_up_at == 0) {
-        command->give_up_at = now + command->lease_ms * MILLISECOND;
+        command->give_up_at = now + (command->leaves ? LEAVE_FOR : command->lease_ms * MILLISECOND);
         if (command->hold && command->hold->deadline > command->give_up_at) {
             command->give_up_at = command->hold->deadline;
         }
     }
-    return refusal.passing && now < command->give_up_at;
+    /* A server that is a replica now is asked again, too. */
+    bool worth_it = refusal.passing || (command->leaves && refusal.status == REDLATCH_READ_ONLY);
+    return worth_it && now < command->give_up_at;
 }
 
 /* The last word on a command of a hold is a refusal. What may have run all the same is made good: a level that was

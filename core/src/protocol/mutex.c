@@ -140,9 +140,9 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
     command->id = id;
     command->lease_ms = engine_wire_lease(engine, operation->lease_ms);
     command->repeat_until = repeat_until;
-    command->leaves = true;
+    command->leaves = kind_of(operation->resource)->has_places;
     /* Nobody waits for the reply, and what follows on this lane must not find a place that was given up. */
-    command->as_text = kind_of(operation->resource)->has_places && !engine->leave_is_known;
+    command->as_text = command->leaves && !engine->leave_is_known;
     engine->stats.script_loads += command->as_text;
     engine->stats.compensations++;
     push_command(engine, command);

@@ -25,7 +25,7 @@ enum planted_fault {
     FAULT_WIRE_ID_REUSED,        /* the owner id is the thread's for ever */
     FAULT_LOSS_UNREPORTED,       /* a renewal that finds nothing is taken for success */
     FAULT_PLACE_IS_KEPT,         /* fair: who gives up stays in the server's queue */
-    FAULT_PLACES_NOT_REFRESHED,  /* fair: waiters behind the foremost are forgotten */
+    FAULT_PLACES_NOT_REFRESHED,  /* fair: nobody says in time that the waiters are still there */
     FAULT_SPINS_SELDOM,          /* a waiter that polls waits for a message all the same */
     FAULT_COUNT
 };

@@ -31,7 +31,7 @@ static void retire(struct engine *engine, struct command *command, uint64_t id, 
     command->count = 0;
     command->hold = NULL;
     command->operation = NULL;
-    command->leaves = true;
+    command->leaves = kind_of(command->resource)->has_places;
     command->repeat_until = now + command->lease_ms * MILLISECOND;
     engine->stats.compensations++;
     push_command(engine, command);

@@ -18,11 +18,11 @@ if ARGV[2] ~= '0' then
     end
     return 1
 end
-local held = redis.call('hdel', KEYS[1], ARGV[1])
-if ARGV[3] == '1' then
+if ARGV[3] == '1' then -- whatever the lock has become
     redis.pcall('zrem', timeouts, ARGV[1])
     redis.pcall('lrem', queue, 1, ARGV[1])
 end
+local held = redis.call('hdel', KEYS[1], ARGV[1])
 local told = 0
 if redis.call('exists', KEYS[1]) == 0 then
     told = call_head(tonumber(ARGV[4]), ARGV[5])

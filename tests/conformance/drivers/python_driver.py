@@ -21,6 +21,7 @@ Outcome = Dict[str, Any]
 KINDS: Dict[str, Callable[..., redlatch.Lock]] = {
     "mutex": redlatch.Client.lock,
     "fenced": redlatch.Client.fenced_lock,
+    "fair": redlatch.Client.fair_lock,
 }
 SECONDS = {"watchdog_lease_ms": "watchdog_lease", "lease_ms": "lease", "max_hold_ms": "max_hold"}
 

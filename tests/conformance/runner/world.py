@@ -46,16 +46,18 @@ class World:
     # ------------------------------------------------------------------------------------------------------- keys --
 
     def keys(self, database: int) -> List[Tuple[bytes, Any, int]]:
-        """Every key of a database: its name, its hash or string, its remaining milliseconds (-1: for ever)."""
+        """Every key of a database: its name, its content, its remaining milliseconds (-1: for ever). The members of a list
+        or a sorted set are given in order. A redlatch client's sign of life, which has an end, is passed over."""
         connection: Any = self._server.client(db=database) if database else self._server.admin
         found: List[Tuple[bytes, Any, int]] = []
         for name in sorted(connection.scan_iter(count=1000)):
             kind = connection.type(name)
             if kind == b"none":
                 continue  # it ran out just now
-            value = connection.hgetall(name) if kind == b"hash" else connection.get(name) if kind == b"string" else kind
+            reading = _READING.get(kind)
+            value = reading(connection, name) if reading else kind
             left = connection.pttl(name)
-            if left != -2:
+            if left != -2 and not (name.startswith(b"redlatch_waiting:") and left > 0):
                 found.append((name, value, left))
         return found
 
@@ -146,11 +148,23 @@ class World:
             return "not_held"
 
 
+# How the content of a key is read, by its type.
+_READING: Dict[bytes, Callable[[Any, bytes], Any]] = {
+    b"hash": lambda connection, name: connection.hgetall(name),
+    b"string": lambda connection, name: connection.get(name),
+    b"list": lambda connection, name: connection.lrange(name, 0, -1),
+    b"zset": lambda connection, name: connection.zrange(name, 0, -1),
+}
+
+
 def _is_as_wished(wish: Dict[str, Any], value: Any, left: int, owners: Owners) -> bool:
     if not within(left, wish["ttl_ms"]):
         return False
     if "value" in wish:
         return bool(value == text_bytes(wish["value"]))
+    if "waiters" in wish:
+        waiters = [owner.decode("utf-8", "replace") for owner in value] if isinstance(value, list) else []
+        return len(waiters) == len(wish["waiters"]) and all(map(owners.matches, wish["waiters"], waiters))
     if not isinstance(value, dict) or len(value) != len(wish["holders"]):
         return False
     fields = {owner.decode("utf-8", "replace"): count for owner, count in value.items()}

@@ -1,0 +1,293 @@
+/* Fair locks: grants follow the server's queue, places are taken at its end and given up by their waiters alone, nobody
+ * who lives loses one, nobody who does not wait keeps one, and whoever is at the head of a free lock is woken.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim_client.h"
+#include "world.h"
+
+static const int64_t LONGEST_SLEEP = 5 * SECOND;
+
+static bool is_fair(const struct world *world) {
+    return world->plan.lock_kind == REDLATCH_FAIR;
+}
+
+static void call(struct world *world, const char *const words[], size_t count, struct redis_reply *reply) {
+    struct redis_text arguments[4];
+    for (size_t i = 0; i < count; i++) {
+        arguments[i] = redis_text(words[i]);
+    }
+    memset(reply, 0, sizeof *reply);
+    keyspace_call(world->server.keyspace, arguments, count, reply);
+}
+
+static void key_of(const struct world *world, const char *prefix, uint32_t name, char key[128]) {
+    snprintf(key, 128, "%s{%.*s}", prefix, (int)world->names[name].size, world->names[name].bytes);
+}
+
+/* A waiter is gone in the server's eyes: its score or its client's sign of life. */
+static bool is_gone(struct world *world, uint32_t name, const char *owner, const char *timeouts) {
+    struct redis_reply score;
+    call(world, (const char *const[]){"ZSCORE", timeouts, owner}, 3, &score);
+    double until = score.kind == REDIS_BULK ? strtod(score.text, NULL) : 0;
+    redis_reply_free(&score);
+    char sign[256];
+    key_of(world, "redlatch_waiting:", name, sign);
+    snprintf(sign + strlen(sign), sizeof sign - strlen(sign), ":%.36s", owner);
+    return until <= (double)keyspace_time(world->server.keyspace) ||
+           !keyspace_exists(world->server.keyspace, redis_text(sign));
+}
+
+static void read_queue(struct world *world, uint32_t name, struct fair_queue *queue) {
+    char list[128];
+    char timeouts[128];
+    struct redis_reply owners;
+    struct redis_reply count;
+    key_of(world, "redisson_lock_queue:", name, list);
+    key_of(world, "redisson_lock_timeout:", name, timeouts);
+    server_touch(world);
+    call(world, (const char *const[]){"LRANGE", list, "0", "-1"}, 4, &owners);
+    call(world, (const char *const[]){"ZCARD", timeouts}, 2, &count);
+    queue->count = 0;
+    for (size_t i = 0; owners.kind == REDIS_ARRAY && i < owners.size && queue->count < FAIR_PLACES; i++) {
+        struct fair_place *place = &queue->places[queue->count++];
+        const char *owner = owners.elements[i].text;
+        place->client = (uint8_t)(owner[35] - '0');
+        place->id = strtoull(owner + 37, NULL, 10);
+        place->gone = is_gone(world, name, owner, timeouts);
+    }
+    if (count.integer != (int64_t)queue->count) {
+        world_violation(world, "queue and time-outs differ", "lock %u: %d places, %d time-outs", name,
+                        (int)queue->count, (int)count.integer);
+    }
+    if (keyspace_pttl(world->server.keyspace, redis_text(list)) >= 0 ||
+        keyspace_pttl(world->server.keyspace, redis_text(timeouts)) >= 0) {
+        world_violation(world, "a queue has a TTL", "lock %u", name);
+    }
+    redis_reply_free(&owners);
+    redis_reply_free(&count);
+}
+
+/* The waiter that a place is for; NULL if nobody waits with that number. */
+static struct sim_operation *waiter_of(const struct world *world, uint32_t name, const struct fair_place *place) {
+    const struct contest *contest = world->clients[place->client]->names[name]->contest;
+    for (struct list_link *link = contest ? list_first(&contest->queue) : NULL; link;
+         link = list_next(&contest->queue, link)) {
+        struct operation *operation = container_of(link, struct operation, link);
+        if (operation->id == place->id) {
+            return container_of(operation, struct sim_operation, operation);
+        }
+    }
+    return NULL;
+}
+
+static int64_t later(int64_t one, int64_t other) {
+    return one > other ? one : other;
+}
+
+/* Since when nothing hinders a client; NEVER while something does. */
+static int64_t unhindered_since(const struct client *client) {
+    const struct world *world = client->world;
+    if (!links_ready(client) || world->troubled_until > world->now || client->paused_until > world->now) {
+        return NEVER;
+    }
+    int64_t since = later(world->troubled_until, client->resumed_at);
+    for (int kind = 0; kind < LINK_COUNT; kind++) {
+        since = later(since, client->links[kind].ready_at);
+    }
+    return since;
+}
+
+static int64_t promptly(const struct world *world) {
+    return 2 * world->plan.delay_max * (world->plan.spikes ? 10 : 1) + 6 * MILLISECOND;
+}
+
+/* Whether an argument is the owner id that stands in a place. */
+static bool is_place(const struct request *request, uint32_t argument, const struct fair_place *place) {
+    struct redis_text text = request->texts[request->key_count + argument];
+    uint64_t id = 0;
+    for (size_t i = 37; i < text.size; i++) {
+        id = id * 10 + (uint64_t)(text.bytes[i] - '0');
+    }
+    return text.size > 37 && (uint8_t)(text.bytes[35] - '0') == place->client && id == place->id;
+}
+
+static bool is_digit(const struct request *request, uint32_t argument, char digit) {
+    struct redis_text text = request->texts[request->key_count + argument];
+    return text.size == 1 && text.bytes[0] == digit;
+}
+
+static void judge_gone(struct world *world, uint32_t name, const struct fair_place *place) {
+    int64_t patience = world->plan.settings.fair_timeout_ms * MILLISECOND;
+    struct client *client = world->clients[place->client];
+    const struct sim_operation *waiter = waiter_of(world, name, place);
+    int64_t since = unhindered_since(client);
+    cover(world, COVER_FAIR_DEAD_HEAD);
+    if (waiter && waiter->operation.placed && since != NEVER && world->now - since > patience + promptly(world)) {
+        world_violation(world, "a live waiter lost its place", "client %u id %d lock %u", place->client,
+                        (int)place->id, name);
+    }
+}
+
+/* Somebody left the queue; `ahead` of its place still stand so many. */
+static void judge_removed(struct world *world, const struct request *request, uint32_t name,
+                          const struct fair_place *place, uint32_t ahead) {
+    bool holds = wire_find(&world->checker.wire[name], place->client, place->id) != NULL;
+    bool acquired = request->script == SCRIPT_ACQUIRE_FAIR && is_place(request, 0, place) && holds;
+    bool handed = request->script == SCRIPT_HAND_OVER_FAIR && is_place(request, 1, place) && holds;
+    bool left =
+        request->script == SCRIPT_RELEASE_FAIR && is_place(request, 0, place) && is_digit(request, 2, '1');
+    if (acquired || handed) {
+        cover(world, acquired ? COVER_FAIR_HEAD_TOOK : COVER_FAIR_HEAD_HANDED);
+        if (ahead > 0) {
+            world_violation(world, "a grant out of turn", "client %u id %d lock %u: %u before it", place->client,
+                            (int)place->id, name, ahead);
+        }
+    } else if (left) {
+        cover(world, COVER_FAIR_LEFT);
+    } else if (place->gone && ahead == 0) {
+        judge_gone(world, name, place);
+    } else {
+        world_violation(world, "a place was taken away", "%s: client %u id %d lock %u",
+                        scripts_embedded[request->script].name, place->client, (int)place->id, name);
+    }
+}
+
+static void judge_added(struct world *world, const struct request *request, uint32_t name,
+                        const struct fair_place *place) {
+    cover(world, COVER_FAIR_PLACED);
+    if (request->script != SCRIPT_ACQUIRE_FAIR || !is_place(request, 0, place) || !is_digit(request, 2, '1')) {
+        world_violation(world, "a place out of nothing", "%s: client %u id %d lock %u",
+                        scripts_embedded[request->script].name, place->client, (int)place->id, name);
+    }
+}
+
+static void note_head(struct world *world, struct fair_queue *old, const struct fair_queue *now) {
+    bool same = old->count > 0 && now->count > 0 && old->places[0].client == now->places[0].client &&
+                old->places[0].id == now->places[0].id;
+    int64_t head_since = same ? old->head_since : world->now;
+    *old = *now;
+    old->head_since = head_since;
+}
+
+void fair_before(struct world *world, const struct request *request) {
+    if (is_fair(world) && request->script != SCRIPT_RENEW) {
+        uint32_t name = world_name(world, request->texts[0]);
+        struct fair_queue now = {0};
+        read_queue(world, name, &now);
+        note_head(world, &world->checker.queues[name], &now);
+        world->checker.queues[name].was_held = world->checker.wire[name].present;
+    }
+}
+
+void fair_after(struct world *world, const struct request *request) {
+    if (!is_fair(world) || request->script == SCRIPT_RENEW) {
+        return;
+    }
+    uint32_t name = world_name(world, request->texts[0]);
+    struct fair_queue *old = &world->checker.queues[name];
+    const struct wire_name *wire = &world->checker.wire[name];
+    struct fair_queue new = {0};
+    read_queue(world, name, &new);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < old->count; i++) {
+        const struct fair_place *place = &old->places[i];
+        if (kept < new.count && new.places[kept].client == place->client && new.places[kept].id == place->id) {
+            kept++;
+        } else {
+            judge_removed(world, request, name, place, kept);
+        }
+    }
+    bool taken = request->script == SCRIPT_ACQUIRE_FAIR && !old->was_held && wire->present;
+    if (taken && kept == old->count && kept > 0) {
+        world_violation(world, "a grant past the queue", "lock %u: %u wait", name, kept);
+    }
+    for (; kept < new.count; kept++) {
+        judge_added(world, request, name, &new.places[kept]);
+    }
+    note_head(world, old, &new);
+    old->was_held = wire->present;
+}
+
+/* An old snapshot brought places back. */
+void fair_restored(struct world *world, uint32_t name) {
+    if (is_fair(world)) {
+        struct fair_queue now = {0};
+        read_queue(world, name, &now);
+        for (uint32_t i = 0; i < now.count; i++) {
+            note_of(world, now.places[i].client, now.places[i].id)->place_restored = true;
+        }
+        note_head(world, &world->checker.queues[name], &now);
+    }
+}
+
+/* Nobody waits with that number any more: its leave is on its way, for so long. */
+static void check_ghost(struct world *world, uint32_t name, const struct fair_place *place) {
+    struct id_note *note = note_of(world, place->client, place->id);
+    if (waiter_of(world, name, place)) {
+        note->ghost_since = 0;
+        return;
+    }
+    note->ghost_since = note->ghost_since ? note->ghost_since : world->now;
+    if (note->place_restored) {
+        return; /* it is left when its client sees it at the head, or goes with that client's sign of life */
+    }
+    int64_t since = unhindered_since(world->clients[place->client]);
+    int64_t allowed = 2 * SECOND + world->plan.dead_peer_ms * MILLISECOND + promptly(world) +
+                      (world->plan.kill_denied ? 2 * SECOND + world->checker.longest_lease_ms * MILLISECOND : 0);
+    if (since != NEVER && world->now - later(since, note->ghost_since) > allowed) {
+        world_violation(world, "a place is left behind", "client %u id %d lock %u", place->client, (int)place->id,
+                        name);
+    }
+}
+
+/* The lock is free: its head takes it, at once if it was called, and by its own look else. */
+static void check_head(struct world *world, uint32_t name, const struct fair_queue *queue) {
+    const struct fair_place *head = &queue->places[0];
+    const struct wire_name *wire = &world->checker.wire[name];
+    const struct sim_operation *waiter = waiter_of(world, name, head);
+    struct client *client = world->clients[head->client];
+    int64_t since = unhindered_since(client);
+    if (!waiter || since == NEVER || waiter->operation.phase != PHASE_PARKED) {
+        return;
+    }
+    since = later(later(since, waiter->parked_at), later(wire->free_since, queue->head_since));
+    if (world->now - since > LONGEST_SLEEP + promptly(world)) {
+        world_violation(world, "the head sleeps too long", "client %u lock %u: for %d ms", head->client, name,
+                        (int)((world->now - since) / MILLISECOND));
+    }
+    const struct subscription *own = waiter->operation.call;
+    bool own_hold = resource_live_hold(client->names[name]) != NULL;
+    if (own && own->state == SUBSCRIPTION_ACTIVE && wire->told && !own_hold &&
+        world->now - later(since, client->let_go_at[name]) > promptly(world)) {
+        world_violation(world, "a call was lost", "client %u lock %u: for %d us", head->client, name,
+                        (int)(world->now - since));
+    }
+}
+
+void check_fair_tick(struct world *world, uint32_t name) {
+    if (!is_fair(world)) {
+        return;
+    }
+    struct fair_queue now = {0};
+    read_queue(world, name, &now);
+    note_head(world, &world->checker.queues[name], &now);
+    for (uint32_t i = 0; i < now.count; i++) {
+        check_ghost(world, name, &now.places[i]);
+    }
+    if (now.count > 0 && !world->checker.wire[name].present) {
+        check_head(world, name, &world->checker.queues[name]);
+    }
+}
+
+void check_fair_end(struct world *world, uint32_t name) {
+    if (is_fair(world)) {
+        struct fair_queue now = {0};
+        read_queue(world, name, &now);
+        if (now.count > 0 && !note_of(world, now.places[0].client, now.places[0].id)->place_restored) {
+            world_violation(world, "a place is left at the end", "client %u id %d lock %u", now.places[0].client,
+                            (int)now.places[0].id, name);
+        }
+    }
+}
