@@ -59,6 +59,7 @@ KINDS: Dict[str, Kind] = {
     "write": Kind(6, "read_write_lock.write", "write", family="read-write", languages=("c", "python", "java")),
     "plain": Kind(7, "plain_lock", languages=OURS, reentrant=False),
     "multi": Kind(0, "multi_lock", "multi", shape="multi", languages=("java",)),
+    "group": Kind(8, "group_lock", "group", shape="group", languages=("java",)),
     # What a killed process had taken of a semaphore stays taken, so there are new ones all the time.
     "semaphore": Kind(
         9, "semaphore", "semaphore", ("permits",), shape="semaphore", options={"permits": 4, "epoch_ms": 5000},
@@ -76,10 +77,13 @@ KINDS: Dict[str, Kind] = {
 
 
 def names_of(kind_name: str) -> Tuple[str, ...]:
-    """The names that locks of a kind have; of several locks at once, all of them with + in between. Members of multi
-    locks are also taken one by one. Their order is the same everywhere: Redisson's stall each other in opposite ones.
-    """
+    """The names that locks of a kind have; of several locks at once, all of them with + in between, and values of a
+    group behind a slash. Members of multi locks are also taken one by one. Their order is the same everywhere:
+    Redisson's stall each other in opposite ones."""
     kind = KINDS[kind_name]
+    if kind.shape == "group":
+        a, b, c = (f"soak:group:0/{value}" for value in "abc")
+        return f"{a}+{b}", f"{b}+{c}", f"{a}+{b}+{c}", c
     if kind.shape == "multi":
         one, other = names_of("mutex")
         third = "soak:multi:0"

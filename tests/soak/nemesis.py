@@ -19,6 +19,8 @@ from plan import Fault
 
 Action = Callable[[], None]
 
+_TRIES = 6
+
 
 def _script(command: Command) -> bool:
     return command.word in ("EVAL", "EVALSHA")
@@ -147,11 +149,15 @@ class Nemesis:
         return lambda: None
 
     def _administer(self, call: Callable[[redis.Redis], object]) -> None:
-        """A command of the nemesis' own, whose connection may be one of before a restart."""
-        try:
-            call(self._server.admin)
-        except redis.ConnectionError:
-            call(self._server.admin)
+        """A command of the nemesis' own, whose connection may be one of before a restart, or have to wait for a busy
+        machine."""
+        for _ in range(_TRIES):
+            try:
+                call(self._server.admin)
+                return
+            except (redis.ConnectionError, redis.TimeoutError):
+                pass
+        raise RuntimeError(f"the server does not answer the nemesis; its log:\n{self._server.log_text()[-2000:]}")
 
 
 def _resume(member: Member, incarnation: int) -> None:

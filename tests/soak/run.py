@@ -73,9 +73,9 @@ def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) 
             nemesis = Nemesis(server, proxy, working, histories / "nemesis.jsonl")
             nemesis.run(faults(given.seed, given.seconds, processes))
             found = working.finish()
-            observer.stop()
             return found + leftovers.check(server, given.kinds)
         finally:
+            observer.stop()
             working.close()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Dict, Protocol
+from typing import Any, Dict, List, Protocol, Tuple
 
 
 @dataclass
@@ -26,6 +26,12 @@ class Turn:
     hold: int
     gap: int
     levels: int
+
+
+def group_of(turn: Turn) -> Tuple[str, List[str]]:
+    """The group and its values that a turn's name stands for: "group/a+group/b"."""
+    members = [member.split("/") for member in turn.name.split("+")]
+    return members[0][0], [value for _, value in members]
 
 
 class Refused(Exception):

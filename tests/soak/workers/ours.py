@@ -7,7 +7,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional
 
 import redlatch
-from backends import Latch, Once, Refused, Taker, Turn
+from backends import Latch, Once, Refused, Taker, Turn, group_of
 
 # Nanoseconds that no run lasts.
 ENDLESS = 1_000_000_000_000_000
@@ -99,6 +99,16 @@ class MultiTaker(LockTaker):
     def _make(client: redlatch.Client, turn: Turn) -> redlatch.Lock:
         names = sorted(turn.name.split("+"), reverse=turn.gap % 2 == 1)
         lock: redlatch.Lock = client.multi_lock(*map(client.lock, names))
+        return lock
+
+
+class GroupTaker(LockTaker):
+    """Values of a group."""
+
+    @staticmethod
+    def _make(client: redlatch.Client, turn: Turn) -> redlatch.Lock:
+        group, values = group_of(turn)
+        lock: redlatch.Lock = client.group_lock(group, values)
         return lock
 
 
@@ -219,6 +229,7 @@ def outcome(made: Callable[[], object]) -> str:
 SHAPES: Dict[str, Callable[[redlatch.Client, Turn], Taker]] = {
     "lock": LockTaker,
     "multi": MultiTaker,
+    "group": GroupTaker,
     "semaphore": SemaphoreTaker,
     "permits": PermitTaker,
     "latch": LatchTaker,

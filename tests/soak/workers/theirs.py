@@ -12,9 +12,10 @@ import time
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Tuple
 
-from backends import Latch, Once, Refused, Taker, Turn
+from backends import Latch, Once, Refused, Taker, Turn, group_of
 from peers import PeerError
 from redisson import Redisson, RedissonObject, ms
+from sweeper import Sweeper
 
 _PATIENCE = 60.0
 # Nanoseconds that no run lasts.
@@ -30,6 +31,7 @@ class Theirs:
         self.lease_ms = lease_ms
         self._java = Redisson()
         self._own = threading.local()
+        self.sweeper = Sweeper(url)
         options = {
             "lockWatchdogTimeout": lease_ms,
             "fairLockWaitTimeout": lease_ms,
@@ -79,6 +81,7 @@ class Theirs:
 
     def close(self) -> None:
         """Ends the Java process."""
+        self.sweeper.stop()
         self.client.close()
         self._java.close()
 
@@ -103,7 +106,12 @@ class LockTaker:
         lease = turn.lease if turn.lease > 0 else self._backend.lease_ms
         self._until = asked + lease * 1_000_000
         call, arguments = self._call(turn)
-        answer = self.make(call, *arguments)
+        waiting = self._backend.sweeper.waiting
+        waiting[self._owner] = turn.name
+        try:
+            answer = self.make(call, *arguments)
+        finally:
+            del waiting[self._owner]
         if answer is False or (answer is None and call.startswith("try")):
             raise Refused("timeout")
         if self._turn.word == "fenced":
@@ -165,6 +173,14 @@ class MultiTaker(LockTaker):
     def __init__(self, backend: Theirs, turn: Turn) -> None:
         super().__init__(backend, replace(turn, lease=-1))
         self._lock = backend.client.multi_lock(*map(backend.client.lock, turn.name.split("+")))
+
+
+class GroupTaker(LockTaker):
+    """A RedissonFasterMultiLock."""
+
+    def __init__(self, backend: Theirs, turn: Turn) -> None:
+        super().__init__(backend, turn)
+        self._lock = backend.client.group_lock(*group_of(turn))
 
 
 class SemaphoreTaker(Once):
@@ -277,6 +293,7 @@ class LatchTaker(Once):
 SHAPES: Dict[str, Callable[[Theirs, Turn], Taker]] = {
     "lock": LockTaker,
     "multi": MultiTaker,
+    "group": GroupTaker,
     "semaphore": SemaphoreTaker,
     "permits": PermitTaker,
     "latch": LatchTaker,
