@@ -77,11 +77,32 @@ local shapes = {}
 local Lock = {n = 1}
 Lock.__index = Lock
 
+local function lock_taker(object, turn)
+    return setmetatable({object = object, terms = {timeout = seconds(turn.wait), lease = seconds(turn.lease)}}, Lock)
+end
+
 function shapes.lock(client, turn)
     local maker, side = turn.kind.maker:match("^([^.]+)%.?(.*)$")
     local object = client[maker](client, turn.name, turn.kind.options)
-    object = side == "" and object or object[side](object)
-    return setmetatable({object = object, terms = {timeout = seconds(turn.wait), lease = seconds(turn.lease)}}, Lock)
+    return lock_taker(side == "" and object or object[side], turn)
+end
+
+-- Values of a group: "group/a+group/b".
+function shapes.group(client, turn)
+    local group, values = turn.name:match("^[^/]+"), {}
+    for value in turn.name:gmatch("/([^+]+)") do
+        values[#values + 1] = value
+    end
+    return lock_taker(client:group_lock(group, values), turn)
+end
+
+-- Several locks at once: "one+other".
+function shapes.multi(client, turn)
+    local members = {}
+    for name in turn.name:gmatch("[^+]+") do
+        members[#members + 1] = client:lock(name)
+    end
+    return lock_taker(client:multi_lock(members), turn)
 end
 
 function Lock:take()
