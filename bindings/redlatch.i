@@ -46,6 +46,13 @@
 %typemap(in, checkfn="lua_isstring") (const char *name, size_t name_size) (size_t size)
     %{ $1 = ($1_ltype)lua_tolstring(L, $input, &size); $2 = size; %}
 %apply (const char *name, size_t name_size) { (const char *pattern, size_t pattern_size) };
+%apply (const char *name, size_t name_size) { (const char *group, size_t group_size) };
+
+/* A list of strings, which the table keeps alive during the call. */
+%ignore redlatch_value;
+%typemap(in, checkfn="lua_istable") (const redlatch_value *values, size_t value_count)
+    %{ $1 = lua_values_list(L, $input, &$2); %}
+%typemap(freearg) (const redlatch_value *values, size_t value_count) %{ free((void *)(uintptr_t)$1); %}
 %typemap(out) char name[ANY] %{
     lua_pushlstring(L, $1, arg1->name_size < $1_dim0 ? (size_t)arg1->name_size : $1_dim0 - 1); SWIG_arg++;
 %}
@@ -155,6 +162,7 @@ OPTIONS(redlatch_lock_options)
 
 %include "redlatch.h"
 %include "redlatch_events.h"
+%include "redlatch_groups.h"
 %include "redlatch_reports.h"
 %include "lua_calls.h"
 %include "release.h"

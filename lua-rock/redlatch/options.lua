@@ -108,6 +108,16 @@ function options.check_name(value, name)
     return value
 end
 
+--- A list of strings of any bytes.
+function options.check_values(values)
+    if type(values) ~= "table" then
+        misuse("values are %s, a %s; expected a list of strings", shown(values), type(values))
+    end
+    for i, value in ipairs(values) do
+        options.bytes(value, "value " .. i)
+    end
+end
+
 --- Refuses what is no table of known options; nil is an empty one.
 ---@param given? table
 ---@param known table<string, any>

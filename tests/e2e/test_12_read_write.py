@@ -264,7 +264,7 @@ def test_23_renewal_reaches_every_level_and_the_lock(server: RedisServer, lock_n
             owner = owner_of(read)
             before = client.stats()["renewals"]
             wait_until(lambda: client.stats()["renewals"] >= before + 8, 10.0)
-            assert len(levels(server, lock_name, owner)) == 2 and not owner_of(write) == owner
+            assert len(levels(server, lock_name, owner)) == 2 and owner_of(write) != owner
             assert write.hold_count() == 1 and read.hold_count() == 2
         with read:
             server.admin.delete(timeout_key(lock_name, owner_of(read), 1))

@@ -63,6 +63,7 @@ struct wire_name {
     int64_t free_since; /* true time */
     bool told;       /* it became free with a message */
     bool left_by_foreign; /* before it was free */
+    int64_t taken_at;     /* by who holds it, or was the last to; true time */
     uint32_t chain;  /* hand-overs in a row */
     int64_t last_token;
 };

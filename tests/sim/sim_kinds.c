@@ -6,8 +6,8 @@
 
 #include "redlatch.h"
 
-/* A spin lock's waiters listen to nothing; a plain lock has one level; those of a fair lock queue on the server, listen to
- * channels of their own, and have no rude peer. */
+/* A spin lock's waiters listen to nothing, and so no contest without waiters is kept for later; a plain lock has one
+ * level; those of a fair lock queue on the server, listen to channels of their own, and have no rude peer. */
 static const struct {
     uint8_t lock_kind;
     enum cover_point point;
@@ -24,6 +24,7 @@ static const struct {
     {REDLATCH_FAIR, COVER_PHASE_QUEUED_DONE}, {REDLATCH_FAIR, COVER_HAND_OVER_BOUND},
     {REDLATCH_FAIR, COVER_WAITED_FOR_FOREIGN}, {REDLATCH_FAIR, COVER_FOREIGN_RELEASED},
     {REDLATCH_FAIR, COVER_FOREIGN_DIED},
+    {REDLATCH_PLAIN, COVER_PHASE_QUEUED_WAITING}, {REDLATCH_SPIN, COVER_PHASE_NEW_PARKED},
 };
 
 static const struct {

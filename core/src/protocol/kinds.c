@@ -16,10 +16,11 @@
     fair_begin, fair_replied, fair_abort, acquire_timer, fair_told, fair_look, fair_next
 
 static const struct kind kinds[] = {
-    [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", QUEUED_IN_PROCESS},
-    [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", QUEUED_IN_PROCESS},
+    [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", QUEUED_IN_PROCESS, .single = false},
+    [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", QUEUED_IN_PROCESS, .single = false},
     [REDLATCH_FAIR] = {"fair", "redisson_lock__channel:", QUEUED_ON_SERVER, .has_places = true},
     [REDLATCH_SPIN] = {"spin", "redisson_lock__channel:", QUEUED_IN_PROCESS, .polls = true},
+    [REDLATCH_GROUP] = {"group", "redisson_lock__channel:", QUEUED_IN_PROCESS, .has_values = true},
     [REDLATCH_PLAIN] = {"plain", "redlatch_lock__channel:", QUEUED_IN_PROCESS, .single = true},
     [REDLATCH_READ] = {"read", "redisson_rwlock:", SIDE_OF_READ_WRITE, .together = true},
     [REDLATCH_WRITE] = {"write", "redisson_rwlock:", SIDE_OF_READ_WRITE, .shares = REDLATCH_READ},

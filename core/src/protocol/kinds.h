@@ -28,6 +28,7 @@ struct kind {
 
     bool has_places; /* waiters stand in a queue on the server, by the number they will hold with */
     bool single; /* a hold has one level: the format has no count */
+    bool has_values; /* what is held is values of a name, not the name */
     bool polls;  /* who waits asks again and again (back_off.c) and listens to nothing */
     bool together;  /* waiters of this kind who stand side by side at the front go at the same time */
     uint8_t shares; /* it is a side of the names of that kind; 0: its names are its own */

@@ -239,6 +239,7 @@ struct resource {
     uint32_t references; /* handles, operations, holds, commands, contest */
     uint32_t hash;
     uint32_t name_size;
+    uint32_t value_count; /* of a group: its values, of GROUP_VALUE_SIZE characters each, sorted, stand behind the name */
     uint8_t kind;        /* enum redlatch_kind; the sides of a read-write lock share REDLATCH_READ */
     char name[];
 };

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "group.h"
 #include "kinds.h"
 #include "steps.h"
 
@@ -14,7 +15,9 @@
  *   W field of the writer   S of the next one   w of the reader's own write lock, empty without
  * of fair locks
  *   Q queue   Z time-outs of waiters   A the client's sign of life   p place   v wait in ms   t fair time-out in ms
- *   q whether it leaves the queue */
+ *   q whether it leaves the queue
+ * of groups
+ *   g number of values, and each value */
 struct form {
     enum script_id script;
     const char *keys;
@@ -48,6 +51,15 @@ static const struct {
     {REDLATCH_FAIR, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_FAIR, "NQZA", "osnltC"}},
     {REDLATCH_FAIR, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_FAIR, "NQZA", "tC"}},
     {REDLATCH_FAIR, COMMAND_QUERY, {SCRIPT_QUERY_FAIR, "NQ", ""}},
+    {REDLATCH_GROUP, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_GROUP, "N", "olg"}},
+    {REDLATCH_GROUP, COMMAND_REENTER, {SCRIPT_REENTER_GROUP, "N", "onlg"}},
+    {REDLATCH_GROUP, COMMAND_RELEASE, {SCRIPT_RELEASE_GROUP, "N", "onCg"}},
+    {REDLATCH_GROUP, COMMAND_EXTEND, {SCRIPT_EXTEND_GROUP, "N", "olg"}},
+    {REDLATCH_GROUP, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_GROUP, "N", "osnlg"}},
+    {REDLATCH_GROUP, COMMAND_MOVE, {SCRIPT_HAND_OVER_GROUP, "N", "osnlg"}},
+    {REDLATCH_GROUP, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_GROUP, "N", "Cg"}},
+    {REDLATCH_GROUP, COMMAND_QUERY, {SCRIPT_QUERY_GROUP, "N", "g"}},
+    {REDLATCH_GROUP, COMMAND_RENEW, {SCRIPT_RENEW_GROUP, "N", "olg"}},
     {REDLATCH_PLAIN, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_PLAIN, "N", "ol"}},
     {REDLATCH_PLAIN, COMMAND_RELEASE, {SCRIPT_RELEASE_PLAIN, "N", "oC"}},
     {REDLATCH_PLAIN, COMMAND_EXTEND, {SCRIPT_EXTEND_PLAIN, "N", "ol"}},
@@ -92,6 +104,15 @@ bool renewed_alike(uint8_t lock_kind, uint8_t other_kind) {
     return form_of(lock_kind, COMMAND_RENEW)->script == form_of(other_kind, COMMAND_RENEW)->script;
 }
 
+/* How many values of groups a command names. */
+static uint32_t count_values(const struct command *command) {
+    uint32_t count = command->kind == COMMAND_RENEW || !command->resource ? 0 : command->resource->value_count;
+    for (uint32_t i = 0; command->kind == COMMAND_RENEW && i < command->batch_count; i++) {
+        count += command->batch[i].name->value_count;
+    }
+    return count;
+}
+
 void command_counts(const struct command *command, uint32_t *key_count_out, uint32_t *argument_count_out) {
     if (command->kind == COMMAND_INSPECT) {
         *key_count_out = command->operation->question->key_count;
@@ -101,7 +122,7 @@ void command_counts(const struct command *command, uint32_t *key_count_out, uint
     const struct form *form = form_of(command->lock_kind, command->kind);
     uint32_t lines = command->kind == COMMAND_RENEW ? command->batch_count : 1;
     *key_count_out = lines * (uint32_t)strlen(form->keys);
-    *argument_count_out = lines * (uint32_t)strlen(form->arguments);
+    *argument_count_out = lines * (uint32_t)strlen(form->arguments) + count_values(command);
     if (command->kind == COMMAND_REFRESH) {
         for (const struct operation *waiter = NULL; (waiter = refresh_next(command, waiter)) != NULL;) {
             ++*argument_count_out;
@@ -322,6 +343,12 @@ static void write_letter(const struct engine *engine, const struct command *comm
         break;
     case 'l':
         put_number(sink, (uint64_t)command->lease_ms);
+        break;
+    case 'g':
+        put_number(sink, command->resource->value_count);
+        for (uint32_t i = 0; i < command->resource->value_count; i++) {
+            put(sink, command->resource->name + command->resource->name_size + i * GROUP_VALUE_SIZE, GROUP_VALUE_SIZE);
+        }
         break;
     case 'f':
         put_number(sink, command->token_from_time);

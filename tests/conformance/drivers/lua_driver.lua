@@ -73,7 +73,9 @@ local function options_of(given)
 end
 
 -- What makes locks of a kind.
-local KINDS = {mutex = "lock", fenced = "fenced_lock", fair = "fair_lock"}
+local KINDS = {
+    mutex = "lock", fenced = "fenced_lock", fair = "fair_lock", spin = "spin_lock", plain = "plain_lock",
+}
 
 -- The lock object by which an actor uses a lock: all share one where the lock object is the owner.
 local function object_of(lock, call)

@@ -77,7 +77,8 @@ class World:
         information: Any = self._server.admin.info("keyspace")
         for database in information:
             for name, value, _ in self.keys(int(database[len("db") :])):
-                if isinstance(value, dict) and any(is_ours(owner.decode("utf-8", "replace")) for owner in value):
+                words = value if isinstance(value, dict) else [value] if isinstance(value, bytes) else []
+                if any(is_ours(word.decode("utf-8", "replace")) for word in words):
                     held.append(name)
         return held
 
@@ -165,6 +166,8 @@ def _is_as_wished(wish: Dict[str, Any], value: Any, left: int, owners: Owners) -
     if "waiters" in wish:
         waiters = [owner.decode("utf-8", "replace") for owner in value] if isinstance(value, list) else []
         return len(waiters) == len(wish["waiters"]) and all(map(owners.matches, wish["waiters"], waiters))
+    if "holder" in wish:
+        return isinstance(value, bytes) and owners.matches(wish["holder"], value.decode("utf-8", "replace"))
     if not isinstance(value, dict) or len(value) != len(wish["holders"]):
         return False
     fields = {owner.decode("utf-8", "replace"): count for owner, count in value.items()}
