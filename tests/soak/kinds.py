@@ -59,7 +59,7 @@ KINDS: Dict[str, Kind] = {
     "write": Kind(6, "read_write_lock.write", "write", family="read-write", languages=("c", "python", "java")),
     "plain": Kind(7, "plain_lock", languages=OURS, reentrant=False),
     "multi": Kind(0, "multi_lock", "multi", shape="multi", languages=("java",)),
-    "group": Kind(8, "group_lock", "group", shape="group", languages=("java",)),
+    "group": Kind(8, "group_lock", "group", shape="group"),
     # What a killed process had taken of a semaphore stays taken, so there are new ones all the time.
     "semaphore": Kind(
         9, "semaphore", "semaphore", ("permits",), shape="semaphore", options={"permits": 4, "epoch_ms": 5000},

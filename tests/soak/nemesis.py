@@ -20,6 +20,7 @@ from plan import Fault
 Action = Callable[[], None]
 
 _TRIES = 6
+_PAUSE = 0.02
 
 
 def _script(command: Command) -> bool:
@@ -36,6 +37,7 @@ class Nemesis:
         self._journal = journal
         self._agenda: List[Tuple[float, int, Action]] = []
         self._order = itertools.count()
+        self._of_all = 0  # faults under way that concern all
         self._begin: Dict[str, Callable[[Fault], Action]] = {
             "kill": self._kill,
             "stop": self._stop,
@@ -68,16 +70,22 @@ class Nemesis:
         heapq.heappush(self._agenda, (at, next(self._order), action))
 
     def _strike(self, fault: Fault) -> None:
-        """Begins a fault, and enters its end."""
-        since = time.monotonic_ns()
+        """Begins a fault, and enters its end. Those that concern all wait for each other, also when one takes longer
+        than planned: a stopped server answers nobody, the nemesis included."""
         member = self._crew.members.get(fault.process)
+        if not member and self._of_all:
+            self._enter(time.monotonic() + _PAUSE, lambda: self._strike(fault))
+            return
+        since = time.monotonic_ns()
         if member and member.stopped and fault.what != "kill":
             return  # it would be woken too early
         label = member.label if member else ""
+        self._of_all += not member
         end = self._begin[fault.what](fault)
 
         def over() -> None:
             end()
+            self._of_all -= not member
             self._note(fault.what, since, label)
 
         self._enter(time.monotonic() + fault.seconds, over)

@@ -8,13 +8,17 @@
 
 #include "journal.h"
 
-static int lock_open(struct taker *taker, redlatch_client *client) {
-    const struct turn *turn = taker->turn;
+redlatch_lock_options lock_options_of(const struct turn *turn) {
     redlatch_lock_options options;
     redlatch_lock_options_init(&options, sizeof options);
     options.lease_ms = turn->lease_ms;
     options.reentrant = turn->kind->reentrant;
-    return redlatch_lock_new(client, turn->kind->number, taker->name, strlen(taker->name), &options, &taker->lock);
+    return options;
+}
+
+static int lock_open(struct taker *taker, redlatch_client *client) {
+    redlatch_lock_options options = lock_options_of(taker->turn);
+    return redlatch_lock_new(client, taker->turn->kind->number, taker->name, strlen(taker->name), &options, &taker->lock);
 }
 
 static int lock_take(struct taker *taker) {
@@ -59,12 +63,13 @@ static void lock_close(struct taker *taker) {
     redlatch_lock_free(taker->lock);
 }
 
-static const struct shape shape_lock = {
-    "lock", lock_open, NULL, lock_take, lock_tell, lock_safe, lock_again, lock_leave_inner, lock_give, lock_close,
+static const struct shape locks[] = {
+    {"lock", lock_open, NULL, lock_take, lock_tell, lock_safe, lock_again, lock_leave_inner, lock_give, lock_close},
+    {"group", group_open, NULL, lock_take, lock_tell, lock_safe, lock_again, lock_leave_inner, lock_give, lock_close},
 };
 
 const struct shape *shape_of(const struct turn *turn) {
-    const struct shape *const shapes[] = {&shape_lock};
+    const struct shape *const shapes[] = {&locks[0], &locks[1]};
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         if (strcmp(shapes[i]->name, turn->kind->shape) == 0) {
             return shapes[i];

@@ -39,6 +39,12 @@ struct taker {
     int permits; /* 1 of a lock */
 };
 
+/* The options of a turn's lock. */
+redlatch_lock_options lock_options_of(const struct turn *turn);
+
+/* How locks are made whose name stands for several. */
+int group_open(struct taker *taker, redlatch_client *client);
+
 /* The shape of a turn, or the end of the process. */
 const struct shape *shape_of(const struct turn *turn);
 
