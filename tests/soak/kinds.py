@@ -91,6 +91,11 @@ def names_of(kind_name: str) -> Tuple[str, ...]:
     return tuple(f"soak:{kind.family or kind_name}:{index}" for index in range(kind.names))
 
 
+def is_redissons(owner: str) -> bool:
+    """Whether an owner on the wire is Redisson's: its uuids have the version 4, ours 8."""
+    return owner[14] == "4"
+
+
 def queues_of(kind_names: Sequence[str]) -> Dict[str, str]:
     """The names of kinds that queue, and the keys of their queues."""
     return {

@@ -13,12 +13,11 @@ from typing import Any, Dict, Set, Tuple
 
 import redis
 from redis.backoff import NoBackoff
+from kinds import is_redissons
 from redis.retry import Retry
 
 _PERIOD = 0.3
 _QUEUE, _TIMEOUTS = "redisson_lock_queue:", "redisson_lock_timeout:"
-# Where an owner's uuid says who made it: 4 are Redisson's.
-_VERSION = 14
 
 
 class Sweeper:
@@ -53,7 +52,7 @@ class Sweeper:
         for key in keys:
             name = key[len(_QUEUE) + 1 : -1]
             owners: Any = self._redis.lrange(key, 0, -1)
-            found |= {(name, each) for each in owners if each[_VERSION] == "4" and self.waiting.get(each) != name}
+            found |= {(name, each) for each in owners if is_redissons(each) and self.waiting.get(each) != name}
         return found
 
     def stop(self) -> None:

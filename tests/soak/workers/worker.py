@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "interop"), str(HERE.parents[1] / "e2e")]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1] / "interop"), str(HERE.parents[1] / "e2e")]
 
 from backends import Backend, Refused, Turn, open_backend
 from journal import Journal

@@ -18,7 +18,8 @@ redlatch_lock_options lock_options_of(const struct turn *turn) {
 
 static int lock_open(struct taker *taker, redlatch_client *client) {
     redlatch_lock_options options = lock_options_of(taker->turn);
-    return redlatch_lock_new(client, taker->turn->kind->number, taker->name, strlen(taker->name), &options, &taker->lock);
+    return redlatch_lock_new(client, taker->turn->kind->number, taker->name, strlen(taker->name), &options,
+                             &taker->lock);
 }
 
 static int lock_take(struct taker *taker) {
