@@ -6,6 +6,7 @@ local event = require "redlatch.event"
 local lock = require "redlatch.lock"
 local methods = require "redlatch.methods"
 local outcome = require "redlatch.outcome"
+local read_write = require "redlatch.read_write"
 local reports = require "redlatch.reports"
 local settings = require "redlatch.options"
 
@@ -102,6 +103,17 @@ function Client:group_lock(group, values, options)
         outcome.misuse("values are nil; expected a list of strings")
     end
     return lock.new(self, core.GROUP, group, options, values)
+end
+
+--- Two locks of one name and one owner: `.read` for many at once and `.write` for one alone. Who holds the write lock
+--- may take the read lock as well, and reads on after releasing it; who holds the read lock and asks for the write lock
+--- gets "would_deadlock" at once. In this process who comes first goes first; readers of other processes may overtake a
+--- writer who waits, for ever if they overlap without a gap.
+---@param name string
+---@param options? redlatch.LockOptions
+---@return redlatch.ReadWriteLock
+function Client:read_write_lock(name, options)
+    return read_write.new(self, name, options)
 end
 
 --- Releases what is held, unless `release_on_close` is false, and ends the client. Takes at most `close_timeout`.

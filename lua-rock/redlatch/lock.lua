@@ -46,7 +46,7 @@ local OF_EVERY_LOCK = {timeout = true, lease = true, max_hold = true, owner = tr
 -- What only some kinds of locks know: what makes it fit, the core's field if that has another name, and the kinds.
 local SETTINGS = {
     reentrant = {fits = options.flag, [core.MUTEX] = true, [core.FENCED] = true, [core.SPIN] = true,
-        [core.FAIR] = true, [core.GROUP] = true},
+        [core.FAIR] = true, [core.GROUP] = true, [core.READ] = true, [core.WRITE] = true},
     token_from_time = {fits = options.flag, [core.FENCED] = true},
     back_off_initial = {fits = options.span, field = "back_off_initial_ms", [core.SPIN] = true},
     back_off_max = {fits = options.span, field = "back_off_max_ms", [core.SPIN] = true},
@@ -72,9 +72,10 @@ local OF_TRY = {lease = true}
 -- As the number of an owner: the handle itself.
 local SELF = 0
 
-local function new_handle(client, kind, name, max_hold_ms, given, values)
+local function new_handle(client, kind, name, max_hold_ms, given, values, number)
     local record = core.lock_options()
     record.owner_mode = core.OWNER_HANDLE
+    record.owner = number or 0
     record.max_hold_ms = max_hold_ms
     for setting, value in pairs(given) do
         local known = SETTINGS[setting]
@@ -103,6 +104,15 @@ local function list_key(values)
     return table.concat(key)
 end
 
+-- The number by which the two sides of a read-write lock know their owner: it never stands for anybody else.
+local function number_of(by_name)
+    if not by_name.number then
+        local _, number = core.owner_new()
+        by_name.number = number
+    end
+    return by_name.number
+end
+
 -- The handle that the lock objects of one owner and name share: to the core it is the owner.
 local function shared_handle(client, kind, name, max_hold_ms, given, values)
     local owner = given.owner
@@ -117,7 +127,11 @@ local function shared_handle(client, kind, name, max_hold_ms, given, values)
     local place = table.concat({kind, given.key_template or "", values and list_key(values) or "", name}, ":")
     local shared = by_name[place]
     if not shared then
-        local status, handle = new_handle(client, kind, name, max_hold_ms, given, values)
+        local number
+        if kind == core.READ or kind == core.WRITE then
+            number = number_of(by_name)
+        end
+        local status, handle = new_handle(client, kind, name, max_hold_ms, given, values, number)
         if status ~= core.OK then
             return status, handle
         end

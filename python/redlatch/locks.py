@@ -121,7 +121,7 @@ class Lock:
         return math.inf if milliseconds == -1 else milliseconds / 1000
 
     def owner(self) -> Optional[str]:
-        """Asks the server who holds the lock: the owner id, "uuid:number", or None; one of them if there are several."""
+        """Asks the server who holds the lock: the owner id, "uuid:number", or None; of several, one."""
         state = self._query()  # whose memory the text is in
         return text(state.owner) or None
 

@@ -82,6 +82,7 @@ void check_queues(struct client *client) {
                 world_violation(world, "waiters changed places", "client %u lock %u", client->index, name);
             }
             last = each->queued_order;
+            check_upgrade_waits(client, each);
             bool foreign = world->checker.wire[name].count > 0 && world->checker.wire[name].fields[0].client == FOREIGN;
             if (foreign && each->operation.phase == PHASE_PARKED) {
                 cover(world, COVER_WAITED_FOR_FOREIGN);

@@ -230,7 +230,8 @@ static void judge_created(struct world *world, const struct request *request, co
                           const struct wire_field *field) {
     enum script_id script = role_of(request->script);
     bool acquired = script == SCRIPT_ACQUIRE && !before->present && wire_is_argument(request, 0, field);
-    bool handed = script == SCRIPT_HAND_OVER && before->count == 1 && wire_is_argument(request, 0, &before->fields[0]) &&
+    bool handed = script == SCRIPT_HAND_OVER && before->count == 1 &&
+                  wire_is_argument(request, 0, &before->fields[0]) &&
                   wire_is_argument(request, 1, field);
     if (!acquired && !handed) {
         world_violation(world, "a script made a hold out of nothing", "%s made client %u id %d",

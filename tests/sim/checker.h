@@ -121,6 +121,8 @@ void watch_sides(struct world *world, uint32_t name);
 void watch_external_sides(struct world *world, uint32_t name, bool told);
 void watch_clock_of_sides(struct world *world, uint32_t name);
 void check_exclusion_of_sides(struct world *world, uint32_t name);
+void check_upgrade(struct client *client, const struct sim_operation *operation);
+void check_upgrade_waits(struct client *client, const struct sim_operation *operation);
 
 /* check_tokens.c */
 void check_token_drawn(struct world *world, uint32_t name, struct id_note *note);

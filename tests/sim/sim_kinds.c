@@ -48,6 +48,9 @@ static const struct {
     {REDLATCH_SPIN, FAULT_SPINS_SELDOM},
     {REDLATCH_FAIR, FAULT_PLACE_IS_KEPT},
     {REDLATCH_FAIR, FAULT_PLACES_NOT_REFRESHED},
+    {REDLATCH_READ, FAULT_UPGRADE_WAITS},
+    {REDLATCH_READ, FAULT_READERS_OVERTAKE},
+    {REDLATCH_READ, FAULT_READERS_GO_ALONE},
 };
 
 bool kind_lacks_point(uint8_t lock_kind, enum cover_point point) {

@@ -53,7 +53,7 @@ _redlatch() {
     fi
     case $before in
     --kind)
-        mapfile -t COMPREPLY < <(compgen -W 'mutex fenced spin plain' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'mutex fenced fair spin plain read write' -- "$word")
         return
         ;;
     -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | --owner)
@@ -61,7 +61,7 @@ _redlatch() {
         ;;
     esac
     case $command in
-    run) options="--nonblock --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --key-template --verbose $place" ;;
+    run) options="--nonblock --shared --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --key-template --verbose $place" ;;
     list) options="--json $place" ;;
     show) options="--json --owner $place" ;;
     wait) options="--wait $place" ;;

@@ -72,6 +72,10 @@ static int check_options(int kind, const redlatch_lock_options *options) {
         check_flag("token_from_time", options->token_from_time, kind == REDLATCH_FENCED) != REDLATCH_OK) {
         return REDLATCH_INVALID;
     }
+    if (options->owner != 0 && options->owner_mode != REDLATCH_OWNER_HANDLE) {
+        return fail_with(REDLATCH_INVALID, "owner is %llu: expected 0, or owner_mode REDLATCH_OWNER_HANDLE",
+                         (unsigned long long)options->owner);
+    }
     if (kind == REDLATCH_SPIN && check_back_off(options) != REDLATCH_OK) {
         return REDLATCH_INVALID;
     }
@@ -118,7 +122,9 @@ int lock_make(struct client *client, int kind, const struct named *named, const 
     lock->client = client_keep(client);
     lock->resource = resource;
     lock->owner_mode = options->owner_mode;
-    lock->owner = options->owner_mode == REDLATCH_OWNER_HANDLE ? owner_number_new() : 0;
+    lock->owner = options->owner_mode == REDLATCH_OWNER_THREAD ? 0
+                  : options->owner                              ? options->owner
+                                                                : owner_number_new();
     lock->lease_ms = options->lease_ms;
     lock->max_hold_ms = options->max_hold_ms;
     lock->kind = (uint8_t)kind;
@@ -176,7 +182,7 @@ void redlatch_lock_free(redlatch_lock *lock) {
             client_supply(client, OPERATION_RELEASE); /* without memory the lease runs out */
             engine_give_back(&client->engine, hold, now);
             if (hold->stage == HOLD_GONE) { /* lost, and now nobody is left to be told by release */
-                engine_owner_end(&client->engine, lock->owner, now);
+                engine_forget_lost(&client->engine, hold, now);
             }
         }
         resource_drop(&client->engine, lock->resource);

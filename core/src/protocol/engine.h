@@ -114,7 +114,8 @@ enum heard { HEARD_MESSAGE, HEARD_SUBSCRIBED, HEARD_UNSUBSCRIBED };
 void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_unsubscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_message(struct engine *engine, struct subscription *subscription, int64_t number, int64_t now);
-void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number, int64_t now);
+void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number,
+                  int64_t now);
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_subscriptions_denied(struct engine *engine, int64_t now);
 void engine_subscriptions_lost(struct engine *engine, int64_t now);
@@ -127,6 +128,9 @@ void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now);
 
 /* Releases every level of a hold without anybody waiting for it; needs a spare command, else only stops renewing. */
 void engine_give_back(struct engine *engine, struct hold *hold, int64_t now);
+
+/* Forgets a hold that is lost: its owner will not come to be told by release. */
+void engine_forget_lost(struct engine *engine, struct hold *hold, int64_t now);
 
 /* The host collected an asynchronous grant. */
 void engine_claimed(struct engine *engine, struct operation *operation);

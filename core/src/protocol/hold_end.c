@@ -172,6 +172,10 @@ static void end_hold_of(struct engine *engine, struct resource *resource, uint8_
     }
 }
 
+void engine_forget_lost(struct engine *engine, struct hold *hold, int64_t now) {
+    hold_end(engine, hold, now);
+}
+
 void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now) {
     for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
         for (struct resource *resource = engine->resources.buckets[i]; resource;) {

@@ -24,6 +24,8 @@ KINDS: Dict[str, Callable[..., redlatch.Lock]] = {
     "fair": redlatch.Client.fair_lock,
     "spin": redlatch.Client.spin_lock,
     "plain": redlatch.Client.plain_lock,
+    "read": lambda client, name, **options: client.read_write_lock(name, **options).read,
+    "write": lambda client, name, **options: client.read_write_lock(name, **options).write,
 }
 SECONDS = {
     "watchdog_lease_ms": "watchdog_lease",

@@ -93,6 +93,7 @@ _NOT_IN_THE_SHELL = frozenset(
     {
         "reentry",
         "queue",
+        "sides",
         "extend",
         "free",
         "close",
