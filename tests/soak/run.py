@@ -16,7 +16,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import List, Sequence
+from typing import Any, Dict, List, Sequence
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e"), str(HERE.parent / "interop")]
@@ -65,7 +65,7 @@ def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) 
         text = worker_plan(given.seed, process, given.kinds)
         (folder / f"{process.name}.plan").write_text(text, encoding="utf-8")
     # With the append-only file written at once, a server that is killed has lost nothing when it is back.
-    persistent = {"appendonly": True, "appendfsync": "no", "auto_aof_rewrite_min_size": "1mb"}
+    persistent: Dict[str, Any] = {"appendonly": True, "appendfsync": "no", "auto_aof_rewrite_min_size": "1mb"}
     with RedisServer(**persistent) as server, Proxy(server.address, seed=given.seed) as proxy:
         end = time.monotonic_ns() + int(given.seconds * 1e9)
         observer = Observer(server, queues_of(given.kinds), histories / "observer.jsonl")

@@ -40,7 +40,9 @@ class Sweeper:
                 found = self._left_behind()
                 for name, owner in found & suspects:
                     with self._redis.pipeline(transaction=True) as both:
-                        both.lrem(f"{_QUEUE}{{{name}}}", 0, owner).zrem(f"{_TIMEOUTS}{{{name}}}", owner).execute()
+                        both.lrem(f"{_QUEUE}{{{name}}}", 0, owner)
+                        both.zrem(f"{_TIMEOUTS}{{{name}}}", owner)
+                        both.execute()
                 suspects = found - suspects
             except redis.RedisError:
                 pass  # the nemesis is at work
