@@ -97,6 +97,8 @@ STAGES = [
           # How long it takes to start is printed, not judged.
           + f" && {PYTHON} tests/bench/run.py --only S1 --quick", ("build",), alone=True),
     Stage("interop", f"{PYTHON} tests/interop/build_peers.py && {PYTEST} tests/interop -n 3", ("build",), alone=True),
+    Stage("soak", f"{PYTHON} tests/interop/build_peers.py redisson && {PYTEST} tests/soak"
+                  f" && {PYTHON} tests/soak/run.py --seconds 60", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", alone=True),
     Stage("lua", f"REDLATCH_TEST_LUA_BUILD=build/address REDLATCH_TEST_LUA_PRELOAD=\"{ADDRESS_LIBRARIES}\""
                  f" {PYTEST} tests/e2e/test_95_lua.py", ("build", "address"), alone=True),

@@ -274,6 +274,15 @@ class Proxy:
 
         self.run(release)
 
+    def discard(self, fault: Fault) -> None:
+        """Release a fault and forget it, so that a proxy which lives long has not to ask ever more of them."""
+
+        def discard() -> None:
+            fault.release_now()
+            self._faults.remove(fault)
+
+        self.run(discard)
+
     def close(self) -> None:
         """Reset all connections and end the thread. Raises what a predicate raised on that thread."""
         if not self._thread.is_alive():

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What judges a history: pure functions from operations to violations, each near-linear.
+
+    of one name     NAME_CHECKERS, as a row of kinds.py names them
+    of the run      waits.check, honesty.check
+
+A violation is a sentence that names the operations by their ids, which stand in the history files.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List
+
+from history import History, Operation
+from kinds import KINDS
+
+from . import exclusion, honesty, latch, order, permits, tokens, waits
+
+NAME_CHECKERS: Dict[str, Callable[[str, List[Operation], History], List[str]]] = {
+    "exclusion": exclusion.check,
+    "latch": latch.check,
+    "order": order.check,
+    "permit_ids": permits.check_ids,
+    "permits": permits.check,
+    "tokens": tokens.check,
+}
+
+
+def violations(history: History) -> List[str]:
+    """What all checkers have to say of a run."""
+    found = waits.check(history) + honesty.check(history)
+    for of_name, operations in history.of_names().items():
+        for name in sorted({check for each in operations for check in KINDS[each.kind].checks}):
+            found += NAME_CHECKERS[name](of_name, operations, history)
+    return found

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every wait ends: by itself, unless its process was killed; ours, moreover, in the time that was given to it.
+
+A wait may be longer by what the nemesis did to its process or to the server meanwhile, by one command, and by what a
+busy machine takes.
+"""
+
+from __future__ import annotations
+
+from typing import List
+
+from history import History
+from plan import COMMAND_TIMEOUT_MS, FOREVER
+
+from .disturbances import Disturbances
+
+SLACK = 3_000_000_000
+
+
+def check(history: History) -> List[str]:
+    """The calls that did not end, or too late."""
+    killed = history.killed()
+    found = [
+        f"waits: {name} did not come to its end by itself"
+        for name, ended in history.ended.items()
+        if not ended and name not in killed
+    ]
+    for each in history.operations:
+        if each.process not in killed:
+            if each.ended is None:
+                found.append(f"waits: {each.id} asked for {each.name} at {each.asked} and was never answered")
+            elif each.give is not None and each.gave is None:
+                found.append(f"waits: {each.id} gave {each.name} back at {each.give} and was never answered")
+    disturbances = Disturbances(history.strokes)
+    for each in history.operations:
+        if each.language != "java" and each.ended is not None and each.wait != FOREVER:
+            over = each.ended - each.asked - each.wait * 1_000_000 - COMMAND_TIMEOUT_MS * 1_000_000 - SLACK
+            if over > 0 and over > disturbances.during(each.process, each.asked, each.ended):
+                found.append(
+                    f"waits: {each.id} was to wait {each.wait} ms for {each.name} and took"
+                    f" {(each.ended - each.asked) // 1_000_000} ms"
+                )
+    return found

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much a run has to have done to mean anything: grants of each kind in each language, strokes of each nemesis."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import List, Sequence, Tuple
+
+from history import History
+from kinds import KINDS
+from plan import NEMESES
+
+# Of a long run; a shorter one has to do its share.
+LONG = 1200.0
+GRANTS = 500
+STROKES = 20
+
+
+def grants(history: History) -> Counter[Tuple[str, str]]:
+    """By kind and language."""
+    return Counter((each.kind, each.language) for each in history.operations if each.got is not None)
+
+
+def strokes(history: History) -> Counter[str]:
+    """By what was done."""
+    return Counter(stroke.what for stroke in history.strokes)
+
+
+def missing(history: History, seconds: float, kind_names: Sequence[str], languages: Sequence[str]) -> List[str]:
+    """What a run of so many seconds did too little of."""
+    share = min(1.0, seconds / LONG)
+    found: List[str] = []
+    granted, struck = grants(history), strokes(history)
+    for kind in kind_names:
+        for language in languages:
+            count = granted[kind, language]
+            if language in KINDS[kind].languages and count < GRANTS * share:
+                found.append(f"counts: {count} grants of {kind} in {language}; expected {GRANTS * share:.0f} or more")
+    for what in NEMESES:
+        if struck[what] < int(STROKES * share):
+            found.append(f"counts: '{what}' struck {struck[what]} times; expected {int(STROKES * share)} or more")
+    return found
+
+
+def table(history: History, kind_names: Sequence[str]) -> List[str]:
+    """The figures, as lines to print."""
+    granted = grants(history)
+    languages = sorted({language for _, language in granted})
+    lines = [f"{'grants':<22}" + "".join(f"{language:>9}" for language in languages)]
+    lines += [
+        f"{kind:<22}" + "".join(f"{granted[kind, language]:>9}" for language in languages) for kind in kind_names
+    ]
+    lines.append("nemesis: " + ", ".join(f"{what} {count}" for what, count in sorted(strokes(history).items())))
+    return lines

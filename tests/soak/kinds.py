@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of lock that the soak takes, one row each: how each language makes it, and what judges its history.
+
+Workers know shapes: how a thing is taken and given back. A kind whose shape they know needs a row here and no more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Dict, Sequence, Tuple
+
+LANGUAGES = ("c", "python", "lua", "java")
+OURS = LANGUAGES[:-1]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of lock. `number` is C's; `maker` the method of a client in Python and Lua, with what it leads to behind a
+    dot; `theirs` Redisson's word in tests/interop/redisson/.../Objects.java."""
+
+    number: int
+    maker: str
+    theirs: str = ""
+    # The checkers that judge it, by their names in checkers/__init__.py; what is true of every wait is always judged.
+    checks: Tuple[str, ...] = ("exclusion",)
+    languages: Tuple[str, ...] = LANGUAGES
+    shape: str = "lock"
+    # Numbers that its workers are told: of a lock the options of its maker, 0 and 1; of a semaphore its permits, of a
+    # latch its count; epoch_ms: there is a new one under a new name whenever so much time has passed.
+    options: Dict[str, int] = field(default_factory=dict)
+    reentrant: bool = True
+    # Kinds of one family share their names, and are judged together.
+    family: str = ""
+    # How many names there are.
+    names: int = 2
+    # Keys that stay when nobody holds anything, with {name} in the place of the name.
+    stays: Tuple[str, ...] = ()
+    # The list in which its waiters queue, in the same way.
+    queue: str = ""
+
+    def word(self, language: str) -> str:
+        """What a worker of a language calls it."""
+        return {"c": str(self.number), "java": self.theirs}.get(language, self.maker)
+
+
+_FAIR_QUEUE = "redisson_lock_queue:{{{name}}}"
+
+KINDS: Dict[str, Kind] = {
+    "mutex": Kind(1, "lock", "lock"),
+    "non-reentrant": Kind(1, "lock", "non-reentrant", options={"reentrant": 0}, reentrant=False),
+    "fenced": Kind(2, "fenced_lock", "fenced", ("exclusion", "tokens"), stays=("redisson_lock_token:{{{name}}}",)),
+    "fair": Kind(3, "fair_lock", "fair", ("exclusion", "order"), queue=_FAIR_QUEUE),
+    "non-reentrant-fair": Kind(
+        3, "fair_lock", "non-reentrant fair", ("exclusion", "order"),
+        options={"reentrant": 0}, reentrant=False, queue=_FAIR_QUEUE,
+    ),
+    "spin": Kind(4, "spin_lock", "spin"),
+    "read": Kind(5, "read_write_lock.read", "read", family="read-write"),
+    "write": Kind(6, "read_write_lock.write", "write", family="read-write"),
+    "plain": Kind(7, "plain_lock", languages=OURS, reentrant=False),
+    "multi": Kind(0, "multi_lock", "multi", shape="multi", languages=("java",)),
+    "group": Kind(8, "group_lock", "group", shape="group"),
+    # What a killed process had taken of a semaphore stays taken, so there are new ones all the time.
+    "semaphore": Kind(
+        9, "semaphore", "semaphore", ("permits",), shape="semaphore", options={"permits": 4, "epoch_ms": 5000},
+        stays=("{name}:*",), languages=("java",),
+    ),
+    "permit-semaphore": Kind(
+        10, "permit_semaphore", "permit semaphore", ("permits", "permit_ids"), shape="permits", options={"permits": 4},
+        stays=("{name}", "{{{name}}}:timeout"), languages=("java",),
+    ),
+    "latch": Kind(
+        11, "latch", "latch", ("latch",), shape="latch", options={"count": 2, "epoch_ms": 1000},
+        stays=("{name}:*",), languages=("java",),
+    ),
+}
+
+
+def names_of(kind_name: str) -> Tuple[str, ...]:
+    """The names that locks of a kind have; of several locks at once, all of them with + in between, and values of a
+    group behind a slash. Members of multi locks are also taken one by one. Their order is the same everywhere:
+    Redisson's stall each other in opposite ones."""
+    kind = KINDS[kind_name]
+    if kind.shape == "group":
+        a, b, c = (f"soak:group:0/{value}" for value in "abc")
+        return f"{a}+{b}", f"{b}+{c}", f"{a}+{b}+{c}", c
+    if kind.shape == "multi":
+        one, other = names_of("mutex")
+        third = "soak:multi:0"
+        return f"{one}+{other}", f"{third}+{one}", f"{third}+{other}"
+    return tuple(f"soak:{kind.family or kind_name}:{index}" for index in range(kind.names))
+
+
+def is_redissons(owner: str) -> bool:
+    """Whether an owner on the wire is Redisson's: its uuids have the version 4, ours 8."""
+    return owner[14] == "4"
+
+
+def queues_of(kind_names: Sequence[str]) -> Dict[str, str]:
+    """The names of kinds that queue, and the keys of their queues."""
+    return {
+        name: KINDS[kind].queue.format(name=name) for kind in kind_names if KINDS[kind].queue for name in names_of(kind)
+    }

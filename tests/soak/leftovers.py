@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is on the server when all owners are done and a lease is over: nothing, but what a format keeps.
+
+The places of dead waiters in a fair queue stay until somebody comes. So somebody does, after Redisson's places are
+gone, which hold for 300 s: who comes gets the lock, and then nothing is left of the queue either.
+"""
+
+from __future__ import annotations
+
+import time
+from fnmatch import fnmatchcase
+from typing import Any, List, Sequence
+
+import redlatch
+from env import RedisServer
+from kinds import KINDS, is_redissons, names_of, queues_of
+from plan import LEASE_MS
+
+# Beyond a lease: the server looks for expired keys ten times a second.
+_SLACK = 1.0
+# A lease and a fair time-out at the most, and the 5 s after which a waiter looks whose call is lost.
+_COMES = 2 * LEASE_MS / 1000 + 5.0 + _SLACK
+# Records of what was done, for commands that come twice; they have a TTL of their own.
+_RECORDS = ("redlatch_", "redisson_unlock_latch:")
+
+
+def check(server: RedisServer, kind_names: Sequence[str]) -> List[str]:
+    """What is left and should not be, after a lease at most."""
+    found = [_come(server, name, key) for name, key in queues_of(kind_names).items()]
+    stays = {
+        pattern.format(name=name) for kind in kind_names for name in names_of(kind) for pattern in KINDS[kind].stays
+    }
+    deadline = time.monotonic() + LEASE_MS / 1000 + _SLACK
+    while True:
+        left = _left(server, stays)
+        if not left or time.monotonic() > deadline:
+            return [message for message in found if message] + left
+        time.sleep(0.1)
+
+
+def _come(server: RedisServer, name: str, key: str) -> str:
+    """Takes a fair lock, and gives it back; what is wrong with that."""
+    owners: Any = server.admin.lrange(key, 0, -1)
+    for owner in owners:
+        if is_redissons(owner.decode()):
+            server.admin.lrem(key, 0, owner)
+            server.admin.zrem(key.replace("_queue:", "_timeout:"), owner)
+    with redlatch.connect(server.url, fair_timeout=LEASE_MS / 1000) as client:
+        lock = client.fair_lock(name)
+        if not lock.acquire(timeout=_COMES):
+            return f"leftovers: nobody gets {name}, within {_COMES} s"
+        lock.release()
+    return ""
+
+
+def _left(server: RedisServer, stays: set[str]) -> List[str]:
+    found: List[str] = []
+    for raw in server.admin.scan_iter(count=1000):
+        key = raw.decode()
+        left: Any = server.admin.pttl(raw)
+        recorded = key.startswith(_RECORDS) and left > 0
+        stayed = any(fnmatchcase(key, pattern) for pattern in stays)
+        if left != -2 and not stayed and not recorded:
+            kind: Any = server.admin.type(raw)
+            found.append(f"leftovers: the key {key}, a {kind.decode()} with {left} ms to live, is still there")
+    return found

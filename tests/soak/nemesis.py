@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carries out the plan's faults, and writes down what it did and when."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import json
+import signal
+import time
+from pathlib import Path
+from typing import Callable, Dict, List, Sequence, Tuple
+
+import redis
+from crew import Crew, Member
+from env import Command, Proxy, RedisServer
+from env.faults import Fault as ProxyFault
+from plan import Fault
+
+Action = Callable[[], None]
+
+_TRIES = 6
+_PAUSE = 0.02
+
+
+def _script(command: Command) -> bool:
+    return command.word in ("EVAL", "EVALSHA")
+
+
+class Nemesis:
+    """Has faults begin and end at their times."""
+
+    def __init__(self, server: RedisServer, proxy: Proxy, crew: Crew, journal: Path) -> None:
+        self._server = server
+        self._proxy = proxy
+        self._crew = crew
+        self._journal = journal
+        self._agenda: List[Tuple[float, int, Action]] = []
+        self._order = itertools.count()
+        self._of_all = 0  # faults under way that concern all
+        self._begin: Dict[str, Callable[[Fault], Action]] = {
+            "kill": self._kill,
+            "stop": self._stop,
+            "stop beyond the lease": self._stop,
+            "cut": self._cut,
+            "lose a reply": lambda fault: self._at_proxy(fault, proxy.cut_after(_script)),
+            "swallow replies": self._swallow,
+            "hold a command": lambda fault: self._at_proxy(fault, proxy.hold(_script)),
+            "slow": lambda fault: self._at_proxy(fault, proxy.delay(15.0, 20.0)),
+            "stall": lambda fault: self._at_proxy(fault, proxy.stall()),
+            "refuse": self._refuse,
+            "stop the server": self._stop_server,
+            "pause the server": self._pause_server,
+            "restart the server": self._restart_server,
+            "forget scripts": self._forget_scripts,
+        }
+
+    def run(self, faults: Sequence[Fault]) -> None:
+        """Carries out all of them; returns when the last one is over."""
+        started = time.monotonic()
+        for fault in faults:
+            self._enter(started + fault.at, lambda fault=fault: self._strike(fault))  # type: ignore[misc]
+        while self._agenda:
+            at, _, action = heapq.heappop(self._agenda)
+            time.sleep(max(0.0, at - time.monotonic()))
+            action()
+        self._proxy.resume()
+
+    def _enter(self, at: float, action: Action) -> None:
+        heapq.heappush(self._agenda, (at, next(self._order), action))
+
+    def _strike(self, fault: Fault) -> None:
+        """Begins a fault, and enters its end. Those that concern all wait for each other, also when one takes longer
+        than planned: a stopped server answers nobody, the nemesis included."""
+        member = self._crew.members.get(fault.process)
+        if not member and self._of_all:
+            self._enter(time.monotonic() + _PAUSE, lambda: self._strike(fault))
+            return
+        since = time.monotonic_ns()
+        if member and member.stopped and fault.what != "kill":
+            return  # it would be woken too early
+        label = member.label if member else ""
+        self._of_all += not member
+        end = self._begin[fault.what](fault)
+
+        def over() -> None:
+            end()
+            self._of_all -= not member
+            self._note(fault.what, since, label)
+
+        self._enter(time.monotonic() + fault.seconds, over)
+
+    def _note(self, what: str, since: int, label: str) -> None:
+        line = json.dumps({"what": what, "since": since, "until": time.monotonic_ns(), "process": label})
+        with self._journal.open("a", encoding="utf-8") as journal:
+            journal.write(line + "\n")
+
+    # ---------------------------------------------------------------------------------------- of processes --
+
+    def _kill(self, fault: Fault) -> Action:
+        member = self._crew.members[fault.process]
+        member.kill()
+        member.stopped = False
+        return member.start
+
+    def _stop(self, fault: Fault) -> Action:
+        member = self._crew.members[fault.process]
+        member.signal(signal.SIGSTOP)
+        member.stopped = True
+        return lambda incarnation=member.incarnation: _resume(member, incarnation)  # type: ignore[misc]
+
+    # -------------------------------------------------------------------------------------- of the network --
+
+    def _at_proxy(self, _fault: Fault, placed: ProxyFault) -> Action:
+        return lambda: self._proxy.discard(placed)
+
+    def _cut(self, fault: Fault) -> Action:
+        def cut() -> None:
+            links = list(self._proxy.links.values())
+            for link in links[: max(1, round(len(links) * fault.part))]:
+                link.cut()
+
+        self._proxy.run(cut)
+        return lambda: None
+
+    def _swallow(self, _fault: Fault) -> Action:
+        placed = self._proxy.swallow_reply(_script, times=3)
+
+        def end() -> None:
+            self._proxy.discard(placed)
+            for connection in {hit.connection for hit in placed.hits} & set(self._proxy.connections):
+                connection.cut()
+
+        return end
+
+    def _refuse(self, fault: Fault) -> Action:
+        placed = self._proxy.refuse()
+        self._cut(fault)
+        return lambda: self._proxy.discard(placed)
+
+    # --------------------------------------------------------------------------------------- of the server --
+
+    def _stop_server(self, _fault: Fault) -> Action:
+        self._server.sigstop()
+        return self._server.sigcont
+
+    def _pause_server(self, fault: Fault) -> Action:
+        self._administer(lambda admin: admin.client_pause(round(fault.seconds * 1000), all=fault.part > 0.6))
+        return lambda: None
+
+    def _restart_server(self, _fault: Fault) -> Action:
+        self._server.kill()
+        return self._server.start
+
+    def _forget_scripts(self, _fault: Fault) -> Action:
+        self._administer(lambda admin: admin.script_flush())
+        return lambda: None
+
+    def _administer(self, call: Callable[[redis.Redis], object]) -> None:
+        """A command of the nemesis' own, whose connection may be one of before a restart, or have to wait for a busy
+        machine."""
+        for _ in range(_TRIES):
+            try:
+                call(self._server.admin)
+                return
+            except (redis.ConnectionError, redis.TimeoutError):
+                pass
+        raise RuntimeError(f"the server does not answer the nemesis; its log:\n{self._server.log_text()[-2000:]}")
+
+
+def _resume(member: Member, incarnation: int) -> None:
+    """Lets a process run on, unless it was killed meanwhile."""
+    if member.incarnation == incarnation and member.stopped:
+        member.signal(signal.SIGCONT)
+        member.stopped = False

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks at the queues of fair locks all the time, and writes down who stands in them."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any, Dict
+
+import redis
+from env import RedisServer
+
+_PERIOD = 0.02
+
+
+class Observer:
+    """A thread that looks, from its making until stop()."""
+
+    def __init__(self, server: RedisServer, queues: Dict[str, str], journal: Path) -> None:
+        self._server = server
+        self._queues = queues
+        self._journal = journal
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="soak-observer", daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        # Not through the faulty network: this is the nemesis' side.
+        client = self._server.client(unix_socket_path=self._server.unix_path)
+        with self._journal.open("w", encoding="utf-8") as journal:
+            while self._queues and not self._over.wait(_PERIOD):
+                for name, key in self._queues.items():
+                    line = self._look(client, name, key)
+                    if line["owners"]:
+                        journal.write(json.dumps(line) + "\n")
+
+    @staticmethod
+    def _look(client: redis.Redis, name: str, key: str) -> Dict[str, Any]:
+        before = time.monotonic_ns()
+        try:
+            found: Any = client.lrange(key, 0, -1)
+        except redis.RedisError:
+            found = []  # the server is down, or stopped
+        owners = [owner.decode() for owner in found]
+        return {"t": before, "do": "queue", "id": "", "name": name, "until": time.monotonic_ns(), "owners": owners}
+
+    def stop(self) -> None:
+        """Ends the thread."""
+        self._over.set()
+        self._thread.join()

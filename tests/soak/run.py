@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The soak: every kind of lock in every language at once, under faults, judged by checkers.
+
+    run.py --seconds N [--seed S] [--kinds a,b] [--languages c,python,lua,java] [--lie]
+
+Exits with 1 when a checker finds a violation, or when too little was done to mean anything; then history, plans and
+logs stay in build/soak/SEED, and the command to run the same seed again is printed. --lie adds processes whose acquires
+always succeed, without a server: the checkers have to report them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Sequence
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e"), str(HERE.parent / "interop")]
+
+import build_peers
+import checkers
+import counts
+import leftovers
+from crew import ROOT, Crew
+from env import Proxy, RedisServer
+from history import read_history
+from kinds import KINDS, LANGUAGES, queues_of
+from nemesis import Nemesis
+from observer import Observer
+from plan import Process, crew, faults, worker_plan
+
+_SHOWN = 20
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """The arguments, with complete lists of kinds and languages."""
+    parser = argparse.ArgumentParser(prog="./dev soak", description="every kind of lock at once, under faults")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long workers take turns; 60")
+    parser.add_argument("--seed", type=int, default=None, help="what the plan is drawn from; a new one")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="all")
+    parser.add_argument("--languages", default=",".join(LANGUAGES), help="all")
+    parser.add_argument("--lie", action="store_true", help="adds a lock whose acquire always succeeds")
+    given = parser.parse_args(words)
+    given.kinds, given.languages = given.kinds.split(","), given.languages.split(",")
+    for what, names, known in (("kind", given.kinds, KINDS), ("language", given.languages, LANGUAGES)):
+        for name in names:
+            if name not in known:
+                parser.error(f"there is no {what} '{name}'; expected some of {', '.join(known)}")
+    if given.seconds < 1:
+        parser.error(f"--seconds is {given.seconds:g}; expected 1 or more")
+    if given.seed is None:
+        given.seed = random.SystemRandom().randrange(1_000_000)
+    return given
+
+
+def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> List[str]:
+    """Runs everything and leaves its history in the folder. What went wrong beside the history."""
+    histories = folder / "history"
+    histories.mkdir(parents=True)
+    for process in processes:
+        text = worker_plan(given.seed, process, given.kinds)
+        (folder / f"{process.name}.plan").write_text(text, encoding="utf-8")
+    # With the append-only file written at once, a server that is killed has lost nothing when it is back.
+    persistent: Dict[str, Any] = {"appendonly": True, "appendfsync": "no", "auto_aof_rewrite_min_size": "1mb"}
+    with RedisServer(**persistent) as server, Proxy(server.address, seed=given.seed) as proxy:
+        end = time.monotonic_ns() + int(given.seconds * 1e9)
+        observer = Observer(server, queues_of(given.kinds), histories / "observer.jsonl")
+        working = Crew(processes, histories, proxy.url, end)
+        try:
+            nemesis = Nemesis(server, proxy, working, histories / "nemesis.jsonl")
+            nemesis.run(faults(given.seed, given.seconds, processes))
+            found = working.finish()
+            return found + leftovers.check(server, given.kinds)
+        finally:
+            observer.stop()
+            working.close()
+
+
+def again(given: argparse.Namespace) -> str:
+    """The command that runs the same plan."""
+    words = [f"./dev soak --seconds {given.seconds:g} --seed {given.seed}"]
+    if given.kinds != list(KINDS):
+        words.append(f"--kinds {','.join(given.kinds)}")
+    if given.languages != list(LANGUAGES):
+        words.append(f"--languages {','.join(given.languages)}")
+    return " ".join(words + ["--lie"] * given.lie)
+
+
+def main(words: Sequence[str]) -> int:
+    """The exit status."""
+    given = parse(words)
+    if "java" in given.languages:
+        build_peers.build("redisson")
+    folder = ROOT / "build" / "soak" / str(given.seed)
+    shutil.rmtree(folder, ignore_errors=True)
+    print(f"seed {given.seed}, {given.seconds:g} s", flush=True)
+    found = play(given, folder, crew([*given.languages, *["liar"] * given.lie], given.kinds))
+    history = read_history(folder / "history")
+    found += checkers.violations(history)
+    print("\n".join(counts.table(history, given.kinds)))
+    found += counts.missing(history, given.seconds, given.kinds, given.languages)
+    if not found:
+        shutil.rmtree(folder)
+        print("no violation")
+        return 0
+    print("\n".join(found[:_SHOWN]))
+    print(f"{len(found)} violations in all; history, plans and logs are in {folder.relative_to(ROOT)}")
+    print(f"again: {again(given)}")
+    (folder / "violations").write_text("\n".join(found) + "\n", encoding="utf-8")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

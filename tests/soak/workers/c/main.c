@@ -1,0 +1,147 @@
+/* The worker in C: threads that take their turns until the end.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   soak_worker URL HISTORY PLAN LABEL END      END in nanoseconds of CLOCK_MONOTONIC */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <pthread.h>
+#include <redlatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "journal.h"
+#include "plan.h"
+#include "takers.h"
+
+enum {
+    LOOK_US = 100000, /* a hold that lasts is looked at this often */
+    RETRY_US = 20000, /* after a failure nothing is gained by asking again at once */
+    ID_SIZE = 96
+};
+
+static redlatch_client *client;
+static struct plan plan;
+static const char *label;
+static int64_t the_end;
+
+static void pause_for(int64_t microseconds) {
+    struct timespec span = {microseconds / 1000000, microseconds % 1000000 * 1000};
+    nanosleep(&span, NULL);
+}
+
+/* Stays in the hold, looks at it from time to time, goes in and out of it again. */
+static void stay(struct taker *taker, const char *id) {
+    const struct turn *turn = taker->turn;
+    for (int level = 1; taker->shape->again && level < turn->levels; level++) {
+        if (!taker->shape->again(taker)) {
+            say("lost", id, "%s", "");
+        }
+    }
+    for (int64_t left = turn->hold_us; left > 0; left -= LOOK_US) {
+        pause_for(left < LOOK_US ? left : LOOK_US);
+        if (left > LOOK_US) {
+            int64_t at = now_ns();
+            int64_t safe = taker->shape->safe(taker);
+            say_at(at, safe > 0 ? "still" : "lost", id, ",\"until\":%" PRId64, at + safe);
+        }
+    }
+    if (taker->shape->leave_inner) {
+        taker->shape->leave_inner(taker);
+    }
+}
+
+/* Of a taker that was granted what it asked for: tells of it, holds it, gives it back. */
+static void enjoy(struct taker *taker) {
+    int64_t got = now_ns();
+    int64_t safe = taker->shape->safe(taker);
+    char facts[300] = "";
+    taker->shape->tell(taker, facts, sizeof facts);
+    say_at(got, "got", taker->id, ",\"until\":%" PRId64 "%s", got + safe, facts);
+    if (taker->shape->give) {
+        stay(taker, taker->id);
+        say("give", taker->id, "%s", "");
+        int status = taker->shape->give(taker);
+        say("gave", taker->id, ",\"why\":\"%s\"", redlatch_status_name(status));
+    }
+}
+
+static void play(const struct turn *turn, const char *id) {
+    const struct kind *kind = turn->kind;
+    char name[NAME_SIZE + 24];
+    snprintf(name, sizeof name, "%s", turn->name);
+    if (kind->epoch_ms > 0) {
+        snprintf(name, sizeof name, "%s:%" PRId64, turn->name, now_ns() / (kind->epoch_ms * 1000000));
+    }
+    struct taker taker = {.shape = shape_of(turn), .turn = turn, .name = name, .id = id, .permits = 1};
+    int status = taker.shape->open(&taker, client);
+    if (status != REDLATCH_OK) {
+        give_up("%s of %s: %s", kind->name, name, redlatch_last_error());
+    }
+    if (!taker.shape->prepare || taker.shape->prepare(&taker)) {
+        say("ask", id, ",\"kind\":\"%s\",\"name\":\"%s\",\"wait\":%" PRId64 ",\"lease\":%" PRId64 ",\"n\":%d",
+            kind->name, name, turn->wait_ms, turn->lease_ms, taker.permits);
+        status = taker.shape->take(&taker);
+        if (status == REDLATCH_OK) {
+            enjoy(&taker);
+        } else {
+            say("not", id, ",\"why\":\"%s\"", redlatch_status_name(status));
+            pause_for(status == REDLATCH_TIMEOUT ? 0 : RETRY_US);
+        }
+    }
+    taker.shape->close(&taker);
+}
+
+static void *work(void *number) {
+    int thread = *(int *)number;
+    const char *incarnation = strrchr(label, '.');
+    int at = incarnation ? 37 * atoi(incarnation + 1) : 0; /* a new incarnation goes on elsewhere in its plan */
+    for (int turn = 0; now_ns() < the_end; turn++) {
+        const struct turn *next = &plan.turn[thread][(at + turn) % plan.turns[thread]];
+        char id[ID_SIZE];
+        snprintf(id, sizeof id, "%s.%d.%d", label, thread, turn);
+        play(next, id);
+        pause_for(next->gap_us);
+    }
+    return NULL;
+}
+
+static void open_client(const char *url) {
+    redlatch_client_options options;
+    redlatch_client_options_init(&options, sizeof options);
+    options.lazy = 1; /* the server may be down when a process is started in the place of a killed one */
+    options.watchdog_lease_ms = plan.lease_ms;
+    options.fair_timeout_ms = plan.lease_ms;
+    options.command_timeout_ms = plan.command_timeout_ms;
+    if (redlatch_client_open(url, &options, &client) != REDLATCH_OK) {
+        give_up("cannot open %s: %s", url, redlatch_last_error());
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc != 6) {
+        give_up("usage: soak_worker URL HISTORY PLAN LABEL END");
+    }
+    journal_open(argv[2]);
+    plan_read(&plan, argv[3]);
+    label = argv[4];
+    the_end = strtoll(argv[5], NULL, 10);
+    say("born", "", ",\"process\":\"%s\",\"language\":\"c\"", label);
+    open_client(argv[1]);
+    pthread_t threads[THREADS_MAX];
+    int numbers[THREADS_MAX];
+    for (int i = 0; i < plan.threads; i++) {
+        numbers[i] = i;
+        if (pthread_create(&threads[i], NULL, work, &numbers[i]) != 0) {
+            give_up("cannot start a thread");
+        }
+    }
+    for (int i = 0; i < plan.threads; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    redlatch_client_free(client);
+    say("ended", "", "%s", "");
+    plan_free(&plan);
+    return 0;
+}

@@ -1,0 +1,44 @@
+/* A process's plan, as tests/soak/README.md describes the file.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOAK_PLAN_H
+#define SOAK_PLAN_H
+
+#include <stdint.h>
+
+enum { KINDS_MAX = 32, THREADS_MAX = 16, TURNS_MAX = 1000, WORD_SIZE = 64, NAME_SIZE = 128 };
+
+struct kind {
+    char name[WORD_SIZE];
+    char shape[WORD_SIZE];
+    int number; /* enum redlatch_kind */
+    int32_t reentrant;
+    int64_t amount;   /* permits of a semaphore, count of a latch */
+    int64_t epoch_ms; /* there is a new one under a new name so often, or 0 */
+};
+
+struct turn {
+    const struct kind *kind;
+    char name[NAME_SIZE];
+    int64_t wait_ms;
+    int64_t lease_ms;
+    int64_t hold_us;
+    int64_t gap_us;
+    int levels; /* or permits */
+};
+
+struct plan {
+    int64_t lease_ms;
+    int64_t command_timeout_ms;
+    int kinds;
+    struct kind kind[KINDS_MAX];
+    int threads;
+    int turns[THREADS_MAX];
+    struct turn *turn[THREADS_MAX];
+};
+
+/* Reads a plan, or ends the process. */
+void plan_read(struct plan *plan, const char *path);
+
+void plan_free(struct plan *plan);
+
+#endif

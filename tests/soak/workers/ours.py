@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takers by redlatch in Python."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+import redlatch
+from backends import Latch, Once, Refused, Taker, Turn, group_of
+
+# Nanoseconds that no run lasts.
+ENDLESS = 1_000_000_000_000_000
+
+
+class Ours:
+    """A client of ours."""
+
+    def __init__(self, url: str, lease_ms: int, command_timeout_ms: int) -> None:
+        # Lazy: the server may be down when a process is started in the place of a killed one.
+        seconds = command_timeout_ms / 1000
+        lease = lease_ms / 1000
+        self._client = redlatch.connect(
+            url, watchdog_lease=lease, fair_timeout=lease, command_timeout=seconds, lazy=True
+        )
+
+    def taker(self, turn: Turn) -> Taker:
+        """As Backend says."""
+        return SHAPES[turn.shape](self._client, turn)
+
+    def latch(self, turn: Turn) -> Latch:
+        """As Backend says."""
+        return LatchTaker(self._client, turn)
+
+    def close(self) -> None:
+        """Ends the client, which holds nothing."""
+        self._client.close()
+
+
+class LockTaker:
+    """A lock of any kind."""
+
+    def __init__(self, client: redlatch.Client, turn: Turn) -> None:
+        self.n = 1
+        self._turn = turn
+        self._inner = 0
+        self._hold: Optional[redlatch.Hold] = None
+        self._lock = self._make(client, turn)
+
+    @staticmethod
+    def _make(client: redlatch.Client, turn: Turn) -> redlatch.Lock:
+        options = {option: bool(value) for option, value in turn.options.items()}
+        maker, _, side = turn.word.partition(".")
+        made = getattr(client, maker)(turn.name, **options)
+        lock: redlatch.Lock = getattr(made, side) if side else made
+        return lock
+
+    def take(self, asked: int) -> None:
+        """As Taker says."""
+        lease = self._turn.lease / 1000 if self._turn.lease > 0 else -1
+        refuse(lambda: self._lock.acquire(timeout=seconds(self._turn.wait), lease=lease))
+        self._hold = self._lock.hold()
+
+    def facts(self) -> Dict[str, Any]:
+        """As Taker says."""
+        assert self._hold is not None
+        return {"token": self._hold.token or 0, "owner": self._hold.owner}
+
+    def safe(self, now: int) -> int:
+        """As Taker says."""
+        assert self._hold is not None
+        return int(self._hold.remaining() * 1e9)
+
+    def again(self) -> bool:
+        """As Taker says."""
+        try:
+            self._lock.acquire(blocking=False, lease=self._turn.lease / 1000 if self._turn.lease > 0 else -1)
+        except redlatch.LockLostError:
+            return False
+        except redlatch.RedlatchError:
+            return True  # refused or unknown: there is no further level
+        self._inner += 1
+        return True
+
+    def leave_inner(self) -> None:
+        """As Taker says."""
+        for _ in range(self._inner):
+            outcome(self._lock.release)
+
+    def give(self) -> str:
+        """As Taker says."""
+        return outcome(self._lock.release)
+
+
+class MultiTaker(LockTaker):
+    """Several locks at once, every other time in the opposite order."""
+
+    @staticmethod
+    def _make(client: redlatch.Client, turn: Turn) -> redlatch.Lock:
+        names = sorted(turn.name.split("+"), reverse=turn.gap % 2 == 1)
+        lock: redlatch.Lock = client.multi_lock(*map(client.lock, names))
+        return lock
+
+
+class GroupTaker(LockTaker):
+    """Values of a group."""
+
+    @staticmethod
+    def _make(client: redlatch.Client, turn: Turn) -> redlatch.Lock:
+        group, values = group_of(turn)
+        lock: redlatch.Lock = client.group_lock(group, values)
+        return lock
+
+
+class SemaphoreTaker(Once):
+    """Permits that nobody owns."""
+
+    def __init__(self, client: redlatch.Client, turn: Turn) -> None:
+        self.n = turn.levels
+        self._turn = turn
+        self._semaphore = getattr(client, turn.word)(turn.name)
+        self._permits: List[redlatch.Permit] = []
+        # Who comes first makes it; where that fails, somebody else does.
+        outcome(lambda: self._semaphore.try_set_permits(turn.options["permits"]))
+
+    def take(self, asked: int) -> None:
+        """As Taker says."""
+        refuse(lambda: self._semaphore.acquire(self.n, timeout=seconds(self._turn.wait)))
+
+    def facts(self) -> Dict[str, Any]:
+        """As Taker says."""
+        return {}
+
+    def safe(self, now: int) -> int:
+        """As Taker says: nothing ends but by being given back."""
+        return ENDLESS
+
+    def give(self) -> str:
+        """As Taker says."""
+        return outcome(lambda: self._semaphore.release(self.n))
+
+
+class PermitTaker(SemaphoreTaker):
+    """Permits with ids."""
+
+    def take(self, asked: int) -> None:
+        """As Taker says."""
+        wait, lease = seconds(self._turn.wait), seconds(self._turn.lease)
+        self._permits = refuse(lambda: self._semaphore.acquire_many(self.n, timeout=wait, lease=lease) or False)
+
+    def facts(self) -> Dict[str, Any]:
+        """As Taker says."""
+        return {"ids": [permit.id for permit in self._permits]}
+
+    def safe(self, now: int) -> int:
+        """As Taker says."""
+        return int(min(permit.remaining() for permit in self._permits) * 1e9)
+
+    def give(self) -> str:
+        """As Taker says."""
+        outcomes = [outcome(permit.release) for permit in self._permits]
+        return next((each for each in outcomes if each != "ok"), "ok")
+
+
+class LatchTaker(Once):
+    """A wait for a latch, and what else there is to do with it."""
+
+    def __init__(self, client: redlatch.Client, turn: Turn) -> None:
+        self.n = 1
+        self._turn = turn
+        self._latch: redlatch.Latch = client.latch(turn.name)
+
+    def try_set_count(self, count: int) -> bool:
+        """As Latch says."""
+        return bool(call(lambda: self._latch.try_set_count(count)))
+
+    def count_down(self) -> None:
+        """As Latch says."""
+        call(self._latch.count_down)
+
+    def take(self, asked: int) -> None:
+        """As Taker says."""
+        refuse(lambda: self._latch.wait(seconds(self._turn.wait)))
+
+    def facts(self) -> Dict[str, Any]:
+        """As Taker says."""
+        return {}
+
+    def safe(self, now: int) -> int:
+        """As Taker says: being let through is no hold."""
+        return 0
+
+    def give(self) -> str:
+        """As Taker says."""
+        return "ok"
+
+
+def seconds(milliseconds: int) -> Optional[float]:
+    """Seconds of a plan's milliseconds; None for -1."""
+    return None if milliseconds < 0 else milliseconds / 1000
+
+
+def call(made: Callable[[], Any]) -> Any:
+    """What a call returns; Refused if it fails."""
+    try:
+        return made()
+    except redlatch.RedlatchError as error:
+        time.sleep(0.02)  # nothing is gained by asking again at once
+        raise Refused(error.status_name) from error
+
+
+def refuse(made: Callable[[], Any]) -> Any:
+    """As call(), and Refused if it returns False."""
+    value = call(made)
+    if value is False:
+        raise Refused("timeout")
+    return value
+
+
+def outcome(made: Callable[[], object]) -> str:
+    """How a call ended."""
+    try:
+        made()
+    except redlatch.RedlatchError as error:
+        return error.status_name
+    return "ok"
+
+
+SHAPES: Dict[str, Callable[[redlatch.Client, Turn], Taker]] = {
+    "lock": LockTaker,
+    "multi": MultiTaker,
+    "group": GroupTaker,
+    "semaphore": SemaphoreTaker,
+    "permits": PermitTaker,
+    "latch": LatchTaker,
+}

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takers by the real Redisson, a Java process of its own (tests/interop/redisson).
+
+Redisson does not tell its holders for how long they are safe, but a lease begins on the server after it was asked for:
+what is believed here is that a hold lasts from its grant until a lease after the question.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from typing import Any, Callable, Dict, List, Tuple
+
+from backends import Latch, Once, Refused, Taker, Turn, group_of
+from peers import PeerError
+from redisson import Redisson, RedissonObject, ms
+from sweeper import Sweeper
+
+_PATIENCE = 60.0
+# Nanoseconds that no run lasts.
+ENDLESS = 1_000_000_000_000_000
+_NOT_HELD = "IllegalMonitorStateException"
+
+
+class Theirs:
+    """A Redisson client. Each worker has a Java thread, which it leaves for a new one after an error: a command of its
+    may still be on its way, or its place in a queue be left behind, and in Redisson threads own these."""
+
+    def __init__(self, url: str, lease_ms: int, command_timeout_ms: int) -> None:
+        self.lease_ms = lease_ms
+        self._java = Redisson()
+        self._own = threading.local()
+        self.sweeper = Sweeper(url)
+        options = {
+            "lockWatchdogTimeout": lease_ms,
+            "fairLockWaitTimeout": lease_ms,
+            "timeout": command_timeout_ms,
+            "retryAttempts": 2,
+            "retryDelay": 100,
+        }
+        while True:
+            try:
+                self.client = self._java.connect(url, **options)
+                return
+            except PeerError:
+                time.sleep(0.1)  # the server may be down just now
+
+    @property
+    def thread(self) -> int:
+        """The Java thread of this worker."""
+        if not hasattr(self._own, "number"):
+            self.leave_thread()
+        return int(self._own.number)
+
+    def leave_thread(self) -> None:
+        """Takes a new one."""
+        self._own.number = self._java.thread()
+        self._own.owner = self.client.owner(self._own.number)
+
+    @property
+    def owner(self) -> str:
+        """The field under which that thread holds locks."""
+        return str(self._own.owner)
+
+    def taker(self, turn: Turn) -> Taker:
+        """As Backend says."""
+        return SHAPES[turn.shape](self, turn)
+
+    def latch(self, turn: Turn) -> Latch:
+        """As Backend says."""
+        return LatchTaker(self, turn)
+
+    def make(self, on: RedissonObject, call: str, *arguments: Any) -> Any:
+        """Has this worker's thread make a call; Refused if it fails."""
+        try:
+            return on.start(self.thread, call, *arguments).result(_PATIENCE)
+        except PeerError as error:
+            self.leave_thread()
+            raise Refused(error.kind) from error
+
+    def close(self) -> None:
+        """Ends the Java process."""
+        self.sweeper.stop()
+        self.client.close()
+        self._java.close()
+
+
+class LockTaker:
+    """An RLock of any kind."""
+
+    def __init__(self, backend: Theirs, turn: Turn) -> None:
+        self.n = 1
+        self._backend = backend
+        self._turn = turn
+        self._thread = backend.thread
+        self._owner = backend.owner
+        self._inner = 0
+        self._until = 0
+        self._token = 0
+        self._lock: RedissonObject = backend.client.object(turn.word.replace("_", " "), name=turn.name)
+
+    def take(self, asked: int) -> None:
+        """As Taker says."""
+        turn = self._turn
+        lease = turn.lease if turn.lease > 0 else self._backend.lease_ms
+        self._until = asked + lease * 1_000_000
+        call, arguments = self._call(turn)
+        waiting = self._backend.sweeper.waiting
+        waiting[self._owner] = turn.name
+        try:
+            answer = self.make(call, *arguments)
+        finally:
+            del waiting[self._owner]
+        if answer is False or (answer is None and call.startswith("try")):
+            raise Refused("timeout")
+        if self._turn.word == "fenced":
+            self._token = int(answer)
+
+    @staticmethod
+    def _call(turn: Turn) -> Tuple[str, List[Any]]:
+        """Java's method and its arguments."""
+        suffix = "AndGetToken" if turn.word == "fenced" else ""
+        leased = [ms(turn.lease)] if turn.lease > 0 else []
+        if turn.wait < 0:
+            return f"lock{suffix}", leased
+        if leased or turn.wait:
+            return f"tryLock{suffix}", [ms(turn.wait), *leased]
+        return f"tryLock{suffix}", []
+
+    def facts(self) -> Dict[str, Any]:
+        """As Taker says."""
+        return {"token": self._token, "owner": self._owner}
+
+    def safe(self, now: int) -> int:
+        """As Taker says."""
+        return max(0, self._until - now)
+
+    def again(self) -> bool:
+        """As Taker says."""
+        try:
+            self._inner += bool(self.make("tryLock"))
+        except Refused:
+            pass
+        return True
+
+    def leave_inner(self) -> None:
+        """As Taker says."""
+        for _ in range(self._inner):
+            self.give()
+
+    def give(self) -> str:
+        """As Taker says."""
+        try:
+            self.make("unlock")
+        except Refused as refused:
+            return "not_owned" if refused.why == _NOT_HELD else refused.why
+        return "ok"
+
+    def make(self, call: str, *arguments: Any) -> Any:
+        """Has the thread make a call; Refused if it fails."""
+        try:
+            return self._lock.start(self._thread, call, *arguments).result(_PATIENCE)
+        except PeerError as error:
+            self._backend.leave_thread()
+            raise Refused(error.kind) from error
+
+
+class MultiTaker(LockTaker):
+    """An RedissonMultiLock. It is taken without a lease: with one, the members have another one until all are acquired,
+    and it then sets the lease also of what others hold by then."""
+
+    def __init__(self, backend: Theirs, turn: Turn) -> None:
+        super().__init__(backend, replace(turn, lease=-1))
+        self._lock = backend.client.multi_lock(*map(backend.client.lock, turn.name.split("+")))
+
+
+class GroupTaker(LockTaker):
+    """A RedissonFasterMultiLock."""
+
+    def __init__(self, backend: Theirs, turn: Turn) -> None:
+        super().__init__(backend, turn)
+        self._lock = backend.client.group_lock(*group_of(turn))
+
+
+class SemaphoreTaker(Once):
+    """An RSemaphore."""
+
+    def __init__(self, backend: Theirs, turn: Turn) -> None:
+        self.n = turn.levels
+        self._backend = backend
+        self._turn = turn
+        self._semaphore = backend.client.object(turn.word.replace("_", " "), name=turn.name)
+        try:
+            self.make("trySetPermits", turn.options["permits"])
+        except Refused:
+            pass  # somebody else does it
+
+    def take(self, asked: int) -> None:
+        """As Taker says."""
+        wait = self._turn.wait
+        if not self.make("tryAcquire", self.n, *([ms(wait)] if wait else [])):
+            raise Refused("timeout")
+
+    def facts(self) -> Dict[str, Any]:
+        """As Taker says."""
+        return {}
+
+    def safe(self, now: int) -> int:
+        """As Taker says: nothing ends but by being given back."""
+        return ENDLESS
+
+    def give(self) -> str:
+        """As Taker says."""
+        try:
+            self.make("release", self.n)
+        except Refused as refused:
+            return refused.why
+        return "ok"
+
+    def make(self, call: str, *arguments: Any) -> Any:
+        """Has the thread make a call; Refused if it fails."""
+        return self._backend.make(self._semaphore, call, *arguments)
+
+
+class PermitTaker(SemaphoreTaker):
+    """An RPermitExpirableSemaphore, whose permits end only if they were given a lease."""
+
+    def take(self, asked: int) -> None:
+        """As Taker says."""
+        turn = self._turn
+        lease = turn.lease if turn.lease > 0 else self._backend.lease_ms
+        self._until = asked + lease * 1_000_000
+        if turn.wait < 0:
+            self._ids = self.make("acquire", self.n, ms(lease))
+        else:
+            self._ids = self.make("tryAcquire", self.n, ms(turn.wait), ms(lease))
+        if not self._ids:
+            raise Refused("timeout")
+
+    def facts(self) -> Dict[str, Any]:
+        """As Taker says."""
+        return {"ids": self._ids}
+
+    def safe(self, now: int) -> int:
+        """As Taker says."""
+        return max(0, self._until - now)
+
+    def give(self) -> str:
+        """As Taker says."""
+        try:
+            self.make("release", self._ids)
+        except Refused as refused:
+            return refused.why
+        return "ok"
+
+
+class LatchTaker(Once):
+    """An RCountDownLatch."""
+
+    def __init__(self, backend: Theirs, turn: Turn) -> None:
+        self.n = 1
+        self._backend = backend
+        self._turn = turn
+        self._latch = backend.client.latch(turn.name)
+
+    def try_set_count(self, count: int) -> bool:
+        """As Latch says."""
+        return bool(self._backend.make(self._latch, "trySetCount", count))
+
+    def count_down(self) -> None:
+        """As Latch says."""
+        self._backend.make(self._latch, "countDown")
+
+    def take(self, asked: int) -> None:
+        """As Taker says."""
+        if not self._backend.make(self._latch, "await", ms(self._turn.wait)):
+            raise Refused("timeout")
+
+    def facts(self) -> Dict[str, Any]:
+        """As Taker says."""
+        return {}
+
+    def safe(self, now: int) -> int:
+        """As Taker says: being let through is no hold."""
+        return 0
+
+    def give(self) -> str:
+        """As Taker says."""
+        return "ok"
+
+
+SHAPES: Dict[str, Callable[[Theirs, Turn], Taker]] = {
+    "lock": LockTaker,
+    "multi": MultiTaker,
+    "group": GroupTaker,
+    "semaphore": SemaphoreTaker,
+    "permits": PermitTaker,
+    "latch": LatchTaker,
+}

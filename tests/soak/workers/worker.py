@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The worker in Python: turns of redlatch, of Redisson through its peer, or of a lock that lies.
+
+    worker.py python|java|liar URL HISTORY PLAN LABEL END
+
+The plan is described in tests/soak/README.md; END is in nanoseconds of time.monotonic_ns().
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1] / "interop"), str(HERE.parents[1] / "e2e")]
+
+from backends import Backend, Refused, Turn, open_backend
+from journal import Journal
+
+# A hold that lasts is looked at this often.
+_LOOK = 0.1
+
+
+@dataclass
+class Plan:
+    """What the file says."""
+
+    lease_ms: int
+    command_timeout_ms: int
+    kinds: List[Tuple[str, str, str, Dict[str, int]]]  # name, shape, word, options
+    threads: List[List[List[str]]]
+
+
+def read_plan(path: str) -> Plan:
+    """Reads a plan."""
+    plan = Plan(0, 0, [], [])
+    for line in Path(path).read_text(encoding="utf-8").splitlines():
+        what, *words = line.split()
+        if what == "client":
+            plan.lease_ms, plan.command_timeout_ms = map(int, words)
+        elif what == "kind":
+            options = {option: int(value) for option, value in (word.split("=") for word in words[3:])}
+            plan.kinds.append((words[0], words[1], words[2], options))
+        elif what == "thread":
+            plan.threads.append([])
+        else:
+            plan.threads[-1].append(words)
+    return plan
+
+
+class Worker(threading.Thread):
+    """One thread that takes its turns until the end."""
+
+    def __init__(self, backend: Backend, journal: Journal, plan: Plan, number: int, label: str, end: int) -> None:
+        super().__init__(name=f"{label}.{number}")
+        self._backend = backend
+        self._journal = journal
+        self._plan = plan
+        self._turns = plan.threads[number]
+        self._end = end
+        # A new incarnation goes on elsewhere in its plan.
+        self._at = 37 * int(label.rpartition(".")[2])
+
+    def run(self) -> None:
+        """Takes turns."""
+        number = 0
+        while time.monotonic_ns() < self._end:
+            words = self._turns[(self._at + number) % len(self._turns)]
+            number += 1
+            kind, shape, word, options = self._plan.kinds[int(words[0])]
+            name = words[1]
+            if "epoch_ms" in options:
+                name = f"{name}:{time.monotonic_ns() // (options['epoch_ms'] * 1_000_000)}"
+            turn = Turn(f"{self.name}.{number}", kind, shape, word, options, name, *map(int, words[2:]))
+            try:
+                self._play(turn)
+            except Exception as error:
+                print(f"{turn.id}: {error!r}", flush=True)
+                os._exit(3)
+            time.sleep(turn.gap / 1e6)
+
+    def _play(self, turn: Turn) -> None:
+        say = self._journal.say
+        if turn.shape == "latch" and not self._close_latch(turn):
+            return
+        taker = self._backend.taker(turn)
+        asked = say("ask", turn.id, kind=turn.kind, name=turn.name, wait=turn.wait, lease=turn.lease, n=taker.n)
+        try:
+            taker.take(asked)
+        except Refused as refused:
+            say("not", turn.id, why=refused.why)
+            return
+        got = time.monotonic_ns()
+        say("got", turn.id, at=got, until=got + taker.safe(got), **taker.facts())
+        if turn.shape == "latch":
+            return
+        self._hold(turn, taker)
+        say("give", turn.id)
+        say("gave", turn.id, why=taker.give())
+
+    def _close_latch(self, turn: Turn) -> bool:
+        """Sees to it that a latch is closed, and counts it down unless the turn is to wait; whether it is to."""
+        latch = self._backend.latch(turn)
+        try:
+            if latch.try_set_count(turn.options["count"]):
+                self._journal.say("set", turn.id, name=turn.name, n=turn.options["count"])
+            if turn.levels == 1:
+                self._journal.say("counting", turn.id, name=turn.name)
+                latch.count_down()
+        except Refused:
+            pass
+        return turn.levels > 1
+
+    def _hold(self, turn: Turn, taker: Any) -> None:
+        """Stays in the hold, looks at it from time to time, goes in and out of it again."""
+        for _ in range(1, turn.levels):
+            if not taker.again():
+                self._journal.say("lost", turn.id)
+        left = turn.hold / 1e6
+        while left > 0:
+            time.sleep(min(left, _LOOK))
+            left -= _LOOK
+            if left > 0:
+                at = time.monotonic_ns()
+                safe = taker.safe(at)
+                self._journal.say("still" if safe else "lost", turn.id, at=at, until=at + safe)
+        taker.leave_inner()
+
+
+def main() -> None:
+    """Works until the end."""
+    language, url, path, plan_path, label, end = sys.argv[1:]
+    plan = read_plan(plan_path)
+    journal = Journal(path)
+    journal.say("born", "", process=label, language=language)
+    backend = open_backend(language, url, plan.lease_ms, plan.command_timeout_ms)
+    workers = [Worker(backend, journal, plan, number, label, int(end)) for number in range(len(plan.threads))]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    backend.close()
+    journal.say("ended", "")
+
+
+if __name__ == "__main__":
+    main()
