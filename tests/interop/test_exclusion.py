@@ -26,24 +26,25 @@ MakeOurs = Callable[..., OurParty]
 MakeTheirs = Callable[..., TheirParty]
 
 
-def wait_parked(monitor: Monitor, mark: int, name: str) -> int:
-    """Wait until somebody has subscribed for `name` and asked once more after that; a mark behind it."""
+def wait_parked(monitor: Monitor, mark: int, name: str, looks: bool = True) -> int:
+    """Wait until somebody has subscribed for `name` and, if it looks then, asked once more after that; a mark behind
+    it."""
 
     def parked() -> bool:
         about = [entry for entry in monitor.top_level(mark) if any(name.encode() in word for word in entry.arguments)]
         words = [entry.command for entry in about]
-        return "SUBSCRIBE" in words and "EVALSHA" in words[words.index("SUBSCRIBE") :]
+        return "SUBSCRIBE" in words and (not looks or "EVALSHA" in words[words.index("SUBSCRIBE") :])
 
     wait_until(parked, message=f"a waiter for {name} to park")
     return monitor.mark()
 
 
-def start_waiting(waiter: Party, kind: Kind, monitor: Monitor, name: str) -> Attempt:
+def start_waiting(waiter: Party, kind: Kind, monitor: Monitor, name: str, looks: bool = True) -> Attempt:
     """Let a party wait; it is parked when this returns, if its kind parks at all."""
     mark = monitor.mark()
     attempt = waiter.start()
     if kind.pushes:
-        wait_parked(monitor, mark, name)
+        wait_parked(monitor, mark, name, looks)
     return attempt
 
 
