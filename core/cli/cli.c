@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nine years and a half: the library takes ten. */
-enum { SECONDS_MAX = 300000000 };
-
 int complain(int exit_status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -85,14 +82,14 @@ int open_client(const struct place *place, const redlatch_client_options *own, r
     return redlatch_client_open(place->url, &options, client_out);
 }
 
-bool read_seconds(const char *option, const char *text, int64_t low_ms, int64_t *ms_out) {
+bool read_seconds(const char *option, const char *text, int64_t low_ms, int high, int64_t *ms_out) {
     char *end;
     errno = 0;
     double seconds = strtod(text, &end);
-    if (end == text || *end || errno || !isfinite(seconds) || seconds < 0 || seconds > SECONDS_MAX ||
+    if (end == text || *end || errno || !isfinite(seconds) || seconds < 0 || seconds > high ||
         ceil(seconds * 1000) < (double)low_ms) {
         complain(STATUS_USAGE, "%s is '%s': expected seconds, from %g to %d", option, text, (double)low_ms / 1000,
-                 SECONDS_MAX);
+                 high);
         return false;
     }
     *ms_out = (int64_t)ceil(seconds * 1000);

@@ -63,8 +63,12 @@ int complain_of(int status);
 /* Opens the client that a command works with, whose own options may be NULL; the prefix is set here. */
 int open_client(const struct place *place, const redlatch_client_options *own, redlatch_client **client_out);
 
-/* Seconds with a fraction as milliseconds, at least `low_ms`; false after a complaint that names the option. */
-bool read_seconds(const char *option, const char *text, int64_t low_ms, int64_t *ms_out);
+/* What read_seconds takes at most: nine years and a half, as the library takes ten. */
+enum { SECONDS_MAX = 300000000 };
+
+/* Seconds with a fraction as milliseconds, from `low_ms` to `high` seconds; false after a complaint that names the
+ * option. */
+bool read_seconds(const char *option, const char *text, int64_t low_ms, int high, int64_t *ms_out);
 
 /* A whole number in a range; false after a complaint. */
 bool read_number(const char *option, const char *text, long low, long high, int *number_out);

@@ -6,7 +6,8 @@
 #include "cli.h"
 
 /* Those that a program can be run under. */
-static const int kinds[] = {REDLATCH_MUTEX, REDLATCH_FENCED, REDLATCH_SPIN, REDLATCH_READ, REDLATCH_WRITE, REDLATCH_PLAIN};
+static const int kinds[] = {REDLATCH_MUTEX, REDLATCH_FENCED, REDLATCH_FAIR, REDLATCH_SPIN,
+                            REDLATCH_READ,  REDLATCH_WRITE,  REDLATCH_PLAIN};
 
 bool read_kind(const char *option, const char *text, int *kind_out) {
     char names[200] = "";

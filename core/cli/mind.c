@@ -131,6 +131,21 @@ static void end_group(const struct minding *minding) {
     child_signal(&minding->child, SIGKILL);
 }
 
+/* The exit status when there is no child: this machine's fault, or CMD's. */
+static int not_started(int error) {
+    switch (error) {
+    case ENOENT:
+        return STATUS_NOT_FOUND;
+    case EAGAIN:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+        return STATUS_SYSTEM;
+    default:
+        return STATUS_CANNOT_RUN;
+    }
+}
+
 static void mind_until_end(struct minding *minding, int event_fd) {
     while (!minding->ended) {
         wait_for_something(minding, event_fd);
@@ -165,8 +180,7 @@ struct outcome mind(const struct run_options *options, redlatch_client *client, 
     int error = child_start(&minding.child, options->command);
     signals_listen();
     if (error) {
-        outcome.exit_status = complain(error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN, "%s: %s",
-                                       options->command[0], strerror(error));
+        outcome.exit_status = complain(not_started(error), "%s: %s", options->command[0], strerror(error));
         return outcome;
     }
     if (options->verbose) {

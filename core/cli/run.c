@@ -35,6 +35,9 @@ static const char usage[] =
     "redlatch itself), 1 not obtained in time, 64 usage, 69 server unreachable, 70 lock lost, 126 CMD cannot be run,\n"
     "127 no such CMD.\n";
 
+/* A day: what the library takes as the lease of its watchdog. */
+enum { LEASE_SECONDS_MAX = 86400 };
+
 static const struct option long_options[] = {
     {"nonblock", no_argument, NULL, 'n'},
     {"nb", no_argument, NULL, 'n'},
@@ -60,20 +63,20 @@ static bool take_option(struct run_options *options, int letter, int *status_out
         options->wait_ms = 0;
         return true;
     case 'w':
-        return read_seconds("-w", optarg, 0, &options->wait_ms);
+        return read_seconds("-w", optarg, 0, SECONDS_MAX, &options->wait_ms);
     case 'E':
         return read_number("-E", optarg, 0, 255, &options->conflict_status);
     case 's':
         options->kind = REDLATCH_READ;
         return true;
     case OPTION_LEASE:
-        return read_seconds("--lease", optarg, 30, &options->lease_ms);
+        return read_seconds("--lease", optarg, 30, LEASE_SECONDS_MAX, &options->lease_ms);
     case OPTION_MAX_HOLD:
-        return read_seconds("--max-hold", optarg, 1, &options->max_hold_ms);
+        return read_seconds("--max-hold", optarg, 1, SECONDS_MAX, &options->max_hold_ms);
     case OPTION_MIN_HOLD:
-        return read_seconds("--min-hold", optarg, 0, &options->min_hold_ms);
+        return read_seconds("--min-hold", optarg, 0, SECONDS_MAX, &options->min_hold_ms);
     case OPTION_GRACE:
-        return read_seconds("--grace", optarg, 0, &options->grace_ms);
+        return read_seconds("--grace", optarg, 0, SECONDS_MAX, &options->grace_ms);
     case OPTION_KIND:
         return read_kind("--kind", optarg, &options->kind);
     case OPTION_KEY_TEMPLATE:
@@ -95,6 +98,11 @@ static bool read_arguments(struct run_options *options, int argc, char **argv, i
         }
     }
     *status_out = STATUS_USAGE;
+    if (options->max_hold_ms != REDLATCH_FOREVER && options->min_hold_ms > options->max_hold_ms) {
+        complain(STATUS_USAGE, "--min-hold is %g s, --max-hold %g s: expected the first to be no longer than the second",
+                 (double)options->min_hold_ms / 1000, (double)options->max_hold_ms / 1000);
+        return false;
+    }
     char **rest = argv + optind;
     if (!rest[0] || !rest[0][0]) {
         complain(STATUS_USAGE, "run: expected the name of a lock");

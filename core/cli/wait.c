@@ -28,7 +28,7 @@ int command_wait(int argc, char **argv) {
     int letter;
     while ((letter = getopt_long(argc, argv, "w:u:h", long_options, NULL)) != -1) {
         if (letter == 'w') {
-            if (!read_seconds("-w", optarg, 0, &wait_ms)) {
+            if (!read_seconds("-w", optarg, 0, SECONDS_MAX, &wait_ms)) {
                 return STATUS_USAGE;
             }
         } else if (!take_place_option(&place, letter, "wait", usage, &exit_status)) {

@@ -255,10 +255,14 @@ enum redlatch_kind {
                             waiters all the same */
     REDLATCH_READ = 5,   /* the read lock of Redisson's RReadWriteLock */
     REDLATCH_WRITE = 6,  /* its write lock */
+    REDLATCH_PLAIN = 7,  /* a string with the owner as its value, as of redis-py, redsync, bsm/redislock, node-redlock;
+                            not reentrant. Those do not tell of a release: behind them a waiter looks every 0.1 s */
     REDLATCH_GROUP = 8,  /* many values of one name at once, RedissonClient.getMultiLock(group, values): made by
                             redlatch_group_lock_new */
-    REDLATCH_PLAIN = 7   /* a string with the owner as its value, as of redis-py, redsync, bsm/redislock, node-redlock; not
-                            reentrant. Those do not tell of a release: behind them a waiter looks every 0.1 s */
+    /* With handles of their own: redlatch_semaphores.h, redlatch_latch.h. */
+    REDLATCH_SEMAPHORE = 9,
+    REDLATCH_PERMIT_SEMAPHORE = 10,
+    REDLATCH_LATCH = 11
 };
 
 /* "mutex", "fenced" and so on; "unknown" for any other number. Static memory. Any thread. Since 0.1. */
@@ -411,6 +415,8 @@ REDLATCH_API int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *s
 /* The rest of the interface; each of these may be included alone, too. */
 #include "redlatch_events.h"
 #include "redlatch_groups.h"
+#include "redlatch_latch.h"
 #include "redlatch_reports.h"
+#include "redlatch_semaphores.h"
 
 #endif /* REDLATCH_H */

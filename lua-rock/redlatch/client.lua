@@ -83,8 +83,8 @@ function Client:spin_lock(name, options)
 end
 
 --- A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the owner as
---- its value. The owner cannot acquire it a second time before it releases. Those others do not tell of a release: while
---- one of them holds it, a waiter looks every 0.1 s.
+--- its value. The owner cannot acquire it a second time before it releases. Those others do not tell of a release:
+--- while one of them holds it, a waiter looks every 0.1 s.
 ---@param name string
 ---@param options? redlatch.LockOptions
 ---@return redlatch.Lock
@@ -92,8 +92,8 @@ function Client:plain_lock(name, options)
     return lock.new(self, core.PLAIN, name, options)
 end
 
---- A lock on values of a group: all of them, or none. Sets of values that overlap exclude each other, also when one owner
---- asks for both, and others do not. It is Redisson's getMultiLock(group, values) with its StringCodec.
+--- A lock on values of a group: all of them, or none. Sets of values that overlap exclude each other, also when one
+--- owner asks for both, and others do not. It is Redisson's getMultiLock(group, values) with its StringCodec.
 ---@param group string
 ---@param values string[] 1 to 10000 strings of any bytes, in any order
 ---@param options? redlatch.LockOptions

@@ -13,11 +13,14 @@ from typing import Dict, Iterable, Iterator, Literal, NoReturn, Optional, Type
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.durations import Seconds, wait_ms
 from redlatch.errors import LockName, failure
+from redlatch.latches import Latch
 from redlatch.locks import Lock
 from redlatch.losses import Losses
 from redlatch.options import c_string, client_options, name_bytes, pattern_bytes, values_of_group, without_password
+from redlatch.permits import PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import Report, inspect, scan
+from redlatch.semaphores import Semaphore
 from redlatch.watching import wait_free
 
 DEFAULT_URL = "redis://127.0.0.1:6379/0"
@@ -225,6 +228,18 @@ class Client:
         return Lock(
             self, lib.REDLATCH_PLAIN, name, timeout, lease, max_hold, owner, key_template=key_template
         )
+
+    def semaphore(self, name: LockName) -> Semaphore:
+        """A semaphore: a number of permits that are taken and given back, and that nobody owns."""
+        return Semaphore(self, name)
+
+    def permit_semaphore(self, name: LockName) -> PermitSemaphore:
+        """A permit semaphore: permits that have an id and a lease each, and are free again when that is over."""
+        return PermitSemaphore(self, name)
+
+    def latch(self, name: LockName) -> Latch:
+        """A count-down latch."""
+        return Latch(self, name)
 
     def read_write_lock(
         self,

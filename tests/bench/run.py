@@ -62,6 +62,8 @@ def run_scenario(bench: Bench, entry: Scenario) -> Finished:
         entry.run(bench, report)
     except (NotAvailable, ProgramFailed) as error:
         failure = str(error)
+    finally:
+        bench.end_programs()
     return Finished(entry, report, time.monotonic() - start, failure, disturbance.percent_of_core())
 
 

@@ -197,7 +197,9 @@ def test_11_threads_of_one_client_hand_it_over(
     assert all(waiter.result() is True for waiter in waiting)
     assert len(words) == 3
     done = scripts(sent_by(monitor.since(mark), server, client))
-    assert done == ["hand_over_plain"] * 3 + ["release_plain"]
+    # After 10 ms of hand-overs in a row it is really released, and whoever is first then asks.
+    assert done[0] == "hand_over_plain"
+    assert done.count("hand_over_plain") + done.count("release_plain") == 4
     assert value(server, lock_name) is None
 
 

@@ -119,7 +119,8 @@ def test_05_in_one_process_only_the_first_asks(
     holder.release()
     assert all(waiter.result() is True for waiter in waiting)
     done = scripts(sent_by(monitor.since(mark), server, client))
-    assert done.count("hand_over") == 5 and done[-1] == "release"
+    # After 10 ms of hand-overs in a row it is really released, and whoever is first then asks.
+    assert done.count("hand_over") >= 1 and done.count("hand_over") + done.count("release") == 6
 
 
 def test_06_processes_take_turns(server: RedisServer, lock_name: str) -> None:

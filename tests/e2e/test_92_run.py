@@ -17,7 +17,7 @@ from env import RedisServer, RedissonShapedPeer, closed_port, wait_until
 from shell import UNTIL_END, environment, is_alive, pid_of, program, redlatch, start, start_holder
 from wire import fields, is_owner, remaining_ms, subscribers
 
-STATUS = {"not obtained": 1, "usage": 64, "unreachable": 69, "lost": 70}
+STATUS = {"not obtained": 1, "usage": 64, "unreachable": 69, "lost": 70, "system": 71}
 
 
 def pending_signals(pid: int) -> int:
@@ -114,6 +114,7 @@ def test_14_no_server_is_69(server: RedisServer, lock_name: str) -> None:
         ["-E", "256", "x", "true"],
         ["--lease", "0.01", "x", "true"],
         ["--kind", "no-such-kind", "x", "true"],
+        ["--min-hold", "2", "--max-hold", "1.5", "x", "true"],
         ["", "true"],
         ["--url", "http://127.0.0.1", "x", "true"],
     ],
@@ -121,6 +122,12 @@ def test_14_no_server_is_69(server: RedisServer, lock_name: str) -> None:
 def test_15_misuse_is_64_and_says_what_is_wrong(server: RedisServer, arguments: List[str]) -> None:
     done = redlatch(server, "run", *arguments)
     assert done.returncode == STATUS["usage"] and done.stderr.strip() and not done.stdout
+
+
+def test_15_the_longest_lease_is_a_day(server: RedisServer, lock_name: str) -> None:
+    done = redlatch(server, "run", "--lease", "86400.1", lock_name, "true")
+    assert done.returncode == STATUS["usage"] and "--lease is '86400.1'" in done.stderr and "86400\n" in done.stderr
+    assert redlatch(server, "run", "--lease", "86400", lock_name, "true").returncode == 0
 
 
 def test_16_one_connection_is_enough(server: RedisServer, lock_name: str) -> None:
@@ -397,3 +404,13 @@ def test_64_messages_show_names_of_any_bytes(server: RedisServer, peer: Redisson
     gone = redlatch(server, "run", "other", "--", "/no\x1bsuch")
     assert gone.returncode == 127 and "/no\\x1bsuch" in gone.stderr
     peer.unlock(name)
+
+
+def test_65_too_few_descriptors_are_no_fault_of_the_command(server: RedisServer, lock_name: str) -> None:
+    outcomes = []
+    for limit in range(5, 40):
+        run = f"ulimit -n {limit}; exec {program()} run {lock_name} true"
+        done = subprocess.run(["sh", "-c", run], capture_output=True, env=environment(server), timeout=30, check=False)
+        outcomes.append(done.returncode)
+        assert server.admin.exists(lock_name) == 0
+    assert set(outcomes) == {STATUS["system"], 0} and outcomes == sorted(outcomes, reverse=True), outcomes

@@ -83,7 +83,8 @@ def terminal(request: pytest.FixtureRequest, server: RedisServer, tmp_path: Path
     shell, begin = {
         "bash": (BASH, f"source {FOLDER}/redlatch.bash"),
         "zsh": (("zsh", "-f"), f"fpath=({FOLDER} $fpath); autoload -U compinit; compinit -u -d {tmp_path}/dump"),
-        "fish": (("fish", "--no-config", "-C", "function fish_prompt; echo '$ '; end"), f"source {FOLDER}/redlatch.fish"),
+        "fish": (("fish", "--no-config", "-C", "function fish_prompt; echo '$ '; end"),
+                 f"source {FOLDER}/redlatch.fish"),
     }[request.param]
     opened = Terminal(server, *shell, PATH=path, HOME=str(tmp_path))
     opened.enter(f"{begin}; echo rea''dy")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the interop peers into build/interop, each when it was not built from its present sources yet.
 
-    build_peers.py [PEER...]    all peers, or those named
+    build_peers.py [PEER...]    the peers of the interop tests, or those named; redisson-bench is the benchmarks'
 
 Nothing is written beside the sources. What a peer's package manager has fetched once is not fetched again.
 """
@@ -9,15 +9,19 @@ Nothing is written beside the sources. What a peer's package manager has fetched
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Dict, List
+from typing import Callable, Dict, List, Tuple
 
 SOURCES = Path(__file__).resolve().parent
 BUILD = SOURCES.parents[1] / "build" / "interop"
+POM = SOURCES / "redisson" / "pom.xml"
+BENCH_SOURCES = SOURCES.parent / "bench" / "peers" / "redisson"
 
 
 def demand(command: List[str], folder: Path) -> None:
@@ -31,8 +35,8 @@ def demand(command: List[str], folder: Path) -> None:
 
 def build_redisson(source: Path, target: Path) -> None:
     """Classes and libraries, by Maven, which asks the network only for what its local repository lacks."""
-    pom = str(source / "pom.xml")
-    demand(["mvn", "--batch-mode", "--quiet", f"-Dtarget={target}", "--file", pom, "process-classes"], target)
+    folders = [f"-Dtarget={target}", f"-Dsources={source / 'src' / 'main' / 'java'}"]
+    demand(["mvn", "--batch-mode", "--quiet", *folders, "--file", str(POM), "process-classes"], target)
 
 
 def build_go(source: Path, target: Path) -> None:
@@ -48,35 +52,49 @@ def build_node(source: Path, target: Path) -> None:
     demand(["npm", "ci", *quiet], target)
 
 
-PEERS: Dict[str, Callable[[Path, Path], None]] = {"redisson": build_redisson, "go": build_go, "node": build_node}
+@dataclass(frozen=True)
+class Recipe:
+    """How a peer is built, and of what."""
+
+    make: Callable[[Path, Path], None]
+    source: Path
+    more: Tuple[Path, ...] = ()  # files elsewhere that it is made of, too
 
 
-def digest(folder: Path) -> str:
-    """What the sources in a folder are, and where they are built."""
+IN_TESTS: Dict[str, Recipe] = {
+    "redisson": Recipe(build_redisson, SOURCES / "redisson"),
+    "go": Recipe(build_go, SOURCES / "go"),
+    "node": Recipe(build_node, SOURCES / "node"),
+}
+PEERS: Dict[str, Recipe] = {**IN_TESTS, "redisson-bench": Recipe(build_redisson, BENCH_SOURCES, (POM,))}
+
+
+def digest(recipe: Recipe) -> str:
+    """What the sources of a peer are, and where they are built."""
     found = hashlib.sha256(str(BUILD).encode())
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        found.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    for path in [*sorted(path for path in recipe.source.rglob("*") if path.is_file()), *recipe.more]:
+        found.update(os.path.relpath(path, recipe.source).encode() + b"\0" + path.read_bytes())
     return found.hexdigest()
 
 
 def build(name: str) -> None:
     """Build one peer, unless it is there."""
-    source, target = SOURCES / name, BUILD / name
+    recipe, target = PEERS[name], BUILD / name
     stamp = target / "built-from"
-    wanted = digest(source)
+    wanted = digest(recipe)
     if stamp.exists() and stamp.read_text(encoding="ascii") == wanted:
         return
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     started = time.monotonic()
-    PEERS[name](source, target)
+    recipe.make(recipe.source, target)
     stamp.write_text(wanted, encoding="ascii")
     print(f"built the {name} peer in {time.monotonic() - started:.1f} s", flush=True)
 
 
 def main() -> None:
     """Builds what the arguments name."""
-    for name in sys.argv[1:] or PEERS:
+    for name in sys.argv[1:] or IN_TESTS:
         if name not in PEERS:
             raise SystemExit(f"there is no peer '{name}'; expected one of {', '.join(PEERS)}")
         build(name)

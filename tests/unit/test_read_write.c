@@ -374,8 +374,8 @@ static void each_side_is_renewed_by_a_script_of_its_own(void) {
     rig_pass(10 * SECOND);
     struct command *first = rig_send(LANE_KEEPER);
     struct command *second = rig_send(LANE_KEEPER);
-    CHECK(first && second && first->batch_count == 1 && second->batch_count == 1);
-    CHECK(first->lock_kind != second->lock_kind);
+    CHECK(first && second && first->batch_count == 1 && second->batch_count == 1 &&
+          first->lock_kind != second->lock_kind);
     rig_integers(LANE_KEEPER, found, 1);
     rig_integers(LANE_KEEPER, found, 1);
     CHECK_EQ_INT(rig.engine.stats.renewals, 2);

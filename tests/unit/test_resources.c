@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "group.h"
+
 enum { NAMES = 1000 };
 
 static struct resource *find(const char *name, size_t size) {
@@ -22,6 +24,38 @@ static void tells_kinds_of_a_name_apart(void) {
     CHECK((one == mutex && other == fenced) || (one == fenced && other == mutex));
     CHECK(resource_next_named(table, other, "orders", 6, mutex->hash) == NULL);
     RIG_CLOSE();
+}
+
+static struct resource *make_group(const char *value) {
+    struct resource *resource = calloc(1, sizeof *resource + 1 + GROUP_VALUE_SIZE);
+    resource->kind = REDLATCH_GROUP;
+    resource->name_size = 1;
+    resource->value_count = 1;
+    memcpy(resource->name, "g", 1);
+    memcpy(resource->name + 1, value, GROUP_VALUE_SIZE);
+    resource->hash = resource_hash("g", 1);
+    return resource;
+}
+
+static void tells_values_of_a_group_apart(void) {
+    struct resource *buckets[16] = {NULL};
+    struct resource_table table = {0};
+    struct resource *one = make_group("aaaaaaaaaaaaaaaaaaaaaa");
+    struct resource *same = make_group("aaaaaaaaaaaaaaaaaaaaaa");
+    struct resource *other = make_group("aaaaaaaaaaaaaaaaaaaaab");
+    resource_table_rehash(&table, buckets, 16);
+    CHECK(resource_find_like(&table, one) == NULL);
+    resource_add(&table, one);
+    CHECK(resource_find_like(&table, other) == NULL);
+    resource_add(&table, other);
+    CHECK(resource_find_like(&table, same) == one);
+    CHECK(resource_find_like(&table, other) == other);
+    CHECK_EQ_INT(one->references, 2);
+    same->kind = REDLATCH_MUTEX;
+    CHECK(resource_find_like(&table, same) == NULL);
+    free(one);
+    free(same);
+    free(other);
 }
 
 static void finds_nothing_in_an_empty_table(void) {
@@ -111,6 +145,7 @@ static void finds_holds_by_owner_and_stage(void) {
 
 int main(void) {
     RUN(tells_kinds_of_a_name_apart);
+    RUN(tells_values_of_a_group_apart);
     RUN(finds_nothing_in_an_empty_table);
     RUN(hashes_as_fnv_1a);
     RUN(tells_names_apart_by_every_byte);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "group.h"
 #include "steps.h"
 #include "unit.h"
 
@@ -41,6 +42,7 @@ static struct resource *make_resource(const char *name, size_t size) {
 static struct engine *test_engine(void) {
     static struct engine engine;
     memcpy(engine.uuid, uuid, 36);
+    engine.settings.fair_timeout_ms = 9000;
     return &engine;
 }
 
@@ -99,6 +101,158 @@ static void a_fenced_lock_draws_tokens(void) {
     check_written(&command, SCRIPT_HAND_OVER,
                   "<orders><01234567-89ab-8def-8123-456789abcdef:7><01234567-89ab-8def-8123-456789abcdef:8><1><30000>");
     free(resource);
+}
+
+static void a_fair_lock_has_a_queue_beside_it(void) {
+    static const char keys[] = "<orders><redisson_lock_queue:{orders}><redisson_lock_timeout:{orders}>"
+                               "<redlatch_waiting:{orders}:01234567-89ab-8def-8123-456789abcdef>";
+    static const char owner[] = "<01234567-89ab-8def-8123-456789abcdef:7>";
+    static const struct {
+        uint8_t kind;
+        enum script_id script;
+        const char *arguments; /* behind the owner */
+    } rows[] = {
+        {COMMAND_ACQUIRE, SCRIPT_ACQUIRE_FAIR, "<30000><1><500><9000><redisson_lock__channel:{orders}>"},
+        {COMMAND_RELEASE, SCRIPT_RELEASE_FAIR, "<1><1><9000><redisson_lock__channel:{orders}>"},
+        {COMMAND_HAND_OVER, SCRIPT_HAND_OVER_FAIR,
+         "<01234567-89ab-8def-8123-456789abcdef:8><1><30000><9000><redisson_lock__channel:{orders}>"},
+        {COMMAND_FORCE, SCRIPT_FORCE_RELEASE_FAIR, "<9000><redisson_lock__channel:{orders}>"},
+        {COMMAND_REFRESH, SCRIPT_REFRESH_FAIR, "<9000>"},
+    };
+    struct resource *resource = make_resource("orders", 6);
+    resource->kind = REDLATCH_FAIR;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command command = {.resource = resource, .lock_kind = REDLATCH_FAIR, .kind = rows[i].kind, .id = 7,
+                                  .successor = 8, .lease_ms = 30000, .count = 1, .place = PLACE_WANTED,
+                                  .wait_ms = 500, .leaves = true};
+        char expected[600];
+        bool owned = rows[i].kind != COMMAND_FORCE && rows[i].kind != COMMAND_REFRESH;
+        snprintf(expected, sizeof expected, "%s%s%s", keys, owned ? owner : "", rows[i].arguments);
+        check_written(&command, rows[i].script, expected);
+    }
+    free(resource);
+}
+
+static void a_waiters_own_channel_is_told_from_its_names(void) {
+    static const struct {
+        const char *channel;
+        uint64_t waiter;
+        size_t size;
+    } rows[] = {
+        {"redisson_lock__channel:{k}:01234567-89ab-8def-8123-456789abcdef:12", 12, 26},
+        {"redisson_lock__channel:{k}:11234567-89ab-8def-8123-456789abcdef:12", 0, 66}, /* another client's */
+        {"redisson_lock__channel:{k}:01234567-89ab-8def-8123-456789abcdef:", 0, 64},
+        {"redisson_lock__channel:{k}", 0, 26},
+        {"12", 0, 2},
+        {"", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t size = strlen(rows[i].channel);
+        CHECK_EQ_INT(channel_waiter(test_engine(), rows[i].channel, &size), rows[i].waiter);
+        CHECK_EQ_INT(size, rows[i].size);
+    }
+}
+
+static void permits_have_ids_of_sixteen_bytes(void) {
+    unsigned char bytes[PERMIT_SIZE];
+    struct engine *engine = test_engine();
+    engine->last_id = UINT64_C(0x0102030405060708);
+    permit_bytes(engine, engine->last_id, bytes);
+    static const unsigned char expected[] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0x8d, 0xef,
+                                             0x80, 0x21, 0x46, 0x63, 0x8c, 0xad, 0xca, 0xe7};
+    CHECK(memcmp(bytes, expected, sizeof expected) == 0);
+    CHECK(permit_number(engine, bytes) == engine->last_id);
+    bytes[0] ^= 1;
+    CHECK(permit_number(engine, bytes) == 0); /* another client's */
+    bytes[0] ^= 1;
+    bytes[8] ^= 0x40;
+    CHECK(permit_number(engine, bytes) == 0); /* not issued yet */
+    engine->last_id = 0;
+}
+
+static void what_is_counted_names_its_record(void) {
+    struct resource *resource = make_resource("{a}b", 4);
+    struct command command = {.resource = resource, .id = 7, .amount = -2, .kind = COMMAND_CHANGE};
+    resource->kind = REDLATCH_SEMAPHORE;
+    command.change = SEMAPHORE_ADD;
+    check_written(&command, SCRIPT_ADD_SEMAPHORE,
+                  "<{a}b><redlatch_op:{a}b:01234567-89ab-8def-8123-456789abcdef:7><-2><30000><redisson_sc:{a}b>");
+    resource->kind = REDLATCH_LATCH;
+    command.change = LATCH_COUNT_DOWN;
+    check_written(&command, SCRIPT_COUNT_DOWN,
+                  "<{a}b><redlatch_op:{a}b:01234567-89ab-8def-8123-456789abcdef:7><30000>"
+                  "<redisson_countdownlatch__channel__{{a}b}>");
+    struct argument_part names[2];
+    static const char channel[] = "redisson_countdownlatch__channel__{x:{a}b}";
+    CHECK_EQ_INT(channel_names(channel, sizeof channel - 1, names), 1);
+    CHECK(names[0].size == 6 && memcmp(names[0].text, "x:{a}b", 6) == 0);
+    free(resource);
+}
+
+static void several_permits_are_written_one_after_the_other(void) {
+    struct resource *resource = make_resource("n", 1);
+    resource->kind = REDLATCH_PERMIT_SEMAPHORE;
+    struct command command = {.resource = resource, .lock_kind = REDLATCH_PERMIT_SEMAPHORE, .id = 7, .amount = 3,
+                              .lease_ms = 500, .kind = COMMAND_ACQUIRE};
+    uint32_t keys;
+    uint32_t arguments;
+    struct text_sink text = {.sink = {append}};
+    command_counts(&command, &keys, &arguments);
+    command_write(test_engine(), &command, &text.sink);
+    CHECK_EQ_INT(keys, 2);
+    CHECK_EQ_INT(arguments, 5);
+    CHECK_EQ_INT(text.arguments, 7);
+    CHECK(memcmp(text.text, "<n><{n}:timeout><500><redisson_sc:{n}><", 39) == 0);
+    free(resource);
+}
+
+static void a_plain_lock_has_scripts_of_its_own(void) {
+    struct resource *resource = make_resource("orders", 6);
+    struct command command = {
+        .resource = resource, .lock_kind = REDLATCH_PLAIN, .id = 7, .successor = 8, .lease_ms = 30000, .count = 1};
+    resource->kind = REDLATCH_PLAIN;
+    command.kind = COMMAND_ACQUIRE;
+    check_written(&command, SCRIPT_ACQUIRE_PLAIN, "<orders><01234567-89ab-8def-8123-456789abcdef:7><30000>");
+    command.kind = COMMAND_RELEASE;
+    check_written(&command, SCRIPT_RELEASE_PLAIN,
+                  "<orders><01234567-89ab-8def-8123-456789abcdef:7><redlatch_lock__channel:{orders}>");
+    static const char replaced[] = "<orders><01234567-89ab-8def-8123-456789abcdef:7>"
+                                   "<01234567-89ab-8def-8123-456789abcdef:8><30000>";
+    command.kind = COMMAND_HAND_OVER;
+    check_written(&command, SCRIPT_HAND_OVER_PLAIN, replaced);
+    command.kind = COMMAND_MOVE;
+    check_written(&command, SCRIPT_HAND_OVER_PLAIN, replaced);
+    CHECK(!renewed_alike(REDLATCH_PLAIN, REDLATCH_MUTEX) && renewed_alike(REDLATCH_SPIN, REDLATCH_MUTEX));
+    free(resource);
+}
+
+/* A group with a name of one character and what follows it as its values. */
+static struct resource *make_group(const char *text) {
+    struct resource *resource = make_resource(text, strlen(text));
+    resource->kind = REDLATCH_GROUP;
+    resource->name_size = 1;
+    resource->value_count = (uint32_t)(strlen(text + 1) / GROUP_VALUE_SIZE);
+    return resource;
+}
+
+static void a_group_names_its_values(void) {
+    struct resource *group = make_group("gaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbb");
+    struct command command = {
+        .kind = COMMAND_ACQUIRE, .resource = group, .lock_kind = REDLATCH_GROUP, .id = 7, .lease_ms = 30000};
+    check_written(&command, SCRIPT_ACQUIRE_GROUP,
+                  "<g><01234567-89ab-8def-8123-456789abcdef:7><30000><2>"
+                  "<aaaaaaaaaaaaaaaaaaaaaa><bbbbbbbbbbbbbbbbbbbbbb>");
+    struct resource *other = make_group("hcccccccccccccccccccccc");
+    struct renewal lines[] = {{.name = group, .id = 1, .lease_ms = 30000, .lock_kind = REDLATCH_GROUP},
+                              {.name = other, .id = 2, .lease_ms = 0, .lock_kind = REDLATCH_GROUP}};
+    struct command renewal = {
+        .kind = COMMAND_RENEW, .lock_kind = REDLATCH_GROUP, .batch = lines, .batch_count = 2};
+    check_written(&renewal, SCRIPT_RENEW_GROUP,
+                  "<g><h><01234567-89ab-8def-8123-456789abcdef:1><30000><2>"
+                  "<aaaaaaaaaaaaaaaaaaaaaa><bbbbbbbbbbbbbbbbbbbbbb>"
+                  "<01234567-89ab-8def-8123-456789abcdef:2><0><1><cccccccccccccccccccccc>");
+    free(group);
+    free(other);
 }
 
 static void a_renewal_names_keys_first_then_owner_and_lease_of_each(void) {
@@ -204,6 +358,13 @@ static void what_names_nothing_serves_nobody(void) {
 int main(void) {
     RUN(each_kind_is_written_as_announced);
     RUN(a_fenced_lock_draws_tokens);
+    RUN(a_fair_lock_has_a_queue_beside_it);
+    RUN(a_waiters_own_channel_is_told_from_its_names);
+    RUN(permits_have_ids_of_sixteen_bytes);
+    RUN(what_is_counted_names_its_record);
+    RUN(several_permits_are_written_one_after_the_other);
+    RUN(a_plain_lock_has_scripts_of_its_own);
+    RUN(a_group_names_its_values);
     RUN(a_renewal_names_keys_first_then_owner_and_lease_of_each);
     RUN(names_are_sent_byte_for_byte);
     RUN(owners_are_uuid_and_number);

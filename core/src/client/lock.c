@@ -57,8 +57,8 @@ static int check_back_off(const redlatch_lock_options *options) {
 }
 
 static int check_options(int kind, const redlatch_lock_options *options) {
-    if (!kind_of_number(kind)) {
-        return fail_with(REDLATCH_INVALID, "kind is %d: expected one of enum redlatch_kind", kind);
+    if (!kind_of_number(kind) || kind >= REDLATCH_SEMAPHORE) {
+        return fail_with(REDLATCH_INVALID, "kind is %d: expected one of enum redlatch_kind that is a lock", kind);
     }
     if (options->owner_mode != REDLATCH_OWNER_THREAD && options->owner_mode != REDLATCH_OWNER_HANDLE) {
         return fail_with(REDLATCH_INVALID, "owner_mode is %d: expected REDLATCH_OWNER_THREAD or REDLATCH_OWNER_HANDLE",

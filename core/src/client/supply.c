@@ -55,6 +55,18 @@ bool client_supply(struct client *client, uint8_t operation_kind) {
     return supply_commands(engine, lack.commands) && supply_batches(engine, batches);
 }
 
+bool client_supply_holds(struct client *client, uint32_t count) {
+    struct engine *engine = &client->engine;
+    while (engine->spare_hold_count < engine->reserved_holds + count) {
+        struct hold *hold = malloc(sizeof *hold);
+        if (!hold) {
+            return false;
+        }
+        engine_supply_hold(engine, hold);
+    }
+    return true;
+}
+
 static bool grow_table(struct resource_table *table) {
     uint32_t count = resource_table_wants(table);
     if (count == 0) {

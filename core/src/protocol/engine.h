@@ -60,6 +60,7 @@ struct engine {
     uint32_t expired_lines; /* of renewals under way: each may need a command to be given back with */
     uint32_t refreshes;     /* commands there should be for refreshes of places, which are nobody's */
     bool leave_is_known;    /* the server has the script by which waiters leave the queue of a fair lock */
+    bool kill_denied;       /* a broken connection could not be killed: what was sent on one may come late */
     int32_t subscriptions;
     redlatch_stats stats;
 };
@@ -134,6 +135,9 @@ void engine_forget_lost(struct engine *engine, struct hold *hold, int64_t now);
 
 /* The host collected an asynchronous grant. */
 void engine_claimed(struct engine *engine, struct operation *operation);
+
+/* Nobody will collect it: permits go back, a hold is left to engine_give_back. */
+void engine_unclaimed(struct engine *engine, struct operation *operation);
 
 /* The first unreported loss of a queue, or NULL; engine_loss_taken takes it off. */
 struct hold *engine_first_loss(struct engine *engine, enum loss_queue queue);

@@ -91,7 +91,7 @@ void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now) 
 
 /* A hold of this process that a waiter can not go beside, or NULL. */
 static struct hold *hold_in_the_way(const struct operation *operation) {
-    struct hold *hold = operation->resource->holds;
+    struct hold *hold = kind_of(operation->resource)->shared ? NULL : operation->resource->holds;
     while (hold && (hold->stage != HOLD_ALIVE ||
                     (goes_together(operation) &&
                      (hold->lock_kind == operation->lock_kind || hold->owner == operation->owner)))) {
@@ -196,7 +196,8 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
     struct contest *contest = hold->resource->contest;
     struct operation *foremost = contest ? queue_foremost(contest) : NULL;
     (void)engine;
-    if (!foremost || foremost->phase != PHASE_PARKED || foremost->wait_until <= now || contest->handing) {
+    if (kind_of(hold->resource)->shared || !foremost || foremost->phase != PHASE_PARKED ||
+        foremost->wait_until <= now || contest->handing) {
         return NULL;
     }
     if (is_shared(contest) && (goes_together(foremost) || hold->lock_kind != foremost->lock_kind ||

@@ -20,7 +20,7 @@ uint32_t resource_hash(const char *name, size_t size);
 struct resource *resource_find(struct resource_table *table, uint8_t kind, const char *name, size_t size,
                                uint32_t hash);
 
-/* The resource of the same name, kind and values as another, which need not be in the table, with one reference more. */
+/* The resource of the same name, kind and values as another, which need not be in the table; one reference more. */
 struct resource *resource_find_like(struct resource_table *table, const struct resource *like);
 
 /* Resources of a name, whatever their kind, one after the other (after NULL the first); no references are counted. */

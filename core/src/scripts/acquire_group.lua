@@ -1,6 +1,6 @@
 -- acquire_group: the owner holds all values of a group, or none of them.
--- Effects as RedissonFasterMultiLock's acquire (wire format 2.9), by the server's time; what an owner whose time is over
--- has left is removed, and counts begin anew (W-20).
+-- Effects as RedissonFasterMultiLock's acquire (wire format 2.9), by the server's time; what an owner whose time is
+-- over has left is removed, and counts begin anew (W-20).
 -- KEYS[1] group   ARGV[1] owner   ARGV[2] lease in ms   ARGV[3] number of values   ARGV[4...] values, hashed
 -- Returns nil when the owner holds them; else for how many ms some are still held by others.
 -- May be sent twice: a repeat finds the own fields, and leaves the leases at least as long as asked.

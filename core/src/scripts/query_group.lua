@@ -1,6 +1,6 @@
 -- query_group: whether any of the values is held, by whom, how often and for how long; writes nothing.
 -- KEYS[1] group   ARGV[1] number of values   ARGV[2...] values
--- Returns an empty array when all are free; else remaining ms until all are, owner and count of the one that is longest.
+-- Returns an empty array when all are free; else remaining ms until all are, owner and count of the one that is last.
 -- SPDX-License-Identifier: Apache-2.0
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

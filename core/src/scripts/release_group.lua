@@ -1,7 +1,8 @@
 -- release_group: the owner is left with the given number of levels of all values; with none, nothing of it is left in
 -- the group, and waiters are told.
--- Message and channel as RedissonFasterMultiLock's release (wire format 2.9); never a part of the values: where some are
--- another's by now the hold is lost, and what is left of it is removed all the same, so that nobody waits for it (W-20).
+-- Message and channel as RedissonFasterMultiLock's release (wire format 2.9); never a part of the values: where some
+-- are another's by now the hold is lost, and what is left of it is removed all the same, so that nobody waits for it
+-- (W-20).
 -- KEYS[1] group   ARGV[1] owner   ARGV[2] levels left   ARGV[3] channel   ARGV[4] number of values   ARGV[5...] values
 -- Returns 0 when the owner did not hold them all; else 1, plus the number of subscribers told when they became free.
 -- May be sent twice: a repeat finds no field (full release) or the count it left (partial). A lease is never shortened.

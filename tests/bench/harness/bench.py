@@ -11,7 +11,17 @@ from typing import Callable, Dict, List, Mapping
 from env import RedisServer
 
 from .figures import Series
-from .programs import PEERS, Conversation, NotAvailable, Outcome, Word, c_program, python_program, run_to_end
+from .programs import (
+    PEERS,
+    Conversation,
+    NotAvailable,
+    Outcome,
+    Word,
+    c_program,
+    python_program,
+    redisson_program,
+    run_to_end,
+)
 
 Leg = Callable[[], Outcome]
 
@@ -25,6 +35,11 @@ class Pace:
     rounds: int
     seconds: float
     quick: bool
+
+    @property
+    def warm_seconds(self) -> float:
+        """How much CPU time a JVM uses before it is measured: the more, the more of it is compiled."""
+        return 10.0 if self.quick else 20.0
 
 
 class Rounds:
@@ -53,8 +68,10 @@ class Bench:
         self.pace = pace
         self.root = Path(__file__).resolve().parents[3]
         self.server = RedisServer()
+        self._staying: List[Conversation] = []
 
     def close(self) -> None:
+        self.end_programs()
         self.server.close()
 
     # --------------------------------------------------------------------------------------------------- programs --
@@ -67,14 +84,46 @@ class Bench:
         """A run of a Python program with a lock library."""
         return lambda: self._measured(python_program(name, library), [*words])
 
+    def redisson(self, name: str, *words: Word) -> Leg:
+        """A round of a Java program with Redisson. It starts and warms up for the first one, and stays for all."""
+        started: List[Conversation] = []
+
+        def leg() -> Outcome:
+            if not started:
+                started.append(self._start_redisson(name, *words))
+            return self._with_server_cpu(lambda: self._ask(started[0]))
+
+        return leg
+
+    def _start_redisson(self, name: str, *words: Word) -> Conversation:
+        warm: List[Word] = ["--port", self.server.port, "--warm", self.pace.warm_seconds]
+        program = Conversation(redisson_program(self.build_directory, name), [*warm, *words])
+        self._staying.append(program)
+        program.line(_PATIENCE_SECONDS + 3 * self.pace.warm_seconds)
+        return program
+
+    def _ask(self, program: Conversation) -> Outcome:
+        program.go()
+        return program.line(_PATIENCE_SECONDS + self.pace.seconds)
+
+    def end_programs(self) -> None:
+        """Ends those that stayed: at the end of a scenario."""
+        for program in self._staying:
+            program.close(patience=10)
+        self._staying.clear()
+
     def converse(self, name: str, *words: Word) -> Conversation:
         """A compiled program that stops between its phases."""
         return Conversation(c_program(self.build_directory, name), ["--port", self.server.port, *words])
 
     def _measured(self, command: List[str], words: List[Word]) -> Outcome:
+        words = ["--port", self.server.port, *words]
+        return self._with_server_cpu(lambda: run_to_end(command, words, _PATIENCE_SECONDS + self.pace.seconds))
+
+    def _with_server_cpu(self, leg: Leg) -> Outcome:
         self.server.admin.flushall()
         before = self.server_cpu_seconds()
-        outcome = run_to_end(command, ["--port", self.server.port, *words], _PATIENCE_SECONDS + self.pace.seconds)
+        outcome = leg()
         outcome["server_cpu_seconds"] = self.server_cpu_seconds() - before
         return outcome
 

@@ -13,6 +13,7 @@ from typing import Any, Dict, List
 
 from .bench import Bench
 from .figures import Figure, Report, Row, Series
+from .programs import redisson_folder
 from .registry import Scenario
 
 # What other processes may take of a core before the figures are in doubt.
@@ -44,6 +45,8 @@ def describe_machine(bench: Bench) -> Dict[str, Any]:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             versions[name] = "not installed"
+    for jar in redisson_folder(bench.build_directory).glob("lib/redisson-*.jar"):
+        versions["Redisson"] = jar.stem.partition("-")[2]
     return {
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "cpus": len(os.sched_getaffinity(0)),

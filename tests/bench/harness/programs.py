@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -41,6 +43,21 @@ def python_program(name: str, library: str) -> List[str]:
     if importlib.util.find_spec(_MODULES[library]) is None:
         raise NotAvailable(f"the Python package {_MODULES[library]} is not installed")
     return [sys.executable, str(PEERS / name), "--library", library]
+
+
+def redisson_folder(build_directory: Path) -> Path:
+    """Where the Java program's classes and libraries are."""
+    return build_directory / "interop" / "redisson-bench"
+
+
+def redisson_program(build_directory: Path, name: str) -> List[str]:
+    """The command line of one of the programs in peers/redisson, in a JVM as it comes."""
+    folder = redisson_folder(build_directory)
+    java = shutil.which("java")
+    if java is None or not (folder / "built-from").exists():
+        raise NotAvailable("the Redisson peer is not built; ./dev bench does that where there are a JDK and Maven")
+    quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+    return [java, quiet, "-cp", f"{folder / 'classes'}:{folder / 'lib'}/*", "redlatch.bench.Main", name]
 
 
 def run_to_end(command: List[str], words: List[Word], timeout: float) -> Outcome:
@@ -95,11 +112,20 @@ class Conversation:
         _, errors = self._process.communicate()
         raise ProgramFailed(f"{Path(self._command[0]).name}: {what}\n{errors.strip()}".strip())
 
+    def close(self, patience: float = 0.0) -> None:
+        """Ends the program's input, and soon afterwards the program, whatever it does."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+            self._process.stdin = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience)
+        self._process.kill()
+        self._process.communicate()
+
     def __enter__(self) -> Conversation:
         return self
 
     def __exit__(
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
-        self._process.kill()
-        self._process.communicate()
+        self.close()

@@ -26,11 +26,16 @@ static inline redlatch_client *client_open(int port)
     return client;
 }
 
-static inline redlatch_lock *lock_open(redlatch_client *client, const char *name)
+static inline redlatch_lock *lock_open_of_kind(redlatch_client *client, int kind, const char *name)
 {
     redlatch_lock *lock = NULL;
-    must(redlatch_lock_new(client, REDLATCH_MUTEX, name, strlen(name), NULL, &lock), "cannot make a lock handle");
+    must(redlatch_lock_new(client, kind, name, strlen(name), NULL, &lock), "cannot make a lock handle");
     return lock;
+}
+
+static inline redlatch_lock *lock_open(redlatch_client *client, const char *name)
+{
+    return lock_open_of_kind(client, REDLATCH_MUTEX, name);
 }
 
 static inline redlatch_stats client_stats(redlatch_client *client)

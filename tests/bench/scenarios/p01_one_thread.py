@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """P1: a pair (acquire and release of a free lock) in C on one thread, beside blocking hiredis with two scripts.
 
-Measured twice: on a quiet machine, and with busy neighbours that leave one processor free, so that client and server
-must share it and whoever looks at the socket keeps the server from answering.
+Measured twice: on a quiet machine, where Redisson stands by for scale, and with busy neighbours that leave one
+processor free, so that client and server must share it and whoever looks at the socket keeps the server from answering.
 """
 
 from __future__ import annotations
@@ -11,21 +11,18 @@ import contextlib
 import os
 import subprocess
 import sys
-from typing import Iterator
+from typing import Dict, Iterator
 
 from harness import Bench, Report, client_us_per_pair, pairs_per_second, scenario
-from harness.bench import Rounds
+from harness.bench import Leg
 
 
-def measure(bench: Bench) -> Rounds:
+def sides(bench: Bench) -> Dict[str, Leg]:
     seconds = bench.pace.seconds
-    return bench.alternate(
-        {
-            "ping": bench.program("bare_ping", "--seconds", seconds / 4),
-            "bare": bench.program("bare_pair", "--seconds", seconds, *bench.scripts("plain")),
-            "redlatch": bench.program("redlatch_pair", "--seconds", seconds),
-        }
-    )
+    return {
+        "bare": bench.program("bare_pair", "--seconds", seconds, *bench.scripts("plain")),
+        "redlatch": bench.program("redlatch_pair", "--seconds", seconds),
+    }
 
 
 @contextlib.contextmanager
@@ -43,8 +40,14 @@ def busy_neighbours() -> Iterator[None]:
 
 @scenario("P1", "C, one thread, pair")
 def run(bench: Bench, report: Report) -> None:
-    rounds = measure(bench)
+    seconds = bench.pace.seconds
+    beside = {
+        "ping": bench.program("bare_ping", "--seconds", seconds / 4),
+        "Redisson": bench.redisson("pair", "--seconds", seconds),
+    }
+    rounds = bench.alternate({**beside, **sides(bench)})
     bare, ours = rounds.series("bare", pairs_per_second), rounds.series("redlatch", pairs_per_second)
+    redisson = rounds.series("Redisson", pairs_per_second)
     bare_cpu, our_cpu = rounds.series("bare", client_us_per_pair), rounds.series("redlatch", client_us_per_pair)
     sleeping = rounds.series("ping", lambda outcome: outcome["blocking_us"])
     looking = rounds.series("ping", lambda outcome: outcome["looking_us"])
@@ -52,11 +55,14 @@ def run(bench: Bench, report: Report) -> None:
     report.row("PING, looking until it is answered", looking, "us")
     report.row("bare hiredis", bare, "pairs/s")
     report.row("redlatch", ours, "pairs/s")
+    report.row("Redisson", redisson, "pairs/s")
     report.row("bare hiredis, CPU of the program", bare_cpu, "us/pair")
     report.row("redlatch, CPU of the program", our_cpu, "us/pair")
+    report.row("Redisson, CPU of the program", rounds.series("Redisson", client_us_per_pair), "us/pair")
+    report.row("pairs, redlatch to Redisson", ours / redisson, "x")
 
     with busy_neighbours():
-        rounds = measure(bench)
+        rounds = bench.alternate(sides(bench))
     busy_bare, busy_ours = rounds.series("bare", pairs_per_second), rounds.series("redlatch", pairs_per_second)
     report.row("bare hiredis, busy neighbours", busy_bare, "pairs/s")
     report.row("redlatch, busy neighbours", busy_ours, "pairs/s")

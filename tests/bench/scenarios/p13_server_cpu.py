@@ -59,12 +59,16 @@ def run(bench: Bench, report: Report) -> None:
     rounds = bench.alternate(
         {
             "latch": bench.program("bare_pair", "--seconds", seconds, "--latch", 1, *bench.scripts("latch")),
+            "Redisson": bench.redisson("pair", "--seconds", seconds),
             "redlatch": bench.program("redlatch_pair", "--seconds", seconds),
         }
     )
     latch_client = rounds.series("latch", server_us_per_pair)
+    redisson = rounds.series("Redisson", server_us_per_pair)
     our_client = rounds.series("redlatch", server_us_per_pair)
     report.row("end to end, bare client with latch", latch_client, "us/pair")
+    report.row("end to end, Redisson", redisson, "us/pair")
     report.row("end to end, redlatch", our_client, "us/pair")
     report.at_most("scripts, redlatch to Redisson's effects", ours / latch, 0.75)
     report.at_most("end to end, redlatch to Redisson's effects", our_client / latch_client, 0.75)
+    report.at_most("end to end, redlatch to Redisson", our_client / redisson, 0.75)

@@ -75,6 +75,7 @@ end
 -- What makes locks of a kind.
 local KINDS = {
     mutex = "lock", fenced = "fenced_lock", fair = "fair_lock", spin = "spin_lock", plain = "plain_lock",
+    group = "group_lock",
     read = "read_write_lock", write = "read_write_lock",
 }
 
@@ -84,7 +85,13 @@ local function object_of(lock, call)
     if not lock.objects[key] then
         local options = options_of(lock.options)
         options.owner = not lock.by_handle and key.owner or nil
-        local made = lock.client[KINDS[lock.kind]](lock.client, lock.name, options)
+        local make = lock.client[KINDS[lock.kind]]
+        local made
+        if lock.values then
+            made = make(lock.client, lock.name, lock.values, options)
+        else
+            made = make(lock.client, lock.name, options)
+        end
         local side = KINDS[lock.kind] == "read_write_lock" and lock.kind
         lock.objects[key] = side and made[side] or made
     end
@@ -235,7 +242,7 @@ function calls.lock(call)
     local options = call.options or {}
     local lock = {
         client = clients[call.client], kind = call.kind or "mutex", name = text(call.name), options = options,
-        objects = {},
+        values = call.values, objects = {},
     }
     lock.by_handle = options.owner == "handle"
     options.owner = nil

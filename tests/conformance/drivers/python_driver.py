@@ -26,6 +26,7 @@ KINDS: Dict[str, Callable[..., redlatch.Lock]] = {
     "plain": redlatch.Client.plain_lock,
     "read": lambda client, name, **options: client.read_write_lock(name, **options).read,
     "write": lambda client, name, **options: client.read_write_lock(name, **options).write,
+    "group": redlatch.Client.group_lock,
 }
 SECONDS = {
     "watchdog_lease_ms": "watchdog_lease",
@@ -159,6 +160,8 @@ class Driver:
 
         def made() -> None:
             new = KINDS[call.get("kind", "mutex")]
+            if "values" in call:
+                options["values"] = call["values"]
             self._locks[call["lock"]] = new(self._clients[call["client"]], text(call["name"]), **options)
 
         return outcome_of(made)

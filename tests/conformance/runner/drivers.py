@@ -100,6 +100,7 @@ _NOT_IN_THE_SHELL = frozenset(
         "lock.owner",
         "lock.lease_ms",
         "lock.reentrant",
+        "lock.kind=group",
         "lock.key_template",
         "lock.back_off_initial_ms",
         "acquire.lease_ms",

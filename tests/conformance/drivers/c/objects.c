@@ -8,7 +8,7 @@
 
 #include "json.h"
 
-enum { OBJECTS = 32, NAME_SIZE = 32, KINDS_END = 32 };
+enum { OBJECTS = 32, NAME_SIZE = 32, KINDS_END = 32, VALUES_MAX = 16 };
 
 struct object {
     char name[NAME_SIZE];
@@ -126,6 +126,24 @@ static int kind_of(const json_t *call) {
     misunderstood("no kind of lock is called %s", name);
 }
 
+static int new_lock(redlatch_client *client, const json_t *call, struct text name,
+                    const redlatch_lock_options *options, redlatch_lock **lock_out) {
+    const json_t *listed = json_object_get(call, "values");
+    if (!listed) {
+        return redlatch_lock_new(client, kind_of(call), name.bytes, name.size, options, lock_out);
+    }
+    redlatch_value values[VALUES_MAX];
+    size_t count = json_array_size(listed);
+    if (count > VALUES_MAX) {
+        misunderstood("a group has more than %d values", VALUES_MAX);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const char *value = json_string_value(json_array_get(listed, i));
+        values[i] = (redlatch_value){value, strlen(value)};
+    }
+    return redlatch_group_lock_new(client, name.bytes, name.size, values, count, options, lock_out);
+}
+
 json_t *call_lock(const json_t *call) {
     redlatch_lock_options options;
     redlatch_lock_options_init(&options, sizeof options);
@@ -139,7 +157,7 @@ json_t *call_lock(const json_t *call) {
     redlatch_client *client = find(clients, string_of(call, "client"))->client;
     struct text name = text_of(call, "name");
     redlatch_lock *lock = NULL;
-    int status = redlatch_lock_new(client, kind_of(call), name.bytes, name.size, &options, &lock);
+    int status = new_lock(client, call, name, &options, &lock);
     free(name.bytes);
     free(template.bytes);
     if (status == REDLATCH_OK) {
