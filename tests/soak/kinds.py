@@ -71,7 +71,7 @@ KINDS: Dict[str, Kind] = {
     ),
     "latch": Kind(
         11, "latch", "latch", ("latch",), shape="latch", options={"count": 2, "epoch_ms": 1000},
-        stays=("{name}:*",), languages=("c", "python", "java"),
+        names=1, stays=("{name}:*",), languages=("c", "python", "java"),
     ),
 }
 
