@@ -63,15 +63,15 @@ KINDS: Dict[str, Kind] = {
     # What a killed process had taken of a semaphore stays taken, so there are new ones all the time.
     "semaphore": Kind(
         9, "semaphore", "semaphore", ("permits",), shape="semaphore", options={"permits": 4, "epoch_ms": 5000},
-        stays=("{name}:*",), languages=("java",),
+        stays=("{name}:*",), languages=("c", "python", "java"),
     ),
     "permit-semaphore": Kind(
         10, "permit_semaphore", "permit semaphore", ("permits", "permit_ids"), shape="permits", options={"permits": 4},
-        stays=("{name}", "{{{name}}}:timeout"), languages=("java",),
+        stays=("{name}", "{{{name}}}:timeout"), languages=("c", "python", "java"),
     ),
     "latch": Kind(
         11, "latch", "latch", ("latch",), shape="latch", options={"count": 2, "epoch_ms": 1000},
-        stays=("{name}:*",), languages=("java",),
+        names=1, stays=("{name}:*",), languages=("c", "python", "java"),
     ),
 }
 

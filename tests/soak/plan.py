@@ -74,7 +74,8 @@ def worker_plan(seed: int, process: Process, kind_names: Sequence[str]) -> str:
 def _turn(draw: random.Random, known: Sequence[str]) -> str:
     """One turn: the kind by its place, the name, how long to wait, the lease, how long to hold it and then to leave it
     (both in microseconds), how many levels or permits to take; of a latch, 1 to count down, 2 to wait."""
-    index = draw.randrange(len(known))
+    # Only half of a latch's turns wait, so it gets more of them.
+    index = draw.choices(range(len(known)), [3 if KINDS[name].shape == "latch" else 1 for name in known])[0]
     kind = KINDS[known[index]]
     # Of what may never come back, nobody waits for ever.
     longest = 1500 if "epoch_ms" in kind.options else FOREVER

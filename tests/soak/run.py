@@ -97,7 +97,7 @@ def main(words: Sequence[str]) -> int:
         build_peers.build("redisson")
     folder = ROOT / "build" / "soak" / str(given.seed)
     shutil.rmtree(folder, ignore_errors=True)
-    print(f"seed {given.seed}, {given.seconds:g} s", flush=True)
+    print(again(given), flush=True)  # here, too, for a run that does not come to its end
     found = play(given, folder, crew([*given.languages, *["liar"] * given.lie], given.kinds))
     history = read_history(folder / "history")
     found += checkers.violations(history)

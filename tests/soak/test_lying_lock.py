@@ -24,9 +24,7 @@ def test_a_lying_lock_is_reported(kind: str, capsys: pytest.CaptureFixture[str])
     folder = ROOT / "build" / "soak" / str(SEED)
     found = (folder / "violations").read_text(encoding="utf-8").splitlines()
     for checker in KINDS[kind].checks:
-        ours = [line for line in found if line.startswith(f"{checker}: ")]
-        assert ours, f"the checker {checker} found nothing"
-        assert all("liar-" in line for line in ours)
+        assert any(line.startswith(f"{checker}: ") and "liar-" in line for line in found), f"{checker} found no liar"
     assert f"again: ./dev soak {' '.join(words)}\n" in capsys.readouterr().out
     assert list(folder.glob("history/*.jsonl")) and list(folder.glob("*.plan"))
     shutil.rmtree(folder)

@@ -18,6 +18,7 @@ from redisson import Redisson, RedissonObject, ms
 from sweeper import Sweeper
 
 _PATIENCE = 60.0
+_UNLOCKS = 20
 # Nanoseconds that no run lasts.
 ENDLESS = 1_000_000_000_000_000
 _NOT_HELD = "IllegalMonitorStateException"
@@ -154,8 +155,22 @@ class LockTaker:
         try:
             self.make("unlock")
         except Refused as refused:
+            if refused.why != _NOT_HELD:
+                self.let_go()
             return "not_owned" if refused.why == _NOT_HELD else refused.why
         return "ok"
+
+    def let_go(self) -> None:
+        """After an unlock that failed: Redisson goes on to renew what its thread may still hold, for as long as its
+        process lives, so that nobody would ever get it."""
+        for _ in range(_UNLOCKS):
+            try:
+                self.make("unlock")
+                return
+            except Refused as refused:
+                if refused.why == _NOT_HELD:
+                    return
+                time.sleep(0.2)
 
     def make(self, call: str, *arguments: Any) -> Any:
         """Has the thread make a call; Refused if it fails."""
@@ -173,6 +188,15 @@ class MultiTaker(LockTaker):
     def __init__(self, backend: Theirs, turn: Turn) -> None:
         super().__init__(backend, replace(turn, lease=-1))
         self._lock = backend.client.multi_lock(*map(backend.client.lock, turn.name.split("+")))
+
+    def take(self, asked: int) -> None:
+        """As Taker says. One that fails may leave some members held, and renewed."""
+        try:
+            super().take(asked)
+        except Refused as refused:
+            if refused.why != "timeout":
+                self.let_go()
+            raise
 
 
 class GroupTaker(LockTaker):

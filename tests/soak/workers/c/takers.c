@@ -70,7 +70,7 @@ static const struct shape locks[] = {
 };
 
 const struct shape *shape_of(const struct turn *turn) {
-    const struct shape *const shapes[] = {&locks[0], &locks[1]};
+    const struct shape *const shapes[] = {&locks[0], &locks[1], &shape_semaphore, &shape_permits, &shape_latch};
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         if (strcmp(shapes[i]->name, turn->kind->shape) == 0) {
             return shapes[i];

@@ -35,8 +35,12 @@ struct taker {
     const char *name;
     const char *id;
     redlatch_lock *lock;
-    int inner;   /* levels beyond the first */
-    int permits; /* 1 of a lock */
+    redlatch_semaphore *semaphore;
+    redlatch_permit_semaphore *permit_semaphore;
+    redlatch_latch *latch;
+    uint64_t serial; /* of the first permit */
+    int inner;       /* levels beyond the first */
+    int permits;     /* 1 of a lock */
 };
 
 /* The options of a turn's lock. */
@@ -44,6 +48,9 @@ redlatch_lock_options lock_options_of(const struct turn *turn);
 
 /* How locks are made whose name stands for several. */
 int group_open(struct taker *taker, redlatch_client *client);
+
+/* What is counted, in counted.c. */
+extern const struct shape shape_semaphore, shape_permits, shape_latch;
 
 /* The shape of a turn, or the end of the process. */
 const struct shape *shape_of(const struct turn *turn);
