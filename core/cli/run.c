@@ -22,9 +22,9 @@ static const char usage[] =
     "      --min-hold SECONDS  keeps the lock taken at least this long, also when CMD has ended\n"
     "      --grace SECONDS   from TERM to KILL when the lock was lost (5)\n"
     "  -s, --shared          the read lock of a read-write lock, as --kind read\n"
-    "      --kind KIND       the kind of lock: mutex; fenced, whose token CMD sees in REDLATCH_TOKEN; fair, which goes\n"
-    "                        to those who wait in the order in which they came; spin; plain; read, beside other\n"
-    "                        readers; write, alone (mutex)\n"
+    "      --kind KIND       the kind of lock: mutex; fenced, whose token CMD sees in REDLATCH_TOKEN; fair, which\n"
+    "                        goes to those who wait in the order in which they came; spin; plain; read, beside\n"
+    "                        other readers; write, alone (mutex)\n"
     "      --key-template TEXT   of a plain lock: the key, with {name} once in the place of the name\n"
     "      --verbose         says on standard error what happens\n"
     "  -u, --url URL         the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
@@ -99,7 +99,8 @@ static bool read_arguments(struct run_options *options, int argc, char **argv, i
     }
     *status_out = STATUS_USAGE;
     if (options->max_hold_ms != REDLATCH_FOREVER && options->min_hold_ms > options->max_hold_ms) {
-        complain(STATUS_USAGE, "--min-hold is %g s, --max-hold %g s: expected the first to be no longer than the second",
+        complain(STATUS_USAGE,
+                 "--min-hold is %g s, --max-hold %g s: expected the first to be no longer than the second",
                  (double)options->min_hold_ms / 1000, (double)options->max_hold_ms / 1000);
         return false;
     }

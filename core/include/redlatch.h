@@ -284,11 +284,12 @@ typedef struct redlatch_lock_options {
     int32_t token_from_time; /* fenced: 1: no token is smaller than the server's time in microseconds, so that tokens go
                              on rising when the server loses their counter; 0 */
     const char *key_template; /* plain: the key, with {name} once in the place of the name, such as lock:{name}; the
-                                 client's prefix stands before it all. Read during redlatch_lock_new only. NULL: {name} */
+                                 client's prefix stands before it all. Read during redlatch_lock_new only. NULL:
+                                 {name} */
     uint64_t key_template_size;
     int64_t back_off_initial_ms; /* spin: the first pause between two looks, 1 to one hour; 1 */
-    int64_t back_off_max_ms;     /* spin: the longest, from the first to one hour; as long as the first for pauses of one
-                                    length; 128 */
+    int64_t back_off_max_ms;     /* spin: the longest, from the first to one hour; as long as the first for pauses of
+                                    one length; 128 */
     int32_t back_off_multiplier; /* spin: by what a pause is longer than the one before, 1 to 1000; 2 */
     int32_t reserved;            /* 0 */
     uint64_t owner;       /* with OWNER_HANDLE: a number of redlatch_owner_new, so that handles are one owner, such as

@@ -23,8 +23,8 @@ typedef struct redlatch_value {
     uint64_t size;
 } redlatch_value;
 
-/* Makes a handle of a lock on values of a group; nothing is sent. All the values are held, or none: holders of sets that
- * overlap exclude each other, also when they are of one owner, and others do not. It is Redisson's
+/* Makes a handle of a lock on values of a group; nothing is sent. All the values are held, or none: holders of sets
+ * that overlap exclude each other, also when they are of one owner, and others do not. It is Redisson's
  * getMultiLock(group, values) with its StringCodec, by the server's time; all other calls are those of any lock.
  *
  * `group` is a name as redlatch_lock_new takes it. `values`: 1 to REDLATCH_GROUP_VALUES_MAX, in any order; one that is

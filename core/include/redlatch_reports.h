@@ -99,9 +99,10 @@ REDLATCH_API void redlatch_scan_free(redlatch_scan *scan);
 
 /* Waits until nobody holds a name, without taking it: when this returns somebody else may hold it already. Listens for
  * releases of a mutex, and otherwise looks when the lease ends and every 5 s, of a plain lock every 0.25 s. wait_ms: 0
- * looks once, REDLATCH_FOREVER waits without end. `cancel`, which may be NULL, and slice_ms: as redlatch_lock_acquire_as. OK: it was free. TIMEOUT:
- * it was held all the time. WRONG_TYPE: not a lock. Also INVALID, BAD_HANDLE, CLOSED, FORKED, CANCELLED, AGAIN, IN_USE,
- * NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY, SYSTEM. Since 0.1. */
+ * looks once, REDLATCH_FOREVER waits without end. `cancel`, which may be NULL, and slice_ms: as
+ * redlatch_lock_acquire_as. OK: it was free. TIMEOUT: it was held all the time. WRONG_TYPE: not a lock. Also INVALID,
+ * BAD_HANDLE, CLOSED, FORKED, CANCELLED, AGAIN, IN_USE, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY, SYSTEM.
+ * Since 0.1. */
 REDLATCH_API int redlatch_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
                                     redlatch_cancel *cancel, int64_t slice_ms);
 

@@ -279,6 +279,37 @@ def test_23_renewal_reaches_every_level_and_the_lock(server: RedisServer, lock_n
 # --------------------------------------------------------------------------------------------- dead readers (W-14) --
 
 
+def test_24_any_number_of_levels_costs_the_server_little(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    read, _ = sides(client, lock_name)
+    assert read.acquire(lease=10)
+    owner = owner_of(read)
+    server.admin.hset(lock_name, owner, "1000000000000000000")  # whoever wrote it
+    server.admin.set(timeout_key(lock_name, owner, 1000), "1", px=10_000)
+    read.extend(20)
+    assert read.acquire(lease=30) and about(ttl_ms(server, lock_name), 30_000)
+    assert about(server.admin.pttl(timeout_key(lock_name, owner, 1)), 20_000)
+    server.admin.hset(lock_name, owner, "1000000000000000000")
+    read.release()
+    read.release()
+    assert server.admin.keys() == []
+
+
+def test_25_a_lease_of_a_level_beyond_the_thousandth_holds(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    read, _ = sides(client, lock_name)
+    for _ in range(1000):
+        assert read.acquire(lease=10)
+    assert read.acquire(lease=60)
+    found = levels(server, lock_name, owner_of(read))
+    assert len(found) == 1000 and about(found[-1], 60_000) and about(ttl_ms(server, lock_name), 60_000)
+    for _ in range(1001):
+        read.release()
+    assert server.admin.keys() == []
+
+
 def test_30_the_last_reader_that_lives_takes_the_dead_along(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:

@@ -170,7 +170,7 @@ def test_release_after_the_lease_says_so(
             us.release()
 
 
-# ------------------------------------------------------------------------ scenarios of Redisson's own test, with ours --
+# ----------------------------------------------------------------------- scenarios of Redisson's own test, with ours --
 
 
 def start_in_order(count: int, call: Callable[[int], None], pause: float) -> None:

@@ -20,7 +20,12 @@
 #include "script_host.h"
 
 /* Calls between two comparisons of all keys. */
-enum { COMPARE_EVERY = 50, MESSAGES_MAX = 4096 };
+enum { COMPARE_EVERY = 50, MESSAGES_MAX = 4096, SCRIPT_SIZE_MAX = 1 << 16 };
+
+/* How scripts ask for the time, and what they are given in its place: whole milliseconds, as the model has. */
+static const char asks_time[] = "redis.call('time')";
+static const char asks_milliseconds[] =
+    "(function(time) time[2] = string.format('%d', time[2] - time[2] % 1000) return time end)(redis.call('time'))";
 
 /* What all keys hold and for how long. Runs on both sides; no key expires while a script runs. */
 static const char contents_script[] =
@@ -481,17 +486,38 @@ static char *read_script(const char *path) {
     if (!file) {
         give_up(path, strerror(errno));
     }
-    char *text = allocate(1 << 16, 1);
-    size_t size = fread(text, 1, (1 << 16) - 1, file);
+    char *text = allocate(SCRIPT_SIZE_MAX, 1);
+    size_t size = fread(text, 1, SCRIPT_SIZE_MAX - 1, file);
     text[size] = '\0';
     fclose(file);
     return text;
 }
 
+/* Has both sides' script see whole milliseconds only, and takes the text. Lines keep their numbers. */
+static char *cut_to_milliseconds(const char *path, char *text) {
+    char *out = allocate(SCRIPT_SIZE_MAX, 1);
+    size_t size = 0;
+    const char *rest = text;
+    for (const char *found; (found = strstr(rest, asks_time)) != NULL; rest = found + strlen(asks_time)) {
+        int added = snprintf(out + size, SCRIPT_SIZE_MAX - size, "%.*s%s", (int)(found - rest), rest,
+                             asks_milliseconds);
+        size += (size_t)added;
+        if (size >= SCRIPT_SIZE_MAX) {
+            give_up(path, "the script is too long");
+        }
+    }
+    if (size + strlen(rest) >= SCRIPT_SIZE_MAX) {
+        give_up(path, "the script is too long");
+    }
+    memcpy(out + size, rest, strlen(rest) + 1);
+    free(text);
+    return out;
+}
+
 static void load_scripts(struct check *check, char **paths, int count) {
     random_calls_init(&check->calls, check->seed);
     for (int i = 0; i < count; i++) {
-        if (!random_calls_add_script(&check->calls, paths[i], read_script(paths[i]))) {
+        if (!random_calls_add_script(&check->calls, paths[i], cut_to_milliseconds(paths[i], read_script(paths[i])))) {
             give_up(paths[i], "too many scripts");
         }
     }

@@ -45,7 +45,7 @@ const struct planted_edit planted_sides[] = {
     {"downgrade that leaves the writer's lease", SCRIPT_RELEASE_WRITE, REDLATCH_READ,
      "if longest >= 0 then", "if false then"},
     {"read level without a timeout key", SCRIPT_REENTER_READ, REDLATCH_READ,
-     "for level = math.min(count + 1, wanted), wanted do", "for level = 1, 0 do"},
+     "for level = math.min(count + 1, wanted, 1000), math.min(wanted, 1000) do", "for level = 1, 0 do"},
     {"read re-entry that makes a lock", SCRIPT_REENTER_READ, REDLATCH_READ, "if longest == -2 then\n    return 0\nend",
      "if longest == -2 then\n    redis.call('hset', KEYS[1], ARGV[1], 1)\nend"},
     {"read renewal of the lock alone", SCRIPT_RENEW_READ, REDLATCH_READ,

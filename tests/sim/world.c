@@ -58,7 +58,8 @@ static int64_t aftermath(const struct world *world) {
     const struct engine_settings *settings = &world->plan.settings;
     int64_t lease_ms = world->checker.longest_lease_ms + world->checker.longest_lease_ms / 50;
     return 2 * lease_ms * MILLISECOND + world->clock_set_back +
-           (settings->fair_timeout_ms + settings->claim_timeout_ms * 2 + settings->linger_ms * 2) * MILLISECOND + 4 * SECOND;
+           (settings->fair_timeout_ms + settings->claim_timeout_ms * 2 + settings->linger_ms * 2) * MILLISECOND +
+           4 * SECOND;
 }
 
 static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct script_set *scripts,

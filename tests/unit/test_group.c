@@ -43,9 +43,23 @@ static void values_are_sorted_and_none_is_there_twice(void) {
     CHECK_EQ_INT(group_sort(values, 1), 1);
 }
 
+static void many_values_are_sorted(void) {
+    enum { MANY = 1000, DIFFERENT = 499 };
+    static char values[MANY * GROUP_VALUE_SIZE];
+    for (int i = 0; i < MANY; i++) {
+        int value = i * 7919 % DIFFERENT;
+        group_value(&value, sizeof value, values + i * GROUP_VALUE_SIZE);
+    }
+    CHECK_EQ_INT(group_sort(values, MANY), DIFFERENT);
+    for (int i = 1; i < DIFFERENT; i++) {
+        CHECK(memcmp(values + (i - 1) * GROUP_VALUE_SIZE, values + i * GROUP_VALUE_SIZE, GROUP_VALUE_SIZE) < 0);
+    }
+}
+
 int main(void) {
     RUN(values_are_named_as_redisson_names_them);
     RUN(any_bytes_are_a_value);
     RUN(values_are_sorted_and_none_is_there_twice);
+    RUN(many_values_are_sorted);
     return unit_done();
 }

@@ -36,11 +36,29 @@ static void each_call_under_way_has_its_own_set_aside(void) {
     }
     CHECK_EQ_INT(rig.engine.reserved_commands, 4 * 5 - 1); /* the foremost has taken one to ask */
     CHECK_EQ_INT(rig.engine.reserved_holds, 5);
-    CHECK_EQ_INT(rig.engine.reserved_contests, 4);
+    CHECK_EQ_INT(rig.engine.reserved_contests, 0); /* they share the one that is attached */
+    CHECK_EQ_INT(rig.contests, 2); /* and one for whoever comes with another name */
     for (int i = 0; i < 5; i++) {
         rig_abort(calls[i], REDLATCH_CANCELLED);
     }
     CHECK_EQ_INT(rig.engine.reserved_commands, 0);
+    RIG_CLOSE();
+}
+
+static void a_contest_that_goes_is_set_aside_for_whoever_may_need_it_again(void) {
+    rig_open();
+    struct call *first = rig_acquire_named("a", 7);
+    struct call *second = rig_acquire_named("a", 7);
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK(first->done && !second->done && !rig_contest("a")); /* it left the queue to re-enter */
+    CHECK_EQ_INT(rig.engine.reserved_contests, 1);
+    rig_send(LANE);
+    rig_integer(LANE, 1);
+    CHECK(second->done);
+    CHECK_EQ_INT(rig.engine.reserved_contests, 0);
+    rig_end("a", 7);
+    rig_end("a", 7);
     RIG_CLOSE();
 }
 
@@ -130,6 +148,7 @@ int main(void) {
     RUN(an_empty_engine_lacks_what_one_call_needs);
     RUN(memory_of_calls_that_are_done_serves_the_next);
     RUN(each_call_under_way_has_its_own_set_aside);
+    RUN(a_contest_that_goes_is_set_aside_for_whoever_may_need_it_again);
     RUN(an_answered_command_is_set_aside_again);
     RUN(nobody_takes_what_is_set_aside_for_others);
     RUN(a_command_keeps_its_name_alive);

@@ -143,7 +143,6 @@ static bool joins_its_owner(struct engine *engine, struct operation *operation, 
     if (hold) {
         undo_acquire(engine, operation, operation->id, 0);
         operation->id = 0; /* should it come to ask again, that undo may still be under way */
-        reserve_contest_again(engine, operation);
         queue_leave(engine, operation, now);
         hold_acquire(engine, hold, operation, now);
     }

@@ -3,7 +3,6 @@
 #include "group.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "highway_hash.h"
@@ -24,17 +23,45 @@ void group_value(const void *bytes, size_t size, char text[GROUP_VALUE_SIZE]) {
     }
 }
 
-static int compare(const void *left, const void *right) {
-    return memcmp(left, right, GROUP_VALUE_SIZE);
+static char *value_at(char *values, size_t index) {
+    return values + index * GROUP_VALUE_SIZE;
 }
 
+static int compare(char *values, size_t left, size_t right) {
+    return memcmp(value_at(values, left), value_at(values, right), GROUP_VALUE_SIZE);
+}
+
+static void swap(char *values, size_t left, size_t right) {
+    char kept[GROUP_VALUE_SIZE];
+    memcpy(kept, value_at(values, left), sizeof kept);
+    memcpy(value_at(values, left), value_at(values, right), sizeof kept);
+    memcpy(value_at(values, right), kept, sizeof kept);
+}
+
+/* Lets a value sink in the heap of `count` values until none below it is greater. */
+static void sink(char *values, size_t parent, size_t count) {
+    for (size_t child; (child = 2 * parent + 1) < count; parent = child) {
+        child += child + 1 < count && compare(values, child, child + 1) < 0;
+        if (compare(values, parent, child) >= 0) {
+            return;
+        }
+        swap(values, parent, child);
+    }
+}
+
+/* Heap sort, in place: qsort may allocate, which nothing on this floor does. */
 size_t group_sort(char *values, size_t count) {
+    for (size_t i = count / 2; i > 0; i--) {
+        sink(values, i - 1, count);
+    }
+    for (size_t left = count; left > 1; left--) {
+        swap(values, 0, left - 1);
+        sink(values, 0, left - 1);
+    }
     size_t kept = 0;
-    qsort(values, count, GROUP_VALUE_SIZE, compare);
     for (size_t i = 0; i < count; i++) {
-        char *value = values + i * GROUP_VALUE_SIZE;
-        if (kept == 0 || compare(value, values + (kept - 1) * GROUP_VALUE_SIZE) != 0) {
-            memmove(values + kept++ * GROUP_VALUE_SIZE, value, GROUP_VALUE_SIZE);
+        if (kept == 0 || compare(values, i, kept - 1) != 0) {
+            memmove(value_at(values, kept++), value_at(values, i), GROUP_VALUE_SIZE);
         }
     }
     return kept;

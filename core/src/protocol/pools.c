@@ -58,6 +58,14 @@ void engine_supply_hold(struct engine *engine, struct hold *hold) {
     engine->spare_hold_count++;
 }
 
+/* One contest is set aside for each name that may come to need it, however many wait: it is in the pool until it is
+ * attached, and again when it has been detached while somebody is still under way. */
+static void contend(struct engine *engine, struct operation *operation) {
+    struct resource *resource = operation->resource;
+    operation->contends = true;
+    engine->reserved_contests += resource->contenders++ == 0 && !resource->contest;
+}
+
 void reserve_for(struct engine *engine, struct operation *operation) {
     operation->reserved_commands = (uint8_t)commands_for(operation->kind);
     engine->reserved_commands += operation->reserved_commands;
@@ -68,30 +76,23 @@ void reserve_for(struct engine *engine, struct operation *operation) {
         engine->reserved_holds += operation->reserved_holds;
     }
     if (operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH) {
-        operation->reserved_contest = true;
-        engine->reserved_contests++;
+        contend(engine, operation);
     }
     assert(engine->spare_command_count >= engine->reserved_commands);
     assert(engine->spare_hold_count >= engine->reserved_holds);
     assert(engine->spare_contest_count >= engine->reserved_contests);
 }
 
-/* An operation that leaves the queue for a hold of its owner's may come back, and may have made the contest. What is set
- * aside for it is that contest: still there, or back in the pool. */
-void reserve_contest_again(struct engine *engine, struct operation *operation) {
-    if (!operation->reserved_contest) {
-        operation->reserved_contest = true;
-        engine->reserved_contests++;
-    }
-}
-
 void return_reserve(struct engine *engine, struct operation *operation) {
     engine->reserved_commands -= operation->reserved_commands;
     engine->reserved_holds -= operation->reserved_holds;
-    engine->reserved_contests -= operation->reserved_contest;
     operation->reserved_commands = 0;
     operation->reserved_holds = 0;
-    operation->reserved_contest = false;
+    if (operation->contends) {
+        struct resource *resource = operation->resource;
+        operation->contends = false;
+        engine->reserved_contests -= --resource->contenders == 0 && !resource->contest;
+    }
 }
 
 /* What nobody may ever wait for again keeps one of its operation's commands to be released with. */
@@ -174,12 +175,11 @@ void give_hold(struct engine *engine, struct hold *hold) {
     engine_supply_hold(engine, hold);
 }
 
-/* The contest of the operation's name, out of its reserve if there is none yet. */
+/* The contest of the operation's name, out of what is set aside for the name if there is none yet. */
 struct contest *attach_contest(struct engine *engine, struct operation *operation) {
     struct resource *resource = operation->resource;
     if (!resource->contest) {
-        assert(operation->reserved_contest);
-        operation->reserved_contest = false;
+        assert(operation->contends);
         engine->reserved_contests--;
         struct contest *contest = container_of(list_pop(&engine->spare_contests), struct contest, link);
         engine->spare_contest_count--;
@@ -212,6 +212,7 @@ void detach_contest(struct engine *engine, struct contest *contest) {
     list_remove(&contest->all);
     struct resource *resource = contest->resource;
     resource->contest = NULL;
+    engine->reserved_contests += resource->contenders > 0;
     resource_drop(engine, resource);
     list_append(&engine->spare_contests, &contest->link);
     engine->spare_contest_count++;

@@ -177,7 +177,6 @@ void queue_reenter_others(struct engine *engine, struct contest *contest, struct
                 undo_acquire(engine, other, other->id, 0);
                 other->id = 0; /* should it come to ask again, that undo may still be under way */
             }
-            reserve_contest_again(engine, other);
             queue_leave(engine, other, now);
             if (other->lock_kind == hold->lock_kind) {
                 hold_acquire(engine, hold, other, now);

@@ -168,7 +168,7 @@ struct operation {
     uint8_t lane;
     uint8_t reserved_commands; /* how many pool commands are still set aside for it */
     uint32_t reserved_holds;
-    bool reserved_contest;
+    bool contends;     /* counted in its resource's contenders */
     bool once;         /* does not wait for others */
     bool not_reentrant; /* a hold that the owner has already is an error */
     bool token_from_time; /* fenced: tokens are no smaller than the server's time */
@@ -275,6 +275,7 @@ struct resource {
     struct contest *contest;
     struct hold *holds;
     uint32_t references; /* handles, operations, holds, commands, contest */
+    uint32_t contenders; /* operations under way that may need the contest */
     uint32_t hash;
     uint32_t name_size;
     uint32_t value_count; /* of a group: its values, GROUP_VALUE_SIZE characters each, sorted, stand behind the name */

@@ -26,7 +26,6 @@ void give_hold(struct engine *engine, struct hold *hold);
 struct contest *attach_contest(struct engine *engine, struct operation *operation);
 void detach_contest(struct engine *engine, struct contest *contest);
 void reserve_for(struct engine *engine, struct operation *operation);
-void reserve_contest_again(struct engine *engine, struct operation *operation);
 void return_reserve(struct engine *engine, struct operation *operation);
 void keep_command_for(struct operation *operation, struct hold *hold);
 void return_kept_command(struct engine *engine, struct hold *hold);

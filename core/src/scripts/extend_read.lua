@@ -31,11 +31,11 @@ end
 if from ~= to then
     redis.call('hset', KEYS[1], to, ARGV[3])
     redis.call('hdel', KEYS[1], from)
-    for level = 1, tonumber(ARGV[3]) do
+    for level = 1, math.min(tonumber(ARGV[3]), 1000) do
         redis.call('set', timeout_of(to, level), '1', 'px', ARGV[4])
     end
 end
-for level = 1, tonumber(count) do
+for level = 1, math.min(tonumber(count) or 0, 1000) do
     if from == to then
         redis.call('pexpire', timeout_of(to, level), ARGV[4])
     else

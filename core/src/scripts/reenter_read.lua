@@ -3,11 +3,13 @@
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms   ARGV[4] base of timeout keys
 -- Returns 1, or 0 when the owner does not hold the lock or its lease is over: a re-entry never creates it.
 -- May be sent twice: the count is stated, not added to; neither count nor lease is ever lowered here.
+-- Only the first 1000 levels have timeout keys, for a number in the hash may be any; a longer lease of later ones goes
+-- to the last of these.
 -- SPDX-License-Identifier: Apache-2.0
 local timeout = ARGV[4] .. ':' .. ARGV[1] .. ':rwlock_timeout:'
 local count = tonumber(redis.call('hget', KEYS[1], ARGV[1]) or 0)
 local longest = -2
-for level = 1, count do
+for level = 1, math.min(count, 1000) do
     longest = math.max(longest, redis.call('pttl', timeout .. level))
 end
 if longest == -2 then
@@ -17,7 +19,7 @@ local wanted, lease = tonumber(ARGV[2]), tonumber(ARGV[3])
 if count < wanted then
     redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
 end
-for level = math.min(count + 1, wanted), wanted do
+for level = math.min(count + 1, wanted, 1000), math.min(wanted, 1000) do
     if redis.call('pttl', timeout .. level) < lease then
         redis.call('set', timeout .. level, '1', 'px', ARGV[3])
     end

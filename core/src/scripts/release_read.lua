@@ -39,7 +39,7 @@ if left > 0 then
 else
     redis.call('hdel', KEYS[1], ARGV[1])
 end
-for level = left + 1, tonumber(count) do
+for level = left + 1, math.min(tonumber(count), 1000) do
     redis.call('del', timeout_of(ARGV[1], level))
 end
 local ttl = redis.call('pttl', KEYS[1])

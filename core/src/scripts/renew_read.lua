@@ -10,7 +10,7 @@ for i, name in ipairs(KEYS) do
     local timeout = ARGV[3 * i] .. ':' .. ARGV[3 * i - 2] .. ':rwlock_timeout:'
     local count = redis.pcall('hget', name, ARGV[3 * i - 2])
     local lease, alive = tonumber(ARGV[3 * i - 1]), false
-    for level = 1, type(count) == 'string' and tonumber(count) or 0 do
+    for level = 1, math.min(type(count) == 'string' and tonumber(count) or 0, 1000) do
         local ttl = redis.call('pttl', timeout .. level)
         alive = alive or ttl ~= -2
         if ttl >= 0 and ttl < lease then
