@@ -115,7 +115,23 @@ HANDLE(redlatch_permit_semaphore)
 %apply redlatch_latch **redlatch_latch_made { redlatch_latch **latch_out };
 %apply redlatch_permit_semaphore **redlatch_permit_semaphore_made { redlatch_permit_semaphore **permit_semaphore_out };
 
-/* Records that a function fills; Lua reads their fields by name. */
+/* Records that a function fills; Lua reads their fields by name. A record stands inside its userdata, so that the
+ * collector knows its size, and has no finaliser: what has one lives a cycle longer, and thousands of events then make
+ * the collector let garbage grow by megabytes. */
+%{
+static void push_record(lua_State *L, const void *record, size_t size, swig_type_info *type) {
+    size_t head = (sizeof(swig_lua_userdata) + 7) / 8 * 8; /* what is in records is aligned to 8 at most */
+    swig_lua_userdata *object = lua_newuserdata(L, head + size);
+    object->type = type;
+    object->own = 0;
+    object->ptr = memcpy((char *)object + head, record, size);
+    SWIG_Lua_get_class_metatable(L, ((swig_lua_class *)type->clientdata)->fqname);
+    lua_pushliteral(L, "__gc");
+    lua_pushnil(L);
+    lua_rawset(L, -3);
+    lua_setmetatable(L, -2);
+}
+%}
 %define RECORD(type, parameter)
 %typemap(in, numinputs=0) type *parameter (type record) %{
     memset(&record, 0, sizeof record);
@@ -124,16 +140,11 @@ HANDLE(redlatch_permit_semaphore)
 %}
 %typemap(argout) type *parameter {
     if (result == REDLATCH_OK) {
-        type *copy = malloc(sizeof *copy);
-        if (copy == NULL) {
-            lua_pushliteral(L, "not enough memory");
-            SWIG_fail;
-        }
-        *copy = *$1;
-        SWIG_NewPointerObj(L, copy, $descriptor, 1); SWIG_arg++;
+        push_record(L, $1, sizeof *$1, $descriptor); SWIG_arg++;
     }
 }
 %nodefaultctor type;
+%nodefaultdtor type;
 %enddef
 RECORD(redlatch_hold, hold_out)
 RECORD(redlatch_lock_state, state_out)

@@ -1,6 +1,7 @@
 --- Scenes: acquiring and releasing, what is answered and what is raised.
 -- SPDX-License-Identifier: Apache-2.0
 
+local core = require "redlatch.core"
 local redlatch = require "redlatch"
 local stage = require "stage"
 
@@ -255,6 +256,23 @@ function scenes.stats(url, name)
     check(redlatch._VERSION:match("^%d+%.%d+%.%d+$"), "a version: " .. redlatch._VERSION)
     check(tostring(client):find(client:uuid(), 1, true), "shown: " .. tostring(client))
     check(tostring(lock):find(name, 1, true), "shown: " .. tostring(lock))
+end
+
+-- What the collector does not know the size of, or has to finalise, piles up by megabytes between two of its cycles.
+function scenes.records_are_plain_garbage(url)
+    local client = assert(redlatch.connect(url))
+    local size = assert(client:stats()) and core.OK
+    local records = {}
+    collectgarbage("collect")
+    collectgarbage("stop")
+    local before = collectgarbage("count")
+    for number = 1, 100 do
+        local status, record = core.client_stats(client._handle)
+        size, records[number] = assert(status == core.OK) and record.struct_size, record
+    end
+    check((collectgarbage("count") - before) * 1024 >= 100 * size, "a record's size is known")
+    same(getmetatable(records[1]).__gc, nil, "a finaliser")
+    collectgarbage("restart")
 end
 
 function scenes.no_server()
