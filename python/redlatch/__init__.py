@@ -31,6 +31,7 @@ from redlatch.errors import (
 )
 from redlatch.holds import Hold
 from redlatch.locks import Lock
+from redlatch.multi import MultiLock, RedLock, redlock
 from redlatch.reports import Party, Report
 
 __all__ = [
@@ -44,8 +45,10 @@ __all__ = [
     "Lock",
     "LockLostError",
     "LockTimeoutError",
+    "MultiLock",
     "NotOwnedError",
     "Party",
+    "RedLock",
     "RedlatchError",
     "Report",
     "ResourceError",
@@ -53,6 +56,7 @@ __all__ = [
     "UnsupportedError",
     "WaitCancelledError",
     "connect",
+    "redlock",
 ]
 
 __version__: str = _text(_lib.redlatch_version())

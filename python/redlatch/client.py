@@ -15,6 +15,7 @@ from redlatch.durations import Seconds, wait_ms
 from redlatch.errors import LockName, failure
 from redlatch.locks import Lock
 from redlatch.losses import Losses
+from redlatch.multi import MultiLock
 from redlatch.options import c_string, client_options, name_bytes, pattern_bytes, without_password
 from redlatch.reports import Report, inspect, scan
 from redlatch.watching import wait_free
@@ -144,6 +145,23 @@ class Client:
         return Lock(
             self, kind, name, timeout, lease, max_hold, owner, reentrant=reentrant, token_from_time=token_from_time
         )
+
+    def multi_lock(
+        self,
+        *members: Lock,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["thread", "handle"] = "thread",
+    ) -> MultiLock:
+        """Locks that are held all together or not at all.
+
+        members: up to 100 locks of single names, of any kind but fair, and of any client; at the best all of one, where
+            they are acquired by one script. Losses are told on the client of the first.
+
+        The others are those of lock(). How the members re-enter and draw tokens is their own business.
+        """
+        return MultiLock(members, timeout, lease, max_hold, owner)
 
     def inspect(self, name: LockName) -> Report:
         """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues."""

@@ -57,14 +57,18 @@ class Lock:
     ) -> None:
         data = name_bytes(name)
         options = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), settings)
-        self._wait_ms = wait_ms(timeout, "timeout")
         lock_out = ffi.new("redlatch_lock **")
+        patience = wait_ms(timeout, "timeout")
         status: int = lib.redlatch_lock_new(client._handle, kind, data, len(data), options, lock_out)
         if status:
             raise failure(status, name)
-        self._handle: CData = ffi.gc(lock_out[0], lib.redlatch_lock_free)
+        self._set_up(client, name, lock_out[0], patience, owner)
+
+    def _set_up(self, client: Client, name: LockName, handle: CData, wait_ms: int, owner: str) -> None:
+        self._handle: CData = ffi.gc(handle, lib.redlatch_lock_free)
         self._client = client
         self._name = name
+        self._wait_ms = wait_ms
         self._by_handle = owner == "handle"
         self._entered: Dict[int, Hold] = {}  # the innermost `with` of each owner
 

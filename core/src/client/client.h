@@ -29,6 +29,7 @@ struct call {
     struct redlatch_cancel *cancel;
     struct lock_answer answer;
     bool inside;     /* a thread is in it and will read if it is woken */
+    struct run *run; /* asynchronous, and part of it; else NULL */
     uint64_t tag;    /* asynchronous */
     int32_t event;   /* asynchronous: enum redlatch_event_kind */
 };
@@ -127,6 +128,7 @@ void client_wake(struct client *client, _Atomic uint32_t *word);
 
 /* supply.c: memory for the engine */
 bool client_supply(struct client *client, uint8_t operation_kind);
+bool client_supply_for(struct client *client, uint8_t operation_kind, const struct name_set *set); /* or NULL: for one */
 struct resource *client_resource(struct client *client, uint8_t kind, const char *name, size_t size);
 void client_free_memory(struct client *client);
 

@@ -32,6 +32,8 @@ struct redlatch_lock {
     uint8_t kind;   /* enum redlatch_kind */
     bool reentrant;
     bool token_from_time;
+    struct joint *joint; /* of a multi lock or a RedLock: what it stands for; client, resource and kind are those of its
+                            first member. NULL */
     struct redlatch_lock *next_free;
 };
 
@@ -43,7 +45,8 @@ struct redlatch_cancel {
     _Atomic uint32_t in_use;
     uint32_t fork_generation;
     int signal;            /* readable once fired, for a caller that polls a socket */
-    bool sliced;           /* `call` is a wait that goes on between calls; client and resource are kept for it */
+    bool sliced;           /* `call`, or `run`, is a wait that goes on between calls; what it needs is kept for it */
+    struct run *run;       /* an acquire over several clients; else NULL */
     struct call call;
     int64_t wait_ms;
     struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over; of a wait for a free name

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "errors.h"
+#include "joint_calls.h"
 #include "kinds.h"
 #include "options.h"
 #include "owners.h"
@@ -37,7 +38,7 @@ void leave_call(struct client *client) {
     client_unlock(client);
 }
 
-static int check_options(int kind, const redlatch_lock_options *options) {
+int lock_check_options(int kind, const redlatch_lock_options *options) {
     if (!kind_of_number(kind)) {
         return fail_with(REDLATCH_INVALID, "kind is %d: expected one of enum redlatch_kind", kind);
     }
@@ -67,6 +68,18 @@ int check_name(const struct client *client, const char *name, size_t size) {
     return REDLATCH_OK;
 }
 
+void lock_set_up(struct redlatch_lock *lock, struct client *client, struct resource *resource,
+                 const redlatch_lock_options *options) {
+    lock->client = client_keep(client);
+    lock->resource = resource;
+    lock->owner_mode = options->owner_mode;
+    lock->owner = options->owner_mode == REDLATCH_OWNER_HANDLE ? owner_number_new() : 0;
+    lock->lease_ms = options->lease_ms;
+    lock->max_hold_ms = options->max_hold_ms;
+    lock->reentrant = options->reentrant;
+    lock->token_from_time = options->token_from_time;
+}
+
 int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_t name_size,
                       const redlatch_lock_options *given, redlatch_lock **lock_out) {
     int status = guard_client(handle);
@@ -79,7 +92,7 @@ int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_
     redlatch_lock_options options;
     redlatch_lock_options_init(&options, sizeof options);
     if ((given && options_read(&options, sizeof options, given, "lock options") != REDLATCH_OK) ||
-        check_options(kind, &options) != REDLATCH_OK || check_name(handle->client, name, name_size) != REDLATCH_OK) {
+        lock_check_options(kind, &options) != REDLATCH_OK || check_name(handle->client, name, name_size) != REDLATCH_OK) {
         return REDLATCH_INVALID;
     }
     struct redlatch_lock *lock = handle_new_lock();
@@ -93,15 +106,8 @@ int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_
         }
         return fail_plain(REDLATCH_NO_MEMORY);
     }
-    lock->client = client_keep(client);
-    lock->resource = resource;
-    lock->owner_mode = options.owner_mode;
-    lock->owner = options.owner_mode == REDLATCH_OWNER_HANDLE ? owner_number_new() : 0;
-    lock->lease_ms = options.lease_ms;
-    lock->max_hold_ms = options.max_hold_ms;
+    lock_set_up(lock, client, resource, &options);
     lock->kind = (uint8_t)kind;
-    lock->reentrant = options.reentrant;
-    lock->token_from_time = options.token_from_time;
     *lock_out = lock;
     return REDLATCH_OK;
 }
@@ -111,6 +117,10 @@ void redlatch_lock_free(redlatch_lock *lock) {
         return;
     }
     struct client *client = lock->client;
+    if (lock->joint) {
+        joint_free(lock);
+        return;
+    }
     if (client->fork_generation == system_fork_generation()) {
         client_lock(client);
         int64_t now = system_now();
@@ -150,7 +160,9 @@ int lock_prepare(struct call *call, const struct redlatch_lock *lock, uint8_t ki
     if (operation->owner == 0) {
         return fail_with(REDLATCH_SYSTEM, "no thread key to be had from the system");
     }
-    return client_supply(lock->client, kind) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
+    bool one_set = lock->joint && (kind == OPERATION_ACQUIRE || kind == OPERATION_RELEASE);
+    operation->set = one_set ? lock->joint->groups[0].set : NULL;
+    return client_supply_for(lock->client, kind, operation->set) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
 /* The words for a failed call. */
@@ -203,6 +215,9 @@ int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner) {
     if (status != REDLATCH_OK) {
         return status;
     }
+    if (lock->joint && !joint_is_one_set(lock->joint)) {
+        return joint_release(lock, owner);
+    }
     struct call call;
     call_init(&call, lock->client, NULL);
     return simple_call(lock, &call, OPERATION_RELEASE, owner, "release");
@@ -212,6 +227,9 @@ int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms) 
     int status = guard_lock(lock);
     if (status != REDLATCH_OK || (status = check_duration("lease_ms", lease_ms, 1, false)) != REDLATCH_OK) {
         return status;
+    }
+    if (lock->joint) {
+        return joint_extend(lock, owner, lease_ms);
     }
     struct call call;
     call_init(&call, lock->client, NULL);
@@ -223,6 +241,9 @@ int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out) {
     int status = guard_lock(lock);
     if (status != REDLATCH_OK) {
         return status;
+    }
+    if (lock->joint) {
+        return joint_force(lock, released_out);
     }
     struct call call;
     call_init(&call, lock->client, NULL);
@@ -238,16 +259,19 @@ int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
     if (status != REDLATCH_OK) {
         return status;
     }
-    struct call call;
-    call_init(&call, lock->client, NULL);
-    status = simple_call(lock, &call, OPERATION_QUERY, 0, "query of");
-    if (status != REDLATCH_OK) {
-        return status;
+    redlatch_lock_state state = {.locked = 0};
+    if (lock->joint) {
+        status = joint_query(lock, &state);
+    } else {
+        struct call call;
+        call_init(&call, lock->client, NULL);
+        status = simple_call(lock, &call, OPERATION_QUERY, 0, "query of");
+        state.locked = call.answer.locked;
+        state.ttl_ms = call.answer.ttl_ms;
+        state.count = call.answer.count;
+        memcpy(state.owner, call.answer.owner, sizeof state.owner);
     }
-    redlatch_lock_state state = {
-        .locked = call.answer.locked, .ttl_ms = call.answer.ttl_ms, .count = call.answer.count};
-    memcpy(state.owner, call.answer.owner, sizeof state.owner);
-    return answer_write(state_out, &state, sizeof state, "state_out");
+    return status != REDLATCH_OK ? status : answer_write(state_out, &state, sizeof state, "state_out");
 }
 
 int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_out) {
@@ -257,6 +281,10 @@ int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_
     }
     struct client *client = lock->client;
     redlatch_hold answer = {.state = REDLATCH_NOT_HELD};
+    if (lock->joint) {
+        joint_look(lock->joint, lock_owner(lock, owner), &answer);
+        return answer_write(hold_out, &answer, sizeof answer, "hold_out");
+    }
     client_lock(client);
     int64_t now = system_now();
     struct hold *hold = engine_hold_of(&client->engine, lock->resource, lock_owner(lock, owner), now);

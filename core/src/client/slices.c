@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "errors.h"
+#include "joint_calls.h"
 #include "options.h"
 
 /* Of a parent process, which shares its descriptor, and whose client the wait it names belongs to. */
@@ -59,8 +60,7 @@ int slices_answer(const struct redlatch_lock *lock, const struct call *call, int
     return operation->status;
 }
 
-/* The wait is over: the object is as new, and somebody else's. */
-static void renew(struct redlatch_cancel *cancel) {
+void slices_renew(struct redlatch_cancel *cancel) {
     if (atomic_exchange(&cancel->word, 0) & CANCEL_FIRED) {
         system_unsignal(cancel->signal);
     }
@@ -72,13 +72,14 @@ int slices_go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
     struct call *call = &cancel->call;
     struct client *client = call->client;
     struct resource *resource = cancel->lock.resource;
+    struct joint *joint = cancel->lock.joint;
     bool was_sliced = cancel->sliced;
     drive_until(call, slice_ms == REDLATCH_FOREVER ? NEVER : system_now() + slice_ms * MILLISECOND);
     int status = REDLATCH_AGAIN;
     bool over = call->operation.phase == PHASE_DONE;
     if (over) {
         status = slices_answer(&cancel->lock, call, cancel->wait_ms);
-        renew(cancel);
+        slices_renew(cancel);
     } else {
         cancel->sliced = true;
         slices_give_back(cancel);
@@ -86,12 +87,18 @@ int slices_go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
     if (!over && !was_sliced) {
         client_keep(client);
         resource_keep(resource);
+        if (joint) {
+            joint_keep(joint);
+        }
     } else if (over && was_sliced) {
         resource_drop(&client->engine, resource);
         client_settle(client, system_now());
     }
     leave_call(client);
     if (over && was_sliced) {
+        if (joint) {
+            joint_drop(joint);
+        }
         client_drop(client);
     }
     return status;
@@ -99,6 +106,9 @@ int slices_go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
 
 int slices_resume(struct redlatch_cancel *cancel, int64_t slice_ms) {
     struct client *client = cancel->call.client;
+    if (cancel->run) {
+        return joint_go_on(cancel, slice_ms);
+    }
     client_lock(client); /* also of a client that was closed meanwhile: the wait has ended with CLOSED then */
     client->calls++;
     return slices_go_on(cancel, slice_ms);
@@ -138,6 +148,8 @@ int redlatch_cancel_fire(redlatch_cancel *cancel) {
 /* Ends a wait that nobody will ask for again. */
 static void end_sliced(struct redlatch_cancel *cancel) {
     struct client *client = client_keep(cancel->call.client);
+    struct joint *joint = cancel->lock.joint ? joint_keep(cancel->lock.joint) : NULL;
+    uint64_t owner = cancel->run ? cancel->run->owner : cancel->call.operation.owner;
     bool holds = cancel->call.operation.kind == OPERATION_ACQUIRE;
     client_lock(client);
     resource_keep(cancel->lock.resource);
@@ -145,12 +157,15 @@ static void end_sliced(struct redlatch_cancel *cancel) {
     redlatch_cancel_fire(cancel);
     atomic_store(&cancel->in_use, 1);
     if (slices_resume(cancel, REDLATCH_FOREVER) == REDLATCH_OK && holds) { /* granted just before: nobody wants it */
-        redlatch_lock_release_as(&cancel->lock, cancel->call.operation.owner);
+        redlatch_lock_release_as(&cancel->lock, owner);
     }
     client_lock(client);
     resource_drop(&client->engine, cancel->lock.resource);
     client_settle(client, system_now());
     client_unlock(client);
+    if (joint) {
+        joint_drop(joint);
+    }
     client_drop(client);
 }
 

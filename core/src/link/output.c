@@ -84,6 +84,10 @@ size_t output_command_bound(const struct command *command) {
         for (uint32_t i = 0; i < command->batch_count; i++) {
             names += command->batch[i].name->name_size;
         }
+    } else if (command->lines) {
+        for (uint32_t i = 0; i < command->line_count; i++) {
+            names += 2 * (size_t)command->lines->line[i].name->name_size + 32;
+        }
     } else if (command->kind == COMMAND_INSPECT) {
         const struct question *question = command->operation->question;
         for (uint32_t i = 0; i < question->key_count + question->argument_count; i++) {

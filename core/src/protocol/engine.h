@@ -52,10 +52,11 @@ struct engine {
     struct list spare_commands;
     struct list spare_contests;
     struct list spare_batches; /* commands with room for a renewal */
+    struct list spare_lines;
     struct hold *spare_holds;
     struct resource *dead_resources; /* for the driver to free */
-    uint32_t spare_command_count, spare_contest_count, spare_hold_count, spare_batch_count;
-    uint32_t reserved_commands, reserved_contests, reserved_holds;
+    uint32_t spare_command_count, spare_contest_count, spare_hold_count, spare_batch_count, spare_lines_count;
+    uint32_t reserved_commands, reserved_contests, reserved_holds, reserved_lines;
     uint32_t expired_lines; /* of renewals under way: each may need a command to be given back with */
     int32_t subscriptions;
     redlatch_stats stats;
@@ -67,16 +68,18 @@ void engine_init(struct engine *engine, const struct engine_settings *settings, 
 /* What engine_start needs to be sure never to want for memory. The driver supplies what is lacking before each start.
  */
 struct engine_lack {
-    uint32_t commands, contests, holds, batches;
+    uint32_t commands, contests, holds, batches, lines;
 };
 struct engine_lack engine_lacks(const struct engine *engine, uint8_t operation_kind);
+struct engine_lack engine_lacks_for_set(const struct engine *engine, uint8_t operation_kind, uint32_t count);
 void engine_supply_command(struct engine *engine, struct command *command);
 void engine_supply_batch(struct engine *engine, struct command *command, struct renewal *lines);
+void engine_supply_lines(struct engine *engine, struct lines *lines);
 void engine_supply_contest(struct engine *engine, struct contest *contest);
 void engine_supply_hold(struct engine *engine, struct hold *hold);
 
-/* Starts an operation whose caller's fields are set (resource, owner, kind, lane, leases, wait_until, flags). It may
- * be done at once: look at its phase. */
+/* Starts an operation whose caller's fields are set (resource or set, owner, kind, lane, leases, wait_until, flags). It
+ * may be done at once: look at its phase. */
 void engine_start(struct engine *engine, struct operation *operation, int64_t now);
 
 /* Ends an operation whose caller has had enough: TIMEOUT becomes the status that says why (held by others,

@@ -20,14 +20,24 @@ static void restart_waiting(struct engine *engine, struct list *waiting, int64_t
         struct operation *operation = container_of(link, struct operation, link);
         operation->hold = NULL;
         struct hold *other = resource_hold_of(operation->resource, operation->owner);
-        if (operation->kind == OPERATION_ACQUIRE && other) {
+        if (operation->kind == OPERATION_ACQUIRE && other && !operation->set) {
             hold_acquire(engine, other, operation, now);
         } else if (operation->kind == OPERATION_ACQUIRE) {
-            kind_of(operation->resource)->begin(engine, operation, now);
+            kind_for(operation)->begin(engine, operation, now);
+        } else if (operation->set) {
+            set_release(engine, operation, now);
         } else {
             finish(engine, operation, REDLATCH_NOT_OWNED);
         }
     }
+}
+
+/* Of a set, other holds may still be to be claimed. */
+static void forget_claim(struct hold *hold) {
+    if (!hold->claim->set) {
+        hold->claim->granted = NULL;
+    }
+    hold->claim = NULL;
 }
 
 /* Forgets a hold, or keeps it out of sight until its loss has been reported. A command still under way goes on
@@ -42,12 +52,11 @@ void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
     timer_disarm(&engine->timers, &hold->timer);
     return_kept_command(engine, hold);
     if (hold->busy) {
-        hold->busy->hold = NULL;
+        command_forget(hold->busy, hold);
     }
     renewal_forget(hold);
     if (hold->claim) {
-        hold->claim->granted = NULL;
-        hold->claim = NULL;
+        forget_claim(hold);
     }
     if (hold->stage == HOLD_ALIVE) {
         engine->stats.held--;
@@ -133,21 +142,30 @@ struct hold *engine_hold_of(struct engine *engine, struct resource *resource, ui
     return hold;
 }
 
+static void claimed(struct engine *engine, struct hold *hold) {
+    hold->claim = NULL;
+    return_kept_command(engine, hold);
+    hold_arm(engine, hold);
+}
+
 void engine_claimed(struct engine *engine, struct operation *operation) {
-    if (operation->granted) {
-        operation->granted->claim = NULL;
-        return_kept_command(engine, operation->granted);
-        hold_arm(engine, operation->granted);
-        operation->granted = NULL;
+    for (uint32_t i = 0; operation->granted && operation->set && i < operation->set->count; i++) {
+        struct hold *hold = resource_hold_of(operation->set->members[i].resource, operation->owner);
+        if (hold && hold->claim == operation) {
+            claimed(engine, hold);
+        }
     }
+    if (operation->granted && !operation->set) {
+        claimed(engine, operation->granted);
+    }
+    operation->granted = NULL;
 }
 
 void hold_timer(struct engine *engine, struct hold *hold, int64_t now) {
     hold_check_deadline(engine, hold, now);
     if (hold->stage == HOLD_ALIVE && hold->claim && now >= hold->claim_by) {
         hold->claim->status = REDLATCH_UNCLAIMED;
-        hold->claim->granted = NULL;
-        hold->claim = NULL;
+        forget_claim(hold);
         hold->owed += hold->owed != ALL_LEVELS; /* further levels have owners of their own */
         if (!hold->busy) {
             hold_release_owed(engine, hold, now);

@@ -13,6 +13,9 @@ struct kind {
     /* The channel of a name is `prefix` and the name, in braces unless it has some itself (wire format 1.2). */
     const char *channel_prefix;
 
+    /* It may be a member of a multi lock: it can be tried without a place in a queue on the server. */
+    bool joinable;
+
     /* An acquire that does not re-enter: its steps. */
     void (*begin)(struct engine *engine, struct operation *operation, int64_t now);
     void (*replied)(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
@@ -26,6 +29,9 @@ struct kind {
 
 /* The kind of a number of enum redlatch_kind; NULL if there is none. */
 const struct kind *kind_of_number(int number);
+
+/* How an operation is carried out: as the kind of its name, or as a set of names (set.c). */
+const struct kind *kind_for(const struct operation *operation);
 
 static inline const struct kind *kind_of(const struct resource *resource) {
     return kind_of_number(resource->kind);

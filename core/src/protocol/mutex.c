@@ -126,19 +126,11 @@ bool read_token(const struct reply *reply, uint64_t *token_out) {
     return number;
 }
 
-void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms,
-                     uint64_t token, int64_t now) {
-    if (PLANTED(FAULT_DEADLINE_FROM_REPLY)) {
-        sent_at = now;
-    }
-    if (now >= lease_deadline(sent_at, lease_ms) && !PLANTED(FAULT_LATE_GRANT_IS_KEPT)) {
-        undo_acquire(engine, operation, operation->id, 0);
-        end(engine, operation, REDLATCH_LOST, now);
-        return;
-    }
+void acquire_enter(struct engine *engine, struct operation *operation, uint64_t id, int64_t sent_at, int64_t lease_ms,
+                   uint64_t token, int64_t now) {
     struct hold *hold = take_hold(engine, operation);
     hold->owner = operation->owner;
-    hold->id = operation->id;
+    hold->id = id;
     hold->token = token;
     hold->count = 1;
     hold->renewed_from = operation->lease_ms == REDLATCH_RENEWED ? 1 : 0;
@@ -155,6 +147,20 @@ void acquire_granted(struct engine *engine, struct operation *operation, int64_t
     hold_arm(engine, hold);
     engine->stats.acquired++;
     engine->stats.held++;
+}
+
+void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms,
+                     uint64_t token, int64_t now) {
+    if (PLANTED(FAULT_DEADLINE_FROM_REPLY)) {
+        sent_at = now;
+    }
+    if (now >= lease_deadline(sent_at, lease_ms) && !PLANTED(FAULT_LATE_GRANT_IS_KEPT)) {
+        undo_acquire(engine, operation, operation->id, 0);
+        end(engine, operation, REDLATCH_LOST, now);
+        return;
+    }
+    acquire_enter(engine, operation, operation->id, sent_at, lease_ms, token, now);
+    struct hold *hold = resource_hold_of(operation->resource, operation->owner);
     struct contest *contest = operation->resource->contest;
     end(engine, operation, REDLATCH_OK, now);
     if (operation->resource->contest == contest) {

@@ -24,6 +24,7 @@ enum planted_fault {
     FAULT_EXTEND_BEFORE_SETTLED, /* a shortening is sent while a renewal is under way */
     FAULT_WIRE_ID_REUSED,        /* the owner id is the thread's for ever */
     FAULT_LOSS_UNREPORTED,       /* a renewal that finds nothing is taken for success */
+    FAULT_SET_UNDONE_IN_PART,    /* the undo of a set forgets a name */
     FAULT_COUNT
 };
 

@@ -7,7 +7,8 @@
  *              hear
  *   operation  one call of a user: acquire, release, extend, force release, query, inspection, watch. Memory of the
  *              caller.
- *   command    one script on its way to the server and back. Memory of a pool.
+ *   command    one script on its way to the server and back. Memory of a pool, as is that of its lines when it is about
+ *              several names.
  *   lane       an ordered way to the server: what is to be written, what is unanswered, what a broken
  *              connection left unsettled
  *
@@ -95,6 +96,16 @@ struct question {
     bool (*take)(struct question *question, const char *text, size_t size); /* false: no memory */
 };
 
+/* Several names that are acquired and released together. Memory of the caller, who is gone when the operation is. */
+struct name_set {
+    uint32_t count; /* 1 to LINES_MAX */
+    struct set_member {
+        struct resource *resource;
+        bool not_reentrant;
+        bool token_from_time;
+    } members[];
+};
+
 struct operation {
     struct list_link
         link; /* in the contest's queue, its watchers, those waiting for a hold, or the engine's finished list */
@@ -106,8 +117,9 @@ struct operation {
     struct command *command; /* under way for it */
     struct lock_answer *answer;
     struct question *question; /* of an inspection */
+    const struct name_set *set; /* acquire, release: of all of these; `resource` is the one it waits for. NULL: of one */
     uint64_t owner;
-    uint64_t id;          /* acquire: the wire number asked with; 0 before the first */
+    uint64_t id;          /* acquire: the wire number asked with, a set's first; 0 before the first ask */
     int64_t lease_ms;     /* REDLATCH_RENEWED or a fixed lease */
     int64_t max_hold_ms;  /* REDLATCH_FOREVER or a bound */
     int64_t wait_until;   /* the caller's patience, NEVER without end; a try: its command time-out */
@@ -117,13 +129,16 @@ struct operation {
     uint32_t pause_ms;    /* PAUSED: the last back-off */
     int trouble;          /* the last refusal that may pass */
     int status;           /* valid once DONE */
+    int verdict;          /* release of a set: what is known before the server answers */
+    uint32_t met_member;  /* of a set: the last one that was found held */
     uint8_t kind;
     uint8_t lock_kind;    /* enum redlatch_kind */
     uint8_t phase;
     uint8_t lane;
-    uint8_t reserved_commands; /* how many pool commands are still set aside for it */
-    bool reserved_hold;
-    bool reserved_contest;
+    uint8_t reserved_commands; /* how many pool commands are still set aside for it, and so on */
+    uint8_t reserved_holds;
+    uint8_t reserved_contests;
+    uint8_t reserved_lines;
     bool once;         /* does not wait for others */
     bool not_reentrant; /* a hold that the owner has already is an error */
     bool token_from_time; /* fenced: tokens are no smaller than the server's time */
@@ -230,10 +245,12 @@ enum command_kind {
     COMMAND_QUERY,
     COMMAND_INSPECT,
     COMMAND_WATCH,
+    COMMAND_ACQUIRE_MANY,
+    COMMAND_RELEASE_MANY,
     COMMAND_RENEW
 };
 
-enum { RENEWAL_BATCH_SIZE = 100, COMMAND_KINDS = COMMAND_RENEW + 1 };
+enum { RENEWAL_BATCH_SIZE = 100, LINES_MAX = REDLATCH_MEMBERS_MAX, COMMAND_KINDS = COMMAND_RENEW + 1 };
 
 struct command {
     struct list_link link; /* in a lane or the pool */
@@ -261,6 +278,23 @@ struct command {
     bool as_text;         /* the server does not have the script */
     uint32_t batch_count; /* renewal */
     struct renewal *batch;
+    uint32_t line_count; /* acquire and release of several names */
+    struct lines *lines;
+};
+
+/* The lines of a command about several names. */
+struct lines {
+    struct list_link link; /* in the engine's pool */
+    struct line {
+        struct hold *hold; /* raised or lowered by it; NULL: none, or gone meanwhile */
+        struct resource *name; /* counted */
+        uint64_t id;
+        uint32_t count;  /* acquire: intended levels; release: levels left */
+        uint32_t levels; /* release: how many it takes; an undo takes none */
+        uint32_t seen;   /* acquire: messages of the name's contest before it was sent */
+        uint8_t lock_kind;
+        bool token_from_time;
+    } line[LINES_MAX];
 };
 
 /* One line of a renewal: the hold it was for may be gone when the answer comes. */

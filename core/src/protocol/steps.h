@@ -16,6 +16,7 @@ bool renewed_alike(uint8_t lock_kind, uint8_t other_kind);
 
 /* pools.c: memory for the engine's records */
 struct command *take_command(struct engine *engine, struct operation *operation);
+struct command *take_command_with_lines(struct engine *engine, struct operation *operation);
 void give_command(struct engine *engine, struct command *command);
 struct hold *take_hold(struct engine *engine, struct operation *operation);
 void give_hold(struct engine *engine, struct hold *hold);
@@ -40,6 +41,8 @@ void acquire_abort(struct engine *engine, struct operation *operation, int statu
 void acquire_timer(struct engine *engine, struct operation *operation, int64_t now);
 void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms,
                      uint64_t token, int64_t now);
+void acquire_enter(struct engine *engine, struct operation *operation, uint64_t id, int64_t sent_at, int64_t lease_ms,
+                   uint64_t token, int64_t now); /* the hold of a grant */
 bool read_token(const struct reply *reply, uint64_t *token_out); /* false, and 0: there is none */
 void acquire_look(struct engine *engine, struct operation *operation, int64_t now);
 void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now);
@@ -49,12 +52,36 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
 
 void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now);
 
+/* set.c: an acquire of several names */
+void set_acquire_begin(struct engine *engine, struct operation *operation, int64_t now);
+void set_acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+void set_acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
+void set_acquire_timer(struct engine *engine, struct operation *operation, int64_t now);
+void set_acquire_retire(struct engine *engine, struct command *command, int64_t now);
+void set_look(struct engine *engine, struct operation *operation, int64_t now);
+bool set_undo(struct engine *engine, struct operation *operation, struct command *command, int64_t repeat_until);
+
+/* set_release.c: their release */
+void set_release(struct engine *engine, struct operation *operation, int64_t now);
+void set_release_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+void set_release_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
+
+/* lines.c: commands about several names */
+struct hold *set_busy_hold(struct engine *engine, const struct operation *operation, int64_t now);
+void line_add(struct command *command, const struct set_member *member, struct hold *hold);
+void lines_settled(struct engine *engine, struct command *command, int64_t now);
+void command_forget(struct command *command, const struct hold *hold); /* a hold that is being forgotten */
+bool command_has_hold(const struct command *command);
+
 /* watch.c: waiting for a name to be free */
 void watch_begin(struct engine *engine, struct operation *operation, int64_t now);
 void watch_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 void watch_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
 void watch_timer(struct engine *engine, struct operation *operation, int64_t now);
 void watch_look_all(struct engine *engine, struct contest *contest, int64_t now);
+void watch_told(struct engine *engine, struct contest *contest, int64_t now);
+void watch_join(struct engine *engine, struct operation *operation);
+void watch_leave(struct engine *engine, struct operation *operation, int64_t now);
 
 /* queue.c: the local waiters of a name */
 void queue_enter(struct engine *engine, struct operation *operation);
@@ -74,6 +101,9 @@ void subscription_want(struct engine *engine, struct subscription *subscription)
 void contest_timer(struct engine *engine, struct contest *contest, int64_t now);
 
 /* hold.c: levels, extension, release */
+void hold_wait_for(struct engine *engine, struct hold *hold, struct operation *operation);
+void hold_raise(struct engine *engine, struct hold *hold, const struct operation *operation, int64_t sent_at,
+                int64_t lease_ms);
 void hold_acquire(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now);
 void hold_release(struct engine *engine, struct operation *operation, int64_t now);
 void hold_extend(struct engine *engine, struct operation *operation, int64_t now);

@@ -75,7 +75,7 @@ void engine_message(struct engine *engine, struct subscription *subscription, in
     struct contest *contest = subscription->contest;
     contest->sequence++;
     engine->stats.messages++;
-    watch_look_all(engine, contest, now);
+    watch_told(engine, contest, now);
     kind_of(contest->resource)->told(engine, contest, now);
 }
 

@@ -10,7 +10,7 @@
 
 /* How a command is written: its script, then a letter for each key and each argument.
  *   N name   T counter of tokens   C channel   o owner   s the next owner   n levels   l lease in ms
- *   f whether tokens begin at the server's time */
+ *   f whether tokens begin at the server's time   M F the form of a line in a script about several names */
 struct form {
     enum script_id script;
     const char *keys;
@@ -28,6 +28,8 @@ static const struct form usual[COMMAND_KINDS] = {
     [COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE, "N", "C"},
     [COMMAND_QUERY] = {SCRIPT_QUERY, "N", ""},
     [COMMAND_WATCH] = {SCRIPT_WATCH, "N", ""},
+    [COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "Mon"}, /* a line; before the first the lease */
+    [COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "MonC"},
     [COMMAND_RENEW] = {SCRIPT_RENEW, "N", "ol"},
 };
 
@@ -37,6 +39,7 @@ static const struct {
     struct form form;
 } special[] = {
     {REDLATCH_FENCED, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_FENCED, "NT", "olf"}},
+    {REDLATCH_FENCED, COMMAND_ACQUIRE_MANY, {SCRIPT_ACQUIRE_MANY, "NT", "Fonf"}},
     {REDLATCH_FENCED, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_FENCED, "NT", "osnlf"}},
 };
 
@@ -63,10 +66,19 @@ void command_counts(const struct command *command, uint32_t *key_count_out, uint
         *argument_count_out = command->operation->question->argument_count;
         return;
     }
-    const struct form *form = form_of(command->lock_kind, command->kind);
-    uint32_t lines = command->kind == COMMAND_RENEW ? command->batch_count : 1;
-    *key_count_out = lines * (uint32_t)strlen(form->keys);
-    *argument_count_out = lines * (uint32_t)strlen(form->arguments);
+    *key_count_out = 0;
+    *argument_count_out = command->kind == COMMAND_ACQUIRE_MANY;
+    for (uint32_t i = 0; i < command->line_count; i++) {
+        const struct form *form = form_of(command->lines->line[i].lock_kind, command->kind);
+        *key_count_out += (uint32_t)strlen(form->keys);
+        *argument_count_out += (uint32_t)strlen(form->arguments);
+    }
+    if (!command->lines) {
+        const struct form *form = form_of(command->lock_kind, command->kind);
+        uint32_t lines = command->kind == COMMAND_RENEW ? command->batch_count : 1;
+        *key_count_out = lines * (uint32_t)strlen(form->keys);
+        *argument_count_out = lines * (uint32_t)strlen(form->arguments);
+    }
 }
 
 /* Decimal digits of a number; returns their count. */
@@ -185,6 +197,12 @@ static void write_letter(const struct engine *engine, const struct command *comm
     case 'f':
         put_number(sink, command->token_from_time);
         break;
+    case 'M':
+        put(sink, "m", 1);
+        break;
+    case 'F':
+        put(sink, "f", 1);
+        break;
     default:
         assert(!"a letter that the table of forms explains");
     }
@@ -208,6 +226,18 @@ static void write_lines(const struct engine *engine, const struct command *comma
     }
 }
 
+/* The same of an acquire or a release of several names. */
+static void write_set(const struct engine *engine, const struct command *command, bool keys,
+                      struct argument_sink *sink) {
+    for (uint32_t i = 0; i < command->line_count; i++) {
+        const struct line *line = &command->lines->line[i];
+        struct command alone = {
+            .resource = line->name, .id = line->id, .count = line->count, .token_from_time = line->token_from_time};
+        const struct form *form = form_of(line->lock_kind, command->kind);
+        write_letters(engine, &alone, keys ? form->keys : form->arguments, sink);
+    }
+}
+
 static void write_question(const struct question *question, struct argument_sink *sink) {
     for (uint32_t i = 0; i < question->key_count + question->argument_count; i++) {
         sink->append(sink, &question->words[i], 1);
@@ -222,6 +252,14 @@ void command_write(const struct engine *engine, const struct command *command, s
     if (command->kind == COMMAND_RENEW) {
         write_lines(engine, command, true, sink);
         write_lines(engine, command, false, sink);
+        return;
+    }
+    if (command->lines) {
+        write_set(engine, command, true, sink);
+        if (command->kind == COMMAND_ACQUIRE_MANY) {
+            write_letter(engine, command, 'l', sink);
+        }
+        write_set(engine, command, false, sink);
         return;
     }
     const struct form *form = form_of(command->lock_kind, command->kind);
