@@ -11,7 +11,8 @@ import redlatch
 from env import Entries, Entry, RedisServer, RedissonShapedPeer, Script
 
 _SCRIPT_NAMES = (
-    "acquire", "reenter", "release", "extend", "renew", "hand_over", "force_release", "query", "inspect", "watch"
+    "acquire", "reenter", "release", "extend", "renew", "hand_over", "force_release", "query", "inspect", "watch",
+    "acquire_many", "release_many",
 )
 _OWNER = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:[1-9][0-9]*")
 

@@ -29,7 +29,8 @@ struct call {
     struct redlatch_cancel *cancel;
     struct lock_answer answer;
     bool inside;     /* a thread is in it and will read if it is woken */
-    struct run *run; /* asynchronous, and part of it; else NULL */
+    struct joint *joint; /* asynchronous, and about all its members: kept; else NULL */
+    struct run *run;     /* asynchronous, and part of it; else NULL */
     uint64_t tag;    /* asynchronous */
     int32_t event;   /* asynchronous: enum redlatch_event_kind */
 };
@@ -105,6 +106,8 @@ struct client {
     bool event_polling;   /* the host is inside redlatch_client_next_event */
     struct list events;   /* completed asynchronous calls */
     _Atomic uint32_t loss_word;
+    atomic_bool losses_told[2];          /* somebody asks for losses: by enum loss_queue */
+    struct told_loss *joint_losses[2]; /* joint_holds.c's */
     uint32_t calls;       /* blocking calls inside */
     struct yielding yielding; /* of callers who wait for a reader */
     uint32_t crowded;     /* times a caller found no lane of its own */
@@ -125,6 +128,9 @@ void client_outputs(struct client *client, int64_t now); /* carries out what the
 void client_settle(struct client *client, int64_t now); /* the same for one who does not stay to read */
 void client_kick_keeper(struct client *client);
 void client_wake(struct client *client, _Atomic uint32_t *word);
+
+/* Losses that another client saw are here to be told. */
+void client_tell_losses(struct client *client);
 
 /* supply.c: memory for the engine */
 bool client_supply(struct client *client, uint8_t operation_kind);

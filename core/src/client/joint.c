@@ -1,6 +1,6 @@
 /* Multi locks and RedLocks as handles: made from their members, sorted by server and name.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "joint.h"
+#include "joint_holds.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +145,7 @@ static void count_references(struct joint *joint) {
         struct joint_group *group = &joint->groups[i];
         client_keep(group->client);
         client_lock(group->client);
+        group->client->engine.losses_wanted[LOSS_SETS] = true;
         for (uint32_t j = 0; j < group->set->count; j++) {
             resource_keep(group->set->members[j].resource);
         }
@@ -160,6 +161,9 @@ struct joint *joint_keep(struct joint *joint) {
 void joint_drop(struct joint *joint) {
     if (atomic_fetch_sub(&joint->references, 1) > 1) {
         return;
+    }
+    if (joint->first->fork_generation == system_fork_generation()) {
+        joint_forget_holds(joint);
     }
     for (uint32_t i = 0; i < joint->group_count; i++) {
         struct joint_group *group = &joint->groups[i];
@@ -234,6 +238,8 @@ static int make_joint(redlatch_lock *const *members, size_t count, bool majority
         return REDLATCH_INVALID;
     }
     joint->references = 1;
+    joint->first = members[0]->client;
+    joint->first_name = members[0]->resource;
     joint->majority = majority;
     joint->member_count = (uint32_t)count;
     joint->quorum = majority ? joint->group_count / 2 + 1 : joint->group_count;

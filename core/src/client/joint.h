@@ -7,6 +7,8 @@
 
 #include "guard.h"
 
+struct joint_hold;
+
 /* The members of one client, by name: what an operation on all of them needs. */
 struct joint_group {
     struct client *client; /* kept */
@@ -16,6 +18,10 @@ struct joint_group {
 
 struct joint {
     _Atomic uint32_t references;
+    struct client *first;        /* of the first member: there it is told of; one of the groups' */
+    struct resource *first_name; /* the first member's */
+    struct joint_hold *holds;    /* these two are joint_holds.c's */
+    struct joint *next_held;
     bool majority;
     uint32_t quorum; /* groups that must be granted: all, or a majority */
     uint32_t member_count;

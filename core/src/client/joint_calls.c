@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "errors.h"
+#include "joint_holds.h"
 #include "lock.h"
 #include "slices.h"
 
@@ -16,6 +17,16 @@ static int answer(const struct redlatch_lock *lock, const char *verb, int status
         lock_failed(lock, verb, status, wait_ms);
         client_unlock(lock->client);
     }
+    return status;
+}
+
+/* The end of a run: notes what was granted. */
+static int finish(struct run *run, const struct redlatch_lock *lock, int64_t wait_ms) {
+    if (run->multi.status == REDLATCH_OK) {
+        joint_note_granted(run->joint, run->owner, joint_hold_new(run->joint));
+    }
+    int status = answer(lock, "acquire", run->multi.status, wait_ms);
+    run_free(run);
     return status;
 }
 
@@ -35,9 +46,7 @@ int joint_acquire(const struct redlatch_lock *lock, uint64_t owner, int64_t leas
         return joint_go_on(cancel, slice_ms);
     }
     run_drive(run, NEVER);
-    int status = answer(lock, "acquire", run->multi.status, wait_ms);
-    run_free(run);
-    return status;
+    return finish(run, lock, wait_ms);
 }
 
 int joint_go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
@@ -47,11 +56,11 @@ int joint_go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
         slices_give_back(cancel);
         return REDLATCH_AGAIN;
     }
-    int status = answer(&cancel->lock, "acquire", run->multi.status, cancel->wait_ms);
+    struct redlatch_lock lock = cancel->lock;
+    int64_t wait_ms = cancel->wait_ms;
     cancel->run = NULL;
     slices_renew(cancel);
-    run_free(run);
-    return status;
+    return finish(run, &lock, wait_ms);
 }
 
 /* ----------------------------------------------------------------------------------- one task for each client or member -- */
@@ -141,6 +150,7 @@ int joint_release(const struct redlatch_lock *lock, uint64_t owner) {
         return REDLATCH_NO_MEMORY;
     }
     int status = sum_up(lock, tasks, count, "release");
+    joint_note_released(lock->joint, errand.owner, status);
     free(tasks);
     return status;
 }

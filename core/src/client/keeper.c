@@ -93,6 +93,7 @@ static void work(struct client *client) {
     client_supply(client, OPERATION_QUERY); /* without memory, renewals try again every millisecond */
     int64_t now = system_now();
     engine_run_timers(&client->engine, now);
+    client_tell_losses(client);
     subscriber_step(client, now);
     client_outputs(client, now);
     for (int i = 0; i < LANE_COUNT; i++) {

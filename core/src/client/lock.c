@@ -6,6 +6,7 @@
 
 #include "errors.h"
 #include "joint_calls.h"
+#include "joint_holds.h"
 #include "kinds.h"
 #include "options.h"
 #include "owners.h"
@@ -220,7 +221,11 @@ int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner) {
     }
     struct call call;
     call_init(&call, lock->client, NULL);
-    return simple_call(lock, &call, OPERATION_RELEASE, owner, "release");
+    status = simple_call(lock, &call, OPERATION_RELEASE, owner, "release");
+    if (lock->joint) {
+        joint_note_released(lock->joint, call.operation.owner, status);
+    }
+    return status;
 }
 
 int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms) {
@@ -282,7 +287,10 @@ int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_
     struct client *client = lock->client;
     redlatch_hold answer = {.state = REDLATCH_NOT_HELD};
     if (lock->joint) {
-        joint_look(lock->joint, lock_owner(lock, owner), &answer);
+        uint64_t number = lock_owner(lock, owner);
+        joint_look(lock->joint, number, &answer);
+        uint64_t serial = answer.state == REDLATCH_NOT_HELD ? 0 : joint_serial(lock->joint, number);
+        answer.serial = serial ? serial : answer.serial;
         return answer_write(hold_out, &answer, sizeof answer, "hold_out");
     }
     client_lock(client);

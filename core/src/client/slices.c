@@ -6,6 +6,7 @@
 
 #include "errors.h"
 #include "joint_calls.h"
+#include "joint_holds.h"
 #include "options.h"
 
 /* Of a parent process, which shares its descriptor, and whose client the wait it names belongs to. */
@@ -54,6 +55,9 @@ void slices_give_back(struct redlatch_cancel *cancel) {
 
 int slices_answer(const struct redlatch_lock *lock, const struct call *call, int64_t wait_ms) {
     const struct operation *operation = &call->operation;
+    if (operation->status == REDLATCH_OK && lock->joint) {
+        joint_note_granted(lock->joint, operation->owner, joint_hold_new(lock->joint));
+    }
     if (operation->status != REDLATCH_OK) {
         lock_failed(lock, operation->kind == OPERATION_WATCH ? "wait for" : "acquire", operation->status, wait_ms);
     }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client.h"
+#include "joint_holds.h"
 
 static bool supply_commands(struct engine *engine, uint32_t count) {
     for (; count > 0; count--) {
@@ -121,6 +121,7 @@ static void free_commands(struct list *list) {
 /* Everything at the end of a client, in whatever state it is. */
 void client_free_memory(struct client *client) {
     struct engine *engine = &client->engine;
+    joint_discard_losses(client);
     struct timer *timer;
     while ((timer = timer_heap_pop(&engine->timers, NEVER)) != NULL) {
         if (timer->kind == TIMER_COMMAND) { /* on no list while it waits to be repeated */

@@ -6,7 +6,7 @@
  *
  *   lanes[i].unsent        commands to write; take them with engine_next_to_send, answer them with engine_replied
  *   finished               operations that are done: wake or notify their callers
- *   losses[0], losses[1]   holds that were lost and not yet reported to events / to waiting threads
+ *   losses[]               holds that were lost and not yet reported to events, to waiting threads, as parts of sets
  *   subscription_changes   channels to be subscribed to or left
  *   engine_next_timer      when to call engine_run_timers at the latest
  *
@@ -25,7 +25,8 @@ enum settlement {
     SETTLEMENT_DENIED   /* we may not ask: late commands may still arrive within one lease */
 };
 
-enum loss_queue { LOSS_EVENTS, LOSS_THREADS, LOSS_QUEUES };
+/* A hold that was granted by itself is told of as such; one that was granted as part of a set, to whoever keeps sets. */
+enum loss_queue { LOSS_EVENTS, LOSS_THREADS, LOSS_SETS, LOSS_QUEUES };
 
 struct engine_settings {
     int64_t watchdog_lease_ms;

@@ -266,6 +266,8 @@ static void release_lost(struct engine *engine, struct command *command, uint64_
 void hold_raise(struct engine *engine, struct hold *hold, const struct operation *operation, int64_t sent_at,
                 int64_t lease_ms) {
     hold->count++;
+    hold->alone = hold->alone || !operation->set;
+    hold->in_set = hold->in_set || operation->set;
     engine->stats.acquired++;
     if (hold->renewed_from == 0 && operation->lease_ms == REDLATCH_RENEWED) {
         hold->renewed_from = hold->count;

@@ -73,7 +73,7 @@ void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
 
 static void report_loss(struct engine *engine, struct hold *hold) {
     for (int queue = 0; queue < LOSS_QUEUES; queue++) {
-        if (engine->losses_wanted[queue]) {
+        if (engine->losses_wanted[queue] && (queue == LOSS_SETS ? hold->in_set : hold->alone)) {
             hold->reported |= (uint8_t)(1 << queue);
             hold->next_loss[queue] = NULL;
             *engine->losses_end[queue] = hold;

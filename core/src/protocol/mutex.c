@@ -137,6 +137,8 @@ void acquire_enter(struct engine *engine, struct operation *operation, uint64_t 
     hold->max_hold_at =
         operation->max_hold_ms == REDLATCH_FOREVER ? NEVER : sent_at + operation->max_hold_ms * MILLISECOND;
     hold->renew_at = NEVER;
+    hold->alone = !operation->set;
+    hold->in_set = operation->set != NULL;
     hold_confirm(hold, sent_at, lease_ms);
     if (operation->asynchronous) {
         operation->granted = hold;

@@ -165,7 +165,7 @@ struct hold {
     struct command *busy;    /* the one unsettled command, renewals apart */
     struct command *batch;   /* the renewal under way */
     struct operation *claim; /* granted asynchronously and not collected yet */
-    struct hold *next_loss[2]; /* queues of unreported losses: for events, for waiting threads */
+    struct hold *next_loss[3]; /* queues of unreported losses: see enum loss_queue */
     uint64_t owner;
     uint64_t id;
     uint64_t token;       /* fenced: the one this hold was granted with */
@@ -185,6 +185,8 @@ struct hold {
     uint8_t reason;
     uint8_t reported;     /* bit per loss queue it stands in */
     uint8_t batch_line;   /* its line in `batch` */
+    bool alone;           /* some level was granted by itself */
+    bool in_set;          /* some level was granted as part of a set */
     bool ended;           /* kept only until its loss has been reported */
     bool command_kept;    /* a command is set aside to give it back with */
 };
