@@ -78,8 +78,10 @@ STAGES = [
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
-    Stage("simulation", of_each_kind("build/tests/redlatch_sim --seeds 2000"), ("build",)),
-    Stage("faults", of_each_kind("build/tests/redlatch_sim --faults"), ("build",)),
+    Stage("simulation", of_each_kind("build/tests/redlatch_sim --seeds 2000")
+          + f" && {of_each_kind('build/tests/redlatch_sim --sets --seeds 1000')}", ("build",)),
+    Stage("faults", of_each_kind("build/tests/redlatch_sim --faults")
+          + " && build/tests/redlatch_sim --faults --sets", ("build",)),
     # inspect is not in the simulation: it writes nothing, and what it reads with is not in the model.
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1"
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),

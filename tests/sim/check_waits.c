@@ -105,12 +105,12 @@ static int64_t later(int64_t one, int64_t other) {
 }
 
 /* Since when nothing stands between this client's foremost waiter and the lock; NEVER while something does. */
-static int64_t awake_since(const struct client *client, const struct sim_operation *operation) {
+static int64_t awake_since(const struct client *client, const struct sim_operation *operation, uint32_t name) {
     const struct world *world = client->world;
     if (!links_ready(client) || world->troubled_until > world->now || client->paused_until > world->now) {
         return NEVER;
     }
-    int64_t since = later(world->checker.wire[operation->name].free_since, operation->parked_at);
+    int64_t since = later(world->checker.wire[name].free_since, operation->parked_at);
     since = later(since, later(world->troubled_until, client->resumed_at));
     for (int kind = 0; kind < LINK_COUNT; kind++) {
         since = later(since, client->links[kind].ready_at);
@@ -118,17 +118,18 @@ static int64_t awake_since(const struct client *client, const struct sim_operati
     return since;
 }
 
-static void check_sleeper(struct client *client, uint32_t name) {
+/* The first of those that wait for a name in the queue, or beside it, to take it with others. */
+static void check_sleeper(struct client *client, uint32_t name, const struct list *list) {
     struct world *world = client->world;
     const struct wire_name *wire = &world->checker.wire[name];
     const struct contest *contest = client->names[name]->contest;
-    const struct list_link *first = contest ? list_first(&contest->queue) : NULL;
+    const struct list_link *first = list_first(list);
     if (!first || wire->present) {
         return;
     }
     struct operation *operation = container_of(first, struct operation, link);
     struct sim_operation *each = container_of(operation, struct sim_operation, operation);
-    int64_t since = awake_since(client, each);
+    int64_t since = awake_since(client, each, name);
     if (operation->phase != PHASE_PARKED || since == NEVER) {
         return;
     }
@@ -181,7 +182,11 @@ static void tick(struct world *world, void *actor, uint64_t number) {
     for (uint32_t i = 0; i < world->plan.clients; i++) {
         for (uint32_t name = 0; name < world->plan.names; name++) {
             watch_name(world, name);
-            check_sleeper(world->clients[i], name);
+            const struct contest *contest = world->clients[i]->names[name]->contest;
+            if (contest) {
+                check_sleeper(world->clients[i], name, &contest->queue);
+                check_sleeper(world->clients[i], name, &contest->watchers);
+            }
         }
         if (world->clients[i]->paused_until + 10 * MILLISECOND < world->now) {
             check_patience(world->clients[i]);

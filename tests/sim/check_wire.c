@@ -14,14 +14,25 @@ static enum script_id role_of(enum script_id script) {
         return SCRIPT_ACQUIRE;
     case SCRIPT_HAND_OVER_FENCED:
         return SCRIPT_HAND_OVER;
+    case SCRIPT_RELEASE_MANY:
+        return SCRIPT_RELEASE;
     default:
         return script;
     }
 }
 
+/* How many keys each name of a request comes with. */
+static uint32_t keys_of_line(const struct world *world, const struct request *request) {
+    return request->script == SCRIPT_ACQUIRE_MANY && world->plan.lock_kind == REDLATCH_FENCED ? 2 : 1;
+}
+
 /* Keys that are names of locks; others go with them. */
-static uint32_t names_of(const struct request *request) {
-    return request->script == SCRIPT_RENEW ? request->key_count : 1;
+uint32_t names_of(const struct world *world, const struct request *request) {
+    bool several = request->script == SCRIPT_RENEW || request->script == SCRIPT_RELEASE_MANY;
+    if (request->script == SCRIPT_ACQUIRE_MANY) {
+        return request->key_count / keys_of_line(world, request);
+    }
+    return several ? request->key_count : 1;
 }
 
 void checker_start(struct world *world) {
@@ -162,27 +173,49 @@ static void update(struct world *world, uint32_t name, const struct wire_name *n
     }
 }
 
-static uint32_t key_name(struct world *world, const struct request *request, uint32_t key) {
+uint32_t key_name(struct world *world, const struct request *request, uint32_t index) {
+    uint32_t key = index * keys_of_line(world, request);
     return world_name(world, request->many ? request->many[key] : request->texts[key]);
 }
 
 void watch_before(struct world *world, const struct request *request) {
-    for (uint32_t i = 0; i < names_of(request); i++) {
+    world->checker.created = 0;
+    for (uint32_t i = 0; i < names_of(world, request); i++) {
         watch_name(world, key_name(world, request, i));
     }
 }
 
-static bool is_argument(const struct request *request, uint32_t argument, const struct wire_field *field) {
+/* Where among the arguments the owner of a name stands. */
+uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name) {
+    bool acquire = request->script == SCRIPT_ACQUIRE_MANY;
+    if (!acquire && request->script != SCRIPT_RELEASE_MANY) {
+        return 0;
+    }
+    uint32_t line = 0;
+    while (key_name(world, request, line) != name) {
+        line++;
+    }
+    return acquire ? 2 + line * (world->plan.lock_kind == REDLATCH_FENCED ? 4 : 3) : 1 + line * 4;
+}
+
+struct wire_field owner_named(const struct request *request, uint32_t argument) {
     const struct redis_text *texts = request->many ? request->many : request->texts;
-    struct wire_field named = parse_owner(texts[request->key_count + argument]);
+    return parse_owner(texts[request->key_count + argument]);
+}
+
+static bool is_argument(struct world *world, const struct request *request, uint32_t name, uint32_t argument,
+                        const struct wire_field *field) {
+    struct wire_field named = owner_named(request, owner_argument(world, request, name) + argument);
     return named.client == field->client && named.id == field->id;
 }
 
-static void judge_removed(struct world *world, const struct request *request, const struct wire_field *field) {
+static void judge_removed(struct world *world, const struct request *request, uint32_t name,
+                          const struct wire_field *field) {
     enum script_id script = role_of(request->script);
     if (script == SCRIPT_FORCE_RELEASE) {
         removed(world, field, REMOVED_DELETED, world->now);
-    } else if ((script == SCRIPT_RELEASE || script == SCRIPT_HAND_OVER) && is_argument(request, 0, field)) {
+    } else if ((script == SCRIPT_RELEASE || script == SCRIPT_HAND_OVER) &&
+               is_argument(world, request, name, 0, field)) {
         removed(world, field, script == SCRIPT_RELEASE ? REMOVED_RELEASE : REMOVED_HANDED, world->now);
     } else {
         world_violation(world, "a script removed another owner's hold", "%s removed client %u id %d",
@@ -190,19 +223,20 @@ static void judge_removed(struct world *world, const struct request *request, co
     }
 }
 
-static void judge_created(struct world *world, const struct request *request, const struct wire_name *before,
-                          const struct wire_field *field) {
+static void judge_created(struct world *world, const struct request *request, uint32_t name,
+                          const struct wire_name *before, const struct wire_field *field) {
     enum script_id script = role_of(request->script);
-    bool acquired = script == SCRIPT_ACQUIRE && !before->present && is_argument(request, 0, field);
-    bool handed = script == SCRIPT_HAND_OVER && before->count == 1 && is_argument(request, 0, &before->fields[0]) &&
-                  is_argument(request, 1, field);
+    bool acquired = (script == SCRIPT_ACQUIRE || script == SCRIPT_ACQUIRE_MANY) && !before->present &&
+                    is_argument(world, request, name, 0, field);
+    bool handed = script == SCRIPT_HAND_OVER && before->count == 1 &&
+                  is_argument(world, request, name, 0, &before->fields[0]) && is_argument(world, request, name, 1, field);
     if (!acquired && !handed) {
         world_violation(world, "a script made a hold out of nothing", "%s made client %u id %d",
                         scripts_embedded[script].name, field->client, (int)field->id);
         return;
     }
     created(world, field);
-    uint32_t name = world_name(world, request->texts[0]);
+    world->checker.created++;
     struct wire_name *wire = &world->checker.wire[name];
     struct id_note *from = handed ? note_of(world, before->fields[0].client, before->fields[0].id) : NULL;
     struct id_note *note = note_of(world, field->client, field->id);
@@ -228,7 +262,8 @@ static void judge_changed(struct world *world, const struct request *request, ui
         world_violation(world, "a script lowered a count", "%s: %d -> %d", scripts_embedded[script].name,
                         (int)before->count, (int)after->count);
     }
-    if (after->count > before->count && script != SCRIPT_REENTER) {
+    bool own = script == SCRIPT_ACQUIRE_MANY && is_argument(world, request, name, 0, before);
+    if (after->count > before->count && script != SCRIPT_REENTER && !own) {
         world_violation(world, "a script raised a count", "%s: %d -> %d", scripts_embedded[script].name,
                         (int)before->count, (int)after->count);
     }
@@ -237,7 +272,7 @@ static void judge_changed(struct world *world, const struct request *request, ui
                         (int)(old->expires - now->expires));
     }
     if (now->expires > old->expires && script != SCRIPT_RENEW && before->client != FOREIGN &&
-        !is_argument(request, 0, before)) {
+        !is_argument(world, request, name, 0, before)) {
         world_violation(world, "a script lengthened another owner's lease", "%s", scripts_embedded[script].name);
     }
 }
@@ -251,15 +286,15 @@ static void judge_name(struct world *world, const struct request *request, uint3
         if (after) {
             judge_changed(world, request, name, &old->fields[i], after, &new);
         } else {
-            judge_removed(world, request, &old->fields[i]);
+            judge_removed(world, request, name, &old->fields[i]);
         }
     }
     for (uint32_t i = 0; i < new.count; i++) {
         if (!wire_find(old, new.fields[i].client, new.fields[i].id)) {
-            judge_created(world, request, old, &new.fields[i]);
+            judge_created(world, request, name, old, &new.fields[i]);
         }
     }
-    bool told = request->script == SCRIPT_RELEASE || request->script == SCRIPT_FORCE_RELEASE;
+    bool told = role_of(request->script) == SCRIPT_RELEASE || request->script == SCRIPT_FORCE_RELEASE;
     update(world, name, &new, told && whole);
 }
 
@@ -277,10 +312,13 @@ static void judge_renewal(struct world *world, const struct request *request, co
 }
 
 void watch_after(struct world *world, const struct request *request, const struct redis_reply *reply) {
-    for (uint32_t i = 0; i < names_of(request); i++) {
+    for (uint32_t i = 0; i < names_of(world, request); i++) {
         uint32_t name = key_name(world, request, i);
         judge_name(world, request, name, reply->kind != REDIS_ERROR);
         check_name(world, name);
+    }
+    if (request->script == SCRIPT_ACQUIRE_MANY) {
+        check_all_or_nothing(world, request, reply);
     }
     if (request->script == SCRIPT_RENEW) {
         judge_renewal(world, request, reply);

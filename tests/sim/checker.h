@@ -3,6 +3,7 @@
  *
  *   check_tokens.c    fencing tokens
  *   check_wire.c      what each script did to a key: whose hold it made, removed or changed
+ *   check_sets.c      several names at once: all or nothing
  *   check_beliefs.c   no two believe in the same lock; what they believe is so on the server; nothing is left behind
  *   check_outcomes.c  what calls answered is true
  *   check_waits.c     waiters are woken, first come first served, everybody in turn
@@ -17,6 +18,7 @@
 struct world;
 struct client;
 struct hold;
+struct refusal;
 struct owner;
 struct sim_operation;
 
@@ -66,6 +68,7 @@ struct checker {
     struct wire_name wire[MAX_NAMES];
     uint64_t last_order;
     int64_t longest_lease_ms;
+    uint32_t created; /* holds made by the script that was run last */
 };
 
 void checker_start(struct world *world);
@@ -81,6 +84,20 @@ void watch_prolonged(struct world *world, const struct request *request);
 void watch_data_replaced(struct world *world);
 void watch_clock_step(struct world *world);
 const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client, uint64_t id);
+
+uint32_t names_of(const struct world *world, const struct request *request);
+uint32_t key_name(struct world *world, const struct request *request, uint32_t index);
+uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name);
+struct wire_field owner_named(const struct request *request, uint32_t argument);
+
+/* check_sets.c */
+void check_all_or_nothing(struct world *world, const struct request *request, const struct redis_reply *reply);
+void check_set_sent(struct client *client, const struct command *command);
+void check_set_refused(struct client *client, const struct command *command, const struct refusal *refusal);
+void check_set_begun(struct client *client, struct sim_operation *operation);
+void check_set_acquired(struct client *client, const struct sim_operation *operation);
+bool set_names_id(const struct command *command, const struct resource *resource, uint64_t id);
+bool set_asks_with(const struct operation *operation, const struct resource *resource, uint64_t id);
 
 /* check_tokens.c */
 void check_token_drawn(struct world *world, uint32_t name, struct id_note *note);

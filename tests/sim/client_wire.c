@@ -35,9 +35,10 @@ static struct request *encode(const struct engine *engine, const struct command 
     request->script = command_script(command);
     request->as_text = command->as_text;
     command_counts(command, &request->key_count, &request->argument_count);
-    if (command->kind == COMMAND_RENEW) {
-        request->many = allocate(request->key_count + request->argument_count, sizeof *request->many);
-        request->more = allocate(request->key_count, 128);
+    if (command->kind == COMMAND_RENEW || command->lines) {
+        uint32_t words = request->key_count + request->argument_count;
+        request->many = allocate(words, sizeof *request->many);
+        request->more = allocate(words, 64);
     }
     struct request_sink sink = {{append}, request, 0};
     command_write(engine, command, &sink.sink);

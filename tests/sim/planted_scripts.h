@@ -3,6 +3,7 @@
 #ifndef PLANTED_SCRIPTS_H
 #define PLANTED_SCRIPTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "scripts_embedded.h"
@@ -12,6 +13,7 @@ struct planted_script {
     enum script_id script;
     const char *text;
     uint8_t lock_kind; /* 0: a mutex */
+    bool sets;         /* of several names at once */
 };
 
 /* Ends with an entry whose name is NULL. */

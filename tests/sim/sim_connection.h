@@ -33,7 +33,7 @@ struct request {
     uint32_t argument_count;
     size_t used; /* bytes of `room` */
     struct redis_text texts[16];
-    struct redis_text *many; /* a renewal's keys and arguments; else NULL */
+    struct redis_text *many; /* keys and arguments of a renewal, or of several names; else NULL */
     char room[1024];
     char *more;
 };

@@ -60,7 +60,7 @@ static int64_t aftermath(const struct world *world) {
            (settings->claim_timeout_ms * 2 + settings->linger_ms * 2) * MILLISECOND + 4 * SECOND;
 }
 
-static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct script_set *scripts,
+static void start(struct world *world, uint64_t seed, uint8_t lock_kind, bool sets, struct script_set *scripts,
                   enum trace_mode mode) {
     memset(world, 0, sizeof *world);
     world->seed = seed;
@@ -70,6 +70,7 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct 
     list_init(&world->late_requests);
     plan_draw(&world->plan, &world->random);
     world->plan.lock_kind = lock_kind;
+    world->plan.sets = sets;
     for (int i = 0; i < MAX_NAMES; i++) {
         world->names[i] = redis_text(lock_names[i]);
     }
@@ -92,11 +93,11 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct 
     check_waits_start(world);
 }
 
-void world_run(struct world *world, uint64_t seed, uint8_t lock_kind, struct script_set *scripts,
+void world_run(struct world *world, uint64_t seed, uint8_t lock_kind, bool sets, struct script_set *scripts,
                enum trace_mode mode) {
     struct event event;
     int64_t quiet_since = NEVER;
-    start(world, seed, lock_kind, scripts, mode);
+    start(world, seed, lock_kind, sets, scripts, mode);
     while (!world->failed && event_queue_pop(&world->events, &event)) {
         world->now = event.at;
         event.handler(world, event.actor, event.number);

@@ -108,6 +108,7 @@ struct client {
     _Atomic uint32_t loss_word;
     atomic_bool losses_told[2];          /* somebody asks for losses: by enum loss_queue */
     struct told_loss *joint_losses[2]; /* joint_holds.c's */
+    struct run *runs;     /* asynchronous calls over several clients, of which this is the first member's */
     uint32_t calls;       /* blocking calls inside */
     struct yielding yielding; /* of callers who wait for a reader */
     uint32_t crowded;     /* times a caller found no lane of its own */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "errors.h"
+#include "joint_async.h"
 #include "joint_holds.h"
 #include "lock.h"
 #include "options.h"
@@ -86,6 +87,9 @@ static void set_name(redlatch_event *event, const struct resource *resource) {
 /* The joint that the call was about is the caller's to drop, without the mutex. */
 static struct joint *free_call(struct client *client, struct call *call) {
     struct joint *joint = call->joint;
+    if (call->run) {
+        joint_collected(call->run);
+    }
     resource_drop(&client->engine, call->operation.resource);
     free(call);
     return joint;
@@ -231,8 +235,7 @@ static int start(redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t leas
                                            " explicit owner");
     }
     if (lock->joint && (kind == OPERATION_EXTEND || !joint_is_one_set(lock->joint))) {
-        return fail_with(REDLATCH_UNSUPPORTED, "an asynchronous call on a lock over several clients, and an asynchronous"
-                                               " extend of a multi lock, are not supported yet");
+        return joint_start(lock, kind, owner, lease_ms, wait_ms, tag, kinds[kind]);
     }
     struct client *client = lock->client;
     struct call *call = malloc(sizeof *call);
@@ -306,11 +309,13 @@ int redlatch_client_cancel(redlatch_client *handle, uint64_t tag) {
         struct operation *operation = container_of(link, struct operation, all);
         link = list_next(&engine->operations, link);
         if (operation->asynchronous && operation->kind == OPERATION_ACQUIRE &&
+            !container_of(operation, struct call, operation)->run &&
             container_of(operation, struct call, operation)->tag == tag) {
             engine_abort(engine, operation, REDLATCH_CANCELLED, now);
             link = list_first(&engine->operations); /* others may have ended with it */
         }
     }
+    joint_cancel(client, tag);
     client_settle(client, now);
     leave_call(client);
     return REDLATCH_OK;

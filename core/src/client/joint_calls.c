@@ -107,15 +107,15 @@ static int worst(const struct task *tasks, uint32_t count) {
     return status;
 }
 
-/* Runs a kind of operation on every group, or on every member by itself; the tasks are the caller's to free. */
-static struct task *run_all(const struct joint *joint, const struct errand *pattern, bool by_group, uint32_t *count_out) {
+/* Starts a kind of operation on every group, or on every member by itself; the tasks are the caller's to free. */
+static struct task *start_all(const struct joint *joint, const struct errand *pattern, bool by_group,
+                              uint32_t *count_out) {
     uint32_t count = by_group ? joint->group_count : joint->member_count;
     struct task *tasks = calloc(count, sizeof *tasks);
     if (!tasks) {
         fail_plain(REDLATCH_NO_MEMORY);
         return NULL;
     }
-    int64_t started_at = system_now();
     uint32_t next = 0;
     for (uint32_t i = 0; i < joint->group_count; i++) {
         const struct joint_group *group = &joint->groups[i];
@@ -127,16 +127,63 @@ static struct task *run_all(const struct joint *joint, const struct errand *patt
             task_start(&tasks[next++], group->client, &errand);
         }
     }
-    drive_all(tasks, count, joint->majority ? joint->quorum : count, started_at);
     *count_out = count;
     return tasks;
 }
 
+/* The same, driven to the end. */
+static struct task *run_all(const struct joint *joint, const struct errand *pattern, bool by_group, uint32_t *count_out) {
+    int64_t started_at = system_now();
+    struct task *tasks = start_all(joint, pattern, by_group, count_out);
+    if (tasks) {
+        drive_all(tasks, *count_out, joint->majority ? joint->quorum : *count_out, started_at);
+    }
+    return tasks;
+}
+
 /* OK when it went well with as many as are needed. */
+static int outcome(const struct joint *joint, const struct task *tasks, uint32_t count) {
+    uint32_t needed = joint->majority ? joint->quorum : count;
+    return count_status(tasks, count, REDLATCH_OK) >= needed ? REDLATCH_OK : worst(tasks, count);
+}
+
 static int sum_up(const struct redlatch_lock *lock, struct task *tasks, uint32_t count, const char *verb) {
-    uint32_t needed = lock->joint->majority ? lock->joint->quorum : count;
-    int status = count_status(tasks, count, REDLATCH_OK) >= needed ? REDLATCH_OK : worst(tasks, count);
-    return answer(lock, verb, status, 0);
+    return answer(lock, verb, outcome(lock->joint, tasks, count), 0);
+}
+
+bool joint_crew_step(struct run *run, int64_t now, int *status_out) {
+    struct joint *joint = run->joint;
+    if (!run->crew) {
+        struct errand errand = {.kind = run->kind,
+                                .owner = run->owner,
+                                .named_owner = true,
+                                .lease_ms = run->lease_ms,
+                                .max_hold_ms = REDLATCH_FOREVER,
+                                .run = run};
+        run->crew_until = NEVER;
+        run->started_at = now;
+        run->crew = start_all(joint, &errand, run->kind == OPERATION_RELEASE, &run->crew_count);
+        if (!run->crew) {
+            *status_out = REDLATCH_NO_MEMORY;
+            return true;
+        }
+    }
+    uint32_t active = 0;
+    for (uint32_t i = 0; i < run->crew_count; i++) {
+        active += run->crew[i].active && !task_collect(&run->crew[i]);
+    }
+    bool enough = joint->majority && count_status(run->crew, run->crew_count, REDLATCH_OK) >= joint->quorum;
+    if (active > 0 && enough && run->crew_until == NEVER) {
+        run->crew_until = now + (now - run->started_at) / 2 + MILLISECOND / 2;
+    }
+    for (uint32_t i = 0; now >= run->crew_until && i < run->crew_count; i++) {
+        if (run->crew[i].active) {
+            task_abort(&run->crew[i]);
+            active--;
+        }
+    }
+    *status_out = active > 0 ? REDLATCH_OK : outcome(joint, run->crew, run->crew_count);
+    return active == 0;
 }
 
 int joint_release(const struct redlatch_lock *lock, uint64_t owner) {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "joint_async.h"
 #include "joint_holds.h"
 
 void client_lock(struct client *client) {
@@ -69,7 +70,9 @@ void client_tell_losses(struct client *client) {
 }
 
 static void operation_finished(struct client *client, struct call *call) {
-    if (call->operation.asynchronous) {
+    if (call->run && call->run->done != call) {
+        joint_step_soon(call->run);
+    } else if (call->operation.asynchronous) {
         list_append(&client->events, &call->operation.link);
         raise_event(client);
     } else {

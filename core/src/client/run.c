@@ -59,6 +59,7 @@ void run_free(struct run *run) {
     free(run->groups);
     free(run->granted);
     free(run->tasks);
+    free(run->crew);
     free(run);
 }
 
@@ -73,7 +74,8 @@ static void start_try(struct run *run, uint32_t index) {
                             .lease_ms = run->lease_ms,
                             .max_hold_ms = run->max_hold_ms,
                             .once = true,
-                            .cancel = run->cancel};
+                            .cancel = run->cancel,
+                            .run = run->done ? run : NULL};
     task_start(&run->tasks[index], group->client, &errand);
 }
 
@@ -84,7 +86,8 @@ static void start_release(struct run *run, uint32_t index) {
                             .owner = run->owner,
                             .named_owner = run->named_owner,
                             .max_hold_ms = REDLATCH_FOREVER,
-                            .wait_ms = UNDO_WAIT_MS};
+                            .wait_ms = UNDO_WAIT_MS,
+                            .run = run->done ? run : NULL};
     run->granted[index]--;
     task_start(&run->tasks[index], group->client, &errand);
 }
@@ -95,7 +98,8 @@ static void start_watch(struct run *run, const struct multi_action *action) {
                             .resource = group->set->members[action->member].resource,
                             .max_hold_ms = REDLATCH_FOREVER,
                             .wait_ms = REDLATCH_FOREVER,
-                            .cancel = run->cancel};
+                            .cancel = run->cancel,
+                            .run = run->done ? run : NULL};
     task_start(&run->tasks[run->joint->group_count], group->client, &errand);
 }
 
@@ -236,18 +240,43 @@ static void take_turn(struct run *run, int64_t until) {
     }
 }
 
-static void give_up(struct run *run, int status) {
+void run_give_up(struct run *run, int status) {
     run->given_up = true;
     multi_give_up(&run->multi, status);
+}
+
+void run_give_back(struct run *run) {
+    for (uint32_t i = 0; i < run->joint->group_count; i++) {
+        give_back_rest(run, i);
+    }
+}
+
+void run_end(struct run *run) {
+    for (uint32_t i = 0; i <= run->joint->group_count; i++) {
+        struct task *task = &run->tasks[i];
+        bool acquires = task->active && task->call.operation.kind == OPERATION_ACQUIRE;
+        if (task->active) {
+            task_abort(task);
+        }
+        if (acquires && i < run->joint->group_count) {
+            run->granted[i] += task->status == REDLATCH_OK;
+        }
+    }
+    for (uint32_t i = 0; i < run->crew_count; i++) {
+        if (run->crew[i].active) {
+            task_abort(&run->crew[i]);
+        }
+    }
+    run_give_back(run);
 }
 
 bool run_drive(struct run *run, int64_t until) {
     while (!run_step(run)) {
         int64_t now = system_now();
         if (!run->given_up && is_cancelled(run)) {
-            give_up(run, REDLATCH_CANCELLED);
+            run_give_up(run, REDLATCH_CANCELLED);
         } else if (!run->given_up && now >= run->wait_until) {
-            give_up(run, REDLATCH_TIMEOUT);
+            run_give_up(run, REDLATCH_TIMEOUT);
         } else if (now >= until) {
             return false;
         } else {

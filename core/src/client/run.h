@@ -17,6 +17,22 @@ struct run {
     uint32_t turn;
     uint32_t rounds;  /* of looking at sockets in turns */
     bool given_up;
+
+    /* asynchronous */
+    struct run *next;      /* of the first client's */
+    struct client *first;
+    struct call *done;     /* whose event tells of the end; the client's from then on */
+    uint8_t kind;          /* enum operation_kind */
+    atomic_bool posted;    /* an operation of it is done */
+    atomic_bool cancelled;
+    bool over;             /* told */
+    bool collected;        /* and taken */
+    int64_t claim_by;      /* a grant that is not collected by then is given back */
+    int64_t crew_until;    /* release, extension: when those that did not answer are given up; NEVER */
+    int64_t started_at;
+    struct task *crew;     /* release, extension: one for each client, or member */
+    uint32_t crew_count;
+
     struct redlatch_cancel *cancel; /* blocking; may be NULL */
     struct multi multi;
     struct multi_group *groups;
@@ -34,6 +50,12 @@ bool run_step(struct run *run);
 
 /* Takes in the answer of a task that was collected. */
 void run_take(struct run *run, struct task *task);
+
+/* Ends a run that nobody waits for any more: what it was granted is given back in the background. */
+void run_end(struct run *run);
+void run_give_back(struct run *run);
+
+void run_give_up(struct run *run, int status);
 
 /* Drives the run on this thread until it is over, or `until`; true when it is over. */
 bool run_drive(struct run *run, int64_t until);

@@ -118,6 +118,9 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
     if (foremost && foremost->phase == PHASE_PARKED) {
         acquire_look(engine, foremost, now);
     }
+    if (contest) {
+        set_next_looks(engine, contest, now);
+    }
     hold_settled(engine, hold, now); /* which may forget the hold */
 }
 

@@ -28,8 +28,8 @@ enum { FIRST_RAISED_IS_GONE = -3 };
 
 static void ask(struct engine *engine, struct operation *operation, int64_t now);
 
-/* The next of the other sets that wait for this name looks: what made this one look may have been meant for it. */
-static void let_next_look(struct engine *engine, struct contest *contest, int64_t now) {
+/* The first of the sets that wait for a name looks, since it may be free. */
+void set_next_looks(struct engine *engine, struct contest *contest, int64_t now) {
     for (struct list_link *link = list_first(&contest->watchers); link; link = list_next(&contest->watchers, link)) {
         struct operation *operation = container_of(link, struct operation, link);
         if (operation->set && operation->phase == PHASE_PARKED) {
@@ -39,21 +39,21 @@ static void let_next_look(struct engine *engine, struct contest *contest, int64_
     }
 }
 
-/* Waits for its name no longer. */
-static void leave(struct engine *engine, struct operation *operation, int64_t now) {
+/* Waits for its name no longer; unless it was granted, what made it look may have been meant for the next. */
+static void leave(struct engine *engine, struct operation *operation, bool granted, int64_t now) {
     struct contest *contest = operation->resource->contest;
     if (!list_is_linked(&operation->link)) {
         return;
     }
     bool others = list_first(&contest->watchers) != &operation->link || list_next(&contest->watchers, &operation->link);
     watch_leave(engine, operation, now);
-    if (others && !resource_live_hold(contest->resource) && !PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
-        let_next_look(engine, contest, now);
+    if (others && !granted && !PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
+        set_next_looks(engine, contest, now);
     }
 }
 
 static void end(struct engine *engine, struct operation *operation, int status, int64_t now) {
-    leave(engine, operation, now);
+    leave(engine, operation, false, now);
     finish(engine, operation, status);
 }
 
@@ -73,7 +73,7 @@ void set_acquire_begin(struct engine *engine, struct operation *operation, int64
         }
     }
     if (busy) {
-        leave(engine, operation, now);
+        leave(engine, operation, false, now);
         hold_wait_for(engine, busy, operation);
     } else {
         ask(engine, operation, now);
@@ -200,7 +200,7 @@ static void enter(struct engine *engine, struct operation *operation, struct com
         }
     }
     operation->resource = waited_for;
-    leave(engine, operation, now);
+    leave(engine, operation, true, now);
 }
 
 static void granted(struct engine *engine, struct operation *operation, struct command *command,
@@ -236,7 +236,7 @@ static void met(struct engine *engine, struct operation *operation, const struct
         return;
     }
     if (!list_is_linked(&operation->link) || operation->resource != line->name) {
-        leave(engine, operation, now);
+        leave(engine, operation, false, now);
         operation->resource = line->name;
         if (!attach_contest(engine, operation)) {
             operation_pause(engine, operation, 0, now); /* no memory to listen with: looks now and then */
@@ -258,7 +258,7 @@ static void refused(struct engine *engine, struct operation *operation, struct c
         operation->id = 0;
     }
     if (refusal.passing && !operation->once) {
-        leave(engine, operation, now);
+        leave(engine, operation, false, now);
         operation_pause(engine, operation, refusal.status, now);
     } else {
         end(engine, operation, refusal.status, now);

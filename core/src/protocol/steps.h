@@ -58,6 +58,7 @@ void set_acquire_replied(struct engine *engine, struct command *command, const s
 void set_acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
 void set_acquire_timer(struct engine *engine, struct operation *operation, int64_t now);
 void set_acquire_retire(struct engine *engine, struct command *command, int64_t now);
+void set_next_looks(struct engine *engine, struct contest *contest, int64_t now);
 void set_look(struct engine *engine, struct operation *operation, int64_t now);
 bool set_undo(struct engine *engine, struct operation *operation, struct command *command, int64_t repeat_until);
 
