@@ -13,11 +13,11 @@ extern "C" {
 
 /* bindings: begin */
 
-/* ------------------------------------------------------------------------------------- several locks, and majorities -- */
+/* --------------------------------------------------------------------------------- several locks, and majorities -- */
 
-/* A multi lock is a lock that stands for several, its members, which may be of any client and of any kind but fair: it is
- * acquired when all of them are, and nothing is held while it waits. On the wire each member is held by itself, with a
- * wire id of its own, so single locks, and Redisson's multi locks, exclude it and are excluded.
+/* A multi lock is a lock that stands for several, its members, which may be of any client and of any kind but fair: it
+ * is acquired when all of them are, and nothing is held while it waits. On the wire each member is held by itself,
+ * with a wire id of its own, so single locks, and Redisson's multi locks, exclude it and are excluded.
  *
  * Members of one client are acquired by one script, all or none, and released by one. With several clients all are
  * asked at once; when one is in the way the others are given back, the one that was in the way is waited for, and then
@@ -25,9 +25,9 @@ extern "C" {
  *
  * Every call on locks works with it. The holds are its members': an owner that holds one of them already re-enters it;
  * redlatch_lock_hold tells of the composite (held when all are, as often and as long as the one that is held least, the
- * token of the first member that has one). A member that is lost makes the whole lost: release says LOST then, and gives
- * back what is left. Losses and asynchronous completions come as events of the first member's client. It takes from its
- * members their names, kinds and what their options say of re-entry and tokens; owner_mode, leases and max_hold_ms are
+ * token of the first member that has one). A member that is lost makes the whole lost: release says LOST then, and
+ * gives back what is left. Losses and asynchronous completions come as events of the first member's client. It takes
+ * from its members their names, kinds and what their options say of re-entry and tokens; owner_mode, leases and max_hold_ms are
  * its own.
  *
  * members: 1 to REDLATCH_MEMBERS_MAX locks of single names, each name at most once; they may be freed afterwards.

@@ -69,12 +69,12 @@ class MultiLock(Lock):
 
     def __repr__(self) -> str:
         owned = "this object" if self._by_handle else "threads"
-        return f"<redlatch.{type(self).__name__} of {self._name}, owned by {owned}>"
+        return f"<redlatch.{type(self).__name__} of {self._name!r}, owned by {owned}>"
 
 
 class RedLock(MultiLock):
-    """A lock on a majority of independent servers, made by redlatch.redlock(). It goes on being held, and renewed, while a
-    majority of its members is."""
+    """A lock on a majority of independent servers, made by redlatch.redlock(). It goes on being held, and renewed,
+    while a majority of its members is."""
 
     __slots__ = ()
 
@@ -115,4 +115,5 @@ def redlock(
 
 
 def _shown(lock: Lock) -> str:
-    return lock.name if isinstance(lock.name, str) else lock.name.decode("utf-8", "backslashreplace")
+    name = lock.name
+    return name if isinstance(name, str) else name.decode("utf-8", "backslashreplace")

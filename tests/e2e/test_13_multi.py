@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Callable, Iterator, List
 
 import pytest
@@ -67,6 +68,10 @@ def open_clients() -> Iterator[Callable[..., List[redlatch.Client]]]:
 def over(client: redlatch.Client, names: List[str], **options: Any) -> redlatch.MultiLock:
     """A multi lock of one client."""
     return client.multi_lock(*(client.lock(name) for name in names), **options)
+
+
+def _subscribed(client: redlatch.Client) -> bool:
+    return client.stats()["subscriptions"] == 1
 
 
 def across(clients: List[redlatch.Client], name: str, **options: Any) -> redlatch.MultiLock:
@@ -247,7 +252,7 @@ def test_10_questions_force_and_extension_are_about_all(
     theirs = over(other, names)
     assert not lock.locked() and lock.owner() is None and lock.ttl() == 0.0
     lock.acquire(lease=20)
-    assert theirs.locked() and theirs.owner() == list(fields(server, names[0]))[0].decode() and theirs.ttl() > 15
+    assert theirs.locked() and theirs.owner() == next(iter(fields(server, names[0]))).decode() and theirs.ttl() > 15
     lock.extend(5)
     assert all(4_000 < remaining_ms(server, name) <= 5_000 for name in names)
     assert theirs.force_release() is True and theirs.force_release() is False
@@ -344,8 +349,7 @@ def test_20_all_servers_or_none(
         assert lock.acquire(blocking=False) is False and lock.acquire(timeout=0.1) is False
         assert [bool(fields(each, lock_name)) for each in servers] == [each is server for each in servers]
         waiting = Waiting(across(clients, lock_name, owner="handle"), keep=True)
-        client = clients[servers.index(server)]
-        wait_until(lambda: client.stats()["subscriptions"] == 1, 5.0, "the wait")
+        wait_until(partial(_subscribed, clients[servers.index(server)]), 5.0, "the wait")
         wait_until(lambda: sum(len(fields(each, lock_name)) for each in servers) == 1, 5.0, "nothing to be held")
         released_at = release_as_redisson(server, lock_name)
         assert waiting.result() is True and waiting.ended_at - released_at < 0.5
@@ -414,9 +418,8 @@ def test_24_opposite_orders_on_three_servers(
                 assert busy.acquire(blocking=False), "two at once"
                 busy.release()
 
-    threads = [
-        threading.Thread(target=work, args=(clients[:: 1 if number % 2 else -1],)) for number, clients in enumerate(sets)
-    ]
+    orders = [clients[:: 1 if number % 2 else -1] for number, clients in enumerate(sets)]
+    threads = [threading.Thread(target=work, args=(clients,)) for clients in orders]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -266,7 +266,7 @@ def test_a_hundred_turns_beside_redisson(
     name: str,
     note_seconds: Callable[[str, float], None],
 ) -> None:
-    """Twice eight clients of ours with opposite orders, and two multi locks of Redisson that share one: nobody stalls."""
+    """Twice eight clients of ours with opposite orders, and two multi locks of Redisson that share one: no stall."""
     orders = [servers] * 8 + [servers[::-1]] * 8
     stop = threading.Event()
     theirs = [0, 0]

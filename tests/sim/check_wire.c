@@ -229,7 +229,8 @@ static void judge_created(struct world *world, const struct request *request, ui
     bool acquired = (script == SCRIPT_ACQUIRE || script == SCRIPT_ACQUIRE_MANY) && !before->present &&
                     is_argument(world, request, name, 0, field);
     bool handed = script == SCRIPT_HAND_OVER && before->count == 1 &&
-                  is_argument(world, request, name, 0, &before->fields[0]) && is_argument(world, request, name, 1, field);
+                  is_argument(world, request, name, 0, &before->fields[0]) &&
+                  is_argument(world, request, name, 1, field);
     if (!acquired && !handed) {
         world_violation(world, "a script made a hold out of nothing", "%s made client %u id %d",
                         scripts_embedded[script].name, field->client, (int)field->id);

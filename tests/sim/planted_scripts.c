@@ -160,7 +160,8 @@ const struct planted_script planted_scripts[] = {
      "        if found[i] == 1 then redis.call('publish', ARGV[4 * i], '0') end\n"
      "    else\n"
      "        found[i] = redis.call('hexists', name, ARGV[4 * i - 2])\n"
-     "        if found[i] == 1 and ARGV[4 * i - 1] ~= '0' then redis.call('hset', name, ARGV[4 * i - 2], ARGV[4 * i - 1]) end\n"
+     "        local left = ARGV[4 * i - 1]\n"
+     "        if found[i] == 1 and left ~= '0' then redis.call('hset', name, ARGV[4 * i - 2], left) end\n"
      "    end\n"
      "end\n"
      "return found\n", 0, true},

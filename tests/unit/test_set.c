@@ -308,7 +308,7 @@ static void an_answer_that_makes_no_sense_is_a_protocol_error(void) {
     RIG_CLOSE();
 }
 
-/* ------------------------------------------------------------------------------------------------------- settling -- */
+/* ------------------------------------------------------------------------------------------------------ settling -- */
 
 static void what_a_broken_connection_left_is_sent_again(void) {
     for (int i = SETTLED_BY_KILL; i <= SETTLED_BY_RESTART; i++) {
@@ -368,7 +368,7 @@ static void where_kill_is_denied_the_ids_are_retired_and_released_for_a_lease(vo
     RIG_CLOSE();
 }
 
-/* ------------------------------------------------------------------------------------------------------- releasing -- */
+/* ----------------------------------------------------------------------------------------------------- releasing -- */
 
 static void nothing_held_is_not_owned(void) {
     rig_open();

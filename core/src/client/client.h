@@ -135,7 +135,7 @@ void client_tell_losses(struct client *client);
 
 /* supply.c: memory for the engine */
 bool client_supply(struct client *client, uint8_t operation_kind);
-bool client_supply_for(struct client *client, uint8_t operation_kind, const struct name_set *set); /* or NULL: for one */
+bool client_supply_for(struct client *client, uint8_t operation_kind, const struct name_set *set); /* NULL: for one */
 struct resource *client_resource(struct client *client, uint8_t kind, const char *name, size_t size);
 void client_free_memory(struct client *client);
 

@@ -55,12 +55,13 @@ static int check_members(redlatch_lock *const *members, size_t count) {
             return status;
         }
         if (members[i]->joint) {
-            return fail_with(REDLATCH_INVALID, "members[%zu] is a multi lock or a RedLock: expected locks of single names",
-                             i);
+            return fail_with(REDLATCH_INVALID,
+                             "members[%zu] is a multi lock or a RedLock: expected locks of single names", i);
         }
         if (!kind_of_number(members[i]->kind)->joinable) {
-            return fail_with(REDLATCH_INVALID, "members[%zu] is a %s lock, which waits for a place in its queue: expected"
-                             " one of another kind", i, redlatch_kind_name(members[i]->kind));
+            return fail_with(REDLATCH_INVALID,
+                             "members[%zu] is a %s lock, which waits for its place in a queue: expected another kind",
+                             i, redlatch_kind_name(members[i]->kind));
         }
     }
     return REDLATCH_OK;

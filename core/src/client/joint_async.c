@@ -67,7 +67,7 @@ void joint_step_soon(struct run *run) {
     system_signal(first->keeper_signal);
 }
 
-/* ------------------------------------------------------------------------------------------------------- stepping -- */
+/* ------------------------------------------------------------------------------------------------------ stepping -- */
 
 /* Tells of the end by an event. */
 static void complete(struct run *run, int status) {

@@ -63,7 +63,7 @@ int joint_go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
     return finish(run, &lock, wait_ms);
 }
 
-/* ----------------------------------------------------------------------------------- one task for each client or member -- */
+/* ---------------------------------------------------------------------------- one task for each client or member -- */
 
 static uint32_t count_status(const struct task *tasks, uint32_t count, int status) {
     uint32_t found = 0;
@@ -132,7 +132,8 @@ static struct task *start_all(const struct joint *joint, const struct errand *pa
 }
 
 /* The same, driven to the end. */
-static struct task *run_all(const struct joint *joint, const struct errand *pattern, bool by_group, uint32_t *count_out) {
+static struct task *run_all(const struct joint *joint, const struct errand *pattern, bool by_group,
+                            uint32_t *count_out) {
     int64_t started_at = system_now();
     struct task *tasks = start_all(joint, pattern, by_group, count_out);
     if (tasks) {
@@ -237,8 +238,8 @@ int joint_force(const struct redlatch_lock *lock, int32_t *released_out) {
     return status;
 }
 
-/* Somebody holds it, so that nobody else can: of a multi lock one member, of a RedLock as many as make it impossible. The
- * one told of is the one that holds it longest. */
+/* Somebody holds it, so that nobody else can: of a multi lock one member, of a RedLock as many as make it impossible.
+ * The one told of is the one that holds it longest. */
 int joint_query(const struct redlatch_lock *lock, redlatch_lock_state *state) {
     uint32_t count;
     struct errand errand = {.kind = OPERATION_QUERY, .max_hold_ms = REDLATCH_FOREVER};

@@ -100,7 +100,7 @@ static bool is_another(const struct joint *joint, const struct joint_hold *noted
     return true;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- losses -- */
+/* -------------------------------------------------------------------------------------------------------- losses -- */
 
 static void tell(struct joint *joint, const struct joint_hold *hold, int32_t reason) {
     struct client *first = joint->first;
@@ -191,7 +191,7 @@ void joint_discard_losses(struct client *client) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------- the holds -- */
+/* ----------------------------------------------------------------------------------------------------- the holds -- */
 
 /* Enters what the members' holds are called now; of the first level with the number `serial`. */
 static void note(struct joint *joint, uint64_t owner, struct joint_hold *room, const uint64_t *ids, uint64_t serial) {

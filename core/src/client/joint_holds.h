@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A hold of the whole is lost when too few of its members' holds are left. That is seen by whoever steps the engine of
- * the client that lost one, and told on the client of the first member, without its mutex: its keeper wakes who waits. */
+ * the client that lost one, and told on the client of the first member, without its mutex: its keeper wakes who waits.
+ */
 #ifndef JOINT_HOLDS_H
 #define JOINT_HOLDS_H
 

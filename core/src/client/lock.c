@@ -93,7 +93,8 @@ int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_
     redlatch_lock_options options;
     redlatch_lock_options_init(&options, sizeof options);
     if ((given && options_read(&options, sizeof options, given, "lock options") != REDLATCH_OK) ||
-        lock_check_options(kind, &options) != REDLATCH_OK || check_name(handle->client, name, name_size) != REDLATCH_OK) {
+        lock_check_options(kind, &options) != REDLATCH_OK ||
+        check_name(handle->client, name, name_size) != REDLATCH_OK) {
         return REDLATCH_INVALID;
     }
     struct redlatch_lock *lock = handle_new_lock();

@@ -45,7 +45,8 @@ struct run *run_new(const struct redlatch_lock *lock, uint64_t owner, int64_t le
     run->tasks = tasks;
     joint_look(joint, run->owner, &before);
     run->levels = before.count;
-    multi_init(&run->multi, groups, count, joint->quorum, (uint64_t)now ^ (run->owner << 32) ^ (uint64_t)(uintptr_t)run);
+    uint64_t random = (uint64_t)now ^ (run->owner << 32) ^ (uint64_t)(uintptr_t)run;
+    multi_init(&run->multi, groups, count, joint->quorum, random);
     run->multi.patience = lock->client->engine.settings.unreachable_timeout_ms * MILLISECOND;
     run->multi.once = wait_ms == 0;
     if (wait_ms == 0) {
@@ -63,7 +64,7 @@ void run_free(struct run *run) {
     free(run);
 }
 
-/* -------------------------------------------------------------------------------------------------------- actions -- */
+/* ------------------------------------------------------------------------------------------------------- actions -- */
 
 static void start_try(struct run *run, uint32_t index) {
     const struct joint_group *group = &run->joint->groups[index];
@@ -200,7 +201,7 @@ bool run_step(struct run *run) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------- blocking -- */
+/* ------------------------------------------------------------------------------------------------------ blocking -- */
 
 static int64_t earlier(int64_t one, int64_t other) {
     return one < other ? one : other;

@@ -66,7 +66,8 @@ bool client_supply_for(struct client *client, uint8_t operation_kind, const stru
     }
     /* One batch at the least, or renewal could stop for want of memory; more come as locks are taken. */
     uint32_t batches = engine->stats.held / RENEWAL_BATCH_SIZE >= 16 ? lack.batches : engine->spare_batch_count == 0;
-    return supply_commands(engine, lack.commands) && supply_lines(engine, lack.lines) && supply_batches(engine, batches);
+    return supply_commands(engine, lack.commands) && supply_lines(engine, lack.lines) &&
+           supply_batches(engine, batches);
 }
 
 static bool grow_table(struct resource_table *table) {

@@ -1,8 +1,8 @@
 /* Calls that one thread makes of several clients at once: all are started, then driven in turns until they are done.
  * SPDX-License-Identifier: Apache-2.0
  *
- * What is started is on its way to its server at once. A reader of one socket leaves it after a moment, so a slow server
- * keeps nobody from seeing what the others answered. */
+ * What is started is on its way to its server at once. A reader of one socket leaves it after a moment, so a slow
+ * server keeps nobody from seeing what the others answered. */
 #ifndef TASK_H
 #define TASK_H
 

@@ -25,7 +25,7 @@ enum settlement {
     SETTLEMENT_DENIED   /* we may not ask: late commands may still arrive within one lease */
 };
 
-/* A hold that was granted by itself is told of as such; one that was granted as part of a set, to whoever keeps sets. */
+/* A hold that was granted by itself is told of as such; one that was granted as part of a set to whoever keeps sets. */
 enum loss_queue { LOSS_EVENTS, LOSS_THREADS, LOSS_SETS, LOSS_QUEUES };
 
 struct engine_settings {

@@ -60,7 +60,7 @@ static void over(struct multi *multi, int status) {
     multi->status = status;
 }
 
-/* --------------------------------------------------------------------------------------------------------- rounds -- */
+/* -------------------------------------------------------------------------------------------------------- rounds -- */
 
 static void begin_round(struct multi *multi, int64_t now) {
     multi->phase = needs_all(multi) && multi->ordered ? MULTI_ORDERED : MULTI_TOGETHER;
@@ -80,7 +80,8 @@ static int64_t safe_until(const struct multi *multi) {
     for (uint32_t i = 0; i < multi->count; i++) {
         uint32_t as_long = 0;
         for (uint32_t j = 0; j < multi->count; j++) {
-            as_long += multi->groups[j].state == GROUP_GRANTED && multi->groups[j].deadline >= multi->groups[i].deadline;
+            const struct multi_group *other = &multi->groups[j];
+            as_long += other->state == GROUP_GRANTED && other->deadline >= multi->groups[i].deadline;
         }
         bool counts = multi->groups[i].state == GROUP_GRANTED && as_long >= multi->quorum;
         best = counts && multi->groups[i].deadline > best ? multi->groups[i].deadline : best;
@@ -160,7 +161,7 @@ void multi_tried(struct multi *multi, uint32_t index, int status, uint32_t membe
     }
 }
 
-/* ---------------------------------------------------------------------------------------------------- after a round -- */
+/* ------------------------------------------------------------------------------------------------- after a round -- */
 
 static void pause_for(struct multi *multi, int64_t bound_ms, enum multi_phase then, int64_t now) {
     multi->phase = MULTI_PAUSING;
@@ -270,7 +271,7 @@ void multi_give_up(struct multi *multi, int status) {
     undo(multi);
 }
 
-/* -------------------------------------------------------------------------------------------------------- actions -- */
+/* ------------------------------------------------------------------------------------------------------- actions -- */
 
 /* What is to be done with a group now, if anything. */
 static enum multi_action_kind group_action(const struct multi *multi, struct multi_group *group) {

@@ -117,7 +117,7 @@ struct operation {
     struct command *command; /* under way for it */
     struct lock_answer *answer;
     struct question *question; /* of an inspection */
-    const struct name_set *set; /* acquire, release: of all of these; `resource` is the one it waits for. NULL: of one */
+    const struct name_set *set; /* acquire, release: of all of these; `resource` is the one waited for. NULL: of one */
     uint64_t owner;
     uint64_t id;          /* acquire: the wire number asked with, a set's first; 0 before the first ask */
     int64_t lease_ms;     /* REDLATCH_RENEWED or a fixed lease */

@@ -19,7 +19,8 @@
  * that was found held, not in it: a hand-over inside the process gives one name, and it needs all. Of several sets that
  * wait for a name one looks when that is freed, and the next one as soon as this one has turned to another name.
  *
- * A name that the owner holds already is re-entered by a line that states its levels; an undo states those that were. */
+ * A name that the owner holds already is re-entered by a line that states its levels; an undo states those that were.
+ */
 #include "lease.h"
 #include "planted.h"
 #include "steps.h"

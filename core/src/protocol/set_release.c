@@ -76,7 +76,7 @@ void set_release(struct engine *engine, struct operation *operation, int64_t now
         hold_wait_for(engine, busy, operation);
         return;
     }
-    operation->verdict = take_lost(engine, operation, now); /* first: a hold on its way out is not the owner's any more */
+    operation->verdict = take_lost(engine, operation, now); /* first: what is on its way out is not the owner's */
     struct command *command = take_command_with_lines(engine, operation);
     add_lines(engine, operation, command);
     operation->command = command;

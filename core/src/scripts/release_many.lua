@@ -3,8 +3,8 @@
 -- KEYS names   ARGV for each: form, owner, levels left, channel. Forms: m a hash with one owner at a time.
 -- Returns for each name 0 when the owner holds nothing there; else 1, plus the number of subscribers told.
 -- May be sent twice: a repeat finds no field, or the count it left. A lease is never shortened.
--- All fields go before anybody is told, so a refused message leaves nothing held; a full release writes with hdel alone,
--- which a server that is out of memory still carries out. A key of another type counts as not held.
+-- All fields go before anybody is told, so a refused message leaves nothing held; a full release writes with hdel
+-- alone, which a server that is out of memory still carries out. A key of another type counts as not held.
 -- SPDX-License-Identifier: Apache-2.0
 local found, refused = {}, nil
 
