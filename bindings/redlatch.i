@@ -95,6 +95,20 @@ HANDLE(redlatch_scan)
 %apply redlatch_report **redlatch_report_made { redlatch_report **report_out };
 %apply redlatch_scan **redlatch_scan_made { redlatch_scan **scan_out };
 
+/* Several handles are a table of them. */
+%typemap(in, checkfn="lua_istable") (redlatch_lock *const *members, size_t count)
+    (redlatch_lock *list[REDLATCH_MEMBERS_MAX + 1]) %{
+    $2 = 0;
+    for (lua_rawgeti(L, $input, 1); !lua_isnil(L, -1) && $2 <= REDLATCH_MEMBERS_MAX; lua_rawgeti(L, $input, (int)$2 + 1)) {
+        void *handle = NULL;
+        SWIG_ConvertPtr(L, -1, &handle, $descriptor(redlatch_lock *), 0);
+        list[$2++] = handle; /* what is none is NULL, which the core refuses */
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    $1 = list;
+%}
+
 /* Records that a function fills; Lua reads their fields by name. */
 %define RECORD(type, parameter)
 %typemap(in, numinputs=0) type *parameter (type record) %{
@@ -153,6 +167,7 @@ OPTIONS(redlatch_lock_options)
 
 %include "redlatch.h"
 %include "redlatch_events.h"
+%include "redlatch_multi.h"
 %include "redlatch_reports.h"
 %include "lua_calls.h"
 %include "release.h"

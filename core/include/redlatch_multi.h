@@ -39,7 +39,7 @@ REDLATCH_API int redlatch_multi_lock_new(redlatch_lock *const *members, size_t c
 
 /* A lock on a majority of independent servers: it is acquired when more than half of its members are. All are asked at
  * once, and it is decided as soon as a majority answered, or can not be reached any more; its safe time is that of the
- * majority. Members that did not answer by then have half as long again, and half a millisecond, before they are given
+ * majority. Members that did not answer by then have half as long again, and five milliseconds, before they are given
  * back, as all are that were granted in vain. After that it waits a random time before it tries again.
  *
  * members: locks of single names, each of a client of its own for a server of its own, three at the least: with fewer

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import ExitStack
-from typing import Any, Callable, Iterator, List
+from typing import Any, Callable, Iterator, List, Optional
 
 import pytest
 import redlatch
@@ -32,7 +32,8 @@ def servers(module_servers: List[RedisServer]) -> Iterator[List[RedisServer]]:
         each.make_pristine()
     yield module_servers
     for each in module_servers:
-        each.sigcont()
+        if each.running:
+            each.sigcont()
         each.close_clients()
 
 
@@ -50,17 +51,29 @@ def over(clients: List[redlatch.Client], name: str, **options: Any) -> redlatch.
     return redlatch.redlock(*(client.lock(name) for client in clients), **options)
 
 
+def holding(servers: List[RedisServer], name: str, level: int) -> int:
+    """How many servers know of so many levels: of those that answer in time, which may be a majority only."""
+    return sum(counts(server, name) == [level] for server in servers if server.running)
+
+
+def wait_free(servers: List[RedisServer], name: str) -> None:
+    """What a server was late with is given back behind it."""
+    running = [server for server in servers if server.running]
+    wait_until(lambda: not any(fields(server, name) for server in running), 5.0, "all to be free")
+
+
 def test_00_it_is_taken_on_all_and_given_back_on_all(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     lock = over(open_clients(servers), lock_name)
     with lock as hold:
         assert hold.count == 1 and 29 < hold.remaining() < 29.8, "the lease, less a margin"
-        assert [counts(server, lock_name) for server in servers] == [[1]] * 3
+        assert holding(servers, lock_name, 1) >= 2
         with lock:
-            assert [counts(server, lock_name) for server in servers] == [[2]] * 3 and lock.hold_count() == 2
+            assert holding(servers, lock_name, 2) >= 2 and lock.hold_count() == 2
         assert lock.owned() and lock.locked()
-    assert not any(fields(server, lock_name) for server in servers) and not lock.locked()
+    wait_free(servers, lock_name)
+    assert not lock.locked()
     with pytest.raises(redlatch.NotOwnedError):
         lock.release()
 
@@ -74,7 +87,8 @@ def test_01_one_of_three_in_the_way_is_no_hindrance(
     with lock:
         assert sum(list(fields(server, lock_name)) != [theirs.encode()] for server in servers) == 2
         assert not over(open_clients(servers), lock_name).acquire(blocking=False)
-    assert [len(fields(server, lock_name)) for server in servers] == [int(number == held) for number in range(3)]
+    wait_free([server for server in servers if server is not servers[held]], lock_name)
+    assert list(fields(servers[held], lock_name)) == [theirs.encode()]
 
 
 def test_02_two_of_three_in_the_way_are(
@@ -85,7 +99,8 @@ def test_02_two_of_three_in_the_way_are(
         hold_as_redisson(server, lock_name)
     lock = over(clients, lock_name)
     assert lock.acquire(blocking=False) is False and lock.acquire(timeout=0.2) is False
-    assert lock.locked() and not fields(servers[2], lock_name)
+    assert lock.locked()
+    wait_free(servers[2:], lock_name)
     waiting = Waiting(over(clients, lock_name, owner="handle"), keep=True)
     wait_until(lambda: sum(client.stats()["subscriptions"] for client in clients) > 0, 5.0, "the wait")
     released_at = release_as_redisson(servers[0], lock_name)
@@ -103,12 +118,12 @@ def test_03_one_server_down(
     with lock as hold, lock:
         assert hold.count == 2
         assert sum(counts(server, lock_name) == [2] for server in servers if server.running) == 2
-    assert not any(fields(server, lock_name) for server in servers if server.running)
+    wait_free(servers, lock_name)
     servers[down].start()
 
     def on_all() -> bool:
         with lock:
-            return all(counts(server, lock_name) == [1] for server in servers)
+            return holding(servers, lock_name, 1) == 3
 
     wait_until(on_all, 5.0, "the third server to take part again")
 
@@ -138,11 +153,12 @@ def test_05_two_servers_down_is_an_error_and_not_a_lock(
     servers[1].stop()
     with pytest.raises(redlatch.ConnectionError):
         lock.acquire(blocking=False)
-    assert not fields(servers[2], lock_name)
+    wait_free(servers, lock_name)
     started = time.monotonic()
     with pytest.raises(redlatch.ConnectionError):
         lock.acquire(timeout=0.5)
-    assert time.monotonic() - started < 2.0 and not fields(servers[2], lock_name)
+    assert time.monotonic() - started < 2.0
+    wait_free(servers, lock_name)
 
 
 def test_06_a_reply_that_was_lost_is_released_too(
@@ -158,7 +174,7 @@ def test_06_a_reply_that_was_lost_is_released_too(
         assert fault.wait_hit()
         wait_until(lambda: not fields(servers[1], lock_name), 5.0, "the undo, though the answer never came")
         fault.release()
-        assert not any(fields(server, lock_name) for server in servers)
+        wait_free(servers, lock_name)
 
 
 def test_07_it_is_held_while_a_majority_is_and_lost_with_it(
@@ -176,7 +192,7 @@ def test_07_it_is_held_while_a_majority_is_and_lost_with_it(
     assert event.wait(LEASE) and hold.lost and not lock.owned()
     with pytest.raises(redlatch.LockLostError):
         lock.release()
-    assert not fields(servers[1], lock_name)
+    wait_free(servers, lock_name)
     with lock:
         assert lock.owned()
 
@@ -187,7 +203,7 @@ def test_08_a_majority_extends_and_renews_it(
     lock = over(open_clients(servers, watchdog_lease=LEASE), lock_name)
     with lock as hold:
         lock.extend(5)
-        assert all(remaining_ms(server, lock_name) > 4_000 for server in servers) and 4.5 < hold.remaining() < 5
+        assert sum(remaining_ms(server, lock_name) > 4_000 for server in servers) >= 2 and 4.5 < hold.remaining() < 5
         servers[1].stop()
         lock.extend(10)
         assert remaining_ms(servers[0], lock_name) > 9_000 and 9 < hold.remaining() < 10
@@ -217,6 +233,7 @@ def test_10_few_servers_and_one_server_twice_are_refused(
             redlatch.redlock(*members[:few])
         with redlatch.redlock(*members[:few], allow_few=True):
             assert sum(bool(fields(server, lock_name)) for server in servers) == few
+        wait_free(servers, lock_name)
     again = open_clients(servers[:1])[0]
     by_socket = open_clients([servers[0].unix_url])[0]
     for twice in (clients[0].lock("other"), again.lock(lock_name), by_socket.lock(lock_name)):
@@ -236,27 +253,27 @@ def test_11_a_level_that_a_server_missed_is_made_up_for(
 
     def re_enter() -> bool:
         lock.acquire()
-        if fields(servers[2], lock_name):
+        if holding(servers, lock_name, 2) == 3:
             return True
         lock.release()
         return False
 
     wait_until(re_enter, 5.0, "the third server to take part")
-    assert [counts(server, lock_name) for server in servers] == [[2]] * 3
     lock.release()
     assert lock.hold_count() == 1
     lock.release()
-    assert not any(fields(server, lock_name) for server in servers)
+    wait_free(servers, lock_name)
 
 
+@pytest.mark.parametrize("lease", [None, 0.5, 10, 60])
 def test_12_many_callers_of_many_clients(
-    servers: List[RedisServer], open_clients: OpenClients, lock_name: str
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str, lease: Optional[float]
 ) -> None:
     turns = 10
     busy = threading.Lock()
 
     def work(clients: List[redlatch.Client]) -> None:
-        lock = over(clients, lock_name)
+        lock = over(clients, lock_name, lease=lease)
         for _ in range(turns):
             with lock:
                 assert busy.acquire(blocking=False), "two at once"

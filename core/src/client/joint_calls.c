@@ -10,6 +10,9 @@
 #include "lock.h"
 #include "slices.h"
 
+/* How much longer a question waits for the servers of a minority. */
+static const int64_t ANSWER_WAIT = SECOND / 4;
+
 /* The words for a failed call; told of the first member. */
 static int answer(const struct redlatch_lock *lock, const char *verb, int status, int64_t wait_ms) {
     if (status != REDLATCH_OK) {
@@ -73,15 +76,15 @@ static uint32_t count_status(const struct task *tasks, uint32_t count, int statu
     return found;
 }
 
-/* Drives all until enough of them went well and the others had their moment, or none is left. */
-static void drive_all(struct task *tasks, uint32_t count, uint32_t enough, int64_t started_at) {
+/* Drives all until enough of them went well and the others had their moment, and `more`, or none is left. */
+static void drive_all(struct task *tasks, uint32_t count, uint32_t enough, int64_t started_at, int64_t more) {
     uint32_t turn = 0;
     int64_t until = NEVER;
     struct task *task;
     while ((task = task_next(tasks, count, &turn)) != NULL) {
         int64_t now = system_now();
         if (until == NEVER && enough < count && count_status(tasks, count, REDLATCH_OK) >= enough) {
-            until = now + (now - started_at) / 2 + MILLISECOND / 2;
+            until = multi_moment(started_at, now) + more;
         }
         if (now >= until) {
             task_abort(task);
@@ -137,7 +140,9 @@ static struct task *run_all(const struct joint *joint, const struct errand *patt
     int64_t started_at = system_now();
     struct task *tasks = start_all(joint, pattern, by_group, count_out);
     if (tasks) {
-        drive_all(tasks, *count_out, joint->majority ? joint->quorum : *count_out, started_at);
+        bool asks = pattern->kind == OPERATION_QUERY || pattern->kind == OPERATION_FORCE; /* each answer counts */
+        drive_all(tasks, *count_out, joint->majority ? joint->quorum : *count_out, started_at,
+                  asks ? ANSWER_WAIT : 0);
     }
     return tasks;
 }
@@ -175,7 +180,7 @@ bool joint_crew_step(struct run *run, int64_t now, int *status_out) {
     }
     bool enough = joint->majority && count_status(run->crew, run->crew_count, REDLATCH_OK) >= joint->quorum;
     if (active > 0 && enough && run->crew_until == NEVER) {
-        run->crew_until = now + (now - run->started_at) / 2 + MILLISECOND / 2;
+        run->crew_until = multi_moment(run->started_at, now);
     }
     for (uint32_t i = 0; now >= run->crew_until && i < run->crew_count; i++) {
         if (run->crew[i].active) {

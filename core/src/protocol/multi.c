@@ -117,7 +117,7 @@ static void judge(struct multi *multi, int64_t now) {
         return;
     }
     if (multi->until == 0) {
-        multi->until = now + (now - multi->started_at) / 2 + MILLISECOND / 2;
+        multi->until = multi_moment(multi->started_at, now);
     }
     if (open > 0 && now < multi->until) {
         return;

@@ -65,6 +65,12 @@ struct multi {
     int status;            /* once it is over */
 };
 
+/* When those that have not answered by the time that it is decided are given up: half as long again as that took, and
+ * five milliseconds. A hold on all servers outlives more than one on a bare majority. */
+static inline int64_t multi_moment(int64_t started_at, int64_t now) {
+    return now + (now - started_at) / 2 + 5 * MILLISECOND;
+}
+
 /* `count` groups of which `quorum` are needed: all of them, or a majority. */
 void multi_init(struct multi *multi, struct multi_group *groups, uint32_t count, uint32_t quorum, uint64_t random);
 
