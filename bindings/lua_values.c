@@ -126,6 +126,24 @@ size_t lua_values_set_text(lua_State *L, int index, const char **place) {
     return copy == NULL ? 0 : size;
 }
 
+redlatch_value *lua_values_list(lua_State *L, int index, size_t *count_out) {
+#if LUA_VERSION_NUM >= 502
+    size_t count = lua_rawlen(L, index);
+#else
+    size_t count = lua_objlen(L, index);
+#endif
+    redlatch_value *values = malloc((count + 1) * sizeof *values);
+    for (size_t i = 0; values != NULL && i < count; i++) {
+        size_t size = 1;
+        lua_rawgeti(L, index, (int)i + 1);
+        values[i].bytes = lua_type(L, -1) == LUA_TSTRING ? lua_tolstring(L, -1, &size) : NULL;
+        values[i].size = size;
+        lua_pop(L, 1);
+    }
+    *count_out = count;
+    return values;
+}
+
 void lua_values_free_redlatch_client_options(redlatch_client_options *options) {
     if (options != NULL) {
         free_text(options->name_prefix);

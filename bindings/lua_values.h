@@ -34,6 +34,9 @@ size_t lua_values_set_text(lua_State *L, int index, const char **place);
 
 /* Free options with the copies of texts in them; NULL is allowed. */
 void lua_values_free_redlatch_client_options(redlatch_client_options *options);
+/* The strings of a list, to be freed by free(); what is no string there has no bytes. NULL without memory. */
+redlatch_value *lua_values_list(lua_State *L, int index, size_t *count_out);
+
 void lua_values_free_redlatch_lock_options(redlatch_lock_options *options);
 
 #endif /* LUA_VALUES_H */

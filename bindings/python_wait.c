@@ -58,3 +58,17 @@ void redlatch_python_abandon(redlatch_python_wait *wait, redlatch_lock *lock, ui
     }
     wait->status = REDLATCH_PYTHON_IDLE;
 }
+
+int redlatch_python_acquire_permits(int32_t *status_out, redlatch_semaphore *semaphore, int64_t permits,
+                                    int64_t wait_ms, redlatch_cancel *cancel, int64_t slice_ms) {
+    *status_out = redlatch_semaphore_acquire(semaphore, permits, wait_ms, cancel, slice_ms);
+    return *status_out;
+}
+
+int redlatch_python_acquire_with_ids(int32_t *status_out, redlatch_permit_semaphore *permit_semaphore,
+                                     int64_t permits, int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel,
+                                     int64_t slice_ms, uint64_t *serial_out) {
+    *status_out = redlatch_permit_semaphore_acquire(permit_semaphore, permits, lease_ms, wait_ms, cancel, slice_ms,
+                                                    serial_out);
+    return *status_out;
+}

@@ -38,6 +38,15 @@ int redlatch_python_acquire(redlatch_python_wait *wait, redlatch_lock *lock, uin
  * another wait afterwards, as its cancel object may have been fired. */
 void redlatch_python_abandon(redlatch_python_wait *wait, redlatch_lock *lock, uint64_t owner);
 
+/* redlatch_semaphore_acquire that also keeps its answer where an exception cannot lose it. */
+int redlatch_python_acquire_permits(int32_t *status_out, redlatch_semaphore *semaphore, int64_t permits,
+                                    int64_t wait_ms, redlatch_cancel *cancel, int64_t slice_ms);
+
+/* redlatch_permit_semaphore_acquire, likewise. */
+int redlatch_python_acquire_with_ids(int32_t *status_out, redlatch_permit_semaphore *permit_semaphore,
+                                     int64_t permits, int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel,
+                                     int64_t slice_ms, uint64_t *serial_out);
+
 /* bindings: end */
 
 #endif /* REDLATCH_PYTHON_WAIT_H */

@@ -46,6 +46,13 @@
 %typemap(in, checkfn="lua_isstring") (const char *name, size_t name_size) (size_t size)
     %{ $1 = ($1_ltype)lua_tolstring(L, $input, &size); $2 = size; %}
 %apply (const char *name, size_t name_size) { (const char *pattern, size_t pattern_size) };
+%apply (const char *name, size_t name_size) { (const char *group, size_t group_size) };
+
+/* A list of strings, which the table keeps alive during the call. */
+%ignore redlatch_value;
+%typemap(in, checkfn="lua_istable") (const redlatch_value *values, size_t value_count)
+    %{ $1 = lua_values_list(L, $input, &$2); %}
+%typemap(freearg) (const redlatch_value *values, size_t value_count) %{ free((void *)(uintptr_t)$1); %}
 %typemap(out) char name[ANY] %{
     lua_pushlstring(L, $1, arg1->name_size < $1_dim0 ? (size_t)arg1->name_size : $1_dim0 - 1); SWIG_arg++;
 %}
@@ -64,11 +71,18 @@
 /* -------------------------------------------------------------------------------------- what functions hand out -- */
 
 %typemap(in, numinputs=0) int *fd_out (int number), int32_t *released_out (int32_t number) "$1 = &number;"
+%typemap(in, numinputs=0) int64_t *drained_out (int64_t number) "$1 = &number;"
+%typemap(argout) int64_t *drained_out
+    %{ if (result == REDLATCH_OK) { lua_values_push_signed(L, *$1); SWIG_arg++; } %}
 %typemap(in, numinputs=0) uint64_t *owner_out (uint64_t number) "$1 = &number;"
 %typemap(argout) int *fd_out, int32_t *released_out
     %{ if (result == REDLATCH_OK) { lua_values_push_signed(L, *$1); SWIG_arg++; } %}
 %typemap(argout) uint64_t *owner_out
     %{ if (result == REDLATCH_OK) { lua_values_push_unsigned(L, *$1); SWIG_arg++; } %}
+%apply int32_t *released_out { int32_t *set_out, int32_t *deleted_out };
+%apply int64_t *drained_out { int64_t *available_out, int64_t *count_out, int64_t *acquired_out, int64_t *permits_out,
+                              int64_t *lease_ms_out };
+%apply uint64_t *owner_out { uint64_t *serial_out };
 /* A lost hold is named although the call failed. */
 %typemap(in, numinputs=0) uint64_t *lost_serial_out (uint64_t number) "$1 = &number;"
 %typemap(argout) uint64_t *lost_serial_out
@@ -89,11 +103,17 @@ HANDLE(redlatch_lock)
 HANDLE(redlatch_cancel)
 HANDLE(redlatch_report)
 HANDLE(redlatch_scan)
+HANDLE(redlatch_semaphore)
+HANDLE(redlatch_latch)
+HANDLE(redlatch_permit_semaphore)
 %apply redlatch_client **redlatch_client_made { redlatch_client **client_out };
 %apply redlatch_lock **redlatch_lock_made { redlatch_lock **lock_out };
 %apply redlatch_cancel **redlatch_cancel_made { redlatch_cancel **cancel_out };
 %apply redlatch_report **redlatch_report_made { redlatch_report **report_out };
 %apply redlatch_scan **redlatch_scan_made { redlatch_scan **scan_out };
+%apply redlatch_semaphore **redlatch_semaphore_made { redlatch_semaphore **semaphore_out };
+%apply redlatch_latch **redlatch_latch_made { redlatch_latch **latch_out };
+%apply redlatch_permit_semaphore **redlatch_permit_semaphore_made { redlatch_permit_semaphore **permit_semaphore_out };
 
 /* Records that a function fills; Lua reads their fields by name. */
 %define RECORD(type, parameter)
@@ -121,12 +141,14 @@ RECORD(redlatch_event, event_out)
 RECORD(redlatch_stats, stats_out)
 RECORD(redlatch_facts, facts_out)
 RECORD(redlatch_party, party_out)
+RECORD(redlatch_permit, permit_out)
 %immutable redlatch_hold::owner;
 %immutable redlatch_lock_state::owner;
 %immutable redlatch_event::name;
 %immutable redlatch_facts::type;
 %immutable redlatch_party::owner;
 %immutable redlatch_party::host;
+%immutable redlatch_permit::id;
 
 /* Options begin with their defaults. Texts are copied into them, as Lua may collect a string at any time. */
 %define OPTIONS(type)
@@ -155,6 +177,9 @@ OPTIONS(redlatch_lock_options)
 
 %include "redlatch.h"
 %include "redlatch_events.h"
+%include "redlatch_groups.h"
+%include "redlatch_latch.h"
 %include "redlatch_reports.h"
+%include "redlatch_semaphores.h"
 %include "lua_calls.h"
 %include "release.h"

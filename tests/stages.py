@@ -25,7 +25,7 @@ SHOWN_LINES = 50
 
 PYTHON = "build/venv/bin/python"
 WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
-SIMULATED_KINDS = "mutex fenced spin plain fair"
+SIMULATED_KINDS = "mutex fenced spin plain fair read"
 PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
 # The conformance traces by the C driver of the build that REDLATCH_BUILD names.
 C_TRACES = f"{PYTEST} tests/conformance/test_traces.py -k 'test_trace and c-'"
@@ -81,8 +81,10 @@ STAGES = [
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
-    Stage("simulation", of_each_kind("build/tests/redlatch_sim --seeds 2000"), ("build",)),
-    Stage("faults", of_each_kind("build/tests/redlatch_sim --faults"), ("build",)),
+    Stage("simulation", of_each_kind("build/tests/redlatch_sim --seeds 2000")
+          + " && build/tests/counts_sim --seeds 300", ("build",)),
+    Stage("faults", of_each_kind("build/tests/redlatch_sim --faults")
+          + " && build/tests/counts_sim --faults", ("build",)),
     # inspect is not in the simulation: it writes nothing, and what it reads with is not in the model.
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1"
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),

@@ -21,8 +21,10 @@ static const char usage[] =
     "      --max-hold SECONDS  ends CMD after this time\n"
     "      --min-hold SECONDS  keeps the lock taken at least this long, also when CMD has ended\n"
     "      --grace SECONDS   from TERM to KILL when the lock was lost (5)\n"
+    "  -s, --shared          the read lock of a read-write lock, as --kind read\n"
     "      --kind KIND       the kind of lock: mutex; fenced, whose token CMD sees in REDLATCH_TOKEN; fair, which goes\n"
-    "                        to those who wait in the order in which they came; spin; plain; read; write (mutex)\n"
+    "                        to those who wait in the order in which they came; spin; plain; read, beside other\n"
+    "                        readers; write, alone (mutex)\n"
     "      --key-template TEXT   of a plain lock: the key, with {name} once in the place of the name\n"
     "      --verbose         says on standard error what happens\n"
     "  -u, --url URL         the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
@@ -62,8 +64,8 @@ static bool take_option(struct run_options *options, int letter, int *status_out
     case 'E':
         return read_number("-E", optarg, 0, 255, &options->conflict_status);
     case 's':
-        complain(STATUS_USAGE, "-s: read locks are not supported by this version");
-        return false;
+        options->kind = REDLATCH_READ;
+        return true;
     case OPTION_LEASE:
         return read_seconds("--lease", optarg, 30, &options->lease_ms);
     case OPTION_MAX_HOLD:

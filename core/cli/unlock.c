@@ -24,7 +24,8 @@ static const struct option long_options[] = {
     PLACE_OPTIONS,
 };
 
-/* The kind of lock by which one of this form is unlocked; 0: none. */
+/* The kind of lock by which one of this form is unlocked; 0: none. A read-write lock is tried by its other side,
+ * too. */
 static int kind_of_form(int form) {
     switch (form) {
     case REDLATCH_FORM_MUTEX:
@@ -34,6 +35,8 @@ static int kind_of_form(int form) {
         return REDLATCH_FAIR; /* the head of its queue is called */
     case REDLATCH_FORM_PLAIN:
         return REDLATCH_PLAIN;
+    case REDLATCH_FORM_READ_WRITE:
+        return REDLATCH_WRITE;
     default:
         return 0;
     }
@@ -78,6 +81,9 @@ static int unlock(redlatch_client *client, const char *name, const struct found 
     }
     int32_t released = 0;
     int status = force(client, kind_of_form(found->facts.form), name, &released);
+    if (status == REDLATCH_OK && !released && found->facts.form == REDLATCH_FORM_READ_WRITE) {
+        status = force(client, REDLATCH_READ, name, &released);
+    }
     if (status != REDLATCH_OK) {
         return complain_of(status);
     }

@@ -235,12 +235,13 @@ typedef struct redlatch_lock redlatch_lock;
 
 /* What kind of lock. A name is to be used as one kind only, here and in Redisson. The numbers are for ever.
  *
- * READ and WRITE are the two sides of a name: many readers or one writer. Both re-enter, each side has holds of its own.
- * Who writes may also read, and reads on after releasing the write lock; who reads and asks to write gets WOULD_DEADLOCK
- * at once. That goes by owners, so both sides must be asked for by the same thread or number, not by handles that own.
+ * READ and WRITE are the two sides of a name: many readers or one writer. Both re-enter, each side has holds of its
+ * own. Who writes may also read, and reads on after releasing the write lock; who reads and asks to write gets
+ * WOULD_DEADLOCK at once. That goes by owners: both sides are to be used by one thread, or by handles that share a
+ * number.
  *
- * In one process, who comes first goes first: no reader overtakes a writer who waits. Readers of other processes do, for
- * the format has no place for a waiting writer; while reads overlap somewhere without a gap, a writer waits for ever.
+ * In one process, who comes first goes first: no reader overtakes a writer who waits. Readers of other processes do,
+ * for the format has no place for a waiting writer; while reads overlap somewhere without a gap, it waits for ever.
  * Where that matters use a mutex, or let readers pause. A reader that died is in the way until its lease is over.
  * Since 0.1. */
 enum redlatch_kind {
@@ -254,8 +255,14 @@ enum redlatch_kind {
                             waiters all the same */
     REDLATCH_READ = 5,   /* the read lock of Redisson's RReadWriteLock */
     REDLATCH_WRITE = 6,  /* its write lock */
-    REDLATCH_PLAIN = 7   /* a string with the owner as its value, as of redis-py, redsync, bsm/redislock, node-redlock; not
-                            reentrant. Those do not tell of a release: behind them a waiter looks every 0.1 s */
+    REDLATCH_PLAIN = 7,  /* a string with the owner as its value, as of redis-py, redsync, bsm/redislock, node-redlock;
+                            not reentrant. Those do not tell of a release: behind them a waiter looks every 0.1 s */
+    REDLATCH_GROUP = 8,  /* many values of one name at once, RedissonClient.getMultiLock(group, values): made by
+                            redlatch_group_lock_new */
+    /* With handles of their own: redlatch_semaphores.h, redlatch_latch.h. */
+    REDLATCH_SEMAPHORE = 9,
+    REDLATCH_PERMIT_SEMAPHORE = 10,
+    REDLATCH_LATCH = 11
 };
 
 /* "mutex", "fenced" and so on; "unknown" for any other number. Static memory. Any thread. Since 0.1. */
@@ -284,6 +291,8 @@ typedef struct redlatch_lock_options {
                                     length; 128 */
     int32_t back_off_multiplier; /* spin: by what a pause is longer than the one before, 1 to 1000; 2 */
     int32_t reserved;            /* 0 */
+    uint64_t owner;       /* with OWNER_HANDLE: a number of redlatch_owner_new, so that handles are one owner, such as
+                             those of the two sides of a read-write lock; 0: a number of the handle's own */
 } redlatch_lock_options;
 
 /* Writes the defaults. INVALID. Since 0.1. */
@@ -296,7 +305,7 @@ REDLATCH_API int redlatch_lock_new(redlatch_client *client, int kind, const char
                                    const redlatch_lock_options *options, redlatch_lock **lock_out);
 
 /* Gives the handle back; NULL is allowed. A thread's holds live on; a hold owned by this handle is released in the
- * background. Since 0.1. */
+ * background, also when other handles share its owner. Since 0.1. */
 REDLATCH_API void redlatch_lock_free(redlatch_lock *lock);
 
 /* Names one wait at a time, so that it can be cancelled. Opaque. */
@@ -346,8 +355,8 @@ REDLATCH_API int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner);
  * Statuses as redlatch_lock_release, and INVALID. Since 0.1. */
 REDLATCH_API int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms);
 
-/* Deletes the lock whoever holds it and wakes waiters. `released_out` (may be NULL) says whether there was one. A side of
- * a read-write lock is left alone while the lock is held for the other; who writes and reads holds it for writing.
+/* Deletes the lock whoever holds it and wakes waiters. `released_out` (may be NULL) says whether there was one. A side
+ * of a read-write lock is left alone while the lock is held for the other; who writes and reads holds it for writing.
  * BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, -4xx. Since 0.1. */
 REDLATCH_API int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out);
 
@@ -405,6 +414,9 @@ REDLATCH_API int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *s
 
 /* The rest of the interface; each of these may be included alone, too. */
 #include "redlatch_events.h"
+#include "redlatch_groups.h"
+#include "redlatch_latch.h"
 #include "redlatch_reports.h"
+#include "redlatch_semaphores.h"
 
 #endif /* REDLATCH_H */

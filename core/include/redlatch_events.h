@@ -20,7 +20,9 @@ enum redlatch_event_kind {
     REDLATCH_EVENT_RELEASED = 2,   /* a started release is done; see status */
     REDLATCH_EVENT_EXTENDED = 3,   /* a started extend is done; see status */
     REDLATCH_EVENT_LOST = 4,       /* a hold was lost; see reason */
-    REDLATCH_EVENT_ABANDONED = 5   /* an owner ended while it held; the lease runs out */
+    REDLATCH_EVENT_ABANDONED = 5,  /* an owner ended while it held; the lease runs out */
+    REDLATCH_EVENT_OPENED = 6,     /* a started wait for a latch is done; see status */
+    REDLATCH_EVENT_COUNTED = 7     /* a started count-down is done; see status */
 };
 
 typedef struct redlatch_event {
@@ -63,8 +65,8 @@ REDLATCH_API int redlatch_lock_start_release(redlatch_lock *lock, uint64_t owner
 /* Starts an extend. As redlatch_lock_start_acquire. Since 0.1. */
 REDLATCH_API int redlatch_lock_start_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, uint64_t tag);
 
-/* Cancels every started acquire with this tag that is not done: its event will say CANCELLED, or OK if it was granted
- * before. BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
+/* Cancels every started acquire or wait with this tag that is not done: its event will say CANCELLED, or OK if it was
+ * granted before. BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
 REDLATCH_API int redlatch_client_cancel(redlatch_client *client, uint64_t tag);
 
 /* bindings: end */

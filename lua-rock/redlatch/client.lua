@@ -6,6 +6,7 @@ local event = require "redlatch.event"
 local lock = require "redlatch.lock"
 local methods = require "redlatch.methods"
 local outcome = require "redlatch.outcome"
+local read_write = require "redlatch.read_write"
 local reports = require "redlatch.reports"
 local settings = require "redlatch.options"
 
@@ -81,14 +82,38 @@ function Client:spin_lock(name, options)
     return lock.new(self, core.SPIN, name, options)
 end
 
---- A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the owner as its
---- value. The owner cannot acquire it a second time before it releases. Those others do not tell of a release: while one
---- of them holds it, a waiter looks every 0.1 s.
+--- A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the owner as
+--- its value. The owner cannot acquire it a second time before it releases. Those others do not tell of a release: while
+--- one of them holds it, a waiter looks every 0.1 s.
 ---@param name string
 ---@param options? redlatch.LockOptions
 ---@return redlatch.Lock
 function Client:plain_lock(name, options)
     return lock.new(self, core.PLAIN, name, options)
+end
+
+--- A lock on values of a group: all of them, or none. Sets of values that overlap exclude each other, also when one owner
+--- asks for both, and others do not. It is Redisson's getMultiLock(group, values) with its StringCodec.
+---@param group string
+---@param values string[] 1 to 10000 strings of any bytes, in any order
+---@param options? redlatch.LockOptions
+---@return redlatch.Lock
+function Client:group_lock(group, values, options)
+    if values == nil then
+        outcome.misuse("values are nil; expected a list of strings")
+    end
+    return lock.new(self, core.GROUP, group, options, values)
+end
+
+--- Two locks of one name and one owner: `.read` for many at once and `.write` for one alone. Who holds the write lock
+--- may take the read lock as well, and reads on after releasing it; who holds the read lock and asks for the write lock
+--- gets "would_deadlock" at once. In this process who comes first goes first; readers of other processes may overtake a
+--- writer who waits, for ever if they overlap without a gap.
+---@param name string
+---@param options? redlatch.LockOptions
+---@return redlatch.ReadWriteLock
+function Client:read_write_lock(name, options)
+    return read_write.new(self, name, options)
 end
 
 --- Releases what is held, unless `release_on_close` is false, and ends the client. Takes at most `close_timeout`.

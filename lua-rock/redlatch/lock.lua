@@ -46,7 +46,7 @@ local OF_EVERY_LOCK = {timeout = true, lease = true, max_hold = true, owner = tr
 -- What only some kinds of locks know: what makes it fit, the core's field if that has another name, and the kinds.
 local SETTINGS = {
     reentrant = {fits = options.flag, [core.MUTEX] = true, [core.FENCED] = true, [core.SPIN] = true,
-        [core.FAIR] = true},
+        [core.FAIR] = true, [core.GROUP] = true, [core.READ] = true, [core.WRITE] = true},
     token_from_time = {fits = options.flag, [core.FENCED] = true},
     back_off_initial = {fits = options.span, field = "back_off_initial_ms", [core.SPIN] = true},
     back_off_max = {fits = options.span, field = "back_off_max_ms", [core.SPIN] = true},
@@ -72,9 +72,10 @@ local OF_TRY = {lease = true}
 -- As the number of an owner: the handle itself.
 local SELF = 0
 
-local function new_handle(client, kind, name, max_hold_ms, given)
+local function new_handle(client, kind, name, max_hold_ms, given, values, number)
     local record = core.lock_options()
     record.owner_mode = core.OWNER_HANDLE
+    record.owner = number or 0
     record.max_hold_ms = max_hold_ms
     for setting, value in pairs(given) do
         local known = SETTINGS[setting]
@@ -82,11 +83,38 @@ local function new_handle(client, kind, name, max_hold_ms, given)
             record[known.field or setting] = known.fits(value, setting)
         end
     end
+    if values then
+        return core.group_lock_new(client._handle, name, values, record)
+    end
     return core.lock_new(client._handle, kind, name, record)
 end
 
+-- A text that is the same for lists of the same strings, whatever their order and how often each is there.
+local function list_key(values)
+    local sorted, key = {}, {}
+    for i, value in ipairs(values) do
+        sorted[i] = value
+    end
+    table.sort(sorted)
+    for i, value in ipairs(sorted) do
+        if value ~= sorted[i - 1] then
+            key[#key + 1] = #value .. ":" .. value
+        end
+    end
+    return table.concat(key)
+end
+
+-- The number by which the two sides of a read-write lock know their owner: it never stands for anybody else.
+local function number_of(by_name)
+    if not by_name.number then
+        local _, number = core.owner_new()
+        by_name.number = number
+    end
+    return by_name.number
+end
+
 -- The handle that the lock objects of one owner and name share: to the core it is the owner.
-local function shared_handle(client, kind, name, max_hold_ms, given)
+local function shared_handle(client, kind, name, max_hold_ms, given, values)
     local owner = given.owner
     if type(owner) ~= "table" and type(owner) ~= "thread" and type(owner) ~= "userdata" then
         outcome.misuse("owner is %s, a %s; expected a table, coroutine or userdata", outcome.shown(owner), type(owner))
@@ -96,10 +124,14 @@ local function shared_handle(client, kind, name, max_hold_ms, given)
         by_name = setmetatable({}, {__mode = "v"})
         client._shared[owner] = by_name
     end
-    local place = kind .. ":" .. (given.key_template or "") .. ":" .. name
+    local place = table.concat({kind, given.key_template or "", values and list_key(values) or "", name}, ":")
     local shared = by_name[place]
     if not shared then
-        local status, handle = new_handle(client, kind, name, max_hold_ms, given)
+        local number
+        if kind == core.READ or kind == core.WRITE then
+            number = number_of(by_name)
+        end
+        local status, handle = new_handle(client, kind, name, max_hold_ms, given, values, number)
         if status ~= core.OK then
             return status, handle
         end
@@ -117,8 +149,12 @@ local function shared_handle(client, kind, name, max_hold_ms, given)
     return core.OK, shared.handle, shared
 end
 
-function lock.new(client, kind, name, given)
+--- `values`: of a group.
+function lock.new(client, kind, name, given, values)
     options.check_name(name)
+    if values ~= nil then
+        options.check_values(values)
+    end
     given = options.check_known(given, of_lock(kind))
     local lease_ms, wait_ms, max_hold_ms = core.RENEWED, core.FOREVER, core.FOREVER
     if given.lease ~= nil then
@@ -132,9 +168,9 @@ function lock.new(client, kind, name, given)
     end
     local status, handle, shared
     if given.owner ~= nil then
-        status, handle, shared = shared_handle(client, kind, name, max_hold_ms, given)
+        status, handle, shared = shared_handle(client, kind, name, max_hold_ms, given, values)
     else
-        status, handle = new_handle(client, kind, name, max_hold_ms, given)
+        status, handle = new_handle(client, kind, name, max_hold_ms, given, values)
     end
     if status ~= core.OK then
         -- Of a client that is closed or its parent process's; an answer of nil would be called at once by many.

@@ -108,16 +108,31 @@ function options.check_name(value, name)
     return value
 end
 
+--- A list of strings of any bytes.
+function options.check_values(values)
+    if type(values) ~= "table" then
+        misuse("values are %s, a %s; expected a list of strings", shown(values), type(values))
+    end
+    for i, value in ipairs(values) do
+        options.bytes(value, "value " .. i)
+    end
+end
+
+--- Refuses what is no table of options; nil is an empty one.
+---@param given? table
+---@return table
+function options.check_table(given)
+    if given ~= nil and type(given) ~= "table" then
+        misuse("options are %s, a %s; expected a table", shown(given), type(given))
+    end
+    return given or {}
+end
+
 --- Refuses what is no table of known options; nil is an empty one.
 ---@param given? table
 ---@param known table<string, any>
 function options.check_known(given, known)
-    if given == nil then
-        return {}
-    end
-    if type(given) ~= "table" then
-        misuse("options are %s, a %s; expected a table", shown(given), type(given))
-    end
+    given = options.check_table(given)
     for name in pairs(given) do
         if known[name] == nil then
             local names = {}

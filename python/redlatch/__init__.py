@@ -31,9 +31,12 @@ from redlatch.errors import (
     WouldDeadlockError,
 )
 from redlatch.holds import Hold
+from redlatch.latches import Latch
 from redlatch.locks import Lock
+from redlatch.permits import Permit, PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import Party, Report
+from redlatch.semaphores import Semaphore
 
 __all__ = [
     "AlreadyHeldError",
@@ -43,15 +46,19 @@ __all__ = [
     "ForkedError",
     "Hold",
     "InvalidArgumentError",
+    "Latch",
     "Lock",
     "LockLostError",
     "LockTimeoutError",
     "NotOwnedError",
     "Party",
+    "Permit",
+    "PermitSemaphore",
     "ReadWriteLock",
     "RedlatchError",
     "Report",
     "ResourceError",
+    "Semaphore",
     "ServerError",
     "UnsupportedError",
     "WaitCancelledError",

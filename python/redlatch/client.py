@@ -8,16 +8,19 @@ from __future__ import annotations
 import os
 import weakref
 from types import TracebackType
-from typing import Dict, Iterator, Literal, NoReturn, Optional, Type
+from typing import Dict, Iterable, Iterator, Literal, NoReturn, Optional, Type
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.durations import Seconds, wait_ms
 from redlatch.errors import LockName, failure
+from redlatch.latches import Latch
 from redlatch.locks import Lock
 from redlatch.losses import Losses
-from redlatch.options import c_string, client_options, name_bytes, pattern_bytes, without_password
+from redlatch.options import c_string, client_options, name_bytes, pattern_bytes, values_of_group, without_password
+from redlatch.permits import PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import Report, inspect, scan
+from redlatch.semaphores import Semaphore
 from redlatch.watching import wait_free
 
 DEFAULT_URL = "redis://127.0.0.1:6379/0"
@@ -226,6 +229,18 @@ class Client:
             self, lib.REDLATCH_PLAIN, name, timeout, lease, max_hold, owner, key_template=key_template
         )
 
+    def semaphore(self, name: LockName) -> Semaphore:
+        """A semaphore: a number of permits that are taken and given back, and that nobody owns."""
+        return Semaphore(self, name)
+
+    def permit_semaphore(self, name: LockName) -> PermitSemaphore:
+        """A permit semaphore: permits that have an id and a lease each, and are free again when that is over."""
+        return PermitSemaphore(self, name)
+
+    def latch(self, name: LockName) -> Latch:
+        """A count-down latch."""
+        return Latch(self, name)
+
     def read_write_lock(
         self,
         name: LockName,
@@ -243,6 +258,37 @@ class Client:
         The arguments are those of lock(), for both sides.
         """
         return ReadWriteLock(self, name, timeout, lease, max_hold, reentrant)
+
+    def group_lock(
+        self,
+        group: LockName,
+        values: Iterable[LockName],
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["thread", "handle"] = "thread",
+        reentrant: bool = True,
+    ) -> Lock:
+        """A lock on values of a group: all of them, or none. Sets of values that overlap exclude each other, also when
+        one owner asks for both, and others do not. It is Redisson's getMultiLock(group, values) with its StringCodec.
+
+        group: a name, as of any lock; it is to be used for groups only.
+        values: 1 to 10 000, in any order; text is taken as UTF-8. One that is there twice counts once.
+
+        The others are those of lock().
+        """
+        return Lock(
+            self,
+            lib.REDLATCH_GROUP,
+            group,
+            timeout,
+            lease,
+            max_hold,
+            owner,
+            values=values_of_group(values),
+            reentrant=reentrant,
+        )
 
     def inspect(self, name: LockName) -> Report:
         """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues."""

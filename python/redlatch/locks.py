@@ -10,13 +10,13 @@ import inspect
 import logging
 import math
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, NoReturn, Optional, Type, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NoReturn, Optional, Type, TypeVar, cast
 
 from redlatch._ffi import LEASE_OF_LOCK, CData, ffi, lib, new_record, text
 from redlatch.durations import Seconds, lease_ms, limit_ms, span_ms, wait_ms
 from redlatch.errors import InvalidArgumentError, LockName, failure
 from redlatch.holds import Hold
-from redlatch.options import lock_options, name_bytes
+from redlatch.options import lock_options, name_bytes, value_list
 from redlatch.owners import Wait, current, pause
 
 if TYPE_CHECKING:
@@ -53,13 +53,22 @@ class Lock:
         lease: Optional[Seconds],
         max_hold: Optional[Seconds],
         owner: str,
+        *,
+        values: Optional[List[bytes]] = None,
         **settings: Any,
     ) -> None:
         data = name_bytes(name)
         options, _alive = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), settings)
         self._wait_ms = wait_ms(timeout, "timeout")
         lock_out = ffi.new("redlatch_lock **")
-        status: int = lib.redlatch_lock_new(client._handle, kind, data, len(data), options, lock_out)
+        status: int
+        if values is None:
+            status = lib.redlatch_lock_new(client._handle, kind, data, len(data), options, lock_out)
+        else:
+            listed, _held = value_list(values)
+            status = lib.redlatch_group_lock_new(
+                client._handle, data, len(data), listed, len(values), options, lock_out
+            )
         if status:
             raise failure(status, name)
         self._handle: CData = ffi.gc(lock_out[0], lib.redlatch_lock_free)
@@ -112,7 +121,7 @@ class Lock:
         return math.inf if milliseconds == -1 else milliseconds / 1000
 
     def owner(self) -> Optional[str]:
-        """Asks the server who holds the lock: the owner id, "uuid:number", or None; one of them if there are several."""
+        """Asks the server who holds the lock: the owner id, "uuid:number", or None; of several, one."""
         state = self._query()  # whose memory the text is in
         return text(state.owner) or None
 

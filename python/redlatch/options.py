@@ -5,7 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Tuple, Union
 
 from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import delay_ms, span_ms
@@ -20,6 +20,20 @@ def name_bytes(name: LockName, argument: str = "name") -> bytes:
             f"{argument} is {len(data)} bytes long; expected 1 to {lib.REDLATCH_NAME_SIZE_MAX} bytes"
         )
     return data
+
+
+def values_of_group(values: Iterable[LockName]) -> List[bytes]:
+    """The values of a group as bytes."""
+    if isinstance(values, (str, bytes)):
+        raise TypeError(f"values is {values!r}; expected an iterable of str or bytes, such as [{values!r}]")
+    return [_encoded(value, "a value") for value in values]
+
+
+def value_list(values: List[bytes]) -> Tuple[CData, List[CData]]:
+    """The values as the core wants them, and what must live for as long as they do."""
+    alive = [ffi.new("char[]", value) for value in values]
+    listed = ffi.new("redlatch_value[]", [(text, len(value)) for text, value in zip(alive, values)])
+    return listed, alive
 
 
 def pattern_bytes(pattern: LockName) -> bytes:

@@ -84,6 +84,11 @@ def pid_of(folder: Path) -> int:
     return int((folder / "pid").read_text())
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether a process is stopped, by Ctrl-Z for instance."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "T"
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process runs; one that is dead and not waited for does not."""
     try:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any, Callable, Iterator, List, Optional
 
 import pytest
@@ -119,7 +120,7 @@ def test_04_tokens_of_many_threads_rise_in_the_order_of_their_holds(server: Redi
                     assert held.token is not None
                     seen.append(held.token)
 
-        calls = [Call(lambda client=client: turns(client)) for client in (one, two) * 3]  # type: ignore[misc]
+        calls = [Call(partial(turns, client)) for client in (one, two) * 3]
         for call in calls:
             call.result(60.0)
         assert one.stats()["hand_overs"] + two.stats()["hand_overs"] > 0

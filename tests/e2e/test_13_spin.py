@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any, Iterator, List
 
 import pytest
@@ -134,7 +135,7 @@ def test_06_processes_take_turns(server: RedisServer, lock_name: str) -> None:
                     assert len(inside) == 1
                     inside.clear()
 
-        for call in [Call(lambda client=client: turns(client)) for client in (one, two, one, two)]:  # type: ignore[misc]
+        for call in [Call(partial(turns, client)) for client in (one, two, one, two)]:
             call.result(60.0)
     assert counts(server, lock_name) == []
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import List
+from typing import Iterator, List
 
 import pytest
-from env import RedisServer
+from env import RedisServer, wait_until
 from shell import environment, program
+from terminal import BASH, Terminal
 
 FOLDER = Path(__file__).resolve().parents[2] / "core" / "cli" / "completions"
 UUID = "3f2b7c1a-0d4e-4b7a-9c11-2f6d0a9e8b77"
@@ -28,7 +29,8 @@ def output_of(server: RedisServer, *command: str) -> List[str]:
 def in_bash(server: RedisServer, *words: str) -> List[str]:
     """What bash offers for the last of the words."""
     line = " ".join(f"'{word}'" for word in words)
-    text = (f"source {FOLDER}/redlatch.bash; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _redlatch"
+    text = (f"source {FOLDER}/redlatch.bash; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}"
+            f"; COMP_LINE='{' '.join(words)}'; COMP_POINT=${{#COMP_LINE}}; _redlatch"
             "; printf '%s\\n' \"${COMPREPLY[@]}\"")
     return output_of(server, "bash", "--norc", "--noprofile", "-c", text)
 
@@ -68,7 +70,45 @@ def test_01_fish(server: RedisServer, locks: List[str]) -> None:
 
 def test_02_zsh(server: RedisServer, locks: List[str]) -> None:
     assert output_of(server, "zsh", "-f", "-n", str(FOLDER / "_redlatch")) == []
-    # Completion itself needs a terminal; what is offered as names comes from the function that is asked here.
+    # What is offered as names comes from the function that is asked here.
     text = f"compadd() {{ print -l ${{(P)2}} }}; source {FOLDER}/_redlatch 2>/dev/null; _redlatch_names"
     stubbed = f"_arguments() {{ :; }}; _describe() {{ :; }}; words=(redlatch list); CURRENT=3; {text}"
     assert output_of(server, "zsh", "-f", "-c", stubbed)[-2:] == locks
+
+
+@pytest.fixture(params=["bash", "zsh", "fish"])
+def terminal(request: pytest.FixtureRequest, server: RedisServer, tmp_path: Path) -> Iterator[Terminal]:
+    """A terminal with a shell that completes."""
+    path = os.pathsep.join([str(Path(program()).parent), os.environ["PATH"]])
+    shell, begin = {
+        "bash": (BASH, f"source {FOLDER}/redlatch.bash"),
+        "zsh": (("zsh", "-f"), f"fpath=({FOLDER} $fpath); autoload -U compinit; compinit -u -d {tmp_path}/dump"),
+        "fish": (("fish", "--no-config", "-C", "function fish_prompt; echo '$ '; end"), f"source {FOLDER}/redlatch.fish"),
+    }[request.param]
+    opened = Terminal(server, *shell, PATH=path, HOME=str(tmp_path))
+    opened.enter(f"{begin}; echo rea''dy")
+    opened.shows("ready")
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize(("typed", "line"), [
+    ("redlatch show deploy:s", "redlatch show deploy:shop"),
+    ("redlatch show --owner a:1 deploy:s", "redlatch show --owner a:1 deploy:shop"),
+    ("redlatch show two", "redlatch show two\\ words"),
+    ("redlatch show dee", "redlatch show dee"),
+    ("redlatch run -n deploy:shop -- cat /etc/hostn", "redlatch run -n deploy:shop -- cat /etc/hostname"),
+    ("redlatch run deploy:shop printe", "redlatch run deploy:shop printenv"),
+    ("redlatch run --url redis://127.0.0.1:1 deploy:shop -- printe",
+     "redlatch run --url redis://127.0.0.1:1 deploy:shop -- printenv"),
+])
+def test_10_the_key_tab(server: RedisServer, terminal: Terminal, typed: str, line: str) -> None:
+    """Names with colons, at which bash parts words, and with blanks; the command behind the name."""
+    for name in ("deploy:shop", "two words", "dee\nper"):
+        server.admin.hset(name, f"{UUID}:1", 1)
+        server.admin.pexpire(name, 60_000)
+    terminal.keys("-l", typed)
+    terminal.keys("Tab")
+    terminal.keys("-l", "#")  # comes after what the shell has completed, and a blank
+    wait_until(lambda: any(shown.rstrip() in (f"$ {line} #", f"$ {line}#") for shown in terminal.screen().splitlines()),
+               message=lambda: f"{line!r} on:\n{terminal.screen()}")

@@ -21,6 +21,12 @@ def hash_counts(server: RedisServer, name: str) -> List[int]:
     return [int(value) for field, value in fields.items() if field != b"mode"]
 
 
+def group_counts(server: RedisServer, name: str) -> List[int]:
+    """The hold counts of the values of a group, each once."""
+    fields: Dict[bytes, bytes] = server.admin.hgetall(name)  # type: ignore[assignment]
+    return sorted({int(value) for field, value in fields.items() if field.endswith(b":lock_count")})
+
+
 @dataclass(frozen=True)
 class Kind:
     """How both sides make a lock of one kind, and which scenarios it has."""
@@ -53,6 +59,14 @@ KINDS: Dict[str, Kind] = {
         reentrant=False,
     ),
     "fenced": Kind(ours=lambda client, name: client.fenced_lock(name), theirs=RedissonClient.fenced_lock),
+    "spin": Kind(ours=lambda client, name: client.spin_lock(name), theirs=RedissonClient.spin_lock, pushes=False),
+    "group": Kind(
+        ours=lambda client, name: client.group_lock(name, ["a", "b"]),
+        theirs=lambda client, name: client.group_lock(name, ["b", "a"]),
+        counts=group_counts,
+        forced=False,
+        asked=False,
+    ),
     "write": Kind(ours=lambda client, name: client.read_write_lock(name).write, theirs=RedissonClient.write_lock),
     "we-read-they-write": Kind(
         ours=lambda client, name: client.read_write_lock(name).read, theirs=RedissonClient.write_lock, shared=True

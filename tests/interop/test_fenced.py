@@ -67,3 +67,16 @@ def test_their_holder_without_a_lease_is_respected(
     java_lock.unlock()
     with lock as hold:
         assert hold.token == 2
+
+
+def test_a_lease_that_a_multi_lock_gave_the_counter(
+    java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, name: str
+) -> None:
+    """W-19: Redisson's multi lock lets the counter expire; with our next acquire it stays, and tokens go on rising."""
+    thread, counter = java.thread(), f"redisson_lock_token:{{{name}}}"
+    multi = theirs.multi_lock(theirs.fenced_lock(name), theirs.lock(f"{name}:other"))
+    assert multi.call(thread, "tryLock", ms(5_000), ms(30_000))
+    multi.call(thread, "unlock")
+    assert server.admin.pttl(counter) > 0, "Redisson does what W-19 says"
+    with ours.fenced_lock(name) as hold:
+        assert hold.token == 2 and server.admin.pttl(counter) == -1

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, closing
-from typing import Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 import redlatch
@@ -161,7 +161,8 @@ def test_levels_are_counted_alike(threads: Threads, server: RedisServer, name: s
             act()
             fields = wire(server, name)
             owner = next((field.replace(":write", "") for field in fields if field != "mode"), "nobody")
-            keys = sorted(key.decode().replace(owner, "owner") for key in server.admin.keys())
+            found: Any = server.admin.keys()
+            keys = sorted(key.decode().replace(owner, "owner") for key in found)
             steps.append(({field.replace(owner, "owner"): count for field, count in fields.items()}, keys))
         seen[number] = steps
     assert seen[0] == seen[1] and seen[0][-1] == ({}, [])

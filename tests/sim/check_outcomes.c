@@ -38,6 +38,7 @@ static void check_acquired(struct client *client, const struct sim_operation *op
                         operation->name);
         return;
     }
+    check_upgrade(client, operation);
     if (hold->count > 1) {
         cover(world, COVER_REENTERED);
     } else {

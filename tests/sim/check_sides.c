@@ -1,5 +1,5 @@
-/* The two sides of a read-write lock on the wire. Each side has a record of its own, as if it were a lock: the even one is
- * the writers', the odd one behind it the readers'. A side is present while the other cannot be entered: the writers'
+/* The two sides of a read-write lock on the wire. Each has a record of its own, as if it were a lock: the even one is
+ * the writers', the odd one behind it the readers'. A side counts as present while it cannot be entered: the writers'
  * while there is a lock at all, the readers' while somebody writes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -62,6 +62,9 @@ static void read_sides(struct world *world, uint32_t name, struct wire_name side
         }
     }
     redis_reply_free(&all);
+    if (!sides[0].other_type && sides[1].present != (sides[0].count > 0)) {
+        world_violation(world, "the mode does not say whether somebody writes", "lock %u", name);
+    }
     if (ttl == -1) {
         world_violation(world, "a key has no TTL", "lock %u", name);
     }
@@ -306,5 +309,30 @@ void check_exclusion_of_sides(struct world *world, uint32_t name) {
     }
     if (writers > 1) {
         world_violation(world, "two believe that they hold the lock", "lock %u for writing", lock);
+    }
+}
+
+static bool reads(const struct sim_operation *operation) {
+    const struct hold *hold =
+        resource_hold_of(operation->operation.resource, REDLATCH_READ, operation->operation.owner);
+    return hold && hold->stage == HOLD_ALIVE;
+}
+
+/* Nobody who reads gets the write lock for a first time. */
+void check_upgrade(struct client *client, const struct sim_operation *operation) {
+    const struct hold *hold =
+        resource_hold_of(operation->operation.resource, REDLATCH_WRITE, operation->operation.owner);
+    if (operation->operation.lock_kind == REDLATCH_WRITE && hold && hold->count == 1 && reads(operation)) {
+        world_violation(client->world, "a reader became a writer", "client %u lock %u", client->index,
+                        operation->name);
+    }
+}
+
+/* Nor does anybody who reads wait for it. */
+void check_upgrade_waits(struct client *client, const struct sim_operation *operation) {
+    bool waits = operation->operation.phase == PHASE_PARKED || operation->operation.phase == PHASE_QUEUED;
+    if (waits && operation->operation.lock_kind == REDLATCH_WRITE && !operation->operation.hold && reads(operation)) {
+        world_violation(client->world, "a reader waits for itself", "client %u lock %u", client->index,
+                        operation->name);
     }
 }

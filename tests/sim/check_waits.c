@@ -82,6 +82,7 @@ void check_queues(struct client *client) {
                 world_violation(world, "waiters changed places", "client %u lock %u", client->index, name);
             }
             last = each->queued_order;
+            check_upgrade_waits(client, each);
             bool foreign = world->checker.wire[name].count > 0 && world->checker.wire[name].fields[0].client == FOREIGN;
             if (foreign && each->operation.phase == PHASE_PARKED) {
                 cover(world, COVER_WAITED_FOR_FOREIGN);
@@ -132,16 +133,19 @@ static int64_t awake_since(const struct client *client, const struct sim_operati
     return since;
 }
 
-/* How long a waiter may be parked although the lock is free; the engine may not know yet that a hold of its own is gone. */
-static int64_t longest_sleep(const struct client *client, uint32_t name, bool listening) {
+/* How long a waiter may be parked although the lock is free; the engine may not know yet that a hold of its own is
+ * gone. */
+static int64_t longest_sleep(const struct client *client, uint32_t name, const struct sim_operation *waiter) {
     const struct world *world = client->world;
+    const struct wire_name *wire = &world->checker.wire[name];
     if (resource_live_hold(client->names[name])) {
         return LONGEST_SLEEP;
     }
     if (world->plan.lock_kind == REDLATCH_SPIN) {
         return LONGEST_BACK_OFF;
     }
-    bool unheard = world->plan.lock_kind == REDLATCH_PLAIN && world->checker.wire[name].left_by_foreign && listening;
+    bool unheard = world->plan.lock_kind == REDLATCH_PLAIN && wire->left_by_foreign &&
+                   waiter->parked_at > wire->taken_at + promptly(world); /* behind that peer, and nobody else */
     return unheard ? LONGEST_PAUSE : LONGEST_SLEEP;
 }
 
@@ -167,16 +171,17 @@ static void check_sleeper(struct client *client, struct operation *operation, ui
     if (operation->phase != PHASE_PARKED || since == NEVER) {
         return;
     }
-    uint32_t lock = world_has_sides(world) ? name & ~1u : name;
-    bool listening = contest->subscription.state == SUBSCRIPTION_ACTIVE && client->subscribed_at[lock] > 0;
-    if (world->now - later(since, client->let_go_at[name]) > longest_sleep(client, name, listening) + promptly(world)) {
+    since = later(since, client->let_go_at[name]);
+    if (world->now - since > longest_sleep(client, name, each) + promptly(world)) {
         world_violation(world, "a waiter sleeps too long", "client %u lock %u: for %d ms", client->index, name,
                         (int)((world->now - since) / MILLISECOND));
     }
+    uint32_t lock = world_has_sides(world) ? name & ~1u : name;
+    bool listening = contest->subscription.state == SUBSCRIPTION_ACTIVE && client->subscribed_at[lock] > 0;
     if (!listening || !wire->told || is_in_own_way(operation)) {
         return;
     }
-    since = later(since, later(client->subscribed_at[lock], client->let_go_at[name]));
+    since = later(since, client->subscribed_at[lock]);
     if (world->now - since > promptly(world)) {
         world_violation(world, "a wake-up was lost", "client %u lock %u: free and unused for %d us", client->index,
                         name, (int)(world->now - since));

@@ -181,7 +181,13 @@ static void update(struct world *world, uint32_t name, const struct wire_name *n
     bool was_told = old->told;
     bool was_foreign = old->left_by_foreign;
     bool foreign = old->count > 0 && old->fields[0].client == FOREIGN;
+    bool same = new->count == 0 || (old->count > 0 && old->fields[0].client == new->fields[0].client &&
+                                    old->fields[0].id == new->fields[0].id);
+    int64_t taken_at = same ? old->taken_at : world->now;
+    int64_t last_token = old->last_token;
     *old = *new;
+    old->taken_at = taken_at;
+    old->last_token = last_token;
     old->chain = new->present ? chain : 0;
     old->free_since = was_present ? world->now : free_since;
     old->told = was_present ? told : was_told;
@@ -224,7 +230,8 @@ static void judge_created(struct world *world, const struct request *request, co
                           const struct wire_field *field) {
     enum script_id script = role_of(request->script);
     bool acquired = script == SCRIPT_ACQUIRE && !before->present && wire_is_argument(request, 0, field);
-    bool handed = script == SCRIPT_HAND_OVER && before->count == 1 && wire_is_argument(request, 0, &before->fields[0]) &&
+    bool handed = script == SCRIPT_HAND_OVER && before->count == 1 &&
+                  wire_is_argument(request, 0, &before->fields[0]) &&
                   wire_is_argument(request, 1, field);
     if (!acquired && !handed) {
         world_violation(world, "a script made a hold out of nothing", "%s made client %u id %d",

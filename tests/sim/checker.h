@@ -63,6 +63,7 @@ struct wire_name {
     int64_t free_since; /* true time */
     bool told;       /* it became free with a message */
     bool left_by_foreign; /* before it was free */
+    int64_t taken_at;     /* by who holds it, or was the last to; true time */
     uint32_t chain;  /* hand-overs in a row */
     int64_t last_token;
 };
@@ -120,6 +121,8 @@ void watch_sides(struct world *world, uint32_t name);
 void watch_external_sides(struct world *world, uint32_t name, bool told);
 void watch_clock_of_sides(struct world *world, uint32_t name);
 void check_exclusion_of_sides(struct world *world, uint32_t name);
+void check_upgrade(struct client *client, const struct sim_operation *operation);
+void check_upgrade_waits(struct client *client, const struct sim_operation *operation);
 
 /* check_tokens.c */
 void check_token_drawn(struct world *world, uint32_t name, struct id_note *note);

@@ -21,18 +21,17 @@ static bool is_plain(const struct world *world) {
 static bool is_ours(struct world *world, uint32_t name) {
     struct redis_text text;
     if (is_plain(world)) {
-        return keyspace_get(world->server.keyspace, world->names[name], &text) &&
-               text_equal(text, redis_text(foreign_field));
+        return keyspace_get(world->server.keyspace, world->names[name], &text) && text_equal(text, own_field(world));
     }
     return keyspace_hget(world->server.keyspace, world->names[name], own_field(world), &text);
 }
 
 static void write_hold(struct world *world, uint32_t name) {
     if (is_plain(world)) {
-        keyspace_set(world->server.keyspace, world->names[name], redis_text(foreign_field));
-    } else {
-        keyspace_hset(world->server.keyspace, world->names[name], own_field(world), redis_text("1"));
+        keyspace_set(world->server.keyspace, world->names[name], own_field(world));
+        return;
     }
+    keyspace_hset(world->server.keyspace, world->names[name], own_field(world), redis_text("1"));
     if (world_has_sides(world)) {
         keyspace_hset(world->server.keyspace, world->names[name], redis_text("mode"), redis_text("write"));
     }

@@ -146,6 +146,18 @@ static uint32_t highest_held(const struct owner *owner) {
     return highest;
 }
 
+/* A lock from one on; of read-write locks maybe only their even numbers, the writers' sides. */
+static uint32_t pick(struct world *world, uint32_t from) {
+    uint32_t name = from + random_below(&world->random, world->plan.names - from);
+    return world->plan.writers_only ? name & ~1u : name;
+}
+
+/* A reader of a read-write lock that asks to write. */
+static bool may_upgrade(const struct owner *owner, uint32_t name) {
+    return world_has_sides(owner->client->world) && name % 2 == 1 && owner->pending == 0 &&
+           owner->levels[name - 1] == 0;
+}
+
 /* What an owner that holds the lock does with it. */
 static void use(struct owner *owner, uint32_t name) {
     struct world *world = owner->client->world;
@@ -157,7 +169,10 @@ static void use(struct owner *owner, uint32_t name) {
         extend(owner, name);
     } else if (owner->pending == 0 && name == highest_held(owner) && name + 1 < plan->names &&
                random_chance(random, 150)) {
-        acquire(owner, name + 1 + random_below(random, plan->names - name - 1));
+        uint32_t next = pick(world, name + 1);
+        acquire(owner, next > name ? next : name);
+    } else if (may_upgrade(owner, name) && random_chance(random, 50)) {
+        acquire(owner, name - 1);
     } else if (random_chance(random, 100)) {
         act_after(owner, random_between(random, 0, 4 * plan->hold_max));
     } else {
@@ -210,7 +225,7 @@ static void act(struct world *world, void *actor, uint64_t number) {
     if (owner->asynchronous && random_chance(random, 200)) { /* it does not wait for what it is about to start */
         act_after(owner, random_between(random, 0, plan->think_max));
     }
-    uint32_t name = owner->pending > 0 ? owner->last_name : random_below(random, plan->names);
+    uint32_t name = owner->pending > 0 ? owner->last_name : pick(world, 0);
     if (random_chance(random, plan->owner_ends) && owner->pending == 0) {
         end_thread(owner);
     } else if (random_chance(random, plan->forces)) {

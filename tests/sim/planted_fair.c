@@ -5,7 +5,7 @@
 #include "planted_scripts.h"
 #include "redlatch.h"
 
-const struct planted_edit planted_edits[] = {
+const struct planted_edit planted_fair[] = {
     {"a look that makes a place", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "place == '1' then", "place ~= '0' then"},
     {"a grant past the queue", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "(head == owner", "(true"},
     {"a place before the others", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "'rpush'", "'lpush'"},

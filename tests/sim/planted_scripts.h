@@ -26,7 +26,8 @@ struct planted_edit {
     const char *instead;
 };
 
-/* Ends with an entry whose name is NULL. */
-extern const struct planted_edit planted_edits[];
+/* Of fair and of read-write locks; each ends with an entry whose name is NULL. */
+extern const struct planted_edit planted_fair[];
+extern const struct planted_edit planted_sides[];
 
 #endif

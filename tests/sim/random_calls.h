@@ -14,7 +14,7 @@ enum {
     CALL_ARGUMENTS_MAX = 64,
     CALL_TEXT_MAX = 80,
     CALL_SCRIPT_KEYS = 3,
-    CALL_SCRIPTS_MAX = 64,
+    CALL_SCRIPTS_MAX = 96,
     CALL_COMMANDS_MAX = 3 /* in one call */
 };
 

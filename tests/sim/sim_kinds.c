@@ -6,8 +6,8 @@
 
 #include "redlatch.h"
 
-/* A spin lock's waiters listen to nothing; a plain lock has one level; those of a fair lock queue on the server, listen to
- * channels of their own, and have no rude peer. */
+/* A spin lock's waiters listen to nothing, and so no contest without waiters is kept for later; a plain lock has one
+ * level; those of a fair lock queue on the server, listen to channels of their own, and have no rude peer. */
 static const struct {
     uint8_t lock_kind;
     enum cover_point point;
@@ -24,6 +24,7 @@ static const struct {
     {REDLATCH_FAIR, COVER_PHASE_QUEUED_DONE}, {REDLATCH_FAIR, COVER_HAND_OVER_BOUND},
     {REDLATCH_FAIR, COVER_WAITED_FOR_FOREIGN}, {REDLATCH_FAIR, COVER_FOREIGN_RELEASED},
     {REDLATCH_FAIR, COVER_FOREIGN_DIED},
+    {REDLATCH_PLAIN, COVER_PHASE_QUEUED_WAITING}, {REDLATCH_SPIN, COVER_PHASE_NEW_PARKED},
 };
 
 static const struct {
@@ -47,6 +48,9 @@ static const struct {
     {REDLATCH_SPIN, FAULT_SPINS_SELDOM},
     {REDLATCH_FAIR, FAULT_PLACE_IS_KEPT},
     {REDLATCH_FAIR, FAULT_PLACES_NOT_REFRESHED},
+    {REDLATCH_READ, FAULT_UPGRADE_WAITS},
+    {REDLATCH_READ, FAULT_READERS_OVERTAKE},
+    {REDLATCH_READ, FAULT_READERS_GO_ALONE},
 };
 
 bool kind_lacks_point(uint8_t lock_kind, enum cover_point point) {

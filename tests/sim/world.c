@@ -76,6 +76,7 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct 
     }
     if (world_has_sides(world)) {
         world->plan.names = world->plan.names > 1 ? 4 : 2;
+        world->plan.writers_only = seed % 5 == 0;
     }
     if (lock_kind == REDLATCH_FAIR) { /* a peer that takes what is free whoever stands in the queue is none of these */
         static const int64_t timeouts[] = {900, 2500, 30000};

@@ -96,7 +96,8 @@ void rig_turn(void) {
         call->hold = resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
         call->id = operation->id;
         call->forced = operation->forced;
-        if (!operation->granted) {
+        call->result = operation->result;
+        if (!operation->granted && !operation->unclaimed) {
             free_operation(call);
         }
     }

@@ -35,6 +35,7 @@ struct call {
     struct hold *hold; /* what the owner held when it was done */
     struct lock_answer answer;
     uint64_t id;
+    int64_t result;
     int status;
     bool done;
     bool forced;

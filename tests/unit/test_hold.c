@@ -378,7 +378,7 @@ static void an_uncollected_grant_is_given_back(void) {
     CHECK(rig_send(LANE) == NULL);
     rig_pass(MILLISECOND);
     CHECK_EQ_INT(call->operation->status, REDLATCH_UNCLAIMED);
-    CHECK(call->operation->granted == NULL);
+    CHECK_EQ_INT(call->operation->granted, 0);
     CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE);
     rig_integer(LANE, 1);
     rig_claim(call); /* the host comes late, and does no harm */
@@ -399,7 +399,7 @@ static void a_grant_released_before_it_is_collected_is_over(void) {
     rig_open();
     struct call *call = granted_to_host("a", 7);
     rig_end("a", 7);
-    CHECK(call->operation->granted == NULL);
+    CHECK_EQ_INT(call->operation->granted, 0);
     rig_claim(call);
     RIG_CLOSE();
 }

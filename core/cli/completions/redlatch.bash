@@ -1,21 +1,59 @@
 # bash completion for redlatch: commands, options, and the names of locks from the server.
 # SPDX-License-Identifier: Apache-2.0
 
+# What stands before the column KIND; names of bytes that cannot be typed, shown as \xNN, are left out.
 _redlatch_names() {
-    redlatch list 2>/dev/null </dev/null | awk 'NR > 1 { print $1 }'
+    redlatch list 2>/dev/null </dev/null |
+        awk 'NR > 1 && !/\\x[0-9a-f][0-9a-f]/ { sub(/  +[a-z_]+  .*/, ""); print }'
+}
+
+# Bash parts words at the colons that names and URLs have. What the program will get goes to `words`, the place of each
+# in COMP_WORDS to `starts`, and what stands before the cursor's own piece of the last one to `head`.
+_redlatch_words() {
+    local rest=${COMP_LINE:0:COMP_POINT} index blank piece
+    words=() starts=()
+    for ((index = 0; index <= COMP_CWORD; index++)); do
+        blank=${rest%%[![:space:]]*}
+        rest=${rest#"$blank"}
+        piece=${COMP_WORDS[index]}
+        [ "$index" -eq "$COMP_CWORD" ] && piece=$rest
+        if [ "$index" -eq 0 ] || [ -n "$blank" ]; then
+            words+=("$piece")
+            starts+=("$index")
+        else
+            words[${#words[@]} - 1]+=$piece
+        fi
+        rest=${rest#"$piece"}
+    done
+    head=${words[${#words[@]} - 1]}
+    [[ $piece == *[!:=]* ]] && head=${head%"$piece"}
+}
+
+# Offers the names that begin with a word.
+_redlatch_offer_names() {
+    local name
+    while IFS= read -r name; do
+        if [[ $name == "$1"* ]]; then
+            COMPREPLY+=("$(printf %q "$name")")
+        fi
+    done < <(_redlatch_names)
+    COMPREPLY=("${COMPREPLY[@]#"$head"}")
 }
 
 _redlatch() {
-    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]-}
+    local words starts head
+    _redlatch_words
+    local last=$((${#words[@]} - 1))
+    local word=${words[last]} before=${words[last - 1]} command=${words[1]-}
     local place='--url --prefix --help' options index
     COMPREPLY=()
-    if [ "$COMP_CWORD" -eq 1 ]; then
+    if [ "$last" -eq 1 ]; then
         mapfile -t COMPREPLY < <(compgen -W 'run list show wait unlock --help --version' -- "$word")
         return
     fi
     case $before in
     --kind)
-        mapfile -t COMPREPLY < <(compgen -W 'mutex' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'mutex fenced fair spin plain read write' -- "$word")
         return
         ;;
     -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | --owner)
@@ -23,7 +61,7 @@ _redlatch() {
         ;;
     esac
     case $command in
-    run) options="--nonblock --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --verbose $place" ;;
+    run) options="--nonblock --shared --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --key-template --verbose $place" ;;
     list) options="--json $place" ;;
     show) options="--json --owner $place" ;;
     wait) options="--wait $place" ;;
@@ -31,17 +69,17 @@ _redlatch() {
     *) return ;;
     esac
     if [ "$command" = run ]; then # behind the name stands a command, with completions of its own
-        for ((index = 2; index < COMP_CWORD; index++)); do
-            case ${COMP_WORDS[index]} in
-            -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | --kind)
+        for ((index = 2; index < last; index++)); do
+            case ${words[index]} in
+            -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | --kind | --key-template)
                 index=$((index + 1))
                 ;;
             -*) ;;
             *)
                 index=$((index + 1))
-                [ "${COMP_WORDS[index]-}" = -- ] && [ "$index" -lt "$COMP_CWORD" ] && index=$((index + 1))
+                [ "${words[index]-}" = -- ] && [ "$index" -lt "$last" ] && index=$((index + 1))
                 if declare -F _command_offset >/dev/null; then
-                    _command_offset "$index"
+                    _command_offset "${starts[index]}"
                 else
                     mapfile -t COMPREPLY < <(compgen -c -- "$word")
                 fi
@@ -52,7 +90,7 @@ _redlatch() {
     fi
     case $word in
     -*) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word") ;;
-    *) mapfile -t COMPREPLY < <(compgen -W "$(_redlatch_names)" -- "$word") ;;
+    *) _redlatch_offer_names "$word" ;;
     esac
 }
 

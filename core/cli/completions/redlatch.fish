@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 function __redlatch_names
-    redlatch list 2>/dev/null </dev/null | awk 'NR > 1 { print $1 }'
+    redlatch list 2>/dev/null </dev/null | awk 'NR > 1 && !/\\x[0-9a-f][0-9a-f]/ { sub(/  +[a-z_]+  .*/, ""); print }'
 end
 
 set -l commands run list show wait unlock
@@ -19,6 +19,7 @@ complete -c redlatch -n "__fish_seen_subcommand_from run" -a '(__fish_complete_c
 complete -c redlatch -s u -l url -x -d 'The server'
 complete -c redlatch -l prefix -x -d 'Put before every name'
 complete -c redlatch -s h -l help -d 'The options of this command'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -s s -l shared -d 'Beside other readers'
 complete -c redlatch -n "__fish_seen_subcommand_from list show unlock" -l json -d 'As JSON'
 complete -c redlatch -n "__fish_seen_subcommand_from show" -l owner -x -d 'Held by this owner?'
 complete -c redlatch -n "__fish_seen_subcommand_from unlock" -l force -d 'Yes, really'
@@ -29,5 +30,6 @@ complete -c redlatch -n "__fish_seen_subcommand_from run" -l lease -x -d 'How lo
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l max-hold -x -d 'End the command after this time'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l min-hold -x -d 'Keep the lock at least so long'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l grace -x -d 'From TERM to KILL'
-complete -c redlatch -n "__fish_seen_subcommand_from run" -l kind -x -a mutex -d 'The kind of lock'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -l kind -x -a 'mutex fenced fair spin plain read write' -d 'The kind of lock'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -l key-template -x -d 'The key of a plain lock'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l verbose -d 'Say what happens'

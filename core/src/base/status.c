@@ -29,7 +29,7 @@ static struct status_facts facts_of(enum redlatch_status status) {
     case REDLATCH_ALREADY_HELD:
         return (struct status_facts){"already_held", "the owner holds the lock already, which is not reentrant", 0, 0};
     case REDLATCH_WOULD_DEADLOCK:
-        return (struct status_facts){"would_deadlock", "the owner holds the read lock, and would wait for itself", 0, 0};
+        return (struct status_facts){"would_deadlock", "the owner holds the read lock: it would wait for itself", 0, 0};
     case REDLATCH_INVALID:
         return (struct status_facts){"invalid", "an argument is out of range", 0, 0};
     case REDLATCH_CLOSED:

@@ -172,6 +172,8 @@ static void close_client(struct client *client) {
     abort_operations(client, now);
     if (client->release_on_close) {
         give_back_all(client, now);
+        client_outputs(client, now); /* what is done stands among the events now */
+        events_give_back(client);
     }
     client_settle(client, now);
     atomic_fetch_or(&client->loss_word, 1);

@@ -127,6 +127,9 @@ void client_wake(struct client *client, _Atomic uint32_t *word);
 
 /* supply.c: memory for the engine */
 bool client_supply(struct client *client, uint8_t operation_kind);
+bool client_supply_holds(struct client *client, uint32_t count); /* for an operation that may be granted so many */
+struct resource *client_group_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size,
+                                       const char *values, uint32_t value_count);
 struct resource *client_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size);
 void client_free_memory(struct client *client);
 

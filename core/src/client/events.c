@@ -82,6 +82,7 @@ static void set_name(redlatch_event *event, const struct resource *resource) {
 }
 
 static void free_call(struct client *client, struct call *call) {
+    engine_claimed(&client->engine, &call->operation);
     resource_drop(&client->engine, call->operation.resource);
     free(call);
 }
@@ -99,7 +100,6 @@ static bool take_completion(struct client *client, redlatch_event *event) {
     event->owner = operation->owner;
     event->serial = operation->id;
     set_name(event, operation->resource);
-    engine_claimed(&client->engine, &call->operation);
     free_call(client, call);
     return true;
 }
@@ -274,7 +274,8 @@ int redlatch_client_cancel(redlatch_client *handle, uint64_t tag) {
     while (link) {
         struct operation *operation = container_of(link, struct operation, all);
         link = list_next(&engine->operations, link);
-        if (operation->asynchronous && operation->kind == OPERATION_ACQUIRE &&
+        bool waits = operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH;
+        if (operation->asynchronous && waits &&
             container_of(operation, struct call, operation)->tag == tag) {
             engine_abort(engine, operation, REDLATCH_CANCELLED, now);
             link = list_first(&engine->operations); /* others may have ended with it */
@@ -283,6 +284,13 @@ int redlatch_client_cancel(redlatch_client *handle, uint64_t tag) {
     client_settle(client, now);
     leave_call(client);
     return REDLATCH_OK;
+}
+
+/* Nobody will collect what was granted: permits, which no lease brings back. */
+void events_give_back(struct client *client) {
+    for (struct list_link *link = list_first(&client->events); link; link = list_next(&client->events, link)) {
+        engine_unclaimed(&client->engine, container_of(link, struct operation, link));
+    }
 }
 
 /* At the end of a client: nobody will ask any more. */

@@ -25,6 +25,7 @@ int call_failed(const struct client *client, const char *verb, const char *name,
                 int64_t wait_ms);
 
 /* events.c: what nobody will collect any more */
+void events_give_back(struct client *client);
 void events_discard(struct client *client);
 
 #endif

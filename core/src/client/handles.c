@@ -50,6 +50,9 @@ POOL(redlatch_lock, lock, MAGIC_LOCK)
 POOL(redlatch_cancel, cancel, MAGIC_CANCEL)
 POOL(redlatch_report, report, MAGIC_REPORT)
 POOL(redlatch_scan, scan, MAGIC_SCAN)
+POOL(redlatch_semaphore, semaphore, MAGIC_SEMAPHORE)
+POOL(redlatch_latch, latch, MAGIC_LATCH)
+POOL(redlatch_permit_semaphore, permits, MAGIC_PERMITS)
 
 void handles_before_fork(void) {
     pthread_mutex_lock(&pools_mutex);

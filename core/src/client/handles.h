@@ -12,7 +12,10 @@ enum handle_magic {
     MAGIC_LOCK = 0x6b636f6c,
     MAGIC_CANCEL = 0x6c636e63,
     MAGIC_REPORT = 0x74706572,
-    MAGIC_SCAN = 0x6e616373
+    MAGIC_SCAN = 0x6e616373,
+    MAGIC_SEMAPHORE = 0x6f6d6573,
+    MAGIC_LATCH = 0x6374616c,
+    MAGIC_PERMITS = 0x6d726570
 };
 
 struct redlatch_client {
@@ -47,8 +50,10 @@ struct redlatch_cancel {
     bool sliced;           /* `call` is a wait that goes on between calls; client and resource are kept for it */
     struct call call;
     int64_t wait_ms;
-    struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over; of a wait for a free name
-                                  only its client and resource */
+    struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over; of another object than a
+                                  lock only its client and resource */
+    void (*give_back)(struct redlatch_cancel *cancel); /* of what is no lock and was granted; NULL for a lock */
+    uint64_t *id_out; /* for the id of what is granted; NULL if nobody wants it */
     struct redlatch_cancel *next_free;
 };
 
@@ -82,16 +87,43 @@ struct redlatch_scan {
     struct redlatch_scan *next_free;
 };
 
+struct redlatch_semaphore {
+    _Atomic uint32_t magic;
+    struct client *client;
+    struct resource *resource;
+    struct redlatch_semaphore *next_free;
+};
+
+struct redlatch_permit_semaphore {
+    _Atomic uint32_t magic;
+    struct client *client;
+    struct resource *resource;
+    struct redlatch_permit_semaphore *next_free;
+};
+
+struct redlatch_latch {
+    _Atomic uint32_t magic;
+    struct client *client;
+    struct resource *resource;
+    struct redlatch_latch *next_free;
+};
+
 struct redlatch_client *handle_new_client(void);
 struct redlatch_lock *handle_new_lock(void);
 struct redlatch_cancel *handle_new_cancel(void);
 struct redlatch_report *handle_new_report(void);
 struct redlatch_scan *handle_new_scan(void);
+struct redlatch_semaphore *handle_new_semaphore(void);
+struct redlatch_latch *handle_new_latch(void);
+struct redlatch_permit_semaphore *handle_new_permits(void);
 void handle_free_client(struct redlatch_client *handle);
 void handle_free_lock(struct redlatch_lock *handle);
 void handle_free_cancel(struct redlatch_cancel *handle);
 void handle_free_report(struct redlatch_report *handle);
 void handle_free_scan(struct redlatch_scan *handle);
+void handle_free_semaphore(struct redlatch_semaphore *handle);
+void handle_free_latch(struct redlatch_latch *handle);
+void handle_free_permits(struct redlatch_permit_semaphore *handle);
 
 /* Holds the pools still while the process forks; after it in parent and child. */
 void handles_before_fork(void);

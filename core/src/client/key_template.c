@@ -13,7 +13,7 @@ enum { PLACE_SIZE = sizeof place - 1 };
 
 int key_of_name(const redlatch_lock_options *options, const char *name, size_t name_size, struct key *key_out) {
     const char *template = options->key_template;
-    *key_out = (struct key){name, name_size, NULL};
+    *key_out = (struct key){name, name_size, NULL}; /* also on failure: there is nothing to free */
     if (!template) {
         return REDLATCH_OK;
     }

@@ -57,8 +57,8 @@ static int check_back_off(const redlatch_lock_options *options) {
 }
 
 static int check_options(int kind, const redlatch_lock_options *options) {
-    if (!kind_of_number(kind)) {
-        return fail_with(REDLATCH_INVALID, "kind is %d: expected one of enum redlatch_kind", kind);
+    if (!kind_of_number(kind) || kind >= REDLATCH_SEMAPHORE) {
+        return fail_with(REDLATCH_INVALID, "kind is %d: expected one of enum redlatch_kind that is a lock", kind);
     }
     if (options->owner_mode != REDLATCH_OWNER_THREAD && options->owner_mode != REDLATCH_OWNER_HANDLE) {
         return fail_with(REDLATCH_INVALID, "owner_mode is %d: expected REDLATCH_OWNER_THREAD or REDLATCH_OWNER_HANDLE",
@@ -71,6 +71,10 @@ static int check_options(int kind, const redlatch_lock_options *options) {
     if (check_flag("reentrant", options->reentrant, true) != REDLATCH_OK ||
         check_flag("token_from_time", options->token_from_time, kind == REDLATCH_FENCED) != REDLATCH_OK) {
         return REDLATCH_INVALID;
+    }
+    if (options->owner != 0 && options->owner_mode != REDLATCH_OWNER_HANDLE) {
+        return fail_with(REDLATCH_INVALID, "owner is %llu: expected 0, or owner_mode REDLATCH_OWNER_HANDLE",
+                         (unsigned long long)options->owner);
     }
     if (kind == REDLATCH_SPIN && check_back_off(options) != REDLATCH_OK) {
         return REDLATCH_INVALID;
@@ -93,6 +97,48 @@ int check_name(const struct client *client, const char *name, size_t size) {
     return REDLATCH_OK;
 }
 
+int lock_options_of(int kind, const redlatch_lock_options *given, redlatch_lock_options *options_out) {
+    redlatch_lock_options_init(options_out, sizeof *options_out);
+    if (given && options_read(options_out, sizeof *options_out, given, "lock options") != REDLATCH_OK) {
+        return REDLATCH_INVALID;
+    }
+    return check_options(kind, options_out);
+}
+
+int lock_make(struct client *client, int kind, const struct named *named, const redlatch_lock_options *options,
+              redlatch_lock **lock_out) {
+    struct redlatch_lock *lock = handle_new_lock();
+    client_lock(client);
+    struct resource *resource = lock ? client_group_resource(client, (uint8_t)kind, named->name, named->size,
+                                                             named->values, named->value_count)
+                                     : NULL;
+    client_unlock(client);
+    if (!resource) {
+        if (lock) {
+            handle_free_lock(lock);
+        }
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    lock->client = client_keep(client);
+    lock->resource = resource;
+    lock->owner_mode = options->owner_mode;
+    lock->owner = options->owner_mode == REDLATCH_OWNER_THREAD ? 0
+                  : options->owner                              ? options->owner
+                                                                : owner_number_new();
+    lock->lease_ms = options->lease_ms;
+    lock->max_hold_ms = options->max_hold_ms;
+    lock->kind = (uint8_t)kind;
+    lock->reentrant = options->reentrant && !kind_of_number(kind)->single;
+    lock->token_from_time = options->token_from_time;
+    lock->back_off = (struct back_off){
+        .next_ms = (uint32_t)options->back_off_initial_ms,
+        .max_ms = (uint32_t)options->back_off_max_ms,
+        .multiplier = (uint32_t)options->back_off_multiplier,
+    };
+    *lock_out = lock;
+    return REDLATCH_OK;
+}
+
 int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_t name_size,
                       const redlatch_lock_options *given, redlatch_lock **lock_out) {
     int status = guard_client(handle);
@@ -102,49 +148,25 @@ int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_
     if (!lock_out) {
         return fail_with(REDLATCH_INVALID, "lock_out is NULL: expected where to put the lock");
     }
+    if (kind == REDLATCH_GROUP) {
+        return fail_with(REDLATCH_INVALID, "kind is REDLATCH_GROUP: expected redlatch_group_lock_new for it");
+    }
     redlatch_lock_options options;
-    redlatch_lock_options_init(&options, sizeof options);
-    if ((given && options_read(&options, sizeof options, given, "lock options") != REDLATCH_OK) ||
-        check_options(kind, &options) != REDLATCH_OK || check_name(handle->client, name, name_size) != REDLATCH_OK) {
+    if (lock_options_of(kind, given, &options) != REDLATCH_OK ||
+        check_name(handle->client, name, name_size) != REDLATCH_OK) {
         return REDLATCH_INVALID;
     }
     struct key key;
     status = key_of_name(&options, name, name_size, &key);
-    if (status != REDLATCH_OK) {
-        return status;
+    if (status == REDLATCH_OK) {
+        status = check_name(handle->client, key.bytes, key.size);
     }
-    if (check_name(handle->client, key.bytes, key.size) != REDLATCH_OK) {
-        free(key.made);
-        return REDLATCH_INVALID;
+    if (status == REDLATCH_OK) {
+        struct named named = {key.bytes, key.size, NULL, 0};
+        status = lock_make(handle->client, kind, &named, &options, lock_out);
     }
-    struct redlatch_lock *lock = handle_new_lock();
-    struct client *client = handle->client;
-    client_lock(client);
-    struct resource *resource = lock ? client_resource(client, (uint8_t)kind, key.bytes, key.size) : NULL;
-    client_unlock(client);
     free(key.made);
-    if (!resource) {
-        if (lock) {
-            handle_free_lock(lock);
-        }
-        return fail_plain(REDLATCH_NO_MEMORY);
-    }
-    lock->client = client_keep(client);
-    lock->resource = resource;
-    lock->owner_mode = options.owner_mode;
-    lock->owner = options.owner_mode == REDLATCH_OWNER_HANDLE ? owner_number_new() : 0;
-    lock->lease_ms = options.lease_ms;
-    lock->max_hold_ms = options.max_hold_ms;
-    lock->kind = (uint8_t)kind;
-    lock->reentrant = options.reentrant && !kind_of_number(kind)->single;
-    lock->token_from_time = options.token_from_time;
-    lock->back_off = (struct back_off){
-        .next_ms = (uint32_t)options.back_off_initial_ms,
-        .max_ms = (uint32_t)options.back_off_max_ms,
-        .multiplier = (uint32_t)options.back_off_multiplier,
-    };
-    *lock_out = lock;
-    return REDLATCH_OK;
+    return status;
 }
 
 void redlatch_lock_free(redlatch_lock *lock) {
@@ -160,7 +182,7 @@ void redlatch_lock_free(redlatch_lock *lock) {
             client_supply(client, OPERATION_RELEASE); /* without memory the lease runs out */
             engine_give_back(&client->engine, hold, now);
             if (hold->stage == HOLD_GONE) { /* lost, and now nobody is left to be told by release */
-                engine_owner_end(&client->engine, lock->owner, now);
+                engine_forget_lost(&client->engine, hold, now);
             }
         }
         resource_drop(&client->engine, lock->resource);

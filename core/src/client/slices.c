@@ -44,6 +44,8 @@ int slices_claim(struct redlatch_cancel *cancel, uint8_t kind, struct client *cl
         return REDLATCH_AGAIN;
     }
     call_init(&cancel->call, client, cancel);
+    cancel->give_back = NULL;
+    cancel->id_out = NULL;
     return REDLATCH_OK;
 }
 
@@ -78,6 +80,9 @@ int slices_go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
     bool over = call->operation.phase == PHASE_DONE;
     if (over) {
         status = slices_answer(&cancel->lock, call, cancel->wait_ms);
+        if (status == REDLATCH_OK && cancel->id_out) {
+            *cancel->id_out = call->operation.id;
+        }
         renew(cancel);
     } else {
         cancel->sliced = true;
@@ -144,8 +149,13 @@ static void end_sliced(struct redlatch_cancel *cancel) {
     client_unlock(client);
     redlatch_cancel_fire(cancel);
     atomic_store(&cancel->in_use, 1);
+    cancel->id_out = NULL;
     if (slices_resume(cancel, REDLATCH_FOREVER) == REDLATCH_OK && holds) { /* granted just before: nobody wants it */
-        redlatch_lock_release_as(&cancel->lock, cancel->call.operation.owner);
+        if (cancel->give_back) {
+            cancel->give_back(cancel);
+        } else {
+            redlatch_lock_release_as(&cancel->lock, cancel->call.operation.owner);
+        }
     }
     client_lock(client);
     resource_drop(&client->engine, cancel->lock.resource);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client.h"
+#include "group.h"
 #include "kinds.h"
 
 static bool supply_commands(struct engine *engine, uint32_t count) {
@@ -54,6 +55,18 @@ bool client_supply(struct client *client, uint8_t operation_kind) {
     return supply_commands(engine, lack.commands) && supply_batches(engine, batches);
 }
 
+bool client_supply_holds(struct client *client, uint32_t count) {
+    struct engine *engine = &client->engine;
+    while (engine->spare_hold_count < engine->reserved_holds + count) {
+        struct hold *hold = malloc(sizeof *hold);
+        if (!hold) {
+            return false;
+        }
+        engine_supply_hold(engine, hold);
+    }
+    return true;
+}
+
 static bool grow_table(struct resource_table *table) {
     uint32_t count = resource_table_wants(table);
     if (count == 0) {
@@ -67,12 +80,14 @@ static bool grow_table(struct resource_table *table) {
     return true;
 }
 
-/* The resource of a name used as a kind of lock, made if there is none, with one reference more; NULL without memory. */
-struct resource *client_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size) {
-    uint8_t kind = kind_of_names(lock_kind);
+/* The resource of a name used as a kind of lock, made if there is none, with one reference more; NULL without memory.
+ * Of a group the values stand behind the name, hashed and sorted. */
+struct resource *client_group_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size,
+                                       const char *values, uint32_t value_count) {
     struct resource_table *table = &client->engine.resources;
     size_t full = client->name_prefix_size + size;
-    struct resource *resource = malloc(sizeof *resource + full);
+    size_t values_size = (size_t)value_count * GROUP_VALUE_SIZE;
+    struct resource *resource = malloc(sizeof *resource + full + values_size);
     if (!resource || !grow_table(table)) {
         free(resource);
         return NULL;
@@ -83,15 +98,23 @@ struct resource *client_resource(struct client *client, uint8_t lock_kind, const
     }
     memcpy(resource->name + client->name_prefix_size, name, size);
     resource->name_size = (uint32_t)full;
-    resource->kind = kind;
+    resource->kind = kind_of_names(lock_kind);
     resource->hash = resource_hash(resource->name, full);
-    struct resource *known = resource_find(table, kind, resource->name, full, resource->hash);
+    resource->value_count = value_count;
+    if (value_count > 0) {
+        memcpy(resource->name + full, values, values_size);
+    }
+    struct resource *known = resource_find_like(table, resource);
     if (known) {
         free(resource);
         return known;
     }
     resource_add(table, resource);
     return resource;
+}
+
+struct resource *client_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size) {
+    return client_group_resource(client, lock_kind, name, size, NULL, 0);
 }
 
 static void free_commands(struct list *list) {

@@ -5,7 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 4096, KEEP_CAPACITY = 1 << 20, NUMBER_BOUND = 24, ARGUMENT_BOUND = NUMBER_BOUND + 4 };
+enum {
+    FIRST_CAPACITY = 4096,
+    KEEP_CAPACITY = 1 << 20,
+    NUMBER_BOUND = 24,
+    ARGUMENT_BOUND = NUMBER_BOUND + 4,
+    KEY_BOUND = REDLATCH_OWNER_SIZE + 40 /* what a derived key or a channel has more than the name */
+};
 
 /* What is put before and behind a name to make a key or a channel of it. */
 enum { DERIVED_BOUND = 64 };
@@ -83,6 +89,9 @@ static void append_argument(struct argument_sink *sink, const struct argument_pa
 /* Room for the names in keys and arguments. */
 static size_t names_bound(const struct command *command, uint32_t keys) {
     size_t names = 0;
+    uint32_t keys;
+    uint32_t arguments;
+    command_counts(command, &keys, &arguments);
     if (command->kind == COMMAND_RENEW) {
         for (uint32_t i = 0; i < command->batch_count; i++) {
             names += command->batch[i].name->name_size;

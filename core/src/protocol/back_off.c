@@ -1,6 +1,6 @@
-/* The back-off of waiters that ask again and again: each pause is longer than the one before by a factor and some jitter,
- * until the longest, which is the same for ever (wire format 3.9, Redisson's ExponentialBackOff). Where the first is the
- * longest all are of one length (its ConstantBackOff).
+/* The back-off of waiters that ask again and again: each pause is longer than the one before by a factor and some
+ * jitter, until the longest, which is the same for ever (wire format 3.9, Redisson's ExponentialBackOff). Where the
+ * first is the longest all are of one length (its ConstantBackOff).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "steps.h"
 

@@ -85,6 +85,9 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
     case OPERATION_WATCH:
         watch_begin(engine, operation, now);
         break;
+    case OPERATION_CHANGE:
+        change_begin(engine, operation, now);
+        break;
     default:
         send_plain(engine, operation, COMMAND_QUERY);
         break;
@@ -135,6 +138,8 @@ void engine_abort(struct engine *engine, struct operation *operation, int status
         kind_of(operation->resource)->abort(engine, operation, status, now);
     } else if (operation->kind == OPERATION_WATCH) {
         watch_abort(engine, operation, status, now);
+    } else if (operation->kind == OPERATION_CHANGE) {
+        change_abort(engine, operation, status, now);
     } else if (operation->kind == OPERATION_FORCE || operation->kind == OPERATION_QUERY ||
                operation->kind == OPERATION_INSPECT) {
         struct command *command = operation->command;
@@ -166,6 +171,10 @@ void arm_operation(struct engine *engine, struct operation *operation) {
 }
 
 static void operation_timer(struct engine *engine, struct operation *operation, int64_t now) {
+    if (operation->unclaimed) {
+        semaphore_unclaimed(engine, operation, REDLATCH_UNCLAIMED);
+        return;
+    }
     bool unusable = operation->trouble_since &&
                     now - operation->trouble_since >= engine->settings.unreachable_timeout_ms * MILLISECOND;
     if ((operation->asynchronous && now >= operation->wait_until) || unusable) {
@@ -374,6 +383,12 @@ void engine_replied(struct engine *engine, enum lane_number number, const struct
     case COMMAND_WATCH:
         watch_replied(engine, command, reply, now);
         break;
+    case COMMAND_CHANGE:
+        change_replied(engine, command, reply, now);
+        break;
+    case COMMAND_UNDO:
+        undo_taken_replied(engine, command, reply, now);
+        break;
     default:
         hold_replied(engine, command, reply, now);
         break;
@@ -409,14 +424,21 @@ void engine_lane_lost(struct engine *engine, enum lane_number number, int64_t no
     lane->in_flight = 0;
 }
 
+/* Not to be sent again as a matter of course: its record may be over. */
+static bool is_recorded(const struct command *command) {
+    return command->kind == COMMAND_CHANGE || command->kind == COMMAND_UNDO;
+}
+
 void engine_lane_ready(struct engine *engine, enum lane_number number, enum settlement how, int64_t now) {
     struct lane *lane = &engine->lanes[number];
     struct list later;
     list_init(&later);
     struct list_link *link;
+    engine->kill_denied = engine->kill_denied || how == SETTLEMENT_DENIED;
     while ((link = list_pop(&lane->unsent)) != NULL) {
-        settle_unsent(container_of(link, struct command, link), how, now);
-        list_append(&later, link);
+        struct command *command = container_of(link, struct command, link);
+        settle_unsent(command, how, now);
+        list_append(is_recorded(command) && command->was_sent ? &lane->unsettled : &later, link);
     }
     while ((link = list_pop(&lane->unsettled)) != NULL) {
         settle_command(engine, container_of(link, struct command, link), how, now);
@@ -431,7 +453,8 @@ void engine_lane_ready(struct engine *engine, enum lane_number number, enum sett
 
 static bool waits_for_server(const struct operation *operation) {
     bool waits = operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH;
-    return operation->kind == OPERATION_RELEASE || (waits && !operation->once) || operation->command->was_sent;
+    return operation->kind == OPERATION_RELEASE || change_goes_on(operation) || (waits && !operation->once) ||
+           operation->command->was_sent;
 }
 
 void engine_lane_failed(struct engine *engine, enum lane_number number, int status, int64_t now) {

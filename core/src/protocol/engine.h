@@ -60,6 +60,7 @@ struct engine {
     uint32_t expired_lines; /* of renewals under way: each may need a command to be given back with */
     uint32_t refreshes;     /* commands there should be for refreshes of places, which are nobody's */
     bool leave_is_known;    /* the server has the script by which waiters leave the queue of a fair lock */
+    bool kill_denied;       /* a broken connection could not be killed: what was sent on one may come late */
     int32_t subscriptions;
     redlatch_stats stats;
 };
@@ -114,7 +115,8 @@ enum heard { HEARD_MESSAGE, HEARD_SUBSCRIBED, HEARD_UNSUBSCRIBED };
 void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_unsubscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_message(struct engine *engine, struct subscription *subscription, int64_t number, int64_t now);
-void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number, int64_t now);
+void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number,
+                  int64_t now);
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_subscriptions_denied(struct engine *engine, int64_t now);
 void engine_subscriptions_lost(struct engine *engine, int64_t now);
@@ -128,8 +130,14 @@ void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now);
 /* Releases every level of a hold without anybody waiting for it; needs a spare command, else only stops renewing. */
 void engine_give_back(struct engine *engine, struct hold *hold, int64_t now);
 
+/* Forgets a hold that is lost: its owner will not come to be told by release. */
+void engine_forget_lost(struct engine *engine, struct hold *hold, int64_t now);
+
 /* The host collected an asynchronous grant. */
 void engine_claimed(struct engine *engine, struct operation *operation);
+
+/* Nobody will collect it: permits go back, a hold is left to engine_give_back. */
+void engine_unclaimed(struct engine *engine, struct operation *operation);
 
 /* The first unreported loss of a queue, or NULL; engine_loss_taken takes it off. */
 struct hold *engine_first_loss(struct engine *engine, enum loss_queue queue);

@@ -5,6 +5,9 @@
 #include "lease.h"
 #include "steps.h"
 
+/* How long a release of a lost permit is told that it was lost. */
+static const int64_t LOST_PERMIT_KNOWN = 300 * SECOND;
+
 static void unlink_hold(struct hold *hold) {
     struct hold **place = &hold->resource->holds;
     while (*place != hold) {
@@ -46,7 +49,7 @@ void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
     }
     renewal_forget(hold);
     if (hold->claim) {
-        hold->claim->granted = NULL;
+        hold->claim->granted--;
         hold->claim = NULL;
     }
     if (hold->stage == HOLD_ALIVE) {
@@ -104,6 +107,9 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
         renewal_forget(hold);
     }
     report_loss(engine, hold);
+    if (hold->lock_kind == REDLATCH_PERMIT_SEMAPHORE) { /* which need not be released, and often is not */
+        timer_arm(&engine->timers, &hold->timer, now + LOST_PERMIT_KNOWN);
+    }
     struct contest *contest = hold->resource->contest;
     if (contest) {
         kind_of(hold->resource)->look(engine, contest, now);
@@ -133,20 +139,38 @@ struct hold *engine_hold_of(struct engine *engine, struct resource *resource, ui
     return hold;
 }
 
-void engine_claimed(struct engine *engine, struct operation *operation) {
-    if (operation->granted) {
-        operation->granted->claim = NULL;
-        return_kept_command(engine, operation->granted);
-        hold_arm(engine, operation->granted);
-        operation->granted = NULL;
+void engine_unclaimed(struct engine *engine, struct operation *operation) {
+    if (operation->unclaimed) {
+        semaphore_unclaimed(engine, operation, operation->status);
     }
 }
 
+void engine_claimed(struct engine *engine, struct operation *operation) {
+    if (operation->unclaimed) {
+        operation->unclaimed = false;
+        timer_disarm(&engine->timers, &operation->timer);
+        return_reserve(engine, operation);
+    }
+    struct hold *hold = operation->granted ? operation->resource->holds : NULL;
+    for (; hold; hold = hold->next) {
+        if (hold->claim == operation) {
+            hold->claim = NULL;
+            return_kept_command(engine, hold);
+            hold_arm(engine, hold);
+        }
+    }
+    operation->granted = 0;
+}
+
 void hold_timer(struct engine *engine, struct hold *hold, int64_t now) {
+    if (hold->stage == HOLD_GONE) { /* a permit; see hold_lose */
+        hold_end(engine, hold, now);
+        return;
+    }
     hold_check_deadline(engine, hold, now);
     if (hold->stage == HOLD_ALIVE && hold->claim && now >= hold->claim_by) {
         hold->claim->status = REDLATCH_UNCLAIMED;
-        hold->claim->granted = NULL;
+        hold->claim->granted--;
         hold->claim = NULL;
         hold->owed += hold->owed != ALL_LEVELS; /* further levels have owners of their own */
         if (!hold->busy) {
@@ -170,6 +194,10 @@ static void end_hold_of(struct engine *engine, struct resource *resource, uint8_
     if (hold) {
         hold_end(engine, hold, now);
     }
+}
+
+void engine_forget_lost(struct engine *engine, struct hold *hold, int64_t now) {
+    hold_end(engine, hold, now);
 }
 
 void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now) {

@@ -5,7 +5,7 @@
 #include "steps.h"
 
 /* Kinds whose acquires queue in the process, where the foremost talks to the server (mutex.c, queue.c). */
-#define STEPS_OF_MUTEX acquire_replied, acquire_abort, acquire_timer, queue_told, queue_look, queue_next
+#define STEPS_OF_MUTEX acquire_replied, acquire_abort, acquire_timer, acquire_ask, queue_told, queue_look, queue_next
 #define QUEUED_IN_PROCESS acquire_begin, STEPS_OF_MUTEX
 
 /* The sides of a read-write lock also look at what their owner holds of the other side (read_write.c). */
@@ -13,16 +13,27 @@
 
 /* Those whose waiters queue on the server, each for itself (fair.c). */
 #define QUEUED_ON_SERVER \
-    fair_begin, fair_replied, fair_abort, acquire_timer, fair_told, fair_look, fair_next
+    fair_begin, fair_replied, fair_abort, acquire_timer, acquire_ask, fair_told, fair_look, fair_next
+
+/* What is acquired is no hold (semaphore.c). */
+#define PERMITS_IN_PROCESS \
+    acquire_begin, semaphore_replied, semaphore_abort, acquire_timer, semaphore_ask, queue_told, queue_look, queue_next
+
+/* Nothing is acquired; waiters watch (watch.c). */
+#define WATCHED NULL, NULL, NULL, NULL, NULL, queue_told, queue_look, queue_next
 
 static const struct kind kinds[] = {
-    [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", QUEUED_IN_PROCESS},
-    [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", QUEUED_IN_PROCESS},
+    [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", QUEUED_IN_PROCESS, .single = false},
+    [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", QUEUED_IN_PROCESS, .single = false},
     [REDLATCH_FAIR] = {"fair", "redisson_lock__channel:", QUEUED_ON_SERVER, .has_places = true},
     [REDLATCH_SPIN] = {"spin", "redisson_lock__channel:", QUEUED_IN_PROCESS, .polls = true},
+    [REDLATCH_GROUP] = {"group", "redisson_lock__channel:", QUEUED_IN_PROCESS, .has_values = true},
     [REDLATCH_PLAIN] = {"plain", "redlatch_lock__channel:", QUEUED_IN_PROCESS, .single = true},
     [REDLATCH_READ] = {"read", "redisson_rwlock:", SIDE_OF_READ_WRITE, .together = true},
     [REDLATCH_WRITE] = {"write", "redisson_rwlock:", SIDE_OF_READ_WRITE, .shares = REDLATCH_READ},
+    [REDLATCH_SEMAPHORE] = {"semaphore", "redisson_sc:", PERMITS_IN_PROCESS, .shared = true},
+    [REDLATCH_PERMIT_SEMAPHORE] = {"permit_semaphore", "redisson_sc:", QUEUED_IN_PROCESS, .shared = true},
+    [REDLATCH_LATCH] = {"latch", "redisson_countdownlatch__channel__", WATCHED, .always_braced = true},
 };
 
 const struct kind *kind_of_number(int number) {

@@ -10,7 +10,8 @@
 struct kind {
     const char *name;
 
-    /* The channel of a name is `prefix` and the name, in braces unless it has some itself (wire format 1.2). */
+    /* The channel of a name is `prefix` and the name, in braces unless it has some itself (wire format 1.2); a latch's
+     * puts it in braces all the same. */
     const char *channel_prefix;
 
     /* An acquire that does not re-enter: its steps. */
@@ -18,6 +19,7 @@ struct kind {
     void (*replied)(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
     void (*abort)(struct engine *engine, struct operation *operation, int status, int64_t now);
     void (*timer)(struct engine *engine, struct operation *operation, int64_t now);
+    void (*ask)(struct engine *engine, struct operation *operation, int64_t now); /* of the foremost, parked or not */
 
     /* Waiters of a name: a message was heard; one may have been missed. */
     void (*told)(struct engine *engine, struct contest *contest, int64_t number, int64_t now);
@@ -28,9 +30,12 @@ struct kind {
 
     bool has_places; /* waiters stand in a queue on the server, by the number they will hold with */
     bool single; /* a hold has one level: the format has no count */
+    bool has_values; /* what is held is values of a name, not the name */
     bool polls;  /* who waits asks again and again (back_off.c) and listens to nothing */
     bool together;  /* waiters of this kind who stand side by side at the front go at the same time */
     uint8_t shares; /* it is a side of the names of that kind; 0: its names are its own */
+    bool shared; /* many hold it at once: a hold of this process keeps nobody from asking, and is not handed over */
+    bool always_braced; /* see channel_prefix */
 };
 
 /* The kind of a number of enum redlatch_kind; NULL if there is none. */

@@ -38,20 +38,22 @@ int64_t acquire_lease(const struct engine *engine, const struct operation *opera
     return lease_ms;
 }
 
-static void ask(struct engine *engine, struct operation *operation, int64_t now) {
+void acquire_ask(struct engine *engine, struct operation *operation, int64_t now) {
     struct command *command = take_command(engine, operation);
     if (!command) { /* every reserve is bound in ids that may still arrive late */
         acquire_abort(engine, operation, REDLATCH_NO_REPLY, now);
         return;
     }
     if (operation->id == 0) {
-        operation->id = ++engine->last_id;
+        operation->id = engine->last_id + 1;
+        engine->last_id += operation->amount > 1 ? (uint64_t)operation->amount : 1;
     }
     if (PLANTED(FAULT_WIRE_ID_REUSED)) {
         operation->id = UINT64_C(1) << 40 | operation->owner;
     }
     command->kind = COMMAND_ACQUIRE;
     command->id = operation->id;
+    command->amount = operation->amount;
     command->lease_ms = acquire_lease(engine, operation, now);
     command->token_from_time = operation->token_from_time;
     command->successor = read_write_pass(operation);
@@ -63,6 +65,10 @@ static void ask(struct engine *engine, struct operation *operation, int64_t now)
     operation->seen = operation->resource->contest->sequence;
     push_command(engine, command);
     arm_operation(engine, operation);
+}
+
+static void ask(struct engine *engine, struct operation *operation, int64_t now) {
+    kind_of(operation->resource)->ask(engine, operation, now);
 }
 
 void acquire_look(struct engine *engine, struct operation *operation, int64_t now) {
@@ -138,6 +144,7 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
     command->operation = NULL;
     command->kind = COMMAND_RELEASE;
     command->id = id;
+    command->amount = operation->amount;
     command->lease_ms = engine_wire_lease(engine, operation->lease_ms);
     command->repeat_until = repeat_until;
     command->leaves = kind_of(operation->resource)->has_places;
@@ -164,6 +171,30 @@ bool read_token(const struct reply *reply, uint64_t *token_out) {
     return number;
 }
 
+/* One hold of what was granted: all of a lock, or one of so many permits, each its own owner. */
+static struct hold *grant(struct engine *engine, struct operation *operation, uint64_t id, int64_t sent_at,
+                          int64_t lease_ms, int64_t now) {
+    struct hold *hold = take_hold(engine, operation);
+    hold->owner = operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE ? PERMIT_OWNER | id : operation->owner;
+    hold->id = id;
+    hold->count = 1;
+    hold->renewed_from = operation->lease_ms == REDLATCH_RENEWED ? 1 : 0;
+    hold->max_hold_at =
+        operation->max_hold_ms == REDLATCH_FOREVER ? NEVER : sent_at + operation->max_hold_ms * MILLISECOND;
+    hold->renew_at = NEVER;
+    hold_confirm(hold, sent_at, lease_ms);
+    if (operation->asynchronous) {
+        operation->granted++;
+        hold->claim = operation;
+        hold->claim_by = now + engine->settings.claim_timeout_ms * MILLISECOND;
+        keep_command_for(operation, hold);
+    }
+    hold_arm(engine, hold);
+    engine->stats.acquired++;
+    engine->stats.held++;
+    return hold;
+}
+
 void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms,
                      uint64_t token, int64_t now) {
     if (PLANTED(FAULT_DEADLINE_FROM_REPLY)) {
@@ -174,25 +205,11 @@ void acquire_granted(struct engine *engine, struct operation *operation, int64_t
         end(engine, operation, REDLATCH_LOST, now);
         return;
     }
-    struct hold *hold = take_hold(engine, operation);
-    hold->owner = operation->owner;
-    hold->id = operation->id;
-    hold->token = token;
-    hold->count = 1;
-    hold->renewed_from = operation->lease_ms == REDLATCH_RENEWED ? 1 : 0;
-    hold->max_hold_at =
-        operation->max_hold_ms == REDLATCH_FOREVER ? NEVER : sent_at + operation->max_hold_ms * MILLISECOND;
-    hold->renew_at = NEVER;
-    hold_confirm(hold, sent_at, lease_ms);
-    if (operation->asynchronous) {
-        operation->granted = hold;
-        hold->claim = operation;
-        hold->claim_by = now + engine->settings.claim_timeout_ms * MILLISECOND;
-        keep_command_for(operation, hold);
+    struct hold *hold = NULL;
+    for (int64_t i = 0; i < (operation->amount > 1 ? operation->amount : 1); i++) {
+        hold = grant(engine, operation, operation->id + (uint64_t)i, sent_at, lease_ms, now);
     }
-    hold_arm(engine, hold);
-    engine->stats.acquired++;
-    engine->stats.held++;
+    hold->token = token;
     struct contest *contest = operation->resource->contest;
     end(engine, operation, REDLATCH_OK, now);
     if (operation->resource->contest == contest) {

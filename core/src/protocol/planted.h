@@ -27,6 +27,9 @@ enum planted_fault {
     FAULT_PLACE_IS_KEPT,         /* fair: who gives up stays in the server's queue */
     FAULT_PLACES_NOT_REFRESHED,  /* fair: nobody says in time that the waiters are still there */
     FAULT_SPINS_SELDOM,          /* a waiter that polls waits for a message all the same */
+    FAULT_UPGRADE_WAITS,    /* read-write: who reads and asks to write waits for itself */
+    FAULT_READERS_OVERTAKE, /* a waiting writer holds nobody back */
+    FAULT_READERS_GO_ALONE, /* only the foremost reader is woken */
     FAULT_COUNT
 };
 

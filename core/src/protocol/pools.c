@@ -62,8 +62,10 @@ void reserve_for(struct engine *engine, struct operation *operation) {
     operation->reserved_commands = (uint8_t)commands_for(operation->kind);
     engine->reserved_commands += operation->reserved_commands;
     if (operation->kind == OPERATION_ACQUIRE) {
-        operation->reserved_hold = true;
-        engine->reserved_holds++;
+        operation->reserved_holds = operation->amount > 1 && operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE
+                                        ? (uint32_t)operation->amount
+                                        : 1;
+        engine->reserved_holds += operation->reserved_holds;
     }
     if (operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH) {
         operation->reserved_contest = true;
@@ -85,10 +87,10 @@ void reserve_contest_again(struct engine *engine, struct operation *operation) {
 
 void return_reserve(struct engine *engine, struct operation *operation) {
     engine->reserved_commands -= operation->reserved_commands;
-    engine->reserved_holds -= operation->reserved_hold;
+    engine->reserved_holds -= operation->reserved_holds;
     engine->reserved_contests -= operation->reserved_contest;
     operation->reserved_commands = 0;
-    operation->reserved_hold = false;
+    operation->reserved_holds = 0;
     operation->reserved_contest = false;
 }
 
@@ -151,8 +153,8 @@ void give_command(struct engine *engine, struct command *command) {
 }
 
 struct hold *take_hold(struct engine *engine, struct operation *operation) {
-    assert(operation->reserved_hold);
-    operation->reserved_hold = false;
+    assert(operation->reserved_holds > 0);
+    operation->reserved_holds--;
     engine->reserved_holds--;
     struct hold *hold = engine->spare_holds;
     engine->spare_holds = hold->next;

@@ -32,8 +32,8 @@ static struct operation *beside(const struct contest *contest, const struct oper
     return next && goes_together(next) ? next : NULL;
 }
 
-/* Whether an earlier call of the same owner, with the same intent, stands in the queue or was just granted: then this one
- * re-enters, and does not ask by itself. `operation` may be about to queue. */
+/* Whether an earlier call of the same owner, with the same intent, stands in the queue or was just granted: then this
+ * one re-enters, and does not ask by itself. `operation` may be about to queue. */
 bool queue_will_reenter(const struct contest *contest, const struct operation *operation) {
     const struct hold *hold = resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
     if (!operation->named_owner || (hold && hold->stage == HOLD_ALIVE)) {
@@ -51,7 +51,8 @@ bool queue_will_reenter(const struct contest *contest, const struct operation *o
 
 /* Whether whoever comes now may go at once. */
 bool queue_lets_in(const struct contest *contest, const struct operation *operation) {
-    bool front = !queue_foremost(contest) || (goes_together(operation) && contest->alone == 0);
+    bool alone = contest->alone > 0 && !PLANTED(FAULT_READERS_OVERTAKE);
+    bool front = !queue_foremost(contest) || (goes_together(operation) && !alone);
     return front && !queue_will_reenter(contest, operation);
 }
 
@@ -90,7 +91,7 @@ void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now) 
 
 /* A hold of this process that a waiter can not go beside, or NULL. */
 static struct hold *hold_in_the_way(const struct operation *operation) {
-    struct hold *hold = operation->resource->holds;
+    struct hold *hold = kind_of(operation->resource)->shared ? NULL : operation->resource->holds;
     while (hold && (hold->stage != HOLD_ALIVE ||
                     (goes_together(operation) &&
                      (hold->lock_kind == operation->lock_kind || hold->owner == operation->owner)))) {
@@ -104,7 +105,8 @@ static struct operation *next_turn(const struct contest *contest, int64_t now) {
     struct operation *operation = queue_foremost(contest);
     for (; operation; operation = beside(contest, operation)) {
         bool missed = is_shared(contest) && operation->phase == PHASE_PARKED &&
-                      operation->seen != contest->sequence && contest->yield_until <= now;
+                      operation->seen != contest->sequence && contest->yield_until <= now &&
+                      !PLANTED(FAULT_READERS_GO_ALONE);
         if ((operation->phase == PHASE_QUEUED || missed) && !queue_will_reenter(contest, operation)) {
             return operation;
         }
@@ -162,8 +164,8 @@ void queue_leave(struct engine *engine, struct operation *operation, int64_t now
     queue_advance(engine, contest, now);
 }
 
-/* After a grant: other calls of the same owner that wait for the lock would wait for themselves; they re-enter. A reader
- * who waits for the write lock gets an error, a writer who waits for the read lock goes past the queue. */
+/* After a grant: other calls of the same owner that wait for the lock would wait for themselves; they re-enter. A
+ * reader who waits for the write lock gets an error, a writer who waits for the read lock goes past the queue. */
 void queue_reenter_others(struct engine *engine, struct contest *contest, struct hold *hold, int64_t now) {
     struct list_link *link = contest->named_owners ? list_first(&contest->queue) : NULL;
     while (link) {
@@ -194,7 +196,8 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
     struct contest *contest = hold->resource->contest;
     struct operation *foremost = contest ? queue_foremost(contest) : NULL;
     (void)engine;
-    if (!foremost || foremost->phase != PHASE_PARKED || foremost->wait_until <= now || contest->handing) {
+    if (kind_of(hold->resource)->shared || !foremost || foremost->phase != PHASE_PARKED ||
+        foremost->wait_until <= now || contest->handing) {
         return NULL;
     }
     if (is_shared(contest) && (goes_together(foremost) || hold->lock_kind != foremost->lock_kind ||

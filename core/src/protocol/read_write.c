@@ -1,5 +1,5 @@
-/* The two sides of a read-write lock, and what they are to each other. Their machine is the mutex's (mutex.c, hold.c), their
- * queue one (queue.c): the readers at its front go together, a writer goes alone and holds back who comes later.
+/* The two sides of a read-write lock, and what they are to each other. Their machine is the mutex's (mutex.c, hold.c),
+ * their queue one (queue.c): the readers at its front go together, a writer goes alone and holds back who comes later.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   an owner who holds   and asks to read                  and asks to write
@@ -17,6 +17,7 @@
  *                        else                              free, and waiters are told
  */
 #include "kinds.h"
+#include "planted.h"
 #include "steps.h"
 
 static struct hold *live_hold(const struct operation *operation, uint8_t side) {
@@ -38,7 +39,7 @@ void read_write_begin(struct engine *engine, struct operation *operation, int64_
     uint8_t other = operation->lock_kind == REDLATCH_READ ? REDLATCH_WRITE : REDLATCH_READ;
     engine_hold_of(engine, operation->resource, other, operation->owner, now); /* it may be over by now */
     struct hold *held = live_hold(operation, other);
-    if (!held) {
+    if (!held || (operation->lock_kind == REDLATCH_WRITE && PLANTED(FAULT_UPGRADE_WAITS))) {
         acquire_begin(engine, operation, now);
     } else if (operation->lock_kind == REDLATCH_WRITE) {
         finish(engine, operation, REDLATCH_WOULD_DEADLOCK);

@@ -5,8 +5,8 @@
  *     holds    what owners of this process hold of it (a mutex: one alive, others on their way out)
  *     contest  the queue of local waiters, and subscriptions to channels, only while there is something to queue or
  *              hear; of a fair lock also where its waiters are called
- *   operation  one call of a user: acquire, release, extend, force release, query, inspection, watch. Memory of the
- *              caller.
+ *   operation  one call of a user: acquire, release, extend, force release, query, inspection, watch, change. Memory of
+ *              the caller.
  *   command    one script on its way to the server and back. Memory of a pool.
  *   lane       an ordered way to the server: what is to be written, what is unanswered, what a broken
  *              connection left unsettled
@@ -56,7 +56,34 @@ enum operation_kind {
     OPERATION_FORCE,
     OPERATION_QUERY,
     OPERATION_INSPECT,
-    OPERATION_WATCH /* until a name is free, without taking it */
+    OPERATION_WATCH, /* until a name is free, without taking it */
+    OPERATION_CHANGE /* of a count, or a question about one: enum change */
+};
+
+/* What an operation does to a semaphore or latch with one command, whose answer is a number (change.c). */
+enum change {
+    SEMAPHORE_TRY_SET = 1,
+    SEMAPHORE_ADD,
+    SEMAPHORE_RELEASE,
+    SEMAPHORE_RELEASE_IF_EXISTS,
+    SEMAPHORE_DRAIN,
+    SEMAPHORE_COUNT,
+    SEMAPHORE_DELETE,
+    LATCH_TRY_SET,
+    LATCH_COUNT_DOWN,
+    LATCH_COUNT,
+    LATCH_DELETE,
+    PERMITS_TRY_SET,
+    PERMITS_SET,
+    PERMITS_ADD,
+    PERMITS_RELEASE, /* of one that another process may have taken, as the next two */
+    PERMITS_EXTEND,
+    PERMITS_LEASE,
+    PERMITS_AVAILABLE,
+    PERMITS_TAKEN,
+    PERMITS_ALL,
+    PERMITS_DELETE,
+    CHANGES
 };
 
 /* Where an operation stands. An acquire walks
@@ -105,6 +132,8 @@ struct back_off {
     uint32_t calls; /* pauses so far */
 };
 
+enum { PERMIT_SIZE = 16 };
+
 struct operation {
     struct list_link
         link; /* in the contest's queue, its watchers, those waiting for a hold, or the engine's finished list */
@@ -112,14 +141,16 @@ struct operation {
     struct timer timer;
     struct resource *resource;
     struct hold *hold;       /* the hold it works on, while it does */
-    struct hold *granted;    /* asynchronous: the hold it was granted, until that is claimed or ended */
+    uint32_t granted;        /* asynchronous: holds it was granted that are neither claimed nor ended */
     struct command *command; /* under way for it */
     struct lock_answer *answer;
     struct question *question; /* of an inspection */
     struct subscription *call;  /* fair: where it is called; NULL: it is not among the foremost */
     uint64_t owner;
-    uint64_t id;          /* acquire: the wire number asked with; 0 before the first */
+    uint64_t id;          /* acquire: the wire number asked with; 0 before the first; of permits that of the first */
     int64_t lease_ms;     /* REDLATCH_RENEWED or a fixed lease */
+    int64_t amount;       /* permits, or what a count is set to */
+    int64_t result;       /* change: the number answered */
     int64_t max_hold_ms;  /* REDLATCH_FOREVER or a bound */
     int64_t wait_until;   /* the caller's patience, NEVER without end; a try: its command time-out */
     int64_t look_at;      /* PARKED, PAUSED: when to ask again */
@@ -132,10 +163,11 @@ struct operation {
     int status;           /* valid once DONE */
     uint8_t kind;
     uint8_t lock_kind;    /* enum redlatch_kind */
+    uint8_t change;       /* enum change */
     uint8_t phase;
     uint8_t lane;
     uint8_t reserved_commands; /* how many pool commands are still set aside for it */
-    bool reserved_hold;
+    uint32_t reserved_holds;
     bool reserved_contest;
     bool once;         /* does not wait for others */
     bool not_reentrant; /* a hold that the owner has already is an error */
@@ -146,7 +178,13 @@ struct operation {
     bool forced;       /* force release: there was a lock */
     bool placed;       /* fair: stands in the server's queue, as far as is known */
     bool called;       /* fair: since the last ask */
+    unsigned char permit[PERMIT_SIZE]; /* change: which, as it stands on the server */
+    bool unclaimed;    /* asynchronous: done, and permits it was granted are to be collected or given back */
 };
+
+/* A permit of a permit semaphore is a hold of its own; its owner is the number of this hold, so marked that it is no
+ * number of a thread or task. */
+#define PERMIT_OWNER (UINT64_C(1) << 63)
 
 enum hold_stage {
     HOLD_ALIVE,
@@ -239,6 +277,7 @@ struct resource {
     uint32_t references; /* handles, operations, holds, commands, contest */
     uint32_t hash;
     uint32_t name_size;
+    uint32_t value_count; /* of a group: its values, of GROUP_VALUE_SIZE characters each, sorted, stand behind the name */
     uint8_t kind;        /* enum redlatch_kind; the sides of a read-write lock share REDLATCH_READ */
     char name[];
 };
@@ -255,6 +294,8 @@ enum command_kind {
     COMMAND_INSPECT,
     COMMAND_WATCH,
     COMMAND_REFRESH, /* fair: waiters keep their places */
+    COMMAND_CHANGE,
+    COMMAND_UNDO, /* of what a recorded operation took */
     COMMAND_RENEW
 };
 
@@ -273,6 +314,7 @@ struct command {
     uint64_t successor; /* hand-over, move: the wire number of the new owner; read: of the owner's own write lock */
     int64_t lease_ms;
     int64_t wait_ms;      /* acquire: what is left of the caller's patience, 0 without end */
+    int64_t amount;     /* permits, or what a count is set to */
     int64_t first_sent_at;
     int64_t sent_at;
     int64_t give_up_at;   /* a refused release is not repeated after this; 0: not refused yet */
@@ -282,6 +324,8 @@ struct command {
     uint32_t pause_ms;
     uint8_t kind;
     uint8_t lock_kind;
+    uint8_t change; /* enum change */
+    unsigned char permit[PERMIT_SIZE]; /* change: which */
     uint8_t lane;
     uint8_t place;        /* acquire: enum place */
     bool leaves;          /* release: leaves the queue, too */

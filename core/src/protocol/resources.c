@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "group.h"
 
 /* FNV-1a: names are short and the table is private to the process. */
 uint32_t resource_hash(const char *name, size_t size) {
@@ -36,6 +37,18 @@ struct resource *resource_find(struct resource_table *table, uint8_t kind, const
         resource = resource_next_named(table, resource, name, size, hash);
     }
     return resource ? resource_keep(resource) : NULL;
+}
+
+struct resource *resource_find_like(struct resource_table *table, const struct resource *like) {
+    size_t values_size = (size_t)like->value_count * GROUP_VALUE_SIZE;
+    struct resource *resource = NULL;
+    while ((resource = resource_next_named(table, resource, like->name, like->name_size, like->hash))) {
+        if (resource->kind == like->kind && resource->value_count == like->value_count &&
+            memcmp(resource->name + resource->name_size, like->name + like->name_size, values_size) == 0) {
+            return resource_keep(resource);
+        }
+    }
+    return NULL;
 }
 
 void resource_add(struct resource_table *table, struct resource *resource) {

@@ -20,6 +20,9 @@ uint32_t resource_hash(const char *name, size_t size);
 struct resource *resource_find(struct resource_table *table, uint8_t kind, const char *name, size_t size,
                                uint32_t hash);
 
+/* The resource of the same name, kind and values as another, which need not be in the table, with one reference more. */
+struct resource *resource_find_like(struct resource_table *table, const struct resource *like);
+
 /* Resources of a name, whatever their kind, one after the other (after NULL the first); no references are counted. */
 struct resource *resource_next_named(const struct resource_table *table, const struct resource *before,
                                      const char *name, size_t size, uint32_t hash);

@@ -7,13 +7,16 @@
  *   the same, with a place     sent again                    sent again: it makes no place and takes no turn of another
  *   undo of an acquire         sent again                    sent again every second for one lease
  *   re-entry, release          sent again                    sent again
- *   extension                  sent again                    the hold moves to a new id with the new lease
+ *   extension                  sent again                    the hold moves to a new id with the new lease; that of a
+ *                                                            permit, whose id its user knows, is sent again
  *   hand-over                  sent again                    released; the receiver's id is retired
  *   the same, of a fair lock   sent again                    released; the receiver keeps its place and looks
  *   hand-over, nobody waits    release of the old id         the same
  *   force release              NO_REPLY: it may hit another's hold
  *   refresh of places          forgotten: another follows    the same
  *   renewal                    a new batch at once           the same
+ *   with a record: acquire of  sent again while the record   the same, and records live for an hour
+ *   permits, change, undo      lives; then NO_REPLY
  */
 #include "kinds.h"
 #include "planted.h"
@@ -110,7 +113,9 @@ void settle_command(struct engine *engine, struct command *command, enum settlem
     bool denied = how == SETTLEMENT_DENIED;
     switch (command->kind) {
     case COMMAND_ACQUIRE:
-        if (command->operation) {
+        if (command->operation && command->lock_kind == REDLATCH_SEMAPHORE) {
+            semaphore_settle(engine, command, now);
+        } else if (command->operation) {
             settle_acquire(engine, command, how, now);
         } else {
             send_again(engine, command); /* reached with a planted fault only */
@@ -119,12 +124,18 @@ void settle_command(struct engine *engine, struct command *command, enum settlem
     case COMMAND_HAND_OVER:
         settle_hand_over(engine, command, how, now);
         break;
+    case COMMAND_CHANGE:
+        change_settle(engine, command, now);
+        break;
+    case COMMAND_UNDO:
+        undo_taken_settle(engine, command, now);
+        break;
     case COMMAND_FORCE:
         finish(engine, command->operation, REDLATCH_NO_REPLY);
         give_command(engine, command);
         break;
     case COMMAND_EXTEND:
-        if (denied && command->hold) {
+        if (denied && command->hold && command->lock_kind != REDLATCH_PERMIT_SEMAPHORE) {
             move_hold(engine, command);
         } else {
             send_again(engine, command);

@@ -38,6 +38,25 @@ void push_command(struct engine *engine, struct command *command);
 void repeat_command(struct engine *engine, struct command *command, int64_t at);
 bool drop_unsent(struct engine *engine, struct command *command);
 
+/* change.c: one command that answers with a number; undoing what a recorded operation took */
+void change_begin(struct engine *engine, struct operation *operation, int64_t now);
+void change_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+void change_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
+void change_settle(struct engine *engine, struct command *command, int64_t now);
+bool change_goes_on(const struct operation *operation);
+void undo_taken(struct engine *engine, struct operation *operation, uint64_t id);
+void undo_taken_settle(struct engine *engine, struct command *command, int64_t now);
+void undo_taken_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+int64_t record_life_ms(const struct engine *engine);
+bool record_is_over(const struct engine *engine, const struct command *command, int64_t now);
+
+/* semaphore.c: acquiring permits that nobody owns */
+void semaphore_ask(struct engine *engine, struct operation *operation, int64_t now);
+void semaphore_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+void semaphore_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
+void semaphore_settle(struct engine *engine, struct command *command, int64_t now);
+void semaphore_unclaimed(struct engine *engine, struct operation *operation, int status);
+
 /* mutex.c: an acquire that does not re-enter */
 void acquire_begin(struct engine *engine, struct operation *operation, int64_t now);
 void acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
@@ -46,6 +65,7 @@ void acquire_timer(struct engine *engine, struct operation *operation, int64_t n
 void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms,
                      uint64_t token, int64_t now);
 bool read_token(const struct reply *reply, uint64_t *token_out); /* false, and 0: there is none */
+void acquire_ask(struct engine *engine, struct operation *operation, int64_t now);
 void acquire_look(struct engine *engine, struct operation *operation, int64_t now);
 void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now);
 int64_t acquire_look_at(struct engine *engine, const struct subscription *subscription, int64_t ttl_ms, int64_t now);

@@ -200,7 +200,8 @@ static void find_served(struct engine *engine, const char *channel, size_t size,
     find_called(engine, channel, size, found);
 }
 
-void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number, int64_t now) {
+void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number,
+                  int64_t now) {
     struct list found;
     struct list_link *link;
     find_served(engine, channel, size, &found);

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "group.h"
 #include "kinds.h"
 #include "steps.h"
 
@@ -14,7 +15,12 @@
  *   W field of the writer   S of the next one   w of the reader's own write lock, empty without
  * of fair locks
  *   Q queue   Z time-outs of waiters   A the client's sign of life   p place   v wait in ms   t fair time-out in ms
- *   q whether it leaves the queue */
+ *   q whether it leaves the queue
+ * of groups
+ *   g number of values, and each value
+ * of what is counted
+ *   O record of the operation   e its life in ms   a amount   L leases of permits   i ids of so many permits
+ *   P id of the one that a change is about   a digit stands for itself */
 struct form {
     enum script_id script;
     const char *keys;
@@ -32,7 +38,8 @@ static const struct form usual[COMMAND_KINDS] = {
     [COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE, "N", "C"},
     [COMMAND_QUERY] = {SCRIPT_QUERY, "N", ""},
     [COMMAND_WATCH] = {SCRIPT_WATCH, "N", ""},
-    [COMMAND_REFRESH] = {SCRIPT_REFRESH_FAIR, "NQWA", "t"},
+    [COMMAND_REFRESH] = {SCRIPT_REFRESH_FAIR, "NQZA", "t"},
+    [COMMAND_UNDO] = {SCRIPT_UNDO_TAKEN, "NO", "eC"},
     [COMMAND_RENEW] = {SCRIPT_RENEW, "N", "ol"},
 };
 
@@ -48,6 +55,15 @@ static const struct {
     {REDLATCH_FAIR, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_FAIR, "NQZA", "osnltC"}},
     {REDLATCH_FAIR, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_FAIR, "NQZA", "tC"}},
     {REDLATCH_FAIR, COMMAND_QUERY, {SCRIPT_QUERY_FAIR, "NQ", ""}},
+    {REDLATCH_GROUP, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_GROUP, "N", "olg"}},
+    {REDLATCH_GROUP, COMMAND_REENTER, {SCRIPT_REENTER_GROUP, "N", "onlg"}},
+    {REDLATCH_GROUP, COMMAND_RELEASE, {SCRIPT_RELEASE_GROUP, "N", "onCg"}},
+    {REDLATCH_GROUP, COMMAND_EXTEND, {SCRIPT_EXTEND_GROUP, "N", "olg"}},
+    {REDLATCH_GROUP, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_GROUP, "N", "osnlg"}},
+    {REDLATCH_GROUP, COMMAND_MOVE, {SCRIPT_HAND_OVER_GROUP, "N", "osnlg"}},
+    {REDLATCH_GROUP, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_GROUP, "N", "Cg"}},
+    {REDLATCH_GROUP, COMMAND_QUERY, {SCRIPT_QUERY_GROUP, "N", "g"}},
+    {REDLATCH_GROUP, COMMAND_RENEW, {SCRIPT_RENEW_GROUP, "N", "olg"}},
     {REDLATCH_PLAIN, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_PLAIN, "N", "ol"}},
     {REDLATCH_PLAIN, COMMAND_RELEASE, {SCRIPT_RELEASE_PLAIN, "N", "oC"}},
     {REDLATCH_PLAIN, COMMAND_EXTEND, {SCRIPT_EXTEND_PLAIN, "N", "ol"}},
@@ -73,6 +89,36 @@ static const struct {
     {REDLATCH_WRITE, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"}},
     {REDLATCH_WRITE, COMMAND_QUERY, {SCRIPT_QUERY_SIDE, "N", "m"}},
     {REDLATCH_WRITE, COMMAND_RENEW, {SCRIPT_RENEW, "N", "Wl"}},
+    {REDLATCH_SEMAPHORE, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_SEMAPHORE, "NO", "ae"}},
+    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_PERMITS, "NL", "lCi"}},
+    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_RELEASE, {SCRIPT_RELEASE_PERMITS, "NL", "C0i"}},
+    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_EXTEND, {SCRIPT_EXTEND_PERMIT, "NL", "li"}},
+    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_RENEW, {SCRIPT_RENEW_PERMITS, "L", "il"}},
+    {REDLATCH_LATCH, COMMAND_WATCH, {SCRIPT_WATCH_LATCH, "N", ""}},
+};
+
+static const struct form changes[CHANGES] = {
+    [SEMAPHORE_TRY_SET] = {SCRIPT_TRY_SET_COUNT, "NO", "aeCal"},
+    [SEMAPHORE_ADD] = {SCRIPT_ADD_SEMAPHORE, "NO", "aeC"},
+    [SEMAPHORE_RELEASE] = {SCRIPT_RELEASE_SEMAPHORE, "NO", "aeC0"},
+    [SEMAPHORE_RELEASE_IF_EXISTS] = {SCRIPT_RELEASE_SEMAPHORE, "NO", "aeC1"},
+    [SEMAPHORE_DRAIN] = {SCRIPT_DRAIN_SEMAPHORE, "NO", "e"},
+    [SEMAPHORE_COUNT] = {SCRIPT_COUNT_LEFT, "N", ""},
+    [SEMAPHORE_DELETE] = {SCRIPT_DELETE_SEMAPHORE, "N", ""},
+    [LATCH_TRY_SET] = {SCRIPT_TRY_SET_COUNT, "NO", "aeC1l"},
+    [LATCH_COUNT_DOWN] = {SCRIPT_COUNT_DOWN, "NO", "eC"},
+    [LATCH_COUNT] = {SCRIPT_COUNT_LEFT, "N", ""},
+    [LATCH_DELETE] = {SCRIPT_DELETE_LATCH, "N", "C"},
+    [PERMITS_TRY_SET] = {SCRIPT_TRY_SET_COUNT, "NO", "aeCal"},
+    [PERMITS_SET] = {SCRIPT_SET_PERMITS, "NLO", "aeC"},
+    [PERMITS_ADD] = {SCRIPT_ADD_SEMAPHORE, "NO", "aeC"},
+    [PERMITS_RELEASE] = {SCRIPT_RELEASE_PERMITS, "NLO", "CeP"},
+    [PERMITS_EXTEND] = {SCRIPT_EXTEND_PERMIT, "NL", "lP"},
+    [PERMITS_LEASE] = {SCRIPT_LEASE_OF_PERMIT, "L", "P"},
+    [PERMITS_AVAILABLE] = {SCRIPT_COUNT_PERMITS, "NL", "0"},
+    [PERMITS_TAKEN] = {SCRIPT_COUNT_PERMITS, "NL", "1"},
+    [PERMITS_ALL] = {SCRIPT_COUNT_PERMITS, "NL", "2"},
+    [PERMITS_DELETE] = {SCRIPT_DELETE_PERMITS, "NL", ""},
 };
 
 static const struct form *form_of(uint8_t lock_kind, uint8_t command_kind) {
@@ -84,12 +130,25 @@ static const struct form *form_of(uint8_t lock_kind, uint8_t command_kind) {
     return &usual[command_kind];
 }
 
+static const struct form *form_of_command(const struct command *command) {
+    return command->kind == COMMAND_CHANGE ? &changes[command->change] : form_of(command->lock_kind, command->kind);
+}
+
 enum script_id command_script(const struct command *command) {
-    return command->kind == COMMAND_INSPECT ? SCRIPT_INSPECT : form_of(command->lock_kind, command->kind)->script;
+    return command->kind == COMMAND_INSPECT ? SCRIPT_INSPECT : form_of_command(command)->script;
 }
 
 bool renewed_alike(uint8_t lock_kind, uint8_t other_kind) {
     return form_of(lock_kind, COMMAND_RENEW)->script == form_of(other_kind, COMMAND_RENEW)->script;
+}
+
+/* How many values of groups a command names. */
+static uint32_t count_values(const struct command *command) {
+    uint32_t count = command->kind == COMMAND_RENEW || !command->resource ? 0 : command->resource->value_count;
+    for (uint32_t i = 0; command->kind == COMMAND_RENEW && i < command->batch_count; i++) {
+        count += command->batch[i].name->value_count;
+    }
+    return count;
 }
 
 void command_counts(const struct command *command, uint32_t *key_count_out, uint32_t *argument_count_out) {
@@ -98,14 +157,17 @@ void command_counts(const struct command *command, uint32_t *key_count_out, uint
         *argument_count_out = command->operation->question->argument_count;
         return;
     }
-    const struct form *form = form_of(command->lock_kind, command->kind);
+    const struct form *form = form_of_command(command);
     uint32_t lines = command->kind == COMMAND_RENEW ? command->batch_count : 1;
     *key_count_out = lines * (uint32_t)strlen(form->keys);
-    *argument_count_out = lines * (uint32_t)strlen(form->arguments);
+    *argument_count_out = lines * (uint32_t)strlen(form->arguments) + count_values(command);
     if (command->kind == COMMAND_REFRESH) {
         for (const struct operation *waiter = NULL; (waiter = refresh_next(command, waiter)) != NULL;) {
             ++*argument_count_out;
         }
+    }
+    if (command->amount > 1 && strchr(form->arguments, 'i')) {
+        *argument_count_out += (uint32_t)command->amount - 1;
     }
 }
 
@@ -131,9 +193,11 @@ size_t owner_text(const struct engine *engine, uint64_t id, char text[REDLATCH_O
     return size;
 }
 
-/* A prefix and a name that shares its slot with the plain name (wire format 1.2). */
-static void derived_parts(const char *prefix, const struct resource *resource, struct argument_part parts[4]) {
-    bool tagged = memchr(resource->name, '{', resource->name_size) != NULL;
+/* A prefix and a name that shares its slot with the plain name (wire format 1.2); or the name in braces, whatever it
+ * is. */
+static void derived_parts(const char *prefix, const struct resource *resource, bool always_braced,
+                          struct argument_part parts[4]) {
+    bool tagged = !always_braced && memchr(resource->name, '{', resource->name_size) != NULL;
     parts[0] = (struct argument_part){prefix, strlen(prefix)};
     parts[1] = (struct argument_part){"{", tagged ? 0 : 1};
     parts[2] = (struct argument_part){resource->name, resource->name_size};
@@ -141,7 +205,8 @@ static void derived_parts(const char *prefix, const struct resource *resource, s
 }
 
 void channel_parts(const struct resource *resource, struct argument_part parts[4]) {
-    derived_parts(kind_of(resource)->channel_prefix, resource, parts);
+    const struct kind *kind = kind_of(resource);
+    derived_parts(kind->channel_prefix, resource, kind->always_braced, parts);
 }
 
 size_t channel_text(const struct engine *engine, const struct subscription *subscription,
@@ -194,8 +259,14 @@ bool channel_is_of(const struct resource *resource, const char *channel, size_t 
     return size == 0;
 }
 
-/* The names follow the first colon: a prefix has one, at its end. */
+/* The names follow the first colon: a prefix has one, at its end; but for that of latches, which has none. */
 size_t channel_names(const char *channel, size_t size, struct argument_part names[CHANNEL_NAMES_MAX]) {
+    const char *latches = kind_of_number(REDLATCH_LATCH)->channel_prefix;
+    size_t skip = strlen(latches);
+    if (size > skip + 2 && memcmp(channel, latches, skip) == 0) {
+        names[0] = (struct argument_part){channel + skip + 1, size - skip - 2};
+        return 1;
+    }
     const char *colon = memchr(channel, ':', size);
     if (!colon) {
         return 0;
@@ -237,14 +308,14 @@ static void put_writer(const struct engine *engine, struct argument_sink *sink, 
 
 static void put_derived(struct argument_sink *sink, const char *prefix, const struct resource *resource) {
     struct argument_part parts[4];
-    derived_parts(prefix, resource, parts);
+    derived_parts(prefix, resource, false, parts);
     sink->append(sink, parts, 4);
 }
 
 /* A client's sign of life as a waiter of a fair lock. */
 static void put_sign(const struct engine *engine, struct argument_sink *sink, const struct resource *resource) {
     struct argument_part parts[6];
-    derived_parts("redlatch_waiting:", resource, parts);
+    derived_parts("redlatch_waiting:", resource, false, parts);
     parts[4] = (struct argument_part){":", 1};
     parts[5] = (struct argument_part){engine->uuid, 36};
     sink->append(sink, parts, 6);
@@ -280,6 +351,72 @@ static void write_fair_letter(const struct engine *engine, const struct command 
     }
 }
 
+/* The key in which an operation's outcome is recorded; our own, so it has our name (design: limits). */
+static void put_record(const struct engine *engine, struct argument_sink *sink, const struct command *command) {
+    char text[REDLATCH_OWNER_SIZE];
+    struct argument_part parts[6];
+    derived_parts("redlatch_op:", command->resource, false, parts);
+    parts[4] = (struct argument_part){":", 1};
+    parts[5] = (struct argument_part){text, owner_text(engine, command->id, text)};
+    sink->append(sink, parts, 6);
+}
+
+/* The key of a permit semaphore's leases: the name, in braces unless it has some itself, and a suffix (wire format
+ * 1.2). */
+static void put_leases(struct argument_sink *sink, const struct resource *resource) {
+    struct argument_part parts[5];
+    derived_parts("", resource, false, parts);
+    parts[4] = (struct argument_part){":timeout", 8};
+    sink->append(sink, parts, 5);
+}
+
+static int hex_digit(char digit) {
+    return digit <= '9' ? digit - '0' : (digit | 32) - 'a' + 10;
+}
+
+void permit_bytes(const struct engine *engine, uint64_t id, unsigned char bytes[PERMIT_SIZE]) {
+    const char *digit = engine->uuid;
+    for (int i = 0; i < PERMIT_SIZE; i++) {
+        digit += *digit == '-';
+        bytes[i] = (unsigned char)(hex_digit(digit[0]) << 4 | hex_digit(digit[1]));
+        digit += 2;
+    }
+    for (int i = 0; i < 8; i++) {
+        bytes[PERMIT_SIZE - 1 - i] ^= (unsigned char)(id >> (8 * i));
+    }
+}
+
+uint64_t permit_number(const struct engine *engine, const unsigned char bytes[PERMIT_SIZE]) {
+    unsigned char first[PERMIT_SIZE];
+    permit_bytes(engine, 0, first);
+    uint64_t id = 0;
+    for (int i = 8; i < PERMIT_SIZE; i++) {
+        id = id << 8 | (uint64_t)(bytes[i] ^ first[i]);
+    }
+    return memcmp(bytes, first, 8) == 0 && id <= engine->last_id ? id : 0;
+}
+
+static void put_ids(const struct engine *engine, struct argument_sink *sink, const struct command *command) {
+    for (uint64_t i = 0; i < (command->amount > 1 ? (uint64_t)command->amount : 1); i++) {
+        unsigned char bytes[PERMIT_SIZE];
+        permit_bytes(engine, command->id + i, bytes);
+        put(sink, (const char *)bytes, sizeof bytes);
+    }
+}
+
+static void put_channel(struct argument_sink *sink, const struct resource *resource) {
+    struct argument_part parts[4];
+    channel_parts(resource, parts);
+    sink->append(sink, parts, 4);
+}
+
+static void put_amount(struct argument_sink *sink, int64_t amount) {
+    char text[21] = "-";
+    size_t sign = amount < 0;
+    size_t size = decimal(amount < 0 ? -(uint64_t)amount : (uint64_t)amount, text + sign);
+    put(sink, text, size + sign);
+}
+
 static void write_letter(const struct engine *engine, const struct command *command, char letter,
                          struct argument_sink *sink) {
     switch (letter) {
@@ -290,7 +427,7 @@ static void write_letter(const struct engine *engine, const struct command *comm
         put_derived(sink, "redisson_lock_token:", command->resource);
         break;
     case 'C':
-        put_derived(sink, kind_of(command->resource)->channel_prefix, command->resource);
+        put_channel(sink, command->resource);
         break;
     case 'o':
         put_owner(engine, sink, command->id);
@@ -323,8 +460,37 @@ static void write_letter(const struct engine *engine, const struct command *comm
     case 'l':
         put_number(sink, (uint64_t)command->lease_ms);
         break;
+    case 'g':
+        put_number(sink, command->resource->value_count);
+        for (uint32_t i = 0; i < command->resource->value_count; i++) {
+            put(sink, command->resource->name + command->resource->name_size + i * GROUP_VALUE_SIZE, GROUP_VALUE_SIZE);
+        }
+        break;
     case 'f':
         put_number(sink, command->token_from_time);
+        break;
+    case 'O':
+        put_record(engine, sink, command);
+        break;
+    case 'L':
+        put_leases(sink, command->resource);
+        break;
+    case 'i':
+        put_ids(engine, sink, command);
+        break;
+    case 'P':
+        put(sink, (const char *)command->permit, sizeof command->permit);
+        break;
+    case 'e':
+        put_number(sink, (uint64_t)record_life_ms(engine));
+        break;
+    case 'a':
+        put_amount(sink, command->amount);
+        break;
+    case '0':
+    case '1':
+    case '2':
+        put(sink, &letter, 1);
         break;
     default:
         write_fair_letter(engine, command, letter, sink);
@@ -365,7 +531,7 @@ void command_write(const struct engine *engine, const struct command *command, s
         write_lines(engine, command, false, sink);
         return;
     }
-    const struct form *form = form_of(command->lock_kind, command->kind);
+    const struct form *form = form_of_command(command);
     write_letters(engine, command, form->keys, sink);
     write_letters(engine, command, form->arguments, sink);
     if (command->kind == COMMAND_REFRESH) {

@@ -23,6 +23,11 @@ void command_write(const struct engine *engine, const struct command *command, s
 /* An owner id, "uuid:number", with its final NUL; returns its length. */
 size_t owner_text(const struct engine *engine, uint64_t id, char text[REDLATCH_OWNER_SIZE]);
 
+/* A permit's id as it stands on the server: half of the client's uuid, and the other half crossed with the number of
+ * the hold. Its number if the id is of this client, else 0. */
+void permit_bytes(const struct engine *engine, uint64_t id, unsigned char bytes[PERMIT_SIZE]);
+uint64_t permit_number(const struct engine *engine, const unsigned char bytes[PERMIT_SIZE]);
+
 /* The channel of a name as it is used, in four parts, some empty (wire format 1.2, 1.6). */
 void channel_parts(const struct resource *resource, struct argument_part parts[4]);
 

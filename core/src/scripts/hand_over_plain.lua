@@ -1,4 +1,5 @@
--- hand_over_plain: one owner's plain lock becomes another's, without the lock being free in between and without a message.
+-- hand_over_plain: one owner's plain lock becomes another's, without the lock being free in between and without a
+-- message.
 -- KEYS[1] key   ARGV[1] from   ARGV[2] to   ARGV[3] lease in ms
 -- Returns 1 when the new owner holds the lock, 0 when neither did: then nothing is written.
 -- May be sent twice: a repeat finds the new owner and touches nothing.

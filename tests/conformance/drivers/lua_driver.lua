@@ -73,7 +73,10 @@ local function options_of(given)
 end
 
 -- What makes locks of a kind.
-local KINDS = {mutex = "lock", fenced = "fenced_lock", fair = "fair_lock"}
+local KINDS = {
+    mutex = "lock", fenced = "fenced_lock", fair = "fair_lock", spin = "spin_lock", plain = "plain_lock",
+    read = "read_write_lock", write = "read_write_lock",
+}
 
 -- The lock object by which an actor uses a lock: all share one where the lock object is the owner.
 local function object_of(lock, call)
@@ -81,7 +84,9 @@ local function object_of(lock, call)
     if not lock.objects[key] then
         local options = options_of(lock.options)
         options.owner = not lock.by_handle and key.owner or nil
-        lock.objects[key] = lock.client[KINDS[lock.kind]](lock.client, lock.name, options)
+        local made = lock.client[KINDS[lock.kind]](lock.client, lock.name, options)
+        local side = KINDS[lock.kind] == "read_write_lock" and lock.kind
+        lock.objects[key] = side and made[side] or made
     end
     return lock.objects[key]
 end

@@ -22,8 +22,18 @@ KINDS: Dict[str, Callable[..., redlatch.Lock]] = {
     "mutex": redlatch.Client.lock,
     "fenced": redlatch.Client.fenced_lock,
     "fair": redlatch.Client.fair_lock,
+    "spin": redlatch.Client.spin_lock,
+    "plain": redlatch.Client.plain_lock,
+    "read": lambda client, name, **options: client.read_write_lock(name, **options).read,
+    "write": lambda client, name, **options: client.read_write_lock(name, **options).write,
 }
-SECONDS = {"watchdog_lease_ms": "watchdog_lease", "lease_ms": "lease", "max_hold_ms": "max_hold"}
+SECONDS = {
+    "watchdog_lease_ms": "watchdog_lease",
+    "lease_ms": "lease",
+    "max_hold_ms": "max_hold",
+    "back_off_initial_ms": "back_off_initial",
+    "back_off_max_ms": "back_off_max",
+}
 
 
 def text(value: Union[str, Dict[str, str]]) -> Union[str, bytes]:

@@ -140,6 +140,7 @@ class Driver:
             return failure(status, errors)
         run = ["--max-hold", seconds(options["max_hold_ms"])] if "max_hold_ms" in options else []
         run += ["--kind", call["kind"]] if "kind" in call else []
+        run += ["--key-template", text(options["key_template"])] if "key_template" in options else []
         self._locks[call["lock"]] = {"place": place, "run": [*client["run"], *run]}
         return {"status": "ok"}
 

@@ -91,7 +91,15 @@ def uses(trace: Trace) -> Set[str]:
         status = failure_of(step.get("expect"))
         if status:
             words.add(f"{call}:{status}")
-    return words | ({"reentry"} if _reenters(trace) else set()) | ({"queue"} if _queues(trace) else set())
+    told = {"reentry": _reenters, "queue": _queues, "sides": _has_sides}
+    return words | {word for word, applies in told.items() if applies(trace)}
+
+
+def _has_sides(trace: Trace) -> bool:
+    """Whether a client uses both sides of a read-write lock."""
+    made = [step for step in trace.steps if step.get("call") == "lock"]
+    sides = {(step["client"], step.get("kind")) for step in made}
+    return any((client, "write") in sides for client, kind in sides if kind == "read")
 
 
 def failure_of(expected: Any) -> Optional[str]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import re
 from contextlib import ExitStack
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -64,8 +65,8 @@ class World:
     def check_keys(self, expected: List[Dict[str, Any]], owners: Owners, database: int) -> None:
         """Mismatch unless the database holds exactly these keys."""
         known = owners.snapshot()
-        found = self.keys(database)
         wished = {text_bytes(key["name"]): key for key in expected}
+        found = sorted((_with_labels(name, list(wished), owners), *rest) for name, *rest in self.keys(database))
         same = sorted(wished) == [name for name, _, _ in found]
         if not same or not all(_is_as_wished(wished[name], value, left, owners) for name, value, left in found):
             owners.restore(known)
@@ -77,7 +78,8 @@ class World:
         information: Any = self._server.admin.info("keyspace")
         for database in information:
             for name, value, _ in self.keys(int(database[len("db") :])):
-                if isinstance(value, dict) and any(is_ours(owner.decode("utf-8", "replace")) for owner in value):
+                words = value if isinstance(value, dict) else [value] if isinstance(value, bytes) else []
+                if any(is_ours(word.decode("utf-8", "replace")) for word in words):
                     held.append(name)
         return held
 
@@ -156,6 +158,32 @@ _READING: Dict[bytes, Callable[[Any, bytes], Any]] = {
     b"zset": lambda connection, name: connection.zrange(name, 0, -1),
 }
 
+_WRITE = ":write"
+_LABEL = re.compile(rb"<([^>]+)>")
+
+
+def _with_labels(name: bytes, wished: List[bytes], owners: Owners) -> bytes:
+    """The name of a key as the trace writes it, with `<a/first>` in the place of an owner id."""
+    for wish in wished:
+        label = _LABEL.search(wish)
+        if label is None:
+            continue
+        before, after = wish[: label.start()], wish[label.end() :]
+        middle = name[len(before) : len(name) - len(after)].decode("utf-8", "replace")
+        around = len(name) > len(before) + len(after) and name.startswith(before) and name.endswith(after)
+        if around and owners.matches(label[1].decode(), middle):
+            return wish
+    return name
+
+
+def _is_field_of(name: str, field: str, owners: Owners) -> bool:
+    """Whether a field is an owner's, or with `:write` behind it a writer's."""
+    if name.endswith(_WRITE) != field.endswith(_WRITE):
+        return False
+    if name.endswith(_WRITE):
+        return owners.matches(name[: -len(_WRITE)], field[: -len(_WRITE)])
+    return owners.matches(name, field)
+
 
 def _is_as_wished(wish: Dict[str, Any], value: Any, left: int, owners: Owners) -> bool:
     if not within(left, wish["ttl_ms"]):
@@ -165,11 +193,15 @@ def _is_as_wished(wish: Dict[str, Any], value: Any, left: int, owners: Owners) -
     if "waiters" in wish:
         waiters = [owner.decode("utf-8", "replace") for owner in value] if isinstance(value, list) else []
         return len(waiters) == len(wish["waiters"]) and all(map(owners.matches, wish["waiters"], waiters))
-    if not isinstance(value, dict) or len(value) != len(wish["holders"]):
+    if "holder" in wish:
+        return isinstance(value, bytes) and owners.matches(wish["holder"], value.decode("utf-8", "replace"))
+    if not isinstance(value, dict):
         return False
     fields = {owner.decode("utf-8", "replace"): count for owner, count in value.items()}
+    if fields.pop("mode", b"").decode() != wish.get("mode", "") or len(fields) != len(wish["holders"]):
+        return False
     for name, count in wish["holders"].items():
-        field = next((owner for owner in fields if owners.matches(name, owner)), None)
+        field = next((owner for owner in fields if _is_field_of(name, owner, owners)), None)
         if field is None or fields.pop(field) != b"%d" % count:
             return False
     return True

@@ -90,7 +90,8 @@ json_t *call_close(const json_t *call) {
     return outcome(redlatch_client_close(find(clients, string_of(call, "client"))->client), NULL);
 }
 
-static void set_lock_option(redlatch_lock_options *options, const json_t *all, const char *option) {
+/* What `text` holds must live as long as the options do. */
+static void set_lock_option(redlatch_lock_options *options, const json_t *all, const char *option, struct text *text) {
     if (strcmp(option, "owner") == 0) {
         bool by_handle = strcmp(string_of(all, option), "handle") == 0;
         options->owner_mode = by_handle ? REDLATCH_OWNER_HANDLE : REDLATCH_OWNER_THREAD;
@@ -102,6 +103,14 @@ static void set_lock_option(redlatch_lock_options *options, const json_t *all, c
         options->reentrant = json_is_true(json_object_get(all, option));
     } else if (strcmp(option, "token_from_time") == 0) {
         options->token_from_time = json_is_true(json_object_get(all, option));
+    } else if (strcmp(option, "back_off_initial_ms") == 0) {
+        options->back_off_initial_ms = milliseconds_of(all, option, NULL, 0);
+    } else if (strcmp(option, "back_off_max_ms") == 0) {
+        options->back_off_max_ms = milliseconds_of(all, option, NULL, 0);
+    } else if (strcmp(option, "key_template") == 0) {
+        *text = text_of(all, option);
+        options->key_template = text->bytes;
+        options->key_template_size = text->size;
     } else {
         misunderstood("no option of a lock is called %s", option);
     }
@@ -123,14 +132,16 @@ json_t *call_lock(const json_t *call) {
     json_t *given = json_object_get(call, "options");
     const char *option;
     json_t *value;
+    struct text template = {NULL, 0};
     json_object_foreach(given, option, value) {
-        set_lock_option(&options, given, option);
+        set_lock_option(&options, given, option, &template);
     }
     redlatch_client *client = find(clients, string_of(call, "client"))->client;
     struct text name = text_of(call, "name");
     redlatch_lock *lock = NULL;
     int status = redlatch_lock_new(client, kind_of(call), name.bytes, name.size, &options, &lock);
     free(name.bytes);
+    free(template.bytes);
     if (status == REDLATCH_OK) {
         remember(locks, string_of(call, "lock"), client, lock);
     }

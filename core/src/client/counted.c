@@ -1,0 +1,227 @@
+/* Calls of one command with a number for an answer, and waits, blocking and asynchronous.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "counted.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int check_amount(const char *what, int64_t amount, int64_t low) {
+    if (amount < low || amount > REDLATCH_PERMITS_MAX) {
+        return fail_with(REDLATCH_INVALID, "%s is %lld: expected %lld to %d", what, (long long)amount, (long long)low,
+                         REDLATCH_PERMITS_MAX);
+    }
+    return REDLATCH_OK;
+}
+
+int counted_name(redlatch_client *handle, uint8_t kind, const char *name, size_t size, const void *out,
+                 struct resource **resource_out) {
+    int status = guard_client(handle);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    if (!out) {
+        return fail_with(REDLATCH_INVALID, "the last argument is NULL: expected where to put the handle");
+    }
+    struct client *client = handle->client;
+    if (check_name(client, name, size) != REDLATCH_OK) {
+        return REDLATCH_INVALID;
+    }
+    client_lock(client);
+    *resource_out = client_resource(client, kind, name, size);
+    client_unlock(client);
+    if (!*resource_out) {
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    client_keep(client);
+    return REDLATCH_OK;
+}
+
+void counted_drop(struct client *client, struct resource *resource) {
+    if (client->fork_generation == system_fork_generation()) {
+        client_lock(client);
+        resource_drop(&client->engine, resource);
+        client_settle(client, system_now());
+        client_unlock(client);
+    }
+    client_drop(client);
+}
+
+/* With the mutex. */
+static int prepare(struct call *call, struct resource *resource, const struct count_call *what) {
+    struct operation *operation = &call->operation;
+    operation->kind = OPERATION_CHANGE;
+    operation->lock_kind = resource->kind;
+    operation->resource = resource;
+    operation->change = (uint8_t)what->change;
+    operation->amount = what->amount;
+    operation->lease_ms = what->ttl_ms;
+    memcpy(operation->permit, what->permit, sizeof operation->permit);
+    if (what->owner) {
+        operation->kind = what->change == PERMITS_RELEASE ? OPERATION_RELEASE : OPERATION_EXTEND;
+        operation->owner = what->owner;
+    }
+    return client_supply(call->client, OPERATION_CHANGE) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
+}
+
+int counted_call(struct client *client, struct resource *resource, const struct count_call *what,
+                 int64_t *result_out) {
+    struct call call;
+    call_init(&call, client, NULL);
+    int status = enter_call(client);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    status = prepare(&call, resource, what);
+    if (status == REDLATCH_OK) {
+        int64_t now = system_now();
+        call.operation.wait_until = now + client->command_timeout;
+        drive_start(&call, now);
+        status = drive(&call);
+        if (status != REDLATCH_OK) {
+            call_failed(client, what->verb, resource->name, resource->name_size, status, 0);
+            keeper_start(client); /* what goes on in the background, or is undone there, is the keeper's */
+        }
+    }
+    leave_call(client);
+    if (status == REDLATCH_OK && result_out) {
+        *result_out = call.operation.result;
+    }
+    return status;
+}
+
+/* With the mutex. */
+static int prepare_wait(struct call *call, const struct count_wait *wait) {
+    struct operation *operation = &call->operation;
+    operation->kind = wait->kind;
+    operation->lock_kind = wait->resource->kind;
+    operation->resource = wait->resource;
+    operation->amount = wait->amount;
+    operation->lease_ms = wait->lease_ms;
+    bool supplied = client_supply(call->client, wait->kind) && client_supply_holds(call->client, wait->holds);
+    return supplied ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
+}
+
+/* Begins the wait; the mutex is held on OK. */
+static int begin(struct call *call, const struct count_wait *wait) {
+    struct client *client = wait->client;
+    int status = enter_call(client);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    status = prepare_wait(call, wait);
+    if (status == REDLATCH_OK && !keeper_start(client)) {
+        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to listen");
+    }
+    if (status != REDLATCH_OK) {
+        leave_call(client);
+        return status;
+    }
+    int64_t now = system_now();
+    call_wait_for(call, wait->wait_ms, now);
+    drive_start(call, now);
+    return REDLATCH_OK;
+}
+
+static int wait_plain(const struct count_wait *wait) {
+    struct call call;
+    call_init(&call, wait->client, NULL);
+    int status = begin(&call, wait);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    drive(&call);
+    const struct redlatch_lock named = {.client = wait->client, .resource = wait->resource};
+    status = slices_answer(&named, &call, wait->wait_ms);
+    if (status == REDLATCH_OK && wait->id_out) {
+        *wait->id_out = call.operation.id;
+    }
+    leave_call(wait->client);
+    return status;
+}
+
+int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, int64_t slice_ms) {
+    int status = check_duration("wait_ms", wait->wait_ms, 0, true);
+    if (status != REDLATCH_OK || (status = slices_check(cancel, slice_ms)) != REDLATCH_OK) {
+        return status;
+    }
+    if (!cancel) {
+        return wait_plain(wait);
+    }
+    if ((status = slices_claim(cancel, wait->kind, wait->client)) == REDLATCH_AGAIN) {
+        cancel->id_out = wait->id_out;
+        return slices_resume(cancel, slice_ms);
+    }
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    cancel->id_out = wait->id_out;
+    cancel->lock = (struct redlatch_lock){.client = wait->client, .resource = wait->resource};
+    cancel->wait_ms = wait->wait_ms;
+    cancel->give_back = wait->give_back;
+    status = begin(&cancel->call, wait);
+    if (status != REDLATCH_OK) {
+        slices_give_back(cancel);
+        return status;
+    }
+    return slices_go_on(cancel, slice_ms);
+}
+
+/* An asynchronous call, entered; NULL with the status otherwise. */
+static struct call *start_entered(struct client *client, int32_t event, uint64_t tag, int *status_out) {
+    struct call *call = malloc(sizeof *call);
+    if (!call) {
+        *status_out = fail_plain(REDLATCH_NO_MEMORY);
+        return NULL;
+    }
+    *status_out = enter_call(client);
+    if (*status_out != REDLATCH_OK) {
+        free(call);
+        return NULL;
+    }
+    call_init(call, client, NULL);
+    call->tag = tag;
+    call->event = event;
+    call->operation.asynchronous = true;
+    call->operation.lane = LANE_HOST;
+    return call;
+}
+
+/* Sends it on its way, if it could be prepared. */
+static int start_prepared(struct call *call, int status, int64_t now) {
+    struct client *client = call->client;
+    if (status == REDLATCH_OK && !keeper_start(client)) {
+        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to listen");
+    }
+    if (status == REDLATCH_OK) {
+        resource_keep(call->operation.resource);
+        engine_start(&client->engine, &call->operation, now);
+        client_settle(client, now);
+    } else {
+        free(call);
+    }
+    leave_call(client);
+    return status;
+}
+
+int counted_start(struct client *client, struct resource *resource, const struct count_call *what, int32_t event,
+                  uint64_t tag) {
+    int status;
+    struct call *call = start_entered(client, event, tag, &status);
+    if (!call) {
+        return status;
+    }
+    int64_t now = system_now();
+    call->operation.wait_until = now + client->command_timeout;
+    return start_prepared(call, prepare(call, resource, what), now);
+}
+
+int counted_start_wait(const struct count_wait *wait, int32_t event, uint64_t tag) {
+    int status;
+    struct call *call = start_entered(wait->client, event, tag, &status);
+    if (!call) {
+        return status;
+    }
+    int64_t now = system_now();
+    call_wait_for(call, wait->wait_ms, now);
+    return start_prepared(call, prepare_wait(call, wait), now);
+}

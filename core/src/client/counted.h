@@ -1,0 +1,57 @@
+/* What the handles of semaphores and latches share: a client, a name, and calls of one command with a number for an
+ * answer. SPDX-License-Identifier: Apache-2.0 */
+#ifndef COUNTED_H
+#define COUNTED_H
+
+#include "errors.h"
+#include "options.h"
+#include "slices.h"
+
+/* One command that changes or asks about a count. */
+struct count_call {
+    enum change change;
+    int64_t amount;
+    int64_t ttl_ms;   /* try_set: 0 for none */
+    const char *verb; /* for the words of a failure */
+    uint64_t owner;   /* of a permit that this client holds: the call is on its hold, and answers with a status alone */
+    unsigned char permit[PERMIT_SIZE];
+};
+
+/* The name of a new handle, kept for it. OK, or a status with the last error set. */
+int counted_name(redlatch_client *handle, uint8_t kind, const char *name, size_t size, const void *out,
+                 struct resource **resource_out);
+
+/* Lets go of the name when its handle is freed. */
+void counted_drop(struct client *client, struct resource *resource);
+
+/* Makes the call. `result_out` may be NULL. */
+int counted_call(struct client *client, struct resource *resource, const struct count_call *what, int64_t *result_out);
+
+/* Starts it for an event of that kind. */
+int counted_start(struct client *client, struct resource *resource, const struct count_call *what, int32_t event,
+                  uint64_t tag);
+
+/* A wait for permits or for a latch, and what gives back a grant that nobody wants any more; NULL where there is none.
+ */
+struct count_wait {
+    struct client *client;
+    struct resource *resource;
+    int64_t amount;
+    int64_t wait_ms;
+    uint8_t kind; /* enum operation_kind: ACQUIRE, WATCH */
+    void (*give_back)(struct redlatch_cancel *cancel);
+    int64_t lease_ms;  /* of permits */
+    uint32_t holds;    /* how many come of it; 0: as many as the engine sees to by itself */
+    uint64_t *id_out;  /* for the operation's id, on OK; may be NULL */
+};
+
+/* Waits, or goes on with the sliced wait that the cancel object names. */
+int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, int64_t slice_ms);
+
+/* Starts a wait for an event of that kind. */
+int counted_start_wait(const struct count_wait *wait, int32_t event, uint64_t tag);
+
+/* A number of permits or counts between two bounds: OK or INVALID. */
+int check_amount(const char *what, int64_t amount, int64_t low);
+
+#endif

@@ -1,0 +1,282 @@
+/* Permit semaphores as users call them. A permit of this client is a hold of the engine, whose calls are those of any
+ * hold; of another's only its id is known, and one command serves.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "counted.h"
+#include "lease.h"
+#include "wire.h"
+
+static int guard_permits_handle(const struct redlatch_permit_semaphore *handle) {
+    if (!handle || atomic_load(&handle->magic) != MAGIC_PERMITS) {
+        return fail_with(REDLATCH_BAD_HANDLE,
+                         "permit_semaphore is %s: expected one that redlatch_permit_semaphore_new made",
+                         handle ? "freed or of another kind" : "NULL");
+    }
+    return REDLATCH_OK;
+}
+
+static int guard_permits(const struct redlatch_permit_semaphore *handle) {
+    int status = guard_permits_handle(handle);
+    return status == REDLATCH_OK ? client_check(handle->client) : status;
+}
+
+int redlatch_permit_semaphore_new(redlatch_client *handle, const char *name, size_t name_size,
+                                  redlatch_permit_semaphore **permit_semaphore_out) {
+    struct resource *resource;
+    int status = counted_name(handle, REDLATCH_PERMIT_SEMAPHORE, name, name_size, permit_semaphore_out, &resource);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    struct redlatch_permit_semaphore *permits = handle_new_permits();
+    if (!permits) {
+        counted_drop(handle->client, resource);
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    permits->client = handle->client;
+    permits->resource = resource;
+    *permit_semaphore_out = permits;
+    return REDLATCH_OK;
+}
+
+void redlatch_permit_semaphore_free(redlatch_permit_semaphore *permits) {
+    if (!permits || guard_permits_handle(permits) != REDLATCH_OK) {
+        return;
+    }
+    struct client *client = permits->client;
+    struct resource *resource = permits->resource;
+    handle_free_permits(permits);
+    counted_drop(client, resource);
+}
+
+/* --------------------------------------------------------------------------------------------------- acquiring -- */
+
+/* Granted just before its wait was given up. */
+static void give_back(struct redlatch_cancel *cancel) {
+    struct client *client = cancel->call.client;
+    const struct operation *operation = &cancel->call.operation;
+    client_lock(client);
+    int64_t now = system_now();
+    for (int64_t i = 0; i < operation->amount; i++) {
+        struct hold *hold = resource_hold_of(operation->resource, PERMIT_OWNER | (operation->id + (uint64_t)i));
+        if (hold && !atomic_load(&client->closed)) {
+            client_supply(client, OPERATION_RELEASE); /* without memory the lease runs out */
+            engine_give_back(&client->engine, hold, now);
+        }
+    }
+    client_settle(client, now);
+    client_unlock(client);
+}
+
+static struct count_wait wait_for(const struct redlatch_permit_semaphore *permits, int64_t count, int64_t lease_ms,
+                                  int64_t wait_ms) {
+    return (struct count_wait){.client = permits->client,
+                               .resource = permits->resource,
+                               .amount = count,
+                               .wait_ms = wait_ms,
+                               .kind = OPERATION_ACQUIRE,
+                               .give_back = give_back,
+                               .lease_ms = lease_ms,
+                               .holds = (uint32_t)count};
+}
+
+static int check_acquire(int64_t permits, int64_t lease_ms) {
+    if (permits < 1 || permits > REDLATCH_PERMITS_AT_ONCE_MAX) {
+        return fail_with(REDLATCH_INVALID, "permits is %lld: expected 1 to %d", (long long)permits,
+                         REDLATCH_PERMITS_AT_ONCE_MAX);
+    }
+    return lease_ms == REDLATCH_RENEWED ? REDLATCH_OK : check_duration("lease_ms", lease_ms, 1, false);
+}
+
+int redlatch_permit_semaphore_acquire(redlatch_permit_semaphore *permits, int64_t count, int64_t lease_ms,
+                                      int64_t wait_ms, redlatch_cancel *cancel, int64_t slice_ms,
+                                      uint64_t *serial_out) {
+    int status = guard_permits(permits);
+    if (status != REDLATCH_OK && !(status == REDLATCH_CLOSED && cancel && cancel->sliced)) {
+        return status;
+    }
+    if (!serial_out) {
+        return fail_with(REDLATCH_INVALID, "serial_out is NULL: expected where to put the permit's serial");
+    }
+    if ((status = check_acquire(count, lease_ms)) != REDLATCH_OK) {
+        return status;
+    }
+    struct count_wait wait = wait_for(permits, count, lease_ms, wait_ms);
+    wait.id_out = serial_out;
+    return counted_wait(&wait, cancel, slice_ms);
+}
+
+int redlatch_permit_semaphore_start_acquire(redlatch_permit_semaphore *permits, int64_t count, int64_t lease_ms,
+                                            int64_t wait_ms, uint64_t tag) {
+    int status = guard_permits(permits);
+    if (status != REDLATCH_OK || (status = check_acquire(count, lease_ms)) != REDLATCH_OK ||
+        (status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK) {
+        return status;
+    }
+    struct count_wait wait = wait_for(permits, count, lease_ms, wait_ms);
+    return counted_start_wait(&wait, REDLATCH_EVENT_ACQUIRED, tag);
+}
+
+/* ------------------------------------------------------------------------------------------------- by their ids -- */
+
+static int digit_value(char digit) {
+    return digit >= '0' && digit <= '9'   ? digit - '0'
+           : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
+           : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
+                                          : -1;
+}
+
+static int read_id(const char *id, unsigned char bytes[PERMIT_SIZE]) {
+    bool good = id && strlen(id) == 2 * PERMIT_SIZE;
+    for (int i = 0; good && i < PERMIT_SIZE; i++) {
+        int high = digit_value(id[2 * i]);
+        int low = digit_value(id[2 * i + 1]);
+        good = high >= 0 && low >= 0;
+        bytes[i] = (unsigned char)(good ? high << 4 | low : 0);
+    }
+    char shown[64];
+    return good ? REDLATCH_OK
+                : fail_with(REDLATCH_INVALID, "id is \"%s\": expected 32 hexadecimal digits",
+                            id ? shown_name(id, strlen(id), shown) : "NULL");
+}
+
+static void write_id(const unsigned char bytes[PERMIT_SIZE], char id[REDLATCH_PERMIT_ID_SIZE]) {
+    static const char digits[] = "0123456789abcdef";
+    for (int i = 0; i < PERMIT_SIZE; i++) {
+        id[2 * i] = digits[bytes[i] >> 4];
+        id[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    id[2 * PERMIT_SIZE] = '\0';
+}
+
+/* The owner number of a permit that this client holds, or held and lost; 0 for any other. */
+static uint64_t owner_of(const struct redlatch_permit_semaphore *permits, const unsigned char bytes[PERMIT_SIZE]) {
+    struct client *client = permits->client;
+    client_lock(client);
+    uint64_t number = permit_number(&client->engine, bytes);
+    uint64_t owner = number && resource_hold_of(permits->resource, PERMIT_OWNER | number) ? PERMIT_OWNER | number : 0;
+    client_unlock(client);
+    return owner;
+}
+
+int redlatch_permit_semaphore_permit(redlatch_permit_semaphore *permits, uint64_t serial,
+                                     redlatch_permit *permit_out) {
+    int status = guard_permits(permits);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    struct client *client = permits->client;
+    redlatch_permit answer = {.state = REDLATCH_NOT_HELD, .serial = serial};
+    unsigned char bytes[PERMIT_SIZE];
+    client_lock(client);
+    int64_t now = system_now();
+    struct hold *hold = engine_hold_of(&client->engine, permits->resource, PERMIT_OWNER | serial, now);
+    if (hold) {
+        answer.state = hold_state_at(hold, now);
+        answer.reason = hold->reason;
+        answer.remaining_ms = answer.state == REDLATCH_GONE ? 0 : (hold->deadline - now) / MILLISECOND;
+    }
+    permit_bytes(&client->engine, serial, bytes);
+    client_settle(client, now);
+    client_unlock(client);
+    write_id(bytes, answer.id);
+    return answer_write(permit_out, &answer, sizeof answer, "permit_out");
+}
+
+int redlatch_permit_semaphore_release(redlatch_permit_semaphore *permits, const char *id) {
+    struct count_call what = {.change = PERMITS_RELEASE, .verb = "release a permit of"};
+    int status = guard_permits(permits);
+    if (status != REDLATCH_OK || (status = read_id(id, what.permit)) != REDLATCH_OK) {
+        return status;
+    }
+    what.owner = owner_of(permits, what.permit);
+    int64_t result;
+    status = counted_call(permits->client, permits->resource, &what, &result);
+    if (status != REDLATCH_OK || what.owner || result > 0) {
+        return status;
+    }
+    return fail_plain(result < 0 ? REDLATCH_LOST : REDLATCH_NOT_OWNED);
+}
+
+int redlatch_permit_semaphore_start_release(redlatch_permit_semaphore *permits, uint64_t serial, uint64_t tag) {
+    int status = guard_permits(permits);
+    struct count_call what = {.change = PERMITS_RELEASE, .verb = "release a permit of"};
+    what.owner = PERMIT_OWNER | serial;
+    return status != REDLATCH_OK
+               ? status
+               : counted_start(permits->client, permits->resource, &what, REDLATCH_EVENT_RELEASED, tag);
+}
+
+int redlatch_permit_semaphore_update_lease(redlatch_permit_semaphore *permits, const char *id, int64_t lease_ms) {
+    struct count_call what = {.change = PERMITS_EXTEND, .ttl_ms = lease_ms, .verb = "update the lease of a permit of"};
+    int status = guard_permits(permits);
+    if (status != REDLATCH_OK || (status = read_id(id, what.permit)) != REDLATCH_OK ||
+        (status = check_duration("lease_ms", lease_ms, 1, false)) != REDLATCH_OK) {
+        return status;
+    }
+    what.owner = owner_of(permits, what.permit);
+    int64_t result;
+    status = counted_call(permits->client, permits->resource, &what, &result);
+    return status != REDLATCH_OK || what.owner || result == 1 ? status : fail_plain(REDLATCH_NOT_OWNED);
+}
+
+int redlatch_permit_semaphore_lease_of(redlatch_permit_semaphore *permits, const char *id, int64_t *lease_ms_out) {
+    struct count_call what = {.change = PERMITS_LEASE, .verb = "query of"};
+    int status = guard_permits(permits);
+    if (status != REDLATCH_OK || (status = read_id(id, what.permit)) != REDLATCH_OK) {
+        return status;
+    }
+    return counted_call(permits->client, permits->resource, &what, lease_ms_out);
+}
+
+/* ------------------------------------------------------------------------------------------------- all of them -- */
+
+static int call(redlatch_permit_semaphore *permits, enum change change, int64_t amount, const char *verb,
+                int64_t *result_out) {
+    int status = guard_permits(permits);
+    struct count_call what = {.change = change, .amount = amount, .verb = verb};
+    return status != REDLATCH_OK ? status : counted_call(permits->client, permits->resource, &what, result_out);
+}
+
+int redlatch_permit_semaphore_try_set_permits(redlatch_permit_semaphore *permits, int64_t count, int32_t *set_out) {
+    int64_t result;
+    int status = check_amount("permits", count, 0);
+    if (status == REDLATCH_OK) {
+        status = call(permits, PERMITS_TRY_SET, count, "set permits of", &result);
+    }
+    if (status == REDLATCH_OK && set_out) {
+        *set_out = result == 1;
+    }
+    return status;
+}
+
+int redlatch_permit_semaphore_set_permits(redlatch_permit_semaphore *permits, int64_t count) {
+    int status = check_amount("permits", count, 0);
+    return status != REDLATCH_OK ? status : call(permits, PERMITS_SET, count, "set permits of", NULL);
+}
+
+int redlatch_permit_semaphore_add_permits(redlatch_permit_semaphore *permits, int64_t count) {
+    int status = check_amount("permits", count, -REDLATCH_PERMITS_MAX);
+    return status != REDLATCH_OK ? status : call(permits, PERMITS_ADD, count, "add permits to", NULL);
+}
+
+int redlatch_permit_semaphore_available(redlatch_permit_semaphore *permits, int64_t *available_out) {
+    return call(permits, PERMITS_AVAILABLE, 0, "query of", available_out);
+}
+
+int redlatch_permit_semaphore_acquired(redlatch_permit_semaphore *permits, int64_t *acquired_out) {
+    return call(permits, PERMITS_TAKEN, 0, "query of", acquired_out);
+}
+
+int redlatch_permit_semaphore_permits(redlatch_permit_semaphore *permits, int64_t *permits_out) {
+    return call(permits, PERMITS_ALL, 0, "query of", permits_out);
+}
+
+int redlatch_permit_semaphore_delete(redlatch_permit_semaphore *permits, int32_t *deleted_out) {
+    int64_t result;
+    int status = call(permits, PERMITS_DELETE, 0, "delete", &result);
+    if (status == REDLATCH_OK && deleted_out) {
+        *deleted_out = result == 1;
+    }
+    return status;
+}

@@ -1,0 +1,174 @@
+/* Semaphores as users call them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "counted.h"
+
+static int guard_semaphore_handle(const struct redlatch_semaphore *handle) {
+    if (!handle || atomic_load(&handle->magic) != MAGIC_SEMAPHORE) {
+        return fail_with(REDLATCH_BAD_HANDLE, "semaphore is %s: expected one that redlatch_semaphore_new made",
+                         handle ? "freed or of another kind" : "NULL");
+    }
+    return REDLATCH_OK;
+}
+
+static int guard_semaphore(const struct redlatch_semaphore *handle) {
+    int status = guard_semaphore_handle(handle);
+    return status == REDLATCH_OK ? client_check(handle->client) : status;
+}
+
+int redlatch_semaphore_new(redlatch_client *handle, const char *name, size_t name_size,
+                           redlatch_semaphore **semaphore_out) {
+    struct resource *resource;
+    int status = counted_name(handle, REDLATCH_SEMAPHORE, name, name_size, semaphore_out, &resource);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    struct redlatch_semaphore *semaphore = handle_new_semaphore();
+    if (!semaphore) {
+        counted_drop(handle->client, resource);
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    semaphore->client = handle->client;
+    semaphore->resource = resource;
+    *semaphore_out = semaphore;
+    return REDLATCH_OK;
+}
+
+void redlatch_semaphore_free(redlatch_semaphore *semaphore) {
+    if (!semaphore || guard_semaphore_handle(semaphore) != REDLATCH_OK) {
+        return;
+    }
+    struct client *client = semaphore->client;
+    struct resource *resource = semaphore->resource;
+    handle_free_semaphore(semaphore);
+    counted_drop(client, resource);
+}
+
+/* --------------------------------------------------------------------------------------------------- acquiring -- */
+
+static void give_back(struct redlatch_cancel *cancel) {
+    const struct operation *operation = &cancel->call.operation;
+    struct count_call what = {.change = SEMAPHORE_RELEASE, .amount = operation->amount, .verb = "release permits of"};
+    counted_call(cancel->call.client, operation->resource, &what, NULL);
+}
+
+static struct count_wait wait_for(const struct redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms) {
+    return (struct count_wait){.client = semaphore->client,
+                               .resource = semaphore->resource,
+                               .amount = permits,
+                               .wait_ms = wait_ms,
+                               .kind = OPERATION_ACQUIRE,
+                               .give_back = give_back};
+}
+
+int redlatch_semaphore_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
+                               redlatch_cancel *cancel, int64_t slice_ms) {
+    int status = guard_semaphore(semaphore);
+    if (status != REDLATCH_OK && !(status == REDLATCH_CLOSED && cancel && cancel->sliced)) {
+        return status;
+    }
+    if ((status = check_amount("permits", permits, 0)) != REDLATCH_OK || permits == 0) {
+        return status;
+    }
+    struct count_wait wait = wait_for(semaphore, permits, wait_ms);
+    return counted_wait(&wait, cancel, slice_ms);
+}
+
+int redlatch_semaphore_start_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms, uint64_t tag) {
+    int status = guard_semaphore(semaphore);
+    if (status != REDLATCH_OK || (status = check_amount("permits", permits, 1)) != REDLATCH_OK ||
+        (status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK) {
+        return status;
+    }
+    struct count_wait wait = wait_for(semaphore, permits, wait_ms);
+    return counted_start_wait(&wait, REDLATCH_EVENT_ACQUIRED, tag);
+}
+
+/* ---------------------------------------------------------------------------------------------------- changing -- */
+
+static int change(redlatch_semaphore *semaphore, const struct count_call *what, int64_t *result_out) {
+    return counted_call(semaphore->client, semaphore->resource, what, result_out);
+}
+
+/* Changes whose answer is yes or no. */
+static int ask(redlatch_semaphore *semaphore, const struct count_call *what, int32_t *answer_out) {
+    int64_t result;
+    int status = change(semaphore, what, &result);
+    if (status == REDLATCH_OK && answer_out) {
+        *answer_out = result == 1;
+    }
+    return status;
+}
+
+int redlatch_semaphore_release(redlatch_semaphore *semaphore, int64_t permits) {
+    int status = guard_semaphore(semaphore);
+    if (status != REDLATCH_OK || (status = check_amount("permits", permits, 0)) != REDLATCH_OK || permits == 0) {
+        return status;
+    }
+    struct count_call what = {.change = SEMAPHORE_RELEASE, .amount = permits, .verb = "release permits of"};
+    return change(semaphore, &what, NULL);
+}
+
+int redlatch_semaphore_start_release(redlatch_semaphore *semaphore, int64_t permits, uint64_t tag) {
+    int status = guard_semaphore(semaphore);
+    if (status != REDLATCH_OK || (status = check_amount("permits", permits, 1)) != REDLATCH_OK) {
+        return status;
+    }
+    struct count_call what = {.change = SEMAPHORE_RELEASE, .amount = permits, .verb = "release permits of"};
+    return counted_start(semaphore->client, semaphore->resource, &what, REDLATCH_EVENT_RELEASED, tag);
+}
+
+int redlatch_semaphore_release_if_exists(redlatch_semaphore *semaphore, int64_t permits, int32_t *released_out) {
+    int status = guard_semaphore(semaphore);
+    if (status != REDLATCH_OK || (status = check_amount("permits", permits, 0)) != REDLATCH_OK) {
+        return status;
+    }
+    if (permits == 0) {
+        if (released_out) {
+            *released_out = 0;
+        }
+        return REDLATCH_OK;
+    }
+    struct count_call what = {.change = SEMAPHORE_RELEASE_IF_EXISTS, .amount = permits, .verb = "release permits of"};
+    return ask(semaphore, &what, released_out);
+}
+
+int redlatch_semaphore_try_set_permits(redlatch_semaphore *semaphore, int64_t permits, int64_t ttl_ms,
+                                       int32_t *set_out) {
+    int status = guard_semaphore(semaphore);
+    if (status != REDLATCH_OK || (status = check_amount("permits", permits, 0)) != REDLATCH_OK ||
+        (status = check_duration("ttl_ms", ttl_ms, 1, true)) != REDLATCH_OK) {
+        return status;
+    }
+    struct count_call what = {.change = SEMAPHORE_TRY_SET,
+                              .amount = permits,
+                              .ttl_ms = ttl_ms == REDLATCH_FOREVER ? 0 : ttl_ms,
+                              .verb = "set permits of"};
+    return ask(semaphore, &what, set_out);
+}
+
+int redlatch_semaphore_add_permits(redlatch_semaphore *semaphore, int64_t permits) {
+    int status = guard_semaphore(semaphore);
+    if (status != REDLATCH_OK || (status = check_amount("permits", permits, -REDLATCH_PERMITS_MAX)) != REDLATCH_OK) {
+        return status;
+    }
+    struct count_call what = {.change = SEMAPHORE_ADD, .amount = permits, .verb = "add permits to"};
+    return change(semaphore, &what, NULL);
+}
+
+int redlatch_semaphore_drain(redlatch_semaphore *semaphore, int64_t *drained_out) {
+    int status = guard_semaphore(semaphore);
+    struct count_call what = {.change = SEMAPHORE_DRAIN, .verb = "drain"};
+    return status != REDLATCH_OK ? status : change(semaphore, &what, drained_out);
+}
+
+int redlatch_semaphore_available(redlatch_semaphore *semaphore, int64_t *available_out) {
+    int status = guard_semaphore(semaphore);
+    struct count_call what = {.change = SEMAPHORE_COUNT, .verb = "query of"};
+    return status != REDLATCH_OK ? status : change(semaphore, &what, available_out);
+}
+
+int redlatch_semaphore_delete(redlatch_semaphore *semaphore, int32_t *deleted_out) {
+    int status = guard_semaphore(semaphore);
+    struct count_call what = {.change = SEMAPHORE_DELETE, .verb = "delete"};
+    return status != REDLATCH_OK ? status : ask(semaphore, &what, deleted_out);
+}

@@ -1,0 +1,178 @@
+/* Changes of counts, and questions about them: one command whose answer is a number. What cannot be stated as an
+ * intended result carries an operation id; its script records under it what came of it, so that the command may be sent
+ * again, and taking may be undone, however often it arrives (design: lost replies, 4).
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   phase    event                           next
+ *   ASKING   a number                        DONE (OK)
+ *            refusal that may pass           ASKING again after a pause; DONE where it may not be sent twice
+ *            other refusal                   DONE
+ *            connection broke                sent again, if its record is sure to live; else DONE (NO_REPLY)
+ *            caller has had enough           DONE, and by what it is: forgotten, goes on alone, undone */
+#include <string.h>
+
+#include "planted.h"
+#include "steps.h"
+
+/* A record outlives every sending of its command: whoever waits for the server gives up before. */
+static const int64_t BEYOND_PATIENCE_MS = 30000;
+static const int64_t KILL_DENIED_MS = INT64_C(3600) * 1000;
+
+/* How long the last sending may be under way. */
+static const int64_t ON_ITS_WAY = 15 * SECOND;
+
+enum ending { FORGOTTEN, GOES_ON, UNDONE };
+
+static const struct {
+    uint8_t ending;  /* when the caller gives up: enum ending */
+    bool repeatable; /* recorded, states its result, or writes nothing */
+} changes[CHANGES] = {
+    [SEMAPHORE_TRY_SET] = {FORGOTTEN, true},
+    [SEMAPHORE_ADD] = {FORGOTTEN, true},
+    [SEMAPHORE_RELEASE] = {GOES_ON, true},
+    [SEMAPHORE_RELEASE_IF_EXISTS] = {GOES_ON, true},
+    [SEMAPHORE_DRAIN] = {UNDONE, true},
+    [SEMAPHORE_COUNT] = {FORGOTTEN, true},
+    [SEMAPHORE_DELETE] = {FORGOTTEN, false},
+    [LATCH_TRY_SET] = {FORGOTTEN, true},
+    [LATCH_COUNT_DOWN] = {GOES_ON, true},
+    [LATCH_COUNT] = {FORGOTTEN, true},
+    [LATCH_DELETE] = {FORGOTTEN, false},
+    [PERMITS_TRY_SET] = {FORGOTTEN, true},
+    [PERMITS_SET] = {FORGOTTEN, true},
+    [PERMITS_ADD] = {FORGOTTEN, true},
+    [PERMITS_RELEASE] = {GOES_ON, true},
+    [PERMITS_EXTEND] = {FORGOTTEN, true},
+    [PERMITS_LEASE] = {FORGOTTEN, true},
+    [PERMITS_AVAILABLE] = {FORGOTTEN, true},
+    [PERMITS_TAKEN] = {FORGOTTEN, true},
+    [PERMITS_ALL] = {FORGOTTEN, true},
+    [PERMITS_DELETE] = {FORGOTTEN, false},
+};
+
+int64_t record_life_ms(const struct engine *engine) {
+    return engine->kill_denied ? KILL_DENIED_MS : engine->settings.unreachable_timeout_ms + BEYOND_PATIENCE_MS;
+}
+
+bool record_is_over(const struct engine *engine, const struct command *command, int64_t now) {
+    return now - command->first_sent_at > record_life_ms(engine) * MILLISECOND - ON_ITS_WAY;
+}
+
+bool change_goes_on(const struct operation *operation) {
+    return operation->kind == OPERATION_CHANGE && changes[operation->change].ending == GOES_ON;
+}
+
+void change_begin(struct engine *engine, struct operation *operation, int64_t now) {
+    (void)now;
+    struct command *command = take_command(engine, operation);
+    operation->id = ++engine->last_id;
+    command->kind = COMMAND_CHANGE;
+    command->change = operation->change;
+    command->id = operation->id;
+    command->amount = operation->amount;
+    command->lease_ms = operation->lease_ms;
+    memcpy(command->permit, operation->permit, sizeof command->permit);
+    operation->command = command;
+    operation->phase = PHASE_ASKING;
+    push_command(engine, command);
+    arm_operation(engine, operation);
+}
+
+static void pause_command(struct engine *engine, struct command *command, struct refusal refusal, int64_t now) {
+    command->pause_ms = command->pause_ms < 50 ? command->pause_ms * 2 + 10 : 100;
+    command->was_sent = command->repeated || refusal.may_have_run;
+    repeat_command(engine, command, now + command->pause_ms * MILLISECOND);
+}
+
+static void change_refused(struct engine *engine, struct command *command, struct refusal refusal, int64_t now) {
+    struct operation *operation = command->operation;
+    uint8_t ending = changes[command->change].ending;
+    bool wanted = operation || (ending == GOES_ON && !command->abandoned);
+    if (wanted && refusal.passing && !record_is_over(engine, command, now)) { /* which means that it did not run */
+        if (operation) {
+            operation->trouble = refusal.status;
+        }
+        pause_command(engine, command, refusal, now);
+        return;
+    }
+    if (!operation) {
+        return;
+    }
+    if (ending == UNDONE && (refusal.may_have_run || command->repeated)) {
+        undo_taken(engine, operation, command->id);
+    }
+    finish(engine, operation, refusal.status);
+}
+
+void change_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    struct operation *operation = command->operation;
+    if (reply->kind == REPLY_ERROR) {
+        change_refused(engine, command, refusal_of(reply->text, reply->size), now);
+    } else if (operation) {
+        operation->result = reply->integer;
+        finish(engine, operation, reply->kind == REPLY_INTEGER ? REDLATCH_OK : REDLATCH_PROTOCOL);
+    }
+}
+
+void change_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    (void)now;
+    struct command *command = operation->command;
+    uint8_t ending = changes[operation->change].ending;
+    if (command->was_sent && status <= REDLATCH_SERVER) { /* it was sent before the refusal, too */
+        status = REDLATCH_NO_REPLY;
+    }
+    if (ending == GOES_ON && (command->was_sent || status == REDLATCH_CLOSED)) {
+        command->operation = NULL;
+    } else if (!drop_unsent(engine, command)) {
+        command->operation = NULL;
+        command->abandoned = true;
+        if (timer_is_armed(&command->timer)) { /* refused, and not to be repeated now */
+            give_command(engine, command);
+        }
+        if (ending == UNDONE && !PLANTED(FAULT_NO_COMPENSATION)) {
+            undo_taken(engine, operation, operation->id);
+        }
+    }
+    finish(engine, operation, status);
+}
+
+void change_settle(struct engine *engine, struct command *command, int64_t now) {
+    struct operation *operation = command->operation;
+    if (changes[command->change].repeatable && !record_is_over(engine, command, now)) {
+        engine->stats.resends++;
+        push_command(engine, command);
+        return;
+    }
+    if (operation) {
+        finish(engine, operation, REDLATCH_NO_REPLY);
+    }
+    give_command(engine, command);
+}
+
+void undo_taken(struct engine *engine, struct operation *operation, uint64_t id) {
+    struct command *command = take_command(engine, operation);
+    if (!command) {
+        return; /* only after as many breaks of the connection as there are commands set aside */
+    }
+    command->operation = NULL;
+    command->kind = COMMAND_UNDO;
+    command->id = id;
+    engine->stats.compensations++;
+    push_command(engine, command);
+}
+
+void undo_taken_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    struct refusal refusal = refusal_of(reply->text, reply->kind == REPLY_ERROR ? reply->size : 0);
+    if (reply->kind == REPLY_ERROR && refusal.passing && !record_is_over(engine, command, now)) {
+        pause_command(engine, command, refusal, now);
+    }
+}
+
+void undo_taken_settle(struct engine *engine, struct command *command, int64_t now) {
+    if (record_is_over(engine, command, now)) {
+        give_command(engine, command);
+    } else {
+        engine->stats.resends++;
+        push_command(engine, command);
+    }
+}

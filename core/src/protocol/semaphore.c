@@ -1,0 +1,138 @@
+/* Acquiring permits that nobody owns. Waiters queue as those of a mutex do (mutex.c, queue.c): first come, first
+ * served, and whoever wants many holds back those behind. Each ask has an id of its own, under which its script records
+ * what came of it, so there is nothing to hold, renew or hand over.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   phase    event                          next
+ *   QUEUED   becomes foremost               ASKING
+ *   ASKING   permits                        DONE (OK), and the next one asks; given back if a host never collects them
+ *            none                           PARKED; ASKING again if a message came since; DONE (TIMEOUT) for a try
+ *            refusal that may pass          PAUSED; DONE for a try
+ *            other refusal                  DONE
+ *            connection broke               the same again; DONE (NO_REPLY) when its record may be over
+ *            caller has had enough          undo queued behind the ask on the same lane, DONE
+ *   PARKED   message, subscription, timer   ASKING
+ *   PAUSED   timer                          ASKING
+ */
+#include "planted.h"
+#include "steps.h"
+
+void semaphore_ask(struct engine *engine, struct operation *operation, int64_t now) {
+    struct command *command = take_command(engine, operation);
+    if (!command) { /* every reserve is bound in undos under way */
+        semaphore_abort(engine, operation, REDLATCH_NO_REPLY, now);
+        return;
+    }
+    operation->id = ++engine->last_id;
+    command->kind = COMMAND_ACQUIRE;
+    command->id = operation->id;
+    command->amount = operation->amount;
+    operation->command = command;
+    operation->phase = PHASE_ASKING;
+    operation->seen = operation->resource->contest->sequence;
+    push_command(engine, command);
+    arm_operation(engine, operation);
+}
+
+/* Leaves the queue with a status. */
+static void end(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    queue_leave(engine, operation, now);
+    finish(engine, operation, status);
+}
+
+static void granted(struct engine *engine, struct operation *operation, int64_t now) {
+    engine->stats.acquired++;
+    end(engine, operation, REDLATCH_OK, now);
+    if (operation->asynchronous) {
+        operation->unclaimed = true;
+        operation->reserved_commands = 1;
+        engine->reserved_commands++;
+        timer_arm(&engine->timers, &operation->timer, now + engine->settings.claim_timeout_ms * MILLISECOND);
+    }
+}
+
+/* Nobody collects what was granted. */
+void semaphore_unclaimed(struct engine *engine, struct operation *operation, int status) {
+    struct command *command = take_command(engine, operation);
+    command->operation = NULL;
+    command->kind = COMMAND_CHANGE;
+    command->change = SEMAPHORE_RELEASE;
+    command->id = ++engine->last_id;
+    command->amount = operation->amount;
+    operation->unclaimed = false;
+    operation->status = status;
+    timer_disarm(&engine->timers, &operation->timer);
+    push_command(engine, command);
+}
+
+static void refused(struct engine *engine, struct command *command, struct operation *operation,
+                    const struct reply *reply, int64_t now) {
+    struct refusal refusal = refusal_of(reply->text, reply->size);
+    if (refusal.may_have_run || command->repeated) {
+        undo_taken(engine, operation, command->id);
+    }
+    if (refusal.passing && !operation->once) {
+        operation_pause(engine, operation, refusal.status, now);
+    } else {
+        end(engine, operation, refusal.status, now);
+    }
+}
+
+void semaphore_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    struct operation *operation = command->operation;
+    if (!operation) {
+        return; /* given up on; its undo is queued behind it */
+    }
+    operation->command = NULL;
+    if (reply->kind == REPLY_ERROR) {
+        refused(engine, command, operation, reply, now);
+        return;
+    }
+    operation->trouble = 0;
+    operation->trouble_since = 0;
+    if (reply->kind != REPLY_INTEGER) {
+        end(engine, operation, REDLATCH_PROTOCOL, now);
+        return;
+    }
+    if (reply->integer > 0) {
+        granted(engine, operation, now);
+        return;
+    }
+    engine->stats.contended += !operation->met_holder;
+    operation->met_holder = true;
+    if (operation->once) {
+        end(engine, operation, REDLATCH_TIMEOUT, now);
+    } else if (operation->seen != operation->resource->contest->sequence &&
+               !PLANTED(FAULT_MESSAGE_MISSED_WHILE_ASKING)) {
+        semaphore_ask(engine, operation, now);
+    } else {
+        acquire_park(engine, operation, REDLATCH_FOREVER, now);
+    }
+}
+
+void semaphore_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    struct command *command = operation->command;
+    if (operation->phase == PHASE_ASKING && command) {
+        operation->command = NULL;
+        if (!drop_unsent(engine, command)) {
+            command->abandoned = true;
+            command->operation = NULL;
+            if (!PLANTED(FAULT_NO_COMPENSATION)) {
+                undo_taken(engine, operation, operation->id);
+            }
+        }
+    }
+    end(engine, operation, status, now);
+}
+
+void semaphore_settle(struct engine *engine, struct command *command, int64_t now) {
+    struct operation *operation = command->operation;
+    if (record_is_over(engine, command, now)) {
+        operation->command = NULL;
+        end(engine, operation, REDLATCH_NO_REPLY, now);
+        give_command(engine, command);
+    } else {
+        engine->stats.resends++;
+        push_command(engine, command);
+    }
+}

@@ -1,0 +1,56 @@
+-- acquire_permits: permits are taken off a permit semaphore that has as many, or none at all, each with a lease.
+-- Effects as RPermitExpirableSemaphore's tryAcquire (wire format 2.11), but by the server's clock, and what expired is
+-- given back a thousand at a time (W-21).
+-- KEYS[1] name   KEYS[2] leases   ARGV[1] lease in ms   ARGV[2] channel   ARGV[3...] ids of 16 bytes
+-- Returns nil when the permits with these ids are taken; else the ms until the next one taken runs out, -1 for never.
+-- May be sent twice: a repeat finds an id, and leaves every lease that is there at least as long as asked.
+-- SPDX-License-Identifier: Apache-2.0
+local NEVER, CHUNK = 922337203685477, 1000
+local value = redis.call('get', KEYS[1])
+local time = redis.call('time')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local over = string.format('%.0f', now + ARGV[1])
+local repeated = false
+for i = 3, #ARGV do
+    local score = redis.call('zscore', KEYS[2], ARGV[i])
+    if score then
+        repeated = true
+        if tonumber(score) < tonumber(over) then
+            redis.call('zadd', KEYS[2], over, ARGV[i])
+        end
+    end
+end
+if repeated then
+    return nil
+end
+if value and not string.find(value, '^%-?%d+$') then
+    return redis.error_reply('WRONGTYPE the key holds no number')
+end
+local expired = redis.call('zrangebyscore', KEYS[2], 0, string.format('%.0f', now), 'limit', 0, CHUNK)
+if #expired > 0 and value then
+    value = redis.call('incrby', KEYS[1], #expired)
+    redis.call('zrem', KEYS[2], unpack(expired))
+end
+local count = #ARGV - 2
+local granted = value and tonumber(value) >= count
+if granted then
+    value = redis.call('decrby', KEYS[1], count)
+    for i = 3, #ARGV do
+        redis.call('zadd', KEYS[2], over, ARGV[i])
+    end
+    local ttl = redis.call('pttl', KEYS[1])
+    if ttl > 0 then
+        redis.call('pexpire', KEYS[2], ttl)
+    end
+end
+if #expired > 0 and value and tonumber(value) > 0 then
+    redis.call('publish', ARGV[2], string.format('%.0f', value))
+end
+if granted then
+    return nil
+end
+local nearest = redis.call('zrange', KEYS[2], 0, 0, 'withscores')
+if not nearest[2] or tonumber(nearest[2]) >= NEVER or not value then
+    return -1
+end
+return math.max(tonumber(nearest[2]) - now, 0)

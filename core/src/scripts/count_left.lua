@@ -1,0 +1,9 @@
+-- count_left: what is left of a semaphore or a latch; writes nothing.
+-- KEYS[1] name
+-- Returns the number, 0 when there is none. A key of another type is an error, and so is one that holds no number.
+-- SPDX-License-Identifier: Apache-2.0
+local value = redis.call('get', KEYS[1]) or '0'
+if not string.find(value, '^%-?%d+$') then
+    return redis.error_reply('WRONGTYPE the key holds no number')
+end
+return tonumber(value)

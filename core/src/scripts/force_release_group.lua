@@ -1,0 +1,17 @@
+-- force_release_group: the values are free, whoever held them, and waiters are told.
+-- KEYS[1] group   ARGV[1] channel   ARGV[2] number of values   ARGV[3...] values
+-- Returns 1 when any was held, or left by an owner whose time was over; else 0.
+-- SPDX-License-Identifier: Apache-2.0
+local removed = 0
+for i = 3, #ARGV do
+    local owner = redis.call('hget', KEYS[1], ARGV[i])
+    if owner then
+        local own = ARGV[i] .. ':' .. owner
+        redis.call('hdel', KEYS[1], ARGV[i], own .. ':expire_time', own .. ':lock_count')
+        removed = 1
+    end
+end
+if removed == 1 then
+    redis.call('publish', ARGV[1], '0')
+end
+return removed

@@ -1,0 +1,35 @@
+-- reenter_group: the count of every value is raised to the intended one and their leases are at least as long as asked.
+-- KEYS[1] group   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms   ARGV[4] number of values   ARGV[5...] values
+-- Returns 1, or 0 when the owner does not hold them all: a re-entry never takes anything.
+-- May be sent twice: counts are stated, not added to; neither count nor lease is ever lowered here.
+-- SPDX-License-Identifier: Apache-2.0
+local time = redis.call('time')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- Whether the owner holds every value.
+local function holds_all(owner)
+    for i = 5, #ARGV do
+        local ends = redis.call('hget', KEYS[1], ARGV[i] .. ':' .. owner .. ':expire_time')
+        if redis.call('hget', KEYS[1], ARGV[i]) ~= owner or (tonumber(ends) or 0) <= now then
+            return false
+        end
+    end
+    return true
+end
+if not holds_all(ARGV[1]) then
+    return 0
+end
+local lease = tonumber(ARGV[3])
+for i = 5, #ARGV do
+    local own = ARGV[i] .. ':' .. ARGV[1]
+    if tonumber(redis.call('hget', KEYS[1], own .. ':lock_count') or 0) < tonumber(ARGV[2]) then
+        redis.call('hset', KEYS[1], own .. ':lock_count', ARGV[2])
+    end
+    if tonumber(redis.call('hget', KEYS[1], own .. ':expire_time')) < now + lease then
+        redis.call('hset', KEYS[1], own .. ':expire_time', string.format('%.0f', now + lease))
+    end
+end
+local ttl = redis.call('pttl', KEYS[1])
+if ttl >= 0 and ttl < lease then
+    redis.call('pexpire', KEYS[1], ARGV[3])
+end
+return 1

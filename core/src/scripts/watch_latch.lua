@@ -1,0 +1,12 @@
+-- watch_latch: whether a latch is open; writes nothing.
+-- KEYS[1] name
+-- Returns -2 when it is open, which one that does not exist is, else the remaining ms of its key, -1 if it has no TTL.
+-- SPDX-License-Identifier: Apache-2.0
+local value = redis.call('get', KEYS[1]) or '0'
+if not string.find(value, '^%-?%d+$') then
+    return redis.error_reply('WRONGTYPE the key holds no number')
+end
+if tonumber(value) <= 0 then
+    return -2
+end
+return redis.call('pttl', KEYS[1])

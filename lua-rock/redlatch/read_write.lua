@@ -1,0 +1,34 @@
+--- ReadWriteLock: the two sides of one name.
+-- SPDX-License-Identifier: Apache-2.0
+
+local core = require "redlatch.core"
+local lock = require "redlatch.lock"
+local options = require "redlatch.options"
+
+--- Many readers or one writer, made by Client:read_write_lock().
+---@class redlatch.ReadWriteLock
+---@field read redlatch.Lock what many may hold while nobody writes
+---@field write redlatch.Lock what one may hold while nobody else reads
+local ReadWriteLock = {}
+ReadWriteLock.__index = ReadWriteLock
+ReadWriteLock.__name = "redlatch.ReadWriteLock"
+
+local read_write = {}
+
+-- Both sides have one owner: the one given, or one that only they know.
+function read_write.new(client, name, given)
+    local shared = {owner = {}}
+    for option, value in pairs(options.check_table(given)) do
+        shared[option] = value
+    end
+    return setmetatable({
+        read = lock.new(client, core.READ, name, shared),
+        write = lock.new(client, core.WRITE, name, shared),
+    }, ReadWriteLock)
+end
+
+function ReadWriteLock:__tostring()
+    return string.format("redlatch.ReadWriteLock %q", self.read:name())
+end
+
+return read_write

@@ -1,0 +1,113 @@
+"""What semaphores and latches share: a handle and a name, and waits that Ctrl-C ends.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
+
+from redlatch._ffi import FOREVER, CData, ffi, lib
+from redlatch.durations import Seconds, wait_ms
+from redlatch.errors import InvalidArgumentError, LockName, failure
+from redlatch.options import name_bytes
+from redlatch.owners import pause, slice_ms
+
+if TYPE_CHECKING:
+    from redlatch.client import Client
+
+# Makes a call that may wait: with a cancel object and how long the call may take.
+Waiting = Callable[[CData, int], int]
+
+_AGAIN: int = lib.REDLATCH_AGAIN
+
+
+class Counted:
+    """A name on a client with a handle of the core."""
+
+    __slots__ = ("_client", "_handle", "_name", "__weakref__")
+
+    def __init__(self, client: Client, name: LockName, kind: str) -> None:
+        data = name_bytes(name)
+        out = ffi.new(f"redlatch_{kind} **")
+        status: int = getattr(lib, f"redlatch_{kind}_new")(client._handle, data, len(data), out)
+        if status:
+            raise failure(status, name)
+        self._handle: CData = ffi.gc(out[0], getattr(lib, f"redlatch_{kind}_free"))
+        self._client = client
+        self._name = name
+
+    @property
+    def name(self) -> LockName:
+        """The name as it was given, without the client's prefix."""
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"<redlatch.{type(self).__name__} {self._name!r}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a redlatch.{type(self).__name__} cannot be pickled or copied: open a client, and make its objects, in "
+            "each process"
+        )
+
+    def _call(self, function: Callable[..., int], *arguments: Any) -> None:
+        """Makes a call that answers with nothing but its status."""
+        status = function(self._handle, *arguments)
+        if status:
+            raise failure(status, self._name)
+
+    def _number(self, function: Callable[..., int], *arguments: Any, kind: str = "int64_t *") -> int:
+        """Makes a call that hands out a number."""
+        number = ffi.new(kind)
+        self._call(function, *arguments, number)
+        return int(number[0])
+
+    def _flag(self, function: Callable[..., int], *arguments: Any) -> bool:
+        """Makes a call that hands out yes or no."""
+        return bool(self._number(function, *arguments, kind="int32_t *"))
+
+    def _wait(self, waiting: Waiting) -> bool:
+        """Waits, in slices where Python has to see its signals in between; False after a time-out. Whatever exception
+        comes in between, Ctrl-C above all, the wait is over and what it took is given back."""
+        slice_of_call = slice_ms()
+        if slice_of_call == FOREVER:
+            return self._answer(waiting(ffi.NULL, FOREVER))
+        cancel_out = ffi.new("redlatch_cancel **")
+        status: int = lib.redlatch_cancel_new(cancel_out)
+        if status:
+            raise failure(status, self._name)
+        with ffi.gc(cancel_out[0], lib.redlatch_cancel_free) as cancel:  # the end of which ends the wait
+            status = waiting(cancel, slice_of_call)
+            while status == _AGAIN:
+                pause()
+                status = waiting(cancel, slice_of_call)
+            return self._answer(status)
+
+    def _answer(self, status: int) -> bool:
+        if status and status != lib.REDLATCH_TIMEOUT:
+            raise failure(status, self._name)
+        return not status
+
+
+def patience_ms(blocking: bool, timeout: Optional[Seconds]) -> int:
+    """How long an acquire waits, by the two arguments that threading's have."""
+    if not isinstance(blocking, int):
+        raise TypeError(f"blocking is {blocking!r}; expected True or False (did you mean timeout={blocking!r}?)")
+    wait = wait_ms(timeout, "timeout")
+    if blocking:
+        return wait
+    if wait >= 0:
+        raise InvalidArgumentError("cannot specify a timeout for a non-blocking call")
+    return 0
+
+
+def whole(value: int, argument: str, least: Optional[int]) -> int:
+    """A number of permits or counts: a whole number, no bool, within what Redisson can read."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{argument} is {value!r}, of type {type(value).__name__}; expected a whole number")
+    most: int = lib.REDLATCH_PERMITS_MAX
+    low = -most if least is None else least
+    if not low <= value <= most:
+        raise InvalidArgumentError(f"{argument} is {value}; expected {low} to {most}")
+    return value

@@ -1,0 +1,51 @@
+"""Latch: lets through whoever waits once it was counted down.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional
+
+from redlatch._ffi import lib
+from redlatch.counts import Counted, whole
+from redlatch.durations import Seconds, wait_ms
+from redlatch.errors import LockName
+
+if TYPE_CHECKING:
+    from redlatch.client import Client
+
+
+class Latch(Counted):
+    """A count-down latch by name, made by Client.latch(); Redisson's RCountDownLatch. One that was never set, was
+    counted down or was deleted is open."""
+
+    __slots__ = ()
+
+    def __init__(self, client: Client, name: LockName) -> None:
+        super().__init__(client, name, "latch")
+
+    def try_set_count(self, count: int) -> bool:
+        """Closes the latch until it has been counted down so often, unless it is closed already: then False."""
+        return self._flag(lib.redlatch_latch_try_set_count, whole(count, "count", 1))
+
+    def count_down(self) -> None:
+        """Counts down by one. At zero the latch is open; of an open one it changes nothing."""
+        self._call(lib.redlatch_latch_count_down)
+
+    def count(self) -> int:
+        """Asks the server what is left to be counted down: 0 when the latch is open."""
+        return self._number(lib.redlatch_latch_count)
+
+    def wait(self, timeout: Optional[Seconds] = -1) -> bool:
+        """Waits until the latch is open: False if it was closed all the time.
+
+        timeout: None or -1 wait for ever, 0 looks once.
+        """
+        patience = wait_ms(timeout, "timeout")
+        handle = self._handle
+        return self._wait(lambda cancel, slice_ms: lib.redlatch_latch_wait(handle, patience, cancel, slice_ms))
+
+    def delete(self) -> bool:
+        """Deletes the latch, which opens it for who waits with redlatch; False if it was open."""
+        return self._flag(lib.redlatch_latch_delete)

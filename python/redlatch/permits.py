@@ -1,0 +1,211 @@
+"""PermitSemaphore: permits that have an id and a lease each.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING, List, NoReturn, Optional, Type, Union
+
+from redlatch._ffi import CData, ffi, lib, new_record, text
+from redlatch.counts import Counted, patience_ms, whole
+from redlatch.durations import Seconds, lease_ms, span_ms
+from redlatch.errors import InvalidArgumentError, LockLostError, LockName, NotOwnedError, failure
+
+if TYPE_CHECKING:
+    from redlatch.client import Client
+
+_ALIVE = (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT)
+
+
+class Permit:
+    """One permit of a permit semaphore, until it is released or lost. Any thread may release it.
+
+    `with semaphore.acquire() as permit:` gives it back at the end; LockLostError, if it was lost, unless the block
+    raised.
+    """
+
+    __slots__ = ("_semaphore", "_serial", "_id", "_released", "_lost_event", "__weakref__")
+
+    def __init__(self, semaphore: PermitSemaphore, serial: int) -> None:
+        self._semaphore = semaphore
+        self._serial = serial
+        self._id = text(semaphore._standing(serial).id)
+        self._released = False
+        self._lost_event: Optional[threading.Event] = None
+
+    @property
+    def id(self) -> str:
+        """The id by which any process may release it: 32 hexadecimal digits."""
+        return self._id
+
+    def remaining(self) -> float:
+        """Seconds for which nobody else can have the permit, as far as is known; 0.0 when it is over."""
+        now = self._semaphore._standing(self._serial)
+        return now.remaining_ms / 1000 if now.state in _ALIVE else 0.0
+
+    @property
+    def lost(self) -> bool:
+        """Whether the permit ended without being released: its time ran out, or the server forgot it."""
+        losses = self._semaphore._client._losses
+        if self._semaphore._standing(self._serial).state == lib.REDLATCH_GONE:
+            losses.note(self._serial)
+        return losses.knows(self._serial)
+
+    @property
+    def lost_event(self) -> threading.Event:
+        """Is set when the permit is lost. The first use in a client starts a thread that watches."""
+        if self._lost_event is None:
+            self._lost_event = self._semaphore._client._losses.event(self._serial)
+            if self.lost:  # it may have been lost before anybody watched
+                self._lost_event.set()
+        return self._lost_event
+
+    def release(self) -> None:
+        """Gives the permit back. LockLostError if its lease was over, NotOwnedError if it was released before."""
+        if self._released:
+            raise NotOwnedError(f"permit {self._id} was released before", lock_name=self._semaphore.name)
+        self._released = True
+        try:
+            self._semaphore.release(self._id)
+        except LockLostError:
+            self._semaphore._client._losses.note(self._serial)
+            raise
+
+    def __enter__(self) -> Permit:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        if self._released:
+            return
+        try:
+            self.release()
+        except Exception:
+            if error is None:  # the exception of the block is never hidden
+                raise
+
+    def __repr__(self) -> str:
+        return f"<redlatch.Permit {self._id} of {self._semaphore.name!r}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a redlatch.Permit cannot be pickled or copied; its id can be passed on")
+
+
+class PermitSemaphore(Counted):
+    """Permits by name, each with an id and a lease, made by Client.permit_semaphore(); Redisson's
+    RPermitExpirableSemaphore. Whoever knows the id may give a permit back, in any process; one that nobody gives back
+    is free again when its lease is over. In one client waiters are served strictly first come, first served."""
+
+    __slots__ = ()
+
+    def __init__(self, client: Client, name: LockName) -> None:
+        super().__init__(client, name, "permit_semaphore")
+
+    def acquire(
+        self, *, blocking: bool = True, timeout: Optional[Seconds] = -1, lease: Optional[Seconds] = None
+    ) -> Optional[Permit]:
+        """Takes a permit, or returns None after a time-out.
+
+        timeout: None or -1 wait for ever, 0 tries once.
+        lease: None means one that is renewed until the permit is released; seconds mean a fixed one.
+        """
+        permits = self.acquire_many(1, blocking=blocking, timeout=timeout, lease=lease)
+        return permits[0] if permits else None
+
+    def acquire_many(
+        self,
+        permits: int,
+        *,
+        blocking: bool = True,
+        timeout: Optional[Seconds] = -1,
+        lease: Optional[Seconds] = None,
+    ) -> List[Permit]:
+        """Takes so many permits at once, all or none: the list is empty after a time-out."""
+        count = whole(permits, "permits", 1)
+        wait = patience_ms(blocking, timeout)
+        lease_of_each = lease_ms(lease, "lease")
+        handle, taken = self._handle, lib.redlatch_python_acquire_with_ids
+        status = ffi.new("int32_t *", lib.REDLATCH_AGAIN)  # of the last call, whatever came after it
+        serial = ffi.new("uint64_t *")
+        try:
+            granted = self._wait(
+                lambda cancel, slice_ms: taken(status, handle, count, lease_of_each, wait, cancel, slice_ms, serial)
+            )
+            return [Permit(self, serial[0] + i) for i in range(count)] if granted else []
+        except BaseException:
+            if status[0] == 0:
+                for i in range(count):
+                    lib.redlatch_permit_semaphore_release(handle, self._standing(serial[0] + i).id)
+            raise
+
+    def release(self, permit: Union[Permit, str]) -> None:
+        """Gives back a permit, or the one with an id, whoever took it. LockLostError if its lease was over;
+        NotOwnedError if there is no such permit, or it was lost so long ago that others may have had it since."""
+        if isinstance(permit, Permit):
+            permit.release()
+        else:
+            self._call(lib.redlatch_permit_semaphore_release, _id_bytes(permit))
+
+    def update_lease(self, permit: Union[Permit, str], lease: Seconds) -> None:
+        """Lets a permit's lease end so many seconds from now, also if that is sooner than it was. One that is renewed
+        goes on being renewed. LockLostError or NotOwnedError as of release()."""
+        self._call(lib.redlatch_permit_semaphore_update_lease, _id_bytes(permit), span_ms(lease, "lease"))
+
+    def lease_of(self, permit: Union[Permit, str]) -> float:
+        """Asks the server how many seconds a permit is taken yet: 0.0 when it is not, infinity when it has no lease."""
+        milliseconds = self._number(lib.redlatch_permit_semaphore_lease_of, _id_bytes(permit))
+        return math.inf if milliseconds == -1 else milliseconds / 1000
+
+    def try_set_permits(self, permits: int) -> bool:
+        """Makes the semaphore with so many permits, unless it exists: then False."""
+        return self._flag(lib.redlatch_permit_semaphore_try_set_permits, whole(permits, "permits", 0))
+
+    def set_permits(self, permits: int) -> None:
+        """Lets there be so many permits in all, those that are taken included; if more are taken, it owes the rest."""
+        self._call(lib.redlatch_permit_semaphore_set_permits, whole(permits, "permits", 0))
+
+    def add_permits(self, permits: int) -> None:
+        """Adds permits, or takes some away without waiting, also more than there are."""
+        self._call(lib.redlatch_permit_semaphore_add_permits, whole(permits, "permits", None))
+
+    def available(self) -> int:
+        """Asks the server how many permits can be taken: less than 0 if the semaphore owes some."""
+        return self._number(lib.redlatch_permit_semaphore_available)
+
+    def acquired(self) -> int:
+        """Asks the server how many permits are taken."""
+        return self._number(lib.redlatch_permit_semaphore_acquired)
+
+    def permits(self) -> int:
+        """Asks the server how many permits there are in all."""
+        return self._number(lib.redlatch_permit_semaphore_permits)
+
+    def delete(self) -> bool:
+        """Deletes the semaphore and all leases; False if there was none. Who waits goes on waiting."""
+        return self._flag(lib.redlatch_permit_semaphore_delete)
+
+    def _standing(self, serial: int) -> CData:
+        """How a permit of this client stands, as far as this process knows."""
+        record = new_record("redlatch_permit")
+        status: int = lib.redlatch_permit_semaphore_permit(self._handle, serial, record)
+        if status:
+            raise failure(status, self._name)
+        return record
+
+
+def _id_bytes(permit: Union[Permit, str]) -> bytes:
+    if isinstance(permit, Permit):
+        permit = permit.id
+    if not isinstance(permit, str):
+        raise TypeError(f"permit is {permit!r}, of type {type(permit).__name__}; expected a Permit or the id of one")
+    if "\0" in permit or not permit.isascii():
+        raise InvalidArgumentError(f"id is {permit!r}: expected 32 hexadecimal digits")
+    return permit.encode()

@@ -1,0 +1,95 @@
+"""Semaphore: a number of permits that are taken and given back.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Optional, Type
+
+from redlatch._ffi import ffi, lib
+from redlatch.counts import Counted, patience_ms, whole
+from redlatch.durations import Seconds, limit_ms
+from redlatch.errors import LockName
+
+if TYPE_CHECKING:
+    from redlatch.client import Client
+
+
+class Semaphore(Counted):
+    """Permits by name, made by Client.semaphore(), with the manners of threading.Semaphore; Redisson's RSemaphore.
+
+    Nobody owns a permit: whoever took it, anybody may give it back, and what a process that died had taken stays taken
+    (a permit semaphore knows better). In one client waiters are served strictly first come, first served: one that
+    waits for many permits holds back those behind it.
+
+    `with semaphore:` takes one permit and gives it back.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, client: Client, name: LockName) -> None:
+        super().__init__(client, name, "semaphore")
+
+    def try_set_permits(self, permits: int, *, ttl: Optional[Seconds] = None) -> bool:
+        """Makes the semaphore with so many permits, unless it exists: then False.
+
+        ttl: it vanishes after so many seconds; None means never.
+        """
+        return self._flag(
+            lib.redlatch_semaphore_try_set_permits, whole(permits, "permits", 0), limit_ms(ttl, "ttl")
+        )
+
+    def acquire(self, permits: int = 1, *, blocking: bool = True, timeout: Optional[Seconds] = -1) -> bool:
+        """Takes so many permits at once, waiting for them as threading.Semaphore does: True if they were obtained.
+
+        timeout: None or -1 wait for ever, 0 tries once.
+        """
+        count = whole(permits, "permits", 0)
+        wait = patience_ms(blocking, timeout)
+        handle, taken = self._handle, lib.redlatch_python_acquire_permits
+        status = ffi.new("int32_t *", lib.REDLATCH_AGAIN)  # of the last call, whatever came after it
+        try:
+            return self._wait(lambda cancel, slice_ms: taken(status, handle, count, wait, cancel, slice_ms))
+        except BaseException:
+            if status[0] == 0:
+                lib.redlatch_semaphore_release(handle, count)
+            raise
+
+    def release(self, permits: int = 1) -> None:
+        """Adds so many permits, and wakes who waits. Makes the semaphore if it does not exist."""
+        self._call(lib.redlatch_semaphore_release, whole(permits, "permits", 0))
+
+    def release_if_exists(self, permits: int = 1) -> bool:
+        """The same, unless the semaphore does not exist: then False."""
+        return self._flag(lib.redlatch_semaphore_release_if_exists, whole(permits, "permits", 0))
+
+    def add_permits(self, permits: int) -> None:
+        """Adds permits, or takes some away without waiting, also more than there are."""
+        self._call(lib.redlatch_semaphore_add_permits, whole(permits, "permits", None))
+
+    def drain(self) -> int:
+        """Takes all there are and returns how many: less than 0 if the semaphore owed some, which it then owes no
+        more."""
+        return self._number(lib.redlatch_semaphore_drain)
+
+    def available(self) -> int:
+        """Asks the server how many there are: 0 if the semaphore does not exist, less than 0 if it owes some."""
+        return self._number(lib.redlatch_semaphore_available)
+
+    def delete(self) -> bool:
+        """Deletes the semaphore; False if there was none. Who waits goes on waiting."""
+        return self._flag(lib.redlatch_semaphore_delete)
+
+    def __enter__(self) -> Semaphore:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.release()

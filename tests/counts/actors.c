@@ -1,0 +1,215 @@
+/* Threads that take, give and wait at random, and what they were told.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "counts.h"
+
+static void supply(struct engine *engine, uint8_t kind, uint32_t holds) {
+    struct engine_lack lack = engine_lacks(engine, kind);
+    for (; lack.commands > 0; lack.commands--) {
+        engine_supply_command(engine, allocate(1, sizeof(struct command)));
+    }
+    for (; lack.contests > 0; lack.contests--) {
+        engine_supply_contest(engine, allocate(1, sizeof(struct contest)));
+    }
+    for (lack.holds += holds; lack.holds > 0; lack.holds--) {
+        engine_supply_hold(engine, allocate(1, sizeof(struct hold)));
+    }
+    for (; lack.batches > 0; lack.batches--) {
+        engine_supply_batch(engine, allocate(1, sizeof(struct command)),
+                            allocate(RENEWAL_BATCH_SIZE, sizeof(struct renewal)));
+    }
+}
+
+void actors_start(struct world *world) {
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        for (uint32_t j = 0; j < ACTORS; j++) {
+            bool plays = j <= world->seed / 4 % ACTORS; /* with few of them nobody takes what another sleeps for */
+            world->clients[i].actors[j].act_at = plays ? random_between(&world->random, 0, 100000) : NEVER;
+        }
+    }
+}
+
+static void begin(struct world *world, struct client *client, struct actor *actor, uint8_t kind, uint32_t holds) {
+    struct operation *operation = &actor->operation;
+    uint8_t lane = random_chance(&world->random, 700) ? LANE_CALLERS : LANE_CALLERS_SECOND;
+    operation->kind = kind;
+    operation->lock_kind = world->kind;
+    operation->resource = client->resource;
+    operation->answer = &actor->answer;
+    operation->lane = lane;
+    operation->max_hold_ms = REDLATCH_FOREVER;
+    operation->wait_until = NEVER;
+    bool endless = kind == OPERATION_ACQUIRE || kind == OPERATION_WATCH ? random_chance(&world->random, 300) : false;
+    operation->once = !endless && kind == OPERATION_ACQUIRE && random_chance(&world->random, 200);
+    actor->patience = endless ? NEVER : world->now + random_between(&world->random, 1000, 600000);
+    actor->busy = true;
+    supply(&client->engine, kind, holds);
+    engine_start(&client->engine, operation, world->now);
+}
+
+static void change(struct world *world, struct client *client, struct actor *actor, enum change what, int64_t amount) {
+    actor->operation.change = (uint8_t)what;
+    actor->operation.amount = amount;
+    begin(world, client, actor, OPERATION_CHANGE, 0);
+}
+
+static void act_on_semaphore(struct world *world, struct client *client, struct actor *actor, bool draining) {
+    uint32_t dice = random_below(&world->random, 100);
+    if (actor->has > 0 && (draining || dice < 70)) {
+        change(world, client, actor, SEMAPHORE_RELEASE, actor->has);
+    } else if (draining) {
+        actor->act_at = NEVER;
+    } else if (dice < 85) {
+        actor->operation.amount = random_between(&world->random, 1, 3);
+        begin(world, client, actor, OPERATION_ACQUIRE, 0);
+    } else if (dice < 92) {
+        change(world, client, actor, SEMAPHORE_DRAIN, 0);
+    } else {
+        change(world, client, actor, SEMAPHORE_ADD, random_between(&world->random, -1, 2));
+    }
+}
+
+static void act_on_permits(struct world *world, struct client *client, struct actor *actor, bool draining) {
+    uint32_t dice = random_below(&world->random, 100);
+    if (actor->permit_count > 0 && (draining || dice < 60)) {
+        bool extends = dice < 10 && !draining;
+        actor->operation.owner = PERMIT_OWNER | actor->permits[actor->permit_count - 1];
+        actor->operation.lease_ms = random_between(&world->random, 200, 3000);
+        actor->permit_count -= !extends;
+        begin(world, client, actor, extends ? OPERATION_EXTEND : OPERATION_RELEASE, 0);
+    } else if (draining || actor->permit_count > PERMITS_HELD - 3) {
+        actor->act_at = draining ? NEVER : world->now + SECOND;
+    } else {
+        actor->operation.amount = random_between(&world->random, 1, 3);
+        actor->operation.lease_ms =
+            random_chance(&world->random, 500) ? REDLATCH_RENEWED : random_between(&world->random, 200, 3000);
+        begin(world, client, actor, OPERATION_ACQUIRE, (uint32_t)actor->operation.amount);
+    }
+}
+
+static void act_on_latch(struct world *world, struct client *client, struct actor *actor, bool draining) {
+    uint32_t dice = random_below(&world->random, 100);
+    if (draining) {
+        actor->act_at = NEVER;
+    } else if (dice < 50) {
+        change(world, client, actor, LATCH_COUNT_DOWN, 0);
+    } else if (dice < 70) {
+        change(world, client, actor, LATCH_TRY_SET, random_between(&world->random, 1, 5));
+    } else {
+        begin(world, client, actor, OPERATION_WATCH, 0);
+    }
+}
+
+static void act(struct world *world, struct client *client, struct actor *actor, bool draining) {
+    if (actor->busy && world->now >= actor->patience) {
+        engine_abort(&client->engine, &actor->operation, REDLATCH_TIMEOUT, world->now);
+        actor->patience = NEVER;
+    } else if (!actor->busy && world->now >= actor->act_at) {
+        memset(&actor->operation, 0, sizeof actor->operation);
+        if (world->kind == REDLATCH_SEMAPHORE) {
+            act_on_semaphore(world, client, actor, draining);
+        } else if (world->kind == REDLATCH_LATCH) {
+            act_on_latch(world, client, actor, draining);
+        } else {
+            act_on_permits(world, client, actor, draining);
+        }
+    }
+}
+
+void actors_act(struct world *world, bool draining) {
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        for (uint32_t j = 0; j < ACTORS; j++) {
+            act(world, &world->clients[i], &world->clients[i].actors[j], draining);
+        }
+    }
+}
+
+int64_t actors_next(const struct world *world) {
+    int64_t next = NEVER;
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        for (uint32_t j = 0; j < ACTORS; j++) {
+            const struct actor *actor = &world->clients[i].actors[j];
+            int64_t at = actor->busy ? actor->patience : actor->act_at;
+            next = at < next ? at : next;
+        }
+    }
+    return next;
+}
+
+bool actors_are_done(const struct world *world) {
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        for (uint32_t j = 0; j < ACTORS; j++) {
+            const struct actor *actor = &world->clients[i].actors[j];
+            if (actor->busy || actor->act_at != NEVER) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* What the caller of an operation believes it changed. */
+static void note(struct client *client, const struct operation *operation, enum outcome told, int64_t amount) {
+    struct account *account = &client->accounts[operation->id];
+    account->told = (uint8_t)told;
+    account->amount = amount;
+}
+
+static void ended_change(struct client *client, struct actor *actor) {
+    const struct operation *operation = &actor->operation;
+    bool good = operation->status == REDLATCH_OK;
+    bool unknown = operation->status == REDLATCH_NO_REPLY;
+    switch (operation->change) {
+    case SEMAPHORE_RELEASE:
+        if (good || unknown) { /* which goes on */
+            note(client, operation, CHANGES_EXACTLY, operation->amount);
+            actor->has = 0;
+        }
+        break;
+    case SEMAPHORE_DRAIN:
+        if (good && operation->result != 0) {
+            note(client, operation, CHANGES_EXACTLY, -operation->result);
+            actor->has += operation->result > 0 ? operation->result : 0;
+        }
+        break;
+    case LATCH_COUNT_DOWN:
+        if (unknown || (good && operation->result == 1)) {
+            note(client, operation, unknown ? CHANGES_OR_NOT : CHANGES_EXACTLY, -1);
+        }
+        break;
+    default: /* SEMAPHORE_ADD, LATCH_TRY_SET */
+        if (unknown || (good && operation->result == 1)) {
+            note(client, operation, unknown ? CHANGES_OR_NOT : CHANGES_EXACTLY, operation->amount);
+        }
+        break;
+    }
+}
+
+static void ended(struct world *world, struct client *client, struct actor *actor) {
+    const struct operation *operation = &actor->operation;
+    actor->busy = false;
+    actor->act_at = world->now + random_between(&world->random, 100, world->seed % 3 ? 200000 : 2000000);
+    if (operation->kind == OPERATION_CHANGE) {
+        ended_change(client, actor);
+    } else if (operation->kind == OPERATION_ACQUIRE && operation->status == REDLATCH_OK) {
+        if (world->kind == REDLATCH_SEMAPHORE) {
+            note(client, operation, CHANGES_EXACTLY, -operation->amount);
+            actor->has += operation->amount;
+        }
+        for (int64_t i = 0; i < operation->amount && world->kind == REDLATCH_PERMIT_SEMAPHORE; i++) {
+            actor->permits[actor->permit_count++] = operation->id + (uint64_t)i;
+        }
+    }
+}
+
+void actors_collect(struct world *world) {
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        struct client *client = &world->clients[i];
+        struct list_link *link;
+        while ((link = list_pop(&client->engine.finished)) != NULL) {
+            struct operation *operation = container_of(link, struct operation, link);
+            ended(world, client, container_of(operation, struct actor, operation));
+        }
+    }
+}

@@ -1,0 +1,277 @@
+/* Runs seeds: counts_sim [--kind semaphore|permit_semaphore|latch] [--seeds N] [--first N] [--faults].
+ * --faults plants mistakes into engine and scripts, one at a time, and wants each found.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "counts.h"
+#include "kinds.h"
+#include "planted.h"
+
+static const int64_t PLAY = 30 * SECOND;
+static const int64_t SETTLE = 7 * SECOND; /* what is under way arrives */
+static const int64_t DRAIN = 45 * SECOND;
+
+static void make_client(struct world *world, uint32_t number) {
+    static const struct engine_settings settings = {.watchdog_lease_ms = 2000,
+                                                    .unreachable_timeout_ms = 5000,
+                                                    .claim_timeout_ms = 1000,
+                                                    .linger_ms = 500};
+    struct client *client = &world->clients[number];
+    char uuid[40];
+    snprintf(uuid, sizeof uuid, "%u0000000-0000-8000-8000-000000000000", number);
+    engine_init(&client->engine, &settings, uuid, random_next(&world->random));
+    struct resource **buckets = allocate(16, sizeof *buckets);
+    memset(buckets, 0, 16 * sizeof *buckets);
+    resource_table_rehash(&client->engine.resources, buckets, 16);
+    client->resource = allocate(1, sizeof *client->resource + 1);
+    memset(client->resource, 0, sizeof *client->resource);
+    client->resource->kind = world->kind;
+    client->resource->name[0] = 'n';
+    client->resource->name_size = 1;
+    client->resource->hash = resource_hash("n", 1);
+    resource_add(&client->engine.resources, client->resource);
+    for (uint32_t lane = 0; lane < LANE_COUNT; lane++) {
+        client->up[lane] = true;
+    }
+}
+
+static void misfortune(struct world *world) {
+    uint32_t number = random_below(&world->random, CLIENTS);
+    uint32_t dice = random_below(&world->random, 100);
+    if (dice < 60) {
+        network_cut(world, number, dice < 30 ? LANE_CALLERS : dice < 50 ? LANE_CALLERS_SECOND : LANE_KEEPER);
+    } else if (dice < 85) {
+        network_cut_messages(world, number);
+    } else {
+        world->refuse_until = world->now + random_between(&world->random, 1000, 300000);
+    }
+}
+
+/* One event after the other until `end`. */
+static void play(struct world *world, int64_t end, bool draining) {
+    int64_t trouble = world->calm || draining ? NEVER : world->now;
+    while (world->now < end && !world->failure[0] && !(draining && actors_are_done(world))) {
+        int64_t next = actors_next(world);
+        next = trouble < next ? trouble : next;
+        for (uint32_t i = 0; i < CLIENTS; i++) {
+            int64_t at = engine_next_timer(&world->clients[i].engine);
+            next = at < next ? at : next;
+        }
+        next = next < end ? next : end;
+        if (!network_step(world, next)) {
+            world->now = next > world->now ? next : world->now;
+            if (world->now >= trouble) {
+                misfortune(world);
+                trouble = world->now + random_between(&world->random, 1000, world->denied ? SECOND / 4 : SECOND);
+            }
+            for (uint32_t i = 0; i < CLIENTS; i++) {
+                engine_run_timers(&world->clients[i].engine, world->now);
+            }
+            actors_act(world, draining);
+        }
+        actors_collect(world);
+        network_flush(world);
+        judge_wakes(world);
+        judge_beliefs(world);
+    }
+}
+
+static void run(struct world *world, uint64_t seed, uint8_t kind, struct script_set *scripts) {
+    memset(world, 0, sizeof *world);
+    world->random.state = seed * 7919 + kind;
+    world->seed = seed;
+    world->kind = kind;
+    world->scripts = scripts;
+    world->calm = seed % 4 == 0;
+    world->denied = seed % 4 == 3;
+    world->total = TOTAL;
+    world->keyspace = keyspace_new();
+    world->now = 1000 * SECOND;
+    keyspace_on_publish(world->keyspace, network_publish, world);
+    keyspace_set(world->keyspace, redis_text("n"), redis_text("4"));
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        make_client(world, i);
+    }
+    actors_start(world);
+    play(world, world->now + PLAY, false);
+    world->refuse_until = 0;
+    play(world, world->now + SETTLE, true);
+    if (kind == REDLATCH_LATCH) { /* now whoever waits gets what it waits for */
+        network_call(world, "del", "n", NULL);
+        network_call(world, "publish", "redisson_countdownlatch__channel__{n}", "0");
+    } else {
+        network_call(world, "incrby", "n", "100");
+        world->total += 100;
+        network_call(world, "publish", "redisson_sc:{n}", "100");
+    }
+    int64_t end = world->now + DRAIN;
+    play(world, end, true);
+    if (!world->failure[0] && !actors_are_done(world)) {
+        fail(world, "somebody still waits in the end");
+    }
+    while (!world->failure[0] && world->now < end) { /* what goes on in the background */
+        int64_t next = end;
+        for (uint32_t i = 0; i < CLIENTS; i++) {
+            int64_t at = engine_next_timer(&world->clients[i].engine);
+            next = at < next ? at : next;
+        }
+        if (!network_step(world, next)) {
+            world->now = next > world->now ? next : world->now + 1;
+            for (uint32_t i = 0; i < CLIENTS; i++) {
+                engine_run_timers(&world->clients[i].engine, world->now);
+            }
+        }
+        network_flush(world);
+    }
+    if (!world->failure[0]) {
+        judge_end(world);
+    }
+    network_free(world);
+    keyspace_free(world->keyspace);
+}
+
+/* Mistakes in scripts: what is replaced by what. */
+static const struct {
+    const char *what;
+    uint8_t kind;
+    enum script_id script;
+    const char *from, *to;
+} plants[] = {
+    {"acquire forgets what it recorded", REDLATCH_SEMAPHORE, SCRIPT_ACQUIRE_SEMAPHORE, "if recorded then",
+     "if false then"},
+    {"acquire records no refusal", REDLATCH_SEMAPHORE, SCRIPT_ACQUIRE_SEMAPHORE,
+     "redis.call('set', KEYS[2], taken, 'px', ARGV[2])",
+     "if taken ~= 0 then redis.call('set', KEYS[2], taken, 'px', ARGV[2]) end"},
+    {"acquire takes one more than there is", REDLATCH_SEMAPHORE, SCRIPT_ACQUIRE_SEMAPHORE, ">= tonumber(ARGV[1])",
+     "> tonumber(ARGV[1]) - 2"},
+    {"undo leaves no mark", REDLATCH_SEMAPHORE, SCRIPT_UNDO_TAKEN,
+     "redis.call('set', KEYS[2], 'undone', 'px', ARGV[1])", ""},
+    {"release forgets what it recorded", REDLATCH_SEMAPHORE, SCRIPT_RELEASE_SEMAPHORE, "if recorded then",
+     "if false then"},
+    {"release tells nobody", REDLATCH_SEMAPHORE, SCRIPT_RELEASE_SEMAPHORE,
+     "redis.call('publish', ARGV[3], string.format('%.0f', value))", ""},
+    {"drain forgets what it recorded", REDLATCH_SEMAPHORE, SCRIPT_DRAIN_SEMAPHORE, "if recorded then",
+     "if false then"},
+    {"add forgets what it recorded", REDLATCH_SEMAPHORE, SCRIPT_ADD_SEMAPHORE, "if recorded then", "if false then"},
+    {"count-down forgets what it recorded", REDLATCH_LATCH, SCRIPT_COUNT_DOWN, "if recorded then", "if false then"},
+    {"count-down tells nobody", REDLATCH_LATCH, SCRIPT_COUNT_DOWN, "if left == 0 then", "if left == -5 then"},
+    {"a set latch is set again", REDLATCH_LATCH, SCRIPT_TRY_SET_COUNT, "if recorded then", "if false then"},
+    {"permits: acquire does not look for its ids", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_ACQUIRE_PERMITS,
+     "if repeated then", "if false then"},
+    {"permits: expired ones are not counted", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_ACQUIRE_PERMITS,
+     "value = redis.call('incrby', KEYS[1], #expired)", ""},
+    {"permits: release counts what is not there", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_RELEASE_PERMITS,
+     "if #found > 0 then", "if true then found[1] = found[1] or 'x'"},
+    {"permits: renewal of what is over", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_RENEW_PERMITS, "score = type(score)",
+     "redis.call('zadd', leases, string.format('%.0f', now + ARGV[2 * i]), ARGV[2 * i - 1]) score = type(score)"},
+};
+
+static const struct {
+    const char *what;
+    uint8_t kind;
+    enum planted_fault fault;
+} engine_faults[] = {
+    {"an acquire that was given up is not undone", REDLATCH_SEMAPHORE, FAULT_NO_COMPENSATION},
+    {"a message while asking is missed", REDLATCH_SEMAPHORE, FAULT_MESSAGE_MISSED_WHILE_ASKING},
+    {"the next waiter sleeps", REDLATCH_SEMAPHORE, FAULT_NEXT_WAITER_SLEEPS},
+    {"no look after a subscription", REDLATCH_LATCH, FAULT_NO_RECHECK_AFTER_SUBSCRIBE},
+    {"permits: the safe time is longer than the lease", REDLATCH_PERMIT_SEMAPHORE, FAULT_NO_MARGIN},
+};
+
+static char *replaced(const char *text, const char *from, const char *to) {
+    const char *at = strstr(text, from);
+    if (!at) {
+        return NULL;
+    }
+    size_t size = strlen(text) + strlen(to) + 1;
+    char *changed = allocate(1, size);
+    snprintf(changed, size, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    return changed;
+}
+
+/* The first seed of so many that fails; 0 if none does. */
+static uint64_t first_failure(struct world *world, uint8_t kind, struct script_set *scripts, uint64_t first,
+                              uint64_t seeds) {
+    for (uint64_t seed = first; seed < first + seeds; seed++) {
+        run(world, seed, kind, scripts);
+        if (world->failure[0]) {
+            return seed;
+        }
+    }
+    return 0;
+}
+
+static bool found(struct world *world, const char *what, uint8_t kind, struct script_set *scripts) {
+    uint64_t seed = first_failure(world, kind, scripts, 1, 400);
+    printf("%s: %s\n", what, seed ? world->failure : "NOT FOUND");
+    return seed != 0;
+}
+
+static int find_faults(struct world *world) {
+    int missed = 0;
+    for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
+        struct script_set scripts;
+        char *text = replaced(scripts_embedded[plants[i].script].text, plants[i].from, plants[i].to);
+        if (!text || !script_set_open(&scripts, NULL) ||
+            !script_set_replace(&scripts, plants[i].script, redis_text(text))) {
+            printf("%s: can not be planted\n", plants[i].what);
+            return 1;
+        }
+        missed += !found(world, plants[i].what, plants[i].kind, &scripts);
+        script_set_close(&scripts);
+        free(text);
+    }
+    for (size_t i = 0; i < sizeof engine_faults / sizeof engine_faults[0]; i++) {
+        struct script_set scripts;
+        script_set_open(&scripts, NULL);
+        planted_fault = engine_faults[i].fault;
+        missed += !found(world, engine_faults[i].what, engine_faults[i].kind, &scripts);
+        planted_fault = FAULT_NONE;
+        script_set_close(&scripts);
+    }
+    size_t all = sizeof plants / sizeof plants[0] + sizeof engine_faults / sizeof engine_faults[0];
+    printf("%zu passed, %d failed\n", all - (size_t)missed, missed);
+    return missed > 0;
+}
+
+int main(int count, char **words) {
+    static const uint8_t kinds[] = {REDLATCH_SEMAPHORE, REDLATCH_PERMIT_SEMAPHORE, REDLATCH_LATCH};
+    static struct world world;
+    uint64_t seeds = 300;
+    uint64_t first = 1;
+    const char *only = NULL;
+    for (int i = 1; i < count; i++) {
+        if (strcmp(words[i], "--faults") == 0) {
+            return find_faults(&world);
+        }
+        const char *value = i + 1 < count ? words[i + 1] : "";
+        if (strcmp(words[i], "--seeds") == 0) {
+            seeds = strtoull(value, NULL, 10);
+        } else if (strcmp(words[i], "--first") == 0) {
+            first = strtoull(value, NULL, 10);
+        } else if (strcmp(words[i], "--kind") == 0) {
+            only = value;
+        } else {
+            fprintf(stderr, "counts_sim: %s: expected --kind, --seeds, --first or --faults\n", words[i]);
+            return 2;
+        }
+        i++;
+    }
+    int failed = 0;
+    struct script_set scripts;
+    if (!script_set_open(&scripts, NULL)) {
+        return 2;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const char *name = kind_of_number(kinds[i])->name;
+        uint64_t seed = only && strcmp(only, name) != 0 ? 0 : first_failure(&world, kinds[i], &scripts, first, seeds);
+        if (seed) {
+            printf("%s: seed %d: %s\n", name, (int)seed, world.failure);
+            failed++;
+        }
+    }
+    printf("%d passed, %d failed\n", 3 - failed, failed);
+    script_set_close(&scripts);
+    return failed > 0;
+}

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Count-down latches: the count on the wire as RCountDownLatch has it, and who is let through. The scenarios of
+Redisson's own RedissonCountDownLatchTest are among them by their names."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Iterator
+
+import pytest
+import redlatch
+from env import Monitor, RedisServer, wait_until
+from steps import Call
+from wire import load_scripts, script_of
+
+SOON = 1.0
+
+
+@pytest.fixture
+def client(server: RedisServer) -> Iterator[redlatch.Client]:
+    """A client straight at the server, whose scripts are loaded."""
+    load_scripts(server)
+    with redlatch.connect(server.url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def latch(client: redlatch.Client, lock_name: str) -> redlatch.Latch:
+    """A latch that was never set."""
+    return client.latch(lock_name)
+
+
+def channel(name: str) -> str:
+    """Where a latch is told of: always in braces, whatever the name."""
+    return f"redisson_countdownlatch__channel__{{{name}}}"
+
+
+def wait_for_listener(server: RedisServer, name: str) -> None:
+    """Wait until a client listens for the latch."""
+    wait_until(lambda: server.admin.pubsub_numsub(channel(name))[0][1] == 1, 2.0, "the subscription")
+
+
+def test_00_await_timeout(latch: redlatch.Latch) -> None:
+    assert latch.try_set_count(1)
+    waiting = Call(lambda: latch.wait(timeout=5))
+    time.sleep(0.1)
+    latch.count_down()
+    assert waiting.result(SOON) is True
+
+
+def test_01_await_timeout_fail(latch: redlatch.Latch) -> None:
+    latch.try_set_count(1)
+    started_at = time.monotonic()
+    assert not latch.wait(timeout=0.3)
+    assert 0.3 <= time.monotonic() - started_at < 0.3 + SOON
+    assert not latch.wait(timeout=0)
+
+
+def test_02_multi_await(server: RedisServer, client: redlatch.Client, latch: redlatch.Latch, lock_name: str) -> None:
+    latch.try_set_count(5)
+    calls = [Call(latch.wait) for _ in range(5)]
+    wait_until(lambda: client.stats()["waiters"] == 5)
+    wait_for_listener(server, lock_name)
+    for _ in range(5):
+        assert not any(call.done for call in calls)
+        latch.count_down()
+    for call in calls:
+        assert call.result(SOON) is True
+
+
+def test_03_count_down(server: RedisServer, latch: redlatch.Latch, lock_name: str) -> None:
+    """More count-downs than there are do no harm, and one that was never set is open."""
+    latch.count_down()
+    assert latch.count() == 0 and latch.wait()
+    assert latch.try_set_count(2)
+    for _ in range(4):
+        latch.count_down()
+    assert latch.count() == 0 and latch.wait()
+    assert not server.admin.exists(lock_name)
+
+
+def test_04_delete(latch: redlatch.Latch) -> None:
+    latch.try_set_count(1)
+    assert latch.delete()
+    assert latch.wait()
+
+
+def test_05_delete_failed(latch: redlatch.Latch) -> None:
+    assert not latch.delete()
+
+
+def test_06_try_set_count(latch: redlatch.Latch) -> None:
+    assert latch.try_set_count(1)
+    assert not latch.try_set_count(2)
+    latch.count_down()
+    assert latch.try_set_count(3)
+
+
+def test_07_count(latch: redlatch.Latch) -> None:
+    assert latch.count() == 0
+    latch.try_set_count(2)
+    assert latch.count() == 2
+    latch.count_down()
+    assert latch.count() == 1
+    latch.count_down()
+    assert latch.count() == 0
+
+
+def test_08_single_count_down_await(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+    """Many who wait, many who count down, in clients of their own."""
+    crowd = 12
+    client.latch(lock_name).try_set_count(crowd)
+    with redlatch.connect(server.url) as other:
+        waiters = [Call(each.latch(lock_name).wait) for each in (client, other) for _ in range(crowd // 2)]
+        counters = [threading.Thread(target=client.latch(lock_name).count_down) for _ in range(crowd)]
+        for counter in counters:
+            counter.start()
+        for counter in counters:
+            counter.join()
+        for waiter in waiters:
+            assert waiter.result(SOON) is True
+    assert client.latch(lock_name).count() == 0
+
+
+def test_10_waiters_of_a_deleted_latch_are_let_through(
+    server: RedisServer, latch: redlatch.Latch, lock_name: str
+) -> None:
+    """W-22: those of Redisson go on waiting."""
+    latch.try_set_count(3)
+    waiting = Call(latch.wait)
+    wait_for_listener(server, lock_name)
+    assert latch.delete()
+    assert waiting.result(SOON) is True
+
+
+def test_11_a_key_that_expired_lets_through(server: RedisServer, latch: redlatch.Latch, lock_name: str) -> None:
+    latch.try_set_count(3)
+    server.admin.pexpire(lock_name, 300)
+    assert latch.wait(timeout=3)
+
+
+def test_12_a_lost_message_delays_by_a_look(server: RedisServer, latch: redlatch.Latch, lock_name: str) -> None:
+    """W-22: Redisson's waiter never looks again."""
+    latch.try_set_count(3)
+    waiting = Call(latch.wait)
+    wait_for_listener(server, lock_name)
+    server.admin.delete(lock_name)
+    assert waiting.result(7.0) is True
+
+
+def test_13_keys_and_messages(server: RedisServer, latch: redlatch.Latch, lock_name: str) -> None:
+    listener: Any = server.client().pubsub()
+    listener.subscribe(channel(lock_name))
+    listener.get_message(timeout=1.0)
+    latch.try_set_count(2)
+    assert server.admin.get(lock_name) == b"2"
+    latch.try_set_count(2)
+    latch.count_down()
+    assert server.admin.get(lock_name) == b"1"
+    latch.count_down()
+    latch.count_down()
+    assert not server.admin.exists(lock_name)
+    latch.try_set_count(1)
+    latch.delete()
+    latch.delete()
+    told = []
+    while (message := listener.get_message(timeout=0.1)) is not None:
+        told.append(message["data"])
+    listener.close()
+    assert told == [b"1", b"0", b"1", b"1"]
+
+
+@pytest.mark.parametrize("name", ["{%s}:done", "%s:with:colons", "a}%s{b"])
+def test_14_names_of_any_shape_are_woken(
+    server: RedisServer, client: redlatch.Client, lock_name: str, name: str
+) -> None:
+    latch = client.latch(name % lock_name)
+    latch.try_set_count(1)
+    waiting = Call(latch.wait)
+    wait_for_listener(server, name % lock_name)
+    latch.count_down()
+    assert waiting.result(SOON) is True
+
+
+def test_15_between_park_and_message_nothing_is_sent(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, latch: redlatch.Latch, lock_name: str
+) -> None:
+    latch.try_set_count(1)
+    asked = client.stats()["round_trips"]
+    waiting = Call(latch.wait)
+    wait_for_listener(server, lock_name)
+    wait_until(lambda: client.stats()["round_trips"] >= asked + 2, 1.0)
+    mark = monitor.mark()
+    time.sleep(0.3)
+    assert [entry for entry in monitor.since(mark) if script_of(entry)] == []
+    latch.count_down()
+    assert waiting.result(SOON) is True
+
+
+@pytest.mark.parametrize("foreign", ["list", "text"])
+def test_20_a_key_of_another_shape_is_untouched(
+    server: RedisServer, latch: redlatch.Latch, lock_name: str, foreign: str
+) -> None:
+    admin: Any = server.admin
+    if foreign == "list":
+        admin.rpush(lock_name, "x")
+    else:
+        admin.set(lock_name, "12x")
+    before = admin.dump(lock_name)
+    calls = [latch.count_down, latch.count, lambda: latch.wait(1)]
+    if foreign == "list":
+        calls += [latch.delete, lambda: latch.try_set_count(1)]
+    for call in calls:
+        with pytest.raises(redlatch.ServerError) as caught:
+            call()
+        assert caught.value.status_name == "wrong_type"
+    assert admin.dump(lock_name) == before
+    assert list(admin.scan_iter(match="redlatch_op:*")) == []
+
+
+def test_21_bad_arguments(latch: redlatch.Latch) -> None:
+    with pytest.raises(redlatch.InvalidArgumentError, match="count is 0; expected 1 to 2147483647"):
+        latch.try_set_count(0)
+    with pytest.raises(TypeError, match="expected a whole number"):
+        latch.try_set_count(1.5)  # type: ignore[arg-type]
+    with pytest.raises(redlatch.InvalidArgumentError, match="timeout is -2"):
+        latch.wait(-2)
+
+
+def test_22_close_ends_a_wait(server: RedisServer, lock_name: str) -> None:
+    client = redlatch.connect(server.url)
+    client.latch(lock_name).try_set_count(1)
+    waiting = Call(client.latch(lock_name).wait)
+    wait_until(lambda: client.stats()["waiters"] == 1)
+    client.close()
+    assert isinstance(waiting.error(SOON), redlatch.ClosedError)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The asynchronous forms of the calls on semaphores, permit semaphores and latches, by the core's own interface."""
+
+from __future__ import annotations
+
+import select
+import time
+from typing import Any, Iterator, List
+
+import pytest
+import redlatch
+from env import RedisServer, wait_until
+from redlatch._ffi import FOREVER, RENEWED, ffi, lib, new_record
+
+CLAIM = 0.4
+
+
+@pytest.fixture
+def client(server: RedisServer) -> Iterator[redlatch.Client]:
+    """A client whose host collects events."""
+    with redlatch.connect(server.url, claim_timeout=CLAIM) as opened:
+        yield opened
+
+
+class Host:
+    """What collects the events of a client."""
+
+    def __init__(self, client: redlatch.Client) -> None:
+        self._handle = client._handle
+        out = ffi.new("int *")
+        assert lib.redlatch_client_event_fd(self._handle, out) == 0
+        self._descriptor = out[0]
+
+    def events(self, count: int) -> List[Any]:
+        """So many events."""
+        found: List[Any] = []
+        while len(found) < count:
+            ready, _, _ = select.select([self._descriptor], [], [], 5.0)
+            assert ready, f"{len(found)} events came, expected {count}"
+            record = new_record("redlatch_event")
+            while lib.redlatch_client_next_event(self._handle, record) == 0:
+                found.append(record)
+                record = new_record("redlatch_event")
+        return found
+
+    def quiet(self) -> bool:
+        """Whether there is no event; work there may be."""
+        until = time.monotonic() + 0.1
+        while (left := until - time.monotonic()) > 0:
+            if select.select([self._descriptor], [], [], left)[0]:
+                if lib.redlatch_client_next_event(self._handle, new_record("redlatch_event")) == 0:
+                    return False
+        return True
+
+
+def test_00_acquire_and_release_of_a_semaphore(client: redlatch.Client, lock_name: str) -> None:
+    host, semaphore = Host(client), client.semaphore(lock_name)
+    semaphore.try_set_permits(3)
+    assert lib.redlatch_semaphore_start_acquire(semaphore._handle, 2, FOREVER, 7) == 0
+    (event,) = host.events(1)
+    assert (event.kind, event.status, event.tag) == (lib.REDLATCH_EVENT_ACQUIRED, 0, 7)
+    assert semaphore.available() == 1
+    assert lib.redlatch_semaphore_start_acquire(semaphore._handle, 2, FOREVER, 8) == 0
+    assert host.quiet()
+    assert lib.redlatch_semaphore_start_release(semaphore._handle, 1, 9) == 0
+    events = {event.tag: event for event in host.events(2)}
+    assert events[9].kind == lib.REDLATCH_EVENT_RELEASED and events[8].status == 0
+    assert semaphore.available() == 0
+
+
+def test_01_a_wait_ends(client: redlatch.Client, lock_name: str) -> None:
+    host, semaphore = Host(client), client.semaphore(lock_name)
+    assert lib.redlatch_semaphore_start_acquire(semaphore._handle, 1, 100, 1) == 0
+    assert lib.redlatch_semaphore_start_acquire(semaphore._handle, 1, FOREVER, 2) == 0
+    (event,) = host.events(1)
+    assert (event.tag, event.status) == (1, lib.REDLATCH_TIMEOUT)
+    assert lib.redlatch_client_cancel(client._handle, 2) == 0
+    (event,) = host.events(1)
+    assert (event.tag, event.status) == (2, lib.REDLATCH_CANCELLED)
+    semaphore.release()
+    assert semaphore.available() == 1
+
+
+def test_02_permits_that_nobody_collects_go_back(client: redlatch.Client, lock_name: str) -> None:
+    host, semaphore = Host(client), client.semaphore(lock_name)
+    semaphore.try_set_permits(3)
+    assert lib.redlatch_semaphore_start_acquire(semaphore._handle, 2, FOREVER, 7) == 0
+    wait_until(lambda: semaphore.available() == 1)
+    wait_until(lambda: semaphore.available() == 3, 2.0)
+    (event,) = host.events(1)
+    assert event.status == lib.REDLATCH_UNCLAIMED
+
+
+def test_03_closing_gives_back_what_nobody_collected(server: RedisServer, lock_name: str) -> None:
+    client = redlatch.connect(server.url)
+    Host(client)
+    semaphore = client.semaphore(lock_name)
+    semaphore.try_set_permits(3)
+    assert lib.redlatch_semaphore_start_acquire(semaphore._handle, 2, FOREVER, 7) == 0
+    wait_until(lambda: server.admin.get(lock_name) == b"1")
+    client.close()
+    assert server.admin.get(lock_name) == b"3"
+
+
+def test_04_permits_with_ids(client: redlatch.Client, server: RedisServer, lock_name: str) -> None:
+    host, slots = Host(client), client.permit_semaphore(lock_name)
+    slots.try_set_permits(3)
+    assert lib.redlatch_permit_semaphore_start_acquire(slots._handle, 2, RENEWED, FOREVER, 5) == 0
+    (event,) = host.events(1)
+    assert (event.kind, event.status, event.tag) == (lib.REDLATCH_EVENT_ACQUIRED, 0, 5)
+    wait_until(lambda: slots.available() == 1)
+    for number, serial in enumerate((event.serial, event.serial + 1)):
+        record = new_record("redlatch_permit")
+        assert lib.redlatch_permit_semaphore_permit(slots._handle, serial, record) == 0
+        assert record.state == lib.REDLATCH_HELD and len(ffi.string(record.id)) == 32
+        assert lib.redlatch_permit_semaphore_start_release(slots._handle, serial, 10 + number) == 0
+    assert {event.tag: event.status for event in host.events(2)} == {10: 0, 11: 0}
+    assert (slots.available(), slots.acquired()) == (3, 0)
+
+
+def test_05_permits_with_ids_that_nobody_collects_go_back(client: redlatch.Client, lock_name: str) -> None:
+    host, slots = Host(client), client.permit_semaphore(lock_name)
+    slots.try_set_permits(3)
+    assert lib.redlatch_permit_semaphore_start_acquire(slots._handle, 3, RENEWED, FOREVER, 5) == 0
+    wait_until(lambda: slots.available() == 0)
+    wait_until(lambda: slots.available() == 3, 2.0)
+    (event,) = host.events(1)
+    assert event.status == lib.REDLATCH_UNCLAIMED
+    assert slots.acquired() == 0
+
+
+def test_06_a_latch(client: redlatch.Client, lock_name: str) -> None:
+    host, latch = Host(client), client.latch(lock_name)
+    latch.try_set_count(2)
+    for tag in (1, 2):
+        assert lib.redlatch_latch_start_wait(latch._handle, FOREVER, tag) == 0
+    assert lib.redlatch_latch_start_wait(latch._handle, 50, 3) == 0
+    (event,) = host.events(1)
+    assert (event.tag, event.status, event.kind) == (3, lib.REDLATCH_TIMEOUT, lib.REDLATCH_EVENT_OPENED)
+    assert lib.redlatch_client_cancel(client._handle, 2) == 0
+    (event,) = host.events(1)
+    assert (event.tag, event.status) == (2, lib.REDLATCH_CANCELLED)
+    for tag in (10, 11):
+        assert lib.redlatch_latch_start_count_down(latch._handle, tag) == 0
+    events = {event.tag: event for event in host.events(3)}
+    assert events.keys() == {1, 10, 11} and all(event.status == 0 for event in events.values())
+    assert events[10].kind == lib.REDLATCH_EVENT_COUNTED and latch.count() == 0

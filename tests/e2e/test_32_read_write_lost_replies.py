@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts of the read-write lock when their replies get lost, come late, or their commands arrive twice.
+
+The lease is 30 s throughout, so nothing here is put right by its end.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Iterator, List, Tuple
+
+import pytest
+import redlatch
+from env import Fault, Proxy, RedisServer, wait_until
+from read_write import levels, owner_of, sides, wire
+from waiters import Waiting
+from wire import SCRIPTS, load_scripts
+
+CUTS = ["cut_before", "cut_inside", "cut_after"]
+Both = Tuple[redlatch.Lock, redlatch.Lock]
+
+
+@pytest.fixture
+def patient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
+    """A client behind the proxy whose calls outlast what the tests do to them."""
+    load_scripts(server)
+    with redlatch.connect(proxy.url, command_timeout=20, dead_peer_timeout=60) as opened:
+        yield opened
+
+
+@pytest.fixture
+def impatient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
+    """A client behind the proxy whose calls give up soon."""
+    load_scripts(server)
+    with redlatch.connect(proxy.url, command_timeout=0.3, dead_peer_timeout=60) as opened:
+        yield opened
+
+
+class Case:
+    """One script: what is held before the call, the call, and the levels of readers and writers after it."""
+
+    def __init__(
+        self,
+        script: str,
+        before: str,
+        call: Callable[[redlatch.Lock, redlatch.Lock], object],
+        after: Tuple[int, int],
+        given_up: Tuple[int, int],
+    ) -> None:
+        self.script, self.before, self.call, self.after, self.given_up = script, before, call, after, given_up
+
+    def prepare(self, both: Both) -> None:
+        """Take what is held before: a letter for each level."""
+        for letter in self.before:
+            assert both["rw".index(letter)].acquire()
+
+
+CASES: Dict[str, Case] = {
+    "read": Case("acquire_read", "", lambda read, write: read.acquire(), (1, 0), (0, 0)),
+    "read beside write": Case("acquire_read", "w", lambda read, write: read.acquire(), (1, 1), (0, 1)),
+    "write": Case("acquire_write", "", lambda read, write: write.acquire(), (0, 1), (0, 0)),
+    "read again": Case("reenter_read", "r", lambda read, write: read.acquire(), (2, 0), (1, 0)),
+    "write again": Case("reenter", "w", lambda read, write: write.acquire(), (0, 2), (0, 1)),
+    "release read": Case("release_read", "r", lambda read, write: read.release(), (0, 0), (0, 0)),
+    "release one read": Case("release_read", "rr", lambda read, write: read.release(), (1, 0), (1, 0)),
+    "release write": Case("release_write", "w", lambda read, write: write.release(), (0, 0), (0, 0)),
+    "release one write": Case("release_write", "ww", lambda read, write: write.release(), (0, 1), (0, 1)),
+    "downgrade": Case("release_write", "wr", lambda read, write: write.release(), (1, 0), (1, 0)),
+    "extend read": Case("extend_read", "rr", lambda read, write: read.extend(20), (2, 0), (2, 0)),
+    "extend write": Case("extend_write", "wr", lambda read, write: write.extend(20), (1, 1), (1, 1)),
+}
+every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+
+
+def stands(server: RedisServer, name: str, both: Both) -> Tuple[int, int]:
+    """The levels of readers and writers on the wire, which must be the caller's, each reader's with a timeout key."""
+    found = wire(server, name)
+    if not found:
+        assert server.admin.keys() == []
+        return 0, 0
+    assert found.pop("mode") == ("write" if any(field.endswith(":write") for field in found) else "read")
+    writers = {field: int(count) for field, count in found.items() if field.endswith(":write")}
+    readers = {field: int(count) for field, count in found.items() if field not in writers}
+    assert len(readers) <= 1 and len(writers) <= 1
+    for owner, count in readers.items():
+        assert owner == owner_of(both[0]) and len(levels(server, name, owner)) == count
+    assert list(writers) == ([f"{owner_of(both[1])}:write"] if writers else [])
+    return sum(readers.values()), sum(writers.values())
+
+
+def let_go(both: Both) -> None:
+    """Release all that is held."""
+    for lock in both:
+        for _ in range(lock.hold_count()):
+            lock.release()
+
+
+@every_case
+@pytest.mark.parametrize("cut", CUTS)
+def test_00_a_cut_connection_is_made_again(
+    server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, case: Case, cut: str
+) -> None:
+    both = sides(patient, lock_name)
+    case.prepare(both)
+    fault: Fault = getattr(proxy, cut)(SCRIPTS[case.script])
+    case.call(*both)
+    assert fault.hit
+    assert stands(server, lock_name, both) == case.after
+    assert (both[0].hold_count(), both[1].hold_count()) == case.after
+    let_go(both)
+    assert server.admin.keys() == [] and patient.stats()["compensations"] == 0
+
+
+@every_case
+def test_01_a_command_that_runs_twice(
+    server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, case: Case
+) -> None:
+    both = sides(patient, lock_name)
+    case.prepare(both)
+    fault = proxy.duplicate(SCRIPTS[case.script])
+    case.call(*both)
+    fault.release()
+    fault.wait_outcome()
+    assert stands(server, lock_name, both) == case.after
+    let_go(both)
+    assert server.admin.keys() == []
+
+
+@every_case
+def test_02_what_was_given_up_is_undone(
+    server: RedisServer, proxy: Proxy, impatient: redlatch.Client, lock_name: str, case: Case
+) -> None:
+    both = sides(impatient, lock_name)
+    case.prepare(both)
+    fault = proxy.hold_reply(SCRIPTS[case.script])
+    with pytest.raises(redlatch.ConnectionError) as caught:
+        if "acquire" in case.script or "reenter" in case.script:
+            both["write" in case.script or case.script == "reenter"].acquire(timeout=0.3)
+        else:
+            case.call(*both)
+    assert caught.value.status_name == "no_reply"
+    fault.release()
+    held: List[Tuple[int, int]] = []
+
+    def settled() -> bool:
+        held[:] = [(both[0].hold_count(), both[1].hold_count())]
+        return held[0] == case.given_up and stands(server, lock_name, both) == case.given_up
+
+    wait_until(settled, 5.0)
+    let_go(both)
+    wait_until(lambda: server.admin.keys() == [], 5.0)
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_03_a_hand_over_whose_reply_is_lost(
+    server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, cut: str
+) -> None:
+    _, write = sides(patient, lock_name)
+    assert write.acquire()
+    before = patient.stats()["round_trips"]
+    waiter = Waiting(write, 30.0, keep=True)
+    wait_until(lambda: patient.stats()["round_trips"] == before + 2)
+    fault: Fault = getattr(proxy, cut)(SCRIPTS["hand_over_write"])
+    write.release()
+    assert waiter.result() is True and fault.hit
+    assert list(wire(server, lock_name).values()) == ["write", "1"]
+    waiter.leave()
+    assert server.admin.keys() == []

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A doubled, lost or late command changes no count: each change of a semaphore or latch, struck by each fault."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+import pytest
+import redlatch
+from env import Proxy, RedisServer, wait_until
+from steps import Call
+from wire import SCRIPTS, load_scripts
+
+MakeServer = Callable[..., RedisServer]
+
+PASSWORD = "secret"
+PATIENCE = 0.3
+
+
+class Change:
+    """One change: what it is made on, how, what it answers, and the key's value before, after, and when given up."""
+
+    def __init__(
+        self,
+        script: str,
+        before: Optional[int],
+        make: Callable[[redlatch.Client, str], Any],
+        answer: Any,
+        after: Optional[int],
+        ending: str,
+    ) -> None:
+        self.script = SCRIPTS[script]
+        self.before = before
+        self.make = make
+        self.answer = answer
+        self.after = after
+        self.ending = ending  # "undone", "goes on", or "either" when it was given up
+
+    def prepare(self, server: RedisServer, name: str) -> None:
+        """Put the scripts and the count there."""
+        load_scripts(server)
+        if self.before is not None:
+            server.admin.set(name, self.before)
+
+
+CHANGES: Dict[str, Change] = {
+    "acquire": Change(
+        "acquire_semaphore", 5, lambda c, n: c.semaphore(n).acquire(2, timeout=PATIENCE), True, 3, "undone"
+    ),
+    "acquire_refused": Change(
+        "acquire_semaphore", 1, lambda c, n: c.semaphore(n).acquire(2, timeout=0), False, 1, "undone"
+    ),
+    "release": Change("release_semaphore", 5, lambda c, n: c.semaphore(n).release(2), None, 7, "goes on"),
+    "release_new": Change("release_semaphore", None, lambda c, n: c.semaphore(n).release(2), None, 2, "goes on"),
+    "release_if_exists": Change(
+        "release_semaphore", 5, lambda c, n: c.semaphore(n).release_if_exists(2), True, 7, "goes on"
+    ),
+    "add": Change("add_semaphore", 5, lambda c, n: c.semaphore(n).add_permits(-7), None, -2, "either"),
+    "drain": Change("drain_semaphore", 5, lambda c, n: c.semaphore(n).drain(), 5, 0, "undone"),
+    "drain_owing": Change("drain_semaphore", -5, lambda c, n: c.semaphore(n).drain(), -5, 0, "undone"),
+    "set": Change("try_set_count", None, lambda c, n: c.semaphore(n).try_set_permits(4), True, 4, "either"),
+    "set_refused": Change("try_set_count", 1, lambda c, n: c.semaphore(n).try_set_permits(4), False, 1, "either"),
+    "set_latch": Change("try_set_count", None, lambda c, n: c.latch(n).try_set_count(4), True, 4, "either"),
+    "count_down": Change("count_down", 5, lambda c, n: c.latch(n).count_down(), None, 4, "goes on"),
+    "count_down_last": Change("count_down", 1, lambda c, n: c.latch(n).count_down(), None, None, "goes on"),
+}
+every_change = pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+
+
+def value(server: RedisServer, name: str) -> Optional[int]:
+    """The count as it stands in the key."""
+    found: Any = server.admin.get(name)
+    return None if found is None else int(found)
+
+
+def long_waits(change: Change) -> Callable[[redlatch.Client, str], Any]:
+    """The change without the short patience of an acquire."""
+    if change is CHANGES["acquire"]:
+        return lambda client, name: client.semaphore(name).acquire(2, timeout=20)
+    return change.make
+
+
+@pytest.fixture
+def patient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
+    """A client behind the proxy whose calls outlast what the tests do to them."""
+    with redlatch.connect(proxy.url, command_timeout=20, dead_peer_timeout=60) as opened:
+        yield opened
+
+
+@pytest.fixture
+def impatient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
+    """A client behind the proxy whose calls give up soon."""
+    with redlatch.connect(proxy.url, command_timeout=PATIENCE, dead_peer_timeout=60) as opened:
+        yield opened
+
+
+# ------------------------------------------------------------------------------------------------------- succeeds --
+
+
+@every_change
+@pytest.mark.parametrize("cut", ["cut_before", "cut_inside", "cut_after"])
+def test_00_a_cut_connection_is_made_again(
+    server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, change: Change, cut: str
+) -> None:
+    change.prepare(server, lock_name)
+    fault = getattr(proxy, cut)(change.script)
+    assert long_waits(change)(patient, lock_name) == change.answer
+    assert fault.hit
+    assert value(server, lock_name) == change.after
+    assert patient.stats()["resends"] == 1
+    assert patient.stats()["compensations"] == 0
+
+
+@every_change
+def test_01_a_swallowed_reply_is_made_up_for(
+    server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, change: Change
+) -> None:
+    change.prepare(server, lock_name)
+    fault = proxy.swallow_reply(change.script)
+    call = Call(lambda: long_waits(change)(patient, lock_name))
+    connection = fault.wait_hit().connection
+    wait_until(lambda: value(server, lock_name) == change.after)
+    assert not call.done
+    connection.cut()
+    assert call.result() == change.answer
+    assert value(server, lock_name) == change.after
+
+
+@every_change
+def test_02_a_doubled_command_counts_once(
+    server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, change: Change
+) -> None:
+    """The copy arrives after everything else, on the connection it was made for."""
+    change.prepare(server, lock_name)
+    copy = proxy.duplicate(change.script)
+    assert change.make(patient, lock_name) == change.answer
+    copy.wait_hit()
+    assert value(server, lock_name) == change.after
+    copy.release()
+    assert copy.wait_outcome().kind == "reply"
+    assert value(server, lock_name) == change.after
+
+
+# ------------------------------------------------------------------------------------------------------- given up --
+
+
+Outage = Callable[[Proxy, Change], Tuple[Any, Callable[[], None]]]
+
+
+def command_held(proxy: Proxy, change: Change) -> Tuple[Any, Callable[[], None]]:
+    """The command stays on its way; the old connection answers again."""
+    fault = proxy.hold(change.script)
+    return fault, fault.release
+
+
+def reply_held(proxy: Proxy, change: Change) -> Tuple[Any, Callable[[], None]]:
+    """The reply stays on its way; the old connection answers again."""
+    fault = proxy.hold_reply(change.script)
+    return fault, fault.release
+
+
+def reply_swallowed(proxy: Proxy, change: Change) -> Tuple[Any, Callable[[], None]]:
+    """The reply and all that follows is lost, until the connection is cut and a new one is set up."""
+    fault = proxy.swallow_reply(change.script)
+
+    def repair() -> None:
+        fault.hits[0].connection.cut()
+
+    return fault, repair
+
+
+def cut_before(proxy: Proxy, change: Change) -> Tuple[Any, Callable[[], None]]:
+    """The connection is cut before the command reached the server, and no new one can be made for a while."""
+    refusing = proxy.refuse()
+    return proxy.cut_before(change.script), refusing.release
+
+
+def cut_after(proxy: Proxy, change: Change) -> Tuple[Any, Callable[[], None]]:
+    """The connection is cut when the command was executed, and no new one can be made for a while."""
+    refusing = proxy.refuse()
+    return proxy.cut_after(change.script), refusing.release
+
+
+@every_change
+@pytest.mark.parametrize("outage", [command_held, reply_held, reply_swallowed, cut_before, cut_after])
+def test_10_what_was_given_up_is_as_its_kind_says(
+    server: RedisServer, proxy: Proxy, impatient: redlatch.Client, lock_name: str, change: Change, outage: Outage
+) -> None:
+    change.prepare(server, lock_name)
+    fault, repair = outage(proxy, change)
+    error = Call(lambda: change.make(impatient, lock_name)).error()
+    assert isinstance(error, redlatch.ConnectionError)
+    assert (error.status_name, error.ambiguous) == ("no_reply", True)
+    repair()
+    if outage is not cut_before:
+        fault.wait_outcome()
+    ends = {
+        "undone": [change.before], "goes on": [change.after], "either": [change.before, change.after]
+    }[change.ending]
+    wait_until(lambda: value(server, lock_name) in ends, 2.0)
+    assert impatient.latch(lock_name + ":next").wait(timeout=5), "the connection is there, and what was left is sent"
+    assert value(server, lock_name) in ends
+
+
+# ------------------------------------------------------------------------------------ where nothing can be killed --
+
+
+@pytest.fixture(params=["client|kill", "info"])
+def limited(request: pytest.FixtureRequest, make_server: MakeServer) -> Iterator[RedisServer]:
+    """A server with a user who may not do all of what it takes to kill an old connection."""
+    server = make_server()
+    denied = request.param if server.version >= (7, 0, 0) else request.param.partition("|")[0]
+    admin: Any = server.admin
+    admin.execute_command("ACL", "SETUSER", "limited", "on", f">{PASSWORD}", "~*", "&*", "+@all", f"-{denied}")
+    yield server
+
+
+@pytest.mark.parametrize("name", ["acquire", "release", "add", "drain", "count_down", "set"])
+def test_20_a_late_copy_finds_the_record(limited: RedisServer, lock_name: str, name: str) -> None:
+    change = CHANGES[name]
+    with Proxy(limited.address) as proxy:
+        with redlatch.connect(proxy.url, username="limited", password=PASSWORD, command_timeout=20) as client:
+            change.prepare(limited, lock_name)
+            late = proxy.hold(change.script)
+            call = Call(lambda: long_waits(change)(client, lock_name))
+            late.wait_hit().connection.cut_client()
+            assert call.result() == change.answer
+            assert value(limited, lock_name) == change.after
+            late.release()
+            assert late.wait_outcome().kind == "reply"
+            assert value(limited, lock_name) == change.after
+            (record,) = limited.admin.scan_iter(match="redlatch_op:*")
+            left: Any = limited.admin.pttl(record)
+            assert 3_500_000 < left <= 3_600_000, "for an hour"
+
+
+@pytest.mark.parametrize("name", ["acquire", "drain"])
+def test_21_a_late_copy_of_what_was_given_up_finds_the_mark(limited: RedisServer, lock_name: str, name: str) -> None:
+    change = CHANGES[name]
+    with Proxy(limited.address) as proxy:
+        with redlatch.connect(proxy.url, username="limited", password=PASSWORD, command_timeout=PATIENCE) as client:
+            change.prepare(limited, lock_name)
+            late = proxy.hold(change.script)
+            call = Call(lambda: change.make(client, lock_name))
+            struck = late.wait_hit().connection
+            assert isinstance(call.error(), redlatch.ConnectionError)
+            struck.cut_client()
+            marks: List[bytes] = []
+            wait_until(lambda: bool(marks.extend(limited.admin.scan_iter(match="redlatch_op:*")) or marks), 3.0)
+            assert limited.admin.get(marks[0]) == b"undone"
+            late.release()
+            late.wait_outcome()
+            assert value(limited, lock_name) == change.before

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Permit semaphores beside Redisson's RPermitExpirableSemaphore: ids, leases and permits across the line."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, Dict, List
+
+import pytest
+import redlatch
+from env import RedisServer, wait_until
+from parties import Task
+from peers import PeerError
+from redisson import OnThread, Redisson, RedissonClient, ms
+
+MakeOurs = Callable[..., redlatch.Client]
+
+WOKEN = 0.2
+
+
+@pytest.fixture
+def slots(ours: redlatch.Client, name: str) -> redlatch.PermitSemaphore:
+    """Our side."""
+    return ours.permit_semaphore(name)
+
+
+@pytest.fixture
+def rival(java: Redisson, theirs: RedissonClient, name: str) -> OnThread:
+    """Their side, as a thread of its own."""
+    return theirs.permit_semaphore(name).on(java.thread())
+
+
+def listeners(server: RedisServer, name: str) -> int:
+    """How many connections listen for permits."""
+    return int(server.admin.pubsub_numsub(f"redisson_sc:{{{name}}}")[0][1])  # type: ignore[index]
+
+
+def leases(server: RedisServer, name: str) -> Dict[str, float]:
+    """The permits that are taken, and when their leases end."""
+    found: Any = server.admin.zrange(f"{{{name}}}:timeout", 0, -1, withscores=True)
+    return {member.hex(): score for member, score in found}
+
+
+def sum_of(server: RedisServer, name: str) -> int:
+    """What is in the key and what is taken."""
+    return int(server.admin.get(name) or 0) + len(leases(server, name))  # type: ignore[arg-type]
+
+
+def test_counts_are_the_same(slots: redlatch.PermitSemaphore, rival: OnThread) -> None:
+    """Whatever one side does, the other reads."""
+
+    def both() -> List[int]:
+        mine = [slots.available(), slots.acquired(), slots.permits()]
+        assert mine == [rival.availablePermits(), rival.acquiredPermits(), rival.getPermits()]
+        return mine
+
+    assert slots.try_set_permits(5) and not rival.trySetPermits(3)
+    ours = slots.acquire_many(2)
+    theirs = rival.acquire(2)
+    assert both() == [1, 4, 5]
+    rival.setPermits(3)
+    assert both() == [-1, 4, 3]
+    slots.set_permits(10)
+    assert both() == [6, 4, 10]
+    rival.addPermits(-1)
+    slots.add_permits(-2)
+    assert both() == [3, 4, 7]
+    ours[0].release()
+    assert rival.tryRelease(theirs[0]) is True
+    assert both() == [5, 2, 7]
+    assert slots.delete() and both() == [0, 0, 0]
+
+
+def test_each_releases_the_others(slots: redlatch.PermitSemaphore, rival: OnThread) -> None:
+    """An id is all it takes."""
+    slots.try_set_permits(2)
+    mine = slots.acquire()
+    assert mine is not None
+    other: str = rival.acquire()
+    assert rival.tryRelease(mine.id) is True
+    slots.release(other)
+    assert slots.available() == 2
+    assert rival.tryRelease(mine.id) is False
+    with pytest.raises(redlatch.NotOwnedError):
+        slots.release(other)
+    with pytest.raises(PeerError):
+        rival.release(other)
+    with pytest.raises(redlatch.LockLostError):
+        mine.release()
+    assert slots.available() == 2
+
+
+def test_leases_across_the_line(slots: redlatch.PermitSemaphore, rival: OnThread) -> None:
+    """Each reads, lengthens and shortens the other's."""
+    slots.try_set_permits(3)
+    mine = slots.acquire(lease=20)
+    assert mine is not None
+    assert 19_000 < rival.getLeaseTime(mine.id) <= 20_000
+    assert rival.updateLeaseTime(mine.id, ms(40_000)) is True
+    assert 39 < slots.lease_of(mine) <= 40
+    other: str = rival.acquire(ms(20_000))
+    assert 19 < slots.lease_of(other) <= 20
+    slots.update_lease(other, 5)
+    assert 4_000 < rival.getLeaseTime(other) <= 5_000
+    endless: str = rival.acquire()
+    assert slots.lease_of(endless) == float("inf") and rival.getLeaseTime(endless) == -1
+
+
+def test_ours_release_wakes_theirs(
+    slots: redlatch.PermitSemaphore, rival: OnThread, server: RedisServer, name: str,
+    note_seconds: Callable[[str, float], None],
+) -> None:
+    """And theirs wakes ours."""
+    slots.try_set_permits(1)
+    mine = slots.acquire()
+    assert mine is not None
+    waiting = rival.start("acquire")
+    wait_until(lambda: listeners(server, name) == 1)
+    time.sleep(0.05)
+    released_at = time.monotonic()
+    mine.release()
+    other = waiting.result()
+    assert waiting.ended_at - released_at < WOKEN
+    note_seconds("permits: our release wakes Redisson", waiting.ended_at - released_at)
+    wait_until(lambda: listeners(server, name) == 0)
+    with ThreadPoolExecutor(1) as pool:
+        task = Task(slots.acquire)
+        pool.submit(task.run)
+        wait_until(lambda: listeners(server, name) == 1)
+        time.sleep(0.05)
+        released_at = time.monotonic()
+        rival.release(other)
+        assert task.result() is not None
+        assert task.ended_at - released_at < WOKEN
+        note_seconds("permits: Redisson's release wakes us", task.ended_at - released_at)
+
+
+@pytest.mark.parametrize("ours_first", [True, False], ids=["ours-expires", "theirs-expires"])
+def test_a_lease_that_ends(
+    slots: redlatch.PermitSemaphore, rival: OnThread, server: RedisServer, name: str, ours_first: bool
+) -> None:
+    """The waiter of the other side enters when the lease is over; a late release gives nothing back twice."""
+    slots.try_set_permits(1)
+    started_at = time.monotonic()
+    if ours_first:
+        mine = slots.acquire(lease=1)
+        assert mine is not None
+        assert isinstance(rival.tryAcquire(ms(5000), ms(30_000)), str)
+        with pytest.raises(redlatch.LockLostError):
+            mine.release()
+    else:
+        other: str = rival.acquire(ms(1000))
+        assert slots.acquire(timeout=5) is not None
+        assert rival.tryRelease(other) is False
+    assert 0.9 < time.monotonic() - started_at < 2.5
+    assert sum_of(server, name) == 1 and len(leases(server, name)) == 1
+
+
+def test_permits_of_a_dead_redisson_return(
+    make_redisson: Callable[[], Redisson], slots: redlatch.PermitSemaphore, server: RedisServer, name: str
+) -> None:
+    """When their lease is over."""
+    slots.try_set_permits(1)
+    java = make_redisson()
+    java.connect(server.url).permit_semaphore(name).on(java.thread()).acquire(ms(1500))
+    java.kill()
+    assert slots.acquire(blocking=False) is None
+    assert slots.acquire(timeout=5) is not None
+
+
+def test_we_heal_what_redisson_can_not_read(
+    slots: redlatch.PermitSemaphore, rival: OnThread, server: RedisServer, name: str
+) -> None:
+    """W-21: too many expired permits make Redisson's script fail; ours give them back a thousand at a time."""
+    server.admin.set(name, 0)
+    dead = {index.to_bytes(16, "big"): 1000 + index for index in range(9000)}
+    server.admin.zadd(f"{{{name}}}:timeout", dead)  # type: ignore[arg-type]
+    with pytest.raises(PeerError):
+        rival.availablePermits()
+    for _ in range(3):
+        permit = slots.acquire()
+        assert permit is not None
+        permit.release()
+    assert rival.availablePermits() == 9000
+
+
+def test_many_turns(
+    make_ours: MakeOurs, java: Redisson, theirs: RedissonClient, server: RedisServer, name: str
+) -> None:
+    """Threads of both sides; no more are inside than there are permits, and none is lost."""
+    inside: List[int] = []
+    most: List[int] = []
+
+    def turns(take: Callable[[], Any], give: Callable[[Any], Any]) -> None:
+        for _ in range(15):
+            permit = take()
+            inside.append(1)
+            most.append(len(inside))
+            inside.pop()
+            give(permit)
+
+    sides = []
+    for _ in range(3):
+        one = make_ours().permit_semaphore(name)
+        other = theirs.permit_semaphore(name).on(java.thread())
+        sides += [(one.acquire, one.release), (other.acquire, other.release)]
+    make_ours().permit_semaphore(name).try_set_permits(2)
+    with ThreadPoolExecutor(len(sides)) as pool:
+        for done in [pool.submit(turns, take, give) for take, give in sides]:
+            done.result()
+    assert len(most) == 15 * len(sides) and max(most) <= 2
+    assert sum_of(server, name) == 2 and leases(server, name) == {}

@@ -1,0 +1,213 @@
+/* The change machine: each row of the table at the head of change.c, and what becomes of each change that is given up.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_fixture.h"
+
+static const enum lane_number LANE = LANE_CALLERS;
+
+static struct call *prepared(enum change change) {
+    rig.lock_kind = change >= PERMITS_TRY_SET ? REDLATCH_PERMIT_SEMAPHORE
+                    : change >= LATCH_TRY_SET ? REDLATCH_LATCH
+                                              : REDLATCH_SEMAPHORE;
+    struct call *call = rig_call(OPERATION_CHANGE, "c", 0);
+    call->operation->change = (uint8_t)change;
+    call->operation->amount = 4;
+    return call;
+}
+
+static struct call *begun(enum change change) {
+    rig_open();
+    struct call *call = prepared(change);
+    rig_start(call);
+    return call;
+}
+
+static void each_is_one_command_with_a_number(void) {
+    for (int change = 1; change < CHANGES; change++) {
+        struct call *call = begun((enum change)change);
+        struct command *command = rig_send(LANE);
+        CHECK_EQ_INT(command->kind, COMMAND_CHANGE);
+        CHECK_EQ_INT(command->change, change);
+        CHECK_EQ_INT(command->amount, 4);
+        rig_integer(LANE, -7);
+        CHECK_EQ_INT(call->status, REDLATCH_OK);
+        CHECK_EQ_INT(call->result, -7);
+        RIG_CLOSE();
+    }
+}
+
+static void what_is_no_number_breaks_the_protocol(void) {
+    struct call *call = begun(SEMAPHORE_DRAIN);
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_PROTOCOL);
+    RIG_CLOSE();
+}
+
+static void a_broken_connection_sends_it_again_unless_it_has_no_record(void) {
+    for (int change = 1; change < CHANGES; change++) {
+        struct call *call = begun((enum change)change);
+        uint64_t id = rig_send(LANE)->id;
+        rig_lost(LANE);
+        rig_ready(LANE, SETTLEMENT_DENIED);
+        struct command *again = rig_send(LANE);
+        if (change == SEMAPHORE_DELETE || change == LATCH_DELETE || change == PERMITS_DELETE) {
+            CHECK(again == NULL);
+            CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+        } else {
+            CHECK(again->id == id);
+            rig_integer(LANE, 1);
+            CHECK_EQ_INT(call->status, REDLATCH_OK);
+        }
+        RIG_CLOSE();
+    }
+}
+
+static void after_its_record_it_is_not_sent_again(void) {
+    struct call *call = begun(SEMAPHORE_ADD);
+    rig_send(LANE);
+    rig_lost(LANE);
+    rig.now += (RIG_UNREACHABLE_MS + 16000) * MILLISECOND;
+    rig_ready(LANE, SETTLED_BY_KILL);
+    CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+    CHECK(rig_send(LANE) == NULL);
+    RIG_CLOSE();
+}
+
+static void where_kill_is_denied_records_live_for_an_hour(void) {
+    struct call *call = begun(SEMAPHORE_ADD);
+    rig_send(LANE);
+    rig_lost(LANE);
+    rig_ready(LANE, SETTLEMENT_DENIED);
+    rig_send(LANE);
+    rig_lost(LANE);
+    rig.now += 3000 * SECOND;
+    rig_ready(LANE, SETTLEMENT_DENIED);
+    CHECK(rig_send(LANE) != NULL);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    RIG_CLOSE();
+}
+
+static void resends_in_the_queue_have_an_end_too(void) {
+    struct call *call = begun(SEMAPHORE_ADD);
+    rig_send(LANE);
+    rig_lost(LANE);
+    rig_ready(LANE, SETTLED_BY_KILL); /* to be sent again, and the next connection breaks at once */
+    rig_lost(LANE);
+    rig.now += 60 * SECOND;
+    rig_ready(LANE, SETTLED_BY_KILL);
+    CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+    RIG_CLOSE();
+}
+
+static void a_refusal_that_may_pass_is_repeated_until_the_caller_has_enough(void) {
+    struct call *call = begun(SEMAPHORE_RELEASE);
+    rig_send(LANE);
+    rig_error(LANE, "OOM command not allowed");
+    CHECK(!call->done);
+    rig_pass(100 * MILLISECOND);
+    rig_send(LANE);
+    rig_error(LANE, "OOM command not allowed");
+    rig_abort(call, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(call->status, REDLATCH_SERVER_OUT_OF_MEMORY); /* it was not carried out, and will not be */
+    rig_pass(SECOND);
+    CHECK(rig_send(LANE) == NULL);
+    RIG_CLOSE();
+}
+
+static void another_refusal_is_the_answer(void) {
+    struct call *call = begun(LATCH_COUNT_DOWN);
+    rig_send(LANE);
+    rig_error(LANE, "WRONGTYPE the key holds no number");
+    CHECK_EQ_INT(call->status, REDLATCH_WRONG_TYPE);
+    RIG_CLOSE();
+}
+
+static void what_gives_goes_on_alone(void) {
+    static const enum change gives[] = {SEMAPHORE_RELEASE, SEMAPHORE_RELEASE_IF_EXISTS, LATCH_COUNT_DOWN,
+                                       PERMITS_RELEASE};
+    for (int i = 0; i < 4; i++) {
+        struct call *call = begun(gives[i]);
+        uint64_t id = rig_send(LANE)->id;
+        rig_abort(call, REDLATCH_TIMEOUT);
+        CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+        rig_lost(LANE);
+        rig_ready(LANE, SETTLED_BY_KILL);
+        CHECK(rig_send(LANE)->id == id);
+        rig_error(LANE, "LOADING Redis is loading");
+        rig_pass(100 * MILLISECOND);
+        CHECK(rig_send(LANE)->id == id);
+        rig_integer(LANE, 1);
+        RIG_CLOSE();
+    }
+}
+
+static void what_gives_and_was_never_sent_is_not(void) {
+    struct call *call = begun(SEMAPHORE_RELEASE);
+    rig_failed(LANE, REDLATCH_UNREACHABLE);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(call->status, REDLATCH_UNREACHABLE); /* so the caller may release again */
+    rig_ready(LANE, SETTLED_BY_KILL);
+    CHECK(rig_send(LANE) == NULL);
+    RIG_CLOSE();
+}
+
+static void a_drain_is_undone(void) {
+    struct call *call = begun(SEMAPHORE_DRAIN);
+    uint64_t id = rig_send(LANE)->id;
+    rig_abort(call, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+    struct command *undo = rig_send(LANE);
+    CHECK_EQ_INT(undo->kind, COMMAND_UNDO);
+    CHECK(undo->id == id);
+    rig_integer(LANE, 4);
+    rig_error(LANE, "OOM command not allowed");
+    rig_pass(100 * MILLISECOND);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_UNDO);
+    rig_integer(LANE, 4);
+    RIG_CLOSE();
+}
+
+static void the_others_are_forgotten(void) {
+    static const enum change others[] = {SEMAPHORE_TRY_SET, SEMAPHORE_ADD,   SEMAPHORE_COUNT, SEMAPHORE_DELETE,
+                                         LATCH_TRY_SET,     LATCH_COUNT,     LATCH_DELETE};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct call *call = begun(others[i]);
+        rig_send(LANE);
+        rig_abort(call, REDLATCH_TIMEOUT);
+        CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+        rig_lost(LANE);
+        rig_ready(LANE, SETTLED_BY_KILL);
+        CHECK(rig_send(LANE) == NULL);
+        RIG_CLOSE();
+    }
+}
+
+static void an_undo_is_not_sent_for_ever(void) {
+    struct call *call = begun(SEMAPHORE_DRAIN);
+    rig_send(LANE);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    rig_send(LANE);
+    rig_lost(LANE);
+    rig.now += 60 * SECOND;
+    rig_ready(LANE, SETTLED_BY_KILL);
+    CHECK(rig_send(LANE) == NULL); /* what it would undo is forgotten */
+    RIG_CLOSE();
+}
+
+int main(void) {
+    RUN(each_is_one_command_with_a_number);
+    RUN(what_is_no_number_breaks_the_protocol);
+    RUN(a_broken_connection_sends_it_again_unless_it_has_no_record);
+    RUN(after_its_record_it_is_not_sent_again);
+    RUN(where_kill_is_denied_records_live_for_an_hour);
+    RUN(resends_in_the_queue_have_an_end_too);
+    RUN(a_refusal_that_may_pass_is_repeated_until_the_caller_has_enough);
+    RUN(another_refusal_is_the_answer);
+    RUN(what_gives_goes_on_alone);
+    RUN(what_gives_and_was_never_sent_is_not);
+    RUN(a_drain_is_undone);
+    RUN(the_others_are_forgotten);
+    RUN(an_undo_is_not_sent_for_ever);
+    return unit_done();
+}
