@@ -246,7 +246,7 @@ static void deliver_message(struct world *world, struct packet *packet) {
         client->subscribed = true;
         engine_subscribed(&client->engine, &contest->subscription, world->now);
     } else if (contest && client->subscribed) {
-        engine_message(&client->engine, &contest->subscription, world->now);
+        engine_message(&client->engine, &contest->subscription, 0, world->now);
     }
     free_packet(packet);
 }

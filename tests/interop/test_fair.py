@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fair locks beside Redisson's RFairLock: order of arrival across the line, waiters that die, and scenarios of Redisson's
-own RedissonFairLockTest that no other test plays; tests/README.md says which test of theirs each one stands for."""
+"""Fair locks beside Redisson's RFairLock: order of arrival across the line, waiters that die, and scenarios of
+Redisson's own RedissonFairLockTest that no other test plays; tests/README.md says which test of theirs each stands for.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +97,7 @@ def test_waiters_that_leave_disturb_nobody(party: MakeParty, server: RedisServer
     staying = [party(number % 2 == 0) for number in range(4)]
     attempts = line_up(server, name, staying[:2])
     leaving = [party(True), party(False)]
-    left = [leaver.start(wait=0.4) for leaver in leaving]
+    left = [leaver.start(wait=3.0) for leaver in leaving]  # by then the last two stand behind them
     wait_until(lambda: len(queue(server, name)) == 4)
     attempts += line_up(server, name, staying[2:])
     assert [attempt.result() for attempt in left] == [False, False]
@@ -169,7 +170,7 @@ def test_release_after_the_lease_says_so(
             us.release()
 
 
-# ------------------------------------------------------------------------- scenarios of Redisson's own test, with ours --
+# ------------------------------------------------------------------------ scenarios of Redisson's own test, with ours --
 
 
 def start_in_order(count: int, call: Callable[[int], None], pause: float) -> None:

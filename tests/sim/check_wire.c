@@ -299,7 +299,7 @@ static void judge_name(struct world *world, const struct request *request, uint3
         }
     }
     enum script_id script = role_of(request->script);
-    bool fair = world->plan.lock_kind == REDLATCH_FAIR; /* each of its scripts that leaves the lock free calls the head */
+    bool fair = world->plan.lock_kind == REDLATCH_FAIR; /* whatever script leaves it free calls the head */
     bool told = fair || script == SCRIPT_RELEASE || script == SCRIPT_FORCE_RELEASE;
     update(world, name, &new, told && whole);
 }

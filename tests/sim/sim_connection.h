@@ -28,7 +28,7 @@ struct request {
     enum request_kind kind;
     enum script_id script;
     bool as_text;
-    uint64_t number; /* the connection to kill, or the lock whose channel is meant, and above it the waiter's own number */
+    uint64_t number; /* the connection to kill, or the lock whose channel is meant, and above it the waiter's own */
     uint32_t key_count;
     uint32_t argument_count;
     size_t used; /* bytes of `room` */

@@ -483,6 +483,20 @@ static void where_channels_are_denied_the_foremost_polls(void) {
     RIG_CLOSE();
 }
 
+static void a_loss_makes_the_foremost_look(void) {
+    struct call *waiters[3];
+    open_fair();
+    held_with_waiters(waiters, 2);
+    engine_owner_end(&rig.engine, 1, rig.now);
+    rig_turn();
+    struct command *look = rig_send(LANE);
+    CHECK(look && look->id == 2 && look->place == PLACE_TAKEN);
+    rig_nil(LANE);
+    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
+    rig_end("a", 2);
+    RIG_CLOSE();
+}
+
 static void channels_are_wanted_again_after_their_connection_broke(void) {
     struct call *waiters[7];
     open_fair();
@@ -524,6 +538,7 @@ int main(void) {
     RUN(a_receiver_that_gives_up_leaves_behind_the_hand_over);
     RUN(calls_of_one_owner_do_not_wait_for_each_other);
     RUN(a_number_that_was_left_is_not_used_again);
+    RUN(a_loss_makes_the_foremost_look);
     RUN(where_channels_are_denied_the_foremost_polls);
     RUN(channels_are_wanted_again_after_their_connection_broke);
     return unit_done();

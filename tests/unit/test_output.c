@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "connection.h"
+#include "kinds.h"
 #include "unit.h"
 
 static const char uuid[] = "01234567-89ab-8def-8123-456789abcdef";
@@ -57,7 +58,7 @@ static long words_in(const struct output *output, const char *first, size_t firs
 static void check_command(struct command *command, bool as_text) {
     struct output output = {0};
     command->as_text = as_text;
-    size_t bound = output_command_bound(command);
+    size_t bound = output_command_bound(test_engine(), command);
     output.bytes = malloc(bound); /* not a byte more: a sanitizer sees what goes over */
     output.capacity = bound;
     output_command(&output, test_engine(), command);
@@ -68,6 +69,23 @@ static void check_command(struct command *command, bool as_text) {
     CHECK_EQ_INT(words_in(&output, as_text ? "EVAL" : "EVALSHA", as_text ? 4 : 7), 3 + keys + arguments);
     output_free(&output);
     CHECK(output.bytes == NULL && output.capacity == 0);
+}
+
+static void check_kinds_of_commands(struct resource *resource, uint8_t lock_kind, struct operation *operation,
+                                    struct renewal *lines) {
+    for (int kind = COMMAND_ACQUIRE; kind <= COMMAND_RENEW; kind++) {
+        if (kind == COMMAND_CHANGE) {
+            continue; /* has no lock */
+        }
+        struct command command = {.resource = kind == COMMAND_RENEW ? NULL : resource, .kind = (uint8_t)kind,
+                                  .lock_kind = lock_kind, .id = UINT64_MAX, .successor = UINT64_MAX,
+                                  .lease_ms = INT64_MAX, .count = UINT32_MAX, .batch = lines,
+                                  .batch_count = RENEWAL_BATCH_SIZE, .operation = operation};
+        check_command(&command, false);
+        check_command(&command, true);
+        command.batch_count = 1;
+        check_command(&command, false);
+    }
 }
 
 static void every_kind_keeps_its_bound(void) {
@@ -81,18 +99,12 @@ static void every_kind_keeps_its_bound(void) {
         struct argument_part words[] = {{"184467440737095516", 18}, {resource->name, sizes[i]}, {"100", 3}};
         struct question question = {.words = words, .argument_count = 3};
         struct operation operation = {.question = &question};
-        for (int kind = COMMAND_ACQUIRE; kind <= COMMAND_RENEW; kind++) {
-            if (kind == COMMAND_CHANGE) {
-                continue; /* see below */
+        for (uint8_t lock_kind = REDLATCH_MUTEX; lock_kind <= REDLATCH_LATCH; lock_kind++) {
+            resource->kind = kind_of_number(lock_kind) ? kind_of_names(lock_kind) : REDLATCH_MUTEX;
+            for (int k = 0; k < RENEWAL_BATCH_SIZE; k++) {
+                lines[k].lock_kind = lock_kind;
             }
-            struct command command = {.resource = kind == COMMAND_RENEW ? NULL : resource, .kind = (uint8_t)kind,
-                                      .id = UINT64_MAX, .successor = UINT64_MAX, .lease_ms = INT64_MAX,
-                                      .count = UINT32_MAX, .batch = lines, .batch_count = RENEWAL_BATCH_SIZE,
-                                      .operation = &operation};
-            check_command(&command, false);
-            check_command(&command, true);
-            command.batch_count = 1;
-            check_command(&command, false);
+            check_kinds_of_commands(resource, lock_kind, &operation, lines);
         }
         resource->kind = REDLATCH_LATCH; /* whose channel has the longest name */
         for (int change = 1; change < CHANGES; change++) {
@@ -109,7 +121,7 @@ static void an_acquire_byte_for_byte(void) {
     struct resource *resource = make_resource(3);
     struct command command = {.resource = resource, .kind = COMMAND_ACQUIRE, .id = 12, .lease_ms = 30000};
     struct output output = {0};
-    CHECK(output_reserve(&output, output_command_bound(&command)));
+    CHECK(output_reserve(&output, output_command_bound(test_engine(), &command)));
     output_command(&output, test_engine(), &command);
     char expected[300];
     snprintf(expected, sizeof expected,

@@ -41,6 +41,7 @@ static struct resource *make_resource(const char *name, size_t size) {
 static struct engine *test_engine(void) {
     static struct engine engine;
     memcpy(engine.uuid, uuid, 36);
+    engine.settings.fair_timeout_ms = 9000;
     return &engine;
 }
 
@@ -99,6 +100,56 @@ static void a_fenced_lock_draws_tokens(void) {
     check_written(&command, SCRIPT_HAND_OVER,
                   "<orders><01234567-89ab-8def-8123-456789abcdef:7><01234567-89ab-8def-8123-456789abcdef:8><1><30000>");
     free(resource);
+}
+
+static void a_fair_lock_has_a_queue_beside_it(void) {
+    static const char keys[] = "<orders><redisson_lock_queue:{orders}><redisson_lock_timeout:{orders}>"
+                               "<redlatch_waiting:{orders}:01234567-89ab-8def-8123-456789abcdef>";
+    static const char owner[] = "<01234567-89ab-8def-8123-456789abcdef:7>";
+    static const struct {
+        uint8_t kind;
+        enum script_id script;
+        const char *arguments; /* behind the owner */
+    } rows[] = {
+        {COMMAND_ACQUIRE, SCRIPT_ACQUIRE_FAIR, "<30000><1><500><9000><redisson_lock__channel:{orders}>"},
+        {COMMAND_RELEASE, SCRIPT_RELEASE_FAIR, "<1><1><9000><redisson_lock__channel:{orders}>"},
+        {COMMAND_HAND_OVER, SCRIPT_HAND_OVER_FAIR,
+         "<01234567-89ab-8def-8123-456789abcdef:8><1><30000><9000><redisson_lock__channel:{orders}>"},
+        {COMMAND_FORCE, SCRIPT_FORCE_RELEASE_FAIR, "<9000><redisson_lock__channel:{orders}>"},
+        {COMMAND_REFRESH, SCRIPT_REFRESH_FAIR, "<9000>"},
+    };
+    struct resource *resource = make_resource("orders", 6);
+    resource->kind = REDLATCH_FAIR;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command command = {.resource = resource, .lock_kind = REDLATCH_FAIR, .kind = rows[i].kind, .id = 7,
+                                  .successor = 8, .lease_ms = 30000, .count = 1, .place = PLACE_WANTED,
+                                  .wait_ms = 500, .leaves = true};
+        char expected[600];
+        bool owned = rows[i].kind != COMMAND_FORCE && rows[i].kind != COMMAND_REFRESH;
+        snprintf(expected, sizeof expected, "%s%s%s", keys, owned ? owner : "", rows[i].arguments);
+        check_written(&command, rows[i].script, expected);
+    }
+    free(resource);
+}
+
+static void a_waiters_own_channel_is_told_from_its_names(void) {
+    static const struct {
+        const char *channel;
+        uint64_t waiter;
+        size_t size;
+    } rows[] = {
+        {"redisson_lock__channel:{k}:01234567-89ab-8def-8123-456789abcdef:12", 12, 26},
+        {"redisson_lock__channel:{k}:11234567-89ab-8def-8123-456789abcdef:12", 0, 66}, /* another client's */
+        {"redisson_lock__channel:{k}:01234567-89ab-8def-8123-456789abcdef:", 0, 64},
+        {"redisson_lock__channel:{k}", 0, 26},
+        {"12", 0, 2},
+        {"", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t size = strlen(rows[i].channel);
+        CHECK_EQ_INT(channel_waiter(test_engine(), rows[i].channel, &size), rows[i].waiter);
+        CHECK_EQ_INT(size, rows[i].size);
+    }
 }
 
 static void a_renewal_names_keys_first_then_owner_and_lease_of_each(void) {
@@ -204,6 +255,8 @@ static void what_names_nothing_serves_nobody(void) {
 int main(void) {
     RUN(each_kind_is_written_as_announced);
     RUN(a_fenced_lock_draws_tokens);
+    RUN(a_fair_lock_has_a_queue_beside_it);
+    RUN(a_waiters_own_channel_is_told_from_its_names);
     RUN(a_renewal_names_keys_first_then_owner_and_lease_of_each);
     RUN(names_are_sent_byte_for_byte);
     RUN(owners_are_uuid_and_number);

@@ -58,7 +58,7 @@ static void give_back(struct redlatch_cancel *cancel) {
     client_lock(client);
     int64_t now = system_now();
     for (int64_t i = 0; i < operation->amount; i++) {
-        struct hold *hold = resource_hold_of(operation->resource, PERMIT_OWNER | (operation->id + (uint64_t)i));
+        struct hold *hold = resource_hold_of(operation->resource, REDLATCH_PERMIT_SEMAPHORE, PERMIT_OWNER | (operation->id + (uint64_t)i));
         if (hold && !atomic_load(&client->closed)) {
             client_supply(client, OPERATION_RELEASE); /* without memory the lease runs out */
             engine_give_back(&client->engine, hold, now);
@@ -154,7 +154,7 @@ static uint64_t owner_of(const struct redlatch_permit_semaphore *permits, const 
     struct client *client = permits->client;
     client_lock(client);
     uint64_t number = permit_number(&client->engine, bytes);
-    uint64_t owner = number && resource_hold_of(permits->resource, PERMIT_OWNER | number) ? PERMIT_OWNER | number : 0;
+    uint64_t owner = number && resource_hold_of(permits->resource, REDLATCH_PERMIT_SEMAPHORE, PERMIT_OWNER | number) ? PERMIT_OWNER | number : 0;
     client_unlock(client);
     return owner;
 }
@@ -170,7 +170,7 @@ int redlatch_permit_semaphore_permit(redlatch_permit_semaphore *permits, uint64_
     unsigned char bytes[PERMIT_SIZE];
     client_lock(client);
     int64_t now = system_now();
-    struct hold *hold = engine_hold_of(&client->engine, permits->resource, PERMIT_OWNER | serial, now);
+    struct hold *hold = engine_hold_of(&client->engine, permits->resource, REDLATCH_PERMIT_SEMAPHORE, PERMIT_OWNER | serial, now);
     if (hold) {
         answer.state = hold_state_at(hold, now);
         answer.reason = hold->reason;

@@ -82,7 +82,7 @@ static void fill(struct port *port, int64_t now) {
     struct output *output = &port->connection.output;
     struct command *command;
     while ((command = engine_first_to_send(engine, port->lane)) != NULL) {
-        if (!output_reserve(output, output_command_bound(command))) {
+        if (!output_reserve(output, output_command_bound(engine, command))) {
             port->starved_until = now + STARVED_PAUSE; /* the callers' time-outs go on */
             return;
         }

@@ -5,16 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    FIRST_CAPACITY = 4096,
-    KEEP_CAPACITY = 1 << 20,
-    NUMBER_BOUND = 24,
-    ARGUMENT_BOUND = NUMBER_BOUND + 4,
-    KEY_BOUND = REDLATCH_OWNER_SIZE + 40 /* what a derived key or a channel has more than the name */
-};
-
-/* What is put before and behind a name to make a key or a channel of it. */
-enum { DERIVED_BOUND = 64 };
+enum { FIRST_CAPACITY = 4096, KEEP_CAPACITY = 1 << 20, NUMBER_BOUND = 24, ARGUMENT_BOUND = NUMBER_BOUND + 4 };
 
 bool output_reserve(struct output *output, size_t size) {
     if (output->begin == output->end) {
@@ -86,35 +77,25 @@ static void append_argument(struct argument_sink *sink, const struct argument_pa
     add(output, "\r\n", 2);
 }
 
-/* Room for the names in keys and arguments. */
-static size_t names_bound(const struct command *command, uint32_t keys) {
-    size_t names = 0;
-    uint32_t keys;
-    uint32_t arguments;
-    command_counts(command, &keys, &arguments);
-    if (command->kind == COMMAND_RENEW) {
-        for (uint32_t i = 0; i < command->batch_count; i++) {
-            names += command->batch[i].name->name_size;
-        }
-    } else if (command->kind == COMMAND_INSPECT) {
-        const struct question *question = command->operation->question;
-        for (uint32_t i = 0; i < question->key_count + question->argument_count; i++) {
-            names += question->words[i].size;
-        }
-    } else { /* in each key, and in the channel */
-        names = (keys + 1) * ((size_t)command->resource->name_size + DERIVED_BOUND);
+/* Adds up what arguments take. */
+struct measuring_sink {
+    struct argument_sink sink;
+    size_t size;
+};
+
+static void measure_argument(struct argument_sink *sink, const struct argument_part *parts, size_t part_count) {
+    struct measuring_sink *measure = (struct measuring_sink *)(void *)sink;
+    measure->size += ARGUMENT_BOUND;
+    for (size_t i = 0; i < part_count; i++) {
+        measure->size += parts[i].size;
     }
-    return names;
 }
 
-size_t output_command_bound(const struct command *command) {
+size_t output_command_bound(const struct engine *engine, const struct command *command) {
     const struct script_embedded *script = &scripts_embedded[command_script(command)];
-    uint32_t keys;
-    uint32_t arguments;
-    command_counts(command, &keys, &arguments);
-    size_t words = 3 + (size_t)keys + arguments;
-    return words * ARGUMENT_BOUND + names_bound(command, keys) + (size_t)arguments * REDLATCH_OWNER_SIZE + 64 +
-           (command->as_text ? script->size : 40);
+    struct measuring_sink measure = {.sink = {measure_argument}};
+    command_write(engine, command, &measure.sink);
+    return 4 * ARGUMENT_BOUND + measure.size + 64 + (command->as_text ? script->size : 40);
 }
 
 /* A command of the server's own. */

@@ -281,9 +281,3 @@ void fair_told(struct engine *engine, struct contest *contest, int64_t number, i
     (void)number;
     (void)now;
 }
-
-void fair_look(struct engine *engine, struct contest *contest, int64_t now) {
-    (void)engine;
-    (void)contest;
-    (void)now;
-}

@@ -13,7 +13,7 @@
 
 /* Those whose waiters queue on the server, each for itself (fair.c). */
 #define QUEUED_ON_SERVER \
-    fair_begin, fair_replied, fair_abort, acquire_timer, acquire_ask, fair_told, fair_look, fair_next
+    fair_begin, fair_replied, fair_abort, acquire_timer, acquire_ask, fair_told, queue_look, fair_next
 
 /* What is acquired is no hold (semaphore.c). */
 #define PERMITS_IN_PROCESS \

@@ -111,7 +111,6 @@ void fair_begin(struct engine *engine, struct operation *operation, int64_t now)
 void fair_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 void fair_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
 void fair_told(struct engine *engine, struct contest *contest, int64_t number, int64_t now);
-void fair_look(struct engine *engine, struct contest *contest, int64_t now);
 void fair_next(struct engine *engine, struct contest *contest, int64_t now);
 void fair_not_handed(struct engine *engine, struct operation *operation, bool released, int64_t now);
 void fair_take_place(struct engine *engine, struct operation *operation, int64_t now);

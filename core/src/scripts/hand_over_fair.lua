@@ -1,5 +1,5 @@
--- hand_over_fair: one owner's hold becomes that of the head of the queue, which is taken off, if that is whom it is meant
--- for; if somebody else stands there, the lock is free and the head is called.
+-- hand_over_fair: one owner's hold becomes that of the head of the queue, which is taken off, if that is whom it is
+-- meant for; if somebody else stands there, the lock is free and the head is called.
 -- Other processes see another owner in the same hash, and the queue one shorter (wire format 2.2).
 -- Begins with shared/fair_queue.lua.
 -- KEYS[1] name   ARGV[1] from   ARGV[2] to   ARGV[3] levels of the new owner   ARGV[4] lease in ms

@@ -1,5 +1,5 @@
--- release_fair: the owner is left with the given number of levels; with none, the lock is free and the head of the queue
--- is called. One that gives up leaves the queue by the same stroke.
+-- release_fair: the owner is left with the given number of levels; with none, the lock is free and the head of the
+-- queue is called. One that gives up leaves the queue by the same stroke.
 -- Message and channels as RFairLock's release (wire format 2.2, 1.6); with nobody in the queue the lock's own channel.
 -- Begins with shared/fair_queue.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] levels left   ARGV[3] 1: leaves the queue, too

@@ -47,8 +47,8 @@ class World:
     # ------------------------------------------------------------------------------------------------------- keys --
 
     def keys(self, database: int) -> List[Tuple[bytes, Any, int]]:
-        """Every key of a database: its name, its content, its remaining milliseconds (-1: for ever). The members of a list
-        or a sorted set are given in order. A redlatch client's sign of life, which has an end, is passed over."""
+        """Every key of a database: its name, its content, its remaining milliseconds (-1: for ever). The members of a
+        list or a sorted set are given in order. A redlatch client's sign of life, which has an end, is passed over."""
         connection: Any = self._server.client(db=database) if database else self._server.admin
         found: List[Tuple[bytes, Any, int]] = []
         for name in sorted(connection.scan_iter(count=1000)):

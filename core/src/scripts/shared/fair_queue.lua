@@ -1,4 +1,5 @@
--- fair_queue: what every script of the fair lock begins with; Redisson's list and sorted set of waiters (wire format 2.2).
+-- fair_queue: what every script of the fair lock begins with; Redisson's list and sorted set of waiters (wire format
+-- 2.2).
 -- KEYS[2] queue, a list of owners   KEYS[3] time-outs, each owner's score: the ms when it may be taken off the head
 -- KEYS[4] sign of life of the caller's client; it ends with the uuid, and so does that of every other client
 -- Times are the server's. Only the head is ever taken off, nobody else's score is shifted, and what is of the wrong
