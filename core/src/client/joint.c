@@ -46,8 +46,9 @@ static int compare_members(const void *one, const void *other) {
 
 static int check_members(redlatch_lock *const *members, size_t count) {
     if (!members || count == 0 || count > REDLATCH_MEMBERS_MAX) {
-        return fail_with(REDLATCH_INVALID, "count is %zu: expected 1 to %d members", members ? count : 0,
-                         REDLATCH_MEMBERS_MAX);
+        fail_with(REDLATCH_INVALID, "count is %zu: expected 1 to %d members", members ? count : 0,
+                  REDLATCH_MEMBERS_MAX);
+        return REDLATCH_INVALID;
     }
     for (size_t i = 0; i < count; i++) {
         int status = guard_lock(members[i]);
@@ -255,12 +256,12 @@ static int make_lock(redlatch_lock *const *members, size_t count, bool majority,
     }
     redlatch_lock_options options;
     redlatch_lock_options_init(&options, sizeof options);
-    struct joint *joint;
+    struct joint *joint = NULL;
     int status = check_members(members, count);
     if (status != REDLATCH_OK ||
         (given && (status = options_read(&options, sizeof options, given, "lock options")) != REDLATCH_OK) ||
         (status = lock_check_options(REDLATCH_MUTEX, &options)) != REDLATCH_OK ||
-        (status = make_joint(members, count, majority, &joint)) != REDLATCH_OK) {
+        (status = make_joint(members, count, majority, &joint)) != REDLATCH_OK || !joint) {
         return status;
     }
     struct redlatch_lock *lock = handle_new_lock();
