@@ -78,7 +78,7 @@ struct multi_action multi_next(struct multi *multi, int64_t now);
 int64_t multi_timer(const struct multi *multi);
 
 /* What came of a try: OK with the end of its safe time, TIMEOUT with the member that others hold, or why it failed. */
-void multi_tried(struct multi *multi, uint32_t group, int status, uint32_t member, int64_t deadline, int64_t now);
+void multi_tried(struct multi *multi, uint32_t index, int status, uint32_t member, int64_t deadline, int64_t now);
 void multi_released(struct multi *multi, uint32_t group);
 void multi_watched(struct multi *multi, int status, int64_t now);
 

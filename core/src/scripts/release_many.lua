@@ -7,10 +7,10 @@
 -- alone, which a server that is out of memory still carries out. A key of another type counts as not held.
 -- SPDX-License-Identifier: Apache-2.0
 local found, refused = {}, nil
+local pcall = redis.pcall
 
 -- The answer of a command on a key that may be of another type by now; any other refusal is the script's, at its end.
-local function ask(...)
-    local answer = redis.pcall(...)
+local function checked(answer)
     if type(answer) == 'table' and answer.err then
         if not string.find(answer.err, 'WRONGTYPE', 1, true) then
             refused = refused or answer
@@ -22,11 +22,11 @@ end
 
 local function leave_hash(name, owner, left)
     if left == '0' then
-        return ask('hdel', name, owner) == 1
+        return checked(pcall('hdel', name, owner)) == 1
     end
-    local levels = ask('hget', name, owner)
+    local levels = checked(pcall('hget', name, owner))
     if levels and tonumber(levels) > tonumber(left) then
-        ask('hset', name, owner, left)
+        checked(pcall('hset', name, owner, left))
     end
     return levels and true
 end
@@ -40,7 +40,7 @@ for i, name in ipairs(KEYS) do
 end
 for i = 1, #KEYS do
     if found[i] == 1 and ARGV[4 * i - 1] == '0' then
-        found[i] = 1 + (ask('publish', ARGV[4 * i], '0') or 0)
+        found[i] = 1 + (checked(pcall('publish', ARGV[4 * i], '0')) or 0)
     end
 end
 return refused or found
