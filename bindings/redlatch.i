@@ -115,6 +115,21 @@ HANDLE(redlatch_permit_semaphore)
 %apply redlatch_latch **redlatch_latch_made { redlatch_latch **latch_out };
 %apply redlatch_permit_semaphore **redlatch_permit_semaphore_made { redlatch_permit_semaphore **permit_semaphore_out };
 
+/* Several handles are a table of them. */
+%typemap(in, checkfn="lua_istable") (redlatch_lock *const *members, size_t count)
+    (redlatch_lock *list[REDLATCH_MEMBERS_MAX + 1]) %{
+    $2 = 0;
+    for (lua_rawgeti(L, $input, 1); !lua_isnil(L, -1) && $2 <= REDLATCH_MEMBERS_MAX;
+         lua_rawgeti(L, $input, (int)$2 + 1)) {
+        void *handle = NULL;
+        SWIG_ConvertPtr(L, -1, &handle, $descriptor(redlatch_lock *), 0);
+        list[$2++] = handle; /* what is none is NULL, which the core refuses */
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    $1 = list;
+%}
+
 /* Records that a function fills; Lua reads their fields by name. A record stands inside its userdata, so that the
  * collector knows its size, and has no finaliser: what has one lives a cycle longer, and thousands of events then make
  * the collector let garbage grow by megabytes. */
@@ -190,6 +205,7 @@ OPTIONS(redlatch_lock_options)
 %include "redlatch_events.h"
 %include "redlatch_groups.h"
 %include "redlatch_latch.h"
+%include "redlatch_multi.h"
 %include "redlatch_reports.h"
 %include "redlatch_semaphores.h"
 %include "lua_calls.h"

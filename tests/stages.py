@@ -26,6 +26,7 @@ SHOWN_LINES = 50
 PYTHON = "build/venv/bin/python"
 WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
 SIMULATED_KINDS = "mutex fenced spin plain fair read"
+JOINABLE_KINDS = "mutex fenced spin"  # of which several names may be acquired at once
 PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
 # The conformance traces by the C driver of the build that REDLATCH_BUILD names.
 C_TRACES = f"{PYTEST} tests/conformance/test_traces.py -k 'test_trace and c-'"
@@ -51,9 +52,9 @@ def unit_tests(build: str) -> str:
     return f"ctest --test-dir {build} --no-tests=error --verbose"
 
 
-def of_each_kind(command: str) -> str:
+def of_each_kind(command: str, kinds: str = SIMULATED_KINDS) -> str:
     """A command of the simulation, run for each kind of lock."""
-    return f"for kind in {SIMULATED_KINDS}; do echo \"$kind:\"; {command} --kind $kind || exit 1; done"
+    return f"for kind in {kinds}; do echo \"$kind:\"; {command} --kind $kind || exit 1; done"
 
 
 class Stage(NamedTuple):
@@ -82,9 +83,10 @@ STAGES = [
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
     Stage("simulation", of_each_kind("build/tests/redlatch_sim --seeds 2000")
-          + " && build/tests/counts_sim --seeds 300", ("build",)),
+          + " && build/tests/counts_sim --seeds 300"
+          + f" && {of_each_kind('build/tests/redlatch_sim --sets --seeds 1000', JOINABLE_KINDS)}", ("build",)),
     Stage("faults", of_each_kind("build/tests/redlatch_sim --faults")
-          + " && build/tests/counts_sim --faults", ("build",)),
+          + " && build/tests/counts_sim --faults && build/tests/redlatch_sim --faults --sets", ("build",)),
     # inspect is not in the simulation: it writes nothing, and what it reads with is not in the model.
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1"
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),

@@ -125,6 +125,7 @@ enum {
 
 enum {
     REDLATCH_NAME_SIZE_MAX = 65535,   /* bytes in a lock's name, prefix included */
+    REDLATCH_MEMBERS_MAX = 100,       /* locks in a multi lock or a RedLock */
     REDLATCH_OWNER_SIZE = 64          /* room for an owner id as it stands in Redis, with its final NUL */
 };
 
@@ -417,6 +418,7 @@ REDLATCH_API int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *s
 #include "redlatch_events.h"
 #include "redlatch_groups.h"
 #include "redlatch_latch.h"
+#include "redlatch_multi.h"
 #include "redlatch_reports.h"
 #include "redlatch_semaphores.h"
 

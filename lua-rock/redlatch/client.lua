@@ -116,6 +116,15 @@ function Client:read_write_lock(name, options)
     return read_write.new(self, name, options)
 end
 
+--- Locks that are held all together or not at all, by the returned object. A member that is lost makes the whole lost.
+---@param members redlatch.Lock[] up to 100 mutexes, fenced or spin locks, of single names and of any client; at the
+---best all of one, where they are acquired by one script
+---@param given? {timeout: number?, lease: number?, max_hold: number?} as of lock()
+---@return redlatch.Lock
+function Client:multi_lock(members, given) -- luacheck: ignore 212/self
+    return lock.joint(members, false, given)
+end
+
 --- Releases what is held, unless `release_on_close` is false, and ends the client. Takes at most `close_timeout`.
 --- Closing twice is harmless.
 ---@return true? done, string? message, string? code

@@ -15,6 +15,7 @@
 
 local core = require "redlatch.core"
 local client = require "redlatch.client"
+local lock = require "redlatch.lock"
 local options = require "redlatch.options"
 local outcome = require "redlatch.outcome"
 
@@ -43,6 +44,15 @@ redlatch._VERSION = core.version()
 ---all who use a lock; 30
 ---@field release_on_close? boolean whether close() releases what is held, or leaves it to run out; true
 ---@field look? boolean looks at the socket briefly before sleeping, where that pays; true
+
+--- A lock on a majority of independent servers, which outlives the loss of a minority of them.
+---@param members redlatch.Lock[] locks of single names, each of a client of its own for a server of its own; three at
+---the least, unless `allow_few` is given
+---@param given? {allow_few: boolean?, timeout: number?, lease: number?, max_hold: number?}
+---@return redlatch.Lock
+function redlatch.redlock(members, given)
+    return lock.joint(members, true, given)
+end
 
 --- Opens a client and connects, unless told to be lazy.
 ---@param url? string redis://[user[:password]@]host[:port][/database] or unix://[user[:password]@]/path[?db=N]; nil

@@ -35,6 +35,7 @@ local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redla
 ---@field package _lease_ms integer
 ---@field package _owner table|thread|userdata|nil kept alive for as long as the lock is
 ---@field package _shared table? keeps the handle that lock objects of one owner share
+---@field package _members redlatch.Lock[]? of several: kept alive, with their clients
 local Lock = {}
 Lock.__index = Lock
 Lock.__name = "redlatch.Lock"
@@ -184,6 +185,52 @@ function lock.new(client, kind, name, given, values)
         _lease_ms = lease_ms,
         _owner = given.owner,
         _shared = shared,
+    }, Lock)
+end
+
+local OF_SEVERAL = {timeout = true, lease = true, max_hold = true}
+local OF_MAJORITY = {timeout = true, lease = true, max_hold = true, allow_few = true}
+
+-- The handle of several: of all of them, or of a majority.
+local function joint_handle(members, majority, given)
+    local record, handles = core.lock_options(), {}
+    record.owner_mode = core.OWNER_HANDLE
+    record.max_hold_ms = given.max_hold == nil and core.FOREVER or options.limit(given.max_hold, "max_hold")
+    for place, member in ipairs(members) do
+        if getmetatable(member) ~= Lock then
+            local shown = outcome.shown(member)
+            outcome.misuse("member %d is %s, a %s; expected a redlatch.Lock", place, shown, type(member))
+        end
+        handles[place] = member._handle
+    end
+    if majority then
+        local few = given.allow_few ~= nil and options.flag(given.allow_few, "allow_few") or 0
+        return core.redlock_new(handles, few, record)
+    end
+    return core.multi_lock_new(handles, record)
+end
+
+--- A lock that stands for several: `members` is a table of lock objects, which keep their clients alive.
+function lock.joint(members, majority, given)
+    if type(members) ~= "table" or #members == 0 then
+        outcome.misuse("members are %s; expected a table of redlatch.Lock", outcome.shown(members))
+    end
+    given = options.check_known(given, majority and OF_MAJORITY or OF_SEVERAL)
+    local status, handle = joint_handle(members, majority, given)
+    if status ~= core.OK then
+        outcome.misuse("%s", handle)
+    end
+    local names = {}
+    for place, member in ipairs(members) do
+        names[place] = member._name
+    end
+    return setmetatable({
+        _client = members[1]._client,
+        _handle = handle,
+        _name = table.concat(names, ", "),
+        _wait_ms = given.timeout == nil and core.FOREVER or options.wait(given.timeout, "timeout"),
+        _lease_ms = given.lease == nil and core.RENEWED or options.lease(given.lease, "lease"),
+        _members = members,
     }, Lock)
 end
 

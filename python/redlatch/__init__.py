@@ -33,6 +33,7 @@ from redlatch.errors import (
 from redlatch.holds import Hold
 from redlatch.latches import Latch
 from redlatch.locks import Lock
+from redlatch.multi import MultiLock, RedLock, redlock
 from redlatch.permits import Permit, PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import Party, Report
@@ -50,11 +51,13 @@ __all__ = [
     "Lock",
     "LockLostError",
     "LockTimeoutError",
+    "MultiLock",
     "NotOwnedError",
     "Party",
     "Permit",
     "PermitSemaphore",
     "ReadWriteLock",
+    "RedLock",
     "RedlatchError",
     "Report",
     "ResourceError",
@@ -64,6 +67,7 @@ __all__ = [
     "WaitCancelledError",
     "WouldDeadlockError",
     "connect",
+    "redlock",
 ]
 
 __version__: str = _text(_lib.redlatch_version())

@@ -59,7 +59,7 @@ class Lock:
     ) -> None:
         data = name_bytes(name)
         options, _alive = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), settings)
-        self._wait_ms = wait_ms(timeout, "timeout")
+        patience = wait_ms(timeout, "timeout")
         lock_out = ffi.new("redlatch_lock **")
         status: int
         if values is None:
@@ -71,9 +71,13 @@ class Lock:
             )
         if status:
             raise failure(status, name)
-        self._handle: CData = ffi.gc(lock_out[0], lib.redlatch_lock_free)
+        self._set_up(client, name, lock_out[0], patience, owner)
+
+    def _set_up(self, client: Client, name: LockName, handle: CData, wait_ms: int, owner: str) -> None:
+        self._handle: CData = ffi.gc(handle, lib.redlatch_lock_free)
         self._client = client
         self._name = name
+        self._wait_ms = wait_ms
         self._by_handle = owner == "handle"
         self._entered: Dict[int, Hold] = {}  # the innermost `with` of each owner
 

@@ -284,4 +284,28 @@ function scenes.no_server()
     same(type(tag), "number")
 end
 
+function scenes.several_names_are_held_together_or_not_at_all(url, name)
+    local client, other = assert(redlatch.connect(url)), assert(redlatch.connect(url))
+    local names = {name .. ":a", name .. ":b", name .. ":c"}
+    local function all(of)
+        return of:multi_lock({of:lock(names[1]), of:lock(names[2]), of:lock(names[3])}, {timeout = 5})
+    end
+    local lock = all(client)
+    same(lock:with(function()
+        for _, each in ipairs(names) do
+            fails("timeout", other:lock(each):try_acquire())
+        end
+        fails("timeout", all(other):try_acquire())
+    end), true)
+    same(other:lock(names[3]):try_acquire(), true)
+    fails("timeout", lock:try_acquire())
+    same(other:lock(names[1]):try_acquire(), true)
+    raises("expected a redlatch.Lock", function() client:multi_lock({lock, names[1]}) end)
+    raises("twice", function() client:multi_lock({client:lock(name), client:lock(name)}) end)
+    raises("at least 3", function() redlatch.redlock({client:lock(name)}) end)
+    local few = redlatch.redlock({client:lock(name)}, {allow_few = true})
+    same(few:acquire(), true)
+    same(few:release(), true)
+end
+
 stage.play(scenes)

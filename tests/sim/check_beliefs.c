@@ -77,6 +77,9 @@ void check_name(struct world *world, uint32_t name) {
 }
 
 static bool names_id(const struct command *command, const struct resource *resource, uint64_t id) {
+    if (command->lines) {
+        return set_names_id(command, resource, id);
+    }
     if (command->kind == COMMAND_RENEW || command->resource != resource) {
         return false;
     }
@@ -121,6 +124,9 @@ static bool is_known(struct client *client, uint32_t name, uint64_t id) {
     }
     for (const struct sim_operation *each = client->operations; each; each = each->next) {
         bool open = each->in_use && each->operation.phase != PHASE_DONE;
+        if (open && set_asks_with(&each->operation, resource, id)) {
+            return true;
+        }
         if (open && each->operation.resource == resource && each->operation.id == id) {
             return true;
         }

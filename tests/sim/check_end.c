@@ -16,6 +16,8 @@ static void check_engine(struct client *client) {
     complain(client, "spare contests", engine->spare_contest_count, client->contests);
     complain(client, "spare holds", engine->spare_hold_count, client->holds);
     complain(client, "spare batches", engine->spare_batch_count, client->batches);
+    complain(client, "spare lines", engine->spare_lines_count, client->lines);
+    complain(client, "reserved lines", engine->reserved_lines, 0);
     complain(client, "reserved commands", engine->reserved_commands, 0);
     complain(client, "reserved contests", engine->reserved_contests, 0);
     complain(client, "reserved holds", engine->reserved_holds, 0);

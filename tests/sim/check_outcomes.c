@@ -3,6 +3,7 @@
 #include "sim_client.h"
 #include "lease.h"
 #include "refusal.h"
+#include "steps.h"
 #include "world.h"
 
 static struct hold *own_hold(const struct sim_operation *operation) {
@@ -14,6 +15,9 @@ void check_begun(struct client *client, struct sim_operation *operation) {
     const struct hold *hold = own_hold(operation);
     operation->begun_local = client_now(client);
     operation->deadline_before = hold ? hold->deadline : INT64_MIN;
+    if (operation->operation.set) {
+        check_set_begun(client, operation);
+    }
     int64_t lease_ms = operation->operation.lease_ms;
     if (lease_ms > world->checker.longest_lease_ms) {
         world->checker.longest_lease_ms = lease_ms;
@@ -30,6 +34,10 @@ static void check_acquired(struct client *client, const struct sim_operation *op
     struct world *world = client->world;
     const struct hold *hold = own_hold(operation);
     if (operation->renounced) {
+        return;
+    }
+    if (operation->operation.set) {
+        check_set_acquired(client, operation);
         return;
     }
     bool shortened = hold && hold->busy && hold->busy->kind == COMMAND_EXTEND; /* by a call that waited for this one */
@@ -49,6 +57,12 @@ static void check_acquired(struct client *client, const struct sim_operation *op
 static void check_release_ok(struct client *client, const struct sim_operation *operation) {
     struct world *world = client->world;
     uint64_t id = operation->operation.id;
+    if (operation->operation.set && operation->begun_local >= operation->deadline_before) {
+        world_violation(world, "a release of a set after a deadline says OK", "client %u", client->index);
+    }
+    if (operation->operation.set) {
+        return;
+    }
     if (!operation->last) {
         cover(world, COVER_PARTIAL_RELEASE);
         return;
@@ -74,7 +88,7 @@ static void check_release_ok(struct client *client, const struct sim_operation *
 static void check_release_lost(struct client *client, const struct sim_operation *operation) {
     struct world *world = client->world;
     cover(world, COVER_RELEASE_LOST);
-    if (!operation->last) {
+    if (!operation->last || operation->operation.set) {
         return;
     }
     const struct id_note *note = note_of(world, client->index, operation->operation.id);
@@ -159,7 +173,7 @@ void check_ended(struct client *client, struct sim_operation *operation) {
     } else {
         cover_failure(world, operation);
     }
-    bool refused = status <= REDLATCH_SERVER && kind == OPERATION_RELEASE;
+    bool refused = status <= REDLATCH_SERVER && kind == OPERATION_RELEASE && !operation->operation.set;
     if (refused && operation->operation.id != 0) { /* its lease ends it */
         note_of(world, client->index, operation->operation.id)->written_off = true;
     }
@@ -192,9 +206,11 @@ void check_sent(struct client *client, const struct command *command) {
         world_violation(world, "a command that was given up is sent", "client %u id %d kind %d", client->index,
                         (int)command->id, command->kind);
     }
+    check_set_sent(client, command);
+    bool acquire = command->kind == COMMAND_ACQUIRE || command->kind == COMMAND_ACQUIRE_MANY;
     if (command->kind == COMMAND_RENEW) {
         check_renewal_sent(client, command);
-    } else if (command->kind == COMMAND_ACQUIRE && !is_asking(client, command)) {
+    } else if (acquire && !is_asking(client, command)) {
         world_violation(world, "an acquire that was given up is sent", "client %u id %d", client->index,
                         (int)command->id);
     } else if ((command->kind == COMMAND_RELEASE && command->count == 0) || command->kind == COMMAND_HAND_OVER) {
@@ -239,6 +255,7 @@ void check_reply(struct client *client, const struct command *command, const str
     struct world *world = client->world;
     if (reply->kind == REPLY_ERROR) {
         struct refusal refusal = refusal_of(reply->text, reply->size);
+        check_set_refused(client, command, &refusal);
         bool release = (command->kind == COMMAND_RELEASE && command->count == 0) || command->kind == COMMAND_HAND_OVER;
         if (release) {
             struct id_note *note = note_of(world, client->index, command->id);
@@ -320,10 +337,13 @@ static enum cover_point settlement_point(const struct client *client, const stru
         return denied ? COVER_SETTLE_ABANDONED_DENIED : COVER_SETTLE_ABANDONED;
     }
     switch (command->kind) {
+    case COMMAND_ACQUIRE_MANY:
     case COMMAND_ACQUIRE:
         return denied ? COVER_SETTLE_ACQUIRE_DENIED : COVER_SETTLE_ACQUIRE;
     case COMMAND_REENTER:
         return denied ? COVER_SETTLE_REENTER_DENIED : COVER_SETTLE_REENTER;
+    case COMMAND_RELEASE_MANY:
+        return command_has_hold(command) ? COVER_SETTLE_RELEASE : COVER_SETTLE_UNDO;
     case COMMAND_RELEASE:
         if (command->count > 0) {
             return COVER_SETTLE_PARTIAL;

@@ -7,6 +7,7 @@ static const int64_t LONGEST_SLEEP = 5 * SECOND; /* the promise: no park is long
 /* Behind a peer that does not tell of its release, and of a lock whose waiters poll. */
 static const int64_t LONGEST_PAUSE = 112 * MILLISECOND;
 static const int64_t LONGEST_BACK_OFF = (SPIN_PAUSE_MAX_MS + 4) * MILLISECOND;
+static const int64_t LONGEST_POLL = 254 * MILLISECOND; /* of a set that waits for such a lock */
 static const int64_t TICK = 40 * MILLISECOND;
 enum { MISSES_MAX = 40 };
 
@@ -120,12 +121,12 @@ static int64_t later(int64_t one, int64_t other) {
 }
 
 /* Since when nothing stands between this client's foremost waiter and the lock; NEVER while something does. */
-static int64_t awake_since(const struct client *client, const struct sim_operation *operation) {
+static int64_t awake_since(const struct client *client, const struct sim_operation *operation, uint32_t name) {
     const struct world *world = client->world;
     if (!links_ready(client) || world->troubled_until > world->now || client->paused_until > world->now) {
         return NEVER;
     }
-    int64_t since = later(world->checker.wire[operation->name].free_since, operation->parked_at);
+    int64_t since = later(world->checker.wire[name].free_since, operation->parked_at);
     since = later(since, later(world->troubled_until, client->resumed_at));
     for (int kind = 0; kind < LINK_COUNT; kind++) {
         since = later(since, client->links[kind].ready_at);
@@ -142,7 +143,7 @@ static int64_t longest_sleep(const struct client *client, uint32_t name, const s
         return LONGEST_SLEEP;
     }
     if (world->plan.lock_kind == REDLATCH_SPIN) {
-        return LONGEST_BACK_OFF;
+        return waiter->operation.set ? LONGEST_POLL : LONGEST_BACK_OFF;
     }
     bool unheard = world->plan.lock_kind == REDLATCH_PLAIN && wire->left_by_foreign &&
                    waiter->parked_at > wire->taken_at + promptly(world); /* behind that peer, and nobody else */
@@ -167,7 +168,7 @@ static void check_sleeper(struct client *client, struct operation *operation, ui
     if (wire->present || world->plan.lock_kind == REDLATCH_FAIR) {
         return;
     }
-    int64_t since = awake_since(client, each);
+    int64_t since = awake_since(client, each, name);
     if (operation->phase != PHASE_PARKED || since == NEVER) {
         return;
     }
@@ -199,6 +200,15 @@ static void check_sleepers(struct client *client, uint32_t name) {
         if (container_of(operation, struct sim_operation, operation)->name == name && (reads || first)) {
             check_sleeper(client, operation, name);
         }
+    }
+}
+
+/* The first of those that stand beside the queue of a name, to take it with others. */
+static void check_first_set(struct client *client, uint32_t name) {
+    const struct contest *contest = client->names[name]->contest;
+    const struct list_link *first = contest ? list_first(&contest->watchers) : NULL;
+    if (first) {
+        check_sleeper(client, container_of(first, struct operation, link), name);
     }
 }
 
@@ -241,6 +251,7 @@ static void tick(struct world *world, void *actor, uint64_t number) {
         for (uint32_t name = 0; name < world->plan.names; name++) {
             watch_name(world, name);
             check_sleepers(world->clients[i], name);
+            check_first_set(world->clients[i], name);
         }
         if (world->clients[i]->paused_until + 10 * MILLISECOND < world->now) {
             check_patience(world->clients[i]);

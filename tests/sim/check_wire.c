@@ -19,6 +19,7 @@ enum script_id role_of(enum script_id script) {
         return SCRIPT_HAND_OVER;
     case SCRIPT_RELEASE_FAIR:
     case SCRIPT_RELEASE_PLAIN:
+    case SCRIPT_RELEASE_MANY:
         return SCRIPT_RELEASE;
     case SCRIPT_FORCE_RELEASE_FAIR:
     case SCRIPT_FORCE_RELEASE_PLAIN:
@@ -32,9 +33,14 @@ enum script_id role_of(enum script_id script) {
     }
 }
 
+/* How many keys each name of a request comes with. */
+static uint32_t keys_of_line(const struct world *world, const struct request *request) {
+    return request->script == SCRIPT_ACQUIRE_MANY && world->plan.lock_kind == REDLATCH_FENCED ? 2 : 1;
+}
+
 /* Keys that are names of locks; others go with them. */
-static uint32_t names_of(const struct request *request) {
-    return request->many ? request->key_count : 1;
+uint32_t names_of(const struct world *world, const struct request *request) {
+    return request->many ? request->key_count / keys_of_line(world, request) : 1;
 }
 
 void checker_start(struct world *world) {
@@ -197,28 +203,54 @@ static void update(struct world *world, uint32_t name, const struct wire_name *n
     }
 }
 
-static uint32_t key_name(struct world *world, const struct request *request, uint32_t key) {
+uint32_t key_name(struct world *world, const struct request *request, uint32_t index) {
+    uint32_t key = index * keys_of_line(world, request);
     return world_name(world, request->many ? request->many[key] : request->texts[key]);
 }
 
 void watch_before(struct world *world, const struct request *request) {
-    for (uint32_t i = 0; i < names_of(request); i++) {
+    world->checker.created = 0;
+    for (uint32_t i = 0; i < names_of(world, request); i++) {
         watch_name(world, key_name(world, request, i));
     }
     fair_before(world, request);
 }
 
-bool wire_is_argument(const struct request *request, uint32_t argument, const struct wire_field *field) {
+/* Where among the arguments the owner of a name stands. */
+uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name) {
+    bool acquire = request->script == SCRIPT_ACQUIRE_MANY;
+    if (!acquire && request->script != SCRIPT_RELEASE_MANY) {
+        return 0;
+    }
+    uint32_t line = 0;
+    while (key_name(world, request, line) != name) {
+        line++;
+    }
+    return acquire ? 2 + line * (world->plan.lock_kind == REDLATCH_FENCED ? 4 : 3) : 1 + line * 4;
+}
+
+struct wire_field owner_named(const struct request *request, uint32_t argument) {
     const struct redis_text *texts = request->many ? request->many : request->texts;
-    struct wire_field named = wire_parse_owner(texts[request->key_count + argument]);
+    return wire_parse_owner(texts[request->key_count + argument]);
+}
+
+bool wire_is_argument(const struct request *request, uint32_t argument, const struct wire_field *field) {
+    struct wire_field named = owner_named(request, argument);
     return named.client == field->client && named.id == field->id;
 }
 
-static void judge_removed(struct world *world, const struct request *request, const struct wire_field *field) {
+/* The same of the owner of a name, where a request is about several. */
+static bool is_owner_of(struct world *world, const struct request *request, uint32_t name,
+                        const struct wire_field *field) {
+    return wire_is_argument(request, owner_argument(world, request, name), field);
+}
+
+static void judge_removed(struct world *world, const struct request *request, uint32_t name,
+                          const struct wire_field *field) {
     enum script_id script = role_of(request->script);
     if (script == SCRIPT_FORCE_RELEASE) {
         wire_removed(world, field, REMOVED_DELETED, world->now);
-    } else if ((script == SCRIPT_RELEASE || script == SCRIPT_HAND_OVER) && wire_is_argument(request, 0, field)) {
+    } else if ((script == SCRIPT_RELEASE || script == SCRIPT_HAND_OVER) && is_owner_of(world, request, name, field)) {
         wire_removed(world, field, script == SCRIPT_RELEASE ? REMOVED_RELEASE : REMOVED_HANDED, world->now);
     } else {
         world_violation(world, "a script removed another owner's hold", "%s removed client %u id %d",
@@ -226,10 +258,11 @@ static void judge_removed(struct world *world, const struct request *request, co
     }
 }
 
-static void judge_created(struct world *world, const struct request *request, const struct wire_name *before,
-                          const struct wire_field *field) {
+static void judge_created(struct world *world, const struct request *request, uint32_t name,
+                          const struct wire_name *before, const struct wire_field *field) {
     enum script_id script = role_of(request->script);
-    bool acquired = script == SCRIPT_ACQUIRE && !before->present && wire_is_argument(request, 0, field);
+    bool acquired = (script == SCRIPT_ACQUIRE || script == SCRIPT_ACQUIRE_MANY) && !before->present &&
+                    is_owner_of(world, request, name, field);
     bool handed = script == SCRIPT_HAND_OVER && before->count == 1 &&
                   wire_is_argument(request, 0, &before->fields[0]) &&
                   wire_is_argument(request, 1, field);
@@ -239,7 +272,7 @@ static void judge_created(struct world *world, const struct request *request, co
         return;
     }
     wire_created(world, field);
-    uint32_t name = world_name(world, request->texts[0]);
+    world->checker.created++;
     struct wire_name *wire = &world->checker.wire[name];
     struct id_note *from = handed ? note_of(world, before->fields[0].client, before->fields[0].id) : NULL;
     struct id_note *note = note_of(world, field->client, field->id);
@@ -267,7 +300,8 @@ static void judge_changed(struct world *world, const struct request *request, ui
         world_violation(world, "a script lowered a count", "%s: %d -> %d", scripts_embedded[script].name,
                         (int)before->count, (int)after->count);
     }
-    if (after->count > before->count && script != SCRIPT_REENTER) {
+    bool own = script == SCRIPT_ACQUIRE_MANY && is_owner_of(world, request, name, before);
+    if (after->count > before->count && script != SCRIPT_REENTER && !own) {
         world_violation(world, "a script raised a count", "%s: %d -> %d", scripts_embedded[script].name,
                         (int)before->count, (int)after->count);
     }
@@ -276,7 +310,7 @@ static void judge_changed(struct world *world, const struct request *request, ui
                         (int)(old->expires - now->expires));
     }
     if (now->expires > old->expires && script != SCRIPT_RENEW && before->client != FOREIGN &&
-        !wire_is_argument(request, 0, before)) {
+        !is_owner_of(world, request, name, before)) {
         world_violation(world, "a script lengthened another owner's lease", "%s", scripts_embedded[script].name);
     }
 }
@@ -290,12 +324,12 @@ static void judge_name(struct world *world, const struct request *request, uint3
         if (after) {
             judge_changed(world, request, name, &old->fields[i], after, &new);
         } else {
-            judge_removed(world, request, &old->fields[i]);
+            judge_removed(world, request, name, &old->fields[i]);
         }
     }
     for (uint32_t i = 0; i < new.count; i++) {
         if (!wire_find(old, new.fields[i].client, new.fields[i].id)) {
-            judge_created(world, request, old, &new.fields[i]);
+            judge_created(world, request, name, old, &new.fields[i]);
         }
     }
     enum script_id script = role_of(request->script);
@@ -321,7 +355,7 @@ static void judge_renewal(struct world *world, const struct request *request, co
 }
 
 void watch_after(struct world *world, const struct request *request, const struct redis_reply *reply) {
-    for (uint32_t i = 0; i < names_of(request); i++) {
+    for (uint32_t i = 0; i < names_of(world, request); i++) {
         uint32_t name = key_name(world, request, i);
         if (world_has_sides(world)) {
             judge_sides(world, request, name, reply->kind != REDIS_ERROR);
@@ -332,7 +366,10 @@ void watch_after(struct world *world, const struct request *request, const struc
         check_name(world, name);
     }
     fair_after(world, request);
-    if (request->many) {
+    if (request->script == SCRIPT_ACQUIRE_MANY) {
+        check_all_or_nothing(world, request, reply);
+    }
+    if (request->renewal && request->key_count > 0) {
         judge_renewal(world, request, reply);
     }
 }

@@ -5,6 +5,7 @@
  *   check_fair.c      fair locks: turns and places
  *   check_wire.c      what each script did to a key: whose hold it made, removed or changed
  *   check_sides.c    the same for the two sides of a read-write lock
+ *   check_sets.c      several names at once: all or nothing
  *   check_beliefs.c   no two believe in the same lock; what they believe is so on the server; nothing is left behind
  *   check_outcomes.c  what calls answered is true
  *   check_waits.c     waiters are woken, first come first served, everybody in turn
@@ -19,6 +20,7 @@
 struct world;
 struct client;
 struct hold;
+struct refusal;
 struct owner;
 struct sim_operation;
 
@@ -91,6 +93,7 @@ struct checker {
     struct fair_queue queues[MAX_NAMES];
     uint64_t last_order;
     int64_t longest_lease_ms;
+    uint32_t created; /* holds made by the script that was run last */
 };
 
 void checker_start(struct world *world);
@@ -123,6 +126,19 @@ void watch_clock_of_sides(struct world *world, uint32_t name);
 void check_exclusion_of_sides(struct world *world, uint32_t name);
 void check_upgrade(struct client *client, const struct sim_operation *operation);
 void check_upgrade_waits(struct client *client, const struct sim_operation *operation);
+uint32_t names_of(const struct world *world, const struct request *request);
+uint32_t key_name(struct world *world, const struct request *request, uint32_t index);
+uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name);
+struct wire_field owner_named(const struct request *request, uint32_t argument);
+
+/* check_sets.c */
+void check_all_or_nothing(struct world *world, const struct request *request, const struct redis_reply *reply);
+void check_set_sent(struct client *client, const struct command *command);
+void check_set_refused(struct client *client, const struct command *command, const struct refusal *refusal);
+void check_set_begun(struct client *client, struct sim_operation *operation);
+void check_set_acquired(struct client *client, const struct sim_operation *operation);
+bool set_names_id(const struct command *command, const struct resource *resource, uint64_t id);
+bool set_asks_with(const struct operation *operation, const struct resource *resource, uint64_t id);
 
 /* check_tokens.c */
 void check_token_drawn(struct world *world, uint32_t name, struct id_note *note);

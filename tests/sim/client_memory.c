@@ -18,8 +18,14 @@ void *client_allocate(struct client *client, size_t size) {
     return memory->room;
 }
 
-void client_supply(struct client *client, uint8_t operation_kind) {
-    struct engine_lack lack = engine_lacks(&client->engine, operation_kind);
+void client_supply(struct client *client, const struct operation *operation) {
+    struct engine_lack lack = operation->set
+                                  ? engine_lacks_for_set(&client->engine, operation->kind, operation->set->count)
+                                  : engine_lacks(&client->engine, operation->kind);
+    client->lines += lack.lines;
+    for (; lack.lines > 0; lack.lines--) {
+        engine_supply_lines(&client->engine, client_allocate(client, sizeof(struct lines)));
+    }
     client->commands += lack.commands;
     client->contests += lack.contests;
     client->holds += lack.holds;

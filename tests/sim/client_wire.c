@@ -35,7 +35,8 @@ static struct request *encode(const struct engine *engine, const struct command 
     request->script = command_script(command);
     request->as_text = command->as_text;
     command_counts(command, &request->key_count, &request->argument_count);
-    if (command->kind == COMMAND_RENEW) {
+    request->renewal = command->kind == COMMAND_RENEW;
+    if (request->renewal || command->lines) {
         request->many = allocate(request->key_count + request->argument_count, sizeof *request->many);
         request->more = allocate(request->key_count, 256);
     }

@@ -108,6 +108,75 @@ static void simple(struct owner *owner, uint8_t kind, uint32_t name) {
     client_begin(owner->client, operation);
 }
 
+/* A set is acquired by an owner that holds nothing, or all of it, so that nobody waits while he holds a part. */
+static void acquire_all(struct owner *owner) {
+    struct client *client = owner->client;
+    struct plan *plan = &client->world->plan;
+    struct sim_random *random = &client->world->random;
+    struct sim_operation *each = prepare(owner, OPERATION_ACQUIRE, 0);
+    each->operation.set = client->set;
+    each->operation.lease_ms =
+        random_chance(random, plan->fixed) ? random_between(random, 20, plan->lease_max_ms) : REDLATCH_RENEWED;
+    each->operation.once = random_chance(random, plan->tries);
+    if (!each->operation.once) {
+        int64_t wait = random_between(random, 1, plan->wait_max_ms) * MILLISECOND;
+        each->operation.wait_until = random_chance(random, plan->forever) ? NEVER : client_now(client) + wait;
+        if (random_chance(random, plan->impatient)) {
+            world_at(client->world, client->world->now + random_between(random, 0, 2 * plan->delay_max), get_impatient,
+                     each, each->serial);
+        }
+    }
+    client_begin(client, each);
+}
+
+static void release_all(struct owner *owner) {
+    struct sim_operation *operation = prepare(owner, OPERATION_RELEASE, 0);
+    operation->operation.set = owner->client->set;
+    for (uint32_t name = 0; name < owner->client->world->plan.names; name++) {
+        owner->levels[name]--;
+    }
+    operation->took = true;
+    client_begin(owner->client, operation);
+}
+
+/* The fewest levels that the owner has of a name, and the most. */
+static int32_t fewest(const struct owner *owner, int32_t *most_out) {
+    int32_t least = owner->levels[0];
+    *most_out = least;
+    for (uint32_t name = 1; name < owner->client->world->plan.names; name++) {
+        least = owner->levels[name] < least ? owner->levels[name] : least;
+        *most_out = owner->levels[name] > *most_out ? owner->levels[name] : *most_out;
+    }
+    return least;
+}
+
+static bool works_on_set(const struct owner *owner) {
+    for (const struct sim_operation *each = owner->client->operations; each; each = each->next) {
+        if (each->in_use && each->owner == owner && each->operation.set) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does something with all names at once, if that is possible now and the dice say so. */
+static bool act_on_set(struct owner *owner) {
+    struct world *world = owner->client->world;
+    int32_t most;
+    int32_t least = fewest(owner, &most);
+    if (owner->pending > 0 || !random_chance(&world->random, 500)) {
+        return false;
+    }
+    if (most == 0 || (least > 0 && most < 3 && random_chance(&world->random, 200))) {
+        acquire_all(owner);
+    } else if (least > 0) {
+        release_all(owner);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* After a failure the engine knows how many levels there are, once nothing of the hold is under way. */
 static bool learn_levels(struct owner *owner, uint32_t name) {
     struct resource *resource = owner->client->names[name];
@@ -200,7 +269,8 @@ static void act(struct world *world, void *actor, uint64_t number) {
         return;
     }
     owner->scheduled = false;
-    if (owner->pending >= (owner->asynchronous ? 4 : 1) || owner->finished) {
+    if (owner->pending >= (owner->asynchronous ? 4 : 1) || owner->finished ||
+        (owner->pending > 0 && works_on_set(owner))) {
         return;
     }
     for (uint32_t name = 0; name < plan->names; name++) {
@@ -225,6 +295,9 @@ static void act(struct world *world, void *actor, uint64_t number) {
     if (owner->asynchronous && random_chance(random, 200)) { /* it does not wait for what it is about to start */
         act_after(owner, random_between(random, 0, plan->think_max));
     }
+    if (plan->sets && act_on_set(owner)) {
+        return;
+    }
     uint32_t name = owner->pending > 0 ? owner->last_name : pick(world, 0);
     if (random_chance(random, plan->owner_ends) && owner->pending == 0) {
         end_thread(owner);
@@ -243,8 +316,24 @@ static void act(struct world *world, void *actor, uint64_t number) {
     }
 }
 
+/* A set's end: granted, all its names have a level more; after anything but a plain yes the engine knows. */
+static void set_ended(struct owner *owner, const struct sim_operation *operation) {
+    int status = operation->operation.status;
+    bool granted = operation->operation.kind == OPERATION_ACQUIRE && status == REDLATCH_OK;
+    for (uint32_t name = 0; name < owner->client->world->plan.names; name++) {
+        owner->levels[name] += granted;
+        owner->uncertain[name] =
+            owner->uncertain[name] || (status != REDLATCH_OK && operation->operation.kind == OPERATION_RELEASE) ||
+            (status != REDLATCH_OK && operation->levels_before > 0);
+    }
+}
+
 void owner_ended(struct owner *owner, struct sim_operation *operation) {
     int status = operation->operation.status;
+    if (operation->operation.set) {
+        set_ended(owner, operation);
+        return;
+    }
     uint32_t name = operation->name;
     bool granted = operation->operation.kind == OPERATION_ACQUIRE && status == REDLATCH_OK;
     /* A release that took a level of an unclaimed grant, which the owner has not been told of yet. */
@@ -260,6 +349,12 @@ void owner_ended(struct owner *owner, struct sim_operation *operation) {
 }
 
 void owner_unclaimed(struct owner *owner, struct sim_operation *operation) {
+    for (uint32_t name = 0; operation->operation.set && name < owner->client->world->plan.names; name++) {
+        owner->uncertain[name] = true;
+    }
+    if (operation->operation.set) {
+        return;
+    }
     if (owner->levels[operation->name] > 0) {
         owner->levels[operation->name]--;
     }

@@ -22,6 +22,7 @@ struct planned_fault {
 struct plan {
     struct engine_settings settings;
     uint8_t lock_kind; /* of all names; enum redlatch_kind */
+    bool sets;         /* owners take all names at once, too */
     uint32_t clients;
     uint32_t owners; /* of each client */
     uint32_t names; /* at most 3; of a read-write lock two for each lock, 2 or 4 */

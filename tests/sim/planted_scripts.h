@@ -14,8 +14,9 @@ struct planted_script {
     const char *text;
 };
 
-/* Ends with an entry whose name is NULL. */
+/* Of single names, and of several at once; each ends with an entry whose name is NULL. */
 extern const struct planted_script planted_scripts[];
+extern const struct planted_script planted_sets[];
 
 /* A part of a script, and what stands there instead. */
 struct planted_edit {

@@ -34,7 +34,7 @@ struct options {
     uint64_t seed;
     int jobs;
     uint8_t lock_kind;
-    bool one, faults, trace;
+    bool one, faults, trace, sets;
     const char *scripts;
 };
 
@@ -61,7 +61,7 @@ static bool run_seed(struct world *world, uint64_t seed, const struct options *o
                      enum trace_mode mode) {
     if (sigsetjmp(assertion_failed, 1) == 0) {
         expecting_assertion = 1;
-        world_run(world, seed, options->lock_kind, scripts, mode);
+        world_run(world, seed, options->lock_kind, options->sets, scripts, mode);
         expecting_assertion = 0;
         return !world->failed;
     }
@@ -151,7 +151,8 @@ static int run_many(const struct options *options, struct script_set *scripts) {
         fprintf(stderr, "a worker died\n");
         return 1;
     }
-    if (zeros > 0 && options->seeds >= FULL_RUN) {
+    bool all = !options->sets; /* sets are never handed over, and so leave few that follow each other */
+    if (zeros > 0 && all && options->seeds >= FULL_RUN) {
         fprintf(stderr, "%d points were never reached\n", zeros);
         return 1;
     }
@@ -198,6 +199,7 @@ static const char *const fault_names[FAULT_COUNT] = {
     [FAULT_READERS_OVERTAKE] = "readers overtake a writer of their process",
     [FAULT_READERS_GO_ALONE] = "readers at the front go one by one",
     [FAULT_SPINS_SELDOM] = "a waiter that polls looks seldom",
+    [FAULT_SET_UNDONE_IN_PART] = "set undone in part",
 };
 
 /* Runs seeds until one fails; returns whether one did. */
@@ -262,14 +264,20 @@ static int hunt_edits(const struct options *options, const struct planted_edit *
 static int run_faults(const struct options *options, struct script_set *scripts) {
     int missed = 0;
     for (int fault = FAULT_NONE + 1; fault < FAULT_COUNT; fault++) {
-        if (kind_lacks_fault(options->lock_kind, (enum planted_fault)fault)) {
-            continue;
+        if (kind_lacks_fault(options->lock_kind, (enum planted_fault)fault) ||
+            fault == (options->sets ? FAULT_HAND_OVER_UNBOUNDED : FAULT_SET_UNDONE_IN_PART)) {
+            continue; /* the first needs many hand-overs in a row, which sets break off */
         }
         planted_fault = (enum planted_fault)fault;
         missed += !hunt(options, scripts, fault_names[fault]);
     }
     planted_fault = FAULT_NONE;
     for (const struct planted_script *planted = planted_scripts; planted->name; planted++) {
+        if (planted->lock_kind == options->lock_kind) {
+            missed += !hunt_with_script(options, planted->script, planted->text, planted->name);
+        }
+    }
+    for (const struct planted_script *planted = planted_sets; options->sets && planted->name; planted++) {
         if (planted->lock_kind == options->lock_kind) {
             missed += !hunt_with_script(options, planted->script, planted->text, planted->name);
         }
@@ -286,7 +294,7 @@ static int usage(const char *problem, const char *value) {
         stderr,
         "redlatch_sim: %s%s\n"
         "expected: --seeds N [--first S] [--jobs J] | --seed S [--trace] | --faults [--seeds N]; and --kind NAME, "
-        "--scripts DIR\n",
+        "--sets, --scripts DIR\n",
         problem, value);
     return 64;
 }
@@ -318,6 +326,10 @@ static int parse(int count, char **arguments, struct options *options) {
         bool good = true;
         if (strcmp(option, "--trace") == 0) {
             options->trace = true;
+            continue;
+        }
+        if (strcmp(option, "--sets") == 0) {
+            options->sets = true;
             continue;
         }
         if (strcmp(option, "--faults") == 0) {
@@ -358,6 +370,9 @@ int main(int count, char **arguments) {
     }
     if (!options.one && !options.faults && options.seeds == 0) {
         return usage("nothing to do", "");
+    }
+    if (options.sets && !kind_of_number(options.lock_kind)->joinable) {
+        return usage("no sets of locks of the kind ", redlatch_kind_name(options.lock_kind));
     }
     if (options.faults && options.seeds == 0) {
         options.seeds = FAULT_SEEDS;

@@ -226,7 +226,7 @@ static void serve_script(struct world *world, struct connection *connection, con
         redis_reply_free(&again);
         cover(world, NEMESIS_DUPLICATE);
     }
-    if (request->many && server->late_renewals_until > world->now) {
+    if (request->renewal && server->late_renewals_until > world->now) {
         struct request *copy = copy_request(request);
         list_append(&world->late_requests, &copy->link);
         world_at(world, world->now + random_between(&world->random, 0, SECOND), late_renewal, copy, 0);

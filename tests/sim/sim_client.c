@@ -99,7 +99,7 @@ static void take_losses(struct client *client) {
     for (int queue = 0; queue < LOSS_QUEUES; queue++) {
         struct hold *hold;
         while ((hold = engine_first_loss(&client->engine, (enum loss_queue)queue)) != NULL) {
-            if (queue == LOSS_EVENTS) {
+            if (queue == LOSS_EVENTS || queue == LOSS_SETS) {
                 check_loss(client, hold);
             }
             engine_loss_taken(&client->engine, (enum loss_queue)queue);
@@ -166,7 +166,7 @@ static void patience_ends(struct world *world, void *actor, uint64_t serial) {
 
 void client_begin(struct client *client, struct sim_operation *operation) {
     struct world *world = client->world;
-    client_supply(client, operation->operation.kind);
+    client_supply(client, &operation->operation);
     operation->last_phase = PHASE_NEW;
     TRACE(world, "client %u: owner %u begins %d on lock %u (lease %d)", client->index, operation->owner->index,
           operation->operation.kind, operation->name, (int)operation->operation.lease_ms);
@@ -207,6 +207,13 @@ void client_start(struct world *world, uint32_t index) {
     client->engine.losses_wanted[LOSS_THREADS] = random_chance(&world->random, 500);
     for (uint32_t name = 0; name < world->plan.names; name++) {
         client->names[name] = client_name(client, world->names[name]);
+    }
+    client->engine.losses_wanted[LOSS_SETS] = world->plan.sets;
+    client->set = client_allocate(client, sizeof *client->set + MAX_NAMES * sizeof client->set->members[0]);
+    client->set->count = world->plan.names;
+    for (uint32_t name = 0; name < world->plan.names; name++) {
+        client->set->members[name] =
+            (struct set_member){.resource = client->names[name], .lock_kind = world->plan.lock_kind};
     }
     links_start(client);
     for (uint32_t owner = 0; owner < world->plan.owners; owner++) {

@@ -38,6 +38,7 @@ struct client {
     struct engine engine;
     struct link links[LINK_COUNT];
     struct resource *names[MAX_NAMES];
+    struct name_set *set; /* all of them */
     struct owner owners[MAX_OWNERS];
     struct sim_operation *operations; /* all that were ever made */
     struct list uncollected;          /* asynchronous operations that are done */
@@ -45,7 +46,7 @@ struct client {
     uint64_t timer_generation;
     int64_t timer_at; /* true time of the scheduled look at the engine's timers; NEVER */
     bool collecting;
-    uint32_t commands, contests, holds, batches; /* supplied to the engine's pools */
+    uint32_t commands, contests, holds, batches, lines; /* supplied to the engine's pools */
     int64_t subscribed_at[MAX_NAMES]; /* the last confirmation, 0 while not subscribed */
     bool was_subscribed[MAX_NAMES];
     bool held[MAX_NAMES];        /* had a live hold after the last step */
@@ -67,7 +68,7 @@ void client_abort(struct client *client, struct sim_operation *operation, int st
 
 /* client_memory.c */
 void *client_allocate(struct client *client, size_t size);
-void client_supply(struct client *client, uint8_t operation_kind);
+void client_supply(struct client *client, const struct operation *operation);
 struct resource *client_name(struct client *client, struct redis_text name);
 void client_free_dead(struct client *client);
 

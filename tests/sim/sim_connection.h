@@ -28,12 +28,13 @@ struct request {
     enum request_kind kind;
     enum script_id script;
     bool as_text;
+    bool renewal;
     uint64_t number; /* the connection to kill, or the lock whose channel is meant, and above it the waiter's own */
     uint32_t key_count;
     uint32_t argument_count;
     size_t used; /* bytes of `room` */
     struct redis_text texts[16];
-    struct redis_text *many; /* a renewal's keys and arguments; else NULL */
+    struct redis_text *many; /* keys and arguments of a renewal, or of several names; else NULL */
     char room[1024];
     char *more;
 };

@@ -62,7 +62,7 @@ static int64_t aftermath(const struct world *world) {
            4 * SECOND;
 }
 
-static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct script_set *scripts,
+static void start(struct world *world, uint64_t seed, uint8_t lock_kind, bool sets, struct script_set *scripts,
                   enum trace_mode mode) {
     memset(world, 0, sizeof *world);
     world->seed = seed;
@@ -84,6 +84,7 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct 
         world->plan.settings.fair_timeout_ms = timeouts[seed % 3];
         world->plan.foreign = false;
     }
+    world->plan.sets = sets;
     for (int i = 0; i < MAX_NAMES; i++) {
         world->names[i] = redis_text(lock_names[world_has_sides(world) ? i & ~1 : i]);
     }
@@ -106,11 +107,11 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, struct 
     check_waits_start(world);
 }
 
-void world_run(struct world *world, uint64_t seed, uint8_t lock_kind, struct script_set *scripts,
+void world_run(struct world *world, uint64_t seed, uint8_t lock_kind, bool sets, struct script_set *scripts,
                enum trace_mode mode) {
     struct event event;
     int64_t quiet_since = NEVER;
-    start(world, seed, lock_kind, scripts, mode);
+    start(world, seed, lock_kind, sets, scripts, mode);
     while (!world->failed && event_queue_pop(&world->events, &event)) {
         world->now = event.at;
         event.handler(world, event.actor, event.number);

@@ -40,7 +40,7 @@ struct world {
 };
 
 /* Runs a seed to its end or to its first violation. */
-void world_run(struct world *world, uint64_t seed, uint8_t lock_kind, struct script_set *scripts,
+void world_run(struct world *world, uint64_t seed, uint8_t lock_kind, bool sets, struct script_set *scripts,
                enum trace_mode mode);
 void world_free(struct world *world);
 

@@ -50,8 +50,13 @@ void rig_open(void) {
 
 /* ----------------------------------------------------------------------------------------------------- memory -- */
 
-static void supply_what_lacks(uint8_t operation_kind) {
-    struct engine_lack lack = engine_lacks(&rig.engine, operation_kind);
+static void supply_for(uint8_t operation_kind, const struct name_set *set) {
+    struct engine_lack lack = set ? engine_lacks_for_set(&rig.engine, operation_kind, set->count)
+                                  : engine_lacks(&rig.engine, operation_kind);
+    rig.lines += lack.lines;
+    for (uint32_t i = 0; i < lack.lines; i++) {
+        engine_supply_lines(&rig.engine, supply(sizeof(struct lines)));
+    }
     rig.commands += lack.commands;
     rig.contests += lack.contests;
     rig.holds += lack.holds;
@@ -69,6 +74,10 @@ static void supply_what_lacks(uint8_t operation_kind) {
         engine_supply_batch(&rig.engine, supply(sizeof(struct command)),
                             supply(RENEWAL_BATCH_SIZE * sizeof(struct renewal)));
     }
+}
+
+static void supply_what_lacks(uint8_t operation_kind) {
+    supply_for(operation_kind, NULL);
 }
 
 static struct call *call_of(const struct operation *operation) {
@@ -122,6 +131,8 @@ static const char *left_over(void) {
         {engine->spare_contest_count != rig.contests, "a contest"},
         {!list_is_empty(&engine->contests), "a contest in the list"},
         {!list_is_empty(&engine->subscription_changes), "a change of a subscription"},
+        {engine->spare_lines_count != rig.lines, "lines of a command"},
+        {engine->reserved_lines != 0, "reserved lines of a command"},
         {engine->reserved_commands != 0, "a reserved command"},
         {engine->reserved_holds != 0, "a reserved hold"},
         {engine->reserved_contests != 0, "a reserved contest"},
@@ -168,6 +179,7 @@ const char *rig_close(void) {
             left = "the claim of a call";
         }
         free(call->operation);
+        free(call->set);
         free(call);
     }
     for (uint32_t i = 0; i < rig.engine.resources.bucket_count; i++) {
@@ -235,8 +247,21 @@ struct call *rig_call(enum operation_kind kind, const char *name, uint64_t owner
     return call;
 }
 
+struct call *rig_set_call(enum operation_kind kind, const char *letters, uint64_t owner) {
+    size_t count = strlen(letters);
+    struct call *call = rig_call(kind, (char[]){letters[0], 0}, owner);
+    call->set = get_memory(sizeof *call->set + count * sizeof call->set->members[0]);
+    call->set->count = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        call->set->members[i].resource = rig_name((char[]){letters[i], 0});
+        call->set->members[i].lock_kind = rig.lock_kind;
+    }
+    call->operation->set = call->set;
+    return call;
+}
+
 void rig_start(struct call *call) {
-    supply_what_lacks(call->operation->kind);
+    supply_for(call->operation->kind, call->operation->set);
     engine_start(&rig.engine, call->operation, rig.now);
     rig_turn();
 }
@@ -298,6 +323,14 @@ struct command *rig_send(enum lane_number lane) {
 void rig_reply(enum lane_number lane, const struct reply *reply) {
     engine_replied(&rig.engine, lane, reply, rig.now);
     rig_turn();
+}
+
+void rig_granted(enum lane_number lane) {
+    rig_integers(lane, (const int64_t[]){0}, 1);
+}
+
+void rig_met(enum lane_number lane, int line, int64_t ttl_ms) {
+    rig_integers(lane, (const int64_t[]){line, ttl_ms}, 2);
 }
 
 void rig_nil(enum lane_number lane) {

@@ -31,6 +31,7 @@ extern const char rig_uuid[];
 /* One call of a user and what came of it. */
 struct call {
     struct call *next;
+    struct name_set *set;        /* of several names */
     struct operation *operation; /* NULL once it is done, unless the engine still waits for its claim */
     struct hold *hold; /* what the owner held when it was done */
     struct lock_answer answer;
@@ -50,7 +51,7 @@ struct rig {
     struct call *calls;
     struct rig_handle *handles;
     struct list supplied; /* every block of memory the engine was given */
-    uint32_t commands, contests, holds, batches;
+    uint32_t commands, contests, holds, batches, lines;
 };
 
 extern struct rig rig;
@@ -69,6 +70,9 @@ struct contest *rig_contest(const char *name);
 struct call *rig_call(enum operation_kind kind, const char *name, uint64_t owner);
 void rig_start(struct call *call);
 
+/* The same about several names, each of one letter. */
+struct call *rig_set_call(enum operation_kind kind, const char *letters, uint64_t owner);
+
 struct call *rig_acquire(const char *name, uint64_t owner);
 struct call *rig_acquire_for(const char *name, uint64_t owner, int64_t lease_ms);
 struct call *rig_acquire_named(const char *name, uint64_t owner); /* an owner that may have several calls at once */
@@ -83,6 +87,8 @@ struct command *rig_send(enum lane_number lane);
 void rig_nil(enum lane_number lane);
 void rig_integer(enum lane_number lane, int64_t value);
 void rig_error(enum lane_number lane, const char *text);
+void rig_granted(enum lane_number lane); /* of a set, without tokens */
+void rig_met(enum lane_number lane, int line, int64_t ttl_ms); /* what is in the way of a set, from 1 */
 void rig_integers(enum lane_number lane, const int64_t *values, size_t count);
 void rig_reply(enum lane_number lane, const struct reply *reply);
 

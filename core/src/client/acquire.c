@@ -1,6 +1,7 @@
 /* Acquiring: at once, with patience, and so that it can be cancelled.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "errors.h"
+#include "joint_calls.h"
 #include "options.h"
 #include "slices.h"
 
@@ -63,11 +64,21 @@ int redlatch_lock_acquire_as(redlatch_lock *lock, uint64_t owner, int64_t lease_
         (status = slices_check(cancel, slice_ms)) != REDLATCH_OK) {
         return status;
     }
+    bool several = lock->joint && !joint_is_one_set(lock->joint);
+    if (several && lock_owner(lock, owner) == 0) {
+        return fail_with(REDLATCH_SYSTEM, "no thread key to be had from the system");
+    }
+    if (!cancel && several) {
+        return joint_acquire(lock, owner, lease_ms, wait_ms, NULL, slice_ms);
+    }
     if (!cancel) {
         return acquire_plain(lock, owner, lease_ms, wait_ms);
     }
     if ((status = slices_claim(cancel, OPERATION_ACQUIRE, lock->client)) != REDLATCH_OK) {
         return status == REDLATCH_AGAIN ? slices_resume(cancel, slice_ms) : status;
+    }
+    if (several) {
+        return joint_acquire(lock, owner, lease_ms, wait_ms, cancel, slice_ms);
     }
     cancel->lock = *lock;
     cancel->wait_ms = wait_ms;

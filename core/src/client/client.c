@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "errors.h"
+#include "joint_async.h"
 #include "guard.h"
 #include "options.h"
 #include "owners.h"
@@ -182,6 +183,7 @@ static void close_client(struct client *client) {
     expel_callers(client);
     client_unlock(client);
     keeper_stop(client);
+    joint_discard_runs(client);
     client_lock(client);
     for (int i = 0; i < LANE_COUNT; i++) {
         connection_close(&client->ports[i].connection);

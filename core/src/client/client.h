@@ -29,6 +29,8 @@ struct call {
     struct redlatch_cancel *cancel;
     struct lock_answer answer;
     bool inside;     /* a thread is in it and will read if it is woken */
+    struct joint *joint; /* asynchronous, and about all its members: kept; else NULL */
+    struct run *run;     /* asynchronous, and part of it; else NULL */
     uint64_t tag;    /* asynchronous */
     int32_t event;   /* asynchronous: enum redlatch_event_kind */
 };
@@ -104,6 +106,9 @@ struct client {
     bool event_polling;   /* the host is inside redlatch_client_next_event */
     struct list events;   /* completed asynchronous calls */
     _Atomic uint32_t loss_word;
+    atomic_bool losses_told[2];          /* somebody asks for losses: by enum loss_queue */
+    struct told_loss *joint_losses[2]; /* joint_holds.c's */
+    struct run *runs;     /* asynchronous calls over several clients, of which this is the first member's */
     uint32_t calls;       /* blocking calls inside */
     struct yielding yielding; /* of callers who wait for a reader */
     uint32_t crowded;     /* times a caller found no lane of its own */
@@ -125,8 +130,12 @@ void client_settle(struct client *client, int64_t now); /* the same for one who 
 void client_kick_keeper(struct client *client);
 void client_wake(struct client *client, _Atomic uint32_t *word);
 
+/* Losses that another client saw are here to be told. */
+void client_tell_losses(struct client *client);
+
 /* supply.c: memory for the engine */
 bool client_supply(struct client *client, uint8_t operation_kind);
+bool client_supply_for(struct client *client, uint8_t operation_kind, const struct name_set *set); /* NULL: for one */
 bool client_supply_holds(struct client *client, uint32_t count); /* for an operation that may be granted so many */
 struct resource *client_group_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size,
                                        const char *values, uint32_t value_count);

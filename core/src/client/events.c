@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "errors.h"
+#include "joint_async.h"
+#include "joint_holds.h"
 #include "lock.h"
 #include "options.h"
 
@@ -45,6 +47,7 @@ static int make_set(struct client *client) {
     client->event_set = set;
     client->event_signal = signal;
     client->engine.losses_wanted[LOSS_EVENTS] = true;
+    atomic_store(&client->losses_told[LOSS_EVENTS], true);
     struct port *port = &client->ports[LANE_HOST];
     if (port->connection.state == CONNECTION_READY && !port->keeper_reads) {
         port->in_set = system_set_add(client->event_set, port->connection.fd) == 0;
@@ -81,13 +84,31 @@ static void set_name(redlatch_event *event, const struct resource *resource) {
     event->name_size = resource->name_size;
 }
 
-static void free_call(struct client *client, struct call *call) {
+/* The joint that the call was about is the caller's to drop, without the mutex. */
+static struct joint *free_call(struct client *client, struct call *call) {
+    struct joint *joint = call->joint;
+    if (call->run) {
+        joint_collected(call->run);
+    }
     engine_claimed(&client->engine, &call->operation);
     resource_drop(&client->engine, call->operation.resource);
     free(call);
+    return joint;
 }
 
-static bool take_completion(struct client *client, redlatch_event *event) {
+/* What a call about all members of a multi lock did is noted, and told by the number of the whole. */
+static void note_joint(struct call *call, redlatch_event *event) {
+    const struct operation *operation = &call->operation;
+    if (operation->kind == OPERATION_ACQUIRE && operation->status == REDLATCH_OK) {
+        joint_note_granted(call->joint, operation->owner, joint_hold_new(call->joint));
+    }
+    event->serial = joint_serial(call->joint, operation->owner);
+    if (operation->kind == OPERATION_RELEASE && operation->status != REDLATCH_CLOSED) {
+        joint_note_released(call->joint, operation->owner, operation->status);
+    }
+}
+
+static bool take_completion(struct client *client, redlatch_event *event, struct joint **joint_out) {
     struct list_link *link = list_pop(&client->events);
     if (!link) {
         return false;
@@ -100,14 +121,18 @@ static bool take_completion(struct client *client, redlatch_event *event) {
     event->owner = operation->owner;
     event->serial = operation->id;
     set_name(event, operation->resource);
-    free_call(client, call);
+    engine_claimed(&client->engine, &call->operation);
+    if (call->joint) {
+        note_joint(call, event);
+    }
+    *joint_out = free_call(client, call);
     return true;
 }
 
 static bool take_loss(struct client *client, enum loss_queue queue, redlatch_event *event) {
     struct hold *hold = engine_first_loss(&client->engine, queue);
     if (!hold) {
-        return false;
+        return joint_next_loss(client, queue, event);
     }
     event->kind = hold->reason == REDLATCH_REASON_ABANDONED ? REDLATCH_EVENT_ABANDONED : REDLATCH_EVENT_LOST;
     event->status = REDLATCH_LOST;
@@ -132,7 +157,8 @@ static void poll_lane(struct client *client, int64_t now) {
 }
 
 static bool has_events(struct client *client) {
-    return !list_is_empty(&client->events) || engine_first_loss(&client->engine, LOSS_EVENTS);
+    return !list_is_empty(&client->events) || engine_first_loss(&client->engine, LOSS_EVENTS) ||
+           joint_has_loss(client, LOSS_EVENTS);
 }
 
 /* The descriptor stays readable exactly as long as something is left. */
@@ -160,12 +186,16 @@ int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_ou
         poll_lane(client, now);
         client_settle(client, now);
     }
-    bool found = take_completion(client, &event) || take_loss(client, LOSS_EVENTS, &event);
+    struct joint *joint = NULL;
+    bool found = take_completion(client, &event, &joint) || take_loss(client, LOSS_EVENTS, &event);
     client->engine.stats.empty_polls += !found;
     client->event_polling = false;
     update_signal(client);
     client_settle(client, now);
     leave_call(client);
+    if (joint) {
+        joint_drop(joint);
+    }
     return found ? answer_write(event_out, &event, sizeof event, "event_out") : REDLATCH_AGAIN;
 }
 
@@ -179,6 +209,7 @@ int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch
     }
     int64_t until = wait_ms == REDLATCH_FOREVER ? NEVER : system_now() + wait_ms * MILLISECOND;
     client->engine.losses_wanted[LOSS_THREADS] = true;
+    atomic_store(&client->losses_told[LOSS_THREADS], true);
     bool found;
     while (!(found = take_loss(client, LOSS_THREADS, &event)) && !atomic_load(&client->closed) &&
            system_now() < until) {
@@ -203,6 +234,9 @@ static int start(redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t leas
     if (owner == 0 && lock->owner == 0) {
         return fail_with(REDLATCH_INVALID, "owner is 0: an asynchronous call on a lock that threads own expects an"
                                            " explicit owner");
+    }
+    if (lock->joint && (kind == OPERATION_EXTEND || !joint_is_one_set(lock->joint))) {
+        return joint_start(lock, kind, owner, lease_ms, wait_ms, tag, kinds[kind]);
     }
     struct client *client = lock->client;
     struct call *call = malloc(sizeof *call);
@@ -232,6 +266,7 @@ static int start(redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t leas
             call->operation.wait_until = now + client->command_timeout;
         }
         resource_keep(lock->resource);
+        call->joint = lock->joint ? joint_keep(lock->joint) : NULL;
         engine_start(&client->engine, &call->operation, now);
         client_settle(client, now);
     } else {
@@ -275,12 +310,13 @@ int redlatch_client_cancel(redlatch_client *handle, uint64_t tag) {
         struct operation *operation = container_of(link, struct operation, all);
         link = list_next(&engine->operations, link);
         bool waits = operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH;
-        if (operation->asynchronous && waits &&
+        if (operation->asynchronous && waits && !container_of(operation, struct call, operation)->run &&
             container_of(operation, struct call, operation)->tag == tag) {
             engine_abort(engine, operation, REDLATCH_CANCELLED, now);
             link = list_first(&engine->operations); /* others may have ended with it */
         }
     }
+    joint_cancel(client, tag);
     client_settle(client, now);
     leave_call(client);
     return REDLATCH_OK;
@@ -297,6 +333,11 @@ void events_give_back(struct client *client) {
 void events_discard(struct client *client) {
     struct list_link *link;
     while ((link = list_pop(&client->events)) != NULL) {
-        free_call(client, container_of(link, struct call, operation.link));
+        struct joint *joint = free_call(client, container_of(link, struct call, operation.link));
+        if (joint) {
+            client_unlock(client);
+            joint_drop(joint);
+            client_lock(client);
+        }
     }
 }

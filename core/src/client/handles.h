@@ -36,6 +36,8 @@ struct redlatch_lock {
     bool reentrant;
     bool token_from_time;
     struct back_off back_off;
+    struct joint *joint; /* of a multi lock or a RedLock: what it stands for; client, resource and kind are those of its
+                            first member. NULL */
     struct redlatch_lock *next_free;
 };
 
@@ -47,7 +49,8 @@ struct redlatch_cancel {
     _Atomic uint32_t in_use;
     uint32_t fork_generation;
     int signal;            /* readable once fired, for a caller that polls a socket */
-    bool sliced;           /* `call` is a wait that goes on between calls; client and resource are kept for it */
+    bool sliced;           /* `call`, or `run`, is a wait that goes on between calls; what it needs is kept for it */
+    struct run *run;       /* an acquire over several clients; else NULL */
     struct call call;
     int64_t wait_ms;
     struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over; of another object than a

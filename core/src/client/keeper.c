@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 
-#include "client.h"
+#include "joint_async.h"
 
 /* Whether the keeper should read a lane now: its own always, another one when it was left unread. */
 static bool should_read(const struct port *port, int64_t now) {
@@ -68,6 +68,7 @@ static int64_t earlier(int64_t one, int64_t other) {
  * on kicks the keeper. */
 static int64_t survey(struct client *client, struct pollfd *fds, size_t *count_out, int64_t now) {
     int64_t wake = earlier(subscriber_next_time(client), engine_next_timer(&client->engine));
+    wake = earlier(wake, joint_next_time(client));
     size_t count = 0;
     fds[count++] = (struct pollfd){client->keeper_signal, POLLIN, 0};
     for (int i = 0; i < LANE_COUNT; i++) {
@@ -93,6 +94,7 @@ static void work(struct client *client) {
     client_supply(client, OPERATION_QUERY); /* without memory, renewals try again every millisecond */
     int64_t now = system_now();
     engine_run_timers(&client->engine, now);
+    client_tell_losses(client);
     subscriber_step(client, now);
     client_outputs(client, now);
     for (int i = 0; i < LANE_COUNT; i++) {
@@ -107,6 +109,11 @@ static void *keep(void *argument) {
     client_lock(client);
     while (!atomic_load(&client->stopping)) {
         work(client);
+        if (client->runs) {
+            client_unlock(client);
+            joint_step_all(client);
+            client_lock(client);
+        }
         struct pollfd fds[LANE_COUNT + 2];
         size_t count;
         int64_t wake = survey(client, fds, &count, system_now());

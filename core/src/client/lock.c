@@ -7,6 +7,8 @@
 
 #include "errors.h"
 #include "key_template.h"
+#include "joint_calls.h"
+#include "joint_holds.h"
 #include "kinds.h"
 #include "options.h"
 #include "owners.h"
@@ -105,20 +107,8 @@ int lock_options_of(int kind, const redlatch_lock_options *given, redlatch_lock_
     return check_options(kind, options_out);
 }
 
-int lock_make(struct client *client, int kind, const struct named *named, const redlatch_lock_options *options,
-              redlatch_lock **lock_out) {
-    struct redlatch_lock *lock = handle_new_lock();
-    client_lock(client);
-    struct resource *resource = lock ? client_group_resource(client, (uint8_t)kind, named->name, named->size,
-                                                             named->values, named->value_count)
-                                     : NULL;
-    client_unlock(client);
-    if (!resource) {
-        if (lock) {
-            handle_free_lock(lock);
-        }
-        return fail_plain(REDLATCH_NO_MEMORY);
-    }
+void lock_set_up(struct redlatch_lock *lock, struct client *client, struct resource *resource, int kind,
+                 const redlatch_lock_options *options) {
     lock->client = client_keep(client);
     lock->resource = resource;
     lock->owner_mode = options->owner_mode;
@@ -135,6 +125,23 @@ int lock_make(struct client *client, int kind, const struct named *named, const 
         .max_ms = (uint32_t)options->back_off_max_ms,
         .multiplier = (uint32_t)options->back_off_multiplier,
     };
+}
+
+int lock_make(struct client *client, int kind, const struct named *named, const redlatch_lock_options *options,
+              redlatch_lock **lock_out) {
+    struct redlatch_lock *lock = handle_new_lock();
+    client_lock(client);
+    struct resource *resource = lock ? client_group_resource(client, (uint8_t)kind, named->name, named->size,
+                                                             named->values, named->value_count)
+                                     : NULL;
+    client_unlock(client);
+    if (!resource) {
+        if (lock) {
+            handle_free_lock(lock);
+        }
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    lock_set_up(lock, client, resource, kind, options);
     *lock_out = lock;
     return REDLATCH_OK;
 }
@@ -174,6 +181,10 @@ void redlatch_lock_free(redlatch_lock *lock) {
         return;
     }
     struct client *client = lock->client;
+    if (lock->joint) {
+        joint_free(lock);
+        return;
+    }
     if (client->fork_generation == system_fork_generation()) {
         client_lock(client);
         int64_t now = system_now();
@@ -214,7 +225,9 @@ int lock_prepare(struct call *call, const struct redlatch_lock *lock, uint8_t ki
     if (operation->owner == 0) {
         return fail_with(REDLATCH_SYSTEM, "no thread key to be had from the system");
     }
-    return client_supply(lock->client, kind) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
+    bool one_set = lock->joint && (kind == OPERATION_ACQUIRE || kind == OPERATION_RELEASE);
+    operation->set = one_set ? lock->joint->groups[0].set : NULL;
+    return client_supply_for(lock->client, kind, operation->set) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
 /* The words for a failed call. */
@@ -267,15 +280,25 @@ int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner) {
     if (status != REDLATCH_OK) {
         return status;
     }
+    if (lock->joint && !joint_is_one_set(lock->joint)) {
+        return joint_release(lock, owner);
+    }
     struct call call;
     call_init(&call, lock->client, NULL);
-    return simple_call(lock, &call, OPERATION_RELEASE, owner, "release");
+    status = simple_call(lock, &call, OPERATION_RELEASE, owner, "release");
+    if (lock->joint) {
+        joint_note_released(lock->joint, call.operation.owner, status);
+    }
+    return status;
 }
 
 int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms) {
     int status = guard_lock(lock);
     if (status != REDLATCH_OK || (status = check_duration("lease_ms", lease_ms, 1, false)) != REDLATCH_OK) {
         return status;
+    }
+    if (lock->joint) {
+        return joint_extend(lock, owner, lease_ms);
     }
     struct call call;
     call_init(&call, lock->client, NULL);
@@ -287,6 +310,9 @@ int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out) {
     int status = guard_lock(lock);
     if (status != REDLATCH_OK) {
         return status;
+    }
+    if (lock->joint) {
+        return joint_force(lock, released_out);
     }
     struct call call;
     call_init(&call, lock->client, NULL);
@@ -302,17 +328,21 @@ int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
     if (status != REDLATCH_OK) {
         return status;
     }
-    struct call call;
-    call_init(&call, lock->client, NULL);
-    status = simple_call(lock, &call, OPERATION_QUERY, 0, "query of");
-    if (status != REDLATCH_OK) {
-        return status;
+    redlatch_lock_state state = {.locked = 0};
+    if (lock->joint) {
+        status = joint_query(lock, &state);
+    } else {
+        struct call call;
+        call_init(&call, lock->client, NULL);
+        status = simple_call(lock, &call, OPERATION_QUERY, 0, "query of");
+        state.locked = call.answer.locked;
+        state.ttl_ms = call.answer.ttl_ms;
+        state.count = call.answer.count;
+        state.holders = call.answer.holders;
+        state.waiters = call.answer.waiters;
+        memcpy(state.owner, call.answer.owner, sizeof state.owner);
     }
-    redlatch_lock_state state = {
-        .locked = call.answer.locked, .ttl_ms = call.answer.ttl_ms, .count = call.answer.count,
-        .holders = call.answer.holders, .waiters = call.answer.waiters};
-    memcpy(state.owner, call.answer.owner, sizeof state.owner);
-    return answer_write(state_out, &state, sizeof state, "state_out");
+    return status != REDLATCH_OK ? status : answer_write(state_out, &state, sizeof state, "state_out");
 }
 
 int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_out) {
@@ -322,6 +352,13 @@ int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_
     }
     struct client *client = lock->client;
     redlatch_hold answer = {.state = REDLATCH_NOT_HELD};
+    if (lock->joint) {
+        uint64_t number = lock_owner(lock, owner);
+        joint_look(lock->joint, number, &answer);
+        uint64_t serial = answer.state == REDLATCH_NOT_HELD ? 0 : joint_serial(lock->joint, number);
+        answer.serial = serial ? serial : answer.serial;
+        return answer_write(hold_out, &answer, sizeof answer, "hold_out");
+    }
     client_lock(client);
     int64_t now = system_now();
     struct hold *hold = engine_hold_of(&client->engine, lock->resource, lock->kind, lock_owner(lock, owner), now);

@@ -24,6 +24,10 @@ int lock_make(struct client *client, int kind, const struct named *named, const 
 /* The owner a call is for: the one named, else the handle itself, else the calling thread; 0 if that has no number. */
 uint64_t lock_owner(const struct redlatch_lock *lock, uint64_t owner);
 
+/* Fills a new handle; the resource's reference is the caller's to count. */
+void lock_set_up(struct redlatch_lock *lock, struct client *client, struct resource *resource, int kind,
+                 const redlatch_lock_options *options);
+
 /* Sets the call up for this lock and sees to the engine's memory. With the mutex. OK, NO_MEMORY, SYSTEM. */
 int lock_prepare(struct call *call, const struct redlatch_lock *lock, uint8_t kind, uint64_t owner);
 

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "client.h"
+#include "joint_async.h"
+#include "joint_holds.h"
 
 void client_lock(struct client *client) {
     pthread_mutex_lock(&client->mutex);
@@ -53,8 +54,25 @@ static void raise_event(struct client *client) {
     }
 }
 
+static void wake_threads(struct client *client) {
+    if (!(atomic_fetch_or(&client->loss_word, 1) & 1)) {
+        system_wake_all(&client->loss_word);
+    }
+}
+
+void client_tell_losses(struct client *client) {
+    if (joint_has_loss(client, LOSS_EVENTS)) {
+        raise_event(client);
+    }
+    if (joint_has_loss(client, LOSS_THREADS)) {
+        wake_threads(client);
+    }
+}
+
 static void operation_finished(struct client *client, struct call *call) {
-    if (call->operation.asynchronous) {
+    if (call->run && call->run->done != call) {
+        joint_step_soon(call->run);
+    } else if (call->operation.asynchronous) {
         list_append(&client->events, &call->operation.link);
         raise_event(client);
     } else {
@@ -76,11 +94,14 @@ void client_outputs(struct client *client, int64_t now) {
     while ((link = list_pop(&engine->finished)) != NULL) {
         operation_finished(client, container_of(link, struct call, operation.link));
     }
+    if (engine->losses[LOSS_SETS]) {
+        joint_take_losses(client);
+    }
     if (engine->losses[LOSS_EVENTS]) {
         raise_event(client);
     }
-    if (engine->losses[LOSS_THREADS] && !(atomic_fetch_or(&client->loss_word, 1) & 1)) {
-        system_wake_all(&client->loss_word);
+    if (engine->losses[LOSS_THREADS]) {
+        wake_threads(client);
     }
     for (struct resource *resource; (resource = engine->dead_resources) != NULL;) {
         engine->dead_resources = resource->next;

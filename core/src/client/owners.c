@@ -3,7 +3,7 @@
 #include "owners.h"
 
 #include "errors.h"
-#include "handles.h"
+#include "joint_holds.h"
 
 static _Atomic uint64_t last_number;
 static _Thread_local uint64_t thread_number;
@@ -41,9 +41,11 @@ static void at_thread_end(void *value) {
 static void before_fork(void) {
     pthread_mutex_lock(&clients_mutex);
     handles_before_fork();
+    joint_before_fork();
 }
 
 static void in_parent(void) {
+    joint_after_fork();
     handles_after_fork();
     pthread_mutex_unlock(&clients_mutex);
 }

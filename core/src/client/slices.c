@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "errors.h"
+#include "joint_calls.h"
+#include "joint_holds.h"
 #include "options.h"
 
 /* Of a parent process, which shares its descriptor, and whose client the wait it names belongs to. */
@@ -55,14 +57,16 @@ void slices_give_back(struct redlatch_cancel *cancel) {
 
 int slices_answer(const struct redlatch_lock *lock, const struct call *call, int64_t wait_ms) {
     const struct operation *operation = &call->operation;
+    if (operation->status == REDLATCH_OK && lock->joint) {
+        joint_note_granted(lock->joint, operation->owner, joint_hold_new(lock->joint));
+    }
     if (operation->status != REDLATCH_OK) {
         lock_failed(lock, operation->kind == OPERATION_WATCH ? "wait for" : "acquire", operation->status, wait_ms);
     }
     return operation->status;
 }
 
-/* The wait is over: the object is as new, and somebody else's. */
-static void renew(struct redlatch_cancel *cancel) {
+void slices_renew(struct redlatch_cancel *cancel) {
     if (atomic_exchange(&cancel->word, 0) & CANCEL_FIRED) {
         system_unsignal(cancel->signal);
     }
@@ -74,6 +78,7 @@ int slices_go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
     struct call *call = &cancel->call;
     struct client *client = call->client;
     struct resource *resource = cancel->lock.resource;
+    struct joint *joint = cancel->lock.joint;
     bool was_sliced = cancel->sliced;
     drive_until(call, slice_ms == REDLATCH_FOREVER ? NEVER : system_now() + slice_ms * MILLISECOND);
     int status = REDLATCH_AGAIN;
@@ -83,7 +88,7 @@ int slices_go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
         if (status == REDLATCH_OK && cancel->id_out) {
             *cancel->id_out = call->operation.id;
         }
-        renew(cancel);
+        slices_renew(cancel);
     } else {
         cancel->sliced = true;
         slices_give_back(cancel);
@@ -91,12 +96,18 @@ int slices_go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
     if (!over && !was_sliced) {
         client_keep(client);
         resource_keep(resource);
+        if (joint) {
+            joint_keep(joint);
+        }
     } else if (over && was_sliced) {
         resource_drop(&client->engine, resource);
         client_settle(client, system_now());
     }
     leave_call(client);
     if (over && was_sliced) {
+        if (joint) {
+            joint_drop(joint);
+        }
         client_drop(client);
     }
     return status;
@@ -104,6 +115,9 @@ int slices_go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
 
 int slices_resume(struct redlatch_cancel *cancel, int64_t slice_ms) {
     struct client *client = cancel->call.client;
+    if (cancel->run) {
+        return joint_go_on(cancel, slice_ms);
+    }
     client_lock(client); /* also of a client that was closed meanwhile: the wait has ended with CLOSED then */
     client->calls++;
     return slices_go_on(cancel, slice_ms);
@@ -143,6 +157,8 @@ int redlatch_cancel_fire(redlatch_cancel *cancel) {
 /* Ends a wait that nobody will ask for again. */
 static void end_sliced(struct redlatch_cancel *cancel) {
     struct client *client = client_keep(cancel->call.client);
+    struct joint *joint = cancel->lock.joint ? joint_keep(cancel->lock.joint) : NULL;
+    uint64_t owner = cancel->run ? cancel->run->owner : cancel->call.operation.owner;
     bool holds = cancel->call.operation.kind == OPERATION_ACQUIRE;
     client_lock(client);
     resource_keep(cancel->lock.resource);
@@ -154,13 +170,16 @@ static void end_sliced(struct redlatch_cancel *cancel) {
         if (cancel->give_back) {
             cancel->give_back(cancel);
         } else {
-            redlatch_lock_release_as(&cancel->lock, cancel->call.operation.owner);
+            redlatch_lock_release_as(&cancel->lock, owner);
         }
     }
     client_lock(client);
     resource_drop(&client->engine, cancel->lock.resource);
     client_settle(client, system_now());
     client_unlock(client);
+    if (joint) {
+        joint_drop(joint);
+    }
     client_drop(client);
 }
 

@@ -17,6 +17,9 @@ void slices_give_back(struct redlatch_cancel *cancel);
 int slices_go_on(struct redlatch_cancel *cancel, int64_t slice_ms);
 int slices_resume(struct redlatch_cancel *cancel, int64_t slice_ms);
 
+/* The wait is over: the object is as new, and somebody else's. */
+void slices_renew(struct redlatch_cancel *cancel);
+
 /* Sets the last error for a wait that is over, unless it was granted, and returns its status. With the mutex. */
 int slices_answer(const struct redlatch_lock *lock, const struct call *call, int64_t wait_ms);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client.h"
 #include "group.h"
+#include "joint_holds.h"
 #include "kinds.h"
 
 static bool supply_commands(struct engine *engine, uint32_t count) {
@@ -32,10 +32,26 @@ static bool supply_batches(struct engine *engine, uint32_t count) {
     return true;
 }
 
+static bool supply_lines(struct engine *engine, uint32_t count) {
+    for (; count > 0; count--) {
+        struct lines *lines = malloc(sizeof *lines);
+        if (!lines) {
+            return false;
+        }
+        engine_supply_lines(engine, lines);
+    }
+    return true;
+}
+
 /* Fills the pools for one more operation; false without memory, and then only the pools have grown. */
 bool client_supply(struct client *client, uint8_t operation_kind) {
+    return client_supply_for(client, operation_kind, NULL);
+}
+
+bool client_supply_for(struct client *client, uint8_t operation_kind, const struct name_set *set) {
     struct engine *engine = &client->engine;
-    struct engine_lack lack = engine_lacks(engine, operation_kind);
+    struct engine_lack lack =
+        set ? engine_lacks_for_set(engine, operation_kind, set->count) : engine_lacks(engine, operation_kind);
     for (; lack.contests > 0; lack.contests--) {
         struct contest *contest = malloc(sizeof *contest);
         if (!contest) {
@@ -52,7 +68,8 @@ bool client_supply(struct client *client, uint8_t operation_kind) {
     }
     /* One batch at the least, or renewal could stop for want of memory; more come as locks are taken. */
     uint32_t batches = engine->stats.held / RENEWAL_BATCH_SIZE >= 16 ? lack.batches : engine->spare_batch_count == 0;
-    return supply_commands(engine, lack.commands) && supply_batches(engine, batches);
+    return supply_commands(engine, lack.commands) && supply_lines(engine, lack.lines) &&
+           supply_batches(engine, batches);
 }
 
 bool client_supply_holds(struct client *client, uint32_t count) {
@@ -122,6 +139,7 @@ static void free_commands(struct list *list) {
     while ((link = list_pop(list)) != NULL) {
         struct command *command = container_of(link, struct command, link);
         free(command->batch);
+        free(command->lines);
         free(command);
     }
 }
@@ -129,9 +147,11 @@ static void free_commands(struct list *list) {
 /* Everything at the end of a client, in whatever state it is. */
 void client_free_memory(struct client *client) {
     struct engine *engine = &client->engine;
+    joint_discard_losses(client);
     struct timer *timer;
     while ((timer = timer_heap_pop(&engine->timers, NEVER)) != NULL) {
         if (timer->kind == TIMER_COMMAND) { /* on no list while it waits to be repeated */
+            free(container_of(timer, struct command, timer)->lines);
             free(container_of(timer, struct command, timer));
         }
     }
@@ -143,6 +163,9 @@ void client_free_memory(struct client *client) {
     free_commands(&engine->spare_commands);
     free_commands(&engine->spare_batches);
     struct list_link *link;
+    while ((link = list_pop(&engine->spare_lines)) != NULL) {
+        free(container_of(link, struct lines, link));
+    }
     while ((link = list_pop(&engine->contests)) != NULL) {
         free(container_of(link, struct contest, all));
     }

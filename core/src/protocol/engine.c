@@ -30,6 +30,7 @@ void engine_init(struct engine *engine, const struct engine_settings *settings, 
     list_init(&engine->spare_commands);
     list_init(&engine->spare_contests);
     list_init(&engine->spare_batches);
+    list_init(&engine->spare_lines);
     for (int i = 0; i < LOSS_QUEUES; i++) {
         engine->losses_end[i] = &engine->losses[i];
     }
@@ -56,6 +57,9 @@ static void send_plain(struct engine *engine, struct operation *operation, uint8
 }
 
 void engine_start(struct engine *engine, struct operation *operation, int64_t now) {
+    if (operation->set) {
+        operation->resource = operation->set->members[0].resource;
+    }
     operation->timer.kind = TIMER_OPERATION;
     operation->phase = PHASE_NEW;
     list_append(&engine->operations, &operation->all);
@@ -63,15 +67,22 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
     struct hold *hold;
     switch (operation->kind) {
     case OPERATION_ACQUIRE:
-        hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
+        hold = NULL;
+        if (!operation->set) {
+            hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
+        }
         if (hold) {
             hold_acquire(engine, hold, operation, now);
         } else {
-            kind_of(operation->resource)->begin(engine, operation, now);
+            kind_for(operation)->begin(engine, operation, now);
         }
         break;
     case OPERATION_RELEASE:
-        hold_release(engine, operation, now);
+        if (operation->set) {
+            set_release(engine, operation, now);
+        } else {
+            hold_release(engine, operation, now);
+        }
         break;
     case OPERATION_EXTEND:
         hold_extend(engine, operation, now);
@@ -100,6 +111,9 @@ void finish(struct engine *engine, struct operation *operation, int status) {
     operation->status = status;
     operation->command = NULL;
     operation->hold = NULL;
+    if (operation->set) {
+        operation->resource = operation->set->members[0].resource;
+    }
     timer_disarm(&engine->timers, &operation->timer);
     list_remove(&operation->all);
     return_reserve(engine, operation);
@@ -134,8 +148,10 @@ void engine_abort(struct engine *engine, struct operation *operation, int status
     if (status == REDLATCH_TIMEOUT) {
         status = timeout_status(operation);
     }
-    if (operation->kind == OPERATION_ACQUIRE && !operation->hold) {
-        kind_of(operation->resource)->abort(engine, operation, status, now);
+    if (operation->kind == OPERATION_RELEASE && operation->set) {
+        set_release_abort(engine, operation, status, now);
+    } else if (operation->kind == OPERATION_ACQUIRE && (!operation->hold || operation->set)) {
+        kind_for(operation)->abort(engine, operation, status, now);
     } else if (operation->kind == OPERATION_WATCH) {
         watch_abort(engine, operation, status, now);
     } else if (operation->kind == OPERATION_CHANGE) {
@@ -180,7 +196,7 @@ static void operation_timer(struct engine *engine, struct operation *operation, 
     if ((operation->asynchronous && now >= operation->wait_until) || unusable) {
         engine_abort(engine, operation, REDLATCH_TIMEOUT, now);
     } else if (operation->kind == OPERATION_ACQUIRE && !operation->hold) {
-        kind_of(operation->resource)->timer(engine, operation, now);
+        kind_for(operation)->timer(engine, operation, now);
     } else if (operation->kind == OPERATION_WATCH) {
         watch_timer(engine, operation, now);
     } else {
@@ -365,6 +381,12 @@ void engine_replied(struct engine *engine, enum lane_number number, const struct
     switch (command->kind) {
     case COMMAND_ACQUIRE:
         kind_of(command->resource)->replied(engine, command, reply, now);
+        break;
+    case COMMAND_ACQUIRE_MANY:
+        set_acquire_replied(engine, command, reply, now);
+        break;
+    case COMMAND_RELEASE_MANY:
+        set_release_replied(engine, command, reply, now);
         break;
     case COMMAND_HAND_OVER:
         hand_over_replied(engine, command, reply, now);

@@ -6,7 +6,7 @@
  *
  *   lanes[i].unsent        commands to write; take them with engine_next_to_send, answer them with engine_replied
  *   finished               operations that are done: wake or notify their callers
- *   losses[0], losses[1]   holds that were lost and not yet reported to events / to waiting threads
+ *   losses[]               holds that were lost and not yet reported to events, to waiting threads, as parts of sets
  *   subscription_changes   channels to be subscribed to or left
  *   engine_next_timer      when to call engine_run_timers at the latest
  *
@@ -25,7 +25,8 @@ enum settlement {
     SETTLEMENT_DENIED   /* we may not ask: late commands may still arrive within one lease */
 };
 
-enum loss_queue { LOSS_EVENTS, LOSS_THREADS, LOSS_QUEUES };
+/* A hold that was granted by itself is told of as such; one that was granted as part of a set to whoever keeps sets. */
+enum loss_queue { LOSS_EVENTS, LOSS_THREADS, LOSS_SETS, LOSS_QUEUES };
 
 struct engine_settings {
     int64_t watchdog_lease_ms;
@@ -53,10 +54,11 @@ struct engine {
     struct list spare_commands;
     struct list spare_contests;
     struct list spare_batches; /* commands with room for a renewal */
+    struct list spare_lines;
     struct hold *spare_holds;
     struct resource *dead_resources; /* for the driver to free */
-    uint32_t spare_command_count, spare_contest_count, spare_hold_count, spare_batch_count;
-    uint32_t reserved_commands, reserved_contests, reserved_holds;
+    uint32_t spare_command_count, spare_contest_count, spare_hold_count, spare_batch_count, spare_lines_count;
+    uint32_t reserved_commands, reserved_contests, reserved_holds, reserved_lines;
     uint32_t expired_lines; /* of renewals under way: each may need a command to be given back with */
     uint32_t refreshes;     /* commands there should be for refreshes of places, which are nobody's */
     bool leave_is_known;    /* the server has the script by which waiters leave the queue of a fair lock */
@@ -71,16 +73,18 @@ void engine_init(struct engine *engine, const struct engine_settings *settings, 
 /* What engine_start needs to be sure never to want for memory. The driver supplies what is lacking before each start.
  */
 struct engine_lack {
-    uint32_t commands, contests, holds, batches;
+    uint32_t commands, contests, holds, batches, lines;
 };
 struct engine_lack engine_lacks(const struct engine *engine, uint8_t operation_kind);
+struct engine_lack engine_lacks_for_set(const struct engine *engine, uint8_t operation_kind, uint32_t count);
 void engine_supply_command(struct engine *engine, struct command *command);
 void engine_supply_batch(struct engine *engine, struct command *command, struct renewal *lines);
+void engine_supply_lines(struct engine *engine, struct lines *lines);
 void engine_supply_contest(struct engine *engine, struct contest *contest);
 void engine_supply_hold(struct engine *engine, struct hold *hold);
 
-/* Starts an operation whose caller's fields are set (resource, owner, kind, lane, leases, wait_until, flags). It may
- * be done at once: look at its phase. */
+/* Starts an operation whose caller's fields are set (resource or set, owner, kind, lane, leases, wait_until, flags). It
+ * may be done at once: look at its phase. */
 void engine_start(struct engine *engine, struct operation *operation, int64_t now);
 
 /* Ends an operation whose caller has had enough: TIMEOUT becomes the status that says why (held by others,

@@ -24,7 +24,7 @@ void hold_arm(struct engine *engine, struct hold *hold) {
     timer_arm(&engine->timers, &hold->timer, hold_next_attention(hold));
 }
 
-static void wait_for_hold(struct engine *engine, struct hold *hold, struct operation *operation) {
+void hold_wait_for(struct engine *engine, struct hold *hold, struct operation *operation) {
     operation->phase = PHASE_WAITING;
     operation->hold = hold;
     list_append(&hold->waiting, &operation->link);
@@ -57,7 +57,7 @@ void hold_acquire(struct engine *engine, struct hold *hold, struct operation *op
         return;
     }
     if (hold->busy) {
-        wait_for_hold(engine, hold, operation);
+        hold_wait_for(engine, hold, operation);
         return;
     }
     struct command *command = take_command(engine, operation);
@@ -123,7 +123,7 @@ void hold_release(struct engine *engine, struct operation *operation, int64_t no
         }
         finish(engine, operation, REDLATCH_LOST);
     } else if (hold->busy) {
-        wait_for_hold(engine, hold, operation);
+        hold_wait_for(engine, hold, operation);
     } else if (hold->count > 1) {
         struct command *command = take_command(engine, operation);
         command->kind = COMMAND_RELEASE;
@@ -147,7 +147,7 @@ void hold_extend(struct engine *engine, struct operation *operation, int64_t now
         return;
     }
     if (hold->busy || (hold->batch && !PLANTED(FAULT_EXTEND_BEFORE_SETTLED))) {
-        wait_for_hold(engine, hold, operation);
+        hold_wait_for(engine, hold, operation);
         return;
     }
     struct command *command = take_command(engine, operation);
@@ -206,12 +206,18 @@ void hold_settled(struct engine *engine, struct hold *hold, int64_t now) {
         }
         list_remove(&operation->link);
         operation->hold = NULL;
-        if (operation->kind == OPERATION_ACQUIRE) {
+        if (operation->kind == OPERATION_ACQUIRE && operation->set) {
+            set_acquire_begin(engine, operation, now);
+        } else if (operation->kind == OPERATION_ACQUIRE) {
             hold_acquire(engine, hold, operation, now);
         } else if (operation->kind == OPERATION_EXTEND) {
             hold_extend(engine, operation, now);
         } else {
-            hold_release(engine, operation, now);
+            if (operation->set) {
+                set_release(engine, operation, now);
+            } else {
+                hold_release(engine, operation, now);
+            }
             if (hold->ended) {
                 return;
             }
@@ -263,6 +269,19 @@ static void release_lost(struct engine *engine, struct command *command, uint64_
     push_command(engine, command);
 }
 
+/* A further level was granted. */
+void hold_raise(struct engine *engine, struct hold *hold, const struct operation *operation, int64_t sent_at,
+                int64_t lease_ms) {
+    hold->count++;
+    hold->alone = hold->alone || !operation->set;
+    hold->in_set = hold->in_set || operation->set;
+    engine->stats.acquired++;
+    if (hold->renewed_from == 0 && operation->lease_ms == REDLATCH_RENEWED) {
+        hold->renewed_from = hold->count;
+    }
+    hold_confirm_later(hold, sent_at, lease_ms);
+}
+
 static void level_replied(struct engine *engine, struct command *command, int64_t found, int64_t now) {
     struct hold *hold = command->hold;
     struct operation *operation = command->operation;
@@ -286,12 +305,7 @@ static void level_replied(struct engine *engine, struct command *command, int64_
         hold->renewed_from = hold->renewed_from <= hold->count ? hold->renewed_from : 0;
         hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
     } else if (command->kind == COMMAND_REENTER && operation) {
-        hold->count++;
-        engine->stats.acquired++;
-        if (hold->renewed_from == 0 && operation->lease_ms == REDLATCH_RENEWED) {
-            hold->renewed_from = hold->count;
-        }
-        hold_confirm_later(hold, command->sent_at, command->lease_ms);
+        hold_raise(engine, hold, operation, command->sent_at, command->lease_ms);
     } else if (command->kind == COMMAND_EXTEND) {
         hold_confirm(hold, command->sent_at, command->lease_ms);
     } else if (command->kind == COMMAND_MOVE) {

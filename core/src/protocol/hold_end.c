@@ -22,11 +22,14 @@ static void restart_waiting(struct engine *engine, struct list *waiting, int64_t
     while ((link = list_pop(waiting)) != NULL) {
         struct operation *operation = container_of(link, struct operation, link);
         operation->hold = NULL;
-        struct hold *other = resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
-        if (operation->kind == OPERATION_ACQUIRE && other) {
+        bool one = operation->kind == OPERATION_ACQUIRE && !operation->set;
+        struct hold *other = one ? resource_hold_of(operation->resource, operation->lock_kind, operation->owner) : NULL;
+        if (other) {
             hold_acquire(engine, other, operation, now);
         } else if (operation->kind == OPERATION_ACQUIRE) {
-            kind_of(operation->resource)->begin(engine, operation, now);
+            kind_for(operation)->begin(engine, operation, now);
+        } else if (operation->set) {
+            set_release(engine, operation, now);
         } else {
             finish(engine, operation, REDLATCH_NOT_OWNED);
         }
@@ -45,7 +48,7 @@ void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
     timer_disarm(&engine->timers, &hold->timer);
     return_kept_command(engine, hold);
     if (hold->busy) {
-        hold->busy->hold = NULL;
+        command_forget(hold->busy, hold);
     }
     renewal_forget(hold);
     if (hold->claim) {
@@ -67,7 +70,7 @@ void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
 
 static void report_loss(struct engine *engine, struct hold *hold) {
     for (int queue = 0; queue < LOSS_QUEUES; queue++) {
-        if (engine->losses_wanted[queue]) {
+        if (engine->losses_wanted[queue] && (queue == LOSS_SETS ? hold->in_set : hold->alone)) {
             hold->reported |= (uint8_t)(1 << queue);
             hold->next_loss[queue] = NULL;
             *engine->losses_end[queue] = hold;
@@ -114,6 +117,9 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
     if (contest) {
         kind_of(hold->resource)->look(engine, contest, now);
     }
+    if (contest) {
+        set_next_looks(engine, contest, now);
+    }
     hold_settled(engine, hold, now); /* which may forget the hold */
 }
 
@@ -145,19 +151,29 @@ void engine_unclaimed(struct engine *engine, struct operation *operation) {
     }
 }
 
+/* What the operation was granted of one name. */
+static void claim(struct engine *engine, const struct operation *operation, const struct resource *resource) {
+    for (struct hold *hold = resource->holds; hold; hold = hold->next) {
+        if (hold->claim == operation) {
+            hold->claim = NULL;
+            return_kept_command(engine, hold);
+            hold_arm(engine, hold);
+        }
+    }
+}
+
 void engine_claimed(struct engine *engine, struct operation *operation) {
     if (operation->unclaimed) {
         operation->unclaimed = false;
         timer_disarm(&engine->timers, &operation->timer);
         return_reserve(engine, operation);
     }
-    struct hold *hold = operation->granted ? operation->resource->holds : NULL;
-    for (; hold; hold = hold->next) {
-        if (hold->claim == operation) {
-            hold->claim = NULL;
-            return_kept_command(engine, hold);
-            hold_arm(engine, hold);
-        }
+    const struct name_set *set = operation->granted ? operation->set : NULL;
+    for (uint32_t i = 0; set && i < set->count; i++) {
+        claim(engine, operation, set->members[i].resource);
+    }
+    if (operation->granted && !set) {
+        claim(engine, operation, operation->resource);
     }
     operation->granted = 0;
 }

@@ -23,10 +23,10 @@
 #define WATCHED NULL, NULL, NULL, NULL, NULL, queue_told, queue_look, queue_next
 
 static const struct kind kinds[] = {
-    [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", QUEUED_IN_PROCESS, .single = false},
-    [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", QUEUED_IN_PROCESS, .single = false},
+    [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", QUEUED_IN_PROCESS, .joinable = true},
+    [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", QUEUED_IN_PROCESS, .joinable = true},
     [REDLATCH_FAIR] = {"fair", "redisson_lock__channel:", QUEUED_ON_SERVER, .has_places = true},
-    [REDLATCH_SPIN] = {"spin", "redisson_lock__channel:", QUEUED_IN_PROCESS, .polls = true},
+    [REDLATCH_SPIN] = {"spin", "redisson_lock__channel:", QUEUED_IN_PROCESS, .polls = true, .joinable = true},
     [REDLATCH_GROUP] = {"group", "redisson_lock__channel:", QUEUED_IN_PROCESS, .has_values = true},
     [REDLATCH_PLAIN] = {"plain", "redlatch_lock__channel:", QUEUED_IN_PROCESS, .single = true},
     [REDLATCH_READ] = {"read", "redisson_rwlock:", SIDE_OF_READ_WRITE, .together = true},
@@ -36,9 +36,19 @@ static const struct kind kinds[] = {
     [REDLATCH_LATCH] = {"latch", "redisson_countdownlatch__channel__", WATCHED, .always_braced = true},
 };
 
+/* Several names at once, of whatever kinds; each of them keeps its own channel. */
+static const struct kind set = {.begin = set_acquire_begin,
+                                .replied = set_acquire_replied,
+                                .abort = set_acquire_abort,
+                                .timer = set_acquire_timer};
+
 const struct kind *kind_of_number(int number) {
     bool known = number > 0 && number < (int)(sizeof kinds / sizeof kinds[0]) && kinds[number].name;
     return known ? &kinds[number] : NULL;
+}
+
+const struct kind *kind_for(const struct operation *operation) {
+    return operation->set ? &set : kind_of(operation->resource);
 }
 
 const char *redlatch_kind_name(int number) {

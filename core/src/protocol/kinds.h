@@ -36,6 +36,7 @@ struct kind {
     uint8_t shares; /* it is a side of the names of that kind; 0: its names are its own */
     bool shared; /* many hold it at once: a hold of this process keeps nobody from asking, and is not handed over */
     bool always_braced; /* see channel_prefix */
+    bool joinable; /* it may be a member of a multi lock: the scripts about several names know its format */
 };
 
 /* The kind of a number of enum redlatch_kind; NULL if there is none. */
@@ -46,6 +47,8 @@ static inline uint8_t kind_of_names(uint8_t lock_kind) {
     uint8_t shares = kind_of_number(lock_kind)->shares;
     return shares ? shares : lock_kind;
 }
+/* How an operation is carried out: as the kind of its name, or as a set of names (set.c). */
+const struct kind *kind_for(const struct operation *operation);
 
 static inline const struct kind *kind_of(const struct resource *resource) {
     return kind_of_number(resource->kind);

@@ -89,7 +89,8 @@ static int64_t within_lease(struct engine *engine, int64_t look_at, int64_t ttl_
 /* When to look again, if no message comes before. */
 int64_t acquire_look_at(struct engine *engine, const struct subscription *subscription, int64_t ttl_ms, int64_t now) {
     bool denied = subscription && subscription->state == SUBSCRIPTION_DENIED;
-    return within_lease(engine, now + (denied ? POLL_CAP : LOOK_CAP), ttl_ms, now);
+    bool unheard = subscription && kind_of(subscription->contest->resource)->polls; /* not all of its holders tell */
+    return within_lease(engine, now + (denied || unheard ? POLL_CAP : LOOK_CAP), ttl_ms, now);
 }
 
 /* When a waiter that hears of no release looks again. While this process itself holds the lock there is nothing to see
@@ -105,8 +106,9 @@ static int64_t next_poll(struct engine *engine, struct operation *operation, int
 
 void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
     struct subscription *subscription = &operation->resource->contest->subscription;
+    bool queues = operation->kind == OPERATION_ACQUIRE && !operation->set; /* else it stands beside, with no back-off */
     operation->phase = PHASE_PARKED;
-    if (kind_of(operation->resource)->polls) {
+    if (queues && kind_of(operation->resource)->polls) {
         operation->look_at = within_lease(engine, next_poll(engine, operation, now), ttl_ms, now);
     } else {
         subscription_want(engine, subscription);
@@ -171,17 +173,21 @@ bool read_token(const struct reply *reply, uint64_t *token_out) {
     return number;
 }
 
-/* One hold of what was granted: all of a lock, or one of so many permits, each its own owner. */
-static struct hold *grant(struct engine *engine, struct operation *operation, uint64_t id, int64_t sent_at,
-                          int64_t lease_ms, int64_t now) {
+/* One hold of what was granted: all of a lock, one of the names of a set, or one of so many permits, each its own
+ * owner. */
+struct hold *acquire_enter(struct engine *engine, struct operation *operation, uint64_t id, int64_t sent_at,
+                           int64_t lease_ms, uint64_t token, int64_t now) {
     struct hold *hold = take_hold(engine, operation);
     hold->owner = operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE ? PERMIT_OWNER | id : operation->owner;
     hold->id = id;
+    hold->token = token;
     hold->count = 1;
     hold->renewed_from = operation->lease_ms == REDLATCH_RENEWED ? 1 : 0;
     hold->max_hold_at =
         operation->max_hold_ms == REDLATCH_FOREVER ? NEVER : sent_at + operation->max_hold_ms * MILLISECOND;
     hold->renew_at = NEVER;
+    hold->alone = !operation->set;
+    hold->in_set = operation->set != NULL;
     hold_confirm(hold, sent_at, lease_ms);
     if (operation->asynchronous) {
         operation->granted++;
@@ -207,9 +213,8 @@ void acquire_granted(struct engine *engine, struct operation *operation, int64_t
     }
     struct hold *hold = NULL;
     for (int64_t i = 0; i < (operation->amount > 1 ? operation->amount : 1); i++) {
-        hold = grant(engine, operation, operation->id + (uint64_t)i, sent_at, lease_ms, now);
+        hold = acquire_enter(engine, operation, operation->id + (uint64_t)i, sent_at, lease_ms, token, now);
     }
-    hold->token = token;
     struct contest *contest = operation->resource->contest;
     end(engine, operation, REDLATCH_OK, now);
     if (operation->resource->contest == contest) {

@@ -30,6 +30,7 @@ enum planted_fault {
     FAULT_UPGRADE_WAITS,    /* read-write: who reads and asks to write waits for itself */
     FAULT_READERS_OVERTAKE, /* a waiting writer holds nobody back */
     FAULT_READERS_GO_ALONE, /* only the foremost reader is woken */
+    FAULT_SET_UNDONE_IN_PART,    /* the undo of a set forgets a name */
     FAULT_COUNT
 };
 

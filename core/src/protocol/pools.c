@@ -16,17 +16,35 @@ static uint32_t missing(uint32_t wanted, uint32_t there) {
     return wanted > there ? wanted - there : 0;
 }
 
-struct engine_lack engine_lacks(const struct engine *engine, uint8_t operation_kind) {
-    uint32_t one = operation_kind == OPERATION_ACQUIRE ? 1 : 0;
-    uint32_t contest = one || operation_kind == OPERATION_WATCH ? 1 : 0;
-    struct engine_lack lack = {
-        missing(engine->reserved_commands + engine->expired_lines + commands_for(operation_kind) + engine->refreshes,
-                engine->spare_command_count),
-        missing(engine->reserved_contests + contest, engine->spare_contest_count),
-        missing(engine->reserved_holds + one, engine->spare_hold_count),
-        missing(BATCHES, engine->spare_batch_count),
+/* What an operation on `count` names needs; of a set, each asynchronous grant may have to be given back by itself. */
+static struct engine_lack needs(uint8_t operation_kind, uint32_t count, bool set) {
+    uint32_t commands = commands_for(operation_kind);
+    bool acquire = operation_kind == OPERATION_ACQUIRE;
+    return (struct engine_lack){
+        .commands = commands + (acquire && set ? count : 0),
+        .contests = acquire ? count : operation_kind == OPERATION_WATCH,
+        .holds = acquire ? count : 0,
+        .lines = set ? commands : 0,
     };
-    return lack;
+}
+
+static struct engine_lack lacks(const struct engine *engine, struct engine_lack need) {
+    uint32_t commands = engine->reserved_commands + engine->expired_lines + engine->refreshes + need.commands;
+    return (struct engine_lack){
+        missing(commands, engine->spare_command_count),
+        missing(engine->reserved_contests + need.contests, engine->spare_contest_count),
+        missing(engine->reserved_holds + need.holds, engine->spare_hold_count),
+        missing(BATCHES, engine->spare_batch_count),
+        missing(engine->reserved_lines + need.lines, engine->spare_lines_count),
+    };
+}
+
+struct engine_lack engine_lacks(const struct engine *engine, uint8_t operation_kind) {
+    return lacks(engine, needs(operation_kind, 1, false));
+}
+
+struct engine_lack engine_lacks_for_set(const struct engine *engine, uint8_t operation_kind, uint32_t count) {
+    return lacks(engine, needs(operation_kind, count, true));
 }
 
 void engine_supply_command(struct engine *engine, struct command *command) {
@@ -44,6 +62,12 @@ void engine_supply_batch(struct engine *engine, struct command *command, struct 
     command->batch = lines;
     list_append(&engine->spare_batches, &command->link);
     engine->spare_batch_count++;
+}
+
+void engine_supply_lines(struct engine *engine, struct lines *lines) {
+    memset(lines, 0, sizeof *lines);
+    list_append(&engine->spare_lines, &lines->link);
+    engine->spare_lines_count++;
 }
 
 void engine_supply_contest(struct engine *engine, struct contest *contest) {
@@ -67,27 +91,35 @@ static void contend(struct engine *engine, struct operation *operation) {
 }
 
 void reserve_for(struct engine *engine, struct operation *operation) {
-    operation->reserved_commands = (uint8_t)commands_for(operation->kind);
+    const struct name_set *set = operation->set;
+    struct engine_lack need = needs(operation->kind, set ? set->count : 1, set);
+    bool permits = operation->kind == OPERATION_ACQUIRE && operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE;
+    operation->reserved_commands = (uint8_t)need.commands;
+    operation->reserved_holds = permits && operation->amount > 1 ? (uint32_t)operation->amount : need.holds;
+    operation->reserved_contests = set ? (uint8_t)need.contests : 0; /* of one name they are the name's */
+    operation->reserved_lines = (uint8_t)need.lines;
     engine->reserved_commands += operation->reserved_commands;
-    if (operation->kind == OPERATION_ACQUIRE) {
-        operation->reserved_holds = operation->amount > 1 && operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE
-                                        ? (uint32_t)operation->amount
-                                        : 1;
-        engine->reserved_holds += operation->reserved_holds;
-    }
-    if (operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH) {
+    engine->reserved_holds += operation->reserved_holds;
+    engine->reserved_contests += operation->reserved_contests;
+    engine->reserved_lines += operation->reserved_lines;
+    if (!set && need.contests > 0) {
         contend(engine, operation);
     }
     assert(engine->spare_command_count >= engine->reserved_commands);
     assert(engine->spare_hold_count >= engine->reserved_holds);
     assert(engine->spare_contest_count >= engine->reserved_contests);
+    assert(engine->spare_lines_count >= engine->reserved_lines);
 }
 
 void return_reserve(struct engine *engine, struct operation *operation) {
     engine->reserved_commands -= operation->reserved_commands;
     engine->reserved_holds -= operation->reserved_holds;
+    engine->reserved_contests -= operation->reserved_contests;
+    engine->reserved_lines -= operation->reserved_lines;
     operation->reserved_commands = 0;
     operation->reserved_holds = 0;
+    operation->reserved_contests = 0;
+    operation->reserved_lines = 0;
     if (operation->contends) {
         struct resource *resource = operation->resource;
         operation->contends = false;
@@ -130,6 +162,33 @@ struct command *take_command(struct engine *engine, struct operation *operation)
     return command;
 }
 
+/* The same with room for lines, out of the reserve of an operation on a set; NULL when that is used up. */
+struct command *take_command_with_lines(struct engine *engine, struct operation *operation) {
+    if (operation->reserved_lines == 0 || operation->reserved_commands == 0) {
+        return NULL;
+    }
+    struct command *command = take_command(engine, operation);
+    operation->reserved_lines--;
+    engine->reserved_lines--;
+    engine->spare_lines_count--;
+    command->lines = container_of(list_pop(&engine->spare_lines), struct lines, link);
+    return command;
+}
+
+static void give_lines(struct engine *engine, struct command *command) {
+    struct operation *operation = command->operation;
+    for (uint32_t i = 0; i < command->line_count; i++) {
+        resource_drop(engine, command->lines->line[i].name);
+    }
+    list_append(&engine->spare_lines, &command->lines->link);
+    engine->spare_lines_count++;
+    command->lines = NULL;
+    if (operation && operation->phase != PHASE_DONE) {
+        operation->reserved_lines++;
+        engine->reserved_lines++;
+    }
+}
+
 /* Takes a command back; an operation that goes on has it set aside again. */
 void give_command(struct engine *engine, struct command *command) {
     struct operation *operation = command->operation;
@@ -139,6 +198,9 @@ void give_command(struct engine *engine, struct command *command) {
         list_append(&engine->spare_batches, &command->link);
         engine->spare_batch_count++;
         return;
+    }
+    if (command->lines) {
+        give_lines(engine, command);
     }
     list_append(&engine->spare_commands, &command->link);
     engine->spare_command_count++;
@@ -175,12 +237,19 @@ void give_hold(struct engine *engine, struct hold *hold) {
     engine_supply_hold(engine, hold);
 }
 
-/* The contest of the operation's name, out of what is set aside for the name if there is none yet. */
+/* The contest of the operation's name, out of what is set aside for the name, or for a set, if there is none yet. NULL
+ * only for a set, whose names may each have had theirs before. */
 struct contest *attach_contest(struct engine *engine, struct operation *operation) {
     struct resource *resource = operation->resource;
     if (!resource->contest) {
-        assert(operation->contends);
-        engine->reserved_contests--;
+        if (resource->contenders > 0) {
+            engine->reserved_contests--;
+        } else if (operation->reserved_contests > 0) {
+            operation->reserved_contests--;
+            engine->reserved_contests--;
+        } else if (engine->spare_contest_count <= engine->reserved_contests) {
+            return NULL;
+        }
         struct contest *contest = container_of(list_pop(&engine->spare_contests), struct contest, link);
         engine->spare_contest_count--;
         memset(contest, 0, sizeof *contest);

@@ -247,6 +247,9 @@ void queue_after_release(struct engine *engine, struct resource *resource, int64
     struct operation *foremost = queue_foremost(contest);
     bool yielding = contest->yielding;
     contest->yielding = false;
+    if (told < 0) { /* nobody hears of it */
+        set_next_looks(engine, contest, now);
+    }
     if (!foremost || (foremost->phase != PHASE_PARKED && !is_shared(contest))) {
         return;
     }

@@ -7,7 +7,8 @@
  *              hear; of a fair lock also where its waiters are called
  *   operation  one call of a user: acquire, release, extend, force release, query, inspection, watch, change. Memory of
  *              the caller.
- *   command    one script on its way to the server and back. Memory of a pool.
+ *   command    one script on its way to the server and back. Memory of a pool, as is that of its lines when it is about
+ *              several names.
  *   lane       an ordered way to the server: what is to be written, what is unanswered, what a broken
  *              connection left unsettled
  *
@@ -134,6 +135,17 @@ struct back_off {
 
 enum { PERMIT_SIZE = 16 };
 
+/* Several names that are acquired and released together. Memory of the caller, who is gone when the operation is. */
+struct name_set {
+    uint32_t count; /* 1 to LINES_MAX */
+    struct set_member {
+        struct resource *resource;
+        uint8_t lock_kind;
+        bool not_reentrant;
+        bool token_from_time;
+    } members[];
+};
+
 struct operation {
     struct list_link
         link; /* in the contest's queue, its watchers, those waiting for a hold, or the engine's finished list */
@@ -145,9 +157,10 @@ struct operation {
     struct command *command; /* under way for it */
     struct lock_answer *answer;
     struct question *question; /* of an inspection */
-    struct subscription *call;  /* fair: where it is called; NULL: it is not among the foremost */
+    struct subscription *call; /* fair: where it is called; NULL: it is not among the foremost */
+    const struct name_set *set; /* acquire, release: of all of these; `resource` is the one waited for. NULL: of one */
     uint64_t owner;
-    uint64_t id;          /* acquire: the wire number asked with; 0 before the first; of permits that of the first */
+    uint64_t id;          /* acquire: the wire number asked with; 0 before the first; of several the first */
     int64_t lease_ms;     /* REDLATCH_RENEWED or a fixed lease */
     int64_t amount;       /* permits, or what a count is set to */
     int64_t result;       /* change: the number answered */
@@ -161,12 +174,16 @@ struct operation {
     uint32_t batch;       /* fair: the refresh that it was last put into */
     int trouble;          /* the last refusal that may pass */
     int status;           /* valid once DONE */
+    int verdict;          /* release of a set: what is known before the server answers */
+    uint32_t met_member;  /* of a set: the last one that was found held */
     uint8_t kind;
     uint8_t lock_kind;    /* enum redlatch_kind */
     uint8_t change;       /* enum change */
     uint8_t phase;
     uint8_t lane;
-    uint8_t reserved_commands; /* how many pool commands are still set aside for it */
+    uint8_t reserved_commands; /* how many pool commands are still set aside for it, and so on */
+    uint8_t reserved_contests;
+    uint8_t reserved_lines;
     uint32_t reserved_holds;
     bool contends;     /* counted in its resource's contenders */
     bool once;         /* does not wait for others */
@@ -203,7 +220,7 @@ struct hold {
     struct command *busy;    /* the one unsettled command, renewals apart */
     struct command *batch;   /* the renewal under way */
     struct operation *claim; /* granted asynchronously and not collected yet */
-    struct hold *next_loss[2]; /* queues of unreported losses: for events, for waiting threads */
+    struct hold *next_loss[3]; /* queues of unreported losses: see enum loss_queue */
     uint64_t owner;
     uint64_t id;
     uint64_t token;       /* fenced: the one this hold was granted with */
@@ -223,6 +240,8 @@ struct hold {
     uint8_t reason;
     uint8_t reported;     /* bit per loss queue it stands in */
     uint8_t batch_line;   /* its line in `batch` */
+    bool alone;           /* some level was granted by itself */
+    bool in_set;          /* some level was granted as part of a set */
     bool ended;           /* kept only until its loss has been reported */
     bool command_kept;    /* a command is set aside to give it back with */
 };
@@ -297,10 +316,12 @@ enum command_kind {
     COMMAND_REFRESH, /* fair: waiters keep their places */
     COMMAND_CHANGE,
     COMMAND_UNDO, /* of what a recorded operation took */
+    COMMAND_ACQUIRE_MANY,
+    COMMAND_RELEASE_MANY,
     COMMAND_RENEW
 };
 
-enum { RENEWAL_BATCH_SIZE = 100, COMMAND_KINDS = COMMAND_RENEW + 1 };
+enum { RENEWAL_BATCH_SIZE = 100, LINES_MAX = REDLATCH_MEMBERS_MAX, COMMAND_KINDS = COMMAND_RENEW + 1 };
 
 /* Fair: how an acquire stands to the server's queue. */
 enum place { PLACE_UNWANTED, PLACE_WANTED, PLACE_TAKEN };
@@ -337,6 +358,23 @@ struct command {
     bool as_text;         /* the server does not have the script */
     uint32_t batch_count; /* renewal */
     struct renewal *batch;
+    uint32_t line_count; /* acquire and release of several names */
+    struct lines *lines;
+};
+
+/* The lines of a command about several names. */
+struct lines {
+    struct list_link link; /* in the engine's pool */
+    struct line {
+        struct hold *hold; /* raised or lowered by it; NULL: none, or gone meanwhile */
+        struct resource *name; /* counted */
+        uint64_t id;
+        uint32_t count;  /* acquire: intended levels; release: levels left */
+        uint32_t levels; /* release: how many it takes; an undo takes none */
+        uint32_t seen;   /* acquire: messages of the name's contest before it was sent */
+        uint8_t lock_kind;
+        bool token_from_time;
+    } line[LINES_MAX];
 };
 
 /* One line of a renewal: the hold it was for may be gone when the answer comes. */

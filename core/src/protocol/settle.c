@@ -5,6 +5,7 @@
  *   abandoned                  forgotten: its undo follows    the same
  *   acquire                    sent again                    its id is retired, the waiter asks with a new one
  *   the same, with a place     sent again                    sent again: it makes no place and takes no turn of another
+ *   acquire of several         sent again                    released every second for one lease, and asked for anew
  *   undo of an acquire         sent again                    sent again every second for one lease
  *   re-entry, release          sent again                    sent again
  *   extension                  sent again                    the hold moves to a new id with the new lease; that of a
@@ -91,7 +92,8 @@ static void move_hold(struct engine *engine, struct command *command) {
 
 /* The undo of an acquire outlives what it undoes, whether it was sent before the connection broke or not. */
 void settle_unsent(struct command *command, enum settlement how, int64_t now) {
-    bool undo = command->kind == COMMAND_RELEASE && command->count == 0 && !command->hold && !command->operation;
+    bool undo = (command->kind == COMMAND_RELEASE && command->count == 0 && !command->hold && !command->operation) ||
+                (command->kind == COMMAND_RELEASE_MANY && !command->operation && !command_has_hold(command));
     if (undo && how == SETTLEMENT_DENIED && command->repeat_until == 0) {
         command->repeat_until = now + command->lease_ms * MILLISECOND;
     }
@@ -141,7 +143,15 @@ void settle_command(struct engine *engine, struct command *command, enum settlem
             send_again(engine, command);
         }
         break;
+    case COMMAND_ACQUIRE_MANY:
+        if (denied && command->operation) {
+            set_acquire_retire(engine, command, now);
+        } else {
+            send_again(engine, command);
+        }
+        break;
     case COMMAND_RELEASE:
+    case COMMAND_RELEASE_MANY:
         settle_unsent(command, how, now);
         send_again(engine, command);
         break;

@@ -20,6 +20,7 @@ bool renewed_alike(uint8_t lock_kind, uint8_t other_kind);
 
 /* pools.c: memory for the engine's records */
 struct command *take_command(struct engine *engine, struct operation *operation);
+struct command *take_command_with_lines(struct engine *engine, struct operation *operation);
 void give_command(struct engine *engine, struct command *command);
 struct hold *take_hold(struct engine *engine, struct operation *operation);
 void give_hold(struct engine *engine, struct hold *hold);
@@ -63,6 +64,8 @@ void acquire_abort(struct engine *engine, struct operation *operation, int statu
 void acquire_timer(struct engine *engine, struct operation *operation, int64_t now);
 void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms,
                      uint64_t token, int64_t now);
+struct hold *acquire_enter(struct engine *engine, struct operation *operation, uint64_t id, int64_t sent_at,
+                           int64_t lease_ms, uint64_t token, int64_t now); /* a hold of a grant */
 bool read_token(const struct reply *reply, uint64_t *token_out); /* false, and 0: there is none */
 void acquire_ask(struct engine *engine, struct operation *operation, int64_t now);
 void acquire_look(struct engine *engine, struct operation *operation, int64_t now);
@@ -79,12 +82,38 @@ void read_write_begin(struct engine *engine, struct operation *operation, int64_
 uint64_t read_write_pass(const struct operation *operation);
 bool read_write_is_downgrade(const struct hold *hold);
 
+/* set.c: an acquire of several names */
+void set_acquire_begin(struct engine *engine, struct operation *operation, int64_t now);
+void set_acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+void set_acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
+void set_acquire_timer(struct engine *engine, struct operation *operation, int64_t now);
+void set_acquire_retire(struct engine *engine, struct command *command, int64_t now);
+void set_next_looks(struct engine *engine, struct contest *contest, int64_t now);
+void set_look(struct engine *engine, struct operation *operation, int64_t now);
+bool set_undo(struct engine *engine, struct operation *operation, struct command *command, int64_t repeat_until);
+
+/* set_release.c: their release */
+void set_release(struct engine *engine, struct operation *operation, int64_t now);
+void set_release_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+void set_release_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
+
+/* lines.c: commands about several names */
+struct hold *member_hold(const struct set_member *member, uint64_t owner);
+struct hold *set_busy_hold(struct engine *engine, const struct operation *operation, int64_t now);
+void line_add(struct command *command, const struct set_member *member, struct hold *hold);
+void lines_settled(struct engine *engine, struct command *command, int64_t now);
+void command_forget(struct command *command, const struct hold *hold); /* a hold that is being forgotten */
+bool command_has_hold(const struct command *command);
+
 /* watch.c: waiting for a name to be free */
 void watch_begin(struct engine *engine, struct operation *operation, int64_t now);
 void watch_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 void watch_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
 void watch_timer(struct engine *engine, struct operation *operation, int64_t now);
 void watch_look_all(struct engine *engine, struct contest *contest, int64_t now);
+void watch_told(struct engine *engine, struct contest *contest, int64_t now);
+void watch_join(struct engine *engine, struct operation *operation);
+void watch_leave(struct engine *engine, struct operation *operation, int64_t now);
 
 /* back_off.c: the next pause of a waiter that polls, in ms */
 int64_t back_off_next(struct engine *engine, struct back_off *back_off);
@@ -135,6 +164,9 @@ void subscription_leave(struct engine *engine, struct subscription *subscription
 void contest_timer(struct engine *engine, struct contest *contest, int64_t now);
 
 /* hold.c: levels, extension, release */
+void hold_wait_for(struct engine *engine, struct hold *hold, struct operation *operation);
+void hold_raise(struct engine *engine, struct hold *hold, const struct operation *operation, int64_t sent_at,
+                int64_t lease_ms);
 void hold_acquire(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now);
 void hold_release(struct engine *engine, struct operation *operation, int64_t now);
 void hold_extend(struct engine *engine, struct operation *operation, int64_t now);

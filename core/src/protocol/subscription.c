@@ -100,7 +100,7 @@ void engine_message(struct engine *engine, struct subscription *subscription, in
         return;
     }
     contest->sequence++;
-    watch_look_all(engine, contest, now);
+    watch_told(engine, contest, now);
     kind_of(contest->resource)->told(engine, contest, number, now);
 }
 

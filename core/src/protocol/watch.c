@@ -24,22 +24,32 @@ static void ask(struct engine *engine, struct operation *operation) {
     arm_operation(engine, operation);
 }
 
-static void end(struct engine *engine, struct operation *operation, int status, int64_t now) {
+/* Stands beside the queue of the operation's name, whose contest is there. */
+void watch_join(struct engine *engine, struct operation *operation) {
+    struct contest *contest = operation->resource->contest;
+    timer_disarm(&engine->timers, &contest->timer); /* the end of a linger time */
+    list_append(&contest->watchers, &operation->link);
+    engine->stats.waiters++;
+}
+
+void watch_leave(struct engine *engine, struct operation *operation, int64_t now) {
     struct contest *contest = operation->resource->contest;
     list_remove(&operation->link);
     engine->stats.waiters--;
-    finish(engine, operation, status);
     if (list_is_empty(&contest->queue)) {
         queue_go_idle(engine, contest, now);
     }
 }
 
+static void end(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    watch_leave(engine, operation, now);
+    finish(engine, operation, status);
+}
+
 void watch_begin(struct engine *engine, struct operation *operation, int64_t now) {
     (void)now;
-    struct contest *contest = attach_contest(engine, operation);
-    timer_disarm(&engine->timers, &contest->timer); /* the end of a linger time */
-    list_append(&contest->watchers, &operation->link);
-    engine->stats.waiters++;
+    attach_contest(engine, operation);
+    watch_join(engine, operation);
     ask(engine, operation);
 }
 
@@ -95,15 +105,29 @@ void watch_timer(struct engine *engine, struct operation *operation, int64_t now
     }
 }
 
-/* Something may have changed: whoever is parked looks at once. */
-void watch_look_all(struct engine *engine, struct contest *contest, int64_t now) {
-    (void)now;
+/* Whoever is parked looks at once; of those that would take the name with others, one is enough if it was freed. */
+static void look(struct engine *engine, struct contest *contest, bool freed, int64_t now) {
+    bool one_looks = false;
     struct list_link *link = list_first(&contest->watchers);
     while (link) {
         struct operation *operation = container_of(link, struct operation, link);
         link = list_next(&contest->watchers, link);
-        if (operation->phase == PHASE_PARKED) {
+        bool parked = operation->phase == PHASE_PARKED;
+        if (parked && !operation->set) {
             ask(engine, operation);
+        } else if (operation->set && !(freed && one_looks)) {
+            one_looks = parked || operation->phase == PHASE_ASKING;
+            if (parked) {
+                set_look(engine, operation, now);
+            }
         }
     }
+}
+
+void watch_look_all(struct engine *engine, struct contest *contest, int64_t now) {
+    look(engine, contest, false, now);
+}
+
+void watch_told(struct engine *engine, struct contest *contest, int64_t now) {
+    look(engine, contest, true, now);
 }

@@ -13,6 +13,7 @@
  *   N name   T counter of tokens   C channel   o owner   s the next owner   n levels   l lease in ms
  *   f whether tokens begin at the server's time   m side of a read-write lock   b base of its timeout keys
  *   W field of the writer   S of the next one   w of the reader's own write lock, empty without
+ *   M F the form of a line in a script about several names
  * of fair locks
  *   Q queue   Z time-outs of waiters   A the client's sign of life   p place   v wait in ms   t fair time-out in ms
  *   q whether it leaves the queue
@@ -40,6 +41,8 @@ static const struct form usual[COMMAND_KINDS] = {
     [COMMAND_WATCH] = {SCRIPT_WATCH, "N", ""},
     [COMMAND_REFRESH] = {SCRIPT_REFRESH_FAIR, "NQZA", "t"},
     [COMMAND_UNDO] = {SCRIPT_UNDO_TAKEN, "NO", "eC"},
+    [COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "Mon"}, /* a line; before the first the lease */
+    [COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "MonC"},
     [COMMAND_RENEW] = {SCRIPT_RENEW, "N", "ol"},
 };
 
@@ -49,6 +52,7 @@ static const struct {
     struct form form;
 } special[] = {
     {REDLATCH_FENCED, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_FENCED, "NT", "olf"}},
+    {REDLATCH_FENCED, COMMAND_ACQUIRE_MANY, {SCRIPT_ACQUIRE_MANY, "NT", "Fonf"}},
     {REDLATCH_FENCED, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_FENCED, "NT", "osnlf"}},
     {REDLATCH_FAIR, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_FAIR, "NQZA", "olpvtC"}},
     {REDLATCH_FAIR, COMMAND_RELEASE, {SCRIPT_RELEASE_FAIR, "NQZA", "onqtC"}},
@@ -151,10 +155,25 @@ static uint32_t count_values(const struct command *command) {
     return count;
 }
 
+/* The lines of an acquire or a release of several names. */
+static void count_set(const struct command *command, uint32_t *key_count_out, uint32_t *argument_count_out) {
+    *key_count_out = 0;
+    *argument_count_out = command->kind == COMMAND_ACQUIRE_MANY;
+    for (uint32_t i = 0; i < command->line_count; i++) {
+        const struct form *form = form_of(command->lines->line[i].lock_kind, command->kind);
+        *key_count_out += (uint32_t)strlen(form->keys);
+        *argument_count_out += (uint32_t)strlen(form->arguments);
+    }
+}
+
 void command_counts(const struct command *command, uint32_t *key_count_out, uint32_t *argument_count_out) {
     if (command->kind == COMMAND_INSPECT) {
         *key_count_out = command->operation->question->key_count;
         *argument_count_out = command->operation->question->argument_count;
+        return;
+    }
+    if (command->lines) {
+        count_set(command, key_count_out, argument_count_out);
         return;
     }
     const struct form *form = form_of_command(command);
@@ -469,6 +488,12 @@ static void write_letter(const struct engine *engine, const struct command *comm
     case 'f':
         put_number(sink, command->token_from_time);
         break;
+    case 'M':
+        put(sink, "m", 1);
+        break;
+    case 'F':
+        put(sink, "f", 1);
+        break;
     case 'O':
         put_record(engine, sink, command);
         break;
@@ -515,6 +540,18 @@ static void write_lines(const struct engine *engine, const struct command *comma
     }
 }
 
+/* The same of an acquire or a release of several names. */
+static void write_set(const struct engine *engine, const struct command *command, bool keys,
+                      struct argument_sink *sink) {
+    for (uint32_t i = 0; i < command->line_count; i++) {
+        const struct line *line = &command->lines->line[i];
+        struct command alone = {
+            .resource = line->name, .id = line->id, .count = line->count, .token_from_time = line->token_from_time};
+        const struct form *form = form_of(line->lock_kind, command->kind);
+        write_letters(engine, &alone, keys ? form->keys : form->arguments, sink);
+    }
+}
+
 static void write_question(const struct question *question, struct argument_sink *sink) {
     for (uint32_t i = 0; i < question->key_count + question->argument_count; i++) {
         sink->append(sink, &question->words[i], 1);
@@ -529,6 +566,14 @@ void command_write(const struct engine *engine, const struct command *command, s
     if (command->kind == COMMAND_RENEW) {
         write_lines(engine, command, true, sink);
         write_lines(engine, command, false, sink);
+        return;
+    }
+    if (command->lines) {
+        write_set(engine, command, true, sink);
+        if (command->kind == COMMAND_ACQUIRE_MANY) {
+            write_letter(engine, command, 'l', sink);
+        }
+        write_set(engine, command, false, sink);
         return;
     }
     const struct form *form = form_of_command(command);

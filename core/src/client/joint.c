@@ -1,0 +1,292 @@
+/* Multi locks and RedLocks as handles: made from their members, sorted by server and name.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "joint_holds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "errors.h"
+#include "kinds.h"
+#include "lock.h"
+#include "options.h"
+#include "owners.h"
+
+static int compare_text(const char *one, const char *other) {
+    return strcmp(one ? one : "", other ? other : "");
+}
+
+static int compare_servers(const struct client *one, const struct client *other) {
+    const struct uri *left = &one->uri;
+    const struct uri *right = &other->uri;
+    int order = compare_text(left->path, right->path);
+    order = order ? order : compare_text(left->host, right->host);
+    order = order ? order : (left->port > right->port) - (left->port < right->port);
+    if (order) {
+        return order;
+    }
+    int mine = one->connection_settings.database;
+    int theirs = other->connection_settings.database;
+    return (mine > theirs) - (mine < theirs);
+}
+
+static int compare_names(const struct resource *one, const struct resource *other) {
+    size_t size = one->name_size < other->name_size ? one->name_size : other->name_size;
+    int order = memcmp(one->name, other->name, size);
+    return order ? order : (one->name_size > other->name_size) - (one->name_size < other->name_size);
+}
+
+/* By server, by client, by name: for everybody the same as long as each has one client for a server. */
+static int compare_members(const void *one, const void *other) {
+    const struct redlatch_lock *left = *(const struct redlatch_lock *const *)one;
+    const struct redlatch_lock *right = *(const struct redlatch_lock *const *)other;
+    int order = compare_servers(left->client, right->client);
+    order = order ? order : (left->client > right->client) - (left->client < right->client);
+    return order ? order : compare_names(left->resource, right->resource);
+}
+
+static int check_members(redlatch_lock *const *members, size_t count) {
+    if (!members || count == 0 || count > REDLATCH_MEMBERS_MAX) {
+        fail_with(REDLATCH_INVALID, "count is %zu: expected 1 to %d members", members ? count : 0,
+                  REDLATCH_MEMBERS_MAX);
+        return REDLATCH_INVALID;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int status = guard_lock(members[i]);
+        if (status != REDLATCH_OK) {
+            return status;
+        }
+        if (members[i]->joint) {
+            return fail_with(REDLATCH_INVALID,
+                             "members[%zu] is a multi lock or a RedLock: expected locks of single names", i);
+        }
+        if (!kind_of_number(members[i]->kind)->joinable) {
+            return fail_with(REDLATCH_INVALID, "members[%zu] is a %s lock: expected a mutex, a fenced or a spin lock",
+                             i, redlatch_kind_name(members[i]->kind));
+        }
+    }
+    return REDLATCH_OK;
+}
+
+/* Members that lie beside each other once they are sorted: no name of a server twice, of a RedLock no server. */
+static int check_neighbours(const struct redlatch_lock *one, const struct redlatch_lock *other, bool majority) {
+    bool same_server = compare_servers(one->client, other->client) == 0 || one->client == other->client;
+    char shown[64];
+    if (same_server && majority) {
+        return fail_with(REDLATCH_INVALID, "two members are of the same server: expected independent servers");
+    }
+    if (same_server && compare_names(one->resource, other->resource) == 0) {
+        shown_name(one->resource->name, one->resource->name_size, shown);
+        return fail_with(REDLATCH_INVALID, "\"%s\" is a member twice: expected each name once", shown);
+    }
+    return REDLATCH_OK;
+}
+
+/* Clients reach the same server by different addresses: as far as that is known by now. */
+static int check_runs(const struct joint *joint) {
+    for (uint32_t i = 0; i < joint->group_count; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            const char *one = joint->groups[i].client->ports[LANE_CALLERS].connection.run_id;
+            const char *other = joint->groups[j].client->ports[LANE_CALLERS].connection.run_id;
+            if (one[0] && strcmp(one, other) == 0) {
+                return fail_with(REDLATCH_INVALID, "two members are of the same server, by its run id %.8s...: expected"
+                                 " independent servers", one);
+            }
+        }
+    }
+    return REDLATCH_OK;
+}
+
+static void free_joint(struct joint *joint) {
+    for (uint32_t i = 0; i < joint->group_count; i++) {
+        free(joint->groups[i].set);
+    }
+    free(joint);
+}
+
+static uint32_t group_size(struct redlatch_lock *const *sorted, size_t count) {
+    uint32_t size = 1;
+    while (size < count && sorted[size]->client == sorted[0]->client) {
+        size++;
+    }
+    return size;
+}
+
+static uint32_t place_of(const struct redlatch_lock *lock, redlatch_lock *const *members) {
+    uint32_t place = 0;
+    while (members[place] != lock) {
+        place++;
+    }
+    return place;
+}
+
+/* The next group, of the members at `sorted`; its resources are not counted yet. false without memory. */
+static bool add_group(struct joint *joint, struct redlatch_lock *const *sorted, uint32_t size,
+                      redlatch_lock *const *given) {
+    struct joint_group *group = &joint->groups[joint->group_count];
+    group->set = malloc(sizeof *group->set + size * sizeof group->set->members[0]);
+    if (!group->set) {
+        return false;
+    }
+    joint->group_count++;
+    group->client = sorted[0]->client;
+    group->set->count = size;
+    group->first_given = UINT32_MAX;
+    for (uint32_t i = 0; i < size; i++) {
+        uint32_t place = place_of(sorted[i], given);
+        group->first_given = place < group->first_given ? place : group->first_given;
+        group->set->members[i] = (struct set_member){.resource = sorted[i]->resource,
+                                                     .lock_kind = sorted[i]->kind,
+                                                     .not_reentrant = !sorted[i]->reentrant,
+                                                     .token_from_time = sorted[i]->token_from_time};
+    }
+    return true;
+}
+
+static void count_references(struct joint *joint) {
+    for (uint32_t i = 0; i < joint->group_count; i++) {
+        struct joint_group *group = &joint->groups[i];
+        client_keep(group->client);
+        client_lock(group->client);
+        group->client->engine.losses_wanted[LOSS_SETS] = true;
+        for (uint32_t j = 0; j < group->set->count; j++) {
+            resource_keep(group->set->members[j].resource);
+        }
+        client_unlock(group->client);
+    }
+}
+
+struct joint *joint_keep(struct joint *joint) {
+    atomic_fetch_add(&joint->references, 1);
+    return joint;
+}
+
+void joint_drop(struct joint *joint) {
+    if (atomic_fetch_sub(&joint->references, 1) > 1) {
+        return;
+    }
+    if (joint->first->fork_generation == system_fork_generation()) {
+        joint_forget_holds(joint);
+    }
+    for (uint32_t i = 0; i < joint->group_count; i++) {
+        struct joint_group *group = &joint->groups[i];
+        if (group->client->fork_generation == system_fork_generation()) {
+            client_lock(group->client);
+            for (uint32_t j = 0; j < group->set->count; j++) {
+                resource_drop(&group->client->engine, group->set->members[j].resource);
+            }
+            client_settle(group->client, system_now());
+            client_unlock(group->client);
+        }
+        client_drop(group->client);
+    }
+    free_joint(joint);
+}
+
+/* What a handle that is itself the owner held of a client's members. */
+static void give_back(const struct joint_group *group, uint64_t owner) {
+    struct client *client = group->client;
+    client_lock(client);
+    int64_t now = system_now();
+    bool lost = false;
+    for (uint32_t i = 0; i < group->set->count && !atomic_load(&client->closed); i++) {
+        const struct set_member *member = &group->set->members[i];
+        struct hold *hold = resource_hold_of(member->resource, member->lock_kind, owner);
+        if (hold) {
+            client_supply(client, OPERATION_RELEASE); /* without memory the lease runs out */
+            engine_give_back(&client->engine, hold, now);
+            lost = lost || hold->stage == HOLD_GONE;
+        }
+    }
+    if (lost) { /* and now nobody is left to be told by release */
+        engine_owner_end(&client->engine, owner, now);
+    }
+    client_settle(client, now);
+    client_unlock(client);
+}
+
+void joint_free(struct redlatch_lock *lock) {
+    struct joint *joint = lock->joint;
+    struct client *client = lock->client;
+    bool ours = client->fork_generation == system_fork_generation();
+    for (uint32_t i = 0; lock->owner && ours && i < joint->group_count; i++) {
+        give_back(&joint->groups[i], lock->owner);
+    }
+    handle_free_lock(lock);
+    joint_drop(joint);
+    client_drop(client);
+}
+
+static int make_joint(redlatch_lock *const *members, size_t count, bool majority, struct joint **joint_out) {
+    struct redlatch_lock *sorted[REDLATCH_MEMBERS_MAX];
+    memcpy(sorted, members, count * sizeof sorted[0]);
+    qsort(sorted, count, sizeof sorted[0], compare_members);
+    for (size_t i = 1; i < count; i++) {
+        int status = check_neighbours(sorted[i - 1], sorted[i], majority);
+        if (status != REDLATCH_OK) {
+            return status;
+        }
+    }
+    struct joint *joint = calloc(1, sizeof *joint + count * sizeof joint->groups[0]);
+    if (!joint) {
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    for (size_t at = 0; at < count; at += joint->groups[joint->group_count - 1].set->count) {
+        if (!add_group(joint, sorted + at, group_size(sorted + at, count - at), members)) {
+            free_joint(joint);
+            return fail_plain(REDLATCH_NO_MEMORY);
+        }
+    }
+    if (majority && check_runs(joint) != REDLATCH_OK) {
+        free_joint(joint);
+        return REDLATCH_INVALID;
+    }
+    joint->references = 1;
+    joint->first = members[0]->client;
+    joint->first_name = members[0]->resource;
+    joint->majority = majority;
+    joint->member_count = (uint32_t)count;
+    joint->quorum = majority ? joint->group_count / 2 + 1 : joint->group_count;
+    *joint_out = joint;
+    return REDLATCH_OK;
+}
+
+static int make_lock(redlatch_lock *const *members, size_t count, bool majority, const redlatch_lock_options *given,
+                     redlatch_lock **lock_out) {
+    if (!lock_out) {
+        return fail_with(REDLATCH_INVALID, "lock_out is NULL: expected where to put the lock");
+    }
+    redlatch_lock_options options;
+    struct joint *joint = NULL;
+    int status = check_members(members, count);
+    if (status != REDLATCH_OK || (status = lock_options_of(REDLATCH_MUTEX, given, &options)) != REDLATCH_OK ||
+        (status = make_joint(members, count, majority, &joint)) != REDLATCH_OK || !joint) {
+        return status;
+    }
+    struct redlatch_lock *lock = handle_new_lock();
+    if (!lock) {
+        free_joint(joint);
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    count_references(joint);
+    lock_set_up(lock, members[0]->client, members[0]->resource, members[0]->kind, &options);
+    lock->joint = joint;
+    *lock_out = lock;
+    return REDLATCH_OK;
+}
+
+int redlatch_multi_lock_new(redlatch_lock *const *members, size_t count, const redlatch_lock_options *options,
+                            redlatch_lock **lock_out) {
+    return make_lock(members, count, false, options, lock_out);
+}
+
+int redlatch_redlock_new(redlatch_lock *const *members, size_t count, int32_t allow_few,
+                         const redlatch_lock_options *options, redlatch_lock **lock_out) {
+    if (check_flag("allow_few", allow_few, true) != REDLATCH_OK) {
+        return REDLATCH_INVALID;
+    }
+    if (members && count > 0 && count < 3 && !allow_few) {
+        return fail_with(REDLATCH_INVALID, "count is %zu: expected at least 3 members, so that a server may fail, or"
+                         " allow_few", count);
+    }
+    return make_lock(members, count, true, options, lock_out);
+}

@@ -1,0 +1,280 @@
+/* The blocking calls on multi locks and RedLocks.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "joint_calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "errors.h"
+#include "joint_holds.h"
+#include "lock.h"
+#include "slices.h"
+
+/* How much longer a question waits for the servers of a minority. */
+static const int64_t ANSWER_WAIT = SECOND / 4;
+
+/* The words for a failed call; told of the first member. */
+static int answer(const struct redlatch_lock *lock, const char *verb, int status, int64_t wait_ms) {
+    if (status != REDLATCH_OK) {
+        client_lock(lock->client);
+        lock_failed(lock, verb, status, wait_ms);
+        client_unlock(lock->client);
+    }
+    return status;
+}
+
+/* The end of a run: notes what was granted. */
+static int finish(struct run *run, const struct redlatch_lock *lock, int64_t wait_ms) {
+    if (run->multi.status == REDLATCH_OK) {
+        joint_note_granted(run->joint, run->owner, joint_hold_new(run->joint));
+    }
+    int status = answer(lock, "acquire", run->multi.status, wait_ms);
+    run_free(run);
+    return status;
+}
+
+int joint_acquire(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
+                  struct redlatch_cancel *cancel, int64_t slice_ms) {
+    struct run *run = run_new(lock, owner, lease_ms, wait_ms, cancel);
+    if (!run) {
+        if (cancel) {
+            slices_give_back(cancel);
+        }
+        return REDLATCH_NO_MEMORY;
+    }
+    if (cancel) {
+        cancel->run = run;
+        cancel->lock = *lock;
+        cancel->wait_ms = wait_ms;
+        return joint_go_on(cancel, slice_ms);
+    }
+    run_drive(run, NEVER);
+    return finish(run, lock, wait_ms);
+}
+
+int joint_go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
+    struct run *run = cancel->run;
+    if (!run_drive(run, slice_ms == REDLATCH_FOREVER ? NEVER : system_now() + slice_ms * MILLISECOND)) {
+        cancel->sliced = true;
+        slices_give_back(cancel);
+        return REDLATCH_AGAIN;
+    }
+    struct redlatch_lock lock = cancel->lock;
+    int64_t wait_ms = cancel->wait_ms;
+    cancel->run = NULL;
+    slices_renew(cancel);
+    return finish(run, &lock, wait_ms);
+}
+
+/* ---------------------------------------------------------------------------- one task for each client or member -- */
+
+static uint32_t count_status(const struct task *tasks, uint32_t count, int status) {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        found += !tasks[i].active && tasks[i].status == status;
+    }
+    return found;
+}
+
+/* Drives all until enough of them went well and the others had their moment, and `more`, or none is left. */
+static void drive_all(struct task *tasks, uint32_t count, uint32_t enough, int64_t started_at, int64_t more) {
+    uint32_t turn = 0;
+    int64_t until = NEVER;
+    struct task *task;
+    while ((task = task_next(tasks, count, &turn)) != NULL) {
+        int64_t now = system_now();
+        if (until == NEVER && enough < count && count_status(tasks, count, REDLATCH_OK) >= enough) {
+            until = multi_moment(started_at, now) + more;
+        }
+        if (now >= until) {
+            task_abort(task);
+        } else {
+            int64_t turn_ends = now + MILLISECOND;
+            task_visit(task, turn_ends < until ? turn_ends : until);
+        }
+    }
+}
+
+/* What is wrong with the whole, when too few of its parts went well: a loss is told before all else, and what one of
+ * the servers said before what none of them knows of. */
+static int worst(const struct task *tasks, uint32_t count) {
+    int status = REDLATCH_NOT_OWNED;
+    for (uint32_t i = 0; i < count; i++) {
+        if (tasks[i].status == REDLATCH_LOST) {
+            return REDLATCH_LOST;
+        }
+        if (tasks[i].status != REDLATCH_OK && status == REDLATCH_NOT_OWNED) {
+            status = tasks[i].status;
+        }
+    }
+    return status;
+}
+
+/* Starts a kind of operation on every group, or on every member by itself; the tasks are the caller's to free. */
+static struct task *start_all(const struct joint *joint, const struct errand *pattern, bool by_group,
+                              uint32_t *count_out) {
+    uint32_t count = by_group ? joint->group_count : joint->member_count;
+    struct task *tasks = calloc(count, sizeof *tasks);
+    if (!tasks) {
+        fail_plain(REDLATCH_NO_MEMORY);
+        return NULL;
+    }
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < joint->group_count; i++) {
+        const struct joint_group *group = &joint->groups[i];
+        struct errand errand = *pattern;
+        errand.wait_ms = group->client->command_timeout / MILLISECOND;
+        for (uint32_t j = 0; j < (by_group ? 1 : group->set->count); j++) {
+            errand.set = by_group ? group->set : NULL;
+            errand.resource = group->set->members[j].resource;
+            errand.lock_kind = group->set->members[j].lock_kind;
+            task_start(&tasks[next++], group->client, &errand);
+        }
+    }
+    *count_out = count;
+    return tasks;
+}
+
+/* The same, driven to the end. */
+static struct task *run_all(const struct joint *joint, const struct errand *pattern, bool by_group,
+                            uint32_t *count_out) {
+    int64_t started_at = system_now();
+    struct task *tasks = start_all(joint, pattern, by_group, count_out);
+    if (tasks) {
+        bool asks = pattern->kind == OPERATION_QUERY || pattern->kind == OPERATION_FORCE; /* each answer counts */
+        drive_all(tasks, *count_out, joint->majority ? joint->quorum : *count_out, started_at,
+                  asks ? ANSWER_WAIT : 0);
+    }
+    return tasks;
+}
+
+/* OK when it went well with as many as are needed. */
+static int outcome(const struct joint *joint, const struct task *tasks, uint32_t count) {
+    uint32_t needed = joint->majority ? joint->quorum : count;
+    return count_status(tasks, count, REDLATCH_OK) >= needed ? REDLATCH_OK : worst(tasks, count);
+}
+
+static int sum_up(const struct redlatch_lock *lock, struct task *tasks, uint32_t count, const char *verb) {
+    return answer(lock, verb, outcome(lock->joint, tasks, count), 0);
+}
+
+bool joint_crew_step(struct run *run, int64_t now, int *status_out) {
+    struct joint *joint = run->joint;
+    if (!run->crew) {
+        struct errand errand = {.kind = run->kind,
+                                .owner = run->owner,
+                                .named_owner = true,
+                                .lease_ms = run->lease_ms,
+                                .max_hold_ms = REDLATCH_FOREVER,
+                                .run = run};
+        run->crew_until = NEVER;
+        run->started_at = now;
+        run->crew = start_all(joint, &errand, run->kind == OPERATION_RELEASE, &run->crew_count);
+        if (!run->crew) {
+            *status_out = REDLATCH_NO_MEMORY;
+            return true;
+        }
+    }
+    uint32_t active = 0;
+    for (uint32_t i = 0; i < run->crew_count; i++) {
+        active += run->crew[i].active && !task_collect(&run->crew[i]);
+    }
+    bool enough = joint->majority && count_status(run->crew, run->crew_count, REDLATCH_OK) >= joint->quorum;
+    if (active > 0 && enough && run->crew_until == NEVER) {
+        run->crew_until = multi_moment(run->started_at, now);
+    }
+    for (uint32_t i = 0; now >= run->crew_until && i < run->crew_count; i++) {
+        if (run->crew[i].active) {
+            task_abort(&run->crew[i]);
+            active--;
+        }
+    }
+    *status_out = active > 0 ? REDLATCH_OK : outcome(joint, run->crew, run->crew_count);
+    return active == 0;
+}
+
+int joint_release(const struct redlatch_lock *lock, uint64_t owner) {
+    uint32_t count;
+    struct errand errand = {.kind = OPERATION_RELEASE,
+                            .owner = lock_owner(lock, owner),
+                            .named_owner = owner != 0 || lock->owner != 0,
+                            .max_hold_ms = REDLATCH_FOREVER};
+    struct task *tasks = run_all(lock->joint, &errand, true, &count);
+    if (!tasks) {
+        return REDLATCH_NO_MEMORY;
+    }
+    int status = sum_up(lock, tasks, count, "release");
+    joint_note_released(lock->joint, errand.owner, status);
+    free(tasks);
+    return status;
+}
+
+int joint_extend(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms) {
+    uint32_t count;
+    struct errand errand = {.kind = OPERATION_EXTEND,
+                            .owner = lock_owner(lock, owner),
+                            .named_owner = owner != 0 || lock->owner != 0,
+                            .lease_ms = lease_ms,
+                            .max_hold_ms = REDLATCH_FOREVER};
+    struct task *tasks = run_all(lock->joint, &errand, false, &count);
+    if (!tasks) {
+        return REDLATCH_NO_MEMORY;
+    }
+    int status = sum_up(lock, tasks, count, "extend");
+    free(tasks);
+    return status;
+}
+
+int joint_force(const struct redlatch_lock *lock, int32_t *released_out) {
+    uint32_t count;
+    struct errand errand = {.kind = OPERATION_FORCE, .max_hold_ms = REDLATCH_FOREVER};
+    struct task *tasks = run_all(lock->joint, &errand, false, &count);
+    if (!tasks) {
+        return REDLATCH_NO_MEMORY;
+    }
+    bool forced = false;
+    for (uint32_t i = 0; i < count; i++) {
+        forced = forced || (tasks[i].status == REDLATCH_OK && tasks[i].call.operation.forced);
+    }
+    int status = sum_up(lock, tasks, count, "force release of");
+    if (status == REDLATCH_OK && released_out) {
+        *released_out = forced;
+    }
+    free(tasks);
+    return status;
+}
+
+/* Somebody holds it, so that nobody else can: of a multi lock one member, of a RedLock as many as make it impossible.
+ * The one told of is the one that holds it longest. */
+int joint_query(const struct redlatch_lock *lock, redlatch_lock_state *state) {
+    uint32_t count;
+    struct errand errand = {.kind = OPERATION_QUERY, .max_hold_ms = REDLATCH_FOREVER};
+    struct task *tasks = run_all(lock->joint, &errand, false, &count);
+    if (!tasks) {
+        return REDLATCH_NO_MEMORY;
+    }
+    uint32_t locked = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct lock_answer *found = &tasks[i].call.answer;
+        if (tasks[i].status != REDLATCH_OK || !found->locked) {
+            continue;
+        }
+        bool longer = state->ttl_ms >= 0 && (found->ttl_ms == -1 || found->ttl_ms > state->ttl_ms);
+        if (locked++ == 0 || longer) {
+            state->ttl_ms = found->ttl_ms;
+            state->count = found->count;
+            state->holders = found->holders;
+            state->waiters = found->waiters;
+            memcpy(state->owner, found->owner, sizeof state->owner);
+        }
+    }
+    uint32_t needed = lock->joint->majority ? lock->joint->member_count - lock->joint->quorum + 1 : 1;
+    int status = sum_up(lock, tasks, count, "query of");
+    if (locked < needed) {
+        *state = (redlatch_lock_state){.locked = 0};
+    } else {
+        state->locked = 1;
+    }
+    free(tasks);
+    return status;
+}

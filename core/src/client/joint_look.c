@@ -1,0 +1,115 @@
+/* How an owner stands with the members of a multi lock or a RedLock.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "joint.h"
+#include "lease.h"
+#include "wire.h"
+
+/* How an owner stands with the members of one client: as with one lock that is held as badly as the worst of them. */
+struct standing {
+    int state;
+    int reason;
+    uint32_t count;
+    int64_t deadline;
+    uint64_t serial;
+    uint64_t token;
+    char owner[REDLATCH_OWNER_SIZE];
+};
+
+static void add_hold(struct standing *standing, const struct engine *engine, const struct hold *hold, int64_t now) {
+    int state = hold ? hold_state_at(hold, now) : REDLATCH_NOT_HELD;
+    bool gone = state == REDLATCH_GONE || standing->state == REDLATCH_GONE;
+    if (state == REDLATCH_GONE) {
+        standing->reason = standing->reason ? standing->reason : hold->reason;
+    }
+    if (gone) {
+        standing->state = REDLATCH_GONE;
+    } else if (state == REDLATCH_NOT_HELD || standing->state == REDLATCH_NOT_HELD) {
+        standing->state = REDLATCH_NOT_HELD;
+    } else if (state == REDLATCH_SUSPECT) {
+        standing->state = REDLATCH_SUSPECT;
+    }
+    uint32_t count = hold ? hold->count : 0;
+    standing->count = count < standing->count ? count : standing->count;
+    if (hold) {
+        standing->deadline = hold->deadline < standing->deadline ? hold->deadline : standing->deadline;
+        standing->token = standing->token ? standing->token : hold->token;
+    }
+    if (hold && standing->serial == 0) {
+        standing->serial = hold->id;
+        owner_text(engine, hold->id, standing->owner);
+    }
+}
+
+static void look_at_group(const struct joint_group *group, uint64_t owner, struct standing *standing) {
+    struct client *client = group->client;
+    *standing = (struct standing){.state = REDLATCH_HELD, .count = UINT32_MAX, .deadline = NEVER};
+    client_lock(client);
+    int64_t now = system_now();
+    for (uint32_t i = 0; i < group->set->count; i++) {
+        const struct set_member *member = &group->set->members[i];
+        add_hold(standing, &client->engine,
+                 engine_hold_of(&client->engine, member->resource, member->lock_kind, owner, now), now);
+    }
+    client_settle(client, now);
+    client_unlock(client);
+}
+
+static int by_count(const void *one, const void *other) {
+    const struct standing *left = one;
+    const struct standing *right = other;
+    return (left->count < right->count) - (left->count > right->count);
+}
+
+static int by_deadline(const void *one, const void *other) {
+    const struct standing *left = one;
+    const struct standing *right = other;
+    return (left->deadline < right->deadline) - (left->deadline > right->deadline);
+}
+
+/* What holds of as many groups as are needed, given each of them. */
+static void sum_up(const struct joint *joint, struct standing *groups, redlatch_hold *answer, int64_t now) {
+    uint32_t held = 0;
+    uint32_t sure = 0;
+    uint32_t gone = 0;
+    int reason = REDLATCH_REASON_NONE;
+    const struct standing *named = NULL;
+    for (uint32_t i = 0; i < joint->group_count; i++) {
+        sure += groups[i].state == REDLATCH_HELD;
+        held += groups[i].state == REDLATCH_HELD || groups[i].state == REDLATCH_SUSPECT;
+        gone += groups[i].state == REDLATCH_GONE;
+        reason = reason ? reason : groups[i].reason;
+        answer->token = answer->token ? answer->token : groups[i].token;
+        if (groups[i].serial && (!named || joint->groups[i].first_given == 0)) {
+            named = &groups[i];
+        }
+    }
+    bool alive = held >= joint->quorum;
+    if (!named || (!alive && gone == 0)) {
+        *answer = (redlatch_hold){.state = REDLATCH_NOT_HELD};
+        return;
+    }
+    answer->state = alive ? (sure >= joint->quorum ? REDLATCH_HELD : REDLATCH_SUSPECT) : REDLATCH_GONE;
+    answer->reason = alive ? REDLATCH_REASON_NONE : reason;
+    answer->serial = named->serial;
+    memcpy(answer->owner, named->owner, sizeof answer->owner);
+    qsort(groups, joint->group_count, sizeof groups[0], by_count);
+    answer->count = groups[joint->quorum - 1].count;
+    for (uint32_t i = 0; i < joint->group_count; i++) {
+        bool counts = groups[i].state == REDLATCH_HELD || groups[i].state == REDLATCH_SUSPECT;
+        groups[i].deadline = counts ? groups[i].deadline : 0;
+    }
+    qsort(groups, joint->group_count, sizeof groups[0], by_deadline);
+    int64_t left = groups[joint->quorum - 1].deadline - now;
+    answer->remaining_ms = alive && left > 0 ? left / MILLISECOND : 0;
+}
+
+void joint_look(struct joint *joint, uint64_t owner, redlatch_hold *answer_out) {
+    struct standing groups[REDLATCH_MEMBERS_MAX];
+    for (uint32_t i = 0; i < joint->group_count; i++) {
+        look_at_group(&joint->groups[i], owner, &groups[i]);
+    }
+    sum_up(joint, groups, answer_out, system_now());
+}

@@ -1,0 +1,341 @@
+/* The machine of a lock over several servers.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   phase      event                                       next
+ *   TOGETHER   granted as many as are needed               OVER (OK), after a moment for the others
+ *              out of reach                                UNDOING, after a moment for the others
+ *   ORDERED    a group granted                             the next one; OVER (OK) after the last
+ *              one in the way                              UNDOING
+ *   UNDOING    all given back, and the caller goes         OVER
+ *              somebody is in the way                      WATCHING; PAUSING first if something was held meanwhile
+ *              a server can not be used                    PAUSING, longer each time
+ *   WATCHING   free                                        ORDERED; of a majority PAUSING, then TOGETHER
+ *   PAUSING    its end                                     TOGETHER, ORDERED or WATCHING
+ *
+ * All at once is the fastest where nobody is in the way. Where somebody is, two callers that ask in parallel may take
+ * from each other again and again; in one order, the one that gets the first group is before the other. Nobody waits
+ * while he holds something. A majority is not asked in order, as a server that is down would be in everybody's way:
+ * there the random pause decides. */
+#include "multi.h"
+
+#include <string.h>
+
+/* The longest random pauses: after a conflict, and while servers can not be used. */
+enum { CONFLICT_PAUSE_MS = 32, TROUBLE_PAUSE_MS = 1000 };
+
+void multi_init(struct multi *multi, struct multi_group *groups, uint32_t count, uint32_t quorum, uint64_t random) {
+    memset(multi, 0, sizeof *multi);
+    memset(groups, 0, count * sizeof *groups);
+    multi->groups = groups;
+    multi->count = count;
+    multi->quorum = quorum;
+    multi->random = random | 1;
+    multi->patience = NEVER;
+    multi->phase = MULTI_PAUSING; /* which is over at once */
+    multi->next_phase = MULTI_TOGETHER;
+}
+
+/* xorshift64: jitter needs no better. */
+static int64_t jitter(struct multi *multi, int64_t bound_ms) {
+    multi->random ^= multi->random << 13;
+    multi->random ^= multi->random >> 7;
+    multi->random ^= multi->random << 17;
+    return (int64_t)(multi->random % (uint64_t)(bound_ms * MILLISECOND));
+}
+
+static uint32_t in_state(const struct multi *multi, enum multi_group_state state) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < multi->count; i++) {
+        count += multi->groups[i].state == state;
+    }
+    return count;
+}
+
+static bool needs_all(const struct multi *multi) {
+    return multi->quorum == multi->count;
+}
+
+static void over(struct multi *multi, int status) {
+    multi->phase = MULTI_OVER;
+    multi->status = status;
+}
+
+/* -------------------------------------------------------------------------------------------------------- rounds -- */
+
+static void begin_round(struct multi *multi, int64_t now) {
+    multi->phase = needs_all(multi) && multi->ordered ? MULTI_ORDERED : MULTI_TOGETHER;
+    multi->started_at = now;
+    multi->until = 0;
+    for (uint32_t i = 0; i < multi->count; i++) {
+        multi->groups[i] = (struct multi_group){.state = GROUP_IDLE};
+        if (multi->phase == MULTI_TOGETHER || i == 0) {
+            multi->groups[i].state = GROUP_WANTED;
+        }
+    }
+}
+
+/* The end of the safe time of as many groups as are needed. */
+static int64_t safe_until(const struct multi *multi) {
+    int64_t best = 0;
+    for (uint32_t i = 0; i < multi->count; i++) {
+        uint32_t as_long = 0;
+        for (uint32_t j = 0; j < multi->count; j++) {
+            const struct multi_group *other = &multi->groups[j];
+            as_long += other->state == GROUP_GRANTED && other->deadline >= multi->groups[i].deadline;
+        }
+        bool counts = multi->groups[i].state == GROUP_GRANTED && as_long >= multi->quorum;
+        best = counts && multi->groups[i].deadline > best ? multi->groups[i].deadline : best;
+    }
+    return best;
+}
+
+static void undo(struct multi *multi) {
+    multi->phase = MULTI_UNDOING;
+    for (uint32_t i = 0; i < multi->count; i++) {
+        if (multi->groups[i].state == GROUP_WANTED) {
+            multi->groups[i].state = GROUP_IDLE;
+        } else if (multi->groups[i].state == GROUP_GRANTED) {
+            multi->groups[i].state = GROUP_UNWANTED;
+        }
+    }
+}
+
+static void succeed(struct multi *multi, int64_t now) {
+    if (safe_until(multi) > now) {
+        over(multi, REDLATCH_OK);
+    } else {
+        multi->verdict = REDLATCH_LOST;
+        undo(multi);
+    }
+}
+
+/* Whether a round together is decided, and the others have had their moment. */
+static void judge(struct multi *multi, int64_t now) {
+    uint32_t granted = in_state(multi, GROUP_GRANTED);
+    uint32_t open = in_state(multi, GROUP_TRYING) + in_state(multi, GROUP_WANTED);
+    if (granted < multi->quorum && granted + open >= multi->quorum) {
+        return;
+    }
+    if (multi->until == 0) {
+        multi->until = multi_moment(multi->started_at, now);
+    }
+    if (open > 0 && now < multi->until) {
+        return;
+    }
+    if (granted >= multi->quorum) {
+        succeed(multi, now);
+    } else {
+        undo(multi);
+    }
+}
+
+static void go_on_in_order(struct multi *multi, uint32_t group, int64_t now) {
+    if (multi->groups[group].state != GROUP_GRANTED) {
+        undo(multi);
+    } else if (group + 1 == multi->count) {
+        succeed(multi, now);
+    } else {
+        multi->groups[group + 1].state = GROUP_WANTED;
+    }
+}
+
+void multi_tried(struct multi *multi, uint32_t index, int status, uint32_t member, int64_t deadline, int64_t now) {
+    struct multi_group *group = &multi->groups[index];
+    group->state = status == REDLATCH_OK ? GROUP_GRANTED : GROUP_IDLE;
+    group->answered = true;
+    group->status = status;
+    group->member = member;
+    group->deadline = deadline;
+    if (status == REDLATCH_OK || status == REDLATCH_TIMEOUT) {
+        multi->met_holder = multi->met_holder || status == REDLATCH_TIMEOUT;
+        if (needs_all(multi) || status == REDLATCH_TIMEOUT) {
+            multi->trouble = 0;
+        }
+    }
+    if (multi->phase == MULTI_TOGETHER) {
+        judge(multi, now);
+    } else if (multi->phase == MULTI_ORDERED) {
+        go_on_in_order(multi, index, now);
+    } else if (group->state == GROUP_GRANTED) { /* nobody wants it any more */
+        group->state = GROUP_UNWANTED;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------- after a round -- */
+
+static void pause_for(struct multi *multi, int64_t bound_ms, enum multi_phase then, int64_t now) {
+    multi->phase = MULTI_PAUSING;
+    multi->next_phase = (uint8_t)then;
+    multi->until = now + MILLISECOND / 4 + jitter(multi, bound_ms);
+}
+
+static int64_t growing(const struct multi *multi, int64_t cap_ms) {
+    int64_t bound_ms = INT64_C(1) << (multi->attempts < 12 ? multi->attempts : 12);
+    return bound_ms < cap_ms ? bound_ms : cap_ms;
+}
+
+/* The failure that no further round can mend, of as many groups as make the whole impossible. */
+static int hopeless(const struct multi *multi) {
+    uint32_t failed = 0;
+    int status = REDLATCH_OK;
+    for (uint32_t i = 0; i < multi->count; i++) {
+        const struct multi_group *group = &multi->groups[i];
+        bool waits = group->status == REDLATCH_TIMEOUT || redlatch_status_is_retryable(group->status);
+        if (group->answered && group->status != REDLATCH_OK && !waits) {
+            status = failed++ == 0 ? group->status : status;
+        }
+    }
+    return multi->count - failed < multi->quorum ? status : REDLATCH_OK;
+}
+
+static bool find_answer(const struct multi *multi, bool held_by_others, uint32_t *group_out) {
+    for (uint32_t i = 0; i < multi->count; i++) {
+        const struct multi_group *group = &multi->groups[i];
+        bool failed = group->answered && group->status != REDLATCH_OK;
+        if (failed && (group->status == REDLATCH_TIMEOUT) == held_by_others) {
+            *group_out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All is given back: what now. */
+static void reconsider(struct multi *multi, int64_t now) {
+    uint32_t group = 0;
+    bool busy = find_answer(multi, true, &group);
+    uint32_t failed = 0;
+    bool troubled = find_answer(multi, false, &failed);
+    int verdict = multi->verdict ? multi->verdict : hopeless(multi);
+    if (troubled && !busy && !verdict) {
+        multi->trouble = multi->groups[failed].status;
+        multi->trouble_since = multi->trouble_since ? multi->trouble_since : now;
+        verdict = now - multi->trouble_since >= multi->patience ? multi->trouble : REDLATCH_OK;
+    } else if (busy) {
+        multi->trouble_since = 0;
+    }
+    if (!verdict && multi->once) {
+        verdict = busy ? REDLATCH_TIMEOUT : multi->trouble;
+    }
+    if (verdict) {
+        over(multi, verdict);
+        return;
+    }
+    multi->attempts++;
+    if (!busy) {
+        pause_for(multi, growing(multi, TROUBLE_PAUSE_MS), MULTI_TOGETHER, now);
+        return;
+    }
+    bool conflict = multi->ordered && group > 0;
+    multi->ordered = true;
+    multi->watched_group = group;
+    multi->watched_member = multi->groups[group].member;
+    multi->watch_begun = false;
+    multi->watch_over = false;
+    if (conflict) {
+        pause_for(multi, growing(multi, CONFLICT_PAUSE_MS), MULTI_WATCHING, now);
+    } else {
+        multi->phase = MULTI_WATCHING;
+    }
+}
+
+void multi_released(struct multi *multi, uint32_t group) {
+    multi->groups[group].state = GROUP_IDLE;
+}
+
+void multi_watched(struct multi *multi, int status, int64_t now) {
+    multi->watch_over = true;
+    if (multi->phase != MULTI_WATCHING) {
+        return;
+    }
+    bool failed = status != REDLATCH_OK && status != REDLATCH_TIMEOUT;
+    if (failed && !redlatch_status_is_retryable(status)) {
+        over(multi, status);
+    } else if (failed) {
+        pause_for(multi, growing(multi, TROUBLE_PAUSE_MS), MULTI_TOGETHER, now);
+    } else if (needs_all(multi)) {
+        begin_round(multi, now);
+    } else {
+        pause_for(multi, growing(multi, CONFLICT_PAUSE_MS), MULTI_TOGETHER, now);
+    }
+}
+
+void multi_give_up(struct multi *multi, int status) {
+    if (multi->phase == MULTI_OVER || multi->verdict) {
+        return;
+    }
+    if (status == REDLATCH_TIMEOUT && !multi->met_holder) {
+        status = multi->trouble ? multi->trouble : REDLATCH_NO_REPLY;
+    }
+    multi->verdict = status;
+    undo(multi);
+}
+
+/* ------------------------------------------------------------------------------------------------------- actions -- */
+
+/* What is to be done with a group now, if anything. */
+static enum multi_action_kind group_action(const struct multi *multi, struct multi_group *group) {
+    if (group->state == GROUP_WANTED) {
+        group->state = GROUP_TRYING;
+        return MULTI_TRY;
+    }
+    if (group->state == GROUP_TRYING && (multi->phase == MULTI_UNDOING || multi->phase == MULTI_OVER)) {
+        group->state = GROUP_IDLE;
+        return MULTI_ABORT;
+    }
+    if (group->state == GROUP_UNWANTED) {
+        group->state = GROUP_RELEASING;
+        return MULTI_RELEASE;
+    }
+    return MULTI_NOTHING;
+}
+
+static bool watches(const struct multi *multi) {
+    return multi->watch_begun && !multi->watch_over;
+}
+
+/* Goes on where no answer is awaited. */
+static void advance(struct multi *multi, int64_t now) {
+    if (multi->phase == MULTI_TOGETHER) {
+        judge(multi, now);
+    }
+    if (multi->phase == MULTI_PAUSING && now >= multi->until) {
+        if (multi->next_phase == MULTI_WATCHING) {
+            multi->phase = MULTI_WATCHING;
+        } else {
+            begin_round(multi, now);
+        }
+    }
+    uint32_t held = in_state(multi, GROUP_TRYING) + in_state(multi, GROUP_UNWANTED) + in_state(multi, GROUP_RELEASING);
+    if (multi->phase == MULTI_UNDOING && held == 0 && !watches(multi)) {
+        reconsider(multi, now);
+    }
+}
+
+struct multi_action multi_next(struct multi *multi, int64_t now) {
+    advance(multi, now);
+    for (uint32_t i = 0; i < multi->count; i++) {
+        enum multi_action_kind kind = group_action(multi, &multi->groups[i]);
+        if (kind != MULTI_NOTHING) {
+            return (struct multi_action){.kind = kind, .group = i};
+        }
+    }
+    struct multi_action watch = {MULTI_WATCH, multi->watched_group, multi->watched_member, watches(multi)};
+    if (multi->phase == MULTI_UNDOING && watches(multi)) {
+        multi->watch_over = true;
+        return watch;
+    }
+    if (multi->phase == MULTI_WATCHING && !multi->watch_begun) {
+        multi->watch_begun = true;
+        return watch;
+    }
+    if (multi->phase == MULTI_UNDOING && in_state(multi, GROUP_RELEASING) == 0) {
+        return multi_next(multi, now);
+    }
+    return (struct multi_action){.kind = multi->phase == MULTI_OVER ? MULTI_DONE : MULTI_NOTHING};
+}
+
+int64_t multi_timer(const struct multi *multi) {
+    bool timed = multi->phase == MULTI_PAUSING || (multi->phase == MULTI_TOGETHER && multi->until);
+    return timed ? multi->until : NEVER;
+}

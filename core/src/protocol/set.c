@@ -1,0 +1,339 @@
+/* The acquire of several names of one server: all of them or none, by one script.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   phase    event                              next
+ *   NEW      a hold of the owner is busy        WAITING
+ *            a hold of the owner is lost        DONE (LOST)
+ *   WAITING  that is settled                    as NEW
+ *   ASKING   granted                            DONE (OK), or undone and DONE (LOST) if the grant is older than its
+ *                                               lease, or a hold that it re-enters was lost meanwhile
+ *            a name is held by others           PARKED beside the queue of that name; ASKING again if a message of it
+ *                                               came since; DONE (TIMEOUT) for a try
+ *            refusal that may pass              PAUSED; DONE for a try
+ *            other refusal                      DONE
+ *            caller has had enough              undo queued behind the ask on the same lane, DONE
+ *   PARKED   message, subscription, timer       as NEW
+ *   PAUSED   timer                              as NEW
+ *
+ * While it waits it holds nothing, so two sets never wait for each other. It stands beside the queue of the one name
+ * that was found held, not in it: a hand-over inside the process gives one name, and it needs all. Of several sets that
+ * wait for a name one looks when that is freed, and the next one as soon as this one has turned to another name.
+ *
+ * A name that the owner holds already is re-entered by a line that states its levels; an undo states those that were.
+ */
+#include "lease.h"
+#include "planted.h"
+#include "steps.h"
+
+enum { FIRST_RAISED_IS_GONE = -3 };
+
+static void ask(struct engine *engine, struct operation *operation, int64_t now);
+
+/* The first of the sets that wait for a name looks, since it may be free. */
+void set_next_looks(struct engine *engine, struct contest *contest, int64_t now) {
+    for (struct list_link *link = list_first(&contest->watchers); link; link = list_next(&contest->watchers, link)) {
+        struct operation *operation = container_of(link, struct operation, link);
+        if (operation->set && operation->phase == PHASE_PARKED) {
+            set_look(engine, operation, now);
+            return;
+        }
+    }
+}
+
+/* Waits for its name no longer; unless it was granted, what made it look may have been meant for the next. */
+static void leave(struct engine *engine, struct operation *operation, bool granted, int64_t now) {
+    struct contest *contest = operation->resource->contest;
+    if (!list_is_linked(&operation->link)) {
+        return;
+    }
+    bool others = list_first(&contest->watchers) != &operation->link || list_next(&contest->watchers, &operation->link);
+    watch_leave(engine, operation, now);
+    if (others && !granted && !PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
+        set_next_looks(engine, contest, now);
+    }
+}
+
+static void end(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    leave(engine, operation, false, now);
+    finish(engine, operation, status);
+}
+
+void set_acquire_begin(struct engine *engine, struct operation *operation, int64_t now) {
+    operation->phase = PHASE_NEW;
+    struct hold *busy = set_busy_hold(engine, operation, now);
+    for (uint32_t i = 0; i < operation->set->count; i++) {
+        const struct set_member *member = &operation->set->members[i];
+        const struct hold *hold = member_hold(member, operation->owner);
+        if (hold && hold->stage == HOLD_GONE) {
+            end(engine, operation, REDLATCH_LOST, now);
+            return;
+        }
+        if (hold && hold->stage == HOLD_ALIVE && member->not_reentrant) {
+            end(engine, operation, REDLATCH_ALREADY_HELD, now);
+            return;
+        }
+    }
+    if (busy) {
+        leave(engine, operation, false, now);
+        hold_wait_for(engine, busy, operation);
+    } else {
+        ask(engine, operation, now);
+    }
+}
+
+void set_look(struct engine *engine, struct operation *operation, int64_t now) {
+    set_acquire_begin(engine, operation, now);
+}
+
+static void ask(struct engine *engine, struct operation *operation, int64_t now) {
+    const struct name_set *set = operation->set;
+    struct command *command = take_command_with_lines(engine, operation);
+    if (!command) { /* every reserve is bound in ids that may still arrive late */
+        end(engine, operation, REDLATCH_NO_REPLY, now);
+        return;
+    }
+    if (operation->id == 0) {
+        operation->id = engine->last_id + 1;
+        engine->last_id += set->count;
+    }
+    command->kind = COMMAND_ACQUIRE_MANY;
+    command->lease_ms = acquire_lease(engine, operation, now);
+    for (uint32_t i = 0; i < set->count; i++) {
+        struct hold *hold = member_hold(&set->members[i], operation->owner);
+        const struct contest *contest = set->members[i].resource->contest;
+        line_add(command, &set->members[i], hold);
+        struct line *line = &command->lines->line[i];
+        line->id = hold ? hold->id : operation->id + i;
+        line->count = hold ? hold->count + 1 : 1;
+        line->seen = contest ? contest->sequence : 0;
+    }
+    operation->command = command;
+    operation->phase = PHASE_ASKING;
+    push_command(engine, command);
+    arm_operation(engine, operation);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- undo -- */
+
+/* What an ask may have brought is given back: by `undo`, which may be the ask itself once nothing of it can come. Its
+ * lines have the names and ids already. */
+static void turn_into_undo(struct engine *engine, struct operation *operation, struct command *undo,
+                           int64_t repeat_until) {
+    undo->kind = COMMAND_RELEASE_MANY;
+    undo->operation = NULL;
+    undo->lease_ms = engine_wire_lease(engine, operation->lease_ms);
+    undo->repeat_until = repeat_until;
+    for (uint32_t i = 0; i < undo->line_count; i++) {
+        struct line *line = &undo->lines->line[i];
+        bool goes_on = line->hold && line->hold->stage == HOLD_ALIVE;
+        line->count = goes_on ? line->hold->count : 0;
+        if (line->hold) {
+            line->hold->busy = undo;
+        }
+    }
+    if (PLANTED(FAULT_SET_UNDONE_IN_PART) && undo->line_count > 1) {
+        resource_drop(engine, undo->lines->line[--undo->line_count].name);
+    }
+    engine->stats.compensations++;
+    push_command(engine, undo);
+}
+
+/* Queues the undo of an ask behind it, on its lane; what the ask's lines had to do with holds, the undo's have. false
+ * without memory: what was granted lives for one lease at most. */
+bool set_undo(struct engine *engine, struct operation *operation, struct command *command, int64_t repeat_until) {
+    struct command *undo = take_command_with_lines(engine, operation);
+    if (!undo) {
+        return false;
+    }
+    for (uint32_t i = 0; i < command->line_count; i++) {
+        undo->lines->line[i] = command->lines->line[i];
+        resource_keep(undo->lines->line[i].name);
+        command->lines->line[i].hold = NULL;
+    }
+    undo->line_count = command->line_count;
+    turn_into_undo(engine, operation, undo, repeat_until);
+    return true;
+}
+
+/* A late copy of the ask may still arrive: its ids are released for as long as they may live, and others asked with. */
+void set_acquire_retire(struct engine *engine, struct command *command, int64_t now) {
+    struct operation *operation = command->operation;
+    operation->command = NULL;
+    operation->id = 0;
+    turn_into_undo(engine, operation, command, now + command->lease_ms * MILLISECOND);
+    set_acquire_begin(engine, operation, now);
+}
+
+/* ------------------------------------------------------------------------------------------------------- answers -- */
+
+/* Whether the grant came too late, or a hold that it was to raise is not there any more. */
+static bool is_stale(struct engine *engine, const struct command *command, int64_t now) {
+    bool stale = now >= lease_deadline(command->sent_at, command->lease_ms) && !PLANTED(FAULT_LATE_GRANT_IS_KEPT);
+    for (uint32_t i = 0; i < command->line_count; i++) {
+        const struct line *line = &command->lines->line[i];
+        if (line->hold) {
+            hold_check_deadline(engine, line->hold, now);
+        }
+        stale = stale || (line->count > 1 && (!line->hold || line->hold->stage == HOLD_GONE));
+    }
+    return stale;
+}
+
+/* Enters the holds; `reply` has a token for each name that has them. */
+static void enter(struct engine *engine, struct operation *operation, struct command *command,
+                  const struct reply *reply, int64_t now) {
+    size_t next_token = 1;
+    int64_t sent_at = PLANTED(FAULT_DEADLINE_FROM_REPLY) ? now : command->sent_at;
+    struct resource *waited_for = operation->resource;
+    for (uint32_t i = 0; i < command->line_count; i++) {
+        const struct line *line = &command->lines->line[i];
+        uint64_t token = 0;
+        if (line->lock_kind == REDLATCH_FENCED && next_token < reply->count) {
+            read_token(&reply->elements[next_token++], &token);
+        }
+        if (line->hold) {
+            hold_raise(engine, line->hold, operation, sent_at, command->lease_ms);
+            hold_arm(engine, line->hold);
+        } else {
+            operation->resource = line->name;
+            operation->lock_kind = line->lock_kind;
+            acquire_enter(engine, operation, line->id, sent_at, command->lease_ms, token, now);
+        }
+    }
+    operation->resource = waited_for;
+    leave(engine, operation, true, now);
+}
+
+static void granted(struct engine *engine, struct operation *operation, struct command *command,
+                    const struct reply *reply, int64_t now) {
+    if (is_stale(engine, command, now)) {
+        if (!set_undo(engine, operation, command, 0)) {
+            lines_settled(engine, command, now);
+        }
+        end(engine, operation, REDLATCH_LOST, now);
+        return;
+    }
+    enter(engine, operation, command, reply, now);
+    uint64_t owner = operation->owner;
+    finish(engine, operation, REDLATCH_OK);
+    lines_settled(engine, command, now);
+    for (uint32_t i = 0; i < command->line_count; i++) {
+        const struct resource *resource = command->lines->line[i].name;
+        struct hold *hold = resource_hold_of(resource, command->lines->line[i].lock_kind, owner);
+        if (resource->contest && hold) {
+            queue_reenter_others(engine, resource->contest, hold, now);
+        }
+    }
+}
+
+/* A name is held by others: waits beside its queue. */
+static void met(struct engine *engine, struct operation *operation, const struct line *line, int64_t ttl_ms,
+                int64_t now) {
+    uint32_t seen = line->seen;
+    engine->stats.contended += !operation->met_holder;
+    operation->met_holder = true;
+    if (operation->once) {
+        end(engine, operation, REDLATCH_TIMEOUT, now);
+        return;
+    }
+    if (!list_is_linked(&operation->link) || operation->resource != line->name) {
+        leave(engine, operation, false, now);
+        operation->resource = line->name;
+        if (!attach_contest(engine, operation)) {
+            operation_pause(engine, operation, 0, now); /* no memory to listen with: looks now and then */
+            return;
+        }
+        watch_join(engine, operation);
+    }
+    acquire_park(engine, operation, ttl_ms, now);
+    if (seen != operation->resource->contest->sequence && !PLANTED(FAULT_MESSAGE_MISSED_WHILE_ASKING)) {
+        set_look(engine, operation, now);
+    }
+}
+
+static void refused(struct engine *engine, struct operation *operation, struct command *command,
+                    const struct reply *reply, int64_t now) {
+    struct refusal refusal = refusal_of(reply->text, reply->size);
+    if (refusal.may_have_run || command->repeated) { /* before the connection broke */
+        set_undo(engine, operation, command, 0);
+        operation->id = 0;
+    }
+    if (refusal.passing && !operation->once) {
+        leave(engine, operation, false, now);
+        operation_pause(engine, operation, refusal.status, now);
+    } else {
+        end(engine, operation, refusal.status, now);
+    }
+    lines_settled(engine, command, now);
+}
+
+void set_acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    struct operation *operation = command->operation;
+    if (!operation) {
+        return; /* given up on; its undo is queued behind it */
+    }
+    operation->command = NULL;
+    if (reply->kind == REPLY_ERROR) {
+        refused(engine, operation, command, reply, now);
+        return;
+    }
+    operation->trouble = 0;
+    operation->trouble_since = 0;
+    bool sound = reply->kind == REPLY_ARRAY && reply->count > 0 && reply->elements[0].kind == REPLY_INTEGER &&
+                 reply->elements[0].integer >= 0 && reply->elements[0].integer <= command->line_count &&
+                 (reply->elements[0].integer == 0 || reply->count == 2);
+    if (!sound) {
+        end(engine, operation, REDLATCH_PROTOCOL, now);
+        lines_settled(engine, command, now);
+        return;
+    }
+    if (reply->elements[0].integer == 0) {
+        granted(engine, operation, command, reply, now);
+        return;
+    }
+    operation->met_member = (uint32_t)reply->elements[0].integer - 1;
+    const struct line *line = &command->lines->line[operation->met_member];
+    int64_t left_ms = reply->elements[1].integer;
+    if (left_ms == FIRST_RAISED_IS_GONE) {
+        if (line->hold) {
+            hold_lose(engine, line->hold, REDLATCH_REASON_MISSING, now);
+        }
+        lines_settled(engine, command, now);
+        end(engine, operation, REDLATCH_LOST, now);
+    } else {
+        lines_settled(engine, command, now);
+        met(engine, operation, line, left_ms, now);
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------------- end -- */
+
+void set_acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    struct command *command = operation->command;
+    if (operation->phase == PHASE_WAITING) {
+        list_remove(&operation->link);
+        finish(engine, operation, status);
+        return;
+    }
+    operation->command = NULL;
+    if (operation->phase == PHASE_ASKING && command->was_sent) {
+        command->abandoned = true;
+        command->operation = NULL;
+        if (PLANTED(FAULT_NO_COMPENSATION) || !set_undo(engine, operation, command, 0)) {
+            lines_settled(engine, command, now);
+        }
+    } else if (operation->phase == PHASE_ASKING) {
+        lines_settled(engine, command, now);
+        drop_unsent(engine, command);
+    }
+    end(engine, operation, status, now);
+}
+
+void set_acquire_timer(struct engine *engine, struct operation *operation, int64_t now) {
+    bool waits = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
+    if (waits && now >= operation->look_at) {
+        set_look(engine, operation, now);
+    } else {
+        arm_operation(engine, operation);
+    }
+}

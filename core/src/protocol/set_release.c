@@ -1,0 +1,243 @@
+/* The release of several names of one server, a level of each, by one script.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   phase    event                         next
+ *   NEW      a hold is busy                WAITING
+ *            none of the holds is there    DONE (LOST if one was lost, else NOT_OWNED)
+ *   WAITING  that is settled               as NEW
+ *   ASKING   answered                      DONE (OK; LOST or NOT_OWNED if that is so of one of them)
+ *            refusal that may pass         sent again after a pause
+ *            other refusal                 DONE
+ *            caller has had enough         DONE; the release goes on in the background
+ *
+ * A name whose last level this is goes through the stages of hold.c. Nobody of this process gets one of the names by a
+ * hand-over: those who wait for all of them shall have their turn. */
+#include "lease.h"
+#include "planted.h"
+#include "steps.h"
+
+/* Of the two things that may be wrong with one of the names, a loss is told. */
+static int worse(int status, int other) {
+    return status == REDLATCH_LOST || other == REDLATCH_OK ? status : other;
+}
+
+/* A hold on its way out: no longer renewed. */
+static void let_go(struct engine *engine, struct hold *hold) {
+    return_kept_command(engine, hold);
+    if (!PLANTED(FAULT_RENEWAL_OUTLIVES_RELEASE)) {
+        hold->stage = HOLD_RELEASING;
+        engine->stats.held--;
+        timer_disarm(&engine->timers, &hold->timer);
+        renewal_forget(hold);
+    }
+}
+
+static void add_lines(struct engine *engine, struct operation *operation, struct command *command) {
+    command->kind = COMMAND_RELEASE_MANY;
+    for (uint32_t i = 0; i < operation->set->count; i++) {
+        const struct set_member *member = &operation->set->members[i];
+        struct hold *hold = member_hold(member, operation->owner);
+        if (!hold || hold->stage != HOLD_ALIVE || hold->busy) {
+            continue;
+        }
+        line_add(command, member, hold);
+        struct line *line = &command->lines->line[command->line_count - 1];
+        line->count = hold->count - 1;
+        line->levels = 1;
+        command->lease_ms = hold->lease_ms > command->lease_ms ? hold->lease_ms : command->lease_ms;
+        operation->id = operation->id ? operation->id : hold->id;
+        if (line->count == 0) {
+            let_go(engine, hold);
+        }
+    }
+}
+
+/* The owner is told of holds that were lost, or that it does not have. */
+static int take_lost(struct engine *engine, const struct operation *operation, int64_t now) {
+    int status = REDLATCH_OK;
+    for (uint32_t i = 0; i < operation->set->count; i++) {
+        struct hold *hold = member_hold(&operation->set->members[i], operation->owner);
+        if (!hold) {
+            status = worse(status, REDLATCH_NOT_OWNED);
+        } else if (hold->stage == HOLD_GONE) {
+            status = REDLATCH_LOST;
+            if (--hold->count == 0) {
+                hold_end(engine, hold, now);
+            }
+        }
+    }
+    return status;
+}
+
+void set_release(struct engine *engine, struct operation *operation, int64_t now) {
+    operation->phase = PHASE_NEW;
+    struct hold *busy = set_busy_hold(engine, operation, now);
+    if (busy) {
+        hold_wait_for(engine, busy, operation);
+        return;
+    }
+    operation->verdict = take_lost(engine, operation, now); /* first: what is on its way out is not the owner's */
+    struct command *command = take_command_with_lines(engine, operation);
+    add_lines(engine, operation, command);
+    operation->command = command;
+    operation->phase = PHASE_ASKING;
+    if (command->line_count == 0) {
+        give_command(engine, command);
+        finish(engine, operation, operation->verdict);
+        return;
+    }
+    push_command(engine, command);
+    arm_operation(engine, operation);
+}
+
+/* ------------------------------------------------------------------------------------------------------- answers -- */
+
+/* The answer about a name that was to be free. */
+static int freed(struct engine *engine, struct command *command, const struct line *line, int64_t found,
+                 int64_t now) {
+    struct hold *hold = line->hold;
+    bool in_time = hold && command->first_sent_at < hold->deadline;
+    bool resolved = command->repeated && in_time && !PLANTED(FAULT_RESENT_RELEASE_IS_LOST);
+    if (hold) {
+        hold->busy = NULL;
+        hold_end(engine, hold, now);
+    }
+    if (hold || found > 0) {
+        queue_after_release(engine, line->name, found > 0 ? found - 1 : -1, now);
+    }
+    return found > 0 || resolved ? REDLATCH_OK : REDLATCH_LOST;
+}
+
+/* The answer about a name of which levels stay. */
+static int lowered(struct engine *engine, const struct line *line, int64_t found, int64_t now) {
+    struct hold *hold = line->hold;
+    if (!hold) {
+        return REDLATCH_LOST;
+    }
+    if (found == 0) {
+        hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
+    } else {
+        hold_check_deadline(engine, hold, now);
+    }
+    hold->busy = NULL;
+    if (hold->stage == HOLD_GONE) {
+        hold->count -= line->levels < hold->count ? line->levels : hold->count;
+        if (hold->count == 0) {
+            hold_end(engine, hold, now);
+            return REDLATCH_LOST;
+        }
+        hold_settled(engine, hold, now);
+        return REDLATCH_LOST;
+    }
+    hold->count = line->count;
+    hold->renewed_from = hold->renewed_from <= hold->count ? hold->renewed_from : 0;
+    hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
+    hold_arm(engine, hold);
+    hold_settled(engine, hold, now);
+    return REDLATCH_OK;
+}
+
+/* The last word is a refusal: what was to be free runs out; what was to be lowered stays, and says so when it is next
+ * spoken of. */
+static void give_up(struct engine *engine, struct command *command, int status, int64_t now) {
+    struct operation *operation = command->operation;
+    if (operation) {
+        finish(engine, operation, status);
+        command->operation = NULL;
+    }
+    for (uint32_t i = 0; i < command->line_count; i++) {
+        struct line *line = &command->lines->line[i];
+        struct hold *hold = line->hold;
+        line->hold = NULL;
+        if (!hold) {
+            continue;
+        }
+        hold->busy = NULL;
+        if (line->count == 0) {
+            hold_end(engine, hold, now);
+            continue;
+        }
+        if (!operation) {
+            hold->count -= line->levels;
+        }
+        hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
+        hold_arm(engine, hold);
+        hold_settled(engine, hold, now);
+    }
+}
+
+static void refused(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    struct refusal refusal = refusal_of(reply->text, reply->kind == REPLY_ERROR ? reply->size : 0);
+    if (command->give_up_at == 0) {
+        command->give_up_at = now + command->lease_ms * MILLISECOND;
+    }
+    bool once_more = refusal.may_have_run && !command->repeated;
+    if (!once_more && !(refusal.passing && now < command->give_up_at)) {
+        give_up(engine, command, refusal.status, now);
+        return;
+    }
+    command->pause_ms = command->pause_ms < 50 ? command->pause_ms * 2 + 10 : 100;
+    if (command->operation) {
+        command->operation->trouble = refusal.status;
+    }
+    command->was_sent = command->repeated || refusal.may_have_run;
+    repeat_command(engine, command, now + command->pause_ms * MILLISECOND);
+}
+
+/* Of what is to be released again and again, only the ids that were never granted: a hold that goes on is not spoken of
+ * once more. false if there are none. */
+static bool keep_retired(struct engine *engine, struct command *command) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < command->line_count; i++) {
+        if (command->lines->line[i].count > 0) {
+            resource_drop(engine, command->lines->line[i].name);
+        } else {
+            command->lines->line[kept++] = command->lines->line[i];
+        }
+    }
+    command->line_count = kept;
+    return kept > 0;
+}
+
+void set_release_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    if (reply->kind != REPLY_ARRAY || reply->count != command->line_count) {
+        refused(engine, command, reply, now);
+        return;
+    }
+    int status = command->operation ? command->operation->verdict : REDLATCH_OK;
+    for (uint32_t i = 0; i < command->line_count; i++) {
+        struct line line = command->lines->line[i];
+        command->lines->line[i].hold = NULL;
+        int64_t found = reply->elements[i].kind == REPLY_INTEGER ? reply->elements[i].integer : 0;
+        int outcome = line.count == 0 ? freed(engine, command, &line, found, now) : lowered(engine, &line, found, now);
+        status = worse(status, outcome);
+    }
+    if (command->operation) {
+        finish(engine, command->operation, status);
+        command->operation = NULL;
+    }
+    if (command->repeat_until > now && keep_retired(engine, command)) {
+        repeat_command(engine, command, now + SECOND);
+    }
+}
+
+/* Goes on in the background. */
+void set_release_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    if (operation->phase != PHASE_WAITING) {
+        operation->command->operation = NULL;
+        finish(engine, operation, status);
+        return;
+    }
+    list_remove(&operation->link);
+    for (uint32_t i = 0; i < operation->set->count; i++) {
+        struct hold *hold = member_hold(&operation->set->members[i], operation->owner);
+        if (hold && hold->stage == HOLD_ALIVE) {
+            hold->owed += hold->owed != ALL_LEVELS;
+            keep_command_for(operation, hold);
+            if (!hold->busy) {
+                hold_release_owed(engine, hold, now);
+            }
+        }
+    }
+    finish(engine, operation, status);
+}

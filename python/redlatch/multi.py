@@ -1,0 +1,119 @@
+"""MultiLock and RedLock: several locks that are acquired and released as one.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Optional, Sequence, Tuple
+
+from redlatch._ffi import CData, ffi, lib
+from redlatch.durations import Seconds, lease_ms, limit_ms, wait_ms
+from redlatch.errors import InvalidArgumentError, failure
+from redlatch.locks import Lock
+from redlatch.options import lock_options
+
+
+class MultiLock(Lock):
+    """Locks that are held all together or not at all, made by Client.multi_lock(). Nothing is held while it waits.
+
+    It has all that a Lock has. An owner that holds one of the members already re-enters it. A member that is lost makes
+    the whole lost; release() says so, and gives back what is left.
+    """
+
+    __slots__ = ("_members",)
+
+    def __init__(
+        self,
+        members: Sequence[Lock],
+        timeout: Optional[Seconds],
+        lease: Optional[Seconds],
+        max_hold: Optional[Seconds],
+        owner: str,
+    ) -> None:
+        self._make(members, (), timeout, lease, max_hold, owner)
+
+    def _make(
+        self,
+        members: Sequence[Lock],
+        more: Tuple[int, ...],
+        timeout: Optional[Seconds],
+        lease: Optional[Seconds],
+        max_hold: Optional[Seconds],
+        owner: str,
+    ) -> None:
+        for member in members:
+            if not isinstance(member, Lock):
+                raise TypeError(f"a member is {member!r}, of type {type(member).__name__}; expected redlatch.Lock")
+        if not members:
+            raise InvalidArgumentError("there are no members; expected at least one lock")
+        options, _alive = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), {})
+        patience = wait_ms(timeout, "timeout")
+        lock_out = ffi.new("redlatch_lock **")
+        handles = ffi.new("redlatch_lock *[]", [member._handle for member in members])
+        name = ", ".join(_shown(member) for member in members)
+        status = self._new(handles, len(members), more, options, lock_out)
+        if status:
+            raise failure(status, name)
+        self._members = tuple(members)  # their clients live as long as this does
+        self._set_up(members[0]._client, name, lock_out[0], patience, owner)
+
+    def _new(self, handles: CData, count: int, more: Tuple[int, ...], options: CData, lock_out: CData) -> int:
+        status: int = lib.redlatch_multi_lock_new(handles, count, options, lock_out)
+        return status
+
+    @property
+    def members(self) -> Tuple[Lock, ...]:
+        """The locks it stands for, in the order in which they were given."""
+        return self._members
+
+    def __repr__(self) -> str:
+        owned = "this object" if self._by_handle else "threads"
+        return f"<redlatch.{type(self).__name__} of {self._name!r}, owned by {owned}>"
+
+
+class RedLock(MultiLock):
+    """A lock on a majority of independent servers, made by redlatch.redlock(). It goes on being held, and renewed,
+    while a majority of its members is."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        members: Sequence[Lock],
+        allow_few: bool,
+        timeout: Optional[Seconds],
+        lease: Optional[Seconds],
+        max_hold: Optional[Seconds],
+        owner: str,
+    ) -> None:
+        if not isinstance(allow_few, bool):
+            raise TypeError(f"allow_few is {allow_few!r}, of type {type(allow_few).__name__}; expected True or False")
+        self._make(members, (int(allow_few),), timeout, lease, max_hold, owner)
+
+    def _new(self, handles: CData, count: int, more: Tuple[int, ...], options: CData, lock_out: CData) -> int:
+        status: int = lib.redlatch_redlock_new(handles, count, *more, options, lock_out)
+        return status
+
+
+def redlock(
+    *members: Lock,
+    allow_few: bool = False,
+    timeout: Optional[Seconds] = None,
+    lease: Optional[Seconds] = None,
+    max_hold: Optional[Seconds] = None,
+    owner: Literal["thread", "handle"] = "thread",
+) -> RedLock:
+    """A lock on a majority of independent servers, which outlives the loss of a minority of them.
+
+    members: mutexes, fenced or spin locks, each of a client of its own for a server of its own.
+    allow_few: allows fewer than three members, of which none may fail.
+
+    The others are those of Client.lock().
+    """
+    return RedLock(members, allow_few, timeout, lease, max_hold, owner)
+
+
+def _shown(lock: Lock) -> str:
+    name = lock.name
+    return name if isinstance(name, str) else name.decode("utf-8", "backslashreplace")

@@ -1,0 +1,433 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Multi locks: all of their names or none, on one server and on several."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, Callable, Iterator, List
+
+import pytest
+import redlatch
+from env import Monitor, Proxy, RedisServer, wait_until
+from waiters import Waiting, hold_as_redisson, release_as_redisson
+from wire import SCRIPTS, counts, fields, is_owner, remaining_ms, scripts, sent_by
+
+MakeServer = Callable[..., RedisServer]
+LEASE = 1.5
+
+
+@pytest.fixture
+def client(server: RedisServer) -> Iterator[redlatch.Client]:
+    """A client with a short watchdog lease."""
+    with redlatch.connect(server.url, watchdog_lease=LEASE) as opened:
+        yield opened
+
+
+@pytest.fixture
+def other(server: RedisServer) -> Iterator[redlatch.Client]:
+    """Another client, as of another process."""
+    with redlatch.connect(server.url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def names(lock_name: str) -> List[str]:
+    """Three names."""
+    return [f"{lock_name}:{letter}" for letter in "abc"]
+
+
+@pytest.fixture(scope="module")
+def module_servers(server_binary: List[str]) -> Iterator[List[RedisServer]]:
+    """Three servers, which all tests of the module share."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(RedisServer()) for _ in range(3)]
+
+
+@pytest.fixture
+def servers(module_servers: List[RedisServer]) -> Iterator[List[RedisServer]]:
+    """The three servers, running and empty."""
+    for each in module_servers:
+        each.make_pristine()
+    yield module_servers
+    for each in module_servers:
+        each.close_clients()
+
+
+@pytest.fixture
+def open_clients() -> Iterator[Callable[..., List[redlatch.Client]]]:
+    """Opens a client for each of several servers, or URLs."""
+    with ExitStack() as stack:
+        yield lambda places, **options: [
+            stack.enter_context(redlatch.connect(getattr(place, "url", place), **options)) for place in places
+        ]
+
+
+def over(client: redlatch.Client, names: List[str], **options: Any) -> redlatch.MultiLock:
+    """A multi lock of one client."""
+    return client.multi_lock(*(client.lock(name) for name in names), **options)
+
+
+def _subscribed(client: redlatch.Client) -> bool:
+    return client.stats()["subscriptions"] == 1
+
+
+def across(clients: List[redlatch.Client], name: str, **options: Any) -> redlatch.MultiLock:
+    """A multi lock of one name on each of several clients."""
+    return clients[0].multi_lock(*(client.lock(name) for client in clients), **options)
+
+
+# ------------------------------------------------------------------------------------------------------ one server --
+
+
+def test_00_one_script_acquires_all_and_one_releases_them(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, names: List[str]
+) -> None:
+    lock = over(client, names)
+    for _ in range(2):  # the first round sends the scripts as text
+        mark = monitor.mark()
+        with lock as hold:
+            assert hold.count == 1 and LEASE / 2 < hold.remaining() < LEASE and hold.token is None
+            held = [fields(server, name) for name in names]
+            owners = [owner for each in held for owner in each]
+            assert all(len(each) == 1 and list(each.values()) == [b"1"] for each in held)
+            assert all(map(is_owner, owners)) and len(set(owners)) == len(names)
+            assert all(0 < remaining_ms(server, name) <= LEASE * 1000 for name in names)
+        assert not any(fields(server, name) for name in names)
+    monitor.sync()
+    assert scripts(sent_by(monitor.since(mark), server, client)) == ["acquire_many", "release_many"]
+
+
+def test_01_all_or_nothing(server: RedisServer, client: redlatch.Client, names: List[str]) -> None:
+    lock = over(client, names)
+    for held in names:
+        hold_as_redisson(server, held)
+        assert lock.acquire(blocking=False) is False
+        assert [bool(fields(server, name)) for name in names] == [name == held for name in names]
+        with pytest.raises(redlatch.NotOwnedError):
+            lock.release()
+        release_as_redisson(server, held)
+    assert lock.acquire(blocking=False) is True
+    lock.release()
+
+
+def test_02_a_release_wakes_who_waits_for_any_of_the_names(
+    server: RedisServer, client: redlatch.Client, other: redlatch.Client, names: List[str]
+) -> None:
+    lock = over(client, names)
+    lock.acquire()
+    waiting = [Waiting(other.lock(name, owner="handle"), keep=True) for name in names]
+    wait_until(lambda: other.stats()["waiters"] == len(names), 5.0, "all to wait")
+    assert not any(each.done for each in waiting)
+    lock.release()
+    assert all(each.result() for each in waiting)
+    for each in waiting:
+        each.leave()
+
+
+def test_03_it_is_woken_by_the_name_it_waits_for_and_holds_nothing_meanwhile(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, names: List[str]
+) -> None:
+    hold_as_redisson(server, names[1])
+    hold_as_redisson(server, names[2])
+    waiting = Waiting(over(client, names, owner="handle"), keep=True)
+    wait_until(lambda: client.stats()["subscriptions"] == 1, 5.0, "the wait for the first")
+    assert not fields(server, names[0])
+    release_as_redisson(server, names[1])
+    wait_until(lambda: client.stats()["subscriptions"] == 2, 5.0, "the wait for the second")
+    assert not waiting.done and not fields(server, names[0]) and not fields(server, names[1])
+    mark = monitor.mark()
+    time.sleep(0.3)
+    assert not sent_by(monitor.top_level(mark), server, client), "a parked waiter sends nothing"
+    release_as_redisson(server, names[2])
+    assert waiting.result() is True
+    waiting.leave()
+
+
+def test_04_members_that_are_held_are_re_entered_and_given_back_by_a_level(
+    server: RedisServer, client: redlatch.Client, names: List[str]
+) -> None:
+    single = client.lock(names[1])
+    lock = over(client, names)
+    with single:
+        with lock, lock:
+            assert [counts(server, name) for name in names] == [[2], [3], [2]]
+            assert lock.hold_count() == 2 and single.hold_count() == 3
+        assert [counts(server, name) for name in names] == [[], [1], []]
+        hold_as_redisson(server, names[2])
+        assert lock.acquire(timeout=0.1) is False
+        assert counts(server, names[1]) == [1] and not lock.owned() and single.owned()
+    assert not fields(server, names[1])
+
+
+def test_05_all_are_renewed(server: RedisServer, client: redlatch.Client, names: List[str]) -> None:
+    with over(client, names):
+        time.sleep(2 * LEASE)
+        assert all(remaining_ms(server, name) > LEASE * 400 for name in names)
+
+
+def test_06_the_loss_of_one_is_the_loss_of_all_and_is_told_once(
+    server: RedisServer, client: redlatch.Client, names: List[str]
+) -> None:
+    lock = over(client, names)
+    lock.acquire()
+    hold = lock.hold()
+    assert hold is not None and not hold.lost
+    event = hold.lost_event
+    server.admin.delete(names[2])
+    assert event.wait(LEASE) and hold.lost and not lock.owned() and hold.remaining() == 0.0
+    assert fields(server, names[0])
+    with pytest.raises(redlatch.LockLostError):
+        lock.release()
+    assert not any(fields(server, name) for name in names), "what was left is given back"
+    with lock as again:
+        assert not again.lost
+    with pytest.raises(redlatch.NotOwnedError):
+        lock.release()
+
+
+def test_07_fenced_members_have_their_tokens_and_their_counter_never_expires(
+    server: RedisServer, client: redlatch.Client, names: List[str]
+) -> None:
+    fenced = client.fenced_lock(names[1])
+    lock = client.multi_lock(client.lock(names[0]), fenced, client.lock(names[2]), lease=1)
+    counter = f"redisson_lock_token:{{{names[1]}}}"
+    tokens = []
+    for _ in range(3):
+        with lock as hold:
+            tokens.append(hold.token)
+            with lock as inner:
+                assert inner.token == hold.token, "re-entry draws no token"
+            inside = fenced.hold()
+            assert inside is not None and inside.token == hold.token
+        assert server.admin.pttl(counter) == -1
+    assert tokens == [1, 2, 3]
+
+
+@pytest.mark.leaves_keys_without_ttl
+def test_08_a_key_of_another_type_is_an_error_and_nothing_is_touched(
+    server: RedisServer, client: redlatch.Client, names: List[str]
+) -> None:
+    server.admin.set(names[2], "not a lock")
+    with pytest.raises(redlatch.ServerError) as caught:
+        over(client, names).acquire()
+    assert caught.value.status_name == "wrong_type"
+    assert server.admin.get(names[2]) == b"not a lock"
+    assert not server.admin.exists(*names[:2])
+    server.admin.delete(names[2])
+    server.admin.set(f"redisson_lock_token:{{{names[1]}}}", "not a number")
+    with pytest.raises(redlatch.ServerError):
+        client.multi_lock(client.lock(names[0]), client.fenced_lock(names[1])).acquire()
+    assert not server.admin.exists(*names)
+
+
+def test_09_opposite_orders_of_overlapping_sets_do_not_stall(
+    server: RedisServer, client: redlatch.Client, other: redlatch.Client, names: List[str]
+) -> None:
+    inside: List[str] = []
+    turns = 40
+
+    def work(lock: redlatch.MultiLock) -> None:
+        for _ in range(turns):
+            with lock:
+                inside.append(threading.current_thread().name)
+                assert inside == [threading.current_thread().name]
+                inside.clear()
+
+    locks = [over(client, names), over(client, names[::-1]), over(other, names), over(other, names[:0:-1])]
+    threads = [threading.Thread(target=work, args=(lock,)) for lock in locks * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_10_questions_force_and_extension_are_about_all(
+    server: RedisServer, client: redlatch.Client, other: redlatch.Client, names: List[str]
+) -> None:
+    lock = over(client, names)
+    theirs = over(other, names)
+    assert not lock.locked() and lock.owner() is None and lock.ttl() == 0.0
+    lock.acquire(lease=20)
+    assert theirs.locked() and theirs.owner() == next(iter(fields(server, names[0]))).decode() and theirs.ttl() > 15
+    lock.extend(5)
+    assert all(4_000 < remaining_ms(server, name) <= 5_000 for name in names)
+    assert theirs.force_release() is True and theirs.force_release() is False
+    with pytest.raises(redlatch.LockLostError):
+        lock.release()
+    hold_as_redisson(server, names[2])
+    assert lock.locked(), "nobody can have all"
+
+
+def test_11_what_can_be_no_multi_lock_is_refused(
+    server: RedisServer, client: redlatch.Client, other: redlatch.Client, names: List[str]
+) -> None:
+    first = client.lock(names[0])
+    for members, words in [
+        ([], "no members"),
+        ([first, client.lock(names[0])], "twice"),
+        ([first, other.lock(names[0])], "twice"),
+        ([first, client.multi_lock(first)], "multi lock"),
+        ([first, client.fair_lock(names[1])], "is a fair lock"),
+        ([client.plain_lock(names[1])], "is a plain lock"),
+        ([client.read_write_lock(names[1]).read], "is a read lock"),
+        ([client.read_write_lock(names[1]).write], "is a write lock"),
+        ([client.group_lock(names[1], ["a"])], "is a group lock"),
+        ([client.lock(f"{names[0]}:{number}") for number in range(101)], "1 to 100"),
+    ]:
+        with pytest.raises(redlatch.InvalidArgumentError, match=words):
+            client.multi_lock(*members)
+    with pytest.raises(TypeError, match="expected redlatch.Lock"):
+        client.multi_lock(names[0])  # type: ignore[arg-type]
+    with pytest.raises(redlatch.AlreadyHeldError):
+        strict = client.lock(names[1], reentrant=False)
+        with strict:
+            client.multi_lock(first, strict).acquire()
+    assert not fields(server, names[0])
+
+
+def test_12_it_outlives_its_members_and_its_own_handle(
+    server: RedisServer, client: redlatch.Client, names: List[str]
+) -> None:
+    lock = over(client, names, owner="handle")
+    lock.acquire()
+    assert fields(server, names[0])
+    del lock
+    wait_until(lambda: not any(fields(server, name) for name in names), 5.0, "the handle's hold to be given back")
+
+
+@pytest.mark.parametrize("script", ["acquire_many", "release_many"])
+def test_13_a_lost_reply_and_a_doubled_command_change_nothing(
+    server: RedisServer, proxy: Proxy, names: List[str], script: str
+) -> None:
+    with redlatch.connect(proxy.url) as client:
+        lock = over(client, names)
+        with lock:
+            pass
+        fault = proxy.cut_after(SCRIPTS[script])
+        with lock:
+            assert [counts(server, name) for name in names] == [[1]] * 3
+        assert fault.wait_hit()
+        assert not any(fields(server, name) for name in names)
+        with lock:
+            assert [counts(server, name) for name in names] == [[1]] * 3
+            proxy.duplicate(SCRIPTS[script])
+            with lock:
+                assert [counts(server, name) for name in names] == [[2]] * 3
+            assert [counts(server, name) for name in names] == [[1]] * 3
+        assert not any(fields(server, name) for name in names)
+
+
+def test_14_a_wait_that_was_given_up_is_undone(server: RedisServer, proxy: Proxy, names: List[str]) -> None:
+    with redlatch.connect(proxy.url, command_timeout=0.3) as client:
+        lock = over(client, names)
+        with lock:
+            pass
+        fault = proxy.hold_reply(SCRIPTS["acquire_many"])
+        with pytest.raises(redlatch.ConnectionError) as caught:
+            lock.acquire(blocking=False)
+        assert caught.value.ambiguous
+        wait_until(lambda: not any(fields(server, name) for name in names), 5.0, "the undo behind it")
+        fault.release()
+        with lock:
+            assert lock.owned()
+
+
+# -------------------------------------------------------------------------------------------------- several servers --
+
+
+def test_20_all_servers_or_none(
+    servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
+) -> None:
+    clients = open_clients(servers)
+    lock = across(clients, lock_name)
+    with lock as hold:
+        assert hold.count == 1 and all(counts(server, lock_name) == [1] for server in servers)
+        with lock:
+            assert all(counts(server, lock_name) == [2] for server in servers)
+    assert not any(fields(server, lock_name) for server in servers)
+    for server in servers:
+        hold_as_redisson(server, lock_name)
+        assert lock.acquire(blocking=False) is False and lock.acquire(timeout=0.1) is False
+        assert [bool(fields(each, lock_name)) for each in servers] == [each is server for each in servers]
+        waiting = Waiting(across(clients, lock_name, owner="handle"), keep=True)
+        wait_until(partial(_subscribed, clients[servers.index(server)]), 5.0, "the wait")
+        wait_until(lambda: sum(len(fields(each, lock_name)) for each in servers) == 1, 5.0, "nothing to be held")
+        released_at = release_as_redisson(server, lock_name)
+        assert waiting.result() is True and waiting.ended_at - released_at < 0.5
+        waiting.leave()
+
+
+def test_21_a_server_that_is_down_leaves_nothing_held(
+    servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
+) -> None:
+    clients = open_clients(servers, lazy=True, connect_timeout=0.5)
+    lock = across(clients, lock_name)
+    with lock:
+        pass
+    servers[1].stop()
+    with pytest.raises(redlatch.ConnectionError):
+        lock.acquire(blocking=False)
+    assert not fields(servers[0], lock_name) and not fields(servers[2], lock_name)
+    waiting = Waiting(across(clients, lock_name, owner="handle"), keep=True)
+    servers[1].start()
+    assert waiting.result() is True
+    waiting.leave()
+
+
+def test_22_a_slow_server_and_a_lost_reply_leave_nothing_held(
+    servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
+) -> None:
+    with Proxy(servers[1].address) as proxy:
+        clients = open_clients([servers[0], proxy, servers[2]], command_timeout=0.5)
+        lock = across(clients, lock_name)
+        with lock:
+            pass
+        fault = proxy.hold_reply(SCRIPTS["acquire_many"])
+        with pytest.raises(redlatch.ConnectionError):
+            lock.acquire(blocking=False)
+        assert not fields(servers[0], lock_name) and not fields(servers[2], lock_name)
+        fault.release()
+        wait_until(lambda: not fields(servers[1], lock_name), 5.0, "the undo")
+        cut = proxy.cut_after(SCRIPTS["acquire_many"])
+        with lock:
+            assert cut.wait_hit() and all(counts(server, lock_name) == [1] for server in servers)
+
+
+def test_23_the_loss_on_any_server_is_told_on_the_first_client(
+    servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
+) -> None:
+    clients = open_clients(servers, watchdog_lease=LEASE)
+    lock = across(clients, lock_name)
+    with pytest.raises(redlatch.LockLostError), lock as hold:
+        event = hold.lost_event
+        servers[2].admin.delete(lock_name)
+        assert event.wait(LEASE) and hold.lost
+    assert not any(fields(server, lock_name) for server in servers)
+
+
+def test_24_opposite_orders_on_three_servers(
+    servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
+) -> None:
+    turns = 15
+    sets = [open_clients(servers) for _ in range(4)]
+    busy = threading.Lock()
+
+    def work(clients: List[redlatch.Client]) -> None:
+        lock = across(clients, lock_name)
+        for _ in range(turns):
+            with lock:
+                assert busy.acquire(blocking=False), "two at once"
+                busy.release()
+
+    orders = [clients[:: 1 if number % 2 else -1] for number, clients in enumerate(sets)]
+    threads = [threading.Thread(target=work, args=(clients,)) for clients in orders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+    assert not any(fields(server, lock_name) for server in servers)

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RedLocks: held on a majority of independent servers, whatever becomes of the others."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import ExitStack
+from typing import Any, Callable, Iterator, List, Optional
+
+import pytest
+import redlatch
+from env import Proxy, RedisServer, wait_until
+from waiters import Waiting, hold_as_redisson, release_as_redisson
+from wire import SCRIPTS, counts, fields, remaining_ms
+
+LEASE = 1.5
+OpenClients = Callable[..., List[redlatch.Client]]
+
+
+@pytest.fixture(scope="module")
+def module_servers(server_binary: List[str]) -> Iterator[List[RedisServer]]:
+    """Three servers, which all tests of the module share."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(RedisServer()) for _ in range(3)]
+
+
+@pytest.fixture
+def servers(module_servers: List[RedisServer]) -> Iterator[List[RedisServer]]:
+    """The three servers, running and empty."""
+    for each in module_servers:
+        each.make_pristine()
+    yield module_servers
+    for each in module_servers:
+        if each.running:
+            each.sigcont()
+        each.close_clients()
+
+
+@pytest.fixture
+def open_clients() -> Iterator[OpenClients]:
+    """Opens a client for each of several servers, or URLs."""
+    with ExitStack() as stack:
+        yield lambda places, **options: [
+            stack.enter_context(redlatch.connect(getattr(place, "url", place), **options)) for place in places
+        ]
+
+
+def over(clients: List[redlatch.Client], name: str, **options: Any) -> redlatch.RedLock:
+    """A RedLock of one name on each of several clients."""
+    return redlatch.redlock(*(client.lock(name) for client in clients), **options)
+
+
+def holding(servers: List[RedisServer], name: str, level: int) -> int:
+    """How many servers know of so many levels: of those that answer in time, which may be a majority only."""
+    return sum(counts(server, name) == [level] for server in servers if server.running)
+
+
+def wait_free(servers: List[RedisServer], name: str) -> None:
+    """What a server was late with is given back behind it."""
+    running = [server for server in servers if server.running]
+    wait_until(lambda: not any(fields(server, name) for server in running), 5.0, "all to be free")
+
+
+def test_00_it_is_taken_on_all_and_given_back_on_all(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str
+) -> None:
+    lock = over(open_clients(servers), lock_name)
+    with lock as hold:
+        assert hold.count == 1 and 29 < hold.remaining() < 29.8, "the lease, less a margin"
+        assert holding(servers, lock_name, 1) >= 2
+        with lock:
+            assert holding(servers, lock_name, 2) >= 2 and lock.hold_count() == 2
+        assert lock.owned() and lock.locked()
+    wait_free(servers, lock_name)
+    assert not lock.locked()
+    with pytest.raises(redlatch.NotOwnedError):
+        lock.release()
+
+
+@pytest.mark.parametrize("held", [0, 1, 2])
+def test_01_one_of_three_in_the_way_is_no_hindrance(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str, held: int
+) -> None:
+    lock = over(open_clients(servers), lock_name)
+    theirs = hold_as_redisson(servers[held], lock_name)
+    with lock:
+        assert sum(list(fields(server, lock_name)) != [theirs.encode()] for server in servers) == 2
+        assert not over(open_clients(servers), lock_name).acquire(blocking=False)
+    wait_free([server for server in servers if server is not servers[held]], lock_name)
+    assert list(fields(servers[held], lock_name)) == [theirs.encode()]
+
+
+def test_02_two_of_three_in_the_way_are(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str
+) -> None:
+    clients = open_clients(servers)
+    for server in servers[:2]:
+        hold_as_redisson(server, lock_name)
+    lock = over(clients, lock_name)
+    assert lock.acquire(blocking=False) is False and lock.acquire(timeout=0.2) is False
+    assert lock.locked()
+    wait_free(servers[2:], lock_name)
+    waiting = Waiting(over(clients, lock_name, owner="handle"), keep=True)
+    wait_until(lambda: sum(client.stats()["subscriptions"] for client in clients) > 0, 5.0, "the wait")
+    released_at = release_as_redisson(servers[0], lock_name)
+    assert waiting.result() is True and waiting.ended_at - released_at < 1.0
+    waiting.leave()
+
+
+@pytest.mark.parametrize("down", [0, 1, 2])
+def test_03_one_server_down(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str, down: int
+) -> None:
+    clients = open_clients(servers)
+    lock = over(clients, lock_name)
+    servers[down].stop()
+    with lock as hold, lock:
+        assert hold.count == 2
+        assert sum(counts(server, lock_name) == [2] for server in servers if server.running) == 2
+    wait_free(servers, lock_name)
+    servers[down].start()
+
+    def on_all() -> bool:
+        with lock:
+            return holding(servers, lock_name, 1) == 3
+
+    wait_until(on_all, 5.0, "the third server to take part again")
+
+
+@pytest.mark.parametrize("paused", [0, 2])
+def test_04_one_server_paused_costs_a_moment_and_nothing_stays_behind(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str, paused: int
+) -> None:
+    lock = over(open_clients(servers), lock_name)
+    with lock:
+        pass
+    servers[paused].sigstop()
+    started = time.monotonic()
+    for _ in range(3):
+        with lock:
+            pass
+    assert time.monotonic() - started < 2.0, "far below any time-out"
+    servers[paused].sigcont()
+    wait_until(lambda: not fields(servers[paused], lock_name), 5.0, "what came late to be undone")
+
+
+def test_05_two_servers_down_is_an_error_and_not_a_lock(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str
+) -> None:
+    lock = over(open_clients(servers, connect_timeout=0.5), lock_name)
+    servers[0].stop()
+    servers[1].stop()
+    with pytest.raises(redlatch.ConnectionError):
+        lock.acquire(blocking=False)
+    wait_free(servers, lock_name)
+    started = time.monotonic()
+    with pytest.raises(redlatch.ConnectionError):
+        lock.acquire(timeout=0.5)
+    assert time.monotonic() - started < 2.0
+    wait_free(servers, lock_name)
+
+
+def test_06_a_reply_that_was_lost_is_released_too(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str
+) -> None:
+    with Proxy(servers[1].address) as proxy:
+        lock = over(open_clients([servers[0], proxy, servers[2]]), lock_name)
+        with lock:
+            pass
+        fault = proxy.hold_reply(SCRIPTS["acquire_many"])
+        with lock:
+            assert counts(servers[0], lock_name) == [1] == counts(servers[2], lock_name)
+        assert fault.wait_hit()
+        wait_until(lambda: not fields(servers[1], lock_name), 5.0, "the undo, though the answer never came")
+        fault.release()
+        wait_free(servers, lock_name)
+
+
+def test_07_it_is_held_while_a_majority_is_and_lost_with_it(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str
+) -> None:
+    lock = over(open_clients(servers, watchdog_lease=LEASE), lock_name)
+    lock.acquire()
+    hold = lock.hold()
+    assert hold is not None
+    event = hold.lost_event
+    servers[2].admin.delete(lock_name)
+    time.sleep(LEASE)
+    assert not event.is_set() and lock.owned() and hold.remaining() > 0, "two of three are left"
+    servers[0].admin.delete(lock_name)
+    assert event.wait(LEASE) and hold.lost and not lock.owned()
+    with pytest.raises(redlatch.LockLostError):
+        lock.release()
+    wait_free(servers, lock_name)
+    with lock:
+        assert lock.owned()
+
+
+def test_08_a_majority_extends_and_renews_it(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str
+) -> None:
+    lock = over(open_clients(servers, watchdog_lease=LEASE), lock_name)
+    with lock as hold:
+        lock.extend(5)
+        assert sum(remaining_ms(server, lock_name) > 4_000 for server in servers) >= 2 and 4.5 < hold.remaining() < 5
+        servers[1].stop()
+        lock.extend(10)
+        assert remaining_ms(servers[0], lock_name) > 9_000 and 9 < hold.remaining() < 10
+        time.sleep(LEASE)
+        assert hold.remaining() > 5 and lock.owned()
+
+
+def test_09_the_safe_time_is_that_of_the_majority(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str
+) -> None:
+    clients = [redlatch.connect(server.url, watchdog_lease=lease) for server, lease in zip(servers, (2, 6, 20))]
+    try:
+        with over(clients, lock_name) as hold:
+            assert 5 < hold.remaining() < 6, "two of the three last at least that long"
+    finally:
+        for client in clients:
+            client.close()
+
+
+def test_10_few_servers_and_one_server_twice_are_refused(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str
+) -> None:
+    clients = open_clients(servers)
+    members = [client.lock(lock_name) for client in clients]
+    for few in (1, 2):
+        with pytest.raises(ValueError, match="at least 3"):
+            redlatch.redlock(*members[:few])
+        with redlatch.redlock(*members[:few], allow_few=True):
+            assert sum(bool(fields(server, lock_name)) for server in servers) == few
+        wait_free(servers, lock_name)
+    again = open_clients(servers[:1])[0]
+    by_socket = open_clients([servers[0].unix_url])[0]
+    for twice in (clients[0].lock("other"), again.lock(lock_name), by_socket.lock(lock_name)):
+        with pytest.raises(redlatch.InvalidArgumentError, match="same server"):
+            redlatch.redlock(*members, twice)
+    with pytest.raises(TypeError, match="allow_few"):
+        redlatch.redlock(*members, allow_few=1)  # type: ignore[arg-type]
+
+
+def test_11_a_level_that_a_server_missed_is_made_up_for(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str
+) -> None:
+    lock = over(open_clients(servers), lock_name)
+    servers[2].stop()
+    lock.acquire()
+    servers[2].start()
+
+    def re_enter() -> bool:
+        lock.acquire()
+        if holding(servers, lock_name, 2) == 3:
+            return True
+        lock.release()
+        return False
+
+    wait_until(re_enter, 5.0, "the third server to take part")
+    lock.release()
+    assert lock.hold_count() == 1
+    lock.release()
+    wait_free(servers, lock_name)
+
+
+@pytest.mark.parametrize("lease", [None, 0.5, 10, 60])
+def test_12_many_callers_of_many_clients(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str, lease: Optional[float]
+) -> None:
+    turns = 10
+    busy = threading.Lock()
+
+    def work(clients: List[redlatch.Client]) -> None:
+        lock = over(clients, lock_name, lease=lease)
+        for _ in range(turns):
+            with lock:
+                assert busy.acquire(blocking=False), "two at once"
+                busy.release()
+
+    threads = [threading.Thread(target=work, args=(open_clients(servers),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    wait_until(lambda: not any(fields(server, lock_name) for server in servers), 5.0, "all to be given back")

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Multi locks and RedLocks beside Redisson's: on the wire both are locks of single names, held at the same time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import ExitStack, closing
+from typing import Any, Callable, Iterator, List
+
+import pytest
+import redlatch
+from env import RedisServer, wait_until
+from parties import OurParty
+from peers import PeerError
+from redisson import Redisson, RedissonClient, RedissonObject, ms
+
+MakeServer = Callable[..., RedisServer]
+# From a release to the other side's waiter going on.
+SOON = 0.2
+# Redisson's multi lock waits for its first member only, and a round of it may fail: it has no bound but its own wait.
+THEIRS = 5.0
+
+
+@pytest.fixture
+def names(name: str) -> List[str]:
+    """Three names."""
+    return [f"{name}:{letter}" for letter in "abc"]
+
+
+@pytest.fixture
+def servers(make_server: MakeServer) -> List[RedisServer]:
+    """Three servers."""
+    return [make_server() for _ in range(3)]
+
+
+@pytest.fixture
+def open_ours() -> Iterator[Callable[..., List[redlatch.Client]]]:
+    """Opens a client of ours for each of several servers."""
+    with ExitStack() as stack:
+        yield lambda servers, **options: [
+            stack.enter_context(redlatch.connect(server.url, **options)) for server in servers
+        ]
+
+
+@pytest.fixture
+def open_theirs(java: Redisson) -> Iterator[Callable[..., List[RedissonClient]]]:
+    """Opens a client of Redisson for each of several servers."""
+    with ExitStack() as stack:
+        yield lambda servers, **options: [
+            stack.enter_context(closing(java.connect(server.url, **options))) for server in servers
+        ]
+
+
+def our_multi(client: redlatch.Client, names: List[str], **options: Any) -> redlatch.MultiLock:
+    """Ours, of one client."""
+    return client.multi_lock(*(client.lock(each) for each in names), **options)
+
+
+def their_multi(client: RedissonClient, names: List[str]) -> RedissonObject:
+    """Redisson's, of one client."""
+    return client.multi_lock(*(client.lock(each) for each in names))
+
+
+def held_by_nobody(server: RedisServer, names: List[str]) -> bool:
+    """Whether all are free."""
+    return server.admin.exists(*names) == 0
+
+
+def test_lock_and_unlock(
+    java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, names: List[str]
+) -> None:
+    """What one side holds with a lease of 10 s the other does not get, as a whole or by any of the names."""
+    mine, other = our_multi(ours, names, lease=10), their_multi(theirs, names).on(java.thread())
+    with mine:
+        assert mine.owned() and not other.tryLock()
+        for each in names:
+            assert 9_000 < int(server.admin.pttl(each)) <= 10_000  # type: ignore[arg-type]
+            assert not theirs.lock(each).call(java.thread(), "tryLock")
+        assert all(server.admin.hlen(each) == 1 for each in names)
+    assert not mine.owned() and held_by_nobody(server, names)
+    other.lock(ms(10_000))
+    assert mine.acquire(blocking=False) is False
+    for each in names:
+        assert not ours.lock(each).acquire(blocking=False)
+    other.unlock()
+    assert held_by_nobody(server, names)
+    with mine:
+        pass
+
+
+def test_exactly_one_wins(
+    java: Redisson, ours: redlatch.Client, theirs: RedissonClient, names: List[str]
+) -> None:
+    """Of ten callers of both sides that try once with a lease of 10 s, one has it."""
+    results = [their_multi(theirs, names).start(java.thread(), "tryLock", ms(-1), ms(10_000)) for _ in range(5)]
+    parties = [OurParty(our_multi(ours, names)) for _ in range(5)]
+    attempts = [party.start(0, 10) for party in parties]
+    assert sum(bool(each.result()) for each in [*results, *attempts]) == 1
+    for party in parties:
+        party.close()
+
+
+def test_waiting_for_a_holder_of_three_seconds(
+    java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, names: List[str]
+) -> None:
+    """The lease of one side ends, and the other has all, neither sooner nor much later."""
+    mine, other = our_multi(ours, names), their_multi(theirs, names).on(java.thread())
+    other.lock(ms(3_000))
+    started = time.monotonic()
+    assert mine.acquire() is True
+    assert 2.8 < time.monotonic() - started < 3.5
+    mine.release()
+    assert mine.acquire(lease=3) is True
+    started = time.monotonic()
+    other.lock()
+    assert 2.8 < time.monotonic() - started < 3.5 + THEIRS
+    with pytest.raises(redlatch.LockLostError):
+        mine.release()
+    assert all(server.admin.exists(each) for each in names)
+    other.unlock()
+
+
+@pytest.mark.parametrize("held", [0, 1, 2])
+def test_each_wakes_the_other(
+    held: int,
+    java: Redisson,
+    ours: redlatch.Client,
+    theirs: RedissonClient,
+    server: RedisServer,
+    names: List[str],
+    note_seconds: Callable[[str, float], None],
+) -> None:
+    """A release of one of the names wakes the other side's multi lock, whichever it is."""
+    single, thread = theirs.lock(names[held]), java.thread()
+    single.call(thread, "lock")
+    party = OurParty(our_multi(ours, names))
+    attempt = party.start()
+    wait_until(lambda: ours.stats()["subscriptions"] == 1, message="ours to wait")
+    released_at = time.monotonic()
+    single.call(thread, "unlock")
+    assert attempt.result() is True
+    note_seconds("our multi lock, from their release", attempt.ended_at - released_at)
+    assert attempt.ended_at - released_at < SOON
+    waiting = their_multi(theirs, names).start(java.thread(), "lock")
+    time.sleep(0.3)
+    assert not waiting.done
+    party.release()
+    waiting.result()
+    party.close()
+
+
+def test_the_watchdog_of_each_keeps_all(
+    java: Redisson,
+    make_ours: Callable[..., redlatch.Client],
+    open_theirs: Callable[..., List[RedissonClient]],
+    server: RedisServer,
+    names: List[str],
+) -> None:
+    """Without a lease all names live on, while the other side waits."""
+    client = make_ours(watchdog_lease=1)
+    mine = our_multi(client, names)
+    other = their_multi(open_theirs([server], lockWatchdogTimeout=1_000)[0], names).on(java.thread())
+    for acquire, release, refused in (
+        (mine.acquire, mine.release, lambda: other.tryLock(ms(2_500))),
+        (other.lock, other.unlock, lambda: mine.acquire(timeout=2.5)),
+    ):
+        acquire()
+        assert refused() is False
+        release()
+    assert held_by_nobody(server, names)
+
+
+def test_their_multi_lock_leaves_a_counter_that_expires_and_ours_mends_it(
+    java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, names: List[str]
+) -> None:
+    """Redisson's multi lock lets the fencing counter of a member expire (W-19). Ours never does, and undoes it."""
+    counter = f"redisson_lock_token:{{{names[0]}}}"
+    other = theirs.multi_lock(theirs.fenced_lock(names[0]), theirs.lock(names[1])).on(java.thread())
+    other.lock(ms(10_000))
+    assert int(server.admin.pttl(counter)) > 0  # type: ignore[arg-type]
+    issued = int(server.admin.get(counter))  # type: ignore[arg-type]
+    other.unlock()
+    with ours.multi_lock(ours.fenced_lock(names[0]), ours.lock(names[1]), lease=5) as hold:
+        assert hold.token == issued + 1 and server.admin.pttl(counter) == -1
+
+
+@pytest.mark.parametrize("held", [0, 1, 2])
+def test_three_servers(
+    held: int,
+    java: Redisson,
+    servers: List[RedisServer],
+    open_ours: Callable[..., List[redlatch.Client]],
+    open_theirs: Callable[..., List[RedissonClient]],
+    name: str,
+) -> None:
+    """A multi lock over three servers is not had while any one of them is held by the other side."""
+    clients, peers = open_ours(servers), open_theirs(servers)
+    mine = clients[0].multi_lock(*(client.lock(name) for client in clients))
+    other = peers[0].multi_lock(*(peer.lock(name) for peer in peers)).on(java.thread())
+    with mine:
+        assert not other.tryLock() and not other.tryLock(ms(100))
+    assert other.tryLock()
+    assert not mine.acquire(blocking=False)
+    other.unlock()
+    with clients[held].lock(name):
+        assert not other.tryLock()
+    single = peers[held].lock(name).on(java.thread())
+    single.lock()
+    assert not mine.acquire(blocking=False) and not mine.acquire(timeout=0.1)
+    single.unlock()
+    assert not any(server.admin.exists(name) for server in servers)
+
+
+def test_red_locks(
+    java: Redisson,
+    servers: List[RedisServer],
+    open_ours: Callable[..., List[redlatch.Client]],
+    open_theirs: Callable[..., List[RedissonClient]],
+    name: str,
+) -> None:
+    """Two of three taken by the other side: refused; one of three: granted; and neither is had while the other is."""
+    clients, peers = open_ours(servers), open_theirs(servers)
+    mine = redlatch.redlock(*(client.lock(name) for client in clients))
+    other = peers[0].red_lock(*(peer.lock(name) for peer in peers)).on(java.thread())
+    with mine:
+        assert not other.tryLock(ms(500), ms(10_000))
+    assert other.tryLock(ms(500), ms(10_000))
+    assert not mine.acquire(blocking=False)
+    other.unlock()
+    for taken, granted in ((2, False), (1, True)):
+        singles = [peer.lock(name).on(java.thread()) for peer in peers[:taken]]
+        for single in singles:
+            single.lock()
+        assert mine.acquire(blocking=False) is granted
+        if granted:
+            mine.release()
+        for single in singles:
+            single.unlock()
+    assert not any(server.admin.exists(name) for server in servers)
+
+
+def test_a_red_lock_with_one_of_three_servers_down(
+    java: Redisson,
+    servers: List[RedisServer],
+    open_ours: Callable[..., List[redlatch.Client]],
+    open_theirs: Callable[..., List[RedissonClient]],
+    name: str,
+) -> None:
+    """It still locks, and still excludes the other side."""
+    clients, peers = open_ours(servers), open_theirs(servers, timeout=500, retryAttempts=0)
+    mine = redlatch.redlock(*(client.lock(name) for client in clients))
+    other = peers[0].red_lock(*(peer.lock(name) for peer in peers)).on(java.thread())
+    servers[2].stop()
+    with mine:
+        assert not other.tryLock(ms(500), ms(10_000))
+    for server in servers[:2]:
+        assert not server.admin.exists(name)
+
+
+def test_a_hundred_turns_beside_redisson(
+    java: Redisson,
+    servers: List[RedisServer],
+    open_ours: Callable[..., List[redlatch.Client]],
+    open_theirs: Callable[..., List[RedissonClient]],
+    name: str,
+    note_seconds: Callable[[str, float], None],
+) -> None:
+    """Twice eight clients of ours with opposite orders, and two multi locks of Redisson that share one: no stall."""
+    orders = [servers] * 8 + [servers[::-1]] * 8
+    stop = threading.Event()
+    theirs = [0, 0]
+    started = time.monotonic()
+
+    def ours_work(clients: List[redlatch.Client]) -> None:
+        lock = clients[0].multi_lock(*(client.lock(name) for client in clients))
+        for _ in range(100):
+            with lock:
+                pass
+
+    def their_work(index: int, peers: List[RedissonClient]) -> None:
+        lock = peers[0].multi_lock(*(peer.lock(name) for peer in peers)).on(java.thread())
+        while not stop.is_set() or theirs[index] < 5:
+            try:
+                if lock.tryLock(ms(2_000), ms(10_000)):
+                    theirs[index] += 1
+                    lock.unlock()
+            except PeerError:
+                continue  # an unlock of what its own rounds have given back
+            if time.monotonic() - started > 60:
+                return
+
+    threads = [threading.Thread(target=ours_work, args=(open_ours(order),)) for order in orders]
+    peers = [threading.Thread(target=their_work, args=(index, open_theirs(servers))) for index in range(2)]
+    for thread in [*threads, *peers]:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, started + 60 - time.monotonic()))
+        assert not thread.is_alive(), f"100 turns of each within 60 s; Redisson had {theirs}"
+    note_seconds("100 turns of 16 clients beside two of Redisson", time.monotonic() - started)
+    stop.set()
+    for thread in peers:
+        thread.join(60)
+    assert min(theirs) >= 5, f"five turns of each Redisson multi lock within 60 s; they had {theirs}"

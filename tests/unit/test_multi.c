@@ -1,0 +1,249 @@
+/* The machine of a lock over several servers: each row of the table at the head of multi.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "multi.h"
+#include "unit.h"
+
+static struct multi multi;
+static struct multi_group groups[8];
+static int64_t now;
+
+static void begin(uint32_t count, uint32_t quorum) {
+    multi_init(&multi, groups, count, quorum, 7);
+    now = 1000 * SECOND;
+}
+
+/* The next action as a word: t0 tries the first group, r releases, a aborts, w watches, s stops that, d is done, - is
+ * nothing. */
+static const char *next(void) {
+    static char word[3];
+    static const char letters[] = "-tarwd";
+    struct multi_action action = multi_next(&multi, now);
+    word[0] = action.kind == MULTI_WATCH && action.stop ? 's' : letters[action.kind];
+    word[1] = action.kind == MULTI_NOTHING || action.kind == MULTI_DONE ? '\0' : (char)('0' + action.group);
+    word[2] = '\0';
+    return word;
+}
+
+static void expect(const char *words) {
+    char word[3] = "";
+    for (const char *at = words; *at; at += at[0] == '-' || at[0] == 'd' ? 1 : 2) {
+        memcpy(word, at, at[0] == '-' || at[0] == 'd' ? 1 : 2);
+        word[at[0] == '-' || at[0] == 'd' ? 1 : 2] = '\0';
+        CHECK_STR(next(), word);
+    }
+}
+
+static void grant(uint32_t group) {
+    multi_tried(&multi, group, REDLATCH_OK, 0, now + 10 * SECOND, now);
+}
+
+static void refuse(uint32_t group, int status) {
+    multi_tried(&multi, group, status, 0, 0, now);
+}
+
+/* Lets the machine's timer come. */
+static void pass(void) {
+    CHECK(multi_timer(&multi) != NEVER);
+    now = multi_timer(&multi);
+}
+
+static void all_at_once_and_done_with_the_last(void) {
+    begin(3, 3);
+    expect("t0t1t2-");
+    grant(1);
+    expect("-");
+    grant(0);
+    grant(2);
+    expect("d");
+    CHECK_EQ_INT(multi.status, REDLATCH_OK);
+}
+
+static void a_conflict_gives_all_back_and_then_goes_in_order(void) {
+    begin(3, 3);
+    expect("t0t1t2-");
+    grant(0);
+    refuse(1, REDLATCH_TIMEOUT);
+    grant(2);
+    expect("r0r2-");
+    multi_released(&multi, 0);
+    expect("-");
+    multi_released(&multi, 2);
+    expect("w1-");
+    multi_watched(&multi, REDLATCH_OK, now);
+    expect("t0-");
+    grant(0);
+    expect("t1-");
+    grant(1);
+    expect("t2-");
+    grant(2);
+    expect("d");
+    CHECK_EQ_INT(multi.status, REDLATCH_OK);
+}
+
+static void a_conflict_while_something_is_held_pauses_before_the_watch(void) {
+    begin(2, 2);
+    expect("t0t1-");
+    refuse(0, REDLATCH_TIMEOUT);
+    refuse(1, REDLATCH_TIMEOUT);
+    expect("w0-");
+    multi_watched(&multi, REDLATCH_OK, now);
+    expect("t0-");
+    grant(0);
+    expect("t1-");
+    refuse(1, REDLATCH_TIMEOUT);
+    expect("r0-");
+    multi_released(&multi, 0);
+    expect("-");
+    pass();
+    expect("w1-");
+    multi_watched(&multi, REDLATCH_OK, now);
+    expect("t0-");
+    refuse(0, REDLATCH_TIMEOUT);
+    expect("w0-"); /* nothing was held: no pause */
+}
+
+static void a_try_says_who_is_in_the_way(void) {
+    begin(2, 2);
+    multi.once = true;
+    expect("t0t1-");
+    grant(0);
+    refuse(1, REDLATCH_TIMEOUT);
+    expect("r0-");
+    multi_released(&multi, 0);
+    expect("d");
+    CHECK_EQ_INT(multi.status, REDLATCH_TIMEOUT);
+}
+
+static void what_no_round_can_mend_ends_it(void) {
+    begin(2, 2);
+    expect("t0t1-");
+    grant(0);
+    refuse(1, REDLATCH_WRONG_TYPE);
+    expect("r0-");
+    multi_released(&multi, 0);
+    expect("d");
+    CHECK_EQ_INT(multi.status, REDLATCH_WRONG_TYPE);
+}
+
+static void servers_that_can_not_be_used_are_tried_again_until_patience_ends(void) {
+    begin(2, 2);
+    multi.patience = SECOND;
+    expect("t0t1-");
+    int rounds = 0;
+    while (multi.phase != MULTI_OVER && rounds++ < 1000) {
+        grant(0);
+        refuse(1, REDLATCH_UNREACHABLE);
+        expect("r0-");
+        multi_released(&multi, 0);
+        CHECK(next()[0] == (multi.phase == MULTI_OVER ? 'd' : '-'));
+        if (multi.phase != MULTI_OVER) {
+            pass();
+            expect("t0t1-");
+        }
+    }
+    CHECK_EQ_INT(multi.status, REDLATCH_UNREACHABLE);
+    CHECK(rounds > 2 && rounds < 100);
+}
+
+static void a_majority_is_enough_after_a_moment_for_the_others(void) {
+    begin(5, 3);
+    expect("t0t1t2t3t4-");
+    now += MILLISECOND;
+    grant(0);
+    grant(3);
+    grant(4);
+    expect("-");
+    grant(1);
+    expect("-");
+    CHECK(multi_timer(&multi) > now && multi_timer(&multi) <= now + 6 * MILLISECOND);
+    pass();
+    expect("a2d");
+    CHECK_EQ_INT(multi.status, REDLATCH_OK);
+}
+
+static void without_a_majority_all_is_given_back_also_what_never_answered(void) {
+    begin(5, 3);
+    multi.once = true;
+    expect("t0t1t2t3t4-");
+    grant(0);
+    refuse(1, REDLATCH_TIMEOUT);
+    refuse(2, REDLATCH_UNREACHABLE);
+    refuse(3, REDLATCH_TIMEOUT);
+    pass();
+    expect("r0a4-");
+    multi_released(&multi, 0);
+    expect("d");
+    CHECK_EQ_INT(multi.status, REDLATCH_TIMEOUT);
+}
+
+static void a_majority_tries_again_after_a_watch_and_a_random_time(void) {
+    begin(3, 2);
+    expect("t0t1t2-");
+    refuse(0, REDLATCH_TIMEOUT);
+    refuse(1, REDLATCH_TIMEOUT);
+    grant(2);
+    expect("r2-");
+    multi_released(&multi, 2);
+    expect("w0-");
+    multi_watched(&multi, REDLATCH_OK, now);
+    expect("-");
+    pass();
+    expect("t0t1t2-");
+}
+
+static void the_safe_time_is_that_of_the_majority(void) {
+    begin(3, 2);
+    expect("t0t1t2-");
+    multi_tried(&multi, 0, REDLATCH_OK, 0, now - 1, now);
+    multi_tried(&multi, 1, REDLATCH_OK, 0, now + SECOND, now);
+    refuse(2, REDLATCH_TIMEOUT);
+    expect("r0r1-"); /* of two only one is safe */
+    multi_released(&multi, 0);
+    multi_released(&multi, 1);
+    expect("d");
+    CHECK_EQ_INT(multi.status, REDLATCH_LOST);
+}
+
+static void giving_up_ends_tries_watches_and_pauses(void) {
+    begin(2, 2);
+    expect("t0t1-");
+    grant(0);
+    multi_give_up(&multi, REDLATCH_CANCELLED);
+    expect("r0a1-");
+    multi_released(&multi, 0);
+    expect("d");
+    CHECK_EQ_INT(multi.status, REDLATCH_CANCELLED);
+
+    begin(2, 2);
+    expect("t0t1-");
+    refuse(0, REDLATCH_TIMEOUT);
+    refuse(1, REDLATCH_TIMEOUT);
+    expect("w0-");
+    multi_give_up(&multi, REDLATCH_TIMEOUT);
+    expect("s0d");
+    CHECK_EQ_INT(multi.status, REDLATCH_TIMEOUT);
+
+    begin(2, 2);
+    expect("t0t1-");
+    refuse(0, REDLATCH_UNREACHABLE);
+    refuse(1, REDLATCH_UNREACHABLE);
+    expect("-");
+    multi_give_up(&multi, REDLATCH_TIMEOUT);
+    expect("d");
+    CHECK_EQ_INT(multi.status, REDLATCH_UNREACHABLE); /* nobody was in the way */
+}
+
+int main(void) {
+    RUN(all_at_once_and_done_with_the_last);
+    RUN(a_conflict_gives_all_back_and_then_goes_in_order);
+    RUN(a_conflict_while_something_is_held_pauses_before_the_watch);
+    RUN(a_try_says_who_is_in_the_way);
+    RUN(what_no_round_can_mend_ends_it);
+    RUN(servers_that_can_not_be_used_are_tried_again_until_patience_ends);
+    RUN(a_majority_is_enough_after_a_moment_for_the_others);
+    RUN(without_a_majority_all_is_given_back_also_what_never_answered);
+    RUN(a_majority_tries_again_after_a_watch_and_a_random_time);
+    RUN(the_safe_time_is_that_of_the_majority);
+    RUN(giving_up_ends_tries_watches_and_pauses);
+    return unit_done();
+}

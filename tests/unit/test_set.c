@@ -1,0 +1,498 @@
+/* Several names at once: each row of the tables at the heads of set.c and set_release.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_fixture.h"
+
+static const enum lane_number LANE = LANE_CALLERS;
+
+static struct call *acquire(const char *letters, uint64_t owner) {
+    struct call *call = rig_set_call(OPERATION_ACQUIRE, letters, owner);
+    rig_start(call);
+    return call;
+}
+
+static struct call *try_all(const char *letters, uint64_t owner) {
+    struct call *call = rig_set_call(OPERATION_ACQUIRE, letters, owner);
+    call->operation->once = true;
+    rig_start(call);
+    return call;
+}
+
+static struct call *release(const char *letters, uint64_t owner) {
+    struct call *call = rig_set_call(OPERATION_RELEASE, letters, owner);
+    rig_start(call);
+    return call;
+}
+
+static struct hold *hold_of(const char *name, uint64_t owner) {
+    return resource_hold_of(rig_name(name), rig.lock_kind, owner);
+}
+
+static void grant(const char *letters, uint64_t owner) {
+    struct call *call = acquire(letters, owner);
+    rig_send(LANE);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+}
+
+/* Answers a release under way: 2 for each name, as with one subscriber. */
+static void released(const char *letters) {
+    int64_t found[LINES_MAX];
+    size_t count = strlen(letters);
+    for (size_t i = 0; i < count; i++) {
+        found[i] = 2;
+    }
+    rig_send(LANE);
+    rig_integers(LANE, found, count);
+}
+
+static void end_all(const char *letters, uint64_t owner) {
+    struct call *call = release(letters, owner);
+    released(letters);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+}
+
+static void all_are_granted_by_one_command_and_released_by_one(void) {
+    rig_open();
+    struct call *call = acquire("abc", 1);
+    struct command *command = rig_send(LANE);
+    CHECK_EQ_INT(command->kind, COMMAND_ACQUIRE_MANY);
+    CHECK_EQ_INT(command->line_count, 3);
+    CHECK(rig_send(LANE) == NULL);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    CHECK_EQ_INT(rig.engine.stats.held, 3);
+    CHECK(hold_of("a", 1)->id != hold_of("b", 1)->id);
+    CHECK(hold_of("c", 1)->in_set && !hold_of("c", 1)->alone);
+    struct call *end = release("abc", 1);
+    command = rig_send(LANE);
+    CHECK_EQ_INT(command->kind, COMMAND_RELEASE_MANY);
+    CHECK_EQ_INT(command->lines->line[1].count, 0);
+    CHECK(hold_of("a", 1) == NULL); /* on its way out */
+    rig_integers(LANE, (const int64_t[]){1, 1, 1}, 3);
+    CHECK_EQ_INT(end->status, REDLATCH_OK);
+    RIG_CLOSE();
+}
+
+static void a_try_that_meets_a_holder_times_out(void) {
+    rig_open();
+    struct call *call = try_all("abc", 1);
+    rig_send(LANE);
+    rig_met(LANE, 2, 5000);
+    CHECK_EQ_INT(call->status, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(rig.engine.stats.held, 0);
+    RIG_CLOSE();
+}
+
+static void it_waits_beside_the_queue_of_the_name_that_is_in_the_way(void) {
+    rig_open();
+    struct call *call = acquire("abc", 1);
+    rig_send(LANE);
+    rig_met(LANE, 2, 60000);
+    CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
+    CHECK(rig_contest("a") == NULL && rig_contest("b") != NULL);
+    CHECK_EQ_INT(rig_subscriptions(), 1);
+    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING); /* it may have been freed before the subscription */
+    rig_send(LANE);
+    rig_met(LANE, 2, 60000);
+    rig_message("b");
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_ACQUIRE_MANY);
+    rig_met(LANE, 3, 60000); /* and then another one is */
+    CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
+    CHECK(rig_contest("c") != NULL);
+    rig_message("b");
+    CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
+    rig_subscriptions();
+    rig_send(LANE);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    CHECK_EQ_INT(rig.engine.stats.waiters, 0);
+    end_all("abc", 1);
+    RIG_CLOSE();
+}
+
+static void a_message_while_it_asks_makes_it_ask_again(void) {
+    rig_open();
+    struct call *call = acquire("ab", 1);
+    rig_send(LANE);
+    rig_met(LANE, 1, 60000);
+    rig_subscriptions();
+    rig_send(LANE);
+    rig_message("a");
+    rig_met(LANE, 1, 60000);
+    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+    rig_send(LANE);
+    rig_granted(LANE);
+    end_all("ab", 1);
+    RIG_CLOSE();
+}
+
+static void of_several_that_wait_for_a_name_one_looks_and_then_the_next(void) {
+    rig_open();
+    struct call *first = acquire("ab", 1);
+    struct call *second = acquire("ac", 2);
+    for (int i = 0; i < 2; i++) {
+        rig_send(LANE);
+        rig_met(LANE, 1, 60000);
+    }
+    rig_subscriptions();
+    for (int i = 0; i < 2; i++) {
+        rig_send(LANE);
+        rig_met(LANE, 1, 60000);
+    }
+    rig_message("a");
+    CHECK_EQ_INT(first->operation->phase, PHASE_ASKING);
+    CHECK_EQ_INT(second->operation->phase, PHASE_PARKED);
+    rig_send(LANE);
+    rig_met(LANE, 2, 60000); /* the first turns to another name: the message was for the second */
+    CHECK_EQ_INT(second->operation->phase, PHASE_ASKING);
+    rig_send(LANE);
+    rig_granted(LANE);
+    CHECK_EQ_INT(second->status, REDLATCH_OK);
+    rig_abort(first, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(first->status, REDLATCH_TIMEOUT);
+    end_all("ac", 2);
+    RIG_CLOSE();
+}
+
+static void one_that_gives_up_undoes_all_on_the_same_lane(void) {
+    rig_open();
+    struct call *call = acquire("ab", 1);
+    struct command *asked = rig_send(LANE);
+    uint64_t id = asked->lines->line[1].id;
+    rig_abort(call, REDLATCH_CANCELLED);
+    CHECK_EQ_INT(call->status, REDLATCH_CANCELLED);
+    struct command *undo = rig_send(LANE);
+    CHECK_EQ_INT(undo->kind, COMMAND_RELEASE_MANY);
+    CHECK_EQ_INT(undo->line_count, 2);
+    CHECK_EQ_INT((int64_t)undo->lines->line[1].id, (int64_t)id);
+    CHECK_EQ_INT(undo->lines->line[1].count, 0);
+    rig_granted(LANE);
+    rig_integers(LANE, (const int64_t[]){1, 1}, 2);
+    CHECK_EQ_INT(rig.engine.stats.held, 0);
+    RIG_CLOSE();
+}
+
+static void one_that_was_never_sent_needs_no_undo(void) {
+    rig_open();
+    struct call *call = acquire("ab", 1);
+    rig_abort(call, REDLATCH_CANCELLED);
+    CHECK(rig_send(LANE) == NULL);
+    RIG_CLOSE();
+}
+
+static void a_hold_of_the_owner_is_raised_and_lowered_by_its_line(void) {
+    rig_open();
+    struct hold *single = rig_grant("b", 1);
+    struct call *call = acquire("abc", 1);
+    struct command *command = rig_send(LANE);
+    CHECK_EQ_INT(command->lines->line[1].count, 2);
+    CHECK_EQ_INT((int64_t)command->lines->line[1].id, (int64_t)single->id);
+    CHECK(single->busy == command);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    CHECK_EQ_INT(single->count, 2);
+    CHECK(single->busy == NULL && single->alone && single->in_set);
+    struct call *end = release("abc", 1);
+    command = rig_send(LANE);
+    CHECK_EQ_INT(command->lines->line[1].count, 1);
+    rig_integers(LANE, (const int64_t[]){1, 1, 1}, 3);
+    CHECK_EQ_INT(end->status, REDLATCH_OK);
+    CHECK_EQ_INT(single->count, 1);
+    rig_end("b", 1);
+    RIG_CLOSE();
+}
+
+static void the_undo_of_a_raised_hold_states_its_levels_again(void) {
+    rig_open();
+    struct hold *single = rig_grant("b", 1);
+    struct call *call = acquire("ab", 1);
+    rig_send(LANE);
+    rig_abort(call, REDLATCH_CANCELLED);
+    struct command *undo = rig_send(LANE);
+    CHECK_EQ_INT(undo->lines->line[0].count, 0);
+    CHECK_EQ_INT(undo->lines->line[1].count, 1);
+    CHECK(single->busy == undo);
+    rig_granted(LANE);
+    rig_integers(LANE, (const int64_t[]){1, 1}, 2);
+    CHECK(single->busy == NULL);
+    CHECK_EQ_INT(single->count, 1);
+    rig_end("b", 1);
+    RIG_CLOSE();
+}
+
+static void a_raised_hold_that_the_server_forgot_is_lost(void) {
+    rig_open();
+    rig_grant("b", 1);
+    struct call *call = acquire("ab", 1);
+    rig_send(LANE);
+    rig_met(LANE, 2, -3);
+    CHECK_EQ_INT(call->status, REDLATCH_LOST);
+    CHECK_EQ_INT(hold_of("b", 1)->stage, HOLD_GONE);
+    struct call *end = rig_release("b", 1);
+    CHECK_EQ_INT(end->status, REDLATCH_LOST);
+    RIG_CLOSE();
+}
+
+static void it_waits_for_a_hold_whose_command_is_under_way(void) {
+    rig_open();
+    rig_grant("b", 1);
+    struct call *extension = rig_extend("b", 1, 60000);
+    struct call *call = acquire("ab", 1);
+    CHECK_EQ_INT(call->operation->phase, PHASE_WAITING);
+    rig_send(LANE);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(extension->status, REDLATCH_OK);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_ACQUIRE_MANY);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    end_all("ab", 1);
+    rig_end("b", 1);
+    RIG_CLOSE();
+}
+
+static void a_grant_older_than_its_lease_is_undone(void) {
+    rig_open();
+    struct call *call = acquire("ab", 1);
+    rig_send(LANE);
+    rig_pass(RIG_LEASE_MS * MILLISECOND);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_LOST);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE_MANY);
+    rig_integers(LANE, (const int64_t[]){0, 0}, 2);
+    RIG_CLOSE();
+}
+
+/* Peers that release a spin lock do not tell, so a set looks now and then, too; in between it listens to ours. */
+static void a_set_that_meets_a_spin_lock_looks_four_times_a_second(void) {
+    rig_open();
+    rig.lock_kind = REDLATCH_SPIN;
+    struct call *call = acquire("ab", 1);
+    rig_send(LANE);
+    rig_met(LANE, 2, 60000);
+    CHECK_EQ_INT(rig_contest("b")->subscription.state, SUBSCRIPTION_WANTED);
+    CHECK_EQ_INT(call->operation->look_at - rig.now, SECOND / 4);
+    CHECK(rig_send(LANE) == NULL);
+    rig_pass(SECOND / 4);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_ACQUIRE_MANY);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    end_all("ab", 1);
+    RIG_CLOSE();
+}
+
+static void tokens_go_to_the_names_that_have_them(void) {
+    rig_open();
+    rig.lock_kind = REDLATCH_FENCED;
+    struct call *call = acquire("ab", 1);
+    rig_send(LANE);
+    struct reply elements[] = {{.kind = REPLY_INTEGER},
+                               {.kind = REPLY_STRING, .text = "7", .size = 1},
+                               {.kind = REPLY_STRING, .text = "31", .size = 2}};
+    rig_reply(LANE, &(struct reply){.kind = REPLY_ARRAY, .elements = elements, .count = 3});
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    CHECK_EQ_INT((int64_t)hold_of("a", 1)->token, 7);
+    CHECK_EQ_INT((int64_t)hold_of("b", 1)->token, 31);
+    end_all("ab", 1);
+    RIG_CLOSE();
+}
+
+static void refusals_that_may_pass_are_waited_out(void) {
+    rig_open();
+    struct call *call = acquire("ab", 1);
+    rig_send(LANE);
+    rig_error(LANE, "LOADING Redis is loading the dataset in memory");
+    CHECK_EQ_INT(call->operation->phase, PHASE_PAUSED);
+    rig_pass(200 * MILLISECOND);
+    rig_send(LANE);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    end_all("ab", 1);
+    call = acquire("ab", 1);
+    rig_send(LANE);
+    rig_error(LANE, "WRONGTYPE Operation against a key holding the wrong kind of value");
+    CHECK_EQ_INT(call->status, REDLATCH_WRONG_TYPE);
+    RIG_CLOSE();
+}
+
+static void an_answer_that_makes_no_sense_is_a_protocol_error(void) {
+    rig_open();
+    static const int64_t odd[][2] = {{3, 100}, {-1, 100}};
+    for (int i = 0; i < 2; i++) {
+        struct call *call = acquire("ab", 1);
+        rig_send(LANE);
+        rig_integers(LANE, odd[i], 2);
+        CHECK_EQ_INT(call->status, REDLATCH_PROTOCOL);
+    }
+    RIG_CLOSE();
+}
+
+/* ------------------------------------------------------------------------------------------------------ settling -- */
+
+static void what_a_broken_connection_left_is_sent_again(void) {
+    for (int i = SETTLED_BY_KILL; i <= SETTLED_BY_RESTART; i++) {
+        rig_open();
+        struct call *call = acquire("ab", 1);
+        struct command *command = rig_send(LANE);
+        uint64_t id = command->lines->line[0].id;
+        rig_lost(LANE);
+        rig_ready(LANE, (enum settlement)i);
+        CHECK_EQ_INT((int64_t)rig_send(LANE)->lines->line[0].id, (int64_t)id);
+        rig_granted(LANE);
+        CHECK_EQ_INT(call->status, REDLATCH_OK);
+        struct call *end = release("ab", 1);
+        rig_send(LANE);
+        rig_lost(LANE);
+        rig_ready(LANE, (enum settlement)i);
+        rig_send(LANE);
+        rig_integers(LANE, (const int64_t[]){0, 0}, 2);
+        CHECK_EQ_INT(end->status, REDLATCH_OK); /* carried out the first time */
+        RIG_CLOSE();
+    }
+}
+
+static void where_kill_is_denied_the_ids_are_retired_and_released_for_a_lease(void) {
+    rig_open();
+    struct hold *single = rig_grant("b", 1);
+    struct call *call = acquire("ab", 1);
+    uint64_t id = rig_send(LANE)->lines->line[0].id;
+    rig_lost(LANE);
+    rig_ready(LANE, SETTLEMENT_DENIED);
+    struct command *undo = rig_send(LANE);
+    CHECK_EQ_INT(undo->kind, COMMAND_RELEASE_MANY);
+    CHECK_EQ_INT((int64_t)undo->lines->line[0].id, (int64_t)id);
+    CHECK_EQ_INT(call->operation->phase, PHASE_WAITING); /* for the hold it raises */
+    rig_integers(LANE, (const int64_t[]){1, 1}, 2);
+    struct command *again = rig_send(LANE);
+    CHECK_EQ_INT(again->kind, COMMAND_ACQUIRE_MANY);
+    CHECK(again->lines->line[0].id != id);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    CHECK_EQ_INT(single->count, 2);
+    rig_pass(SECOND);
+    undo = rig_send(LANE);
+    CHECK_EQ_INT(undo->kind, COMMAND_RELEASE_MANY);
+    CHECK_EQ_INT(undo->line_count, 1); /* the hold that goes on is not spoken of again */
+    CHECK_EQ_INT((int64_t)undo->lines->line[0].id, (int64_t)id);
+    rig_integers(LANE, (const int64_t[]){0}, 1);
+    for (int i = 0; i < 40; i++) {
+        rig_pass(SECOND);
+        rig_drain_keeper();
+        if (rig_send(LANE)) {
+            rig_integers(LANE, (const int64_t[]){0}, 1);
+        }
+    }
+    end_all("ab", 1);
+    rig_end("b", 1);
+    RIG_CLOSE();
+}
+
+/* ----------------------------------------------------------------------------------------------------- releasing -- */
+
+static void nothing_held_is_not_owned(void) {
+    rig_open();
+    CHECK_EQ_INT(release("ab", 1)->status, REDLATCH_NOT_OWNED);
+    RIG_CLOSE();
+}
+
+static void a_loss_of_one_is_told_and_the_others_are_given_back(void) {
+    rig_open();
+    grant("ab", 1);
+    struct call *end = release("ab", 1);
+    rig_send(LANE);
+    rig_integers(LANE, (const int64_t[]){1, 0}, 2);
+    CHECK_EQ_INT(end->status, REDLATCH_LOST);
+    grant("ab", 1);
+    hold_of("a", 1)->deadline = rig.now; /* its clock says so first */
+    end = release("ab", 1);
+    CHECK_EQ_INT(rig_send(LANE)->line_count, 1);
+    rig_integers(LANE, (const int64_t[]){1}, 1);
+    CHECK_EQ_INT(end->status, REDLATCH_LOST);
+    CHECK(hold_of("a", 1) == NULL && hold_of("b", 1) == NULL);
+    RIG_CLOSE();
+}
+
+static void losses_are_told_to_whoever_keeps_sets(void) {
+    rig_open();
+    grant("ab", 1);
+    hold_of("a", 1)->deadline = rig.now;
+    engine_hold_of(&rig.engine, rig_name("a"), rig.lock_kind, 1, rig.now);
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 0);
+    CHECK_EQ_INT(rig_losses(LOSS_SETS, NULL), 1);
+    struct call *end = release("ab", 1);
+    rig_send(LANE);
+    rig_integers(LANE, (const int64_t[]){1}, 1);
+    CHECK_EQ_INT(end->status, REDLATCH_LOST);
+    RIG_CLOSE();
+}
+
+static void a_release_that_is_given_up_on_goes_on(void) {
+    rig_open();
+    grant("ab", 1);
+    struct call *end = release("ab", 1);
+    rig_send(LANE);
+    rig_abort(end, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(end->status, REDLATCH_NO_REPLY);
+    rig_integers(LANE, (const int64_t[]){1, 1}, 2);
+    RIG_CLOSE();
+}
+
+static void a_refused_release_is_tried_again_and_at_last_runs_out(void) {
+    rig_open();
+    grant("ab", 1);
+    struct call *end = release("ab", 1);
+    rig_send(LANE);
+    rig_error(LANE, "LOADING Redis is loading the dataset in memory");
+    rig_pass(200 * MILLISECOND);
+    rig_send(LANE);
+    rig_error(LANE, "NOPERM this user has no permissions to run the 'evalsha' command");
+    CHECK_EQ_INT(end->status, REDLATCH_NO_PERMISSION);
+    CHECK_EQ_INT(rig.engine.stats.held, 0);
+    RIG_CLOSE();
+}
+
+static void holds_that_are_collected_late_are_each_given_back(void) {
+    rig_open();
+    struct call *call = rig_set_call(OPERATION_ACQUIRE, "ab", 1);
+    call->operation->asynchronous = true;
+    call->operation->named_owner = true;
+    rig_start(call);
+    rig_send(LANE);
+    rig_granted(LANE);
+    CHECK(call->done && call->operation->granted);
+    rig_pass(RIG_CLAIM_MS * MILLISECOND);
+    CHECK_EQ_INT(call->operation->status, REDLATCH_UNCLAIMED);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE);
+        rig_integer(LANE, 1);
+    }
+    rig_claim(call);
+    RIG_CLOSE();
+}
+
+int main(void) {
+    RUN(all_are_granted_by_one_command_and_released_by_one);
+    RUN(a_try_that_meets_a_holder_times_out);
+    RUN(it_waits_beside_the_queue_of_the_name_that_is_in_the_way);
+    RUN(a_message_while_it_asks_makes_it_ask_again);
+    RUN(of_several_that_wait_for_a_name_one_looks_and_then_the_next);
+    RUN(one_that_gives_up_undoes_all_on_the_same_lane);
+    RUN(one_that_was_never_sent_needs_no_undo);
+    RUN(a_hold_of_the_owner_is_raised_and_lowered_by_its_line);
+    RUN(the_undo_of_a_raised_hold_states_its_levels_again);
+    RUN(a_raised_hold_that_the_server_forgot_is_lost);
+    RUN(it_waits_for_a_hold_whose_command_is_under_way);
+    RUN(a_grant_older_than_its_lease_is_undone);
+    RUN(tokens_go_to_the_names_that_have_them);
+    RUN(a_set_that_meets_a_spin_lock_looks_four_times_a_second);
+    RUN(refusals_that_may_pass_are_waited_out);
+    RUN(an_answer_that_makes_no_sense_is_a_protocol_error);
+    RUN(what_a_broken_connection_left_is_sent_again);
+    RUN(where_kill_is_denied_the_ids_are_retired_and_released_for_a_lease);
+    RUN(nothing_held_is_not_owned);
+    RUN(a_loss_of_one_is_told_and_the_others_are_given_back);
+    RUN(losses_are_told_to_whoever_keeps_sets);
+    RUN(a_release_that_is_given_up_on_goes_on);
+    RUN(a_refused_release_is_tried_again_and_at_last_runs_out);
+    RUN(holds_that_are_collected_late_are_each_given_back);
+    return unit_done();
+}
