@@ -148,21 +148,23 @@ function Semaphore:with(body, given)
     end)
 end
 
---- Starts an acquire and returns at once. Its event is "acquired".
+--- Starts an acquire of one permit or more and returns at once. Its event is "acquired".
 ---@param given? redlatch.PermitsOptions
 ---@return integer? tag, string? message, string? code
 function Semaphore:start_acquire(given)
     local permits, wait_ms = terms(given, OF_ACQUIRE)
+    options.amount(permits, "permits", 1)
     local what = {object = self, field = "semaphore"}
     return started.begin(self._client, what, core.semaphore_start_acquire, permits, wait_ms)
 end
 
 --- Starts a release and returns at once. Its event is "released".
----@param permits? integer 0 or more; 1
+---@param permits? integer 1 or more; 1
 ---@return integer? tag, string? message, string? code
 function Semaphore:start_release(permits)
+    local count = options.amount(permits == nil and 1 or permits, "permits", 1)
     local what = {object = self, field = "semaphore"}
-    return started.begin(self._client, what, core.semaphore_start_release, amount(permits))
+    return started.begin(self._client, what, core.semaphore_start_release, count)
 end
 
 --- The name as it was given, without the client's prefix.
