@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Set, Union
 
@@ -32,7 +32,7 @@ class Trace:
     leaves_holds: bool = False
 
 
-@lru_cache(maxsize=None)
+@cache
 def load(path: Path) -> Trace:
     """Reads a file; ValueError if it is not what the schema says."""
     content = json.loads(path.read_text(encoding="utf-8"))

@@ -48,8 +48,8 @@ class World:
 
     def keys(self, database: int) -> List[Tuple[bytes, Any, int]]:
         """Every key of a database: its name, its content, its remaining milliseconds (-1: for ever). The members of a
-        list or a sorted set are given in order. A redlatch client's sign of life and what it has recorded of its changes,
-        which have an end, are passed over."""
+        list or a sorted set are given in order. A redlatch client's sign of life and its records of changes, which have
+        an end, are passed over."""
         connection: Any = self._server.client(db=database) if database else self._server.admin
         found: List[Tuple[bytes, Any, int]] = []
         for name in sorted(connection.scan_iter(count=1000)):

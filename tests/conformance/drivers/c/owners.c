@@ -16,7 +16,7 @@ struct owner {
     uint64_t number; /* 0: the entry is free */
     redlatch_client *client;
     const struct counted *counted; /* what the call under way is about, if that is no lock */
-    json_int_t permits;            /* that it asks for */
+    json_int_t permits; /* that it asks for */
     uint64_t tag;     /* of the call under way; 0: none is */
     json_t *outcome;  /* of the call that is done, until it is fetched */
 };
