@@ -103,7 +103,7 @@ STAGES = [
                   f" && {PYTHON} tests/soak/run.py --seconds 60", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", alone=True),
     Stage("lua", f"REDLATCH_TEST_LUA_BUILD=build/address REDLATCH_TEST_LUA_PRELOAD=\"{ADDRESS_LIBRARIES}\""
-                 f" {PYTEST} tests/e2e/test_95_lua.py", ("build", "address"), alone=True),
+                 f" {PYTEST} tests/e2e/test_95_lua*.py", ("build", "address"), alone=True),
     Stage("leaks", f"{PYTEST} tests/e2e/leaks_of_lua.py", ("build",), alone=True),
     Stage("rock", f"./dev rock && {PYTHON} tests/package/check_rock.py dist", ("build",), alone=True),
     Stage("coverage", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",

@@ -78,14 +78,14 @@ REDLATCH_API int redlatch_semaphore_available(redlatch_semaphore *semaphore, int
  * redlatch_semaphore_release. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_delete(redlatch_semaphore *semaphore, int32_t *deleted_out);
 
-/* Starts an acquire: its completion is an ACQUIRED event with `tag`. Permits whose event is not collected within the
- * claim time-out are given back, and the event says UNCLAIMED. Never blocks; redlatch_client_cancel ends it.
- * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY, SYSTEM. Since 0.1. */
+/* Starts an acquire of `permits` (1 or more): its completion is an ACQUIRED event with `tag`. Permits whose event is
+ * not collected within the claim time-out are given back, and the event says UNCLAIMED. Never blocks;
+ * redlatch_client_cancel ends it. INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY, SYSTEM. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_start_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
                                                   uint64_t tag);
 
-/* Starts a release: its completion is a RELEASED event with `tag`. Statuses as redlatch_semaphore_start_acquire.
- * Since 0.1. */
+/* Starts a release of `permits` (1 or more): its completion is a RELEASED event with `tag`. Statuses as
+ * redlatch_semaphore_start_acquire. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_start_release(redlatch_semaphore *semaphore, int64_t permits, uint64_t tag);
 
 /* -------------------------------------------------------------------------------------------- permit semaphores -- */

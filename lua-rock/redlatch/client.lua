@@ -3,11 +3,14 @@
 
 local core = require "redlatch.core"
 local event = require "redlatch.event"
+local latch = require "redlatch.latch"
 local lock = require "redlatch.lock"
 local methods = require "redlatch.methods"
 local outcome = require "redlatch.outcome"
+local permits = require "redlatch.permits"
 local read_write = require "redlatch.read_write"
 local reports = require "redlatch.reports"
+local semaphore = require "redlatch.semaphore"
 local settings = require "redlatch.options"
 
 --- What connect() returns. A forked child opens its own, and so does each Lua state.
@@ -16,7 +19,7 @@ local settings = require "redlatch.options"
 ---@field package _cancel userdata names the wait in progress
 ---@field package _states table<integer, table> what is known of a hold, by its serial number; weak
 ---@field package _shared table<any, table> by owner and name: the handles that lock objects share; weak
----@field package _started table<integer, redlatch.Lock> the locks of started calls, by tag
+---@field package _started table<integer, redlatch.Started> by tag
 ---@field package _last_tag integer
 ---@field package _closed boolean
 local Client = {}
@@ -125,6 +128,27 @@ function Client:multi_lock(members, given) -- luacheck: ignore 212/self
     return lock.joint(members, false, given)
 end
 
+--- A number of permits that are taken and given back, by whomever.
+---@param name string
+---@return redlatch.Semaphore
+function Client:semaphore(name)
+    return semaphore.new(self, name)
+end
+
+--- Permits that have an id and a lease each: those of a program that died are free again when their leases are over.
+---@param name string
+---@return redlatch.PermitSemaphore
+function Client:permit_semaphore(name)
+    return permits.new(self, name)
+end
+
+--- A count-down latch: lets through whoever waits once it was counted down so often as it was set to.
+---@param name string
+---@return redlatch.Latch
+function Client:latch(name)
+    return latch.new(self, name)
+end
+
 --- Releases what is held, unless `release_on_close` is false, and ends the client. Takes at most `close_timeout`.
 --- Closing twice is harmless.
 ---@return true? done, string? message, string? code
@@ -212,8 +236,8 @@ function Client:next_event()
     return event.of(self, record)
 end
 
---- Ends a started acquire that is not done: its event will say "cancelled", or that it was granted before.
----@param tag integer what start_acquire() returned
+--- Ends a started acquire or wait that is not done: its event will say "cancelled", or that it was granted before.
+---@param tag integer what start_acquire() or start_wait() returned
 ---@return true? done, string? message, string? code
 function Client:cancel(tag)
     if not self._started[tag] then

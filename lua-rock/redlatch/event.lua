@@ -2,16 +2,21 @@
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
+local started = require "redlatch.started"
 
 ---@class redlatch.Event
----@field kind "acquired"|"released"|"extended"|"lost"|"abandoned" which started call is done, or what became of a hold
+---@field kind "acquired"|"released"|"extended"|"opened"|"counted"|"lost"|"abandoned" which started call is
+---done, or what became of a hold or a permit
 ---@field ok boolean whether the call succeeded; false for "lost" and "abandoned"
 ---@field message? string what went wrong, and with which lock
 ---@field code? string what went wrong, such as "timeout"
 ---@field tag? integer of a call that was started: what it returned
 ---@field lock? redlatch.Lock of a call that was started
+---@field semaphore? redlatch.Semaphore|redlatch.PermitSemaphore the same
+---@field latch? redlatch.Latch the same
+---@field permits? redlatch.Permit[] that a started acquire of a permit semaphore has brought
 ---@field reason? "expired"|"missing"|"max_hold"|"abandoned" why a hold was lost
----@field serial integer|string|nil names the hold, as Hold:serial() does
+---@field serial integer|string|nil names the hold, as Hold:serial() does, or the first of the permits
 ---@field name string the lock's name, prefix included; its first 255 bytes
 
 local KINDS = {
@@ -20,6 +25,8 @@ local KINDS = {
     [core.EVENT_EXTENDED] = "extended",
     [core.EVENT_LOST] = "lost",
     [core.EVENT_ABANDONED] = "abandoned",
+    [core.EVENT_OPENED] = "opened",
+    [core.EVENT_COUNTED] = "counted",
 }
 local REASONS = {
     [core.REASON_EXPIRED] = "expired",
@@ -31,10 +38,10 @@ local REASONS = {
 local event = {}
 
 -- Events carry no words of their own: what is known is the name, printable and short, and what the status means.
-local function message_of(record, status)
+local function message_of(record, status, field)
     local name = record.name:gsub("[^ -~]", ".")
     name = #name <= 60 and name or name:sub(1, 57) .. "..."
-    return string.format('lock "%s": %s', name, core.strerror(status))
+    return string.format('%s "%s": %s', field, name, core.strerror(status))
 end
 
 --- The event in a record of the core. The client learns which call is done and which hold is lost.
@@ -50,17 +57,23 @@ function event.of(client, record)
     if record.serial ~= 0 then
         made.serial = record.serial
     end
-    if status ~= core.OK then
-        made.message, made.code = message_of(record, status), core.status_name(status)
-    end
     local state = client._states[record.serial]
     if state and (made.reason or status == core.LOST) then
         state.lost = true
     end
+    local what
     if not made.reason then
         made.tag = record.tag
-        made.lock = client._started[made.tag]
-        client._started[made.tag] = nil
+        what = started.take(client, made.tag)
+        if what then
+            made[what.field] = what.object
+        end
+    end
+    if status ~= core.OK then
+        made.message = message_of(record, status, what and what.field or state and state.field or "lock")
+        made.code = core.status_name(status)
+    elseif what and what.complete then
+        what.complete(made)
     end
     return made
 end

@@ -13,7 +13,7 @@ local outcome = require "redlatch.outcome"
 ---@field package _serial integer|string
 ---@field package _token integer|string
 ---@field package _owner string
----@field package _state {lost: boolean} shared by all objects of the same hold
+---@field package _state {lost: boolean, field: string} shared by all objects of the same hold
 ---@field package _released boolean through this object
 local Hold = {}
 Hold.__index = Hold
@@ -34,7 +34,7 @@ function hold.of(lock, record)
     local serial, states = record.serial, lock._client._states
     local state = states[serial]
     if not state then
-        state = {lost = false}
+        state = {lost = false, field = "lock"}
         states[serial] = state
     end
     return setmetatable({

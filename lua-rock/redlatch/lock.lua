@@ -7,6 +7,7 @@ local methods = require "redlatch.methods"
 local options = require "redlatch.options"
 local outcome = require "redlatch.outcome"
 local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redlatch.scope_pcall")
+local started = require "redlatch.started"
 
 ---@class redlatch.AcquireOptions
 ---@field timeout? number seconds to wait: -1 for ever, 0 tries once; the lock's
@@ -310,12 +311,7 @@ end
 ---@return boolean? done true, then what the function returned; nil, message, code if the lock was not obtained and the
 ---function never ran; false, message, code if it ran and the release failed, as when the lock was "lost" meanwhile
 function Lock:with(body, given)
-    if type(body) ~= "function" then
-        local meta = getmetatable(body)
-        if type(meta) ~= "table" or not meta.__call then
-            outcome.misuse("the argument of with is %s; expected a function", outcome.shown(body))
-        end
-    end
+    options.check_callable(body)
     local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
     local done, message, code = obtain(self, lease_ms, wait_ms)
     if not done then
@@ -434,19 +430,8 @@ function Lock:name()
     return self._name
 end
 
--- Starts a call. The client keeps the lock until the event has come, as its end would be that of its holds.
 local function start(self, call, ...)
-    local client = self._client
-    local tag = client._last_tag + 1
-    local arguments = {...}
-    arguments[#arguments + 1] = tag
-    local status, message = call(self._handle, SELF, (table.unpack or unpack)(arguments))
-    if status ~= core.OK then
-        return outcome.failure(status, message)
-    end
-    client._last_tag = tag
-    client._started[tag] = self
-    return tag
+    return started.begin(self._client, {object = self, field = "lock"}, call, SELF, ...)
 end
 
 --- Starts an acquire and returns at once. Its event, "acquired", comes from Client:next_event() with the tag.

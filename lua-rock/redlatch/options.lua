@@ -80,6 +80,28 @@ function options.whole(value, name)
     return value
 end
 
+--- A number of permits or counts, which Redisson can read.
+function options.amount(value, name, least)
+    local most = core.PERMITS_MAX
+    if type(value) ~= "number" then
+        misuse("%s is %s, a %s; expected a whole number", name, shown(value), type(value))
+    end
+    if not (value >= least and value <= most) or value ~= math.floor(value) then
+        misuse("%s is %s; expected a whole number, %d to %d", name, shown(value), least, most)
+    end
+    return value
+end
+
+--- What can be called.
+function options.check_callable(body)
+    if type(body) ~= "function" then
+        local meta = getmetatable(body)
+        if type(meta) ~= "table" or not meta.__call then
+            misuse("the argument of with is %s; expected a function", shown(body))
+        end
+    end
+end
+
 --- Text for C, which ends at the first NUL. It is not shown in the error: it may hold a password.
 function options.check_text(value, name)
     if type(value) ~= "string" then

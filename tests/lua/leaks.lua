@@ -108,4 +108,28 @@ function scenes.events(url, name)
     end)
 end
 
+-- Semaphores, permits and latches, taken, refused, dropped and started.
+function scenes.counts(url, name)
+    local client = assert(redlatch.connect(url))
+    assert(client:event_fd() and client:semaphore(name):try_set_permits(1))
+    assert(client:permit_semaphore(name .. ":p"):try_set_permits(2))
+    measure(10000, function(number)
+        local semaphore, permits = client:semaphore(name), client:permit_semaphore(name .. ":p")
+        assert(semaphore:acquire())
+        stage.fails("timeout", semaphore:try_acquire())
+        pcall(semaphore.acquire, semaphore, {nonsense = number})
+        local tag, event = assert(semaphore:start_release()), nil
+        repeat
+            event = client:next_event()
+        until event
+        assert(event.tag == tag and event.ok, event.message)
+        for _, permit in ipairs(assert(permits:acquire_many(2))) do
+            assert(permit:release())
+        end
+        stage.fails("not_owned", permits:release(("0"):rep(32)))
+        assert(client:latch(name .. ":l"):wait())
+    end)
+    assert(client:semaphore(name):delete() and client:permit_semaphore(name .. ":p"):delete())
+end
+
 stage.play(scenes)

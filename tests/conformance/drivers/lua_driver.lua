@@ -16,6 +16,7 @@ local asynchronous = arg[1] == "asynchronous"
 
 local clients = {}
 local locks = {} -- by the trace's word: client, name and options, and the lock object of each actor
+local objects = {} -- semaphores, permit semaphores and latches, by the trace's word: client and object
 local actors = {} -- by name: what stands for the owner, and the call that it has started
 local MAIN = "main actor" -- no trace's word: it has a blank
 
@@ -40,6 +41,15 @@ local function outcome(first, message, code, value)
         return {status = code, message = message}
     end
     return {status = "ok", value = value}
+end
+
+-- The ids of permits.
+local function ids_of(permits)
+    local ids = {}
+    for i, permit in ipairs(permits or {}) do
+        ids[i] = permit:id()
+    end
+    return permits and ids
 end
 
 -- Makes a call that may raise what its caller did wrong.
@@ -106,7 +116,8 @@ local function collect(client)
     while event do
         for _, actor in pairs(actors) do
             if event.tag and actor.tag == event.tag and actor.client == client then
-                actor.tag, actor.done = nil, outcome(event.ok or nil, event.message, event.code)
+                actor.tag = nil
+                actor.done = outcome(event.ok or nil, event.message, event.code, ids_of(event.permits))
             end
         end
         event, message, code = client:next_event()
@@ -222,6 +233,94 @@ function methods.hold(object)
     })
 end
 
+-- --------------------------------------------------------------------- calls on semaphores, permits and latches --
+
+local counted = {}
+
+-- What the object's method returns is the value, unless that is only that it has succeeded.
+local function answer_of(value, message, code)
+    return outcome(value, message, code, value)
+end
+
+function counted.acquire_permits(object, call, client)
+    local options = options_of {timeout_ms = call.wait_ms, lease_ms = call.lease_ms}
+    local many = object.acquire_many ~= nil
+    if not many then
+        options.permits = call.permits
+    end
+    if asynchronous or call.start then
+        if many then
+            return start(client, call, object, "start_acquire_many", call.permits, options)
+        end
+        return start(client, call, object, "start_acquire", options)
+    end
+    if not many then
+        return outcome(object:acquire(options))
+    end
+    local permits, message, code = object:acquire_many(call.permits, options)
+    return outcome(permits, message, code, ids_of(permits))
+end
+
+function counted.release_permits(object, call, client)
+    if asynchronous then
+        return start(client, call, object, "start_release", call.permits)
+    end
+    return outcome(object:release(call.permits))
+end
+
+function counted.wait(object, call, client)
+    local options = options_of {timeout_ms = call.wait_ms}
+    if asynchronous or call.start then
+        return start(client, call, object, "start_wait", options)
+    end
+    return outcome(object:wait(options))
+end
+
+function counted.count_down(object, call, client)
+    if asynchronous then
+        return start(client, call, object, "start_count_down")
+    end
+    return outcome(object:count_down())
+end
+
+function counted.release_if_exists(object, call)
+    return answer_of(object:release_if_exists(call.permits))
+end
+
+function counted.release_permit(object, call)
+    return outcome(object:release(call.id))
+end
+
+function counted.update_lease(object, call)
+    return outcome(object:extend(call.id, call.lease_ms / 1000))
+end
+
+function counted.lease_of(object, call)
+    local lease, message, code = object:lease_of(call.id)
+    return outcome(lease, message, code, lease and milliseconds(lease))
+end
+
+function counted.try_set(object, call)
+    if object.try_set_count then
+        return answer_of(object:try_set_count(call.number))
+    end
+    return answer_of(object:try_set_permits(call.number, call.ttl_ms and {ttl = call.ttl_ms / 1000}))
+end
+
+function counted.set_permits(object, call)
+    return outcome(object:set_permits(call.permits))
+end
+
+function counted.add_permits(object, call)
+    return outcome(object:add_permits(call.permits))
+end
+
+for _, name in ipairs {"available", "acquired", "permits", "drain", "count", "delete"} do
+    counted[name] = function(object)
+        return answer_of(object[name](object))
+    end
+end
+
 -- -------------------------------------------------------------------------------------------------- other calls --
 
 local calls = {}
@@ -253,6 +352,16 @@ function calls.lock(call)
     end)
 end
 
+for _, kind in ipairs {"semaphore", "permit_semaphore", "latch"} do
+    calls[kind] = function(call)
+        local client = clients[call.client]
+        return attempt(client, function()
+            objects[call.object] = {client = client, object = client[kind](client, text(call.name))}
+            return outcome(true)
+        end)
+    end
+end
+
 function calls.free(call)
     locks[call.lock] = nil
     collectgarbage()
@@ -281,6 +390,13 @@ end
 local function answer_to(call)
     if calls[call.call] then
         return calls[call.call](call)
+    end
+    if call.object then
+        local place = assert(objects[call.object], "there is no such object")
+        local method = assert(counted[call.call], "there is no such call")
+        return attempt(place.client, function()
+            return method(place.object, call, place.client)
+        end)
     end
     local method = assert(methods[call.call], "there is no such call")
     local lock = assert(locks[call.lock], "there is no such lock")

@@ -117,6 +117,8 @@ LIES: Dict[str, Lie] = {
     "wrong_flag": altered("query", lambda answer: {**answer, "value": {**answer["value"], "locked": 1}}),
     "wrong_time": altered("hold", lambda answer: {**answer, "value": {**answer["value"], "remaining_ms": 31_000}}),
     "wrong_count": altered("hold", lambda answer: {**answer, "value": {**answer["value"], "count": 2}}),
+    "wrong_number": altered("available", lambda answer: {**answer, "value": answer["value"] + 1}),
+    "same_permit_twice": altered("acquire_permits", lambda answer: {**answer, "value": answer["value"][:1] * 2}),
     "a_member_too_few": altered("hold", lambda answer: {**answer, "value": {"held": True}}),
     "a_member_too_many": altered("release", lambda answer: {**answer, "value": True}),
     "wrong_uuid": altered("open", lambda answer: {**answer, "value": {"uuid": answer["value"]["uuid"][:-1] + "?"}}),

@@ -105,6 +105,7 @@ class Driver:
     def __init__(self) -> None:
         self._clients: Dict[str, redlatch.Client] = {}
         self._locks: Dict[str, redlatch.Lock] = {}
+        self._objects: Dict[str, Any] = {}  # semaphores, permit semaphores and latches
         self._actors: Dict[str, Actor] = {}
 
     def answer(self, call: Call) -> Outcome:
@@ -113,6 +114,9 @@ class Driver:
         if own is not None:
             answer: Outcome = own(call)
             return answer
+        if "object" in call:
+            target = self._objects[call["object"]]
+            return self._made(call, lambda: COUNTED[call["call"]](target, call))
         lock = self._locks[call["lock"]]
         made = {
             "acquire": acquire,
@@ -123,12 +127,16 @@ class Driver:
             "query": query,
             "hold": hold,
         }[call["call"]]
+        return self._made(call, lambda: made(lock, call))
+
+    def _made(self, call: Call, make: Callable[[], Any]) -> Outcome:
+        """Has a call made by the actor who is to make it."""
         if "by" not in call:
-            return outcome_of(lambda: made(lock, call))
+            return outcome_of(make)
         actor = self._actors.get(call["by"])
         if actor is None:
             actor = self._actors[call["by"]] = Actor(call["by"])
-        actor.start(lambda: outcome_of(lambda: made(lock, call)))
+        actor.start(lambda: outcome_of(make))
         return {"started": True} if "start" in call else actor.finish()
 
     def _open(self, call: Call) -> Outcome:
@@ -165,6 +173,15 @@ class Driver:
             self._locks[call["lock"]] = new(self._clients[call["client"]], text(call["name"]), **options)
 
         return outcome_of(made)
+
+    def _object(self, call: Call) -> Outcome:
+        def made() -> None:
+            client = self._clients[call["client"]]
+            self._objects[call["object"]] = getattr(client, call["call"])(text(call["name"]))
+
+        return outcome_of(made)
+
+    _semaphore = _permit_semaphore = _latch = _object
 
     def _free(self, call: Call) -> Outcome:
         del self._locks[call["lock"]]
@@ -223,6 +240,62 @@ def hold(lock: redlatch.Lock, call: Call) -> Dict[str, Any]:
         "owner": "" if now is None else now.owner,
         "token": 0 if now is None else now.token or 0,
     }
+
+
+def acquire_permits(target: Union[redlatch.Semaphore, redlatch.PermitSemaphore], call: Call) -> Any:
+    """The ids of permits that have some."""
+    wait = seconds(call["wait_ms"])
+    if isinstance(target, redlatch.Semaphore):
+        if not target.acquire(call["permits"], timeout=wait):
+            raise redlatch.LockTimeoutError
+        return None
+    given = {"lease": seconds(call["lease_ms"])} if "lease_ms" in call else {}
+    permits = target.acquire_many(call["permits"], timeout=wait, **given)
+    if not permits:
+        raise redlatch.LockTimeoutError
+    return [permit.id for permit in permits]
+
+
+def wait_for(latch: redlatch.Latch, call: Call) -> None:
+    """LockTimeoutError where the package returns False."""
+    if not latch.wait(seconds(call["wait_ms"])):
+        raise redlatch.LockTimeoutError
+
+
+def try_set(target: Any, call: Call) -> Any:
+    """Of a latch the count, of the others the permits."""
+    if isinstance(target, redlatch.Latch):
+        return target.try_set_count(call["number"])
+    ttl = {"ttl": seconds(call["ttl_ms"])} if "ttl_ms" in call else {}
+    return target.try_set_permits(call["number"], **ttl)
+
+
+def lease_of(target: redlatch.PermitSemaphore, call: Call) -> int:
+    """In milliseconds."""
+    left = target.lease_of(call["id"])
+    return -1 if math.isinf(left) else round(left * 1000)
+
+
+# The calls on semaphores, permit semaphores and latches.
+COUNTED: Dict[str, Callable[[Any, Call], Any]] = {
+    "acquire_permits": acquire_permits,
+    "release_permits": lambda target, call: target.release(call["permits"]),
+    "release_if_exists": lambda target, call: target.release_if_exists(call["permits"]),
+    "release_permit": lambda target, call: target.release(call["id"]),
+    "update_lease": lambda target, call: target.update_lease(call["id"], seconds(call["lease_ms"])),
+    "lease_of": lease_of,
+    "try_set": try_set,
+    "set_permits": lambda target, call: target.set_permits(call["permits"]),
+    "add_permits": lambda target, call: target.add_permits(call["permits"]),
+    "available": lambda target, call: target.available(),
+    "acquired": lambda target, call: target.acquired(),
+    "permits": lambda target, call: target.permits(),
+    "drain": lambda target, call: target.drain(),
+    "count": lambda target, call: target.count(),
+    "count_down": lambda target, call: target.count_down(),
+    "wait": wait_for,
+    "delete": lambda target, call: target.delete(),
+}
 
 
 if __name__ == "__main__":

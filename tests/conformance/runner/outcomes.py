@@ -4,7 +4,8 @@ drivers that pass have given equal outcomes."""
 
 from __future__ import annotations
 
-from typing import Any, Dict
+import re
+from typing import Any, Dict, List
 
 from .drivers import Driver
 from .mismatch import Mismatch
@@ -19,7 +20,9 @@ _MEMBERS: Dict[str, Dict[str, type]] = {
 }
 # What a trace need not say, since most kinds of locks have none.
 _USUAL: Dict[str, Dict[str, Any]] = {"hold": {"token": 0}}
-_BARE = {"force_release": bool, "is_waiting": bool}
+_BARE = {"force_release", "is_waiting", "release_if_exists", "try_set", "delete"}
+_NUMBERS = {"available", "acquired", "permits", "drain", "count", "lease_of"}
+_PERMIT_ID = re.compile("[0-9a-f]{32}")
 
 
 def within(number: int, expected: Any) -> bool:
@@ -34,7 +37,10 @@ def check(step: Dict[str, Any], answer: Dict[str, Any], owners: Owners, driver: 
     if answer.get("status") not in driver.statuses(status):
         raise Mismatch(f"expected {status}, got {answer}")
     if status == "ok":
-        _check_success(step["call"], expected, answer, owners)
+        if "as" in step:
+            _check_permits(step["as"], answer)
+        else:
+            _check_success(step["call"], expected, answer, owners)
     else:
         _check_failure(expected, answer)
 
@@ -48,13 +54,24 @@ def _check_failure(expected: Any, answer: Dict[str, Any]) -> None:
             raise Mismatch(f"expected a message with {word!r} in it, got {message!r}")
 
 
+def _check_permits(labels: List[str], answer: Dict[str, Any]) -> None:
+    """Mismatch unless the answer has as many ids of permits as there are labels, and no two are the same."""
+    ids = answer.get("value")
+    good = isinstance(ids, list) and all(isinstance(each, str) and _PERMIT_ID.fullmatch(each) for each in ids)
+    if set(answer) != {"status", "value"} or not good or len(set(ids)) != len(labels) or len(ids) != len(labels):
+        raise Mismatch(f"expected {len(labels)} ids of permits, got {answer}")
+
+
 def _check_success(call: str, expected: Any, answer: Dict[str, Any], owners: Owners) -> None:
-    wanted = {"status", "value"} if call in _MEMBERS or call in _BARE else {"status"}
+    wanted = {"status", "value"} if call in _MEMBERS or call in _BARE or call in _NUMBERS else {"status"}
     if set(answer) != wanted:
         raise Mismatch(f"expected the members {sorted(wanted)}, got {answer}")
     value: Any = answer.get("value")
     if call in _BARE:
         if type(value) is not bool or value != expected:
+            raise Mismatch(f"expected {expected}, got {value!r}")
+    elif call in _NUMBERS:
+        if type(value) is not int or not within(value, expected):
             raise Mismatch(f"expected {expected}, got {value!r}")
     elif call in _MEMBERS:
         _check_members(call, value)

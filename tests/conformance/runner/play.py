@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import closing
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List
 
 from env import RedisServer
 
@@ -48,6 +48,7 @@ class Player:
         self._world = world
         self._owners = Owners(world.peer_owner)
         self._started_at: Dict[str, float] = {}
+        self._permits: Dict[str, str] = {}
 
     def step(self, step: Step) -> None:
         """Carries one step out."""
@@ -56,7 +57,7 @@ class Player:
             self._until(step, lambda: self._call(step))
         elif "keys" in step:
             database = step.get("database", 0)
-            self._until(step, lambda: world.check_keys(step["keys"], self._owners, database))
+            self._until(step, lambda: world.check_keys(self._with_ids(step["keys"]), self._owners, database))
         elif "messages" in step:
             world.check_messages(step["messages"])
         elif "subscribers" in step:
@@ -96,12 +97,23 @@ class Player:
         outcomes.check(step, answer, self._owners, self._process.driver)
         if "took_ms" in step and not outcomes.within(took_ms, step["took_ms"]):
             raise Mismatch(f"the call took {took_ms} ms; expected {step['took_ms']}")
+        if "as" in step and answer["status"] == "ok":
+            self._permits.update(zip(step["as"], answer["value"]))
         if step["call"] == "open" and answer["status"] == "ok":
             self._owners.add_client(step["client"], answer["value"]["uuid"])
+
+    def _with_ids(self, keys: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+        """Expected keys with the ids of the permits that they name."""
+        return [
+            {**key, "permits": [self._permits[label] for label in key["permits"]]} if "permits" in key else key
+            for key in keys
+        ]
 
     def _request(self, step: Step) -> Dict[str, Any]:
         """The call as the driver gets it."""
         request = {member: value for member, value in step.items() if member not in FOR_RUNNER}
+        if "permit" in request:
+            request["id"] = self._permits[request.pop("permit")]
         if "name" in request:
             request["name"] = expand(request["name"])
         if "name_prefix" in request.get("options", {}):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Set, Union
 
@@ -18,7 +19,7 @@ Step = Dict[str, Any]
 Text = Union[str, Dict[str, Any]]
 
 # Members of a call that are for the runner alone.
-FOR_RUNNER = ("expect", "until", "took_ms", "note")
+FOR_RUNNER = ("expect", "until", "took_ms", "note", "as")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Trace:
     leaves_holds: bool = False
 
 
+@cache
 def load(path: Path) -> Trace:
     """Reads a file; ValueError if it is not what the schema says."""
     content = json.loads(path.read_text(encoding="utf-8"))
@@ -132,12 +134,13 @@ def _queues(trace: Trace) -> bool:
     waiting: Dict[str, str] = {}
     for step in trace.steps:
         call = step.get("call")
-        if call == "lock":
-            client_of[step["lock"]] = step["client"]
+        place = step.get("lock", step.get("object"))
+        if "client" in step and place:
+            client_of[place] = step["client"]
         elif call == "finish":
             waiting.pop(step["by"], None)
         elif step.get("start"):
-            if client_of[step["lock"]] in waiting.values():
+            if client_of[place] in waiting.values():
                 return True
-            waiting[step["by"]] = client_of[step["lock"]]
+            waiting[step["by"]] = client_of[place]
     return False

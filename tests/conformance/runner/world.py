@@ -48,7 +48,8 @@ class World:
 
     def keys(self, database: int) -> List[Tuple[bytes, Any, int]]:
         """Every key of a database: its name, its content, its remaining milliseconds (-1: for ever). The members of a
-        list or a sorted set are given in order. A redlatch client's sign of life, which has an end, is passed over."""
+        list or a sorted set are given in order. A redlatch client's sign of life and its records of changes, which have
+        an end, are passed over."""
         connection: Any = self._server.client(db=database) if database else self._server.admin
         found: List[Tuple[bytes, Any, int]] = []
         for name in sorted(connection.scan_iter(count=1000)):
@@ -58,7 +59,7 @@ class World:
             reading = _READING.get(kind)
             value = reading(connection, name) if reading else kind
             left = connection.pttl(name)
-            if left != -2 and not (name.startswith(b"redlatch_waiting:") and left > 0):
+            if left != -2 and not (name.startswith((b"redlatch_waiting:", b"redlatch_op:")) and left > 0):
                 found.append((name, value, left))
         return found
 
@@ -190,6 +191,8 @@ def _is_as_wished(wish: Dict[str, Any], value: Any, left: int, owners: Owners) -
         return False
     if "value" in wish:
         return bool(value == text_bytes(wish["value"]))
+    if "permits" in wish:
+        return isinstance(value, list) and sorted(each.hex() for each in value) == sorted(wish["permits"])
     if "waiters" in wish:
         waiters = [owner.decode("utf-8", "replace") for owner in value] if isinstance(value, list) else []
         return len(waiters) == len(wish["waiters"]) and all(map(owners.matches, wish["waiters"], waiters))

@@ -16,7 +16,8 @@ struct actor {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    redlatch_lock *lock;
+    redlatch_lock *lock; /* or: */
+    const struct counted *counted;
     json_t *call;    /* what is to be done, or under way */
     json_t *outcome; /* what was done, until it is fetched */
     bool leaving;
@@ -36,7 +37,8 @@ static void *act(void *argument) {
             return NULL;
         }
         pthread_mutex_unlock(&actor->mutex);
-        json_t *outcome = call_method(actor->lock, 0, actor->call);
+        json_t *outcome = actor->counted ? call_counted(actor->counted, actor->call)
+                                         : call_method(actor->lock, 0, actor->call);
         pthread_mutex_lock(&actor->mutex);
         json_decref(actor->call);
         actor->call = NULL;
@@ -65,12 +67,13 @@ struct actor *actor_of(const char *name, bool make) {
     return actor;
 }
 
-void actor_start(struct actor *actor, redlatch_lock *lock, json_t *call) {
+void actor_start(struct actor *actor, redlatch_lock *lock, const struct counted *counted, json_t *call) {
     pthread_mutex_lock(&actor->mutex);
     if (actor->call || actor->outcome) {
         misunderstood("the actor %s has a call that is not finished", actor->name);
     }
     actor->lock = lock;
+    actor->counted = counted;
     actor->call = json_incref(call);
     pthread_cond_broadcast(&actor->changed);
     pthread_mutex_unlock(&actor->mutex);

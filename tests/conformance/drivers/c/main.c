@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "actors.h"
+#include "counts.h"
 #include "json.h"
 #include "methods.h"
 #include "objects.h"
@@ -17,17 +18,18 @@
 
 static bool asynchronous;
 
-/* A call on a lock, by the main thread or an actor. */
-static json_t *on_lock(json_t *call) {
-    redlatch_lock *lock = lock_of(call);
+/* A call on a lock or a semaphore and the like, by the main thread or an actor. */
+static json_t *on_object(json_t *call) {
+    const struct counted *counted = counted_of(call);
+    redlatch_lock *lock = counted ? NULL : lock_of(call);
     if (asynchronous) {
-        return owner_call(client_of(call), lock, call);
+        return owner_call(counted ? counted_client(counted) : client_of(call), lock, counted, call);
     }
     if (!json_object_get(call, "by")) {
-        return call_method(lock, 0, call);
+        return counted ? call_counted(counted, call) : call_method(lock, 0, call);
     }
     struct actor *actor = actor_of(string_of(call, "by"), true);
-    actor_start(actor, lock, call);
+    actor_start(actor, lock, counted, call);
     return json_object_get(call, "start") ? json_pack("{s:b}", "started", 1) : actor_finish(actor);
 }
 
@@ -65,7 +67,10 @@ static json_t *answer_to(json_t *call) {
     if (strcmp(name, "is_waiting") == 0 || strcmp(name, "finish") == 0 || strcmp(name, "leave") == 0) {
         return of_actor(name, string_of(call, "by"));
     }
-    return on_lock(call);
+    if (strcmp(name, "semaphore") == 0 || strcmp(name, "permit_semaphore") == 0 || strcmp(name, "latch") == 0) {
+        return call_counted_new(call);
+    }
+    return on_object(call);
 }
 
 int main(int argc, char **argv) {
@@ -96,6 +101,7 @@ int main(int argc, char **argv) {
     free(line);
     objects_close();
     actors_leave();
+    counted_free();
     objects_free();
     return 0;
 }

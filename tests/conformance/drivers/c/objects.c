@@ -87,7 +87,7 @@ json_t *call_open(const json_t *call) {
 }
 
 json_t *call_close(const json_t *call) {
-    return outcome(redlatch_client_close(find(clients, string_of(call, "client"))->client), NULL);
+    return outcome(redlatch_client_close(client_named(call)), NULL);
 }
 
 /* What `text` holds must live as long as the options do. */
@@ -154,7 +154,7 @@ json_t *call_lock(const json_t *call) {
     json_object_foreach(given, option, value) {
         set_lock_option(&options, given, option, &template);
     }
-    redlatch_client *client = find(clients, string_of(call, "client"))->client;
+    redlatch_client *client = client_named(call);
     struct text name = text_of(call, "name");
     redlatch_lock *lock = NULL;
     int status = new_lock(client, call, name, &options, &lock);
@@ -171,6 +171,10 @@ json_t *call_free(const json_t *call) {
     redlatch_lock_free(object->lock);
     memset(object, 0, sizeof *object);
     return outcome(REDLATCH_OK, NULL);
+}
+
+redlatch_client *client_named(const json_t *call) {
+    return find(clients, string_of(call, "client"))->client;
 }
 
 redlatch_lock *lock_of(const json_t *call) {

@@ -12,6 +12,9 @@ json_t *call_close(const json_t *call);
 json_t *call_lock(const json_t *call);
 json_t *call_free(const json_t *call);
 
+/* The client that a call names. */
+redlatch_client *client_named(const json_t *call);
+
 /* The lock that a call is about, and its client. */
 redlatch_lock *lock_of(const json_t *call);
 redlatch_client *client_of(const json_t *call);

@@ -15,6 +15,8 @@ struct owner {
     char name[NAME_SIZE];
     uint64_t number; /* 0: the entry is free */
     redlatch_client *client;
+    const struct counted *counted; /* what the call under way is about, if that is no lock */
+    json_int_t permits; /* that it asks for */
     uint64_t tag;     /* of the call under way; 0: none is */
     json_t *outcome;  /* of the call that is done, until it is fetched */
 };
@@ -40,9 +42,10 @@ static struct owner *owner_of(const char *name, bool make) {
 }
 
 /* Events carry no words: the message is the lock's name, which may hold any bytes, and what the status means. */
-static json_t *outcome_of(const redlatch_event *event) {
+static json_t *outcome_of(const struct owner *owner, const redlatch_event *event) {
     if (event->status == REDLATCH_OK) {
-        return outcome(REDLATCH_OK, NULL);
+        bool permits = owner->counted && event->kind == REDLATCH_EVENT_ACQUIRED;
+        return outcome(REDLATCH_OK, permits ? counted_ids(owner->counted, event->serial, owner->permits) : NULL);
     }
     char shown[SHOWN_SIZE];
     snprintf(shown, sizeof shown, "%s", event->name);
@@ -80,7 +83,7 @@ static void collect(redlatch_client *client, int wait_ms) {
         status = redlatch_client_next_event(client, &event);
         for (size_t i = 0; status == REDLATCH_OK && i < OWNERS; i++) {
             if (event.tag && owners[i].tag == event.tag) {
-                done(&owners[i], outcome_of(&event));
+                done(&owners[i], outcome_of(&owners[i], &event));
             }
         }
     }
@@ -124,7 +127,7 @@ static int start(redlatch_lock *lock, const struct owner *owner, uint64_t tag, c
     return REDLATCH_AGAIN;
 }
 
-json_t *owner_call(redlatch_client *client, redlatch_lock *lock, const json_t *call) {
+json_t *owner_call(redlatch_client *client, redlatch_lock *lock, const struct counted *counted, const json_t *call) {
     static uint64_t last_tag;
     struct owner *owner = owner_of(json_object_get(call, "by") ? string_of(call, "by") : "", true);
     if (owner->tag || owner->outcome) {
@@ -132,13 +135,16 @@ json_t *owner_call(redlatch_client *client, redlatch_lock *lock, const json_t *c
     }
     int fd;
     redlatch_client_event_fd(client, &fd); /* from the first one on, events are kept; a closed client is told below */
-    int status = start(lock, owner, ++last_tag, call);
+    uint64_t tag = ++last_tag;
+    int status = counted ? start_counted(counted, call, tag) : start(lock, owner, tag, call);
     if (status == REDLATCH_AGAIN) {
-        return call_method(lock, owner->number, call);
+        return counted ? call_counted(counted, call) : call_method(lock, owner->number, call);
     }
+    owner->counted = counted;
+    owner->permits = json_integer_value(json_object_get(call, "permits"));
     owner->client = client;
     if (status == REDLATCH_OK) {
-        owner->tag = last_tag;
+        owner->tag = tag;
     } else {
         owner->outcome = outcome(status, NULL);
     }

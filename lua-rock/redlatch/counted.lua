@@ -1,0 +1,47 @@
+--- Counted: what semaphores, permit semaphores and latches share: a name and a handle of the core that has no owner.
+-- SPDX-License-Identifier: Apache-2.0
+
+local core = require "redlatch.core"
+local options = require "redlatch.options"
+local outcome = require "redlatch.outcome"
+
+local counted = {}
+
+--- An object of this class. `make` is the core's function that makes its handle.
+function counted.new(class, make, client, name)
+    options.check_name(name)
+    local status, handle = make(client._handle, name)
+    if status ~= core.OK then
+        -- Of a client that is closed or its parent process's; an answer of nil would be called at once by many.
+        outcome.misuse("%s", handle)
+    end
+    return setmetatable({_client = client, _handle = handle, _name = name}, class)
+end
+
+--- What a call returns that hands out a number.
+---@return integer? number, string? message, string? code
+function counted.number(status, number)
+    if status ~= core.OK then
+        return outcome.failure(status, number)
+    end
+    return number
+end
+
+--- What a call returns that hands out yes or no.
+---@return boolean? answer, string? message, string? code
+function counted.flag(status, number)
+    if status ~= core.OK then
+        return outcome.failure(status, number)
+    end
+    return number == 1
+end
+
+--- How long a call waits, by its options: for ever, unless it is said.
+function counted.wait_ms(given)
+    if given.timeout == nil then
+        return core.FOREVER
+    end
+    return options.wait(given.timeout, "timeout")
+end
+
+return counted

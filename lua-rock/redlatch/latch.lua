@@ -1,0 +1,90 @@
+--- Latch: lets through whoever waits once it was counted down.
+-- SPDX-License-Identifier: Apache-2.0
+
+local core = require "redlatch.core"
+local counted = require "redlatch.counted"
+local methods = require "redlatch.methods"
+local options = require "redlatch.options"
+local outcome = require "redlatch.outcome"
+local started = require "redlatch.started"
+
+--- A count-down latch by name, made by Client:latch(); Redisson's RCountDownLatch. One that was never set, was counted
+--- down or was deleted is open.
+---@class redlatch.Latch
+---@field package _client redlatch.Client
+---@field package _handle userdata
+---@field package _name string
+local Latch = {}
+Latch.__index = Latch
+Latch.__name = "redlatch.Latch"
+
+local latch = {}
+
+local OF_WAIT = {timeout = true}
+
+function latch.new(client, name)
+    return counted.new(Latch, core.latch_new, client, name)
+end
+
+--- Closes the latch until it has been counted down so often, unless it is closed already: then false.
+---@param count integer 1 or more
+---@return boolean? set, string? message, string? code
+function Latch:try_set_count(count)
+    return counted.flag(core.latch_try_set_count(self._handle, options.amount(count, "count", 1)))
+end
+
+--- Counts down by one. At zero the latch is open; of an open one it changes nothing.
+---@return true? done, string? message, string? code
+function Latch:count_down()
+    local status, message = core.latch_count_down(self._handle)
+    return outcome.settle(status, message)
+end
+
+--- Asks the server what is left to be counted down: 0 when the latch is open.
+---@return integer? count, string? message, string? code
+function Latch:count()
+    return counted.number(core.latch_count(self._handle))
+end
+
+--- Waits until the latch is open.
+---@param given? {timeout: number?} seconds to wait: -1 for ever, 0 looks once; -1
+---@return true? open, string? message, string? code "timeout" if it was closed all the time
+function Latch:wait(given)
+    local wait_ms = counted.wait_ms(options.check_known(given, OF_WAIT))
+    local status, message = core.lua_wait_latch(self._handle, wait_ms, self._client._cancel)
+    return outcome.settle(status, message)
+end
+
+--- Deletes the latch, which opens it for who waits with redlatch; false if it was open.
+---@return boolean? deleted, string? message, string? code
+function Latch:delete()
+    return counted.flag(core.latch_delete(self._handle))
+end
+
+--- Starts a wait and returns at once. Its event is "opened".
+---@param given? {timeout: number?}
+---@return integer? tag, string? message, string? code
+function Latch:start_wait(given)
+    local wait_ms = counted.wait_ms(options.check_known(given, OF_WAIT))
+    return started.begin(self._client, {object = self, field = "latch"}, core.latch_start_wait, wait_ms)
+end
+
+--- Starts a count-down and returns at once. Its event is "counted".
+---@return integer? tag, string? message, string? code
+function Latch:start_count_down()
+    return started.begin(self._client, {object = self, field = "latch"}, core.latch_start_count_down)
+end
+
+--- The name as it was given, without the client's prefix.
+---@return string
+function Latch:name()
+    return self._name
+end
+
+function Latch:__tostring()
+    return string.format("redlatch.Latch %q", self._name)
+end
+
+methods.guard(Latch, "latch")
+
+return latch

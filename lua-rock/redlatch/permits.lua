@@ -1,0 +1,229 @@
+--- PermitSemaphore: permits that have an id and a lease each.
+-- SPDX-License-Identifier: Apache-2.0
+
+local core = require "redlatch.core"
+local counted = require "redlatch.counted"
+local methods = require "redlatch.methods"
+local options = require "redlatch.options"
+local outcome = require "redlatch.outcome"
+local permit = require "redlatch.permit"
+local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redlatch.scope_pcall")
+local started = require "redlatch.started"
+
+--- Permits by name, made by Client:permit_semaphore(); Redisson's RPermitExpirableSemaphore. Whoever knows the id may
+--- give a permit back, in any process; one that nobody gives back is free again when its lease is over. In one client
+--- waiters are served strictly first come, first served.
+---@class redlatch.PermitSemaphore
+---@field package _client redlatch.Client
+---@field package _handle userdata
+---@field package _name string
+local PermitSemaphore = {}
+PermitSemaphore.__index = PermitSemaphore
+PermitSemaphore.__name = "redlatch.PermitSemaphore"
+
+local permits = {}
+
+local OF_ACQUIRE = {timeout = true, lease = true}
+local OF_TRY = {lease = true}
+
+function permits.new(client, name)
+    return counted.new(PermitSemaphore, core.permit_semaphore_new, client, name)
+end
+
+-- What an acquire is to do: the lease of each permit and the wait in milliseconds.
+local function terms(given, known)
+    given = options.check_known(given, known)
+    local lease_ms = given.lease == nil and core.RENEWED or options.lease(given.lease, "lease")
+    return lease_ms, counted.wait_ms(given)
+end
+
+-- Permits by their serials, which follow each other.
+local function permits_of(self, serial, count)
+    local list = {}
+    for i = 1, count do
+        local made, message, code = permit.new(self, serial + i - 1)
+        if not made then
+            return nil, message, code -- closed in between
+        end
+        list[i] = made
+    end
+    return list
+end
+
+local function obtain(self, count, lease_ms, wait_ms)
+    local status, serial =
+        core.lua_acquire_permits_with_ids(self._handle, count, lease_ms, wait_ms, self._client._cancel)
+    if status ~= core.OK then
+        return outcome.failure(status, serial)
+    end
+    return permits_of(self, serial, count)
+end
+
+local function obtain_one(self, lease_ms, wait_ms)
+    local list, message, code = obtain(self, 1, lease_ms, wait_ms)
+    if not list then
+        return nil, message, code
+    end
+    return list[1]
+end
+
+--- Takes a permit, and waits for one. In Lua 5.4: `local permit <close> = assert(permits:acquire())`.
+---@param given? redlatch.AcquireOptions timeout: -1; lease: -1, one that is renewed until the permit is released
+---@return redlatch.Permit? permit, string? message, string? code "timeout" when there was none all the time
+function PermitSemaphore:acquire(given)
+    local lease_ms, wait_ms = terms(given, OF_ACQUIRE)
+    return obtain_one(self, lease_ms, wait_ms)
+end
+
+--- Takes a permit if that is possible at once. While anybody of this client waits it is not.
+---@param given? {lease: number?}
+---@return redlatch.Permit? permit, string? message, string? code "timeout" when there is none
+function PermitSemaphore:try_acquire(given)
+    local lease_ms = terms(given, OF_TRY)
+    return obtain_one(self, lease_ms, 0)
+end
+
+--- Takes so many permits at once, all or none.
+---@param count integer 1 to 1000
+---@param given? redlatch.AcquireOptions
+---@return redlatch.Permit[]? permits, string? message, string? code "timeout" when there were too few all the time
+function PermitSemaphore:acquire_many(count, given)
+    count = options.amount(count, "count", 1)
+    local lease_ms, wait_ms = terms(given, OF_ACQUIRE)
+    return obtain(self, count, lease_ms, wait_ms)
+end
+
+--- Calls a function with a permit, and gives it back when the function returns or raises an error, which goes on to the
+--- caller. In Lua 5.1 itself the function may not yield.
+---@param body fun(permit: redlatch.Permit): ...
+---@param given? redlatch.AcquireOptions
+---@return boolean? done true, then what the function returned; nil, message, code if no permit was obtained and the
+---function never ran; false, message, code if it ran and the release failed, as when the permit was "lost" meanwhile
+function PermitSemaphore:with(body, given)
+    options.check_callable(body)
+    local lease_ms, wait_ms = terms(given, OF_ACQUIRE)
+    local taken, message, code = obtain_one(self, lease_ms, wait_ms)
+    if not taken then
+        return nil, message, code
+    end
+    return scope(taken, body)
+end
+
+--- Gives back a permit, or the one with an id, whoever took it.
+---@param of redlatch.Permit|string
+---@return true? released, string? message, string? code "lost" if its lease was over; "not_owned" if there is no such
+---permit, or it was lost so long ago that others may have had it since
+function PermitSemaphore:release(of)
+    if permit.is_one(of) then
+        return of:release()
+    end
+    local status, message = core.permit_semaphore_release(self._handle, permit.id_of(of))
+    return outcome.settle(status, message)
+end
+
+--- Lets a permit's lease end so many seconds from now, also if that is sooner than it was. One that is renewed goes on
+--- being renewed.
+---@param of redlatch.Permit|string
+---@param seconds number
+---@return true? done, string? message, string? code "lost" or "not_owned", as of release()
+function PermitSemaphore:extend(of, seconds)
+    local id, lease_ms = permit.id_of(of), options.span(seconds, "seconds")
+    local status, message = core.permit_semaphore_update_lease(self._handle, id, lease_ms)
+    return outcome.settle(status, message)
+end
+
+--- Asks the server how many seconds a permit is taken yet: 0 when it is not, math.huge when it has no lease.
+---@param of redlatch.Permit|string
+---@return number? seconds, string? message, string? code
+function PermitSemaphore:lease_of(of)
+    local lease_ms, message, code = counted.number(core.permit_semaphore_lease_of(self._handle, permit.id_of(of)))
+    if not lease_ms then
+        return nil, message, code
+    end
+    return lease_ms == core.FOREVER and math.huge or lease_ms / 1000
+end
+
+--- Makes the semaphore with so many permits, unless it exists: then false.
+---@param count integer 0 or more
+---@return boolean? set, string? message, string? code
+function PermitSemaphore:try_set_permits(count)
+    return counted.flag(core.permit_semaphore_try_set_permits(self._handle, options.amount(count, "count", 0)))
+end
+
+--- Lets there be so many permits in all, those that are taken included; if more are taken, it owes the rest.
+---@param count integer 0 or more
+---@return true? done, string? message, string? code
+function PermitSemaphore:set_permits(count)
+    local status, message = core.permit_semaphore_set_permits(self._handle, options.amount(count, "count", 0))
+    return outcome.settle(status, message)
+end
+
+--- Adds permits, or takes some away without waiting, also more than there are.
+---@param count integer
+---@return true? done, string? message, string? code
+function PermitSemaphore:add_permits(count)
+    count = options.amount(count, "count", -core.PERMITS_MAX)
+    local status, message = core.permit_semaphore_add_permits(self._handle, count)
+    return outcome.settle(status, message)
+end
+
+--- Asks the server how many permits can be taken: less than 0 if the semaphore owes some.
+---@return integer? count, string? message, string? code
+function PermitSemaphore:available()
+    return counted.number(core.permit_semaphore_available(self._handle))
+end
+
+--- Asks the server how many permits are taken.
+---@return integer? count, string? message, string? code
+function PermitSemaphore:acquired()
+    return counted.number(core.permit_semaphore_acquired(self._handle))
+end
+
+--- Asks the server how many permits there are in all.
+---@return integer? count, string? message, string? code
+function PermitSemaphore:permits()
+    return counted.number(core.permit_semaphore_permits(self._handle))
+end
+
+--- Deletes the semaphore and all leases; false if there was none. Who waits goes on waiting.
+---@return boolean? deleted, string? message, string? code
+function PermitSemaphore:delete()
+    return counted.flag(core.permit_semaphore_delete(self._handle))
+end
+
+-- Starts an acquire, whose event brings the permits.
+local function start(self, count, lease_ms, wait_ms)
+    local what = {object = self, field = "semaphore", complete = function(made)
+        made.permits = permits_of(self, made.serial, count)
+    end}
+    return started.begin(self._client, what, core.permit_semaphore_start_acquire, count, lease_ms, wait_ms)
+end
+
+--- Starts an acquire and returns at once. Its event is "acquired", with a list of one permit.
+---@param given? redlatch.AcquireOptions
+---@return integer? tag, string? message, string? code
+function PermitSemaphore:start_acquire(given)
+    return start(self, 1, terms(given, OF_ACQUIRE))
+end
+
+--- Starts an acquire of several and returns at once. Its event is "acquired", with the list.
+---@param count integer 1 to 1000
+---@param given? redlatch.AcquireOptions
+---@return integer? tag, string? message, string? code
+function PermitSemaphore:start_acquire_many(count, given)
+    return start(self, options.amount(count, "count", 1), terms(given, OF_ACQUIRE))
+end
+
+--- The name as it was given, without the client's prefix.
+---@return string
+function PermitSemaphore:name()
+    return self._name
+end
+
+function PermitSemaphore:__tostring()
+    return string.format("redlatch.PermitSemaphore %q", self._name)
+end
+
+methods.guard(PermitSemaphore, "permits")
+
+return permits

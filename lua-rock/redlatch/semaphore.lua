@@ -1,0 +1,182 @@
+--- Semaphore: a number of permits that are taken and given back.
+-- SPDX-License-Identifier: Apache-2.0
+
+local core = require "redlatch.core"
+local counted = require "redlatch.counted"
+local methods = require "redlatch.methods"
+local options = require "redlatch.options"
+local outcome = require "redlatch.outcome"
+local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redlatch.scope_pcall")
+local started = require "redlatch.started"
+
+---@class redlatch.PermitsOptions
+---@field permits? integer how many at once; 1
+---@field timeout? number seconds to wait: -1 for ever, 0 tries once; -1
+
+--- Permits by name, made by Client:semaphore(); Redisson's RSemaphore. Nobody owns a permit: whoever took it, anybody
+--- may give it back, and what a program that died had taken stays taken (a permit semaphore knows better). In one
+--- client waiters are served strictly first come, first served: one that waits for many permits holds back those behind
+--- it.
+---@class redlatch.Semaphore
+---@field package _client redlatch.Client
+---@field package _handle userdata
+---@field package _name string
+local Semaphore = {}
+Semaphore.__index = Semaphore
+Semaphore.__name = "redlatch.Semaphore"
+
+local semaphore = {}
+
+local OF_ACQUIRE = {permits = true, timeout = true}
+local OF_TRY = {permits = true}
+local OF_SET = {ttl = true}
+
+function semaphore.new(client, name)
+    return counted.new(Semaphore, core.semaphore_new, client, name)
+end
+
+-- How many permits are meant: one, unless it is said.
+local function amount(permits)
+    return permits == nil and 1 or options.amount(permits, "permits", 0)
+end
+
+-- How many permits an acquire is to take, and how long it waits.
+local function terms(given, known)
+    given = options.check_known(given, known)
+    return amount(given.permits), counted.wait_ms(given)
+end
+
+local function obtain(self, permits, wait_ms)
+    local status, message = core.lua_acquire_permits(self._handle, permits, wait_ms, self._client._cancel)
+    return outcome.settle(status, message)
+end
+
+--- Makes the semaphore with so many permits, unless it exists: then false.
+---@param permits integer 0 or more
+---@param given? {ttl: number?} the semaphore vanishes after so many seconds, or -1; -1
+---@return boolean? set, string? message, string? code
+function Semaphore:try_set_permits(permits, given)
+    permits = options.amount(permits, "permits", 0)
+    local ttl = options.check_known(given, OF_SET).ttl
+    local ttl_ms = ttl == nil and core.FOREVER or options.limit(ttl, "ttl")
+    return counted.flag(core.semaphore_try_set_permits(self._handle, permits, ttl_ms))
+end
+
+--- Takes so many permits at once, and waits for them.
+---@param given? redlatch.PermitsOptions
+---@return true? acquired, string? message, string? code "timeout" when there were too few all the time
+function Semaphore:acquire(given)
+    local permits, wait_ms = terms(given, OF_ACQUIRE)
+    return obtain(self, permits, wait_ms)
+end
+
+--- Takes so many permits if that is possible at once. While anybody of this client waits it is not.
+---@param given? {permits: integer?}
+---@return true? acquired, string? message, string? code "timeout" when there are too few
+function Semaphore:try_acquire(given)
+    local permits = terms(given, OF_TRY)
+    return obtain(self, permits, 0)
+end
+
+--- Adds so many permits, and wakes who waits. Makes the semaphore if it does not exist.
+---@param permits? integer 0 or more; 1
+---@return true? released, string? message, string? code
+function Semaphore:release(permits)
+    local status, message = core.semaphore_release(self._handle, amount(permits))
+    return outcome.settle(status, message)
+end
+
+--- The same, unless the semaphore does not exist: then false.
+---@param permits? integer 0 or more; 1
+---@return boolean? released, string? message, string? code
+function Semaphore:release_if_exists(permits)
+    return counted.flag(core.semaphore_release_if_exists(self._handle, amount(permits)))
+end
+
+--- Adds permits, or takes some away without waiting, also more than there are.
+---@param permits integer
+---@return true? done, string? message, string? code
+function Semaphore:add_permits(permits)
+    permits = options.amount(permits, "permits", -core.PERMITS_MAX)
+    local status, message = core.semaphore_add_permits(self._handle, permits)
+    return outcome.settle(status, message)
+end
+
+--- Takes all there are and returns how many: less than 0 if the semaphore owed some, which it then owes no more.
+---@return integer? permits, string? message, string? code
+function Semaphore:drain()
+    return counted.number(core.semaphore_drain(self._handle))
+end
+
+--- Asks the server how many there are: 0 if the semaphore does not exist, less than 0 if it owes some.
+---@return integer? permits, string? message, string? code
+function Semaphore:available()
+    return counted.number(core.semaphore_available(self._handle))
+end
+
+--- Deletes the semaphore; false if there was none. Who waits goes on waiting.
+---@return boolean? deleted, string? message, string? code
+function Semaphore:delete()
+    return counted.flag(core.semaphore_delete(self._handle))
+end
+
+-- What `with` has taken, until it is given back.
+local Taken = {}
+Taken.__index = Taken
+
+function Taken:release()
+    self._released = true
+    return self._semaphore:release(self._permits)
+end
+
+--- Calls a function with permits taken, and gives them back when the function returns or raises an error, which goes on
+--- to the caller. In Lua 5.1 itself the function may not yield.
+---@param body fun(): ...
+---@param given? redlatch.PermitsOptions
+---@return boolean? done true, then what the function returned; nil, message, code if the permits were not obtained and
+---the function never ran; false, message, code if it ran and giving back failed
+function Semaphore:with(body, given)
+    options.check_callable(body)
+    local permits, wait_ms = terms(given, OF_ACQUIRE)
+    local done, message, code = obtain(self, permits, wait_ms)
+    if not done then
+        return nil, message, code
+    end
+    local taken = setmetatable({_semaphore = self, _permits = permits, _released = false}, Taken)
+    return scope(taken, function()
+        return body()
+    end)
+end
+
+--- Starts an acquire of one permit or more and returns at once. Its event is "acquired".
+---@param given? redlatch.PermitsOptions
+---@return integer? tag, string? message, string? code
+function Semaphore:start_acquire(given)
+    local permits, wait_ms = terms(given, OF_ACQUIRE)
+    options.amount(permits, "permits", 1)
+    local what = {object = self, field = "semaphore"}
+    return started.begin(self._client, what, core.semaphore_start_acquire, permits, wait_ms)
+end
+
+--- Starts a release and returns at once. Its event is "released".
+---@param permits? integer 1 or more; 1
+---@return integer? tag, string? message, string? code
+function Semaphore:start_release(permits)
+    local count = options.amount(permits == nil and 1 or permits, "permits", 1)
+    local what = {object = self, field = "semaphore"}
+    return started.begin(self._client, what, core.semaphore_start_release, count)
+end
+
+--- The name as it was given, without the client's prefix.
+---@return string
+function Semaphore:name()
+    return self._name
+end
+
+function Semaphore:__tostring()
+    return string.format("redlatch.Semaphore %q", self._name)
+end
+
+methods.guard(Semaphore, "semaphore")
+
+return semaphore
