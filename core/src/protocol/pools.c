@@ -12,17 +12,22 @@ static uint32_t commands_for(uint8_t operation_kind) {
     return operation_kind == OPERATION_ACQUIRE ? COMMANDS_PER_ACQUIRE : COMMANDS_PER_OTHER;
 }
 
+/* One who watches may find that the name is told of elsewhere, while the place where it listened lingers. */
+static uint32_t contests_for(uint8_t operation_kind) {
+    return operation_kind == OPERATION_WATCH ? 2 : operation_kind == OPERATION_ACQUIRE ? 1 : 0;
+}
+
 static uint32_t missing(uint32_t wanted, uint32_t there) {
     return wanted > there ? wanted - there : 0;
 }
 
 struct engine_lack engine_lacks(const struct engine *engine, uint8_t operation_kind) {
     uint32_t one = operation_kind == OPERATION_ACQUIRE ? 1 : 0;
-    uint32_t contest = one || operation_kind == OPERATION_WATCH ? 1 : 0;
+    uint32_t contests = contests_for(operation_kind);
     struct engine_lack lack = {
         missing(engine->reserved_commands + engine->expired_lines + commands_for(operation_kind) + engine->refreshes,
                 engine->spare_command_count),
-        missing(engine->reserved_contests + contest, engine->spare_contest_count),
+        missing(engine->reserved_contests + contests, engine->spare_contest_count),
         missing(engine->reserved_holds + one, engine->spare_hold_count),
         missing(BATCHES, engine->spare_batch_count),
     };
@@ -67,10 +72,8 @@ void reserve_for(struct engine *engine, struct operation *operation) {
                                         : 1;
         engine->reserved_holds += operation->reserved_holds;
     }
-    if (operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH) {
-        operation->reserved_contest = true;
-        engine->reserved_contests++;
-    }
+    operation->reserved_contests = (uint8_t)contests_for(operation->kind);
+    engine->reserved_contests += operation->reserved_contests;
     assert(engine->spare_command_count >= engine->reserved_commands);
     assert(engine->spare_hold_count >= engine->reserved_holds);
     assert(engine->spare_contest_count >= engine->reserved_contests);
@@ -79,8 +82,8 @@ void reserve_for(struct engine *engine, struct operation *operation) {
 /* An operation that leaves the queue for a hold of its owner's may come back, and may have made the contest. What is set
  * aside for it is that contest: still there, or back in the pool. */
 void reserve_contest_again(struct engine *engine, struct operation *operation) {
-    if (!operation->reserved_contest) {
-        operation->reserved_contest = true;
+    if (operation->reserved_contests == 0) {
+        operation->reserved_contests = 1;
         engine->reserved_contests++;
     }
 }
@@ -88,10 +91,10 @@ void reserve_contest_again(struct engine *engine, struct operation *operation) {
 void return_reserve(struct engine *engine, struct operation *operation) {
     engine->reserved_commands -= operation->reserved_commands;
     engine->reserved_holds -= operation->reserved_holds;
-    engine->reserved_contests -= operation->reserved_contest;
+    engine->reserved_contests -= operation->reserved_contests;
     operation->reserved_commands = 0;
     operation->reserved_holds = 0;
-    operation->reserved_contest = false;
+    operation->reserved_contests = 0;
 }
 
 /* What nobody may ever wait for again keeps one of its operation's commands to be released with. */
@@ -178,8 +181,8 @@ void give_hold(struct engine *engine, struct hold *hold) {
 struct contest *attach_contest(struct engine *engine, struct operation *operation) {
     struct resource *resource = operation->resource;
     if (!resource->contest) {
-        assert(operation->reserved_contest);
-        operation->reserved_contest = false;
+        assert(operation->reserved_contests > 0);
+        operation->reserved_contests--;
         engine->reserved_contests--;
         struct contest *contest = container_of(list_pop(&engine->spare_contests), struct contest, link);
         engine->spare_contest_count--;

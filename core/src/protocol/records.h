@@ -134,6 +134,9 @@ struct back_off {
 
 enum { PERMIT_SIZE = 16 };
 
+/* A name of unknown kind is watched as a mutex at first, then as what it is: by how many channels it may be told of. */
+enum { WATCH_ROLES = 5 };
+
 struct operation {
     struct list_link
         link; /* in the contest's queue, its watchers, those waiting for a hold, or the engine's finished list */
@@ -145,6 +148,7 @@ struct operation {
     struct command *command; /* under way for it */
     struct lock_answer *answer;
     struct question *question; /* of an inspection */
+    struct resource *roles[WATCH_ROLES]; /* watch: the name as each kind it may be found to be; NULL: as one only */
     struct subscription *call;  /* fair: where it is called; NULL: it is not among the foremost */
     uint64_t owner;
     uint64_t id;          /* acquire: the wire number asked with; 0 before the first; of permits that of the first */
@@ -168,7 +172,7 @@ struct operation {
     uint8_t lane;
     uint8_t reserved_commands; /* how many pool commands are still set aside for it */
     uint32_t reserved_holds;
-    bool reserved_contest;
+    uint8_t reserved_contests;
     bool once;         /* does not wait for others */
     bool not_reentrant; /* a hold that the owner has already is an error */
     bool token_from_time; /* fenced: tokens are no smaller than the server's time */

@@ -12,6 +12,7 @@
 /* How a command is written: its script, then a letter for each key and each argument.
  *   N name   T counter of tokens   C channel   o owner   s the next owner   n levels   l lease in ms
  *   f whether tokens begin at the server's time   m side of a read-write lock   b base of its timeout keys
+ *   k number of the kind that the name is used as
  *   W field of the writer   S of the next one   w of the reader's own write lock, empty without
  * of fair locks
  *   Q queue   Z time-outs of waiters   A the client's sign of life   p place   v wait in ms   t fair time-out in ms
@@ -37,7 +38,7 @@ static const struct form usual[COMMAND_KINDS] = {
     [COMMAND_MOVE] = {SCRIPT_HAND_OVER, "N", "osnl"},
     [COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE, "N", "C"},
     [COMMAND_QUERY] = {SCRIPT_QUERY, "N", ""},
-    [COMMAND_WATCH] = {SCRIPT_WATCH, "N", ""},
+    [COMMAND_WATCH] = {SCRIPT_WATCH, "N", "k"},
     [COMMAND_REFRESH] = {SCRIPT_REFRESH_FAIR, "NQZA", "t"},
     [COMMAND_UNDO] = {SCRIPT_UNDO_TAKEN, "NO", "eC"},
     [COMMAND_RENEW] = {SCRIPT_RENEW, "N", "ol"},
@@ -453,6 +454,9 @@ static void write_letter(const struct engine *engine, const struct command *comm
         break;
     case 'b':
         put_derived(sink, "", command->resource);
+        break;
+    case 'k':
+        put_number(sink, command->resource->kind);
         break;
     case 'n':
         put_number(sink, command->count);
