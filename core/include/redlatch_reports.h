@@ -101,12 +101,13 @@ REDLATCH_API int redlatch_scan_next(redlatch_scan *scan, redlatch_report **repor
 REDLATCH_API void redlatch_scan_free(redlatch_scan *scan);
 
 /* Waits until a name is free, without taking it: when this returns somebody else may hold it already. A lock is free
- * that nobody holds, a semaphore that has a permit, a latch that is open. Of a number without leases the data do not say
- * which it is: one above zero is waited for as a latch, until it is down to zero, any other as a semaphore. Listens
+ * that nobody holds, a semaphore that has a permit, a latch that is open. Of a number without leases the data do not
+ * say which it is: one above zero is waited for as a latch, until it is down to zero, any other as a semaphore. Listens
  * where its kind is told of, and looks when the lease ends and every 5 s, of a plain lock every 0.25 s, since others
  * do not tell. wait_ms: 0 looks once, REDLATCH_FOREVER waits without end. `cancel`, which may be NULL, and slice_ms: as
- * redlatch_lock_acquire_as. OK: it was free. TIMEOUT: it was held all the time. WRONG_TYPE: not a lock. Also INVALID, BAD_HANDLE, CLOSED, FORKED, CANCELLED, AGAIN, IN_USE,
- * NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY, SYSTEM. Since 0.1. */
+ * redlatch_lock_acquire_as. OK: it was free. TIMEOUT: it was held all the time. WRONG_TYPE: not a lock. Also INVALID,
+ * BAD_HANDLE, CLOSED, FORKED, CANCELLED, AGAIN, IN_USE, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY, SYSTEM.
+ * Since 0.1. */
 REDLATCH_API int redlatch_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
                                     redlatch_cancel *cancel, int64_t slice_ms);
 

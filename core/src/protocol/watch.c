@@ -68,8 +68,8 @@ static void change_role(struct engine *engine, struct operation *operation, int6
         role = operation->roles[i]->kind == kind ? operation->roles[i] : role;
     }
     leave(engine, operation, now);
-    bool spare = role->contest || operation->reserved_contests > 0 || engine->spare_contest_count > engine->reserved_contests;
-    bool moves = spare && role != operation->resource;
+    bool spare = operation->reserved_contests > 0 || engine->spare_contest_count > engine->reserved_contests;
+    bool moves = (role->contest || spare) && role != operation->resource;
     operation->resource = moves ? role : operation->resource;
     if (!operation->resource->contest) {
         reserve_contest_again(engine, operation);

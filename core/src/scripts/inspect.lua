@@ -1,9 +1,9 @@
 -- inspect: what is known of a name, or of the locks among one page of the server's keys; writes nothing.
 -- KEYS[1] name; or no key, and ARGV[1] cursor   ARGV[2] pattern   ARGV[3] how many keys to look at
 -- Returns one string: the next cursor ("0": no more), then a record for each name. Each of them, and each part of a
--- record, stands as <size>:<bytes>. A record: name, type, form, remaining ms, token, holders, waiters, the number that a
--- string is, number of parties told of; then role, count, owner of each party. Forms and roles are enum redlatch_form
--- and redlatch_role. The forms of Redisson's hashes: wire format 1.5, 2.5, 2.9; of its numbers: 2.10 to 2.12.
+-- record, stands as <size>:<bytes>. A record: name, type, form, remaining ms, token, holders, waiters, what a semaphore
+-- or latch has left, number of parties told of; then role, count, owner of each party. Forms and roles are enum
+-- redlatch_form and redlatch_role. The forms of Redisson's hashes: wire format 1.5, 2.5, 2.9; numbers: 2.10 to 2.12.
 -- The server does nothing else meanwhile, so what is no lock is told by cheap signs, before anything long is read, and
 -- a few hundred fields of a hash are the most that is. Where a page has many large locks or long names, the last of
 -- them get a record of the name alone: they are to be asked about one by one.
