@@ -34,6 +34,21 @@ int found_ask(const struct place *place, const char *name, redlatch_client **cli
     return exit_status;
 }
 
+bool found_is_count(const struct found *found) {
+    return found->facts.form == REDLATCH_FORM_COUNT || found->facts.form == REDLATCH_FORM_PERMIT_SEMAPHORE;
+}
+
+bool found_is_held(const struct found *found) {
+    switch (found->facts.form) {
+    case REDLATCH_FORM_COUNT:
+        return true; /* a latch that is closed, or a semaphore with nothing left: see redlatch_wait_free */
+    case REDLATCH_FORM_PERMIT_SEMAPHORE:
+        return found->facts.count <= 0;
+    default:
+        return found->facts.holders > 0;
+    }
+}
+
 bool found_party(const struct found *found, uint64_t index, redlatch_party *party) {
     memset(party, 0, sizeof *party);
     party->struct_size = sizeof *party;

@@ -19,6 +19,12 @@ int found_ask(const struct place *place, const char *name, redlatch_client **cli
 /* Reads the facts of a report, which it takes over. false: the library refused, which it has said. */
 bool found_read(struct found *found, redlatch_report *report);
 
+/* Whether it is a number that a semaphore or a latch has left, which has no lease of its own. */
+bool found_is_count(const struct found *found);
+
+/* Whether one who comes now has to wait, as `redlatch wait` sees it. */
+bool found_is_held(const struct found *found);
+
 /* One party; false if there is none of that index. */
 bool found_party(const struct found *found, uint64_t index, redlatch_party *party);
 

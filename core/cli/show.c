@@ -9,7 +9,8 @@
 static const char usage[] =
     "usage: redlatch show [OPTION...] NAME\n"
     "\n"
-    "Everything known of a lock, whoever wrote it. Status: 0 held, 3 free, 65 a key that is no lock we know.\n"
+    "Everything known of a lock, a semaphore or a latch, whoever wrote it. Status: 0 held, 3 free, 65 a key that is\n"
+    "none we know. A number may be a latch's, a semaphore's or anything's: status 0.\n"
     "\n"
     "      --owner OWNER  status 0 only if OWNER holds it, such as \"$REDLATCH_OWNER\"; else 3\n"
     "      --json         an object instead of lines\n"
@@ -63,15 +64,20 @@ static void print_lines(const struct found *found) {
     const redlatch_facts *facts = &found->facts;
     int width;
     char *name = text_shown(found->name, (size_t)facts->name_size, 0, &width);
-    bool held = facts->holders > 0;
+    bool held = found_is_held(found);
     bool known = facts->form != REDLATCH_FORM_UNKNOWN;
     const char *colour = !text_coloured() || !known ? "" : held ? "\033[33m" : "\033[32m";
     print_line("name", name ? name : "?");
     print_line("kind", redlatch_form_name(facts->form));
     const char *state = held ? "held" : known ? "free" : "not a lock we know";
-    printf("%-8s %s%s%s\n", "state", colour, state, *colour ? "\033[0m" : "");
+    if (facts->form != REDLATCH_FORM_COUNT) {
+        printf("%-8s %s%s%s\n", "state", colour, state, *colour ? "\033[0m" : "");
+    }
+    if (found_is_count(found)) {
+        printf("%-8s %lld\n", "count", (long long)facts->count);
+    }
     print_parties(found);
-    if (held) {
+    if (held && !(found_is_count(found) && facts->ttl_ms < 0)) {
         char ttl[32];
         text_ttl(facts->ttl_ms, ttl);
         print_line("ttl", ttl);
@@ -102,7 +108,7 @@ static int status_of(const struct found *found, const char *owner) {
     if (found->facts.form == REDLATCH_FORM_UNKNOWN) {
         return STATUS_NO_LOCK;
     }
-    return found->facts.holders > 0 ? STATUS_GOOD : STATUS_FREE;
+    return found_is_held(found) ? STATUS_GOOD : STATUS_FREE;
 }
 
 static int show(const struct found *found, const char *owner, bool as_json) {

@@ -35,7 +35,11 @@ static char *cell(const struct found *found, int column) {
         snprintf(text, sizeof text, "%llu", held ? (unsigned long long)party.count : 0);
         break;
     case TTL:
-        text_ttl(found->facts.ttl_ms, text);
+        if (found_is_count(found) && found->facts.ttl_ms < 0) {
+            snprintf(text, sizeof text, "-");
+        } else {
+            text_ttl(found->facts.ttl_ms, text);
+        }
         break;
     default:
         snprintf(text, sizeof text, found->facts.waiters ? "%llu" : "-", (unsigned long long)found->facts.waiters);
@@ -103,7 +107,7 @@ void table_print(const struct found *found, size_t count) {
     }
     putchar('\n');
     for (size_t i = 0; i < count; i++) {
-        bool endless = found[i].facts.ttl_ms < 0; /* which no lock should be */
+        bool endless = found[i].facts.ttl_ms < 0 && !found_is_count(&found[i]); /* which no lock should be */
         for (int column = 0; column < COLUMNS; column++) {
             const char *text = cells[i * COLUMNS + (size_t)column];
             const char *colour = column == NAME ? "\033[36m" : column == TTL && endless ? "\033[31m" : "";

@@ -30,6 +30,7 @@ static int kind_of_form(int form) {
     switch (form) {
     case REDLATCH_FORM_MUTEX:
     case REDLATCH_FORM_FENCED:
+    case REDLATCH_FORM_GROUP: /* all its values; who waits for any of them listens where a mutex is told of */
         return REDLATCH_MUTEX;
     case REDLATCH_FORM_FAIR:
         return REDLATCH_FAIR; /* the head of its queue is called */
@@ -62,10 +63,11 @@ static int refusal(const struct found *found, bool forced) {
     redlatch_party party;
     if (facts->form == REDLATCH_FORM_UNKNOWN) {
         exit_status = complain(STATUS_NO_LOCK, "\"%s\" is no lock we know (a %s): left as it is", name, facts->type);
+    } else if (facts->form == REDLATCH_FORM_COUNT || facts->form == REDLATCH_FORM_PERMIT_SEMAPHORE) {
+        exit_status = complain(STATUS_USAGE,
+                               "\"%s\" is a %s, of a semaphore or a latch: expected a lock; left as it is", name, kind);
     } else if (facts->holders == 0) {
         exit_status = complain(STATUS_FREE, "\"%s\" is free", name);
-    } else if (kind_of_form(facts->form) == 0) {
-        exit_status = complain(STATUS_USAGE, "\"%s\" is a %s lock, which this version cannot unlock", name, kind);
     } else if (!forced && found_party(found, 0, &party)) {
         exit_status = complain(STATUS_USAGE, "\"%s\" is held by %s, count %llu: not unlocked without --force", name,
                                party.owner, (unsigned long long)party.count);

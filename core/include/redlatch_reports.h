@@ -15,8 +15,8 @@ extern "C" {
 
 /* -------------------------------------------------------------------------- looking at locks, whoever wrote them -- */
 
-/* What a name is by the server's data, which do not tell every kind apart: a spin lock looks like a mutex. The numbers
- * are for ever. Since 0.1. */
+/* What a name is by the server's data, which do not tell every kind apart: a spin lock looks like a mutex, and a
+ * semaphore like a latch, like any counter. The numbers are for ever. Since 0.1. */
 enum redlatch_form {
     REDLATCH_FORM_NOTHING = 0,    /* no such key */
     REDLATCH_FORM_MUTEX = 1,      /* a hash of one owner */
@@ -25,6 +25,8 @@ enum redlatch_form {
     REDLATCH_FORM_READ_WRITE = 4,
     REDLATCH_FORM_GROUP = 5,      /* Redisson's FasterMultiLock: many values in one hash */
     REDLATCH_FORM_PLAIN = 6,      /* a string with the owner's word as its value, and a lease; scans find redlatch's */
+    REDLATCH_FORM_COUNT = 7,      /* a number: what a semaphore or a latch has left, or any counter; scans pass it by */
+    REDLATCH_FORM_PERMIT_SEMAPHORE = 8, /* a number, and leases of permits beside it; its holders have one */
     REDLATCH_FORM_UNKNOWN = 99    /* there is a key, and it is no lock whose form we know */
 };
 
@@ -44,6 +46,7 @@ typedef struct redlatch_facts {
     uint64_t parties;             /* how many of both the report tells of, holders first; of many only some */
     uint64_t name_size;
     char type[16];                /* the server's word for the type of the key: "hash", "string", "none" */
+    int64_t count;                /* COUNT: the number; PERMIT_SEMAPHORE: permits that may be taken; else 0 */
 } redlatch_facts;
 
 /* What part somebody has in a lock. Since 0.1. */
@@ -53,7 +56,7 @@ typedef struct redlatch_party {
     uint32_t struct_size;
     int32_t role;                 /* enum redlatch_role */
     uint64_t count;               /* levels held; 0 for a waiter */
-    char owner[128];              /* the owner id as it stands in Redis, cut if longer */
+    char owner[128];              /* the owner id as it stands in Redis, cut if longer; of a permit its id in hex */
     char host[72];                /* of redlatch_inspect: the machine of an owner that is connected with redlatch */
     int64_t pid;                  /* and its process there; empty and 0 where that is not known */
 } redlatch_party;
@@ -97,9 +100,11 @@ REDLATCH_API int redlatch_scan_next(redlatch_scan *scan, redlatch_report **repor
 /* Gives the walk back; NULL is allowed. Since 0.1. */
 REDLATCH_API void redlatch_scan_free(redlatch_scan *scan);
 
-/* Waits until nobody holds a name, without taking it: when this returns somebody else may hold it already. Listens for
- * releases of a mutex, and otherwise looks when the lease ends and every 5 s, of a plain lock every 0.25 s. wait_ms: 0
- * looks once, REDLATCH_FOREVER waits without end. `cancel`, which may be NULL, and slice_ms: as
+/* Waits until a name is free, without taking it: when this returns somebody else may hold it already. A lock is free
+ * that nobody holds, a semaphore that has a permit, a latch that is open. Of a number without leases the data do not
+ * say which it is: one above zero is waited for as a latch, until it is down to zero, any other as a semaphore. Listens
+ * where its kind is told of, and looks when the lease ends and every 5 s, of a plain lock every 0.25 s, since others
+ * do not tell. wait_ms: 0 looks once, REDLATCH_FOREVER waits without end. `cancel`, which may be NULL, and slice_ms: as
  * redlatch_lock_acquire_as. OK: it was free. TIMEOUT: it was held all the time. WRONG_TYPE: not a lock. Also INVALID,
  * BAD_HANDLE, CLOSED, FORKED, CANCELLED, AGAIN, IN_USE, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY, SYSTEM.
  * Since 0.1. */

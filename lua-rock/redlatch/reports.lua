@@ -7,7 +7,7 @@ local outcome = require "redlatch.outcome"
 --- Somebody who holds a lock, or queues for it on the server.
 ---@class redlatch.Party
 ---@field role "holder"|"reader"|"writer"|"waiter"
----@field owner string the owner id as it stands in Redis
+---@field owner string the owner id as it stands in Redis; of a permit its id
 ---@field count integer levels held; 0 for a waiter
 ---@field host? string the machine of an owner that is connected with redlatch; of inspect() only
 ---@field pid? integer its process there
@@ -15,11 +15,13 @@ local outcome = require "redlatch.outcome"
 --- What a name was when the server was asked.
 ---@class redlatch.Report
 ---@field name string without the client's prefix
----@field form "nothing"|"mutex"|"fenced"|"fair"|"read_write"|"group"|"unknown" "unknown" is no lock
+---@field form "nothing"|"mutex"|"fenced"|"fair"|"read_write"|"group"|"plain"|"count"|"permit_semaphore"|"unknown"
+--- "count" is a number, which a semaphore, a latch or any counter may be; "unknown" is no lock
 ---@field type string the server's word for the type of the key
 ---@field ttl number seconds left of the lease; math.huge if it has none, 0 if there is nothing
 ---@field token? integer|string of a fenced lock: the last one issued
----@field locked boolean whether anybody holds it
+---@field count? integer of "count" the number, of a permit semaphore the permits that may be taken
+---@field locked boolean whether anybody holds it; of a permit semaphore, whether any of its permits is taken
 ---@field holders integer
 ---@field waiters integer who queues on the server; 0 where the form does not tell
 ---@field parties redlatch.Party[] holders first; of very many only some
@@ -64,6 +66,7 @@ local function read(handle)
         type = facts.type,
         ttl = facts.ttl_ms == -1 and math.huge or facts.ttl_ms / 1000,
         token = facts.token ~= 0 and facts.token or nil,
+        count = (facts.form == core.FORM_COUNT or facts.form == core.FORM_PERMIT_SEMAPHORE) and facts.count or nil,
         locked = facts.holders ~= 0,
         holders = facts.holders,
         waiters = facts.waiters,

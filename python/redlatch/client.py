@@ -318,7 +318,8 @@ class Client:
         return scan(self._handle, pattern_bytes(pattern))
 
     def wait_free(self, name: LockName, timeout: Optional[Seconds] = None) -> bool:
-        """Waits until nobody holds a name, without taking it; somebody else may hold it again when this returns.
+        """Waits until nobody holds a name, a semaphore has a permit or a latch is open, without taking it; somebody
+        else may hold it again when this returns.
 
         timeout: None or -1 waits for ever, 0 looks once. Returns False if it was held all the time.
         """

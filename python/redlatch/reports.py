@@ -25,7 +25,7 @@ class Party:
     """Somebody who holds a lock, or queues for it on the server."""
 
     role: str  # "holder", "reader", "writer" or "waiter"
-    owner: str  # the owner id as it stands in Redis
+    owner: str  # the owner id as it stands in Redis; of a permit its id
     count: int  # levels held; 0 for a waiter
     host: Optional[str] = None  # the machine of an owner that is connected with redlatch; of inspect() only
     pid: Optional[int] = None  # and its process there
@@ -36,17 +36,19 @@ class Report:
     """What a name was when the server was asked."""
 
     name: LockName  # without the client's prefix; bytes where it is no UTF-8
-    form: str  # "nothing", "mutex", "fenced", "fair", "read_write", "group", "plain"; "unknown" for what is no lock
+    form: str  # "nothing", "mutex", "fenced", "fair", "read_write", "group", "plain", "permit_semaphore"; "count" for a
+    # number, which a semaphore, a latch or any counter may be; "unknown" for what is no lock
     type: str  # the server's word for the type of the key
     ttl: float  # seconds left of the lease; infinity if it has none, 0.0 if there is nothing
     token: int  # of a fenced lock: the last one issued; else 0
     holders: int
     waiters: int  # who queues on the server; 0 where the form does not tell
     parties: Tuple[Party, ...]  # holders first; of very many only some
+    count: int = 0  # of "count" the number, of a permit semaphore the permits that may be taken
 
     @property
     def locked(self) -> bool:
-        """Whether anybody holds it."""
+        """Whether anybody holds it; of a permit semaphore, whether any of its permits is taken."""
         return self.holders > 0
 
 
@@ -96,6 +98,7 @@ def _read(handle: CData) -> Report:
         holders=facts.holders,
         waiters=facts.waiters,
         parties=tuple(_parties(report, facts.parties)),
+        count=facts.count,
     )
 
 

@@ -406,7 +406,8 @@ def test_40_it_is_found_and_told_of(server: RedisServer, client: redlatch.Client
         report = client.inspect(lock_name)
         assert report.form == "plain" and [party.owner for party in report.parties] == [held.owner]
         assert client.inspect(lock_name + ":theirs").form == "plain"
-        assert client.inspect(lock_name + ":counter").form == client.inspect(lock_name + ":word").form == "unknown"
+        assert client.inspect(lock_name + ":counter").form == "count"
+        assert client.inspect(lock_name + ":word").form == "unknown"
         assert [(found.name, found.form) for found in client.scan(lock_name + "*")] == [(lock_name, "plain")]
         assert client.wait_free(lock_name, timeout=0.1) is False
         theirs.release()

@@ -9,14 +9,15 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, Iterator, List, Set
 
 import pytest
 import redlatch as library
 from env import RedisServer, RedissonShapedPeer, closed_port, wait_until
 from shell import environment, names, program, redlatch, shown, start
-from wire import channel, counts, fields, subscribers
+from wire import channel, counts, subscribers
 
 UUID = "3f2b7c1a-0d4e-4b7a-9c11-2f6d0a9e8b77"
 
@@ -36,27 +37,41 @@ def put_every_form(server: RedisServer) -> Dict[str, str]:
     client.set("redisson_lock_token:{fenced}", 17)
     put_hash(server, "{t}:fair", {f"{UUID}:1": 1})
     client.rpush("redisson_lock_queue:{t}:fair", f"{UUID}:7", f"{UUID}:8")
+    until = int(time.time() * 1000) + 60_000
+    client.zadd("redisson_lock_timeout:{t}:fair", {f"{UUID}:7": until, f"{UUID}:8": until})
     put_hash(server, "writing", {"mode": "write", f"{UUID}:1:write": 1, f"{UUID}:1": 2})
     put_hash(server, "reading", {"mode": "read", f"{UUID}:1": 1, f"{UUID}:2": 3})
     value = "t6rZwibGo2uy1OSmNVe8pg"
     owner = f"{UUID}:3"
     put_hash(server, "group", {value: owner, f"{value}:{owner}:expire_time": int(time.time() * 1000) + 60_000,
                                f"{value}:{owner}:lock_count": 1})
+    client.set("plain", f"{UUID[:14]}8{UUID[15:]}:5", px=60_000)
+    put_permits(server, "slots", taken=2)
     return {"mutex": "mutex", "fenced": "fenced", "{t}:fair": "fair", "writing": "read_write",
-            "reading": "read_write", "group": "group"}
+            "reading": "read_write", "group": "group", "plain": "plain", "slots": "permit_semaphore"}
+
+
+def put_permits(server: RedisServer, name: str, taken: int) -> None:
+    """A permit semaphore with three permits that may be taken, and one whose lease is over."""
+    client: Any = server.admin
+    client.set(name, 3)
+    now = int(time.time() * 1000)
+    ends = {bytes([number]) * 16: now + 60_000 for number in range(taken)}
+    client.zadd(f"{{{name}}}:timeout", {**ends, b"\xff" * 16: now - 1000})
 
 
 def put_what_is_no_lock(server: RedisServer) -> List[str]:
     """Keys that are something else; their names."""
     client: Any = server.admin
-    client.set("counter", 5)
+    client.set("text", "five")
+    client.set("page", "12345678901234567890")
     client.hset("visits", mapping={"home": 5})
     client.hset("user", mapping={"name": "x", "mode": "dark"})
     client.hset("large", mapping={str(number): number for number in range(3000)})
     client.hset("almost", mapping={f"{UUID}:1": "none"})
     client.rpush("queue", "a")
     client.zadd("scores", {"a": 1})
-    return ["counter", "visits", "user", "large", "almost", "queue", "scores"]
+    return ["text", "page", "visits", "user", "large", "almost", "queue", "scores"]
 
 
 # ------------------------------------------------------------------------------------------------------------ list --
@@ -295,6 +310,32 @@ def test_16_what_eyes_see_holds_no_control_characters(server: RedisServer) -> No
     assert refused.returncode == 3 and "\x1b" not in refused.stderr
 
 
+def test_17_permits_are_shown_with_their_ids(server: RedisServer) -> None:
+    put_permits(server, "slots", taken=2)
+    found = shown(server, "show", "slots")
+    assert (found["kind"], found["held"], found["count"], found["holder_count"]) == ("permit_semaphore", False, 4, 2)
+    assert [one["owner"] for one in found["holders"]] == ["00" * 16, "01" * 16]
+    assert redlatch(server, "show", "slots").returncode == 3
+    assert redlatch(server, "show", "--owner", "01" * 16, "slots").returncode == 0
+    with library.connect(server.url) as client:
+        permit = client.permit_semaphore("slots").acquire()
+        assert permit is not None
+        report = client.inspect("slots")
+        assert (report.form, report.count, report.holders) == ("permit_semaphore", 3, 3)
+        assert permit.id in [party.owner for party in report.parties]
+        client.permit_semaphore("slots").release(permit)
+
+
+def test_18_a_number_may_be_a_semaphore_a_latch_or_anything(server: RedisServer) -> None:
+    for number in (5, 0, -2):
+        server.admin.set("number", number)
+        found = shown(server, "show", "number")
+        assert (found["kind"], found["count"], found["holders"]) == ("count", number, [])
+        plain = redlatch(server, "show", "number")
+        assert plain.returncode == 0 and re.search(rf"^count +{number}$", plain.stdout, re.MULTILINE)
+    assert shown(server, "list") == [], "any counter would be there"
+
+
 # ------------------------------------------------------------------------------------------------------------ wait --
 
 
@@ -340,6 +381,72 @@ def test_23_what_is_no_lock_is_not_waited_for(server: RedisServer, lock_name: st
     assert done.returncode == 69 and "not a lock" in done.stderr
 
 
+@contextmanager
+def listening(server: RedisServer, name: str, told: str) -> Iterator[subprocess.Popen[str]]:
+    """The command, waiting for a name and listening to a channel; at the end a message has ended it."""
+    admin: Any = server.admin
+    waiting = start(server, "wait", name)
+    wait_until(lambda: admin.pubsub_numsub(told)[0][1] == 1, message=f"the command to listen to {told}")
+    released = time.monotonic()
+    yield waiting
+    assert waiting.wait(10) == 0 and time.monotonic() - released < 2.0, "a message woke it, not the look after 5 s"
+    waiting.communicate()
+
+
+@pytest.mark.parametrize("kind", ["read", "write", "fair", "fenced", "spin", "plain", "group"])
+def test_24_wait_listens_where_the_kind_is_told_of(server: RedisServer, lock_name: str, kind: str) -> None:
+    prefix = {"read": "redisson_rwlock", "write": "redisson_rwlock", "plain": "redlatch_lock__channel"}
+    with library.connect(server.url) as client:
+        locks = {"read": lambda: client.read_write_lock(lock_name).read,
+                 "write": lambda: client.read_write_lock(lock_name).write,
+                 "group": lambda: client.group_lock(lock_name, ["a", "b"])}
+        lock = locks.get(kind, lambda: getattr(client, f"{kind}_lock")(lock_name))()
+        lock.acquire()
+        told = f"{prefix.get(kind, 'redisson_lock__channel')}:{{{lock_name}}}"
+        with listening(server, lock_name, told):
+            lock.release()
+
+
+def test_25_wait_for_what_is_counted(server: RedisServer, lock_name: str) -> None:
+    with library.connect(server.url) as client:
+        latch = client.latch(lock_name)
+        latch.try_set_count(2)
+        with listening(server, lock_name, f"redisson_countdownlatch__channel__{{{lock_name}}}"):
+            latch.count_down()
+            latch.count_down()
+        gate = client.semaphore(lock_name)
+        gate.try_set_permits(1)
+        gate.acquire()
+        with listening(server, lock_name, f"redisson_sc:{{{lock_name}}}"):
+            gate.release()
+        server.admin.delete(lock_name)
+        slots = client.permit_semaphore(lock_name)
+        slots.try_set_permits(1)
+        permit = slots.acquire()
+        assert redlatch(server, "wait", "-w", "0", lock_name).returncode == 1
+        with listening(server, lock_name, f"redisson_sc:{{{lock_name}}}"):
+            slots.release(permit)
+        assert redlatch(server, "wait", "-w", "0", lock_name).returncode == 1, "a number alone: a latch, or a counter"
+
+
+def test_26_a_name_that_becomes_another_kind_is_followed(server: RedisServer, lock_name: str) -> None:
+    with library.connect(server.url) as client:
+        put_hash(server, lock_name, {f"{UUID}:1": 1})
+        waiting = start(server, "wait", lock_name)
+        wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to listen")
+        pipe: Any = server.admin.pipeline(transaction=True)
+        pipe.delete(lock_name)
+        pipe.set(lock_name, 1)
+        pipe.publish(channel(lock_name), 0)
+        pipe.execute()
+        told = f"redisson_countdownlatch__channel__{{{lock_name}}}"
+        admin: Any = server.admin
+        wait_until(lambda: admin.pubsub_numsub(told)[0][1] == 1, message="the command to listen elsewhere")
+        client.latch(lock_name).count_down()
+        assert waiting.wait(10) == 0
+        waiting.communicate()
+
+
 # ---------------------------------------------------------------------------------------------------------- unlock --
 
 
@@ -361,12 +468,31 @@ def test_30_unlock_wants_force_and_says_whose_it_was(
     assert redlatch(server, "unlock", "--force", lock_name).returncode == 3
 
 
-@pytest.mark.parametrize("name", ["writing", "{t}:fair", "group"])
-def test_31_unlock_leaves_kinds_alone_whose_waiters_it_could_not_wake(server: RedisServer, name: str) -> None:
+@pytest.mark.parametrize(("name", "told"), [
+    ("writing", "redisson_rwlock:{writing}"),
+    ("reading", "redisson_rwlock:{reading}"),
+    ("{t}:fair", f"redisson_lock__channel:{{t}}:fair:{UUID}:7"),
+    ("group", channel("group")),
+    ("plain", "redlatch_lock__channel:{plain}"),
+])
+def test_31_unlock_wakes_those_who_wait_for_any_kind(server: RedisServer, name: str, told: str) -> None:
     put_every_form(server)
-    before = fields(server, name)
-    assert redlatch(server, "unlock", "--force", name).returncode == 64
-    assert fields(server, name) == before
+    listener: Any = server.client().pubsub()
+    listener.subscribe(told)
+    wait_until(lambda: listener.get_message(timeout=0.1), message="the subscription")
+    assert redlatch(server, "unlock", "--force", name).returncode == 0
+    assert server.admin.exists(name) == 0
+    assert wait_until(lambda: listener.get_message(timeout=0.1), message="the message")["type"] == "message"
+
+
+def test_33_unlock_leaves_what_is_counted(server: RedisServer) -> None:
+    put_permits(server, "slots", taken=2)
+    server.admin.set("gate", 0)
+    for name in ("slots", "gate"):
+        refused = redlatch(server, "unlock", "--force", name)
+        assert refused.returncode == 64 and "semaphore or a latch" in refused.stderr
+    assert server.admin.get("slots") == b"3" and server.admin.get("gate") == b"0"
+    assert server.admin.zcard("{slots}:timeout") == 3
 
 
 def test_32_unlock_leaves_what_is_no_lock(server: RedisServer) -> None:

@@ -11,7 +11,7 @@
 /* A report of one holder and one waiter. */
 static redlatch_report *report_of(const char *holder, const char *waiter) {
     char text[300];
-    snprintf(text, sizeof text, "1:a4:hash1:15:299991:01:11:11:21:11:1%zu:%s1:41:0%zu:%s", strlen(holder), holder,
+    snprintf(text, sizeof text, "1:a4:hash1:15:299991:01:11:11:01:21:11:1%zu:%s1:41:0%zu:%s", strlen(holder), holder,
              strlen(waiter), waiter);
     struct argument_part record = {text, strlen(text)};
     redlatch_report *report = NULL;

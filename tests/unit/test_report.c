@@ -9,8 +9,8 @@ static int make(const char *record, size_t prefix_size, redlatch_report **report
     return report_new(&part, prefix_size, report_out);
 }
 
-/* Of 5 bytes of prefix: name, type, form, remaining ms, token, holders, waiters, parties; a holder; a waiter. */
-static const char LOCK[] = "8:shop:a:b4:hash1:15:299991:71:11:11:2"
+/* Of 5 bytes of prefix: name, type, form, remaining ms, token, holders, waiters, count, parties; a holder; a waiter. */
+static const char LOCK[] = "8:shop:a:b4:hash1:15:299991:71:11:12:-31:2"
                            "1:11:26:f4c1:9"
                            "1:41:06:f4c1:2";
 
@@ -24,6 +24,7 @@ static void a_record_is_read(void) {
     CHECK_EQ_INT(facts.form, REDLATCH_FORM_MUTEX);
     CHECK_EQ_INT(facts.ttl_ms, 29999);
     CHECK_EQ_INT(facts.token, 7);
+    CHECK_EQ_INT(facts.count, -3);
     CHECK(facts.holders == 1 && facts.waiters == 1 && facts.parties == 2 && facts.name_size == 3);
     redlatch_party party = {.struct_size = sizeof party};
     CHECK_EQ_INT(redlatch_report_party(report, 0, &party), REDLATCH_OK);
@@ -61,17 +62,17 @@ static void what_is_cut_short_or_changed_is_no_record(void) {
     }
     snprintf(text, sizeof text, "%sx", LOCK);
     CHECK_EQ_INT(make(text, 0, &report), REDLATCH_PROTOCOL);
-    CHECK_EQ_INT(make("1:a4:none1:02:-21:x1:01:01:0", 0, &report), REDLATCH_PROTOCOL);
-    CHECK_EQ_INT(make("1:a4:none1:01:-1:01:01:01:0", 0, &report), REDLATCH_PROTOCOL);
-    CHECK_EQ_INT(make("1:a4:none1:019:12345678901234567891:01:01:01:0", 0, &report), REDLATCH_PROTOCOL);
+    CHECK_EQ_INT(make("1:a4:none1:02:-21:x1:01:01:01:0", 0, &report), REDLATCH_PROTOCOL);
+    CHECK_EQ_INT(make("1:a4:none1:01:-1:01:01:01:01:0", 0, &report), REDLATCH_PROTOCOL);
+    CHECK_EQ_INT(make("1:a4:none1:019:12345678901234567891:01:01:01:01:0", 0, &report), REDLATCH_PROTOCOL);
     CHECK_EQ_INT(make("99999999999999999999999999:a", 0, &report), REDLATCH_PROTOCOL);
-    CHECK_EQ_INT(make("1:a4:none1:02:-21:01:01:01:0", 2, &report), REDLATCH_PROTOCOL); /* shorter than its prefix */
+    CHECK_EQ_INT(make("1:a4:none1:02:-21:01:01:01:01:0", 2, &report), REDLATCH_PROTOCOL); /* shorter than its prefix */
     CHECK(report == NULL);
 }
 
 static void nothing_is_a_record_too(void) {
     redlatch_report *report = NULL;
-    CHECK_EQ_INT(make("1:a4:none1:02:-21:01:01:01:0", 0, &report), REDLATCH_OK);
+    CHECK_EQ_INT(make("1:a4:none1:02:-21:01:01:01:01:0", 0, &report), REDLATCH_OK);
     redlatch_facts facts = {.struct_size = sizeof facts};
     CHECK_EQ_INT(redlatch_report_facts(report, &facts), REDLATCH_OK);
     CHECK(facts.form == REDLATCH_FORM_NOTHING && facts.ttl_ms == 0 && facts.parties == 0);

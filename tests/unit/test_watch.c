@@ -183,7 +183,75 @@ static void a_broken_connection_is_outlived(void) {
     RIG_CLOSE();
 }
 
+/* A name in some roles, as `first` and then as the others. */
+static struct call *watch_as(const char *name, const uint8_t *kinds, size_t count, bool once) {
+    struct call *call = NULL;
+    for (size_t i = 0; i < count; i++) {
+        rig.lock_kind = kinds[i];
+        call = i == 0 ? rig_call(OPERATION_WATCH, name, 0) : call;
+        call->operation->roles[i] = resource_keep(rig_name(name));
+    }
+    call->operation->once = once;
+    rig_start(call);
+    return call;
+}
+
+static const uint8_t mutex_first[] = {REDLATCH_MUTEX, REDLATCH_READ, REDLATCH_LATCH};
+enum { AS_READ = -10 - REDLATCH_READ, AS_LATCH = -10 - REDLATCH_LATCH };
+
+static void it_goes_to_where_its_kind_is_told_of(void) {
+    rig_open();
+    struct call *call = watch_as("a", mutex_first, 3, false);
+    rig_send(LANE);
+    rig_integer(LANE, AS_READ);
+    rig_pass(0);
+    rig.lock_kind = REDLATCH_MUTEX;
+    CHECK(rig_contest("a") == NULL); /* nothing to hear there */
+    rig.lock_kind = REDLATCH_READ;
+    rig_park(60000);
+    CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
+    CHECK_EQ_INT(rig.engine.stats.waiters, 1);
+    rig_message("a");
+    rig_send(LANE);
+    rig_integer(LANE, AS_LATCH); /* and again, while the first channel is still listened to */
+    rig_pass(0);
+    rig.lock_kind = REDLATCH_LATCH;
+    rig_park(60000);
+    rig_message("a");
+    say_free();
+    CHECK(call->done && call->status == REDLATCH_OK);
+    CHECK_EQ_INT(rig.engine.stats.waiters, 0);
+    RIG_CLOSE();
+}
+
+static void one_look_does_not_go_elsewhere(void) {
+    rig_open();
+    struct call *call = watch_as("a", mutex_first, 3, true);
+    rig_send(LANE);
+    rig_integer(LANE, AS_LATCH);
+    CHECK(call->done && call->status == REDLATCH_TIMEOUT);
+    RIG_CLOSE();
+}
+
+/* Nor does one that has no such role: it looks now and then. */
+static void it_stays_where_there_is_no_such_place(void) {
+    rig_open();
+    struct call *call = watch_as("a", mutex_first, 2, false);
+    rig.lock_kind = REDLATCH_MUTEX;
+    rig_park(AS_LATCH);
+    CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
+    rig_pass(5 * SECOND);
+    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+    rig_abort(call, REDLATCH_CANCELLED);
+    CHECK_EQ_INT(call->status, REDLATCH_CANCELLED);
+    rig_send(LANE);
+    RIG_CLOSE();
+}
+
 int main(void) {
+    RUN(it_goes_to_where_its_kind_is_told_of);
+    RUN(one_look_does_not_go_elsewhere);
+    RUN(it_stays_where_there_is_no_such_place);
     RUN(a_free_name_is_told_in_one_command);
     RUN(one_look_at_a_held_name_says_so);
     RUN(a_message_the_lease_and_five_seconds_make_it_look);

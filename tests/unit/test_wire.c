@@ -81,7 +81,7 @@ static void each_kind_is_written_as_announced(void) {
     command.kind = COMMAND_QUERY;
     check_written(&command, SCRIPT_QUERY, "<orders>");
     command.kind = COMMAND_WATCH;
-    check_written(&command, SCRIPT_WATCH, "<orders>");
+    check_written(&command, SCRIPT_WATCH, "<orders><1>");
     free(resource);
 }
 

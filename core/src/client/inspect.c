@@ -205,7 +205,9 @@ static int ask_alone(struct client *client, const struct argument_part *name, re
         status = only_report(client, &inquiry, &report);
     }
     free(inquiry.text);
-    if (report && (report->facts.form == REDLATCH_FORM_UNKNOWN || strcmp(report->facts.type, "hash") != 0)) {
+    int form = report ? report->facts.form : REDLATCH_FORM_NOTHING;
+    bool is_lock = form != REDLATCH_FORM_UNKNOWN && form != REDLATCH_FORM_COUNT;
+    if (report && (!is_lock || strcmp(report->facts.type, "none") == 0)) {
         redlatch_report_free(report);
         report = NULL;
     }

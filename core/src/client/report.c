@@ -78,12 +78,12 @@ static bool read_record(struct redlatch_report *report, struct argument_part *na
     redlatch_facts *facts = &report->facts;
     size_t at = 0;
     struct argument_part type;
-    int64_t numbers[6];
+    int64_t numbers[7];
     if (!report_next_string(report->record, report->record_size, &at, name_out) ||
         !report_next_string(report->record, report->record_size, &at, &type)) {
         return false;
     }
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         if (!next_number(report->record, report->record_size, &at, &numbers[i])) {
             return false;
         }
@@ -94,7 +94,8 @@ static bool read_record(struct redlatch_report *report, struct argument_part *na
     facts->token = (uint64_t)numbers[2];
     facts->holders = (uint64_t)numbers[3];
     facts->waiters = (uint64_t)numbers[4];
-    facts->parties = (uint64_t)numbers[5];
+    facts->count = numbers[5];
+    facts->parties = (uint64_t)numbers[6];
     report->parties_at = at;
     redlatch_party party;
     for (uint64_t i = 0; i < facts->parties; i++) {
@@ -203,6 +204,10 @@ const char *redlatch_form_name(int form) {
         return "plain";
     case REDLATCH_FORM_GROUP:
         return "group";
+    case REDLATCH_FORM_COUNT:
+        return "count";
+    case REDLATCH_FORM_PERMIT_SEMAPHORE:
+        return "permit_semaphore";
     case REDLATCH_FORM_UNKNOWN:
         break;
     }

@@ -4,6 +4,31 @@
 #include "options.h"
 #include "slices.h"
 
+/* What tells of its releases on a channel of its own, beside what says so on the channel of a mutex, which is first. */
+static const uint8_t roles[WATCH_ROLES] = {REDLATCH_MUTEX, REDLATCH_READ, REDLATCH_PLAIN, REDLATCH_SEMAPHORE,
+                                           REDLATCH_LATCH};
+
+static void drop_roles(struct client *client, struct operation *operation) {
+    for (int i = 0; i < WATCH_ROLES; i++) {
+        if (operation->roles[i]) {
+            resource_drop(&client->engine, operation->roles[i]);
+            operation->roles[i] = NULL;
+        }
+    }
+}
+
+/* The name in all its roles, which the operation drops when it ends; false without memory, and then none is there. */
+static bool take_roles(struct client *client, struct operation *operation, const char *name, size_t size) {
+    for (int i = 0; i < WATCH_ROLES; i++) {
+        operation->roles[i] = client_resource(client, roles[i], name, size);
+        if (!operation->roles[i]) {
+            drop_roles(client, operation);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Begins the wait; the mutex is held on OK, and the resource is the caller's to be dropped. */
 static int begin(struct call *call, const char *name, size_t size, int64_t wait_ms) {
     struct client *client = call->client;
@@ -11,23 +36,21 @@ static int begin(struct call *call, const char *name, size_t size, int64_t wait_
     if (status != REDLATCH_OK) {
         return status;
     }
-    struct resource *resource = client_resource(client, REDLATCH_MUTEX, name, size);
-    if (!resource || !client_supply(client, OPERATION_WATCH)) {
+    struct operation *operation = &call->operation;
+    if (!take_roles(client, operation, name, size) || !client_supply(client, OPERATION_WATCH)) {
         status = fail_plain(REDLATCH_NO_MEMORY);
     } else if (!keeper_start(client)) {
         status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to listen");
     }
     if (status != REDLATCH_OK) {
-        if (resource) {
-            resource_drop(&client->engine, resource);
-            client_settle(client, system_now());
-        }
+        drop_roles(client, operation);
+        client_settle(client, system_now());
         leave_call(client);
         return status;
     }
     int64_t now = system_now();
-    call->operation.kind = OPERATION_WATCH;
-    call->operation.resource = resource;
+    operation->kind = OPERATION_WATCH;
+    operation->resource = resource_keep(operation->roles[0]);
     call_wait_for(call, wait_ms, now);
     drive_start(call, now);
     return REDLATCH_OK;

@@ -16,13 +16,19 @@ static uint32_t missing(uint32_t wanted, uint32_t there) {
     return wanted > there ? wanted - there : 0;
 }
 
+/* Of a name of unknown kind, one who watches may find that it is told of elsewhere, while the place where it listened
+ * lingers. */
+static uint32_t contests_for(uint8_t operation_kind, uint32_t count) {
+    return operation_kind == OPERATION_ACQUIRE ? count : operation_kind == OPERATION_WATCH ? 2 : 0;
+}
+
 /* What an operation on `count` names needs; of a set, each asynchronous grant may have to be given back by itself. */
 static struct engine_lack needs(uint8_t operation_kind, uint32_t count, bool set) {
     uint32_t commands = commands_for(operation_kind);
     bool acquire = operation_kind == OPERATION_ACQUIRE;
     return (struct engine_lack){
         .commands = commands + (acquire && set ? count : 0),
-        .contests = acquire ? count : operation_kind == OPERATION_WATCH,
+        .contests = contests_for(operation_kind, count),
         .holds = acquire ? count : 0,
         .lines = set ? commands : 0,
     };
@@ -90,19 +96,35 @@ static void contend(struct engine *engine, struct operation *operation) {
     engine->reserved_contests += resource->contenders++ == 0 && !resource->contest;
 }
 
+bool contend_for(struct engine *engine, struct operation *operation, struct resource *resource) {
+    struct resource *before = operation->resource;
+    engine->reserved_contests -= --before->contenders == 0 && !before->contest;
+    bool room = resource->contest || resource->contenders > 0 ||
+                engine->spare_contest_count > engine->reserved_contests;
+    if (!room && operation->reserved_contests > 0) {
+        operation->reserved_contests--;
+        engine->reserved_contests--;
+        room = true;
+    }
+    operation->resource = room ? resource : before;
+    contend(engine, operation);
+    return room;
+}
+
 void reserve_for(struct engine *engine, struct operation *operation) {
     const struct name_set *set = operation->set;
     struct engine_lack need = needs(operation->kind, set ? set->count : 1, set);
     bool permits = operation->kind == OPERATION_ACQUIRE && operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE;
     operation->reserved_commands = (uint8_t)need.commands;
     operation->reserved_holds = permits && operation->amount > 1 ? (uint32_t)operation->amount : need.holds;
-    operation->reserved_contests = set ? (uint8_t)need.contests : 0; /* of one name they are the name's */
+    bool one = !set && need.contests > 0; /* the first contest is its name's */
+    operation->reserved_contests = (uint8_t)(need.contests - one);
     operation->reserved_lines = (uint8_t)need.lines;
     engine->reserved_commands += operation->reserved_commands;
     engine->reserved_holds += operation->reserved_holds;
     engine->reserved_contests += operation->reserved_contests;
     engine->reserved_lines += operation->reserved_lines;
-    if (!set && need.contests > 0) {
+    if (one) {
         contend(engine, operation);
     }
     assert(engine->spare_command_count >= engine->reserved_commands);

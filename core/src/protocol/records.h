@@ -145,6 +145,8 @@ struct name_set {
         bool token_from_time;
     } members[];
 };
+/* A name of unknown kind is watched as a mutex at first, then as what it is: by how many channels it may be told of. */
+enum { WATCH_ROLES = 5 };
 
 struct operation {
     struct list_link
@@ -157,6 +159,7 @@ struct operation {
     struct command *command; /* under way for it */
     struct lock_answer *answer;
     struct question *question; /* of an inspection */
+    struct resource *roles[WATCH_ROLES]; /* watch: the name as each kind it may be found to be; NULL: as one only */
     struct subscription *call; /* fair: where it is called; NULL: it is not among the foremost */
     const struct name_set *set; /* acquire, release: of all of these; `resource` is the one waited for. NULL: of one */
     uint64_t owner;

@@ -25,6 +25,8 @@ void give_command(struct engine *engine, struct command *command);
 struct hold *take_hold(struct engine *engine, struct operation *operation);
 void give_hold(struct engine *engine, struct hold *hold);
 struct contest *attach_contest(struct engine *engine, struct operation *operation);
+/* Gives an operation which has left its contest another name, with what is set aside; false: there is no room for it. */
+bool contend_for(struct engine *engine, struct operation *operation, struct resource *resource);
 void detach_contest(struct engine *engine, struct contest *contest);
 void reserve_for(struct engine *engine, struct operation *operation);
 void return_reserve(struct engine *engine, struct operation *operation);

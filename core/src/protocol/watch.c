@@ -5,6 +5,7 @@
  *   phase    event                          next
  *   ASKING   free                           DONE (OK)
  *            remaining ms                   PARKED; ASKING again if a message came since; DONE (TIMEOUT) for one look
+ *            held, and of another kind      PARKED where that kind is told of, then ASKING; DONE (TIMEOUT) for one look
  *            refusal that may pass          PAUSED; DONE for one look
  *            other refusal                  DONE
  *   PARKED   message, subscription, timer   ASKING
@@ -13,6 +14,9 @@
 #include "steps.h"
 
 static const int64_t FREE = -2;
+
+/* So much less a kind: the name is held, and told of on that kind's channel. */
+static const int64_t OTHER_KIND = -10;
 
 static void ask(struct engine *engine, struct operation *operation) {
     struct command *command = take_command(engine, operation);
@@ -44,6 +48,13 @@ void watch_leave(struct engine *engine, struct operation *operation, int64_t now
 static void end(struct engine *engine, struct operation *operation, int status, int64_t now) {
     watch_leave(engine, operation, now);
     finish(engine, operation, status);
+    if (operation->roles[0]) {
+        operation->resource = operation->roles[0]; /* which the caller has, too */
+    }
+    for (int i = 0; i < WATCH_ROLES && operation->roles[i]; i++) {
+        resource_drop(engine, operation->roles[i]);
+        operation->roles[i] = NULL;
+    }
 }
 
 void watch_begin(struct engine *engine, struct operation *operation, int64_t now) {
@@ -51,6 +62,24 @@ void watch_begin(struct engine *engine, struct operation *operation, int64_t now
     attach_contest(engine, operation);
     watch_join(engine, operation);
     ask(engine, operation);
+}
+
+/* Goes to where a name of that kind is told of; stays where there is no such place, or no memory for one, and looks
+ * now and then. */
+static void change_role(struct engine *engine, struct operation *operation, int64_t kind, int64_t now) {
+    struct resource *role = operation->resource;
+    for (int i = 0; i < WATCH_ROLES && operation->roles[i]; i++) {
+        role = operation->roles[i]->kind == kind ? operation->roles[i] : role;
+    }
+    watch_leave(engine, operation, now);
+    bool moves = role != operation->resource && contend_for(engine, operation, role);
+    attach_contest(engine, operation);
+    watch_join(engine, operation);
+    acquire_park(engine, operation, -1, now);
+    if (moves) {
+        operation->look_at = now;
+        arm_operation(engine, operation);
+    }
 }
 
 void watch_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
@@ -76,6 +105,9 @@ void watch_replied(struct engine *engine, struct command *command, const struct 
         end(engine, operation, REDLATCH_OK, now);
     } else if (operation->once) {
         end(engine, operation, REDLATCH_TIMEOUT, now);
+    } else if (reply->integer < OTHER_KIND) {
+        operation->met_holder = true;
+        change_role(engine, operation, OTHER_KIND - reply->integer, now);
     } else {
         operation->met_holder = true;
         acquire_park(engine, operation, reply->integer, now);

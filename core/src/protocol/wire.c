@@ -12,6 +12,7 @@
 /* How a command is written: its script, then a letter for each key and each argument.
  *   N name   T counter of tokens   C channel   o owner   s the next owner   n levels   l lease in ms
  *   f whether tokens begin at the server's time   m side of a read-write lock   b base of its timeout keys
+ *   k number of the kind that the name is used as
  *   W field of the writer   S of the next one   w of the reader's own write lock, empty without
  *   M F the form of a line in a script about several names
  * of fair locks
@@ -38,7 +39,7 @@ static const struct form usual[COMMAND_KINDS] = {
     [COMMAND_MOVE] = {SCRIPT_HAND_OVER, "N", "osnl"},
     [COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE, "N", "C"},
     [COMMAND_QUERY] = {SCRIPT_QUERY, "N", ""},
-    [COMMAND_WATCH] = {SCRIPT_WATCH, "N", ""},
+    [COMMAND_WATCH] = {SCRIPT_WATCH, "N", "k"},
     [COMMAND_REFRESH] = {SCRIPT_REFRESH_FAIR, "NQZA", "t"},
     [COMMAND_UNDO] = {SCRIPT_UNDO_TAKEN, "NO", "eC"},
     [COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "Mon"}, /* a line; before the first the lease */
@@ -472,6 +473,9 @@ static void write_letter(const struct engine *engine, const struct command *comm
         break;
     case 'b':
         put_derived(sink, "", command->resource);
+        break;
+    case 'k':
+        put_number(sink, command->resource->kind);
         break;
     case 'n':
         put_number(sink, command->count);

@@ -1,14 +1,15 @@
 -- inspect: what is known of a name, or of the locks among one page of the server's keys; writes nothing.
 -- KEYS[1] name; or no key, and ARGV[1] cursor   ARGV[2] pattern   ARGV[3] how many keys to look at
 -- Returns one string: the next cursor ("0": no more), then a record for each name. Each of them, and each part of a
--- record, stands as <size>:<bytes>. A record: name, type, form, remaining ms, token, holders, waiters, number of
--- parties told of; then role, count, owner of each party. Forms and roles are enum redlatch_form and redlatch_role.
--- The forms of Redisson's hashes: wire format 1.5, 2.5, 2.9.
+-- record, stands as <size>:<bytes>. A record: name, type, form, remaining ms, token, holders, waiters, what a semaphore
+-- or latch has left, number of parties told of; then role, count, owner of each party. Forms and roles are enum
+-- redlatch_form and redlatch_role. The forms of Redisson's hashes: wire format 1.5, 2.5, 2.9; numbers: 2.10 to 2.12.
 -- The server does nothing else meanwhile, so what is no lock is told by cheap signs, before anything long is read, and
 -- a few hundred fields of a hash are the most that is. Where a page has many large locks or long names, the last of
 -- them get a record of the name alone: they are to be asked about one by one.
 -- SPDX-License-Identifier: Apache-2.0
-local NOTHING, MUTEX, FENCED, FAIR, READ_WRITE, GROUP, PLAIN, UNKNOWN = 0, 1, 2, 3, 4, 5, 6, 99
+local NOTHING, MUTEX, FENCED, FAIR, READ_WRITE, GROUP, PLAIN, COUNT, PERMITS, UNKNOWN =
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 99
 local HOLDER, READER, WRITER, WAITER = 1, 2, 3, 4
 local uuid = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 3) .. '%-' .. string.rep('%x', 12)
 local owner_form, write_form = '^' .. uuid .. ':%-?%d+$', '^(' .. uuid .. ':.*):write$'
@@ -147,15 +148,49 @@ local function plain(name, ours_only)
     return string.find(word, ours_only and our_form or '') and is_word and word
 end
 
+-- The number that a string is, as text; nil if it is none.
+local function number(name)
+    local word = redis.call('strlen', name) <= COUNT_DIGITS and redis.call('get', name)
+    return word and string.find(word, '^%-?%d+$') and word
+end
+
+-- The key of a permit semaphore's leases, if there are some.
+local function leases_of(name)
+    local leases = (string.find(name, '{', 1, true) and name or '{' .. name .. '}') .. ':timeout'
+    local size = redis.pcall('zcard', leases)
+    return type(size) == 'number' and size > 0 and leases
+end
+
+-- The permits that are taken, by the ids that clients show; how many, and how many more there are whose lease is over.
+local function permits(leases, parties)
+    local time = redis.call('time')
+    local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+    for _, id in ipairs(redis.call('zrangebyscore', leases, '(' .. now, '+inf', 'limit', 0, FIELDS_MAX)) do
+        work = work + 1
+        if #id == 16 then
+            put_party(parties, HOLDER, 1, string.format(string.rep('%02x', 16), string.byte(id, 1, 16)))
+        end
+    end
+    return redis.call('zcount', leases, '(' .. now, '+inf'), redis.call('zcount', leases, 0, now)
+end
+
 -- Puts the record of a name; only that of a lock if `locks_only`.
 local function describe(records, name, kind, locks_only)
     local parties = {count = 0}
-    local form, holders, waiters = NOTHING, 0, 0
+    local form, holders, waiters, left = NOTHING, 0, 0, '0'
+    local leases = kind == 'string' and number(name) and leases_of(name)
     if kind == 'hash' then
         form, holders = hash(name, parties)
     elseif kind == 'string' and plain(name, locks_only) then
         form, holders = PLAIN, 1
         put_party(parties, HOLDER, 1, redis.call('get', name))
+    elseif leases then
+        local over
+        holders, over = permits(leases, parties)
+        form = PERMITS
+        left = string.format('%.0f', tonumber(number(name)) + over)
+    elseif kind == 'string' and number(name) then
+        form, left = locks_only and UNKNOWN or COUNT, number(name)
     elseif kind ~= 'none' then
         form = UNKNOWN
     end
@@ -188,6 +223,7 @@ local function describe(records, name, kind, locks_only)
     put(record, token)
     put(record, holders)
     put(record, waiters)
+    put(record, left)
     put(record, parties.count)
     put(records, table.concat(record) .. table.concat(parties))
 end
@@ -201,7 +237,7 @@ else
     put(records, page[1])
     for _, name in ipairs(page[2]) do
         local kind = redis.call('type', name).ok
-        if kind == 'hash' or (kind == 'string' and plain(name, true)) then
+        if kind == 'hash' or (kind == 'string' and (plain(name, true) or (number(name) and leases_of(name)))) then
             work = work + 1 + #name / NAME_BYTES
             if work <= WORK_MAX then
                 describe(records, name, kind, true)
