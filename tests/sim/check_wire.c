@@ -222,11 +222,14 @@ uint32_t owner_argument(struct world *world, const struct request *request, uint
     if (!acquire && request->script != SCRIPT_RELEASE_MANY) {
         return 0;
     }
-    uint32_t line = 0;
-    while (key_name(world, request, line) != name) {
-        line++;
+    uint32_t argument = acquire ? 2 : 1;
+    struct redis_text forms = request->many[request->key_count + argument - 1];
+    uint32_t of_line = acquire && world->plan.lock_kind != REDLATCH_FENCED ? 1 : 2;
+    for (uint32_t line = 0; key_name(world, request, line) != name; line++) {
+        bool states_levels = forms.bytes[line] < 'a';
+        argument += of_line + states_levels;
     }
-    return acquire ? 2 + line * (world->plan.lock_kind == REDLATCH_FENCED ? 4 : 3) : 1 + line * 4;
+    return argument;
 }
 
 struct wire_field owner_named(const struct request *request, uint32_t argument) {

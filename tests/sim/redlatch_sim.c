@@ -371,7 +371,7 @@ int main(int count, char **arguments) {
     if (!options.one && !options.faults && options.seeds == 0) {
         return usage("nothing to do", "");
     }
-    if (options.sets && !kind_of_number(options.lock_kind)->joinable) {
+    if (options.sets && !kind_of_number(options.lock_kind)->line_form) {
         return usage("no sets of locks of the kind ", redlatch_kind_name(options.lock_kind));
     }
     if (options.faults && options.seeds == 0) {
