@@ -6,13 +6,13 @@
 #include "engine.h"
 #include "refusal.h"
 
-/* wire.c: whom a channel serves. The names it may stand for, as `a` and `{a}` share one, and whether it is one's. */
+/* channels.c: whom a channel serves. The names it may stand for, as `a` and `{a}` share one; whether it is one's. */
 enum { CHANNEL_NAMES_MAX = 2 };
 size_t channel_names(const char *channel, size_t size, struct argument_part names[CHANNEL_NAMES_MAX]);
 bool channel_is_of(const struct resource *resource, const char *channel, size_t size);
 
-/* wire.c: the number of the waiter of this client whose own channel it is, which is then cut down to the name's; else 0
- */
+/* channels.c: the number of the waiter of this client whose own channel it is, which is then cut down to the name's;
+ * else 0 */
 uint64_t channel_waiter(const struct engine *engine, const char *channel, size_t *size);
 
 /* wire.c: whether two kinds are renewed by the same script, and so in one batch */
@@ -81,7 +81,9 @@ void operation_pause(struct engine *engine, struct operation *operation, int sta
 
 /* read_write.c: what the two sides of a read-write lock are to each other */
 void read_write_begin(struct engine *engine, struct operation *operation, int64_t now);
-uint64_t read_write_pass(const struct operation *operation);
+uint64_t read_write_pass(const struct resource *resource, uint8_t lock_kind, uint64_t owner);
+bool read_write_is_upgrade(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
+                           int64_t now);
 bool read_write_is_downgrade(const struct hold *hold);
 
 /* set.c: an acquire of several names */
