@@ -33,7 +33,7 @@ class Permit:
     def __init__(self, semaphore: PermitSemaphore, serial: int) -> None:
         self._semaphore = semaphore
         self._serial = serial
-        self._id = text(semaphore._standing(serial).id)
+        self._id = semaphore._id_of(serial)
         self._released = False
         self._lost_event: Optional[threading.Event] = None
 
@@ -143,7 +143,7 @@ class PermitSemaphore(Counted):
         except BaseException:
             if status[0] == 0:
                 for i in range(count):
-                    lib.redlatch_permit_semaphore_release(handle, self._standing(serial[0] + i).id)
+                    lib.redlatch_permit_semaphore_release(handle, self._id_of(serial[0] + i).encode())
             raise
 
     def release(self, permit: Union[Permit, str]) -> None:
@@ -199,6 +199,10 @@ class PermitSemaphore(Counted):
         if status:
             raise failure(status, self._name)
         return record
+
+    def _id_of(self, serial: int) -> str:
+        record = self._standing(serial)  # has to live while its id is read
+        return text(record.id)
 
 
 def _id_bytes(permit: Union[Permit, str]) -> bytes:

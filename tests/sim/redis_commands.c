@@ -39,6 +39,7 @@ static const struct redis_command commands[] = {
     {"rpush", -3, run_rpush},
     {"set", -3, run_set},
     {"spublish", 3, run_spublish},
+    {"strlen", 2, run_strlen},
     {"time", 1, run_time},
     {"type", 2, run_type},
     {"zadd", -4, run_zadd},

@@ -75,6 +75,7 @@ void run_time(struct redis_call *call);
 void run_set(struct redis_call *call);
 void run_get(struct redis_call *call);
 void run_getdel(struct redis_call *call);
+void run_strlen(struct redis_call *call);
 void run_incr(struct redis_call *call);
 void run_decr(struct redis_call *call);
 void run_incrby(struct redis_call *call);

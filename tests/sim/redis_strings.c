@@ -82,6 +82,13 @@ void run_get(struct redis_call *call) {
     }
 }
 
+void run_strlen(struct redis_call *call) {
+    struct stored_value *value = NULL;
+    if (find_key(call, VALUE_STRING, &value)) {
+        redis_reply_integer(call->reply, value ? (int64_t)text_view(value->string).size : 0);
+    }
+}
+
 void run_getdel(struct redis_call *call) {
     struct stored_value *value = NULL;
     if (find_key(call, VALUE_STRING, &value)) {
