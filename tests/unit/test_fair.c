@@ -289,6 +289,42 @@ static void the_reply_that_names_another_head_of_ours_brings_it_forward(void) {
     everybody_leaves(waiters, 7);
 }
 
+/* Releases on another lane than that of the waiters' asks; the receiver of the hand-over has the hold. */
+static void hand_over_beside(uint64_t from) {
+    struct call *release = rig_call(OPERATION_RELEASE, "a", from);
+    release->operation->lane = LANE_CALLERS_SECOND;
+    rig_start(release);
+    rig_send(LANE_CALLERS_SECOND);
+    rig_integer(LANE_CALLERS_SECOND, 1);
+}
+
+/* Its reply is older than those read before it. A place that is still named later is one that was brought back. */
+static void a_head_that_departed_since_the_ask_is_not_left(void) {
+    struct call *waiters[5];
+    open_fair();
+    held_with_waiters(waiters, 3);
+    waiters[4] = rig_acquire("a", 4);
+    CHECK(rig_send(LANE) != NULL);
+    hand_over_beside(1);
+    hand_over_beside(2);
+    CHECK_EQ_INT(waiters[3]->status, REDLATCH_OK);
+    queued(30000, "2");
+    CHECK(rig_send(LANE) == NULL);
+    rig_pass((RIG_FAIR_MS / 3 + 1) * MILLISECOND);
+    struct command *look = rig_send(LANE);
+    CHECK(look && look->id == 4 && look->place == PLACE_TAKEN);
+    queued(30000, "2");
+    struct command *leave = rig_send(LANE);
+    CHECK(leave && leave->kind == COMMAND_RELEASE && leave->leaves && leave->id == 2);
+    rig_integer(LANE, 0);
+    rig_abort(waiters[4], REDLATCH_CANCELLED);
+    rig_send(LANE);
+    rig_integer(LANE, 0);
+    rig_drain_keeper();
+    rig_end("a", 3);
+    RIG_CLOSE();
+}
+
 static void giving_up_leaves_the_queue_and_the_lock(void) {
     struct call *waiters[4];
     open_fair();
@@ -528,6 +564,7 @@ int main(void) {
     RUN(a_call_while_asking_is_not_missed);
     RUN(who_is_called_goes_first_here_too);
     RUN(the_reply_that_names_another_head_of_ours_brings_it_forward);
+    RUN(a_head_that_departed_since_the_ask_is_not_left);
     RUN(giving_up_leaves_the_queue_and_the_lock);
     RUN(an_ask_that_was_sent_is_left_behind_it);
     RUN(an_ask_that_was_not_sent_leaves_nothing);

@@ -63,6 +63,7 @@ void acquire_ask(struct engine *engine, struct operation *operation, int64_t now
     operation->called = false;
     operation->phase = PHASE_ASKING;
     operation->seen = operation->resource->contest->sequence;
+    operation->departures = operation->resource->contest->departures;
     push_command(engine, command);
     arm_operation(engine, operation);
 }

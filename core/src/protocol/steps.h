@@ -128,6 +128,7 @@ void queue_leave(struct engine *engine, struct operation *operation, int64_t now
 void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now);
 void queue_advance(struct engine *engine, struct contest *contest, int64_t now);
 struct operation *queue_foremost(const struct contest *contest);
+struct operation *queue_find(const struct contest *contest, uint64_t id);
 bool queue_lets_in(const struct contest *contest, const struct operation *operation);
 bool queue_will_reenter(const struct contest *contest, const struct operation *operation);
 struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64_t now);
