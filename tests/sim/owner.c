@@ -238,7 +238,8 @@ static void use(struct owner *owner, uint32_t name) {
         extend(owner, name);
     } else if (owner->pending == 0 && name == highest_held(owner) && name + 1 < plan->names &&
                random_chance(random, 150)) {
-        uint32_t next = pick(world, name + 1);
+        uint32_t apart = name + (world_has_values(world) ? 2 : 1); /* the next one of a group shares a value with it */
+        uint32_t next = apart < plan->names ? pick(world, apart) : name;
         acquire(owner, next > name ? next : name);
     } else if (may_upgrade(owner, name) && random_chance(random, 50)) {
         acquire(owner, name - 1);

@@ -27,8 +27,9 @@ struct planted_edit {
     const char *instead;
 };
 
-/* Of fair and of read-write locks; each ends with an entry whose name is NULL. */
+/* Of fair and of read-write locks and of groups; each ends with an entry whose name is NULL. */
 extern const struct planted_edit planted_fair[];
 extern const struct planted_edit planted_sides[];
+extern const struct planted_edit planted_groups[];
 
 #endif
