@@ -215,6 +215,14 @@ static uint32_t highest_held(const struct owner *owner) {
     return highest;
 }
 
+/* Whether an owner must not go on with the name that it is busy with, since of another it would wait for itself: in a
+ * group two neighbours share a value. */
+static bool is_out_of_order(const struct owner *owner) {
+    uint32_t highest = highest_held(owner);
+    bool beside = world_has_values(owner->client->world) && owner->levels[highest] > 0;
+    return owner->last_name < highest || (beside && owner->last_name == highest + 1);
+}
+
 /* A lock from one on; of read-write locks maybe only their even numbers, the writers' sides. */
 static uint32_t pick(struct world *world, uint32_t from) {
     uint32_t name = from + random_below(&world->random, world->plan.names - from);
@@ -289,8 +297,8 @@ static void act(struct world *world, void *actor, uint64_t number) {
         }
         return;
     }
-    if (owner->pending > 0 && owner->last_name < highest_held(owner)) {
-        return; /* out of order */
+    if (owner->pending > 0 && is_out_of_order(owner)) {
+        return;
     }
     owner->actions_left--;
     if (owner->asynchronous && random_chance(random, 200)) { /* it does not wait for what it is about to start */
