@@ -133,6 +133,8 @@ static void head_is_ours(struct engine *engine, struct operation *seen_by, uint6
         list_prepend(&contest->queue, link);
         calls_listen(engine, contest, CALLED_WAITERS);
         acquire_look(engine, head, now);
+    } else if (!head->placed) {
+        head->called = true; /* the answer that it waits for may be older than this one, and the call was not heard */
     }
 }
 
