@@ -25,7 +25,7 @@ SHOWN_LINES = 50
 
 PYTHON = "build/venv/bin/python"
 WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
-SIMULATED_KINDS = "mutex fenced spin plain fair read"
+SIMULATED_KINDS = "mutex fenced spin plain fair read group"
 JOINABLE_KINDS = "mutex fenced spin plain read"  # of which several names may be acquired at once
 PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
 # The conformance traces by the C driver of the build that REDLATCH_BUILD names.

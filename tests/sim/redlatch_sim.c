@@ -288,6 +288,7 @@ static int run_faults(const struct options *options, struct script_set *scripts)
     } else {
         missed += hunt_scripts(options, planted_scripts);
         missed += hunt_edits(options, planted_fair) + hunt_edits(options, planted_sides);
+        missed += hunt_edits(options, planted_groups);
     }
     printf("%d faults not found\n", missed);
     return missed ? 1 : 0;

@@ -14,12 +14,17 @@ static void open_fair(void) {
     rig.lock_kind = REDLATCH_FAIR;
 }
 
-/* Answers the oldest command: queued, for so long; the number of the head is "" if that is of another client. */
-static void queued(int64_t ttl_ms, const char *head) {
+/* Answers the oldest command of a lane: queued, for so long; the number of the head is "" if that is of another
+ * client. */
+static void queued_on(enum lane_number lane, int64_t ttl_ms, const char *head) {
     struct reply elements[2] = {{.kind = REPLY_INTEGER, .integer = ttl_ms},
                                 {.kind = REPLY_STRING, .text = head, .size = strlen(head)}};
     struct reply reply = {.kind = REPLY_ARRAY, .elements = elements, .count = 2};
-    rig_reply(LANE, &reply);
+    rig_reply(lane, &reply);
+}
+
+static void queued(int64_t ttl_ms, const char *head) {
+    queued_on(LANE, ttl_ms, head);
 }
 
 /* Answers a refresh: this number has no place. */
@@ -322,6 +327,29 @@ static void a_head_that_departed_since_the_ask_is_not_left(void) {
     rig_integer(LANE, 0);
     rig_drain_keeper();
     rig_end("a", 3);
+}
+
+/* Two lanes: the later answer of one waiter is heard before the earlier one of another. */
+static void a_head_that_still_asks_looks_again(void) {
+    open_fair();
+    struct call *head = rig_acquire("a", 1);
+    rig_send(LANE);
+    struct call *other = rig_call(OPERATION_ACQUIRE, "a", 2);
+    other->operation->asynchronous = true;
+    other->operation->lane = LANE_HOST;
+    rig_start(other);
+    rig_send(LANE_HOST);
+    queued_on(LANE_HOST, 2500, "1");
+    queued(300, "");
+    struct command *look = rig_send(LANE);
+    CHECK(look && look->id == 1 && look->place == PLACE_TAKEN);
+    rig_nil(LANE);
+    CHECK_EQ_INT(head->status, REDLATCH_OK);
+    rig_abort(other, REDLATCH_CANCELLED);
+    while (rig_send(LANE_HOST)) {
+        rig_integer(LANE_HOST, 0);
+    }
+    rig_end("a", 1);
     RIG_CLOSE();
 }
 
@@ -565,6 +593,7 @@ int main(void) {
     RUN(who_is_called_goes_first_here_too);
     RUN(the_reply_that_names_another_head_of_ours_brings_it_forward);
     RUN(a_head_that_departed_since_the_ask_is_not_left);
+    RUN(a_head_that_still_asks_looks_again);
     RUN(giving_up_leaves_the_queue_and_the_lock);
     RUN(an_ask_that_was_sent_is_left_behind_it);
     RUN(an_ask_that_was_not_sent_leaves_nothing);
