@@ -173,9 +173,13 @@ end
 
 --- What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues.
 ---@param name string
+---@param owner? string an id as of a party, told of first if it holds the name, however many others do
 ---@return redlatch.Report? report, string? message, string? code
-function Client:inspect(name)
-    return reports.inspect(self, settings.check_name(name))
+function Client:inspect(name, owner)
+    if owner ~= nil and type(owner) ~= "string" then
+        outcome.misuse("owner is of type %s; expected string", type(owner))
+    end
+    return reports.inspect(self, settings.check_name(name), owner)
 end
 
 --- The locks on the server whose names match, for `for report in client:scan("orders:*") do`. Never blocks the server
