@@ -66,12 +66,14 @@ class Operation:
 
 @dataclass(frozen=True)
 class Stroke:
-    """What the nemesis did: `since` was noted before, `until` after. `process` has its incarnation in it."""
+    """What the nemesis did: `since` was noted before, `until` after. `process` has its incarnation in it; without one
+    it concerns all, by a server."""
 
     what: str
     since: int
     until: int
     process: str = ""
+    server: int = 0
 
 
 @dataclass

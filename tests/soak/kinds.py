@@ -11,6 +11,8 @@ from typing import Dict, Sequence, Tuple
 
 LANGUAGES = ("c", "python", "lua", "java")
 OURS = LANGUAGES[:-1]
+# Independent servers. All locks of one name are on the first, but those of multi locks and RedLocks.
+SERVERS = 3
 
 
 @dataclass(frozen=True)
@@ -58,35 +60,41 @@ KINDS: Dict[str, Kind] = {
     "read": Kind(5, "read_write_lock.read", "read", family="read-write"),
     "write": Kind(6, "read_write_lock.write", "write", family="read-write"),
     "plain": Kind(7, "plain_lock", languages=OURS, reentrant=False),
-    "multi": Kind(0, "multi_lock", "multi", shape="multi", languages=("java",)),
+    "multi": Kind(0, "multi_lock", "multi", shape="multi"),
+    "multi-on-servers": Kind(0, "multi_lock", "multi", shape="multi"),
+    "redlock": Kind(0, "redlock", "red", shape="redlock"),
     "group": Kind(8, "group_lock", "group", shape="group"),
     # What a killed process had taken of a semaphore stays taken, so there are new ones all the time.
     "semaphore": Kind(
         9, "semaphore", "semaphore", ("permits",), shape="semaphore", options={"permits": 4, "epoch_ms": 5000},
-        stays=("{name}:*",), languages=("c", "python", "java"),
+        stays=("{name}:*",),
     ),
     "permit-semaphore": Kind(
         10, "permit_semaphore", "permit semaphore", ("permits", "permit_ids"), shape="permits", options={"permits": 4},
-        stays=("{name}", "{{{name}}}:timeout"), languages=("c", "python", "java"),
+        stays=("{name}", "{{{name}}}:timeout"),
     ),
     "latch": Kind(
         11, "latch", "latch", ("latch",), shape="latch", options={"count": 2, "epoch_ms": 1000},
-        names=1, stays=("{name}:*",), languages=("c", "python", "java"),
+        names=1, stays=("{name}:*",),
     ),
 }
 
 
 def names_of(kind_name: str) -> Tuple[str, ...]:
     """The names that locks of a kind have; of several locks at once, all of them with + in between, and values of a
-    group behind a slash. Members of multi locks are also taken one by one. Their order is the same everywhere:
-    Redisson's stall each other in opposite ones."""
+    group behind a slash. A member that is not on the first server has its server's number behind an @. Members of multi
+    locks are also taken one by one. Their order is the same everywhere: Redisson's stall each other in opposite ones.
+    """
     kind = KINDS[kind_name]
     if kind.shape == "group":
         a, b, c = (f"soak:group:0/{value}" for value in "abc")
         return f"{a}+{b}", f"{b}+{c}", f"{a}+{b}+{c}", c
     if kind.shape == "multi":
-        one, other = names_of("mutex")
         third = "soak:multi:0"
+        if kind_name == "multi-on-servers":
+            second, last = "soak:multi:1@1", "soak:multi:2@2"
+            return f"{third}+{second}", f"{second}+{last}", f"{third}+{last}", f"{third}+{second}+{last}"
+        one, other = names_of("mutex")
         return f"{one}+{other}", f"{third}+{one}", f"{third}+{other}"
     return tuple(f"soak:{kind.family or kind_name}:{index}" for index in range(kind.names))
 

@@ -24,15 +24,15 @@ _COMES = 2 * LEASE_MS / 1000 + 5.0 + _SLACK
 _RECORDS = ("redlatch_", "redisson_unlock_latch:")
 
 
-def check(server: RedisServer, kind_names: Sequence[str]) -> List[str]:
-    """What is left and should not be, after a lease at most."""
-    found = [_come(server, name, key) for name, key in queues_of(kind_names).items()]
+def check(servers: Sequence[RedisServer], kind_names: Sequence[str]) -> List[str]:
+    """What is left and should not be, after a lease at most. Fair locks are on the first server."""
+    found = [_come(servers[0], name, key) for name, key in queues_of(kind_names).items()]
     stays = {
         pattern.format(name=name) for kind in kind_names for name in names_of(kind) for pattern in KINDS[kind].stays
     }
     deadline = time.monotonic() + LEASE_MS / 1000 + _SLACK
     while True:
-        left = _left(server, stays)
+        left = [message for server in servers for message in _left(server, stays)]
         if not left or time.monotonic() > deadline:
             return [message for message in found if message] + left
         time.sleep(0.1)

@@ -15,6 +15,7 @@ import random
 import shutil
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
@@ -28,7 +29,7 @@ import leftovers
 from crew import ROOT, Crew
 from env import Proxy, RedisServer
 from history import read_history
-from kinds import KINDS, LANGUAGES, queues_of
+from kinds import KINDS, LANGUAGES, SERVERS, queues_of
 from nemesis import Nemesis
 from observer import Observer
 from plan import Process, crew, faults, worker_plan
@@ -66,15 +67,17 @@ def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) 
         (folder / f"{process.name}.plan").write_text(text, encoding="utf-8")
     # With the append-only file written at once, a server that is killed has lost nothing when it is back.
     persistent: Dict[str, Any] = {"appendonly": True, "appendfsync": "no", "auto_aof_rewrite_min_size": "1mb"}
-    with RedisServer(**persistent) as server, Proxy(server.address, seed=given.seed) as proxy:
+    with ExitStack() as stack:
+        servers = [stack.enter_context(RedisServer(**persistent)) for _ in range(SERVERS)]
+        proxies = [stack.enter_context(Proxy(server.address, seed=given.seed)) for server in servers]
         end = time.monotonic_ns() + int(given.seconds * 1e9)
-        observer = Observer(server, queues_of(given.kinds), histories / "observer.jsonl")
-        working = Crew(processes, histories, proxy.url, end)
+        observer = Observer(servers[0], queues_of(given.kinds), histories / "observer.jsonl")
+        working = Crew(processes, histories, [proxy.url for proxy in proxies], end)
         try:
-            nemesis = Nemesis(server, proxy, working, histories / "nemesis.jsonl")
+            nemesis = Nemesis(servers, proxies, working, histories / "nemesis.jsonl")
             nemesis.run(faults(given.seed, given.seconds, processes))
             found = working.finish()
-            return found + leftovers.check(server, given.kinds)
+            return found + leftovers.check(servers, given.kinds)
         finally:
             observer.stop()
             working.close()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The worker in Python: turns of redlatch, of Redisson through its peer, or of a lock that lies.
 
-    worker.py python|java|liar URL HISTORY PLAN LABEL END
+    worker.py python|java|liar URL,URL,URL HISTORY PLAN LABEL END
 
 The plan is described in tests/soak/README.md; END is in nanoseconds of time.monotonic_ns().
 """
@@ -134,11 +134,11 @@ class Worker(threading.Thread):
 
 def main() -> None:
     """Works until the end."""
-    language, url, path, plan_path, label, end = sys.argv[1:]
+    language, urls, path, plan_path, label, end = sys.argv[1:]
     plan = read_plan(plan_path)
     journal = Journal(path)
     journal.say("born", "", process=label, language=language)
-    backend = open_backend(language, url, plan.lease_ms, plan.command_timeout_ms)
+    backend = open_backend(language, urls.split(","), plan.lease_ms, plan.command_timeout_ms)
     workers = [Worker(backend, journal, plan, number, label, int(end)) for number in range(len(plan.threads))]
     for worker in workers:
         worker.start()
