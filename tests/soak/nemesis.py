@@ -89,6 +89,7 @@ class Nemesis:
         def over() -> None:
             end()
             self._of_all -= not member
+            self._proxies[fault.server].forget_ended()
             self._note(fault, since, label)
 
         self._enter(time.monotonic() + fault.seconds, over)
@@ -123,7 +124,7 @@ class Nemesis:
         proxy = self._proxies[fault.server]
 
         def cut() -> None:
-            links = list(proxy.links.values())
+            links = [link for link in proxy.links.values() if not link.ended]
             for link in links[: max(1, round(len(links) * fault.part))]:
                 link.cut()
 
