@@ -8,10 +8,13 @@ One JSON object a line, `t` in nanoseconds of CLOCK_MONOTONIC, which all process
     not    it was not, and why
     still  a look during the hold: until
     lost   a look during the hold: it is gone
+    clash  somebody else was in the section, of which `name` is, at some moment after `since`
     give   before the last release
     gave   what came of that: "ok", or a status
-    born   a process: process, language; ended: it came to its end by itself
+    born   a process: process, language
+    ended  it came to its end by itself: held, waiters, what its clients still had then
     set    a latch was closed: name, n, of what somebody was told; counting: a count-down of it is about to be sent
+    count  how many permits there are in the end: name, n
     queue  who queues for a name, by what the observer saw between t and until: name, owners
 
 A process that is killed has written everything it did but what was under way.
@@ -39,6 +42,7 @@ class Operation:
     asked: int
     wait: int = 0
     n: int = 1
+    lease: int = 0
     got: Optional[int] = None
     refused: Optional[int] = None
     why: str = ""
@@ -49,11 +53,18 @@ class Operation:
     facts: Line = field(default_factory=dict)
     # What was known of the lease, and when: moments, and until when the hold was safe.
     looks: List[Tuple[int, int]] = field(default_factory=list)
+    # In whose sections somebody else was: names, and between which moments.
+    clashes: List[Tuple[str, int, int]] = field(default_factory=list)
 
     @property
     def ended(self) -> Optional[int]:
         """When the acquire returned."""
         return self.got if self.got is not None else self.refused
+
+    @property
+    def sure_until(self) -> int:
+        """When its holder was sure of it last, as far as that was told; 0 if never."""
+        return max((until for _, until in self.beliefs()), default=0)
 
     def beliefs(self) -> Iterator[Tuple[int, int]]:
         """The spans of time in which its holder was sure of it."""
@@ -86,6 +97,8 @@ class History:
     others: List[Line] = field(default_factory=list)
     # By process: whether it came to its end by itself.
     ended: Dict[str, bool] = field(default_factory=dict)
+    # By process that did: holds and waits that its clients still had then.
+    remains: Dict[str, Tuple[int, int]] = field(default_factory=dict)
     _by_name: Dict[Tuple[str, str], List[Line]] = field(default_factory=dict)
 
     def of_names(self) -> Dict[str, List[Operation]]:
@@ -137,9 +150,11 @@ def _read_process(history: History, lines: Iterator[Line]) -> None:
             history.ended[process] = False
         elif what == "ended":
             history.ended[process] = True
+            history.remains[process] = line.get("held", 0), line.get("waiters", 0)
         elif what == "ask":
             asked = Operation(
-                line["id"], process, language, line["kind"], line["name"], time, line["wait"], line.get("n", 1)
+                line["id"], process, language, line["kind"], line["name"], time, line["wait"], line.get("n", 1),
+                line["lease"],
             )
             known[asked.id] = asked
             history.operations.append(asked)
@@ -160,6 +175,8 @@ def _enter(operation: Operation, what: str, time: int, line: Line) -> None:
         operation.refused, operation.why = time, line["why"]
     elif what == "lost":
         operation.lost = operation.lost or time
+    elif what == "clash":
+        operation.clashes.append((line["name"], line["since"], time))
     elif what == "give":
         operation.give = time
     elif what == "gave":

@@ -24,7 +24,7 @@ class Kind:
     maker: str
     theirs: str = ""
     # The checkers that judge it, by their names in checkers/__init__.py; what is true of every wait is always judged.
-    checks: Tuple[str, ...] = ("exclusion",)
+    checks: Tuple[str, ...] = ("exclusion", "witness")
     languages: Tuple[str, ...] = LANGUAGES
     shape: str = "lock"
     # Numbers that its workers are told: of a lock the options of its maker, 0 and 1; of a semaphore its permits, of a
@@ -50,14 +50,16 @@ _FAIR_QUEUE = "redisson_lock_queue:{{{name}}}"
 KINDS: Dict[str, Kind] = {
     "mutex": Kind(1, "lock", "lock"),
     "non-reentrant": Kind(1, "lock", "non-reentrant", options={"reentrant": 0}, reentrant=False),
-    "fenced": Kind(2, "fenced_lock", "fenced", ("exclusion", "tokens"), stays=("redisson_lock_token:{{{name}}}",)),
-    "fair": Kind(3, "fair_lock", "fair", ("exclusion", "order"), queue=_FAIR_QUEUE),
+    "fenced": Kind(
+        2, "fenced_lock", "fenced", ("exclusion", "witness", "tokens"), stays=("redisson_lock_token:{{{name}}}",),
+    ),
+    "fair": Kind(3, "fair_lock", "fair", ("exclusion", "witness", "order"), queue=_FAIR_QUEUE),
     "non-reentrant-fair": Kind(
-        3, "fair_lock", "non-reentrant fair", ("exclusion", "order"),
+        3, "fair_lock", "non-reentrant fair", ("exclusion", "witness", "order"),
         options={"reentrant": 0}, reentrant=False, queue=_FAIR_QUEUE,
     ),
     "spin": Kind(4, "spin_lock", "spin"),
-    "read": Kind(5, "read_write_lock.read", "read", family="read-write"),
+    "read": Kind(5, "read_write_lock.read", "read", ("exclusion",), family="read-write"),
     "write": Kind(6, "read_write_lock.write", "write", family="read-write"),
     "plain": Kind(7, "plain_lock", languages=OURS, reentrant=False),
     "multi": Kind(0, "multi_lock", "multi", shape="multi"),
@@ -66,12 +68,12 @@ KINDS: Dict[str, Kind] = {
     "group": Kind(8, "group_lock", "group", shape="group"),
     # What a killed process had taken of a semaphore stays taken, so there are new ones all the time.
     "semaphore": Kind(
-        9, "semaphore", "semaphore", ("permits",), shape="semaphore", options={"permits": 4, "epoch_ms": 5000},
+        9, "semaphore", "semaphore", ("permits", "sums"), shape="semaphore", options={"permits": 4, "epoch_ms": 5000},
         stays=("{name}:*",),
     ),
     "permit-semaphore": Kind(
-        10, "permit_semaphore", "permit semaphore", ("permits", "permit_ids"), shape="permits", options={"permits": 4},
-        stays=("{name}", "{{{name}}}:timeout"),
+        10, "permit_semaphore", "permit semaphore", ("permits", "permit_ids", "sums"), shape="permits",
+        options={"permits": 4, "epoch_ms": 10_000}, stays=("{name}:*", "{{{name}:*"),
     ),
     "latch": Kind(
         11, "latch", "latch", ("latch",), shape="latch", options={"count": 2, "epoch_ms": 1000},
@@ -109,3 +111,13 @@ def queues_of(kind_names: Sequence[str]) -> Dict[str, str]:
     return {
         name: KINDS[kind].queue.format(name=name) for kind in kind_names if KINDS[kind].queue for name in names_of(kind)
     }
+
+
+def sections_of(kind_names: Sequence[str]) -> Sequence[Tuple[str, str]]:
+    """Kinds, and names of theirs that a witness is to watch."""
+    return [
+        (kind, member)
+        for kind in kind_names
+        if "witness" in KINDS[kind].checks
+        for member in sorted({member for name in names_of(kind) for member in name.split("+")})
+    ]

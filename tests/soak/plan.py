@@ -43,8 +43,8 @@ def crew(languages: Sequence[str], kind_names: Sequence[str]) -> List[Process]:
         Process("lua-2", "lua", 1),
         Process("lua-3", "lua", 1),
         Process("java-1", "java", 6),
-        Process("liar-1", "liar", 2),
-        Process("liar-2", "liar", 2),
+        Process("liar-1", "liar", 8),
+        Process("liar-2", "liar", 8),
     ]
     return [each for each in everybody if each.language in languages and _known(each, kind_names)]
 

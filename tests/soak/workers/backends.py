@@ -102,8 +102,11 @@ class Backend(Protocol):
     def latch(self, turn: Turn) -> Latch:
         """The latch of a turn."""
 
+    def remains(self) -> Dict[str, int]:
+        """Holds and waits that its clients still have after all work: held, waiters."""
+
     def close(self) -> None:
-        """Ends the client."""
+        """Ends the clients."""
 
 
 class Liar:
@@ -119,6 +122,10 @@ class Liar:
     def latch(self, turn: Turn) -> Latch:
         """As Backend says."""
         return LyingLatch()
+
+    def remains(self) -> Dict[str, int]:
+        """Nothing is held."""
+        return {}
 
     def close(self) -> None:
         """There is nothing to end."""

@@ -12,6 +12,9 @@ from backends import Latch, Once, Refused, Taker, Turn, group_of, members_of
 # Nanoseconds that no run lasts.
 ENDLESS = 1_000_000_000_000_000
 
+# Seconds in which what is under way is settled.
+_SETTLED = 4.0
+
 # One for each server.
 Clients = Sequence[redlatch.Client]
 
@@ -35,6 +38,16 @@ class Ours:
     def latch(self, turn: Turn) -> Latch:
         """As Backend says."""
         return LatchTaker(self._clients, turn)
+
+    def remains(self) -> Dict[str, int]:
+        """As Backend says, after at most so long as commands last that are under way."""
+        deadline = time.monotonic() + _SETTLED
+        while True:
+            stats = [client.stats() for client in self._clients]
+            remains = {gauge: sum(each[gauge] for each in stats) for gauge in ("held", "waiters")}
+            if not any(remains.values()) or time.monotonic() > deadline:
+                return remains
+            time.sleep(0.05)
 
     def close(self) -> None:
         """Ends the clients, which hold nothing."""

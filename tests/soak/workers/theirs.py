@@ -84,6 +84,10 @@ class Theirs:
             self.leave_thread()
             raise Refused(error.kind) from error
 
+    def remains(self) -> Dict[str, int]:
+        """As Backend says; Redisson does not tell."""
+        return {}
+
     def close(self) -> None:
         """Ends the Java process."""
         self.sweeper.stop()
@@ -102,6 +106,7 @@ class LockTaker:
         self._thread = backend.thread
         self._owner = backend.owner
         self._inner = 0
+        self._unsure = False  # of how many levels there are
         self._until = 0
         self._token = 0
         self._lock: RedissonObject = backend.client.object(turn.word.replace("_", " "), name=turn.name)
@@ -147,13 +152,16 @@ class LockTaker:
         try:
             self._inner += bool(self.make("tryLock"))
         except Refused:
-            pass
+            self._unsure = True
         return True
 
     def leave_inner(self) -> None:
         """As Taker says."""
         for _ in range(self._inner):
-            self.give()
+            try:
+                self.make("unlock")
+            except Refused:
+                self._unsure = True
 
     def give(self) -> str:
         """As Taker says."""
@@ -163,15 +171,16 @@ class LockTaker:
             if refused.why != _NOT_HELD:
                 self.let_go(self._lock)
             return "not_owned" if refused.why == _NOT_HELD else refused.why
+        if self._unsure:
+            self.let_go(self._lock)
         return "ok"
 
     def let_go(self, lock: RedissonObject) -> None:
-        """After an unlock that failed: Redisson goes on to renew what its thread may still hold, for as long as its
+        """After a call that failed: Redisson goes on to renew what its thread may still hold, for as long as its
         process lives, so that nobody would ever get it."""
         for _ in range(_UNLOCKS):
             try:
                 self.make("unlock", on=lock)
-                return
             except Refused as refused:
                 if refused.why == _NOT_HELD:
                     return

@@ -9,11 +9,13 @@ local cjson = require "cjson"
 local redlatch = require "redlatch"
 local takers = require "takers"
 local uv = require "luv"
+local witness = require "witness"
 
 local urls, history_path, plan_path, label, the_end = arg[1], arg[2], arg[3], arg[4], math.tointeger(arg[5])
 
 local LOOK_MS = 100 -- a hold that lasts is looked at this often
 local RETRY_MS = 20 -- after a failure nothing is gained by asking again at once
+local SETTLED_MS = 4000 -- what is under way is settled by then
 
 -- --------------------------------------------------------------------------------------------------- history --
 
@@ -50,6 +52,8 @@ for line in io.lines(plan_path) do
         plan.lease, plan.command_timeout = words[2] / 1000, words[3] / 1000
     elseif words[1] == "kind" then
         read_kind(words)
+    elseif words[1] == "witness" then
+        witness.add(words[2], words[3], words[4], words[5])
     elseif words[1] == "turn" then
         plan.turns[#plan.turns + 1] = {
             kind = plan.kinds[words[2] + 1], name = words[3], wait = math.tointeger(words[4]),
@@ -115,7 +119,11 @@ local function play(clients, turn, id)
     facts.t, facts["until"] = got, got + taker:safe()
     say("got", id, facts)
     if taker.give then
+        local sections = witness.enter(turn.kind.name, name, function(of, since)
+            say("clash", id, {name = of, since = since})
+        end)
         hold(turn, id, taker)
+        witness.leave(sections)
         say("give", id)
         say("gave", id, {why = taker:give()})
     end
@@ -137,7 +145,26 @@ while uv.hrtime() < the_end do
     play(clients, turn, string.format("%s.0.%d", label, number))
     pause(turn.gap)
 end
+
+-- Holds and waits that the clients have left, after at most so long as commands last that are under way.
+local function remains()
+    local left
+    for _ = 1, SETTLED_MS / RETRY_MS do
+        left = {held = 0, waiters = 0}
+        for _, client in ipairs(clients) do
+            local stats = client:stats()
+            left.held, left.waiters = left.held + stats.held, left.waiters + stats.waiters
+        end
+        if left.held + left.waiters == 0 then
+            break
+        end
+        pause(RETRY_MS / 1000)
+    end
+    return left
+end
+
+local left = remains()
 for _, client in ipairs(clients) do
     client:close()
 end
-say("ended", "")
+say("ended", "", left)

@@ -21,6 +21,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1] / "interop"), s
 
 from backends import Backend, Refused, Turn, open_backend
 from journal import Journal
+from witness import Witness
 
 # A hold that lasts is looked at this often.
 _LOOK = 0.1
@@ -34,11 +35,12 @@ class Plan:
     command_timeout_ms: int
     kinds: List[Tuple[str, str, str, Dict[str, int]]]  # name, shape, word, options
     threads: List[List[List[str]]]
+    witness: Witness
 
 
 def read_plan(path: str) -> Plan:
     """Reads a plan."""
-    plan = Plan(0, 0, [], [])
+    plan = Plan(0, 0, [], [], Witness())
     for line in Path(path).read_text(encoding="utf-8").splitlines():
         what, *words = line.split()
         if what == "client":
@@ -46,6 +48,8 @@ def read_plan(path: str) -> Plan:
         elif what == "kind":
             options = {option: int(value) for option, value in (word.split("=") for word in words[3:])}
             plan.kinds.append((words[0], words[1], words[2], options))
+        elif what == "witness":
+            plan.witness.add(*words)
         elif what == "thread":
             plan.threads.append([])
         else:
@@ -99,7 +103,9 @@ class Worker(threading.Thread):
         say("got", turn.id, at=got, until=got + taker.safe(got), **taker.facts())
         if turn.shape == "latch":
             return
+        bound = self._plan.witness.enter(turn, self._journal)
         self._hold(turn, taker)
+        self._plan.witness.leave(bound)
         say("give", turn.id)
         say("gave", turn.id, why=taker.give())
 
@@ -144,8 +150,9 @@ def main() -> None:
         worker.start()
     for worker in workers:
         worker.join()
+    remains = backend.remains()
     backend.close()
-    journal.say("ended", "")
+    journal.say("ended", "", **remains)
 
 
 if __name__ == "__main__":

@@ -14,10 +14,12 @@
 #include "journal.h"
 #include "plan.h"
 #include "takers.h"
+#include "witness.h"
 
 enum {
     LOOK_US = 100000, /* a hold that lasts is looked at this often */
     RETRY_US = 20000, /* after a failure nothing is gained by asking again at once */
+    SETTLED_US = 4000000, /* what is under way is settled by then */
     ID_SIZE = 96
 };
 
@@ -60,7 +62,10 @@ static void enjoy(struct taker *taker) {
     taker->shape->tell(taker, facts, sizeof facts);
     say_at(got, "got", taker->id, ",\"until\":%" PRId64 "%s", got + safe, facts);
     if (taker->shape->give) {
+        struct sections sections;
+        witness_enter(&sections, &plan, taker->turn, taker->id);
         stay(taker, taker->id);
+        witness_leave(&sections);
         say("give", taker->id, "%s", "");
         int status = taker->shape->give(taker);
         say("gave", taker->id, ",\"why\":\"%s\"", redlatch_status_name(status));
@@ -126,6 +131,31 @@ static void open_clients(char *urls) {
     }
 }
 
+/* Holds and waits that the clients have left. */
+static void count_remains(uint64_t *held, uint64_t *waiters) {
+    *held = *waiters = 0;
+    for (int i = 0; i < clients.count; i++) {
+        redlatch_stats stats = {.struct_size = sizeof stats};
+        redlatch_client_stats(clients.of[i], &stats);
+        *held += stats.held;
+        *waiters += stats.waiters;
+    }
+}
+
+static void close_clients(void) {
+    uint64_t held = 0;
+    uint64_t waiters = 0;
+    count_remains(&held, &waiters);
+    for (int64_t waited = 0; held + waiters > 0 && waited < SETTLED_US; waited += RETRY_US) {
+        pause_for(RETRY_US);
+        count_remains(&held, &waiters);
+    }
+    for (int i = 0; i < clients.count; i++) {
+        redlatch_client_free(clients.of[i]);
+    }
+    say("ended", "", ",\"held\":%" PRIu64 ",\"waiters\":%" PRIu64, held, waiters);
+}
+
 int main(int argc, char **argv) {
     if (argc != 6) {
         give_up("usage: soak_worker URL,URL,URL HISTORY PLAN LABEL END");
@@ -147,10 +177,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < plan.threads; i++) {
         pthread_join(threads[i], NULL);
     }
-    for (int i = 0; i < clients.count; i++) {
-        redlatch_client_free(clients.of[i]);
-    }
-    say("ended", "", "%s", "");
+    close_clients();
     plan_free(&plan);
     return 0;
 }
