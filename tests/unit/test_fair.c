@@ -561,6 +561,24 @@ static void a_loss_makes_the_foremost_look(void) {
     RIG_CLOSE();
 }
 
+static void a_forced_release_of_ours_makes_the_foremost_look(void) {
+    struct call *waiters[3];
+    open_fair();
+    held_with_waiters(waiters, 2);
+    struct call *force = rig_call(OPERATION_FORCE, "a", 9);
+    rig_start(force);
+    rig_send(LANE);
+    rig_integer(LANE, 1); /* whom it has called did not hear it yet */
+    CHECK(force->forced);
+    struct command *look = rig_send(LANE);
+    CHECK(look && look->id == 2 && look->place == PLACE_TAKEN);
+    rig_nil(LANE);
+    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
+    engine_owner_end(&rig.engine, 1, rig.now);
+    rig_end("a", 2);
+    RIG_CLOSE();
+}
+
 static void channels_are_wanted_again_after_their_connection_broke(void) {
     struct call *waiters[7];
     open_fair();
@@ -605,6 +623,7 @@ int main(void) {
     RUN(calls_of_one_owner_do_not_wait_for_each_other);
     RUN(a_number_that_was_left_is_not_used_again);
     RUN(a_loss_makes_the_foremost_look);
+    RUN(a_forced_release_of_ours_makes_the_foremost_look);
     RUN(where_channels_are_denied_the_foremost_polls);
     RUN(channels_are_wanted_again_after_their_connection_broke);
     return unit_done();
