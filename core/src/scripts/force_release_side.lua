@@ -5,7 +5,7 @@
 -- Returns 1 when there was a lock, else 0. A hash that is no read-write lock is an error.
 -- SPDX-License-Identifier: Apache-2.0
 local mode = redis.call('hget', KEYS[1], 'mode')
-if mode ~= 'read' and mode ~= 'write' and redis.call('exists', KEYS[1]) == 1 then
+if mode ~= 'read' and mode ~= 'write' and redis.call('pttl', KEYS[1]) ~= -2 then
     return redis.error_reply('WRONGTYPE the key is no read-write lock')
 end
 if mode ~= ARGV[1] then

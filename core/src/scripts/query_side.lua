@@ -6,7 +6,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 local mode = redis.call('hget', KEYS[1], 'mode')
 if mode ~= 'read' and mode ~= 'write' then
-    return redis.call('exists', KEYS[1]) == 0 and {} or
+    return redis.call('pttl', KEYS[1]) == -2 and {} or
         redis.error_reply('WRONGTYPE the key is no read-write lock')
 end
 local holders = redis.call('hlen', KEYS[1]) - (mode == 'write' and 2 or 1)
