@@ -120,15 +120,17 @@ static void leave_place(struct engine *engine, const struct operation *seen_by, 
 /* A waiter of this process stands at the head: it goes first here, too. */
 static void head_is_ours(struct engine *engine, struct operation *seen_by, uint64_t id, int64_t now) {
     struct contest *contest = seen_by->resource->contest;
-    struct list_link *link = list_first(&contest->queue);
-    struct operation *head = queue_foremost(contest);
-    while (link && head->id != id) {
+    struct list_link *first = list_first(&contest->queue);
+    struct list_link *link = first;
+    while (link && container_of(link, struct operation, link)->id != id) {
         link = list_next(&contest->queue, link);
-        head = link ? container_of(link, struct operation, link) : NULL;
     }
-    if (!head) {
+    if (!link) {
         leave_place(engine, seen_by, id);
-    } else if (head->placed && queue_foremost(contest) != head) {
+        return;
+    }
+    struct operation *head = container_of(link, struct operation, link);
+    if (head->placed && link != first) {
         list_remove(link);
         list_prepend(&contest->queue, link);
         calls_listen(engine, contest, CALLED_WAITERS);

@@ -25,7 +25,7 @@ void give_command(struct engine *engine, struct command *command);
 struct hold *take_hold(struct engine *engine, struct operation *operation);
 void give_hold(struct engine *engine, struct hold *hold);
 struct contest *attach_contest(struct engine *engine, struct operation *operation);
-/* Gives an operation which has left its contest another name, with what is set aside; false: there is no room for it. */
+/* Gives an operation that has left its contest another name, with what is set aside; false: there is no room. */
 bool contend_for(struct engine *engine, struct operation *operation, struct resource *resource);
 void detach_contest(struct engine *engine, struct contest *contest);
 void reserve_for(struct engine *engine, struct operation *operation);
@@ -150,9 +150,9 @@ void fair_places_lost(struct engine *engine, struct contest *contest, int64_t no
 void calls_listen(struct engine *engine, struct contest *contest, int near);
 void calls_drop(struct engine *engine, struct operation *operation);
 bool calls_hushed(struct engine *engine, struct contest *contest);
-void calls_told(struct engine *engine, struct subscription *subscription, int64_t now);
-void calls_look(struct engine *engine, struct subscription *subscription, int64_t now);
-void calls_free(struct engine *engine, struct subscription *subscription, int64_t now);
+void calls_told(struct engine *engine, struct subscription *call, int64_t now);
+void calls_look(struct engine *engine, struct subscription *call, int64_t now);
+void calls_free(struct engine *engine, struct subscription *call, int64_t now);
 
 /* refresh.c: those behind the foremost keep their places */
 void refresh_plan(struct engine *engine, struct contest *contest, int64_t at);

@@ -437,6 +437,34 @@ static void put_amount(struct argument_sink *sink, int64_t amount) {
     put(sink, text, size + sign);
 }
 
+/* The letters of owners; false for another letter. */
+static bool write_owner_letter(const struct engine *engine, const struct command *command, char letter,
+                               struct argument_sink *sink) {
+    switch (letter) {
+    case 'o':
+        put_owner(engine, sink, command->id);
+        return true;
+    case 's':
+        put_owner(engine, sink, command->successor);
+        return true;
+    case 'W':
+        put_writer(engine, sink, command->id);
+        return true;
+    case 'S':
+        put_writer(engine, sink, command->successor);
+        return true;
+    case 'w':
+        if (!command->successor) {
+            put(sink, "", 0);
+            return true;
+        }
+        put_writer(engine, sink, command->successor);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void write_letter(const struct engine *engine, const struct command *command, char letter,
                          struct argument_sink *sink) {
     switch (letter) {
@@ -448,25 +476,6 @@ static void write_letter(const struct engine *engine, const struct command *comm
         break;
     case 'C':
         put_channel(sink, command->resource);
-        break;
-    case 'o':
-        put_owner(engine, sink, command->id);
-        break;
-    case 's':
-        put_owner(engine, sink, command->successor);
-        break;
-    case 'W':
-        put_writer(engine, sink, command->id);
-        break;
-    case 'S':
-        put_writer(engine, sink, command->successor);
-        break;
-    case 'w':
-        if (command->successor) {
-            put_writer(engine, sink, command->successor);
-        } else {
-            put(sink, "", 0);
-        }
         break;
     case 'm':
         put(sink, redlatch_kind_name(command->lock_kind), strlen(redlatch_kind_name(command->lock_kind)));
@@ -493,10 +502,8 @@ static void write_letter(const struct engine *engine, const struct command *comm
         put_number(sink, command->token_from_time);
         break;
     case 'M':
-        put(sink, "m", 1);
-        break;
     case 'F':
-        put(sink, "f", 1);
+        put(sink, letter == 'M' ? "m" : "f", 1);
         break;
     case 'O':
         put_record(engine, sink, command);
@@ -522,7 +529,9 @@ static void write_letter(const struct engine *engine, const struct command *comm
         put(sink, &letter, 1);
         break;
     default:
-        write_fair_letter(engine, command, letter, sink);
+        if (!write_owner_letter(engine, command, letter, sink)) {
+            write_fair_letter(engine, command, letter, sink);
+        }
     }
 }
 
