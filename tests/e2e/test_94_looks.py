@@ -284,15 +284,14 @@ def test_14_owners_of_redlatch_have_a_machine_and_a_process(server: RedisServer,
 
 
 def test_15_who_may_not_see_connections_is_told_the_rest(server: RedisServer, lock_name: str) -> None:
-    client: Any = server.admin
-    client.execute_command("ACL", "SETUSER", "blind", "on", ">secret", "~*", "&*", "+@all", "-client|list")
+    server.set_user("blind", "secret", "+@all", "-client|list")
     try:
         with library.connect(server.url) as holder, holder.lock(lock_name) as held:
             url = server.url.replace("redis://", "redis://blind:secret@")
             found = shown(server, "show", "--url", url, lock_name)
             assert found["holders"] == [{"owner": held.owner, "count": 1}]
     finally:
-        client.execute_command("ACL", "DELUSER", "blind")
+        server.admin.execute_command("ACL", "DELUSER", "blind")
 
 
 def test_16_what_eyes_see_holds_no_control_characters(server: RedisServer) -> None:
