@@ -262,6 +262,27 @@ static void a_grant_older_than_its_lease_is_undone(void) {
     RIG_CLOSE();
 }
 
+/* Its owner has a level yet to release, and is told then. */
+static void a_hold_that_was_lost_while_it_was_raised_is_told_of(void) {
+    rig_open();
+    struct call *first = rig_set_call(OPERATION_ACQUIRE, "ab", 1);
+    first->operation->lease_ms = RIG_LEASE_MS;
+    rig_start(first);
+    rig_send(LANE);
+    rig_granted(LANE);
+    struct call *call = acquire("ab", 1);
+    rig_send(LANE);
+    rig_pass(RIG_LEASE_MS * MILLISECOND);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_LOST);
+    rig_send(LANE);
+    rig_integers(LANE, (const int64_t[]){1, 1}, 2);
+    CHECK_EQ_INT(hold_of("a", 1)->stage, HOLD_GONE);
+    CHECK_EQ_INT(release("ab", 1)->status, REDLATCH_LOST);
+    CHECK_EQ_INT(release("ab", 1)->status, REDLATCH_NOT_OWNED);
+    RIG_CLOSE();
+}
+
 /* Peers that release a spin lock do not tell, so a set looks now and then, too; in between it listens to ours. */
 static void a_set_that_meets_a_spin_lock_looks_four_times_a_second(void) {
     rig_open();
@@ -456,6 +477,18 @@ static void nothing_held_is_not_owned(void) {
     RIG_CLOSE();
 }
 
+static void one_number_is_the_answer_for_each(void) {
+    rig_open();
+    for (int found = 0; found < 2; found++) {
+        grant("abc", 1);
+        struct call *end = release("abc", 1);
+        rig_send(LANE);
+        rig_integer(LANE, found);
+        CHECK_EQ_INT(end->status, found ? REDLATCH_OK : REDLATCH_LOST);
+    }
+    RIG_CLOSE();
+}
+
 static void a_loss_of_one_is_told_and_the_others_are_given_back(void) {
     rig_open();
     grant("ab", 1);
@@ -544,6 +577,7 @@ int main(void) {
     RUN(a_raised_hold_that_the_server_forgot_is_lost);
     RUN(it_waits_for_a_hold_whose_command_is_under_way);
     RUN(a_grant_older_than_its_lease_is_undone);
+    RUN(a_hold_that_was_lost_while_it_was_raised_is_told_of);
     RUN(tokens_go_to_the_names_that_have_them);
     RUN(a_set_that_meets_a_spin_lock_looks_four_times_a_second);
     RUN(who_reads_a_member_and_is_to_write_it_would_wait_for_itself);
@@ -554,6 +588,7 @@ int main(void) {
     RUN(what_a_broken_connection_left_is_sent_again);
     RUN(where_kill_is_denied_the_ids_are_retired_and_released_for_a_lease);
     RUN(nothing_held_is_not_owned);
+    RUN(one_number_is_the_answer_for_each);
     RUN(a_loss_of_one_is_told_and_the_others_are_given_back);
     RUN(losses_are_told_to_whoever_keeps_sets);
     RUN(a_release_that_is_given_up_on_goes_on);
