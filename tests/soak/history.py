@@ -67,8 +67,8 @@ class Operation:
 
 @dataclass(frozen=True)
 class Stroke:
-    """What the nemesis did: `since` was noted before, `until` after. `process` has its incarnation in it. A silence that
-    the observer met is one of all processes, too, whoever made it."""
+    """What the nemesis did: `since` was noted before, `until` after. `process` has its incarnation in it. A silence
+    that the observer met is one of all processes, too, whoever made it."""
 
     what: str
     since: int
