@@ -375,6 +375,7 @@ struct lines {
         struct hold *hold; /* raised or lowered by it; NULL: none, or gone meanwhile */
         struct resource *name; /* counted */
         uint64_t id;
+        uint64_t pass;   /* read: the wire number of the owner's own write lock; 0: none */
         uint32_t count;  /* acquire: intended levels; release: levels left */
         uint32_t levels; /* release: how many it takes; an undo takes none */
         uint32_t seen;   /* acquire: messages of the name's contest before it was sent */
