@@ -3,6 +3,7 @@
 #include "run.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "errors.h"
 #include "lock.h"
@@ -27,7 +28,6 @@ struct run *run_new(const struct redlatch_lock *lock, uint64_t owner, int64_t le
         return NULL;
     }
     int64_t now = system_now();
-    redlatch_hold before = {.state = REDLATCH_NOT_HELD};
     run->joint = joint_keep(joint);
     run->owner = lock_owner(lock, owner);
     run->named_owner = owner != 0 || lock->owner != 0;
@@ -39,10 +39,10 @@ struct run *run_new(const struct redlatch_lock *lock, uint64_t owner, int64_t le
     run->granted = granted;
     run->tasks = tasks;
     run->together = (struct task_set){.tasks = tasks, .count = count + 1, .cancel = cancel};
-    joint_look(joint, run->owner, &before);
-    run->levels = before.count;
-    uint64_t random = (uint64_t)now ^ (run->owner << 32) ^ (uint64_t)(uintptr_t)run;
-    multi_init(&run->multi, groups, count, joint->quorum, random);
+    run->levels = joint_levels(joint, run->owner);
+    uint64_t random; /* of the client's own, for jitter that others do not draw */
+    memcpy(&random, joint->first->engine.uuid, sizeof random);
+    multi_init(&run->multi, groups, count, joint->quorum, random ^ (uint64_t)now ^ (run->owner << 32));
     run->multi.patience = lock->client->engine.settings.unreachable_timeout_ms * MILLISECOND;
     run->multi.once = wait_ms == 0;
     if (wait_ms == 0) {
