@@ -120,8 +120,8 @@ function Client:read_write_lock(name, options)
 end
 
 --- Locks that are held all together or not at all, by the returned object. A member that is lost makes the whole lost.
----@param members redlatch.Lock[] up to 100 mutexes, fenced or spin locks, of single names and of any client; at the
----best all of one, where they are acquired by one script
+---@param members redlatch.Lock[] up to 100 locks of single names, of any client and of any kind but fair; at the best
+---all of one client, where they are acquired by one script
 ---@param given? {timeout: number?, lease: number?, max_hold: number?} as of lock()
 ---@return redlatch.Lock
 function Client:multi_lock(members, given) -- luacheck: ignore 212/self

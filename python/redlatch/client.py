@@ -301,8 +301,8 @@ class Client:
     ) -> MultiLock:
         """Locks that are held all together or not at all.
 
-        members: up to 100 mutexes, fenced or spin locks, of single names and of any client; at the best all of one,
-            where they are acquired by one script. Losses are told on the client of the first.
+        members: up to 100 locks of single names, of any client and of any kind but fair; at the best all of one
+            client, where they are acquired by one script. Losses are told on the client of the first.
 
         The others are those of lock(). How the members re-enter and draw tokens is their own business.
         """
