@@ -26,10 +26,12 @@ SHOWN_LINES = 50
 PYTHON = "build/venv/bin/python"
 WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
 PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
-# The conformance traces by the C driver of the build that REDLATCH_BUILD names.
-C_TRACES = f"{PYTEST} tests/conformance/test_traces.py -k 'test_trace and c-'"
+# The conformance traces mostly wait, so that several workers share a processor.
+CONFORMANCE = f"{PYTEST} -n 4 --dist worksteal tests/conformance"
+# The traces by the C driver of the build that REDLATCH_BUILD names.
+C_TRACES = f"{CONFORMANCE}/test_traces.py -k 'test_trace and c-'"
 # Those of the drivers that a sanitizer watches: the C core in its own program, in Python and in Lua.
-WATCHED_TRACES = f"{PYTEST} tests/conformance/test_traces.py -k 'test_trace and (c- or python- or lua5.1- or lua5.4-)'"
+WATCHED_TRACES = f"{CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python- or lua5.1- or lua5.4-)'"
 # What an interpreter that was built without the sanitizers has to load before a module that was built with them.
 ADDRESS_LIBRARIES = "$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)"
 # ThreadSanitizer of some compilers cannot live with much address randomisation.
@@ -75,13 +77,13 @@ STAGES = [
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
-    Stage("simulation", f"{PYTHON} tests/sim/run.py seeds 2000", ("build",)),
+    Stage("simulation", f"{PYTHON} tests/sim/run.py seeds", ("build",)),
     Stage("faults", f"{PYTHON} tests/sim/run.py faults", ("build",)),
     # inspect is not in the simulation: it writes nothing, and what it reads with is not in the model.
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1"
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),
     Stage("python", f"{PYTEST} tests/python", ("build",)),
-    Stage("conformance", f"{PYTEST} tests/conformance", ("build",)),
+    Stage("conformance", CONFORMANCE, ("build",)),
     Stage("e2e", f"{PYTEST} tests/e2e", ("build",), alone=True),
     Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
           + f" && REDLATCH_TEST_COMMAND=$PWD/build/address/bin/redlatch {PYTEST} tests/e2e/test_9[2-4]_*.py"

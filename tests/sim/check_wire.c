@@ -232,17 +232,50 @@ void watch_before(struct world *world, const struct request *request) {
     fair_before(world, request);
 }
 
-/* Where among the arguments the owner of a name stands. */
-uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name) {
-    bool acquire = request->script == SCRIPT_ACQUIRE_MANY;
-    if (!acquire && request->script != SCRIPT_RELEASE_MANY) {
-        return 0;
+static bool is_set(const struct request *request) {
+    return request->script == SCRIPT_ACQUIRE_MANY || request->script == SCRIPT_RELEASE_MANY;
+}
+
+/* The letters of a set's lines. */
+static const char *forms_of(const struct request *request) {
+    return request->many[request->key_count + (request->script == SCRIPT_ACQUIRE_MANY)].bytes;
+}
+
+/* How many arguments a line of a form has. */
+static uint32_t arguments_of(char form, bool acquire) {
+    bool states_levels = form < 'a';
+    switch (form | 32) {
+    case 'f':
+        return 2 + states_levels;
+    case 'r':
+        return 3 + states_levels;
+    case 'w':
+        return (acquire ? 2u : 3u) + states_levels;
+    default:
+        return (acquire ? 1u : 2u) + states_levels;
     }
+}
+
+/* The letter of the line about a name; 0 for a request about one. */
+char form_of_line(struct world *world, const struct request *request, uint32_t name) {
     uint32_t line = 0;
-    while (key_name(world, request, line) != name) {
+    while (is_set(request) && key_name(world, request, line) != name) {
         line++;
     }
-    return acquire ? 2 + line * (world->plan.lock_kind == REDLATCH_FENCED ? 4 : 3) : 1 + line * 4;
+    return is_set(request) ? forms_of(request)[line] : 0;
+}
+
+/* Where among the arguments the owner of a name stands. */
+uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name) {
+    if (!is_set(request)) {
+        return 0;
+    }
+    bool acquire = request->script == SCRIPT_ACQUIRE_MANY;
+    uint32_t argument = acquire ? 2 : 1;
+    for (uint32_t line = 0; key_name(world, request, line) != name; line++) {
+        argument += arguments_of(forms_of(request)[line], acquire);
+    }
+    return argument;
 }
 
 struct wire_field owner_named(const struct request *request, uint32_t argument) {

@@ -131,6 +131,7 @@ void check_upgrade_waits(struct client *client, const struct sim_operation *oper
 uint32_t names_of(const struct world *world, const struct request *request);
 uint32_t key_name(struct world *world, const struct request *request, uint32_t index);
 uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name);
+char form_of_line(struct world *world, const struct request *request, uint32_t name);
 struct wire_field owner_named(const struct request *request, uint32_t argument);
 
 /* check_groups.c: the same for values of a group */

@@ -132,19 +132,23 @@ static void acquire_all(struct owner *owner) {
 static void release_all(struct owner *owner) {
     struct sim_operation *operation = prepare(owner, OPERATION_RELEASE, 0);
     operation->operation.set = owner->client->set;
-    for (uint32_t name = 0; name < owner->client->world->plan.names; name++) {
-        owner->levels[name]--;
+    for (uint32_t i = 0; i < owner->client->set->count; i++) {
+        owner->levels[owner->client->set_names[i]]--;
     }
     operation->took = true;
     client_begin(owner->client, operation);
 }
 
-/* The fewest levels that the owner has of a name, and the most. */
+/* The fewest levels that the owner has of a name of the set, and the most that it has of any. */
 static int32_t fewest(const struct owner *owner, int32_t *most_out) {
-    int32_t least = owner->levels[0];
-    *most_out = least;
-    for (uint32_t name = 1; name < owner->client->world->plan.names; name++) {
-        least = owner->levels[name] < least ? owner->levels[name] : least;
+    const struct client *client = owner->client;
+    int32_t least = owner->levels[client->set_names[0]];
+    *most_out = 0;
+    for (uint32_t i = 1; i < client->set->count; i++) {
+        int32_t levels = owner->levels[client->set_names[i]];
+        least = levels < least ? levels : least;
+    }
+    for (uint32_t name = 0; name < client->world->plan.names; name++) {
         *most_out = owner->levels[name] > *most_out ? owner->levels[name] : *most_out;
     }
     return least;
@@ -167,7 +171,8 @@ static bool act_on_set(struct owner *owner) {
     if (owner->pending > 0 || !random_chance(&world->random, 500)) {
         return false;
     }
-    if (most == 0 || (least > 0 && most < 3 && random_chance(&world->random, 200))) {
+    bool raises = world->plan.reenters > 0; /* which some kinds do not allow */
+    if (most == 0 || (raises && least > 0 && most < 3 && random_chance(&world->random, 200))) {
         acquire_all(owner);
     } else if (least > 0) {
         release_all(owner);
@@ -329,7 +334,8 @@ static void act(struct world *world, void *actor, uint64_t number) {
 static void set_ended(struct owner *owner, const struct sim_operation *operation) {
     int status = operation->operation.status;
     bool granted = operation->operation.kind == OPERATION_ACQUIRE && status == REDLATCH_OK;
-    for (uint32_t name = 0; name < owner->client->world->plan.names; name++) {
+    for (uint32_t i = 0; i < owner->client->set->count; i++) {
+        uint32_t name = owner->client->set_names[i];
         owner->levels[name] += granted;
         owner->uncertain[name] =
             owner->uncertain[name] || (status != REDLATCH_OK && operation->operation.kind == OPERATION_RELEASE) ||
@@ -358,10 +364,10 @@ void owner_ended(struct owner *owner, struct sim_operation *operation) {
 }
 
 void owner_unclaimed(struct owner *owner, struct sim_operation *operation) {
-    for (uint32_t name = 0; operation->operation.set && name < owner->client->world->plan.names; name++) {
-        owner->uncertain[name] = true;
-    }
     if (operation->operation.set) {
+        for (uint32_t i = 0; i < owner->client->set->count; i++) {
+            owner->uncertain[owner->client->set_names[i]] = true;
+        }
         return;
     }
     if (owner->levels[operation->name] > 0) {

@@ -1,7 +1,7 @@
 """Runs the simulations of all kinds of locks, one after the other.
 
-    run.py seeds N     N seeds of each kind; every script must be run by some of them
-    run.py faults      plants faults, one at a time; each must be found, and each kind has some
+    run.py seeds [N]    at least a thousand seeds of each kind, or N; every script must be run by some of them
+    run.py faults       plants faults, one at a time; each must be found, and each kind has some
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -17,9 +17,10 @@ PROGRAMS = ROOT / "build" / "tests"
 
 LOCKS = ["mutex", "fenced", "spin", "plain", "fair", "read", "group"]  # writers are in the world of the readers
 COUNTS = ["semaphore", "permit_semaphore", "latch"]
-SETS = ["mutex", "fenced", "spin"]  # of which several names are acquired at once
+SETS = ["mutex", "fenced", "spin", "plain", "read"]  # of which several names are acquired at once
 WITH_OTHERS = {"write"}
 FAULTS_AT_LEAST = 3
+FULL, USUAL = "2000", "1000"  # in a full run of locks every point must be reached
 
 # Scripts that no kind runs, and why.
 ELSEWHERE = {"inspect": "it writes nothing, and the model has not the commands that it reads with"}
@@ -45,11 +46,11 @@ def check_kinds() -> None:
         raise SystemExit(f"kinds of the header that are not simulated: {', '.join(sorted(missing)) or 'none is found'}")
 
 
-def run_seeds(seeds: str) -> None:
+def run_seeds(full: str, usual: str) -> None:
     """All kinds; then whether every script was run."""
-    output = [run("redlatch_sim", "--kind", kind, "--seeds", seeds) for kind in LOCKS]
-    output += [run("redlatch_sim", "--sets", "--kind", kind, "--seeds", seeds) for kind in SETS]
-    output += [run("counts_sim", "--kind", kind, "--seeds", seeds) for kind in COUNTS]
+    output = [run("redlatch_sim", "--kind", kind, "--seeds", full) for kind in LOCKS]
+    output += [run("redlatch_sim", "--sets", "--kind", kind, "--seeds", usual) for kind in SETS]
+    output += [run("counts_sim", "--kind", kind, "--seeds", usual) for kind in COUNTS]
     ran: Set[str] = set(re.findall(r"^ *[1-9]\d*  script (\w+)$", "\n".join(output), re.MULTILINE))
     scripts = {path.stem for path in (ROOT / "core" / "src" / "scripts").glob("*.lua")}
     left_out = sorted(scripts - ran - set(ELSEWHERE))
@@ -63,7 +64,8 @@ def run_faults() -> None:
     found: Counter[str] = Counter()
     for kind in LOCKS:
         found[kind] += len(re.findall(r"  seed \d+ ", run("redlatch_sim", "--faults", "--kind", kind)))
-    run("redlatch_sim", "--faults", "--sets")
+    for kind in SETS:
+        run("redlatch_sim", "--faults", "--sets", "--kind", kind)
     found.update(re.findall(r"^(\w+): .*  seed \d+ ", run("counts_sim", "--faults"), re.MULTILINE))
     few = [kind for kind in LOCKS + COUNTS if found[kind] < FAULTS_AT_LEAST]
     if few:
@@ -76,10 +78,12 @@ def main(arguments: List[str]) -> int:
     check_kinds()
     if arguments == ["faults"]:
         run_faults()
+    elif arguments == ["seeds"]:
+        run_seeds(FULL, USUAL)
     elif len(arguments) == 2 and arguments[0] == "seeds" and arguments[1].isdigit():
-        run_seeds(arguments[1])
+        run_seeds(arguments[1], arguments[1])
     else:
-        raise SystemExit("usage: run.py seeds N | faults")
+        raise SystemExit("usage: run.py seeds [N] | faults")
     return 0
 
 
