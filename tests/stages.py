@@ -25,8 +25,6 @@ SHOWN_LINES = 50
 
 PYTHON = "build/venv/bin/python"
 WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
-SIMULATED_KINDS = "mutex fenced spin plain fair read group"
-JOINABLE_KINDS = "mutex fenced spin plain read"  # of which several names may be acquired at once
 PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
 # The conformance traces mostly wait, so that several workers share a processor.
 CONFORMANCE = f"{PYTEST} -n 4 --dist worksteal tests/conformance"
@@ -54,11 +52,6 @@ def unit_tests(build: str) -> str:
     return f"ctest --test-dir {build} --no-tests=error --verbose"
 
 
-def of_each_kind(command: str, kinds: str = SIMULATED_KINDS) -> str:
-    """A command of the simulation, run for each kind of lock."""
-    return f"for kind in {kinds}; do echo \"$kind:\"; {command} --kind $kind || exit 1; done"
-
-
 class Stage(NamedTuple):
     """A shell command, the stages that must have passed before, and whether it wants the machine for itself."""
 
@@ -84,12 +77,8 @@ STAGES = [
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
-    Stage("simulation", of_each_kind("build/tests/redlatch_sim --seeds 2000")
-          + " && build/tests/counts_sim --seeds 300"
-          + f" && {of_each_kind('build/tests/redlatch_sim --sets --seeds 600', JOINABLE_KINDS)}", ("build",)),
-    Stage("faults", of_each_kind("build/tests/redlatch_sim --faults")
-          + " && build/tests/counts_sim --faults"
-          + f" && {of_each_kind('build/tests/redlatch_sim --faults --sets', JOINABLE_KINDS)}", ("build",)),
+    Stage("simulation", f"{PYTHON} tests/sim/run.py seeds", ("build",)),
+    Stage("faults", f"{PYTHON} tests/sim/run.py faults", ("build",)),
     # inspect is not in the simulation: it writes nothing, and what it reads with is not in the model.
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1"
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),
