@@ -11,6 +11,7 @@ import pytest
 from checkers import order, violations
 from counts import missing
 from history import History, Stroke, read_history
+from kinds import LANGUAGES
 from plan import CALM, NEMESES, crew, faults, worker_plan
 from planted import (
     MS, PLANTS, a_permit_gone, a_wait_too_long, good, late_release, make_fair, make_latch, make_permits,
@@ -139,3 +140,12 @@ def test_a_minute_has_every_fault_in_it_and_a_calm_end() -> None:
         planned = faults(seed, 60, crew(["c", "lua"], ["mutex"]))
         assert {fault.what for fault in planned} == set(NEMESES)
         assert all(fault.at + fault.seconds <= 60 - CALM for fault in planned)
+
+
+def test_who_is_killed_is_not_killed_again_before_the_others() -> None:
+    everybody = crew(list(LANGUAGES), ["mutex"])
+    for seed in range(50):
+        killed = [fault.process for fault in faults(seed, 120, everybody) if fault.what == "kill"]
+        for begin in range(0, len(killed), len(everybody)):
+            round_of_kills = killed[begin : begin + len(everybody)]
+            assert len(set(round_of_kills)) == len(round_of_kills)
