@@ -16,6 +16,7 @@ One JSON object a line, `t` in nanoseconds of CLOCK_MONOTONIC, which all process
     set    a latch was closed: name, n, of what somebody was told; counting: a count-down of it is about to be sent
     count  how many permits there are in the end: name, n
     queue  who queues for a name, by what the observer saw between t and until: name, owners
+    silence  the observer could not look from t to until, be it that the server was down or the machine too busy
 
 A process that is killed has written everything it did but what was under way.
 """
@@ -78,7 +79,7 @@ class Operation:
 @dataclass(frozen=True)
 class Stroke:
     """What the nemesis did: `since` was noted before, `until` after. `process` has its incarnation in it; without one
-    it concerns all, by a server."""
+    it concerns all, by a server. A silence that the observer met is one of all processes, too, whoever made it."""
 
     what: str
     since: int
@@ -134,7 +135,7 @@ def read_history(folder: Path) -> History:
     history = History()
     for path in sorted(folder.glob("*.jsonl")):
         if path.name == "nemesis.jsonl":
-            history.strokes = [Stroke(**line) for line in read_lines(path)]
+            history.strokes += [Stroke(**line) for line in read_lines(path)]
         else:
             _read_process(history, read_lines(path))
     return history
@@ -158,6 +159,8 @@ def _read_process(history: History, lines: Iterator[Line]) -> None:
             )
             known[asked.id] = asked
             history.operations.append(asked)
+        elif what == "silence":
+            history.strokes.append(Stroke(what, time, line["until"]))
         elif line["id"] in known:
             _enter(known[line["id"]], what, time, line)
         else:

@@ -57,6 +57,19 @@ def test_who_is_stopped_may_lose_a_place(monkeypatch: pytest.MonkeyPatch) -> Non
     assert violations(history) == []
 
 
+def test_nobody_keeps_a_place_while_the_server_hears_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strokes of all processes are not counted twice where the observer met them, too."""
+    monkeypatch.setattr(order, "SILENCE", 200 * MS)
+    history = good()
+    passed_over(history)
+    since = history.operations[8].asked
+    history.strokes.append(Stroke("stop the server", since, since + 150 * MS))
+    history.strokes.append(Stroke("silence", since - 20 * MS, since + 170 * MS))
+    assert violations(history)
+    history.strokes.append(Stroke("silence", since + 170 * MS, since + 210 * MS))
+    assert violations(history) == []
+
+
 def test_who_is_killed_may_have_taken_permits_with_it() -> None:
     history = good()
     a_permit_gone(history)
@@ -112,10 +125,13 @@ def test_a_history_is_read_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / "c-1.0.jsonl").write_text(text + '{"t":6,"do":"ga', encoding="utf-8")
     stroke = {"what": "kill", "since": 5, "until": 7, "process": "c-1.0"}
     (tmp_path / "nemesis.jsonl").write_text(json.dumps(stroke) + "\n", encoding="utf-8")
+    silence = {"t": 8, "do": "silence", "id": "", "name": "", "until": 9}
+    (tmp_path / "observer.jsonl").write_text(json.dumps(silence) + "\n", encoding="utf-8")
     history = read_history(tmp_path)
     (only,) = history.operations
     assert (only.asked, only.got, only.give, only.gave) == (2, 3, 5, None)
     assert list(only.beliefs()) == [(3, 5), (4, 5)]
+    assert history.strokes == [Stroke("kill", 5, 7, "c-1.0"), Stroke("silence", 8, 9)]
     assert history.killed() == {"c-1.0": 5} and history.ended == {"c-1.0": False}
 
 

@@ -14,12 +14,17 @@ static void open_fair(void) {
     rig.lock_kind = REDLATCH_FAIR;
 }
 
-/* Answers the oldest command: queued, for so long; the number of the head is "" if that is of another client. */
-static void queued(int64_t ttl_ms, const char *head) {
+/* Answers the oldest command of a lane: queued, for so long; the number of the head is "" if that is of another
+ * client. */
+static void queued_on(enum lane_number lane, int64_t ttl_ms, const char *head) {
     struct reply elements[2] = {{.kind = REPLY_INTEGER, .integer = ttl_ms},
                                 {.kind = REPLY_STRING, .text = head, .size = strlen(head)}};
     struct reply reply = {.kind = REPLY_ARRAY, .elements = elements, .count = 2};
-    rig_reply(LANE, &reply);
+    rig_reply(lane, &reply);
+}
+
+static void queued(int64_t ttl_ms, const char *head) {
+    queued_on(LANE, ttl_ms, head);
 }
 
 /* Answers a refresh: this number has no place. */
@@ -289,6 +294,65 @@ static void the_reply_that_names_another_head_of_ours_brings_it_forward(void) {
     everybody_leaves(waiters, 7);
 }
 
+/* Releases on another lane than that of the waiters' asks; the receiver of the hand-over has the hold. */
+static void hand_over_beside(uint64_t from) {
+    struct call *release = rig_call(OPERATION_RELEASE, "a", from);
+    release->operation->lane = LANE_CALLERS_SECOND;
+    rig_start(release);
+    rig_send(LANE_CALLERS_SECOND);
+    rig_integer(LANE_CALLERS_SECOND, 1);
+}
+
+/* Its reply is older than those read before it. A place that is still named later is one that was brought back. */
+static void a_head_that_departed_since_the_ask_is_not_left(void) {
+    struct call *waiters[5];
+    open_fair();
+    held_with_waiters(waiters, 3);
+    waiters[4] = rig_acquire("a", 4);
+    CHECK(rig_send(LANE) != NULL);
+    hand_over_beside(1);
+    hand_over_beside(2);
+    CHECK_EQ_INT(waiters[3]->status, REDLATCH_OK);
+    queued(30000, "2");
+    CHECK(rig_send(LANE) == NULL);
+    rig_pass((RIG_FAIR_MS / 3 + 1) * MILLISECOND);
+    struct command *look = rig_send(LANE);
+    CHECK(look && look->id == 4 && look->place == PLACE_TAKEN);
+    queued(30000, "2");
+    struct command *leave = rig_send(LANE);
+    CHECK(leave && leave->kind == COMMAND_RELEASE && leave->leaves && leave->id == 2);
+    rig_integer(LANE, 0);
+    rig_abort(waiters[4], REDLATCH_CANCELLED);
+    rig_send(LANE);
+    rig_integer(LANE, 0);
+    rig_drain_keeper();
+    rig_end("a", 3);
+}
+
+/* Two lanes: the later answer of one waiter is heard before the earlier one of another. */
+static void a_head_that_still_asks_looks_again(void) {
+    open_fair();
+    struct call *head = rig_acquire("a", 1);
+    rig_send(LANE);
+    struct call *other = rig_call(OPERATION_ACQUIRE, "a", 2);
+    other->operation->asynchronous = true;
+    other->operation->lane = LANE_HOST;
+    rig_start(other);
+    rig_send(LANE_HOST);
+    queued_on(LANE_HOST, 2500, "1");
+    queued(300, "");
+    struct command *look = rig_send(LANE);
+    CHECK(look && look->id == 1 && look->place == PLACE_TAKEN);
+    rig_nil(LANE);
+    CHECK_EQ_INT(head->status, REDLATCH_OK);
+    rig_abort(other, REDLATCH_CANCELLED);
+    while (rig_send(LANE_HOST)) {
+        rig_integer(LANE_HOST, 0);
+    }
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
 static void giving_up_leaves_the_queue_and_the_lock(void) {
     struct call *waiters[4];
     open_fair();
@@ -497,6 +561,24 @@ static void a_loss_makes_the_foremost_look(void) {
     RIG_CLOSE();
 }
 
+static void a_forced_release_of_ours_makes_the_foremost_look(void) {
+    struct call *waiters[3];
+    open_fair();
+    held_with_waiters(waiters, 2);
+    struct call *force = rig_call(OPERATION_FORCE, "a", 9);
+    rig_start(force);
+    rig_send(LANE);
+    rig_integer(LANE, 1); /* whom it has called did not hear it yet */
+    CHECK(force->forced);
+    struct command *look = rig_send(LANE);
+    CHECK(look && look->id == 2 && look->place == PLACE_TAKEN);
+    rig_nil(LANE);
+    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
+    engine_owner_end(&rig.engine, 1, rig.now);
+    rig_end("a", 2);
+    RIG_CLOSE();
+}
+
 static void channels_are_wanted_again_after_their_connection_broke(void) {
     struct call *waiters[7];
     open_fair();
@@ -528,6 +610,8 @@ int main(void) {
     RUN(a_call_while_asking_is_not_missed);
     RUN(who_is_called_goes_first_here_too);
     RUN(the_reply_that_names_another_head_of_ours_brings_it_forward);
+    RUN(a_head_that_departed_since_the_ask_is_not_left);
+    RUN(a_head_that_still_asks_looks_again);
     RUN(giving_up_leaves_the_queue_and_the_lock);
     RUN(an_ask_that_was_sent_is_left_behind_it);
     RUN(an_ask_that_was_not_sent_leaves_nothing);
@@ -539,6 +623,7 @@ int main(void) {
     RUN(calls_of_one_owner_do_not_wait_for_each_other);
     RUN(a_number_that_was_left_is_not_used_again);
     RUN(a_loss_makes_the_foremost_look);
+    RUN(a_forced_release_of_ours_makes_the_foremost_look);
     RUN(where_channels_are_denied_the_foremost_polls);
     RUN(channels_are_wanted_again_after_their_connection_broke);
     return unit_done();
