@@ -14,8 +14,8 @@ from plan import NEMESES
 LONG = 1200.0
 GRANTS = 500
 STROKES = 20
-# Of a Java process, and on a busy machine of others too, before its first grant.
-_START = 20.0
+# Without grants: a Java process starts, is killed and starts again, on a busy machine.
+_START = 40.0
 
 
 def grants(history: History) -> Counter[Tuple[str, str]]:
@@ -56,8 +56,8 @@ def table(history: History, kind_names: Sequence[str]) -> List[str]:
     granted = grants(history)
     languages = sorted({language for _, language in granted})
     lines = [f"{'grants':<22}" + "".join(f"{language:>9}" for language in languages)]
-    lines += [
-        f"{kind:<22}" + "".join(f"{_shown(granted, kind, language):>9}" for language in languages) for kind in kind_names
-    ]
-    lines.append("nemesis: " + ", ".join(f"{what} {count}" for what, count in sorted(strokes(history).items())))
+    for kind in kind_names:
+        lines.append(f"{kind:<22}" + "".join(f"{_shown(granted, kind, language):>9}" for language in languages))
+    struck = strokes(history)
+    lines.append("nemesis: " + ", ".join(f"{what} {struck[what]}" for what in sorted(NEMESES)))
     return lines

@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 from typing import Dict, List, Sequence
 
-from kinds import KINDS, SERVERS, names_of
+from kinds import KINDS, SERVERS, member_kinds, names_of
 
 # Leases are short, so that what dies frees its locks soon. In milliseconds, as everything is that workers are told.
 LEASE_MS = 2000
@@ -65,6 +65,10 @@ def worker_plan(seed: int, process: Process, kind_names: Sequence[str]) -> str:
         kind = KINDS[name]
         options = " ".join(f"{option}={value}" for option, value in kind.options.items())
         lines.append(f"kind {name} {kind.shape} {kind.word(language).replace(' ', '_')} {options}".rstrip())
+    for member, name in member_kinds(known).items():
+        kind = KINDS[name]
+        word = kind.word(language).replace(" ", "_")
+        lines.append(f"member {member} {word or '-'} {kind.options.get('reentrant', 1)}")
     for _ in range(process.threads):
         lines.append("thread")
         lines += [_turn(draw, known) for _ in range(_TURNS)]

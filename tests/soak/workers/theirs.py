@@ -201,7 +201,10 @@ class MultiTaker(LockTaker):
 
     def __init__(self, backend: Theirs, turn: Turn) -> None:
         super().__init__(backend, replace(turn, lease=-1))
-        self._members = [backend.clients[server].lock(name) for name, server in self._places(backend, turn)]
+        self._members = [
+            backend.clients[server].object(turn.members.get(name, ("lock", True))[0].replace("_", " "), name=name)
+            for name, server in self._places(backend, turn)
+        ]
         self._lock = self._joint(backend)
 
     @staticmethod
