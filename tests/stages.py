@@ -25,8 +25,8 @@ SHOWN_LINES = 50
 
 PYTHON = "build/venv/bin/python"
 WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
-SIMULATED_KINDS = "mutex fenced spin plain fair read"
-JOINABLE_KINDS = "mutex fenced spin"  # of which several names may be acquired at once
+SIMULATED_KINDS = "mutex fenced spin plain fair read group"
+JOINABLE_KINDS = "mutex fenced spin plain read"  # of which several names may be acquired at once
 PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
 # The conformance traces mostly wait, so that several workers share a processor.
 CONFORMANCE = f"{PYTEST} -n 4 --dist worksteal tests/conformance"
@@ -86,9 +86,10 @@ STAGES = [
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
     Stage("simulation", of_each_kind("build/tests/redlatch_sim --seeds 2000")
           + " && build/tests/counts_sim --seeds 300"
-          + f" && {of_each_kind('build/tests/redlatch_sim --sets --seeds 1000', JOINABLE_KINDS)}", ("build",)),
+          + f" && {of_each_kind('build/tests/redlatch_sim --sets --seeds 600', JOINABLE_KINDS)}", ("build",)),
     Stage("faults", of_each_kind("build/tests/redlatch_sim --faults")
-          + " && build/tests/counts_sim --faults && build/tests/redlatch_sim --faults --sets", ("build",)),
+          + " && build/tests/counts_sim --faults"
+          + f" && {of_each_kind('build/tests/redlatch_sim --faults --sets', JOINABLE_KINDS)}", ("build",)),
     # inspect is not in the simulation: it writes nothing, and what it reads with is not in the model.
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1"
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),

@@ -84,8 +84,8 @@ struct world {
 };
 
 void network_flush(struct world *world);
-void network_cut(struct world *world, uint32_t client, uint32_t lane);
-void network_cut_messages(struct world *world, uint32_t client);
+void network_cut(struct world *world, uint32_t number, uint32_t lane);
+void network_cut_messages(struct world *world, uint32_t number);
 bool network_step(struct world *world, int64_t until);
 int network_publish(void *context, bool sharded, struct redis_text channel, struct redis_text message);
 int64_t network_call(struct world *world, const char *command, const char *key, const char *argument);

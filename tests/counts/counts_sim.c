@@ -241,10 +241,10 @@ int main(int count, char **words) {
     uint64_t seeds = 300;
     uint64_t first = 1;
     const char *only = NULL;
-    for (int i = 1; i < count; i++) {
-        if (strcmp(words[i], "--faults") == 0) {
-            return find_faults(&world);
-        }
+    if (count == 2 && strcmp(words[1], "--faults") == 0) {
+        return find_faults(&world);
+    }
+    for (int i = 1; i < count; i += 2) {
         const char *value = i + 1 < count ? words[i + 1] : "";
         if (strcmp(words[i], "--seeds") == 0) {
             seeds = strtoull(value, NULL, 10);
@@ -256,7 +256,6 @@ int main(int count, char **words) {
             fprintf(stderr, "counts_sim: %s: expected --kind, --seeds, --first or --faults\n", words[i]);
             return 2;
         }
-        i++;
     }
     int failed = 0;
     struct script_set scripts;
