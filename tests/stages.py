@@ -25,13 +25,15 @@ SHOWN_LINES = 50
 
 PYTHON = "build/venv/bin/python"
 WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
-SIMULATED_KINDS = "mutex fenced spin plain fair read"
-JOINABLE_KINDS = "mutex fenced spin"  # of which several names may be acquired at once
+SIMULATED_KINDS = "mutex fenced spin plain fair read group"
+JOINABLE_KINDS = "mutex fenced spin plain read"  # of which several names may be acquired at once
 PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
-# The conformance traces by the C driver of the build that REDLATCH_BUILD names.
-C_TRACES = f"{PYTEST} tests/conformance/test_traces.py -k 'test_trace and c-'"
+# The conformance traces mostly wait, so that several workers share a processor.
+CONFORMANCE = f"{PYTEST} -n 4 --dist worksteal tests/conformance"
+# The traces by the C driver of the build that REDLATCH_BUILD names.
+C_TRACES = f"{CONFORMANCE}/test_traces.py -k 'test_trace and c-'"
 # Those of the drivers that a sanitizer watches: the C core in its own program, in Python and in Lua.
-WATCHED_TRACES = f"{PYTEST} tests/conformance/test_traces.py -k 'test_trace and (c- or python- or lua5.1- or lua5.4-)'"
+WATCHED_TRACES = f"{CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python- or lua5.1- or lua5.4-)'"
 # What an interpreter that was built without the sanitizers has to load before a module that was built with them.
 ADDRESS_LIBRARIES = "$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)"
 # ThreadSanitizer of some compilers cannot live with much address randomisation.
@@ -84,14 +86,15 @@ STAGES = [
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
     Stage("simulation", of_each_kind("build/tests/redlatch_sim --seeds 2000")
           + " && build/tests/counts_sim --seeds 300"
-          + f" && {of_each_kind('build/tests/redlatch_sim --sets --seeds 1000', JOINABLE_KINDS)}", ("build",)),
+          + f" && {of_each_kind('build/tests/redlatch_sim --sets --seeds 600', JOINABLE_KINDS)}", ("build",)),
     Stage("faults", of_each_kind("build/tests/redlatch_sim --faults")
-          + " && build/tests/counts_sim --faults && build/tests/redlatch_sim --faults --sets", ("build",)),
+          + " && build/tests/counts_sim --faults"
+          + f" && {of_each_kind('build/tests/redlatch_sim --faults --sets', JOINABLE_KINDS)}", ("build",)),
     # inspect is not in the simulation: it writes nothing, and what it reads with is not in the model.
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1"
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),
     Stage("python", f"{PYTEST} tests/python", ("build",)),
-    Stage("conformance", f"{PYTEST} tests/conformance", ("build",)),
+    Stage("conformance", CONFORMANCE, ("build",)),
     Stage("e2e", f"{PYTEST} tests/e2e", ("build",), alone=True),
     Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
           + f" && REDLATCH_TEST_COMMAND=$PWD/build/address/bin/redlatch {PYTEST} tests/e2e/test_9[2-4]_*.py"

@@ -74,9 +74,9 @@ local function read(handle)
     }
 end
 
---- The report of one name.
-function reports.inspect(client, name)
-    local status, handle = core.inspect(client._handle, name)
+--- The report of one name, which tells of an owner first.
+function reports.inspect(client, name, owner)
+    local status, handle = core.inspect_owner(client._handle, name, owner)
     if status ~= core.OK then
         return outcome.failure(status, handle)
     end

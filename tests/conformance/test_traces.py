@@ -7,8 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from env import RedisServer
-from runner import DRIVERS, TRACES, Driver, complaints, failure_of, load, play, uses
+from runner import DRIVERS, TRACES, Driver, Processes, Servers, complaints, failure_of, load, play, uses
 
 FEWEST = 40
 GOOD = [path for path in TRACES if not complaints(json.loads(path.read_text(encoding="utf-8")))]
@@ -21,8 +20,8 @@ RUNS = [
 
 
 @pytest.mark.parametrize(("path", "driver"), RUNS)
-def test_trace(path: Path, driver: Driver, server: RedisServer) -> None:
-    play(load(path), driver, server)
+def test_trace(path: Path, driver: Driver, processes: Processes, servers: Servers) -> None:
+    play(load(path), processes.get(driver), servers)
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)

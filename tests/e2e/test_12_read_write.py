@@ -346,7 +346,29 @@ def test_32_a_writer_strikes_the_dead_out_while_another_reads(
     assert extended in wire(server, lock_name)
 
 
-def test_33_readers_with_leases_that_end_let_the_writer_in(
+def test_33_a_release_looks_at_few_readers_and_spares_the_living(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    """The youngest that lives has the lock's lease; the dead are found among the oldest, or behind it."""
+    read, _ = sides(client, lock_name)
+    peer_reads(server, lock_name, 1, None, 1_000)
+    living = {peer_reads(server, lock_name, number, 20_000, 20_000): "1" for number in range(2, 66)}
+    peer_reads(server, lock_name, 99, None, 20_000)
+    assert read.acquire(lease=20)
+    server.admin.config_resetstat()
+    read.release()
+    assert wire(server, lock_name) == {"mode": "read", **living} and about(ttl_ms(server, lock_name), 20_000)
+    assert server.commandstats()["pttl"] < 10
+    youngest = next(reversed(living))
+    server.admin.hdel(lock_name, youngest)
+    for owner in living:
+        server.admin.pexpire(f"{{{lock_name}}}:{owner}:rwlock_timeout:1", 10_000)
+    assert read.acquire(lease=20)
+    read.release()
+    assert about(ttl_ms(server, lock_name), 10_000)
+
+
+def test_34_readers_with_leases_that_end_let_the_writer_in(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     _, write = sides(client, lock_name)
@@ -448,7 +470,8 @@ def test_45_closing_releases_both_sides(server: RedisServer, lock_name: str) -> 
 def test_46_what_the_readme_says_is_enough(server: RedisServer, lock_name: str) -> None:
     """The commands it names, and the keys and the channel of this one lock."""
     words = "evalsha eval subscribe unsubscribe ping publish hset hget hdel hexists hgetall hlen pexpire pttl del"
-    allowed = [f"+{word}" for word in (*words.split(), "client|id", "client|kill", "info", "get", "set", "hsetnx")]
+    words += " client|id client|kill info get set hsetnx hkeys"
+    allowed = [f"+{word}" for word in words.split()]
     keys = [f"~{lock_name}", f"~{{{lock_name}}}:*", f"&{channel(lock_name)}"]
     server.admin.execute_command("ACL", "SETUSER", "frugal", "reset", "on", ">word", *keys, "-@all", *allowed)
     try:

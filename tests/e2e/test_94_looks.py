@@ -336,6 +336,30 @@ def test_18_a_number_may_be_a_semaphore_a_latch_or_anything(server: RedisServer)
     assert shown(server, "list") == [], "any counter would be there"
 
 
+def test_19_an_owner_is_found_among_very_many(server: RedisServer) -> None:
+    """However many others hold it, and wherever the server's hash has put that owner."""
+    put_hash(server, "read", {"mode": "read", f"{UUID}:7:write": 1, **{f"{UUID}:{one}": 2 for one in range(3000)}})
+    until = int(time.time() * 1000) + 60_000
+    owners = {f"{one:022d}": f"{UUID}:{one}" for one in range(3000)}
+    counted = {f"{value}:{owner}:lock_count": 1 for value, owner in owners.items()}
+    ends = {f"{value}:{owner}:expire_time": until for value, owner in owners.items()}
+    put_hash(server, "group", {**owners, **counted, **ends})
+    client: Any = server.admin
+    client.set("slots", 3)
+    client.zadd("{slots}:timeout", {one.to_bytes(16, "big"): until + one for one in range(3000)})
+    last = {"read": f"{UUID}:2999", "group": f"{UUID}:2999", "slots": f"{2999:032x}"}
+    for name, owner in last.items():
+        assert redlatch(server, "show", "--owner", owner, name).returncode == 0
+        found = shown(server, "show", "--owner", owner, name)
+        assert found["holders"][0]["owner"] == owner
+        names_of_all = [one["owner"] for one in found["holders"]]
+        assert len(names_of_all) > 10 and len(set(names_of_all)) == len(names_of_all), "others are told of, too"
+        for nobody in (f"{UUID}:3000", "f" * 32, "*"):
+            assert redlatch(server, "show", "--owner", nobody, name).returncode == 3, nobody
+    both = shown(server, "show", "--owner", f"{UUID}:7", "read")["holders"][:2]
+    assert [(one["role"], one["count"]) for one in both] == [("writer", 1), ("reader", 2)]
+
+
 # ------------------------------------------------------------------------------------------------------------ wait --
 
 

@@ -207,7 +207,11 @@ static void check_sleepers(struct client *client, uint32_t name) {
 static void check_first_set(struct client *client, uint32_t name) {
     const struct contest *contest = client->names[name]->contest;
     const struct list_link *first = contest ? list_first(&contest->watchers) : NULL;
-    if (first) {
+    bool member = false; /* of a read-write lock only one side is */
+    for (uint32_t i = 0; i < client->set->count; i++) {
+        member = member || client->set_names[i] == name;
+    }
+    if (first && member) {
         check_sleeper(client, container_of(first, struct operation, link), name);
     }
 }

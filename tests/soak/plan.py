@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 from typing import Dict, List, Sequence
 
-from kinds import KINDS, names_of
+from kinds import KINDS, SERVERS, names_of
 
 # Leases are short, so that what dies frees its locks soon. In milliseconds, as everything is that workers are told.
 LEASE_MS = 2000
@@ -43,8 +43,8 @@ def crew(languages: Sequence[str], kind_names: Sequence[str]) -> List[Process]:
         Process("lua-2", "lua", 1),
         Process("lua-3", "lua", 1),
         Process("java-1", "java", 6),
-        Process("liar-1", "liar", 2),
-        Process("liar-2", "liar", 2),
+        Process("liar-1", "liar", 8),
+        Process("liar-2", "liar", 8),
     ]
     return [each for each in everybody if each.language in languages and _known(each, kind_names)]
 
@@ -97,16 +97,19 @@ def _turn(draw: random.Random, known: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Fault:
-    """One stroke of the nemesis: what, when (in seconds of the run), for how long, at whom."""
+    """One stroke of the nemesis: what, when (in seconds of the run), for how long, at which process, or which server
+    and the network around it."""
 
     what: str
     at: float
     seconds: float
     process: str = ""
     part: float = 1.0
+    server: int = 0
 
 
-# How long each lasts, from and to; those of processes overlap with everything, the others come one after the other.
+# How long each lasts, from and to; those of processes overlap with everything, the others come one after the other, so
+# that no two servers are concerned at once.
 OF_PROCESSES: Dict[str, Sequence[float]] = {
     "kill": (0.05, 0.3),  # until another is started in its place
     "stop": (0.05, 0.5),
@@ -145,5 +148,7 @@ def faults(seed: int, seconds: float, processes: Sequence[Process]) -> List[Faul
         process = draw.choice(processes).name if what in OF_PROCESSES else ""
         if at + lasts > seconds - CALM:
             return planned
-        planned.append(Fault(what, at, lasts, process, draw.uniform(0.2, 1.0)))
+        # Most is done on the first server, so it gets more.
+        server = draw.choices(range(SERVERS), [2] + [1] * (SERVERS - 1))[0] if not process else 0
+        planned.append(Fault(what, at, lasts, process, draw.uniform(0.2, 1.0), server))
         at += draw.uniform(0.1, 0.9) + (0.0 if what in OF_PROCESSES else lasts)

@@ -378,6 +378,16 @@ function calls.is_waiting(call)
     return outcome(true, nil, nil, actor.tag ~= nil)
 end
 
+-- The end of a trace: what waits ends with its client.
+function calls.reset()
+    for _, client in pairs(clients) do
+        client:close()
+    end
+    clients, locks, objects, actors = {}, {}, {}, {}
+    collectgarbage()
+    return {reset = true}
+end
+
 function calls.leave(call)
     for _, lock in pairs(locks) do
         lock.objects[actor_of(call)] = nil
@@ -412,6 +422,4 @@ for line in io.lines() do
     end)
     print(cjson.encode(good and answer or {error = tostring(answer)}))
 end
-for _, client in pairs(clients) do
-    client:close()
-end
+calls.reset()

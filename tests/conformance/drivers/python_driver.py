@@ -299,4 +299,4 @@ COUNTED: Dict[str, Callable[[Any, Call], Any]] = {
 
 
 if __name__ == "__main__":
-    serve(Driver())
+    serve(Driver)

@@ -226,4 +226,4 @@ class Driver:
 
 
 if __name__ == "__main__":
-    serve(Driver())
+    serve(Driver)

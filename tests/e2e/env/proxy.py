@@ -291,6 +291,15 @@ class Proxy:
 
         self.run(discard)
 
+    def forget_ended(self) -> None:
+        """Forget the connections that are over on both sides, so that faults of a proxy which lives long have not to
+        concern ever more of them."""
+
+        def forget() -> None:
+            self.links = {connection: link for connection, link in self.links.items() if not link.ended}
+
+        self.run(forget)
+
     def close(self) -> None:
         """Reset all connections and end the thread. Raises what a predicate raised on that thread."""
         if not self._thread.is_alive():

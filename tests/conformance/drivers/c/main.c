@@ -50,8 +50,21 @@ static json_t *of_actor(const char *what, const char *actor) {
     return outcome(REDLATCH_OK, NULL);
 }
 
+/* The end of a trace: what waits ends with its client. */
+static void forget(void) {
+    objects_close();
+    actors_leave();
+    owners_leave();
+    counted_free();
+    objects_free();
+}
+
 static json_t *answer_to(json_t *call) {
     const char *name = string_of(call, "call");
+    if (strcmp(name, "reset") == 0) {
+        forget();
+        return json_pack("{s:b}", "reset", 1);
+    }
     if (strcmp(name, "open") == 0) {
         return call_open(call);
     }
@@ -99,9 +112,6 @@ int main(int argc, char **argv) {
         json_decref(call);
     }
     free(line);
-    objects_close();
-    actors_leave();
-    counted_free();
-    objects_free();
+    forget();
     return 0;
 }

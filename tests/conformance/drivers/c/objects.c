@@ -198,4 +198,6 @@ void objects_free(void) {
         redlatch_lock_free(locks[i].lock);
         redlatch_client_free(clients[i].client);
     }
+    memset(locks, 0, sizeof locks);
+    memset(clients, 0, sizeof clients);
 }

@@ -163,9 +163,20 @@ bool owner_is_waiting(const char *name) {
     return owner->tag != 0;
 }
 
-void owner_leave(const char *name) {
-    struct owner *owner = owner_of(name, false);
+static void leave(struct owner *owner) {
     redlatch_owner_end(owner->number);
     json_decref(owner->outcome);
     memset(owner, 0, sizeof *owner);
+}
+
+void owner_leave(const char *name) {
+    leave(owner_of(name, false));
+}
+
+void owners_leave(void) {
+    for (size_t i = 0; i < OWNERS; i++) {
+        if (owners[i].number) {
+            leave(&owners[i]);
+        }
+    }
 }

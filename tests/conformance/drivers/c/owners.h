@@ -18,4 +18,7 @@ json_t *owner_finish(const char *name);
 bool owner_is_waiting(const char *name);
 void owner_leave(const char *name);
 
+/* Ends all of them. */
+void owners_leave(void);
+
 #endif
