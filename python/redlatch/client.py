@@ -308,9 +308,12 @@ class Client:
         """
         return MultiLock(members, timeout, lease, max_hold, owner)
 
-    def inspect(self, name: LockName) -> Report:
-        """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues."""
-        return inspect(self._handle, name, name_bytes(name))
+    def inspect(self, name: LockName, owner: Optional[str] = None) -> Report:
+        """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues.
+
+        owner: an id as of Party.owner, who is told of first if he holds the name, however many others do.
+        """
+        return inspect(self._handle, name, name_bytes(name), owner)
 
     def scan(self, pattern: LockName = "*") -> Iterator[Report]:
         """The locks on the server whose names match a glob of Redis, below the client's prefix. Never blocks the server

@@ -11,23 +11,31 @@ enum script_id role_of(enum script_id script) {
     switch (script) {
     case SCRIPT_ACQUIRE_FENCED:
     case SCRIPT_ACQUIRE_FAIR:
+    case SCRIPT_ACQUIRE_GROUP:
     case SCRIPT_ACQUIRE_PLAIN:
         return SCRIPT_ACQUIRE;
     case SCRIPT_HAND_OVER_FENCED:
     case SCRIPT_HAND_OVER_FAIR:
+    case SCRIPT_HAND_OVER_GROUP:
     case SCRIPT_HAND_OVER_PLAIN:
         return SCRIPT_HAND_OVER;
     case SCRIPT_RELEASE_FAIR:
+    case SCRIPT_RELEASE_GROUP:
     case SCRIPT_RELEASE_PLAIN:
     case SCRIPT_RELEASE_MANY:
         return SCRIPT_RELEASE;
     case SCRIPT_FORCE_RELEASE_FAIR:
+    case SCRIPT_FORCE_RELEASE_GROUP:
     case SCRIPT_FORCE_RELEASE_PLAIN:
         return SCRIPT_FORCE_RELEASE;
+    case SCRIPT_EXTEND_GROUP:
     case SCRIPT_EXTEND_PLAIN:
         return SCRIPT_EXTEND;
+    case SCRIPT_RENEW_GROUP:
     case SCRIPT_RENEW_PLAIN:
         return SCRIPT_RENEW;
+    case SCRIPT_REENTER_GROUP:
+        return SCRIPT_REENTER;
     default:
         return script;
     }
@@ -161,6 +169,10 @@ void watch_name(struct world *world, uint32_t name) {
         watch_sides(world, name);
         return;
     }
+    if (world_has_values(world)) {
+        watch_values(world, name);
+        return;
+    }
     if (!old->present) {
         return;
     }
@@ -179,7 +191,7 @@ void watch_name(struct world *world, uint32_t name) {
     old->chain = 0;
 }
 
-static void update(struct world *world, uint32_t name, const struct wire_name *new, bool told) {
+void wire_update(struct world *world, uint32_t name, const struct wire_name *new, bool told) {
     struct wire_name *old = &world->checker.wire[name];
     bool was_present = old->present;
     uint32_t chain = old->chain;
@@ -204,14 +216,18 @@ static void update(struct world *world, uint32_t name, const struct wire_name *n
 }
 
 uint32_t key_name(struct world *world, const struct request *request, uint32_t index) {
+    if (world_has_values(world)) {
+        return group_name(world, request, index);
+    }
     uint32_t key = index * keys_of_line(world, request);
     return world_name(world, request->many ? request->many[key] : request->texts[key]);
 }
 
 void watch_before(struct world *world, const struct request *request) {
     world->checker.created = 0;
-    for (uint32_t i = 0; i < names_of(world, request); i++) {
-        watch_name(world, key_name(world, request, i));
+    uint32_t count = world_has_values(world) ? world->plan.names : names_of(world, request);
+    for (uint32_t i = 0; i < count; i++) {
+        watch_name(world, world_has_values(world) ? i : key_name(world, request, i));
     }
     fair_before(world, request);
 }
@@ -368,7 +384,7 @@ static void judge_name(struct world *world, const struct request *request, uint3
     enum script_id script = role_of(request->script);
     bool fair = world->plan.lock_kind == REDLATCH_FAIR; /* whatever script leaves it free calls the head */
     bool told = fair || script == SCRIPT_RELEASE || script == SCRIPT_FORCE_RELEASE;
-    update(world, name, &new, told && whole);
+    wire_update(world, name, &new, told && whole);
 }
 
 /* What a renewal answers must be so. */
@@ -388,12 +404,15 @@ static void judge_renewal(struct world *world, const struct request *request, co
 }
 
 void watch_after(struct world *world, const struct request *request, const struct redis_reply *reply) {
+    if (world_has_values(world)) {
+        judge_group(world, request, reply->kind != REDIS_ERROR);
+    }
     for (uint32_t i = 0; i < names_of(world, request); i++) {
         uint32_t name = key_name(world, request, i);
         if (world_has_sides(world)) {
             judge_sides(world, request, name, reply->kind != REDIS_ERROR);
             check_name(world, name + 1);
-        } else {
+        } else if (!world_has_values(world)) {
             judge_name(world, request, name, reply->kind != REDIS_ERROR);
         }
         check_name(world, name);
@@ -414,13 +433,17 @@ void watch_external(struct world *world, uint32_t name, bool told) {
         watch_external_sides(world, name, told);
         return;
     }
+    if (world_has_values(world)) {
+        watch_external_values(world, told);
+        return;
+    }
     read_wire(world, name, &new);
     for (uint32_t i = 0; i < old->count; i++) {
         if (!wire_find(&new, old->fields[i].client, old->fields[i].id)) {
             wire_removed(world, &old->fields[i], REMOVED_DELETED, world->now);
         }
     }
-    update(world, name, &new, told);
+    wire_update(world, name, &new, told);
     check_token_lost(world, name);
 }
 
@@ -464,7 +487,7 @@ void watch_clock_step(struct world *world) {
         }
         if (world_has_sides(world) && name % 2 == 1) { /* both sides were gone through */
             watch_clock_of_sides(world, name);
-        } else if (world_has_sides(world)) {
+        } else if (world_has_sides(world) || world_has_values(world)) {
             continue;
         } else if (wire->present) {
             read_wire(world, name, wire);
@@ -474,5 +497,8 @@ void watch_clock_step(struct world *world) {
                 watch_name(world, name);
             }
         }
+    }
+    if (world_has_values(world)) {
+        watch_clock_of_values(world);
     }
 }

@@ -220,6 +220,14 @@ static uint32_t highest_held(const struct owner *owner) {
     return highest;
 }
 
+/* Whether an owner must not go on with the name that it is busy with, since of another it would wait for itself: in a
+ * group two neighbours share a value. */
+static bool is_out_of_order(const struct owner *owner) {
+    uint32_t highest = highest_held(owner);
+    bool beside = world_has_values(owner->client->world) && owner->levels[highest] > 0;
+    return owner->last_name < highest || (beside && owner->last_name == highest + 1);
+}
+
 /* A lock from one on; of read-write locks maybe only their even numbers, the writers' sides. */
 static uint32_t pick(struct world *world, uint32_t from) {
     uint32_t name = from + random_below(&world->random, world->plan.names - from);
@@ -243,7 +251,8 @@ static void use(struct owner *owner, uint32_t name) {
         extend(owner, name);
     } else if (owner->pending == 0 && name == highest_held(owner) && name + 1 < plan->names &&
                random_chance(random, 150)) {
-        uint32_t next = pick(world, name + 1);
+        uint32_t apart = name + (world_has_values(world) ? 2 : 1); /* the next one of a group shares a value with it */
+        uint32_t next = apart < plan->names ? pick(world, apart) : name;
         acquire(owner, next > name ? next : name);
     } else if (may_upgrade(owner, name) && random_chance(random, 50)) {
         acquire(owner, name - 1);
@@ -293,8 +302,8 @@ static void act(struct world *world, void *actor, uint64_t number) {
         }
         return;
     }
-    if (owner->pending > 0 && owner->last_name < highest_held(owner)) {
-        return; /* out of order */
+    if (owner->pending > 0 && is_out_of_order(owner)) {
+        return;
     }
     owner->actions_left--;
     if (owner->asynchronous && random_chance(random, 200)) { /* it does not wait for what it is about to start */

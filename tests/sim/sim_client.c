@@ -206,7 +206,7 @@ void client_start(struct world *world, uint32_t index) {
     client->engine.losses_wanted[LOSS_EVENTS] = true;
     client->engine.losses_wanted[LOSS_THREADS] = random_chance(&world->random, 500);
     for (uint32_t name = 0; name < world->plan.names; name++) {
-        client->names[name] = client_name(client, world->names[name]);
+        client->names[name] = client_name(client, name);
     }
     client->engine.losses_wanted[LOSS_SETS] = world->plan.sets;
     client->set = client_allocate(client, sizeof *client->set + MAX_NAMES * sizeof client->set->members[0]);

@@ -70,7 +70,7 @@ void client_abort(struct client *client, struct sim_operation *operation, int st
 /* client_memory.c */
 void *client_allocate(struct client *client, size_t size);
 void client_supply(struct client *client, const struct operation *operation);
-struct resource *client_name(struct client *client, struct redis_text name);
+struct resource *client_name(struct client *client, uint32_t number);
 void client_free_dead(struct client *client);
 
 /* client_links.c */

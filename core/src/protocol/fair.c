@@ -134,17 +134,21 @@ static bool has_departed(const struct contest *contest, const struct operation *
 static void head_is_ours(struct engine *engine, struct operation *seen_by, uint64_t id, int64_t now) {
     struct contest *contest = seen_by->resource->contest;
     struct operation *foremost = queue_foremost(contest);
-    if (foremost->id == id || has_departed(contest, seen_by, id)) {
+    if ((foremost->id == id && foremost->placed) || has_departed(contest, seen_by, id)) {
         return;
     }
     struct operation *head = queue_find(contest, id);
-    if (head && head->placed) {
+    if (!head) {
+        if (contest->departures - seen_by->departures <= DEPARTED_WAITERS) {
+            leave_place(engine, seen_by, id);
+        }
+    } else if (!head->placed) {
+        head->called = true; /* the answer that it waits for may be older than this one, and the call was not heard */
+    } else {
         list_remove(&head->link);
         list_prepend(&contest->queue, &head->link);
         calls_listen(engine, contest, CALLED_WAITERS);
         acquire_look(engine, head, now);
-    } else if (!head && contest->departures - seen_by->departures <= DEPARTED_WAITERS) {
-        leave_place(engine, seen_by, id);
     }
 }
 

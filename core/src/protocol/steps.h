@@ -155,6 +155,7 @@ void calls_listen(struct engine *engine, struct contest *contest, int near);
 void calls_drop(struct engine *engine, struct operation *operation);
 bool calls_hushed(struct engine *engine, struct contest *contest);
 void calls_told(struct engine *engine, struct subscription *call, int64_t now);
+void calls_forced(struct engine *engine, struct contest *contest, int64_t now);
 void calls_look(struct engine *engine, struct subscription *call, int64_t now);
 void calls_free(struct engine *engine, struct subscription *call, int64_t now);
 
