@@ -40,7 +40,7 @@ struct place {
 
 /* Letters of options that have no short form. */
 enum { OPTION_PREFIX = 256, OPTION_JSON, OPTION_FORCE, OPTION_LEASE, OPTION_MAX_HOLD, OPTION_MIN_HOLD, OPTION_GRACE,
-       OPTION_KIND, OPTION_KEY_TEMPLATE, OPTION_OWNER, OPTION_VERBOSE };
+       OPTION_KIND, OPTION_PERMITS, OPTION_LIMIT, OPTION_KEY_TEMPLATE, OPTION_OWNER, OPTION_VERBOSE };
 
 #define PLACE_OPTIONS                                                                                           \
     {"url", required_argument, NULL, 'u'}, {"prefix", required_argument, NULL, OPTION_PREFIX},                  \

@@ -16,13 +16,14 @@ bool found_read(struct found *found, redlatch_report *report) {
     return status == REDLATCH_OK;
 }
 
-int found_ask(const struct place *place, const char *name, redlatch_client **client_out, struct found *found) {
+int found_ask(const struct place *place, const char *name, const char *owner, redlatch_client **client_out,
+              struct found *found) {
     redlatch_report *report;
     int status = open_client(place, NULL, client_out);
     if (status != REDLATCH_OK) {
         return complain_of(status);
     }
-    status = redlatch_inspect(*client_out, name, strlen(name), &report);
+    status = redlatch_inspect_owner(*client_out, name, strlen(name), owner, &report);
     int exit_status = status == REDLATCH_OK ? STATUS_GOOD : complain_of(status);
     if (exit_status == STATUS_GOOD && !found_read(found, report)) {
         redlatch_report_free(report);

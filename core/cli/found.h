@@ -12,9 +12,10 @@ struct found {
     const char *name;
 };
 
-/* Opens a client and asks about a name. STATUS_GOOD: the client and the report are the caller's, to be freed. Else why
- * not, said already. */
-int found_ask(const struct place *place, const char *name, redlatch_client **client_out, struct found *found);
+/* Opens a client and asks about a name, and about an owner, who may be NULL. STATUS_GOOD: the client and the report are
+ * the caller's, to be freed. Else why not, said already. */
+int found_ask(const struct place *place, const char *name, const char *owner, redlatch_client **client_out,
+              struct found *found);
 
 /* Reads the facts of a report, which it takes over. false: the library refused, which it has said. */
 bool found_read(struct found *found, redlatch_report *report);

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "child.h"
-#include "run.h"
+#include "holding.h"
 #include "signals.h"
 
 static const int64_t NEVER_MS = INT64_MAX;
@@ -16,7 +16,7 @@ static const int64_t GROUP_POLL_MS = 10;
 struct minding {
     const struct run_options *options;
     redlatch_client *client;
-    redlatch_lock *lock;
+    const struct holding *holding;
     struct child child;
     int64_t kill_at; /* the grace is over then */
     int reason; /* of the loss */
@@ -49,9 +49,6 @@ static const char *reason_words(int reason) {
 
 /* The lock is lost: CMD may do no more. */
 static void lose(struct minding *minding, int reason) {
-    if (minding->lost) {
-        return;
-    }
     minding->lost = true;
     minding->reason = reason;
     bool at_once = minding->options->grace_ms == 0;
@@ -62,10 +59,9 @@ static void lose(struct minding *minding, int reason) {
 
 /* Whether the lock is still held, by the clock: a process that slept knows before anybody tells it. */
 static void check_hold(struct minding *minding) {
-    redlatch_hold hold = {.struct_size = sizeof hold};
-    if (redlatch_lock_hold(minding->lock, 0, &hold) == REDLATCH_OK && hold.state != REDLATCH_HELD &&
-        hold.state != REDLATCH_SUSPECT) {
-        lose(minding, hold.reason);
+    int reason;
+    if (!minding->lost && holding_is_over(minding->holding, &reason)) {
+        lose(minding, reason);
     }
 }
 
@@ -115,8 +111,9 @@ static void take_events(struct minding *minding) {
 
 static void wait_for_something(const struct minding *minding, int event_fd) {
     struct pollfd fds[2] = {{signals_fd(), POLLIN, 0}, {event_fd, POLLIN, 0}};
-    int64_t left = minding->kill_at == NEVER_MS ? -1 : minding->kill_at - clock_ms();
-    if (minding->kill_at != NEVER_MS && left < 0) {
+    int64_t until = minding->lost ? minding->kill_at : holding_end(minding->holding);
+    int64_t left = until == NEVER_MS ? -1 : until - clock_ms();
+    if (until != NEVER_MS && left < 0) {
         left = 0;
     }
     poll(fds, 2, left > 60000 ? 60000 : (int)left);
@@ -162,13 +159,13 @@ static void mind_until_end(struct minding *minding, int event_fd) {
     child_leave_terminal(&minding->child);
     if (minding->lost) { /* said only now: a full pipe would hold up what has to be done */
         end_group(minding);
-        complain(STATUS_LOST, "lost the lock \"%s\": %s; ended %s", minding->options->name,
+        complain(STATUS_LOST, "lost \"%s\": %s; ended %s", minding->holding->shown,
                  reason_words(minding->reason), minding->options->command[0]);
     }
 }
 
-struct outcome mind(const struct run_options *options, redlatch_client *client, redlatch_lock *lock) {
-    struct minding minding = {.options = options, .client = client, .lock = lock, .kill_at = NEVER_MS};
+struct outcome mind(const struct run_options *options, redlatch_client *client, const struct holding *holding) {
+    struct minding minding = {.options = options, .client = client, .holding = holding, .kill_at = NEVER_MS};
     struct outcome outcome = {.ran = false, .lost = false};
     int event_fd;
     int status = redlatch_client_event_fd(client, &event_fd);

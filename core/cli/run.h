@@ -7,7 +7,8 @@
 
 struct run_options {
     struct place place;
-    const char *name;
+    char **names;
+    size_t name_count;   /* more than one: a multi lock */
     char **command;
     int64_t wait_ms;     /* REDLATCH_FOREVER, or how long to wait for the lock */
     int64_t lease_ms;    /* the watchdog's; 0: the library's */
@@ -17,8 +18,13 @@ struct run_options {
     int conflict_status; /* when the lock was not obtained in time */
     int kind;            /* enum redlatch_kind */
     const char *key_template; /* of a plain lock, or NULL */
+    int permits;         /* how many permits of a semaphore to take; 0: not said, one */
+    int limit;           /* how many a semaphore gets that nobody has made; 0: it is not made */
     bool verbose;
 };
+
+/* Reads the command line of `run`; false when there is nothing more to do, and *status_out is how to exit. */
+bool run_read_options(struct run_options *options, int argc, char **argv, int *status_out);
 
 /* How it went. */
 struct outcome {
@@ -27,8 +33,10 @@ struct outcome {
     bool lost; /* the lock, while it ran */
 };
 
+struct holding;
+
 /* Runs the command while the lock is held, and minds it: signals, stops, a lost lease. */
-struct outcome mind(const struct run_options *options, redlatch_client *client, redlatch_lock *lock);
+struct outcome mind(const struct run_options *options, redlatch_client *client, const struct holding *holding);
 
 /* Milliseconds of a clock that also counts suspend where there is one. */
 int64_t clock_ms(void);

@@ -12,7 +12,7 @@ static const char usage[] =
     "Everything known of a lock, a semaphore or a latch, whoever wrote it. Status: 0 held, 3 free, 65 a key that is\n"
     "none we know. A number may be a latch's, a semaphore's or anything's: status 0.\n"
     "\n"
-    "      --owner OWNER  status 0 only if OWNER holds it, such as \"$REDLATCH_OWNER\"; else 3\n"
+    "      --owner OWNER  status 0 only if OWNER holds it, such as \"$REDLATCH_OWNER\", who is shown first; else 3\n"
     "      --json         an object instead of lines\n"
     "  -u, --url URL      the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
     "      --prefix TEXT  put before the name\n"
@@ -141,7 +141,7 @@ int command_show(int argc, char **argv) {
     }
     redlatch_client *client;
     struct found found;
-    exit_status = found_ask(&place, name, &client, &found);
+    exit_status = found_ask(&place, name, owner, &client, &found);
     if (exit_status == STATUS_GOOD) {
         redlatch_client_free(client);
         exit_status = show(&found, owner, as_json);

@@ -124,7 +124,7 @@ int command_unlock(int argc, char **argv) {
     }
     redlatch_client *client;
     struct found found;
-    exit_status = found_ask(&place, name, &client, &found);
+    exit_status = found_ask(&place, name, NULL, &client, &found);
     if (exit_status == STATUS_GOOD) {
         exit_status = unlock(client, name, &found, forced, as_json);
         redlatch_report_free(found.report);

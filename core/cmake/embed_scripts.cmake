@@ -7,7 +7,7 @@
 #
 # The comment lines at the head of a script are for its readers; they are left out of the text, and so out of its SHA1.
 # Nothing else is changed, so the same source always gives the same digest. A head that says `Begins with shared/x.lua`
-# has the text of that file put before its own.
+# has the text of that file put before its own; there may be several.
 
 cmake_minimum_required(VERSION 3.18)
 
@@ -25,7 +25,8 @@ function(strip_head path text_out)
             message(FATAL_ERROR "embed_scripts: ${path} begins with a long comment; write `-- ` before each line")
         endif()
         if(line MATCHES "^-- Begins with shared/([a-z_]+)\\.lua")
-            strip_head("${SCRIPTS}/shared/${CMAKE_MATCH_1}.lua" before)
+            strip_head("${SCRIPTS}/shared/${CMAKE_MATCH_1}.lua" part)
+            string(APPEND before "${part}")
         endif()
         string(LENGTH "${line}" length)
         string(SUBSTRING "${text}" ${length} -1 text)

@@ -15,9 +15,14 @@ extern "C" {
 
 /* --------------------------------------------------------------------------------- several locks, and majorities -- */
 
-/* A multi lock is a lock that stands for several, its members, which may be of any client: mutexes, fenced and spin
- * locks. It is acquired when all of them are, and nothing is held while it waits. On the wire each member is held by
- * itself, with a wire id of its own, so single locks, and Redisson's multi locks, exclude it and are excluded.
+/* A multi lock is a lock that stands for several, its members, which may be of any kind and any client: mutexes,
+ * fenced, spin, plain and group locks, either side of read-write locks, non-reentrant ones among them. It is acquired
+ * when all of them are, and nothing is held while it waits. On the wire each member is held by itself, with a wire id
+ * of its own, so single locks, and Redisson's multi locks, exclude it and are excluded.
+ *
+ * Fair locks are refused: who waits for one has a place in its queue on the server, and who waits for several would
+ * hold up everybody behind it at the head of one queue while it waits for another. Semaphores and latches are no locks:
+ * nobody owns them.
  *
  * Members of one client are acquired by one script, all or none, and released by one. With several clients all are
  * asked at once; when one is in the way the others are given back, the one that was in the way is waited for, and then
@@ -28,11 +33,13 @@ extern "C" {
  * token of the first member that has one). A member that is lost makes the whole lost: release says LOST then, and
  * gives back what is left. Losses and asynchronous completions come as events of the first member's client. It takes
  * from its members their names, kinds and what their options say of re-entry and tokens; owner_mode, leases and
- * max_hold_ms are its own. The pauses of a spin lock are its own, too: such a member is looked at every 0.25 s, and
- * when a release of it is heard of.
+ * max_hold_ms are its own. An owner that holds a member which it may not re-enter, as a plain lock is one, gets
+ * ALREADY_HELD, and one that reads what it asks to write WOULD_DEADLOCK; who writes a name may read it by a multi lock.
+ * The pauses of a spin lock are its own, too: such a member is looked at every 0.25 s, and when a release of it is
+ * heard of. A plain lock that another library holds is looked at every 0.1 s.
  *
- * members: 1 to REDLATCH_MEMBERS_MAX locks of single names and of these kinds, each name at most once; they may be
- * freed afterwards.
+ * members: 1 to REDLATCH_MEMBERS_MAX locks of single names and of these kinds, each name at most once, so also one side
+ * of a read-write lock, and one lock on values of a group; they may be freed afterwards.
  * options: NULL for defaults; `reentrant` and `token_from_time` are the members'.
  * The handle is the caller's, to be freed by redlatch_lock_free. INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY,
  * SYSTEM. Since 0.1. */

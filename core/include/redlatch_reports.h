@@ -68,6 +68,12 @@ typedef struct redlatch_party {
 REDLATCH_API int redlatch_inspect(redlatch_client *client, const char *name, size_t name_size,
                                   redlatch_report **report_out);
 
+/* The same, and however many hold the name: `owner`, an id as of redlatch_party, is told of first if it is among them.
+ * Of a group with very many values that takes the server its time. NULL: nobody in particular. Statuses as
+ * redlatch_inspect. Since 0.1. */
+REDLATCH_API int redlatch_inspect_owner(redlatch_client *client, const char *name, size_t name_size, const char *owner,
+                                        redlatch_report **report_out);
+
 /* The name that was found, without the client's prefix; its size is in the facts, and a NUL follows it. Borrowed for
  * the life of the report; NULL for a bad handle. Since 0.1. */
 REDLATCH_API const char *redlatch_report_name(const redlatch_report *report);
@@ -110,6 +116,11 @@ REDLATCH_API void redlatch_scan_free(redlatch_scan *scan);
  * Since 0.1. */
 REDLATCH_API int redlatch_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
                                     redlatch_cancel *cancel, int64_t slice_ms);
+
+/* Starts such a wait: its completion is a FREE event with `tag`. Never blocks; redlatch_client_cancel ends it.
+ * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY, SYSTEM. Since 0.1. */
+REDLATCH_API int redlatch_start_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
+                                          uint64_t tag);
 
 /* bindings: end */
 

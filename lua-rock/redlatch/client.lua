@@ -120,8 +120,8 @@ function Client:read_write_lock(name, options)
 end
 
 --- Locks that are held all together or not at all, by the returned object. A member that is lost makes the whole lost.
----@param members redlatch.Lock[] up to 100 mutexes, fenced or spin locks, of single names and of any client; at the
----best all of one, where they are acquired by one script
+---@param members redlatch.Lock[] up to 100 locks of single names, of any client and of any kind but fair; at the best
+---all of one client, where they are acquired by one script
 ---@param given? {timeout: number?, lease: number?, max_hold: number?} as of lock()
 ---@return redlatch.Lock
 function Client:multi_lock(members, given) -- luacheck: ignore 212/self
@@ -173,9 +173,13 @@ end
 
 --- What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues.
 ---@param name string
+---@param owner? string an id as of a party, told of first if it holds the name, however many others do
 ---@return redlatch.Report? report, string? message, string? code
-function Client:inspect(name)
-    return reports.inspect(self, settings.check_name(name))
+function Client:inspect(name, owner)
+    if owner ~= nil and type(owner) ~= "string" then
+        outcome.misuse("owner is of type %s; expected string", type(owner))
+    end
+    return reports.inspect(self, settings.check_name(name), owner)
 end
 
 --- The locks on the server whose names match, for `for report in client:scan("orders:*") do`. Never blocks the server
@@ -186,14 +190,27 @@ function Client:scan(pattern)
     return reports.scan(self, pattern == nil and "" or settings.check_name(pattern, "pattern"))
 end
 
+local OF_WAIT_FREE = {timeout = true}
+
+local function free_wait_ms(given)
+    local timeout = settings.check_known(given, OF_WAIT_FREE).timeout
+    return timeout == nil and core.FOREVER or settings.wait(timeout, "timeout")
+end
+
 --- Waits until nobody holds a name, without taking it; somebody else may hold it again when this returns.
 ---@param name string
 ---@param given? {timeout: number?} seconds to wait: -1 for ever, 0 looks once; -1
 ---@return true? free, string? message, string? code "timeout" if it was held all the time
 function Client:wait_free(name, given)
-    settings.check_name(name)
-    local timeout = settings.check_known(given, {timeout = true}).timeout
-    return reports.wait_free(self, name, timeout == nil and core.FOREVER or settings.wait(timeout, "timeout"))
+    return reports.wait_free(self, settings.check_name(name), free_wait_ms(given))
+end
+
+--- Starts such a wait and returns at once. Its event is "free".
+---@param name string
+---@param given? {timeout: number?}
+---@return integer? tag, string? message, string? code
+function Client:start_wait_free(name, given)
+    return reports.start_wait_free(self, settings.check_name(name), free_wait_ms(given))
 end
 
 --- What the client has done since it was opened, by the names that redlatch.h explains.

@@ -3,6 +3,7 @@
 
 local core = require "redlatch.core"
 local outcome = require "redlatch.outcome"
+local started = require "redlatch.started"
 
 --- Somebody who holds a lock, or queues for it on the server.
 ---@class redlatch.Party
@@ -74,9 +75,9 @@ local function read(handle)
     }
 end
 
---- The report of one name.
-function reports.inspect(client, name)
-    local status, handle = core.inspect(client._handle, name)
+--- The report of one name, which tells of an owner first.
+function reports.inspect(client, name, owner)
+    local status, handle = core.inspect_owner(client._handle, name, owner)
     if status ~= core.OK then
         return outcome.failure(status, handle)
     end
@@ -111,6 +112,11 @@ function reports.wait_free(client, name, wait_ms)
         message = string.format("wait for %q: held by somebody all the time", name)
     end
     return outcome.settle(status, message)
+end
+
+--- The same as a started call.
+function reports.start_wait_free(client, name, wait_ms)
+    return started.begin(client, {object = client, field = "name"}, core.start_wait_free, name, wait_ms)
 end
 
 return reports

@@ -301,16 +301,19 @@ class Client:
     ) -> MultiLock:
         """Locks that are held all together or not at all.
 
-        members: up to 100 mutexes, fenced or spin locks, of single names and of any client; at the best all of one,
-            where they are acquired by one script. Losses are told on the client of the first.
+        members: up to 100 locks of single names, of any client and of any kind but fair; at the best all of one
+            client, where they are acquired by one script. Losses are told on the client of the first.
 
         The others are those of lock(). How the members re-enter and draw tokens is their own business.
         """
         return MultiLock(members, timeout, lease, max_hold, owner)
 
-    def inspect(self, name: LockName) -> Report:
-        """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues."""
-        return inspect(self._handle, name, name_bytes(name))
+    def inspect(self, name: LockName, owner: Optional[str] = None) -> Report:
+        """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues.
+
+        owner: an id as of Party.owner, who is told of first if he holds the name, however many others do.
+        """
+        return inspect(self._handle, name, name_bytes(name), owner)
 
     def scan(self, pattern: LockName = "*") -> Iterator[Report]:
         """The locks on the server whose names match a glob of Redis, below the client's prefix. Never blocks the server

@@ -52,10 +52,13 @@ class Report:
         return self.holders > 0
 
 
-def inspect(client: CData, name: LockName, data: bytes) -> Report:
-    """The report of one name."""
+def inspect(client: CData, name: LockName, data: bytes, owner: Optional[str]) -> Report:
+    """The report of one name, which tells of an owner first."""
     report_out = ffi.new("redlatch_report **")
-    status: int = lib.redlatch_inspect(client, data, len(data), report_out)
+    if not isinstance(owner, (str, type(None))):
+        raise TypeError(f"owner is of type {type(owner).__name__}; expected str or None")
+    sought = ffi.NULL if owner is None else owner.encode("utf-8", "surrogateescape")
+    status: int = lib.redlatch_inspect_owner(client, data, len(data), sought, report_out)
     if status:
         raise failure(status, name)
     return _read(report_out[0])

@@ -4,18 +4,28 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import json
 import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
-from env import RedisServer
-from lying_driver import HABITS, LIES
-from runner import DRIVERS, TRACES, Driver, Mismatch, Trace, complaints, load, play
+from liars import HABITS, LIES, Idler, Liar
+from runner import (
+    DRIVERS,
+    TRACES,
+    Driver,
+    DriverProcess,
+    Mismatch,
+    Processes,
+    Servers,
+    Trace,
+    complaints,
+    load,
+    play,
+)
 
-LYING = [sys.executable, str(Path(__file__).resolve().parent / "drivers" / "lying_driver.py")]
+BROKEN = [sys.executable, str(Path(__file__).resolve().parent / "drivers" / "broken_driver.py")]
 (PYTHON,) = [driver for driver in DRIVERS if driver.name == "python"]
 HELD = {"name": "orders", "holders": {"a/first": 1}, "ttl_ms": [20_000, 30_000]}
 # A trace with something in it for every lie to be about.
@@ -43,26 +53,27 @@ STEPS: List[Dict[str, Any]] = [
 ]
 
 
-def lying(driver: Driver, lie: str) -> Driver:
-    """A driver that lies in one way."""
-    return dataclasses.replace(driver, name=f"{driver.name}, {lie}", command=[*LYING, lie, *driver.command])
+@pytest.fixture
+def python(processes: Processes) -> DriverProcess:
+    """A driver that tells the truth."""
+    return processes.get(PYTHON)
 
 
-def play_with(change: Callable[[Any], None], server: RedisServer, driver: Driver = PYTHON) -> None:
-    """Plays the trace of this file, changed, by a driver that tells the truth."""
+def play_with(change: Callable[[Any], None], servers: Servers, process: DriverProcess) -> None:
+    """Plays the trace of this file, changed."""
     steps = copy.deepcopy(STEPS)
     change(steps)
-    play(Trace("of-this-test", "one hold", steps), driver, server, patience=0.2)
+    play(Trace("of-this-test", "one hold", steps), process, servers, patience=0.2)
 
 
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
-def test_the_truth_passes(driver: Driver, server: RedisServer) -> None:
-    play_with(lambda steps: None, server, driver)
+def test_the_truth_passes(driver: Driver, processes: Processes, servers: Servers) -> None:
+    play_with(lambda steps: None, servers, processes.get(driver))
 
 
 @pytest.mark.parametrize("habit", sorted(HABITS))
-def test_what_is_odd_but_allowed_passes(habit: str, server: RedisServer) -> None:
-    play(Trace("of-this-test", "one hold", STEPS), lying(PYTHON, habit), server)
+def test_what_is_odd_but_allowed_passes(habit: str, python: DriverProcess, servers: Servers) -> None:
+    play(Trace("of-this-test", "one hold", STEPS), Liar(python, HABITS[habit]), servers)
 
 
 # The same for lies about what is counted.
@@ -85,14 +96,38 @@ COUNTED_STEPS: List[Dict[str, Any]] = [
 COUNTING = [driver for driver in DRIVERS if "permit_semaphore" not in driver.cannot]
 COUNTED_LIES = {"wrong_number": "step 6 .*got 1", "same_permit_twice": "step 4 .*2 ids"}
 
+# And for lies about what the server knows.
+HELD_BY_US = {"form": "mutex", "type": "hash", "ttl_ms": [20_000, 30_000], "holders": 1}
+LOOKED_STEPS: List[Dict[str, Any]] = [
+    *STEPS[:3],
+    {
+        "call": "inspect",
+        "client": "a",
+        "name": "orders",
+        "expect": {**HELD_BY_US, "parties": [{"role": "holder", "owner": "a/first", "count": 1, "connected": True}]},
+    },
+    {
+        "call": "scan",
+        "client": "a",
+        "name": "*",
+        "expect": {"orders": {**HELD_BY_US, "parties": [{"role": "holder", "owner": "a/first", "count": 1}]}},
+    },
+    {"call": "release", "lock": "x"},
+]
+LOOKED_LIES = {
+    "wrong_form": "step 4 .*form is 'fair'",
+    "nobody_holds": "step 4 .*the parties are",
+    "another_process": "step 4 .*the parties are",
+    "another_machine": "step 4 .*the parties are",
+    "a_name_too_few": "step 5 .*expected reports of",
+    "a_name_too_many": "step 5 .*expected reports of",
+}
+
 # Where each lie is to be noticed.
 CAUGHT = {
     "says_ok": "step 4 ",
     "acquires_twice": "step 4 ",
     "forgets_to_release": "step 9 ",
-    "ends": "step 8 .*gave no answer",
-    "prints": "printed what is no answer.*\n.*a warning from the library",
-    "talks": "step 6 ",
     "wrong_status": "step 8 ",
     "another_failure": "step 7 ",
     "no_message": "step 7 ",
@@ -105,34 +140,78 @@ CAUGHT = {
     "a_member_too_few": "step 5 ",
     "a_member_too_many": "step 8 ",
     "wrong_uuid": "step 1 ",
-    "no_object": "step 8 ",
-    "no_json": "step 8 .*no JSON",
 }
+
+
+# How a program may be no good driver, and what is said of it.
+BROKEN_WAYS = {
+    "ends": "step 4 .*gave no answer",
+    "an_error": "step 4 .*unheard of",
+    "no_object": "step 4 ",
+    "no_json": "step 4 .*no JSON",
+    "talks": "step 5 .*expected the members",
+    "warns": "printed what is no answer.*\n.*a warning from the library",
+    "goes_on": "printed what is no answer.*status",
+    "talks_at_the_end": "printed what is no answer.*goodbye",
+    "ends_badly": "did not end well.*status 4",
+}
+BROKEN_STEPS: List[Dict[str, Any]] = [*STEPS[:3], {"call": "release", "lock": "x"}, STEPS[5]]
 
 
 @pytest.mark.parametrize("lie", sorted(COUNTED_LIES))
 @pytest.mark.parametrize("driver", COUNTING, ids=lambda driver: driver.name)
-def test_a_lie_about_what_is_counted_is_caught(driver: Driver, lie: str, server: RedisServer) -> None:
-    play(Trace("of-this-test", "permits", COUNTED_STEPS), driver, server)
-    server.admin.flushall()
+def test_a_lie_about_what_is_counted_is_caught(
+    driver: Driver, lie: str, processes: Processes, servers: Servers
+) -> None:
+    liar = Liar(processes.get(driver), LIES[lie])
     with pytest.raises(Mismatch, match=COUNTED_LIES[lie]):
-        play(Trace("of-this-test", "permits", COUNTED_STEPS), lying(driver, lie), server)
+        play(Trace("of-this-test", "permits", COUNTED_STEPS), liar, servers)
+    servers.end_trace()
+    play(Trace("of-this-test", "permits", COUNTED_STEPS), processes.get(driver), servers)
 
 
-@pytest.mark.parametrize("lie", sorted(LIES.keys() - COUNTED_LIES.keys()))
+@pytest.mark.parametrize("lie", sorted(LOOKED_LIES))
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
-def test_a_lie_is_caught(driver: Driver, lie: str, server: RedisServer) -> None:
+def test_a_lie_about_what_the_server_knows_is_caught(
+    driver: Driver, lie: str, processes: Processes, servers: Servers
+) -> None:
+    with pytest.raises(Mismatch, match=LOOKED_LIES[lie]):
+        play(Trace("of-this-test", "looks", LOOKED_STEPS), Liar(processes.get(driver), LIES[lie]), servers)
+    servers.end_trace()
+    play(Trace("of-this-test", "looks", LOOKED_STEPS), processes.get(driver), servers)
+
+
+@pytest.mark.parametrize("lie", sorted(LIES.keys() - COUNTED_LIES.keys() - LOOKED_LIES.keys()))
+@pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
+def test_a_lie_is_caught(driver: Driver, lie: str, processes: Processes, servers: Servers) -> None:
     # Who cannot take two levels says so, instead of taking them.
     place = "step 3 .*a second level" if lie == "acquires_twice" and "reentry" in driver.cannot else CAUGHT[lie]
     with pytest.raises(Mismatch, match=place):
-        play(Trace("of-this-test", "one hold", STEPS), lying(driver, lie), server)
+        play(Trace("of-this-test", "one hold", STEPS), Liar(processes.get(driver), LIES[lie]), servers)
+
+
+@pytest.mark.parametrize("how", sorted(BROKEN_WAYS))
+def test_what_is_no_driver_is_caught(how: str, servers: Servers) -> None:
+    running = Processes()
+    driver = Driver("broken", [*BROKEN, how])
+    steps = BROKEN_STEPS if how == "talks" else BROKEN_STEPS[:4]
+    with pytest.raises(Mismatch, match=BROKEN_WAYS[how]):
+        play(Trace("of-this-test", "no key is looked at", steps), running.get(driver), servers)
+        running.close()
+
+
+def test_a_driver_that_had_to_be_given_up_is_started_again(processes: Processes, servers: Servers) -> None:
+    with pytest.raises(Mismatch, match="step 3 "):
+        play_with(set_at(2, expect="timeout"), servers, processes.get(PYTHON))
+    servers.end_trace()
+    play_with(lambda steps: None, servers, processes.get(PYTHON))
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
-def test_no_trace_is_content_with_a_driver_that_does_nothing(path: Path, server: RedisServer) -> None:
+def test_no_trace_is_content_with_a_driver_that_does_nothing(path: Path, servers: Servers) -> None:
     trace = load(path)
     with pytest.raises(Mismatch):
-        play(trace, lying(PYTHON, "says_ok"), server, patience=0.2)
+        play(trace, Idler(PYTHON), servers, patience=0.2)
 
 
 def set_at(number: int, **members: Any) -> Callable[[Any], None]:
@@ -164,18 +243,20 @@ def set_at(number: int, **members: Any) -> Callable[[Any], None]:
         ("step 11 .*subscribers", lambda steps: steps.append({"subscribers": 1, "channel": "nowhere"})),
     ],
 )
-def test_what_is_not_so_is_noticed(place: str, change: Callable[[Any], None], server: RedisServer) -> None:
+def test_what_is_not_so_is_noticed(
+    place: str, change: Callable[[Any], None], python: DriverProcess, servers: Servers
+) -> None:
     with pytest.raises(Mismatch, match=place):
-        play_with(change, server)
+        play_with(change, servers, python)
 
 
-def test_a_hold_that_outlives_its_driver_is_noticed(server: RedisServer) -> None:
+def test_a_hold_that_outlives_its_client_is_noticed(python: DriverProcess, servers: Servers) -> None:
     def keep(steps: Any) -> None:
         steps[0]["options"] = {"release_on_close": False}
         del steps[7:]
 
     with pytest.raises(Mismatch, match="still held"):
-        play_with(keep, server)
+        play_with(keep, servers, python)
 
 
 @pytest.mark.parametrize(
@@ -199,6 +280,11 @@ def test_a_hold_that_outlives_its_driver_is_noticed(server: RedisServer) -> None
         {"call": "acquire_permits", "object": "s", "permits": 1, "wait_ms": 0, "by": "ann", "start": True, "as": ["p"]},
         {"call": "release_permit", "object": "s"},
         {"call": "available", "object": "s", "expect": "ok"},
+        {"call": "multi_lock", "lock": "m", "members": ["x"], "allow_few": True},
+        {"call": "redlock", "lock": "m"},
+        {"call": "inspect", "client": "a", "name": "orders", "expect": {"orders": HELD_BY_US}},
+        {"call": "scan", "client": "a", "name": "*", "expect": HELD_BY_US},
+        {"call": "wait_free", "client": "a", "name": "orders", "wait_ms": 0, "start": True},
         {"call": "try_set", "object": "s", "number": 1, "expect": 1},
     ],
     ids=json.dumps,

@@ -397,3 +397,19 @@ def test_37_a_fault_that_never_strikes_says_so(proxy: Proxy, raw: RawClient) -> 
         fault.wait_hit(0.01)
     with pytest.raises(ValueError, match="'sideways'"):
         proxy.stall("sideways")
+
+
+def test_38_connections_that_are_over_are_forgotten(server: RedisServer, proxy: Proxy, raw: RawClient) -> None:
+    raw.send("PING")
+    assert raw.read() == "PONG"
+    with RawClient(proxy.address) as other:
+        other.send("PING")
+        assert other.read() == "PONG"
+        proxy.forget_ended()
+        assert len(proxy.links) == 2
+        ended = [known for known in proxy.connections if known is not proxy.connections[0]]
+    wait_until(lambda: not any(known.client_open or known.server_open for known in ended), message="both ends")
+    proxy.forget_ended()
+    assert list(proxy.links) == proxy.connections != []
+    raw.send("PING")
+    assert raw.read() == "PONG"

@@ -271,11 +271,6 @@ def test_11_what_can_be_no_multi_lock_is_refused(
         ([first, client.lock(names[0])], "twice"),
         ([first, other.lock(names[0])], "twice"),
         ([first, client.multi_lock(first)], "multi lock"),
-        ([first, client.fair_lock(names[1])], "is a fair lock"),
-        ([client.plain_lock(names[1])], "is a plain lock"),
-        ([client.read_write_lock(names[1]).read], "is a read lock"),
-        ([client.read_write_lock(names[1]).write], "is a write lock"),
-        ([client.group_lock(names[1], ["a"])], "is a group lock"),
         ([client.lock(f"{names[0]}:{number}") for number in range(101)], "1 to 100"),
     ]:
         with pytest.raises(redlatch.InvalidArgumentError, match=words):

@@ -52,6 +52,18 @@ def test_45_a_lock_of_ours(client: redlatch.Client, lock_name: str) -> None:
     assert not client.inspect(lock_name).locked
 
 
+def test_45_an_owner_is_told_of_first(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+    lock = client.read_write_lock(lock_name).read
+    with lock as hold:
+        owners = {f"{'0' * 8}-0000-4000-8000-{'0' * 12}:{number}": 1 for number in range(300)}
+        server.admin.hset(lock_name, mapping=owners)  # type: ignore[arg-type]
+        for owner in (hold.owner, *list(owners)[::150]):
+            report = client.inspect(lock_name, owner)
+            assert (report.holders, report.parties[0].owner) == (301, owner)
+    with pytest.raises(TypeError, match="owner is of type bytes; expected str or None"):
+        client.inspect(lock_name, b"x")  # type: ignore[arg-type]
+
+
 def test_45_a_lock_of_redisson_and_what_is_no_lock(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
@@ -103,7 +115,8 @@ def test_45_wait_free_returns_when_the_lock_is_released(
 def test_45_ctrl_c_ends_wait_free(server: RedisServer, lock_name: str) -> None:
     hold_as_redisson(server, lock_name)
     program = (
-        "import redlatch, sys\n"
+        "import redlatch, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where the tests run in the background
         "client = redlatch.connect(sys.argv[1])\n"
         "try:\n"
         "    client.wait_free(sys.argv[2])\n"

@@ -61,9 +61,9 @@ def line_up(server: RedisServer, name: str, waiters: List[Party]) -> List[Attemp
     """Let parties wait, one after the other."""
     attempts = []
     already = len(queue(server, name))
-    for number, waiter in enumerate(waiters):
+    for length, waiter in enumerate(waiters, already + 1):
         attempts.append(waiter.start())
-        wait_until(lambda: len(queue(server, name)) == already + number + 1, message="the next one to queue")
+        wait_until(lambda expected=length: len(queue(server, name)) == expected, message="the next one to queue")
     return attempts
 
 

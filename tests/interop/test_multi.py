@@ -11,6 +11,7 @@ from typing import Any, Callable, Iterator, List
 import pytest
 import redlatch
 from env import RedisServer, wait_until
+from kinds import KINDS
 from parties import OurParty
 from peers import PeerError
 from redisson import Redisson, RedissonClient, RedissonObject, ms
@@ -18,6 +19,8 @@ from redisson import Redisson, RedissonClient, RedissonObject, ms
 MakeServer = Callable[..., RedisServer]
 # From a release to the other side's waiter going on.
 SOON = 0.2
+# Between what a message, or a look at a spin lock, takes and the look that comes after 5 s without one.
+WOKEN = 2.0
 # Redisson's multi lock waits for its first member only, and a round of it may fail: it has no bound but its own wait.
 THEIRS = 5.0
 
@@ -183,6 +186,97 @@ def test_their_multi_lock_leaves_a_counter_that_expires_and_ours_mends_it(
     other.unlock()
     with ours.multi_lock(ours.fenced_lock(names[0]), ours.lock(names[1]), lease=5) as hold:
         assert hold.token == issued + 1 and server.admin.pttl(counter) == -1
+
+
+# What our multi locks may have as members; who queues on the server may not be one.
+JOINABLE = [kind for kind in KINDS if "fair" not in kind]
+
+
+@pytest.mark.parametrize("member", JOINABLE)
+def test_a_member_of_each_kind(
+    member: str,
+    java: Redisson,
+    ours: redlatch.Client,
+    theirs: RedissonClient,
+    server: RedisServer,
+    name: str,
+    note_seconds: Callable[[str, float], None],
+) -> None:
+    """Redisson's lock keeps our multi lock out and wakes it; and the reverse, whatever kind the member is."""
+    kind, other = KINDS[member], f"{name}:other"
+    party = OurParty(ours.multi_lock(ours.lock(other), kind.ours(ours, name)))
+    single = kind.theirs(theirs, name).on(java.thread())
+    single.lock()
+    assert not party.acquire(wait=0) and not server.admin.exists(other)
+    attempt = party.start()
+    wait_until(lambda: ours.stats()["subscriptions"] == 1, message="ours to wait")
+    released_at = time.monotonic()
+    single.unlock()
+    assert attempt.result() is True
+    assert attempt.ended_at - released_at < WOKEN
+    note_seconds(f"our multi lock with {member}, from their release", attempt.ended_at - released_at)
+    assert not single.tryLock()
+    waiting = single.start("lock")
+    time.sleep(0.2)
+    assert not waiting.done
+    party.release()
+    waiting.result(WOKEN + THEIRS)
+    assert not server.admin.exists(other)
+    single.unlock()
+    party.close()
+
+
+def test_any_mix_of_kinds(
+    java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, names: List[str]
+) -> None:
+    """Multi locks of both sides over the same names as different kinds exclude each other, and leave nothing."""
+    readers, writers = f"{names[0]}:rw", f"{names[1]}:rw"
+    mine = ours.multi_lock(
+        ours.fenced_lock(names[0]),
+        ours.spin_lock(names[1]),
+        ours.lock(names[2], reentrant=False),
+        ours.read_write_lock(readers).read,
+        ours.read_write_lock(writers).write,
+    )
+    other = theirs.multi_lock(
+        theirs.lock(names[0]),
+        theirs.spin_lock(names[1]),
+        theirs.non_reentrant_lock(names[2]),
+        theirs.read_lock(readers),
+        theirs.write_lock(writers),
+    ).on(java.thread())
+    everything = [*names, readers, writers]
+    for _ in range(2):
+        with mine:
+            assert server.admin.exists(*everything) == 5 and not other.tryLock()
+            reader = theirs.read_lock(readers).on(java.thread())
+            assert reader.tryLock() and not theirs.write_lock(readers).call(java.thread(), "tryLock")
+            reader.unlock()
+        assert held_by_nobody(server, everything)
+        other.lock(ms(10_000))
+        assert mine.acquire(blocking=False) is False and server.admin.exists(*everything) == 5
+        with ours.read_write_lock(readers).read:
+            assert server.admin.hlen(readers) == 3
+        other.unlock()
+        assert held_by_nobody(server, everything)
+
+
+def test_a_read_lock_that_their_multi_lock_extended_alone(
+    java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, names: List[str]
+) -> None:
+    """Redisson's multi lock sets the lease of a member's key and no other: our writer waits for that, too."""
+    other = theirs.multi_lock(theirs.read_lock(names[0]), theirs.lock(names[1])).on(java.thread())
+    mine = ours.multi_lock(ours.lock(names[2]), ours.read_write_lock(names[0]).write)
+    other.lock(ms(10_000))
+    assert mine.acquire(timeout=0.2) is False and not server.admin.exists(names[2])
+    party = OurParty(mine)
+    attempt = party.start()
+    wait_until(lambda: ours.stats()["subscriptions"] == 1, message="ours to wait")
+    other.unlock()
+    assert attempt.result() is True
+    party.release()
+    party.close()
+    assert held_by_nobody(server, names)
 
 
 @pytest.mark.parametrize("held", [0, 1, 2])

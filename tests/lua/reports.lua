@@ -31,6 +31,8 @@ function scenes.inspect(url, name)
     same(party.role, "holder")
     same(party.count, 2)
     check(party.host and party.pid > 1, "host and process of a client that is connected")
+    same(assert(client:inspect(name, held:owner())).parties[1].owner, held:owner())
+    raises("owner is of type number", client.inspect, client, name, 7)
     assert(lock:release() and lock:release())
     raises("name is 0 bytes", client.inspect, client, "")
 end

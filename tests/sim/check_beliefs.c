@@ -70,6 +70,8 @@ void check_name(struct world *world, uint32_t name) {
     }
     if (world_has_sides(world)) {
         check_exclusion_of_sides(world, name);
+    } else if (world_has_values(world)) {
+        check_exclusion_of_values(world, name);
     } else if (believers > 1) {
         world_violation(world, "two believe that they hold the lock", "lock %u: clients %u and %u", name, last[0],
                         last[1]);

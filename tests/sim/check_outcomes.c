@@ -276,7 +276,8 @@ void check_reply(struct client *client, const struct command *command, const str
             cover_refused(world, command);
         }
     } else if (command->kind == COMMAND_HAND_OVER) {
-        cover(world, reply->integer > 0 ? COVER_HAND_OVER_GRANTED : COVER_HAND_OVER_NOTHING);
+        bool granted = reply->kind == REPLY_STRING || reply->integer > 0; /* of a fenced lock it is a token */
+        cover(world, granted ? COVER_HAND_OVER_GRANTED : COVER_HAND_OVER_NOTHING);
     } else if (command->kind == COMMAND_RENEW) {
         cover(world, COVER_RENEWED);
         for (uint32_t i = 0; i < command->batch_count && i < reply->count; i++) {

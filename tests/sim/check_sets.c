@@ -11,7 +11,8 @@ void check_all_or_nothing(struct world *world, const struct request *request, co
     for (uint32_t i = 0; i < names_of(world, request); i++) {
         uint32_t name = key_name(world, request, i);
         struct wire_field named = owner_named(request, owner_argument(world, request, name));
-        missing += wire_find(&world->checker.wire[name], named.client, named.id) == NULL;
+        uint32_t reads = (form_of_line(world, request, name) | 32) == 'r';
+        missing += wire_find(&world->checker.wire[name + reads], named.client, named.id) == NULL;
     }
     if (granted && missing > 0) {
         world_violation(world, "a set was granted in part", "%u names are missing", missing);
@@ -23,19 +24,19 @@ void check_all_or_nothing(struct world *world, const struct request *request, co
 
 void check_set_begun(struct client *client, struct sim_operation *operation) {
     operation->deadline_before = NEVER;
-    for (uint32_t name = 0; name < client->world->plan.names; name++) {
-        const struct hold *hold = member_hold(&client->set->members[name], operation->operation.owner);
+    for (uint32_t i = 0; i < client->set->count; i++) {
+        const struct hold *hold = member_hold(&client->set->members[i], operation->operation.owner);
         int64_t deadline = hold ? hold->deadline : INT64_MIN;
         operation->deadline_before = deadline < operation->deadline_before ? deadline : operation->deadline_before;
     }
 }
 
 void check_set_acquired(struct client *client, const struct sim_operation *operation) {
-    for (uint32_t name = 0; name < client->world->plan.names; name++) {
-        const struct hold *hold = member_hold(&client->set->members[name], operation->operation.owner);
+    for (uint32_t i = 0; i < client->set->count; i++) {
+        const struct hold *hold = member_hold(&client->set->members[i], operation->operation.owner);
         if (!hold || hold->stage != HOLD_ALIVE || client_now(client) >= hold->deadline) {
             world_violation(client->world, "a set is reported granted of which a part is over", "client %u lock %u",
-                            client->index, name);
+                            client->index, client->set_names[i]);
         }
     }
 }

@@ -98,53 +98,86 @@ static void check_lease(struct world *world, uint32_t name, const struct wire_na
     }
 }
 
-static bool is_moved(const struct request *request, const struct wire_field *field) {
-    return (request->script == SCRIPT_EXTEND_READ || request->script == SCRIPT_EXTEND_WRITE) &&
-           wire_is_argument(request, 0, field) && !wire_is_argument(request, 1, field);
+/* What a request does to one lock, in the words of the scripts about one. */
+struct deed {
+    const struct request *request;
+    uint32_t name;
+    uint32_t owner; /* where among the arguments */
+    enum script_id script;
+};
+
+static struct deed deed_of(struct world *world, const struct request *request, uint32_t name) {
+    struct deed deed = {request, name, owner_argument(world, request, name), request->script};
+    char form = form_of_line(world, request, name);
+    bool reads = form == 'r' || form == 'R';
+    if (request->script == SCRIPT_RELEASE_MANY) {
+        deed.script = reads ? SCRIPT_RELEASE_READ : SCRIPT_RELEASE_WRITE;
+    } else if (request->script == SCRIPT_ACQUIRE_MANY && form < 'a') {
+        deed.script = reads ? SCRIPT_REENTER_READ : SCRIPT_REENTER;
+    } else if (request->script == SCRIPT_ACQUIRE_MANY) {
+        deed.script = reads ? SCRIPT_ACQUIRE_READ : SCRIPT_ACQUIRE_WRITE;
+    }
+    return deed;
 }
 
-static void judge_removed(struct world *world, const struct request *request, const struct wire_field *field,
-                          bool reads) {
-    enum script_id script = request->script;
+/* Whether it is by an owner, and to another who takes its place. */
+static bool is_by(const struct deed *deed, const struct wire_field *field) {
+    return wire_is_argument(deed->request, deed->owner, field);
+}
+
+static bool is_to(const struct deed *deed, const struct wire_field *field) {
+    return deed->script == deed->request->script && wire_is_argument(deed->request, 1, field);
+}
+
+/* Whether a reader is let in past a writer, as itself. */
+static bool passes(const struct deed *deed, const struct wire_field *writer) {
+    uint32_t pass = deed->owner + (deed->script == deed->request->script ? 3 : 2);
+    return wire_is_argument(deed->request, pass, writer);
+}
+
+static bool is_moved(const struct deed *deed, const struct wire_field *field) {
+    return (deed->script == SCRIPT_EXTEND_READ || deed->script == SCRIPT_EXTEND_WRITE) && is_by(deed, field) &&
+           !is_to(deed, field);
+}
+
+static void judge_removed(struct world *world, const struct deed *deed, const struct wire_field *field, bool reads) {
     enum script_id release = reads ? SCRIPT_RELEASE_READ : SCRIPT_RELEASE_WRITE;
-    const struct wire_name *sides = sides_of(world, world_name(world, request->texts[0]));
-    if (script == SCRIPT_FORCE_RELEASE_SIDE) {
-        if (sides[1].present != (request->texts[1].size == 5)) {
+    const struct wire_name *sides = sides_of(world, deed->name);
+    if (deed->script == SCRIPT_FORCE_RELEASE_SIDE) {
+        if (sides[1].present != (deed->request->texts[1].size == 5)) {
             world_violation(world, "a force release of the other side", "client %u id %d", field->client,
                             (int)field->id);
         }
         wire_removed(world, field, REMOVED_DELETED, world->now);
-    } else if (script == release && wire_is_argument(request, 0, field)) {
+    } else if (deed->script == release && is_by(deed, field)) {
         wire_removed(world, field, REMOVED_RELEASE, world->now);
-    } else if ((script == SCRIPT_HAND_OVER_WRITE && !reads && wire_is_argument(request, 0, field)) ||
-               is_moved(request, field)) {
+    } else if ((deed->script == SCRIPT_HAND_OVER_WRITE && !reads && is_by(deed, field)) || is_moved(deed, field)) {
         wire_removed(world, field, REMOVED_HANDED, world->now);
     } else if (!reads || !field->dead) {
         world_violation(world, "a script removed another owner's hold", "%s removed client %u id %d",
-                        scripts_embedded[script].name, field->client, (int)field->id);
+                        scripts_embedded[deed->script].name, field->client, (int)field->id);
     }
 }
 
-static void judge_created(struct world *world, const struct request *request, const struct wire_name before[2],
+static void judge_created(struct world *world, const struct deed *deed, const struct wire_name before[2],
                           const struct wire_field *field, bool reads) {
-    uint32_t name = world_name(world, request->texts[0]);
-    struct wire_name *writers = sides_of(world, name);
-    bool own = wire_is_argument(request, 0, field);
+    enum script_id script = deed->script;
+    struct wire_name *writers = sides_of(world, deed->name);
+    bool own = is_by(deed, field);
     const struct wire_field *writer = before[0].count ? &before[0].fields[0] : NULL;
-    bool reader = reads && request->script == SCRIPT_ACQUIRE_READ && own &&
-                  (!writer || wire_is_argument(request, 3, writer));
-    bool wrote = !reads && request->script == SCRIPT_ACQUIRE_WRITE && own && !before[0].present;
-    bool next = wire_is_argument(request, 1, field);
-    bool handed = !reads && request->script == SCRIPT_HAND_OVER_WRITE && writer && before[1].count == 0 &&
-                  wire_is_argument(request, 0, writer) && next;
-    bool moved = next && !own &&
-                 request->script == (reads ? SCRIPT_EXTEND_READ : SCRIPT_EXTEND_WRITE);
+    bool reader = reads && script == SCRIPT_ACQUIRE_READ && own && (!writer || passes(deed, writer));
+    bool wrote = !reads && script == SCRIPT_ACQUIRE_WRITE && own && !before[0].present;
+    bool next = is_to(deed, field);
+    bool handed = !reads && script == SCRIPT_HAND_OVER_WRITE && writer && before[1].count == 0 &&
+                  is_by(deed, writer) && next;
+    bool moved = next && !own && script == (reads ? SCRIPT_EXTEND_READ : SCRIPT_EXTEND_WRITE);
     if (!reader && !wrote && !handed && !moved) {
         world_violation(world, "a script made a hold out of nothing", "%s made client %u id %d",
-                        scripts_embedded[request->script].name, field->client, (int)field->id);
+                        scripts_embedded[script].name, field->client, (int)field->id);
         return;
     }
     wire_created(world, field);
+    world->checker.created++;
     writers->chain = handed ? writers->chain + 1 : moved ? writers->chain : 0;
     if (writers->chain == 16) {
         cover(world, COVER_HAND_OVER_BOUND);
@@ -153,9 +186,9 @@ static void judge_created(struct world *world, const struct request *request, co
     }
 }
 
-static void judge_changed(struct world *world, const struct request *request, const struct wire_field *before,
+static void judge_changed(struct world *world, const struct deed *deed, const struct wire_field *before,
                           const struct wire_field *after, bool reads) {
-    enum script_id script = request->script;
+    enum script_id script = deed->script;
     if (after->count < before->count && script != (reads ? SCRIPT_RELEASE_READ : SCRIPT_RELEASE_WRITE)) {
         world_violation(world, "a script lowered a count", "%s: %d -> %d", scripts_embedded[script].name,
                         (int)before->count, (int)after->count);
@@ -169,7 +202,7 @@ static void judge_changed(struct world *world, const struct request *request, co
                         (int)(before->expires - after->expires));
     }
     bool renews = script == SCRIPT_RENEW || script == SCRIPT_RENEW_READ;
-    if (reads && after->expires > before->expires && !renews && !wire_is_argument(request, 0, before)) {
+    if (reads && after->expires > before->expires && !renews && !is_by(deed, before)) {
         world_violation(world, "a script lengthened another reader's lease", "%s", scripts_embedded[script].name);
     }
 }
@@ -193,27 +226,28 @@ static void replace(struct world *world, uint32_t name, const struct wire_name n
 void judge_sides(struct world *world, const struct request *request, uint32_t name, bool whole) {
     struct wire_name new[2];
     struct wire_name before[2] = {sides_of(world, name)[0], sides_of(world, name)[1]};
+    struct deed deed = deed_of(world, request, name);
     read_sides(world, name, new);
     for (uint32_t side = 0; side < 2; side++) {
         for (uint32_t i = 0; i < before[side].count; i++) {
             const struct wire_field *old = &before[side].fields[i];
             const struct wire_field *after = wire_find(&new[side], old->client, old->id);
             if (after) {
-                judge_changed(world, request, old, after, side == 1);
+                judge_changed(world, &deed, old, after, side == 1);
             } else {
-                judge_removed(world, request, old, side == 1);
+                judge_removed(world, &deed, old, side == 1);
             }
         }
         for (uint32_t i = 0; i < new[side].count; i++) {
             const struct wire_field *field = &new[side].fields[i];
             if (!wire_find(&before[side], field->client, field->id)) {
-                judge_created(world, request, before, field, side == 1);
+                judge_created(world, &deed, before, field, side == 1);
             }
         }
     }
     check_lease(world, name, new);
-    bool told = request->script == SCRIPT_RELEASE_READ || request->script == SCRIPT_RELEASE_WRITE ||
-                request->script == SCRIPT_FORCE_RELEASE_SIDE;
+    bool told = deed.script == SCRIPT_RELEASE_READ || deed.script == SCRIPT_RELEASE_WRITE ||
+                deed.script == SCRIPT_FORCE_RELEASE_SIDE;
     bool was_held = before[0].present;
     replace(world, name, new, told && whole);
     if (was_held && !new[0].present && told && whole) {

@@ -207,13 +207,18 @@ static void check_sleepers(struct client *client, uint32_t name) {
 static void check_first_set(struct client *client, uint32_t name) {
     const struct contest *contest = client->names[name]->contest;
     const struct list_link *first = contest ? list_first(&contest->watchers) : NULL;
-    if (first) {
+    bool member = false; /* of a read-write lock only one side is */
+    for (uint32_t i = 0; i < client->set->count; i++) {
+        member = member || client->set_names[i] == name;
+    }
+    if (first && member) {
         check_sleeper(client, container_of(first, struct operation, link), name);
     }
 }
 
 void check_freed(struct world *world, uint32_t name) {
-    bool judged = world->plan.calm && world->plan.quick && world->plan.lock_kind != REDLATCH_FAIR;
+    bool judged = world->plan.calm && world->plan.quick && world->plan.lock_kind != REDLATCH_FAIR &&
+                  !world_has_values(world); /* which others may take by their other names, turn about */
     for (uint32_t i = 0; i < world->plan.clients && judged; i++) {
         struct client *client = world->clients[i];
         const struct contest *contest = client->names[name]->contest;

@@ -11,23 +11,31 @@ enum script_id role_of(enum script_id script) {
     switch (script) {
     case SCRIPT_ACQUIRE_FENCED:
     case SCRIPT_ACQUIRE_FAIR:
+    case SCRIPT_ACQUIRE_GROUP:
     case SCRIPT_ACQUIRE_PLAIN:
         return SCRIPT_ACQUIRE;
     case SCRIPT_HAND_OVER_FENCED:
     case SCRIPT_HAND_OVER_FAIR:
+    case SCRIPT_HAND_OVER_GROUP:
     case SCRIPT_HAND_OVER_PLAIN:
         return SCRIPT_HAND_OVER;
     case SCRIPT_RELEASE_FAIR:
+    case SCRIPT_RELEASE_GROUP:
     case SCRIPT_RELEASE_PLAIN:
     case SCRIPT_RELEASE_MANY:
         return SCRIPT_RELEASE;
     case SCRIPT_FORCE_RELEASE_FAIR:
+    case SCRIPT_FORCE_RELEASE_GROUP:
     case SCRIPT_FORCE_RELEASE_PLAIN:
         return SCRIPT_FORCE_RELEASE;
+    case SCRIPT_EXTEND_GROUP:
     case SCRIPT_EXTEND_PLAIN:
         return SCRIPT_EXTEND;
+    case SCRIPT_RENEW_GROUP:
     case SCRIPT_RENEW_PLAIN:
         return SCRIPT_RENEW;
+    case SCRIPT_REENTER_GROUP:
+        return SCRIPT_REENTER;
     default:
         return script;
     }
@@ -161,6 +169,10 @@ void watch_name(struct world *world, uint32_t name) {
         watch_sides(world, name);
         return;
     }
+    if (world_has_values(world)) {
+        watch_values(world, name);
+        return;
+    }
     if (!old->present) {
         return;
     }
@@ -179,7 +191,7 @@ void watch_name(struct world *world, uint32_t name) {
     old->chain = 0;
 }
 
-static void update(struct world *world, uint32_t name, const struct wire_name *new, bool told) {
+void wire_update(struct world *world, uint32_t name, const struct wire_name *new, bool told) {
     struct wire_name *old = &world->checker.wire[name];
     bool was_present = old->present;
     uint32_t chain = old->chain;
@@ -204,29 +216,66 @@ static void update(struct world *world, uint32_t name, const struct wire_name *n
 }
 
 uint32_t key_name(struct world *world, const struct request *request, uint32_t index) {
+    if (world_has_values(world)) {
+        return group_name(world, request, index);
+    }
     uint32_t key = index * keys_of_line(world, request);
     return world_name(world, request->many ? request->many[key] : request->texts[key]);
 }
 
 void watch_before(struct world *world, const struct request *request) {
     world->checker.created = 0;
-    for (uint32_t i = 0; i < names_of(world, request); i++) {
-        watch_name(world, key_name(world, request, i));
+    uint32_t count = world_has_values(world) ? world->plan.names : names_of(world, request);
+    for (uint32_t i = 0; i < count; i++) {
+        watch_name(world, world_has_values(world) ? i : key_name(world, request, i));
     }
     fair_before(world, request);
 }
 
-/* Where among the arguments the owner of a name stands. */
-uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name) {
-    bool acquire = request->script == SCRIPT_ACQUIRE_MANY;
-    if (!acquire && request->script != SCRIPT_RELEASE_MANY) {
-        return 0;
+static bool is_set(const struct request *request) {
+    return request->script == SCRIPT_ACQUIRE_MANY || request->script == SCRIPT_RELEASE_MANY;
+}
+
+/* The letters of a set's lines. */
+static const char *forms_of(const struct request *request) {
+    return request->many[request->key_count + (request->script == SCRIPT_ACQUIRE_MANY)].bytes;
+}
+
+/* How many arguments a line of a form has. */
+static uint32_t arguments_of(char form, bool acquire) {
+    bool states_levels = form < 'a';
+    switch (form | 32) {
+    case 'f':
+        return 2 + states_levels;
+    case 'r':
+        return 3 + states_levels;
+    case 'w':
+        return (acquire ? 2u : 3u) + states_levels;
+    default:
+        return (acquire ? 1u : 2u) + states_levels;
     }
+}
+
+/* The letter of the line about a name; 0 for a request about one. */
+char form_of_line(struct world *world, const struct request *request, uint32_t name) {
     uint32_t line = 0;
-    while (key_name(world, request, line) != name) {
+    while (is_set(request) && key_name(world, request, line) != name) {
         line++;
     }
-    return acquire ? 2 + line * (world->plan.lock_kind == REDLATCH_FENCED ? 4 : 3) : 1 + line * 4;
+    return is_set(request) ? forms_of(request)[line] : 0;
+}
+
+/* Where among the arguments the owner of a name stands. */
+uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name) {
+    if (!is_set(request)) {
+        return 0;
+    }
+    bool acquire = request->script == SCRIPT_ACQUIRE_MANY;
+    uint32_t argument = acquire ? 2 : 1;
+    for (uint32_t line = 0; key_name(world, request, line) != name; line++) {
+        argument += arguments_of(forms_of(request)[line], acquire);
+    }
+    return argument;
 }
 
 struct wire_field owner_named(const struct request *request, uint32_t argument) {
@@ -335,7 +384,7 @@ static void judge_name(struct world *world, const struct request *request, uint3
     enum script_id script = role_of(request->script);
     bool fair = world->plan.lock_kind == REDLATCH_FAIR; /* whatever script leaves it free calls the head */
     bool told = fair || script == SCRIPT_RELEASE || script == SCRIPT_FORCE_RELEASE;
-    update(world, name, &new, told && whole);
+    wire_update(world, name, &new, told && whole);
 }
 
 /* What a renewal answers must be so. */
@@ -355,12 +404,15 @@ static void judge_renewal(struct world *world, const struct request *request, co
 }
 
 void watch_after(struct world *world, const struct request *request, const struct redis_reply *reply) {
+    if (world_has_values(world)) {
+        judge_group(world, request, reply->kind != REDIS_ERROR);
+    }
     for (uint32_t i = 0; i < names_of(world, request); i++) {
         uint32_t name = key_name(world, request, i);
         if (world_has_sides(world)) {
             judge_sides(world, request, name, reply->kind != REDIS_ERROR);
             check_name(world, name + 1);
-        } else {
+        } else if (!world_has_values(world)) {
             judge_name(world, request, name, reply->kind != REDIS_ERROR);
         }
         check_name(world, name);
@@ -381,13 +433,17 @@ void watch_external(struct world *world, uint32_t name, bool told) {
         watch_external_sides(world, name, told);
         return;
     }
+    if (world_has_values(world)) {
+        watch_external_values(world, told);
+        return;
+    }
     read_wire(world, name, &new);
     for (uint32_t i = 0; i < old->count; i++) {
         if (!wire_find(&new, old->fields[i].client, old->fields[i].id)) {
             wire_removed(world, &old->fields[i], REMOVED_DELETED, world->now);
         }
     }
-    update(world, name, &new, told);
+    wire_update(world, name, &new, told);
     check_token_lost(world, name);
 }
 
@@ -431,7 +487,7 @@ void watch_clock_step(struct world *world) {
         }
         if (world_has_sides(world) && name % 2 == 1) { /* both sides were gone through */
             watch_clock_of_sides(world, name);
-        } else if (world_has_sides(world)) {
+        } else if (world_has_sides(world) || world_has_values(world)) {
             continue;
         } else if (wire->present) {
             read_wire(world, name, wire);
@@ -441,5 +497,8 @@ void watch_clock_step(struct world *world) {
                 watch_name(world, name);
             }
         }
+    }
+    if (world_has_values(world)) {
+        watch_clock_of_values(world);
     }
 }

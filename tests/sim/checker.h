@@ -5,6 +5,7 @@
  *   check_fair.c      fair locks: turns and places
  *   check_wire.c      what each script did to a key: whose hold it made, removed or changed
  *   check_sides.c    the same for the two sides of a read-write lock
+ *   check_groups.c   and for values of a group
  *   check_sets.c      several names at once: all or nothing
  *   check_beliefs.c   no two believe in the same lock; what they believe is so on the server; nothing is left behind
  *   check_outcomes.c  what calls answered is true
@@ -59,15 +60,15 @@ struct wire_field {
 struct wire_name {
     struct wire_field fields[WIRE_FIELDS];
     uint32_t count;
+    uint32_t chain;     /* hand-overs in a row */
+    int64_t expires;    /* true time at which it is gone */
+    int64_t free_since; /* true time */
+    int64_t taken_at;   /* by who holds it, or was the last to; true time */
+    int64_t last_token;
     bool present;
     bool other_type;
-    int64_t expires; /* true time at which it is gone */
-    int64_t free_since; /* true time */
-    bool told;       /* it became free with a message */
+    bool told;            /* it became free with a message */
     bool left_by_foreign; /* before it was free */
-    int64_t taken_at;     /* by who holds it, or was the last to; true time */
-    uint32_t chain;  /* hand-overs in a row */
-    int64_t last_token;
 };
 
 /* Fair: the queue of a name as it was after the last script that touched it. */
@@ -116,6 +117,7 @@ struct wire_field wire_parse_owner(struct redis_text text);
 bool wire_is_argument(const struct request *request, uint32_t argument, const struct wire_field *field);
 void wire_removed(struct world *world, const struct wire_field *field, enum removal how, int64_t at);
 void wire_created(struct world *world, const struct wire_field *field);
+void wire_update(struct world *world, uint32_t name, const struct wire_name *new, bool told);
 const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client, uint64_t id);
 
 /* check_sides.c: what check_wire.c and check_beliefs.c do for a read-write lock */
@@ -129,7 +131,16 @@ void check_upgrade_waits(struct client *client, const struct sim_operation *oper
 uint32_t names_of(const struct world *world, const struct request *request);
 uint32_t key_name(struct world *world, const struct request *request, uint32_t index);
 uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name);
+char form_of_line(struct world *world, const struct request *request, uint32_t name);
 struct wire_field owner_named(const struct request *request, uint32_t argument);
+
+/* check_groups.c: the same for values of a group */
+void judge_group(struct world *world, const struct request *request, bool whole);
+void watch_values(struct world *world, uint32_t name);
+void watch_external_values(struct world *world, bool told);
+void watch_clock_of_values(struct world *world);
+void check_exclusion_of_values(struct world *world, uint32_t name);
+uint32_t group_name(const struct world *world, const struct request *request, uint32_t line);
 
 /* check_sets.c */
 void check_all_or_nothing(struct world *world, const struct request *request, const struct redis_reply *reply);

@@ -45,10 +45,19 @@ void client_supply(struct client *client, const struct operation *operation) {
     }
 }
 
-struct resource *client_name(struct client *client, struct redis_text name) {
+/* The values of a group stand behind its name. */
+static void add_values(struct resource *resource, const char *values) {
+    resource->value_count = 2;
+    memcpy(resource->name + resource->name_size, values, (size_t)2 * GROUP_VALUE_SIZE);
+}
+
+struct resource *client_name(struct client *client, uint32_t number) {
+    struct redis_text name = client->world->names[number];
+    bool has_values = world_has_values(client->world); /* each name has others */
     struct resource_table *table = &client->engine.resources;
     uint32_t hash = resource_hash(name.bytes, name.size);
-    struct resource *resource = resource_find(table, client->world->plan.lock_kind, name.bytes, name.size, hash);
+    struct resource *resource =
+        has_values ? NULL : resource_find(table, client->world->plan.lock_kind, name.bytes, name.size, hash);
     if (resource) {
         return resource;
     }
@@ -56,12 +65,15 @@ struct resource *client_name(struct client *client, struct redis_text name) {
     if (wanted) {
         free(resource_table_rehash(table, calloc(wanted, sizeof(struct resource *)), wanted));
     }
-    resource = allocate(1, sizeof *resource + name.size);
+    resource = allocate(1, sizeof *resource + name.size + (size_t)2 * GROUP_VALUE_SIZE);
     memset(resource, 0, sizeof *resource);
     resource->kind = client->world->plan.lock_kind;
     resource->hash = hash;
     resource->name_size = (uint32_t)name.size;
     memcpy(resource->name, name.bytes, name.size);
+    if (has_values) {
+        add_values(resource, client->world->values + number * (size_t)GROUP_VALUE_SIZE);
+    }
     resource_add(table, resource);
     return resource;
 }

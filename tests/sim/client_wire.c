@@ -102,6 +102,15 @@ void link_flush(struct link *link) {
     }
 }
 
+/* Which lock a resource is. */
+static uint64_t lock_number(const struct client *client, const struct resource *resource) {
+    uint32_t number = world_name(client->world, (struct redis_text){resource->name, resource->name_size});
+    while (client->names[number] != resource) {
+        number++;
+    }
+    return number;
+}
+
 void link_subscribe(struct link *link) {
     struct client *client = link->client;
     struct list_link *first;
@@ -111,7 +120,7 @@ void link_subscribe(struct link *link) {
         struct request *request = allocate(1, sizeof *request);
         memset(request, 0, sizeof *request);
         request->kind = subscription->state == SUBSCRIPTION_LEAVING ? REQUEST_UNSUBSCRIBE : REQUEST_SUBSCRIBE;
-        request->number = world_name(client->world, (struct redis_text){resource->name, resource->name_size});
+        request->number = lock_number(client, resource);
         if (request->kind == REQUEST_UNSUBSCRIBE && !subscription->waiter) {
             client->subscribed_at[request->number] = 0;
         }

@@ -113,7 +113,7 @@ static void acquire_all(struct owner *owner) {
     struct client *client = owner->client;
     struct plan *plan = &client->world->plan;
     struct sim_random *random = &client->world->random;
-    struct sim_operation *each = prepare(owner, OPERATION_ACQUIRE, 0);
+    struct sim_operation *each = prepare(owner, OPERATION_ACQUIRE, client->set_names[0]);
     each->operation.set = client->set;
     each->operation.lease_ms =
         random_chance(random, plan->fixed) ? random_between(random, 20, plan->lease_max_ms) : REDLATCH_RENEWED;
@@ -130,21 +130,25 @@ static void acquire_all(struct owner *owner) {
 }
 
 static void release_all(struct owner *owner) {
-    struct sim_operation *operation = prepare(owner, OPERATION_RELEASE, 0);
+    struct sim_operation *operation = prepare(owner, OPERATION_RELEASE, owner->client->set_names[0]);
     operation->operation.set = owner->client->set;
-    for (uint32_t name = 0; name < owner->client->world->plan.names; name++) {
-        owner->levels[name]--;
+    for (uint32_t i = 0; i < owner->client->set->count; i++) {
+        owner->levels[owner->client->set_names[i]]--;
     }
     operation->took = true;
     client_begin(owner->client, operation);
 }
 
-/* The fewest levels that the owner has of a name, and the most. */
+/* The fewest levels that the owner has of a name of the set, and the most that it has of any. */
 static int32_t fewest(const struct owner *owner, int32_t *most_out) {
-    int32_t least = owner->levels[0];
-    *most_out = least;
-    for (uint32_t name = 1; name < owner->client->world->plan.names; name++) {
-        least = owner->levels[name] < least ? owner->levels[name] : least;
+    const struct client *client = owner->client;
+    int32_t least = owner->levels[client->set_names[0]];
+    *most_out = 0;
+    for (uint32_t i = 1; i < client->set->count; i++) {
+        int32_t levels = owner->levels[client->set_names[i]];
+        least = levels < least ? levels : least;
+    }
+    for (uint32_t name = 0; name < client->world->plan.names; name++) {
         *most_out = owner->levels[name] > *most_out ? owner->levels[name] : *most_out;
     }
     return least;
@@ -167,7 +171,8 @@ static bool act_on_set(struct owner *owner) {
     if (owner->pending > 0 || !random_chance(&world->random, 500)) {
         return false;
     }
-    if (most == 0 || (least > 0 && most < 3 && random_chance(&world->random, 200))) {
+    bool raises = world->plan.reenters > 0; /* which some kinds do not allow */
+    if (most == 0 || (raises && least > 0 && most < 3 && random_chance(&world->random, 200))) {
         acquire_all(owner);
     } else if (least > 0) {
         release_all(owner);
@@ -215,6 +220,14 @@ static uint32_t highest_held(const struct owner *owner) {
     return highest;
 }
 
+/* Whether an owner must not go on with the name that it is busy with, since of another it would wait for itself: in a
+ * group two neighbours share a value. */
+static bool is_out_of_order(const struct owner *owner) {
+    uint32_t highest = highest_held(owner);
+    bool beside = world_has_values(owner->client->world) && owner->levels[highest] > 0;
+    return owner->last_name < highest || (beside && owner->last_name == highest + 1);
+}
+
 /* A lock from one on; of read-write locks maybe only their even numbers, the writers' sides. */
 static uint32_t pick(struct world *world, uint32_t from) {
     uint32_t name = from + random_below(&world->random, world->plan.names - from);
@@ -238,7 +251,8 @@ static void use(struct owner *owner, uint32_t name) {
         extend(owner, name);
     } else if (owner->pending == 0 && name == highest_held(owner) && name + 1 < plan->names &&
                random_chance(random, 150)) {
-        uint32_t next = pick(world, name + 1);
+        uint32_t apart = name + (world_has_values(world) ? 2 : 1); /* the next one of a group shares a value with it */
+        uint32_t next = apart < plan->names ? pick(world, apart) : name;
         acquire(owner, next > name ? next : name);
     } else if (may_upgrade(owner, name) && random_chance(random, 50)) {
         acquire(owner, name - 1);
@@ -288,8 +302,8 @@ static void act(struct world *world, void *actor, uint64_t number) {
         }
         return;
     }
-    if (owner->pending > 0 && owner->last_name < highest_held(owner)) {
-        return; /* out of order */
+    if (owner->pending > 0 && is_out_of_order(owner)) {
+        return;
     }
     owner->actions_left--;
     if (owner->asynchronous && random_chance(random, 200)) { /* it does not wait for what it is about to start */
@@ -320,7 +334,8 @@ static void act(struct world *world, void *actor, uint64_t number) {
 static void set_ended(struct owner *owner, const struct sim_operation *operation) {
     int status = operation->operation.status;
     bool granted = operation->operation.kind == OPERATION_ACQUIRE && status == REDLATCH_OK;
-    for (uint32_t name = 0; name < owner->client->world->plan.names; name++) {
+    for (uint32_t i = 0; i < owner->client->set->count; i++) {
+        uint32_t name = owner->client->set_names[i];
         owner->levels[name] += granted;
         owner->uncertain[name] =
             owner->uncertain[name] || (status != REDLATCH_OK && operation->operation.kind == OPERATION_RELEASE) ||
@@ -349,10 +364,10 @@ void owner_ended(struct owner *owner, struct sim_operation *operation) {
 }
 
 void owner_unclaimed(struct owner *owner, struct sim_operation *operation) {
-    for (uint32_t name = 0; operation->operation.set && name < owner->client->world->plan.names; name++) {
-        owner->uncertain[name] = true;
-    }
     if (operation->operation.set) {
+        for (uint32_t i = 0; i < owner->client->set->count; i++) {
+            owner->uncertain[owner->client->set_names[i]] = true;
+        }
         return;
     }
     if (owner->levels[operation->name] > 0) {

@@ -27,8 +27,10 @@ struct planted_edit {
     const char *instead;
 };
 
-/* Of fair and of read-write locks; each ends with an entry whose name is NULL. */
+/* Of fair locks, read-write locks, groups, and members of sets; each ends with an entry whose name is NULL. */
 extern const struct planted_edit planted_fair[];
 extern const struct planted_edit planted_sides[];
+extern const struct planted_edit planted_groups[];
+extern const struct planted_edit planted_forms[];
 
 #endif

@@ -13,7 +13,7 @@ int64_t server_expiry(const struct server *server, int64_t at_ms) {
     return clock_true(&server->clock, (at_ms + 1) * MILLISECOND);
 }
 
-int server_publish(struct world *world, uint32_t name, int64_t message) {
+static int publish(struct world *world, uint32_t name, int64_t message) {
     int receivers = 0;
     for (struct connection *each = world->connections; each; each = each->next) {
         if (each->server_open && (each->subscribed & (1u << name))) {
@@ -25,6 +25,14 @@ int server_publish(struct world *world, uint32_t name, int64_t message) {
         }
     }
     return receivers;
+}
+
+int server_publish(struct world *world, uint32_t name, int64_t message) {
+    int receivers = 0;
+    for (uint32_t other = 0; other < world->plan.names && world_has_values(world); other++) {
+        receivers += publish(world, other, message); /* the channel is the group's */
+    }
+    return world_has_values(world) ? receivers : publish(world, name, message);
 }
 
 /* A call of a waiter, on its own channel. */
@@ -165,9 +173,8 @@ static void run_script(struct world *world, const struct request *request, struc
     struct server *server = &world->server;
     const struct redis_text *texts = request->many ? request->many : request->texts;
     server->knows[request->script] = true;
-    script_host_run(world->scripts->host, server->keyspace,
-                    world->scripts->numbers[request->script][refusal_in_script(server)], texts, request->key_count,
-                    texts + request->key_count, request->argument_count, reply);
+    script_set_run(world->scripts, request->script, refusal_in_script(server), server->keyspace, texts,
+                   request->key_count, request->argument_count, reply);
 }
 
 /* A copy of a renewal that arrives once more, long after; nobody waits for its answer. */

@@ -206,14 +206,16 @@ void client_start(struct world *world, uint32_t index) {
     client->engine.losses_wanted[LOSS_EVENTS] = true;
     client->engine.losses_wanted[LOSS_THREADS] = random_chance(&world->random, 500);
     for (uint32_t name = 0; name < world->plan.names; name++) {
-        client->names[name] = client_name(client, world->names[name]);
+        client->names[name] = client_name(client, name);
     }
     client->engine.losses_wanted[LOSS_SETS] = world->plan.sets;
     client->set = client_allocate(client, sizeof *client->set + MAX_NAMES * sizeof client->set->members[0]);
-    client->set->count = world->plan.names;
-    for (uint32_t name = 0; name < world->plan.names; name++) {
-        client->set->members[name] =
-            (struct set_member){.resource = client->names[name], .lock_kind = world->plan.lock_kind};
+    client->set->count = 0;
+    for (uint32_t name = 0; name < world->plan.names; name += world_has_sides(world) ? 2 : 1) {
+        bool reads = world_has_sides(world) && !world->plan.writers_only && random_chance(&world->random, 500);
+        client->set_names[client->set->count] = name + reads;
+        client->set->members[client->set->count++] =
+            (struct set_member){.resource = client->names[name], .lock_kind = world_side(world, name + reads)};
     }
     links_start(client);
     for (uint32_t owner = 0; owner < world->plan.owners; owner++) {

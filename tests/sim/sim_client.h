@@ -38,7 +38,8 @@ struct client {
     struct engine engine;
     struct link links[LINK_COUNT];
     struct resource *names[MAX_NAMES];
-    struct name_set *set; /* all of them */
+    struct name_set *set; /* all of them; of each read-write lock one side */
+    uint32_t set_names[MAX_NAMES]; /* which they are */
     struct owner owners[MAX_OWNERS];
     struct sim_operation *operations; /* all that were ever made */
     struct list uncollected;          /* asynchronous operations that are done */
@@ -69,7 +70,7 @@ void client_abort(struct client *client, struct sim_operation *operation, int st
 /* client_memory.c */
 void *client_allocate(struct client *client, size_t size);
 void client_supply(struct client *client, const struct operation *operation);
-struct resource *client_name(struct client *client, struct redis_text name);
+struct resource *client_name(struct client *client, uint32_t number);
 void client_free_dead(struct client *client);
 
 /* client_links.c */

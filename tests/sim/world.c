@@ -86,8 +86,13 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, bool se
     }
     world->plan.sets = sets;
     for (int i = 0; i < MAX_NAMES; i++) {
-        world->names[i] = redis_text(lock_names[world_has_sides(world) ? i & ~1 : i]);
+        int key = world_has_sides(world) ? i & ~1 : world_has_values(world) ? 0 : i;
+        world->names[i] = redis_text(lock_names[key]);
     }
+    for (size_t i = 0; i <= MAX_NAMES; i++) {
+        group_value(lock_names[0], i, world->values + i * GROUP_VALUE_SIZE);
+    }
+    group_sort(world->values, MAX_NAMES + 1);
     TRACE(world, "seed %llu: %u clients with %u owners, %u locks, delays %d-%d us, watchdog %d ms%s%s%s",
           (unsigned long long)seed, world->plan.clients, world->plan.owners, world->plan.names,
           (int)world->plan.delay_min, (int)world->plan.delay_max, (int)world->plan.settings.watchdog_lease_ms,

@@ -8,6 +8,7 @@
 #include "coverage.h"
 #include "event_queue.h"
 #include "foreign.h"
+#include "group.h"
 #include "server.h"
 #include "trace.h"
 
@@ -19,6 +20,7 @@ struct world {
     struct plan plan;
     struct script_set *scripts;
     struct redis_text names[MAX_NAMES];
+    char values[(MAX_NAMES + 1) * GROUP_VALUE_SIZE]; /* of groups: a name is one and the next */
     struct server server;
     struct connection *connections;
     struct list late_requests;
@@ -51,6 +53,11 @@ void world_violation(struct world *world, const char *rule, const char *format, 
 /* Whether the locks have two sides. Each has two numbers then: even for its writers, the next one for its readers. */
 static inline bool world_has_sides(const struct world *world) {
     return world->plan.lock_kind == REDLATCH_READ;
+}
+
+/* Whether all names are one group; each is two values of it then, and shares one with the next. */
+static inline bool world_has_values(const struct world *world) {
+    return world->plan.lock_kind == REDLATCH_GROUP;
 }
 
 /* As which kind of lock a number is used. */

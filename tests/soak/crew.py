@@ -29,10 +29,10 @@ _END_TIMEOUT = 25.0
 class Member:
     """One process of the plan, in its present incarnation."""
 
-    def __init__(self, process: Process, folder: Path, url: str, end: int) -> None:
+    def __init__(self, process: Process, folder: Path, urls: Sequence[str], end: int) -> None:
         self.process = process
         self._folder = folder
-        self._url = url
+        self._urls = urls
         self._end = end
         self.incarnation = -1
         self.stopped = False
@@ -49,7 +49,7 @@ class Member:
         self.incarnation += 1
         self.stopped = False
         arguments = [
-            self._url,
+            ",".join(self._urls),
             str(self._folder / f"{self.label}.jsonl"),
             str(self._folder.parent / f"{self.process.name}.plan"),
             self.label,
@@ -98,7 +98,7 @@ def _environment() -> Dict[str, str]:
     rock, modules = ROOT / "lua-rock", BUILD / "lua" / "lua5.4"
     return {
         **os.environ,
-        "LUA_PATH": f"{rock}/?.lua;{rock}/?/init.lua;;",
+        "LUA_PATH": f"{WORKERS}/?.lua;{rock}/?.lua;{rock}/?/init.lua;;",
         "LUA_CPATH": f"{modules}/?.so;;",
         "LUA_INIT": "",
     }
@@ -107,11 +107,11 @@ def _environment() -> Dict[str, str]:
 class Crew:
     """All processes of a run."""
 
-    def __init__(self, processes: Sequence[Process], folder: Path, url: str, end: int) -> None:
+    def __init__(self, processes: Sequence[Process], folder: Path, urls: Sequence[str], end: int) -> None:
         self.members: Dict[str, Member] = {}
         self._begin = time.monotonic()
         for process in processes:
-            self.members[process.name] = Member(process, folder, url, end)
+            self.members[process.name] = Member(process, folder, urls, end)
 
     def finish(self) -> List[str]:
         """Waits until everybody has come to the end; who has not is killed, which the history then tells. What went

@@ -8,11 +8,15 @@ One JSON object a line, `t` in nanoseconds of CLOCK_MONOTONIC, which all process
     not    it was not, and why
     still  a look during the hold: until
     lost   a look during the hold: it is gone
+    clash  somebody else was in the section, of which `name` is, at some moment after `since`
     give   before the last release
     gave   what came of that: "ok", or a status
-    born   a process: process, language; ended: it came to its end by itself
+    born   a process: process, language
+    ended  it came to its end by itself: held, waiters, what its clients still had then
     set    a latch was closed: name, n, of what somebody was told; counting: a count-down of it is about to be sent
+    count  how many permits there are in the end: name, n
     queue  who queues for a name, by what the observer saw between t and until: name, owners
+    silence  the observer could not look from t to until, be it that the server was down or the machine too busy
 
 A process that is killed has written everything it did but what was under way.
 """
@@ -39,6 +43,7 @@ class Operation:
     asked: int
     wait: int = 0
     n: int = 1
+    lease: int = 0
     got: Optional[int] = None
     refused: Optional[int] = None
     why: str = ""
@@ -49,11 +54,18 @@ class Operation:
     facts: Line = field(default_factory=dict)
     # What was known of the lease, and when: moments, and until when the hold was safe.
     looks: List[Tuple[int, int]] = field(default_factory=list)
+    # In whose sections somebody else was: names, and between which moments.
+    clashes: List[Tuple[str, int, int]] = field(default_factory=list)
 
     @property
     def ended(self) -> Optional[int]:
         """When the acquire returned."""
         return self.got if self.got is not None else self.refused
+
+    @property
+    def sure_until(self) -> int:
+        """When its holder was sure of it last, as far as that was told; 0 if never."""
+        return max((until for _, until in self.beliefs()), default=0)
 
     def beliefs(self) -> Iterator[Tuple[int, int]]:
         """The spans of time in which its holder was sure of it."""
@@ -66,12 +78,14 @@ class Operation:
 
 @dataclass(frozen=True)
 class Stroke:
-    """What the nemesis did: `since` was noted before, `until` after. `process` has its incarnation in it."""
+    """What the nemesis did: `since` was noted before, `until` after. `process` has its incarnation in it; without one
+    it concerns all, by a server. A silence that the observer met is one of all processes, too, whoever made it."""
 
     what: str
     since: int
     until: int
     process: str = ""
+    server: int = 0
 
 
 @dataclass
@@ -84,6 +98,8 @@ class History:
     others: List[Line] = field(default_factory=list)
     # By process: whether it came to its end by itself.
     ended: Dict[str, bool] = field(default_factory=dict)
+    # By process that did: holds and waits that its clients still had then.
+    remains: Dict[str, Tuple[int, int]] = field(default_factory=dict)
     _by_name: Dict[Tuple[str, str], List[Line]] = field(default_factory=dict)
 
     def of_names(self) -> Dict[str, List[Operation]]:
@@ -119,7 +135,7 @@ def read_history(folder: Path) -> History:
     history = History()
     for path in sorted(folder.glob("*.jsonl")):
         if path.name == "nemesis.jsonl":
-            history.strokes = [Stroke(**line) for line in read_lines(path)]
+            history.strokes += [Stroke(**line) for line in read_lines(path)]
         else:
             _read_process(history, read_lines(path))
     return history
@@ -135,12 +151,16 @@ def _read_process(history: History, lines: Iterator[Line]) -> None:
             history.ended[process] = False
         elif what == "ended":
             history.ended[process] = True
+            history.remains[process] = line.get("held", 0), line.get("waiters", 0)
         elif what == "ask":
             asked = Operation(
-                line["id"], process, language, line["kind"], line["name"], time, line["wait"], line.get("n", 1)
+                line["id"], process, language, line["kind"], line["name"], time, line["wait"], line.get("n", 1),
+                line["lease"],
             )
             known[asked.id] = asked
             history.operations.append(asked)
+        elif what == "silence":
+            history.strokes.append(Stroke(what, time, line["until"]))
         elif line["id"] in known:
             _enter(known[line["id"]], what, time, line)
         else:
@@ -158,6 +178,8 @@ def _enter(operation: Operation, what: str, time: int, line: Line) -> None:
         operation.refused, operation.why = time, line["why"]
     elif what == "lost":
         operation.lost = operation.lost or time
+    elif what == "clash":
+        operation.clashes.append((line["name"], line["since"], time))
     elif what == "give":
         operation.give = time
     elif what == "gave":

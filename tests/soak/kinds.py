@@ -11,6 +11,8 @@ from typing import Dict, Sequence, Tuple
 
 LANGUAGES = ("c", "python", "lua", "java")
 OURS = LANGUAGES[:-1]
+# Independent servers. All locks of one name are on the first, but those of multi locks and RedLocks.
+SERVERS = 3
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Kind:
     maker: str
     theirs: str = ""
     # The checkers that judge it, by their names in checkers/__init__.py; what is true of every wait is always judged.
-    checks: Tuple[str, ...] = ("exclusion",)
+    checks: Tuple[str, ...] = ("exclusion", "witness")
     languages: Tuple[str, ...] = LANGUAGES
     shape: str = "lock"
     # Numbers that its workers are told: of a lock the options of its maker, 0 and 1; of a semaphore its permits, of a
@@ -48,47 +50,70 @@ _FAIR_QUEUE = "redisson_lock_queue:{{{name}}}"
 KINDS: Dict[str, Kind] = {
     "mutex": Kind(1, "lock", "lock"),
     "non-reentrant": Kind(1, "lock", "non-reentrant", options={"reentrant": 0}, reentrant=False),
-    "fenced": Kind(2, "fenced_lock", "fenced", ("exclusion", "tokens"), stays=("redisson_lock_token:{{{name}}}",)),
-    "fair": Kind(3, "fair_lock", "fair", ("exclusion", "order"), queue=_FAIR_QUEUE),
+    "fenced": Kind(
+        2, "fenced_lock", "fenced", ("exclusion", "witness", "tokens"), stays=("redisson_lock_token:{{{name}}}",),
+    ),
+    "fair": Kind(3, "fair_lock", "fair", ("exclusion", "witness", "order"), queue=_FAIR_QUEUE),
     "non-reentrant-fair": Kind(
-        3, "fair_lock", "non-reentrant fair", ("exclusion", "order"),
+        3, "fair_lock", "non-reentrant fair", ("exclusion", "witness", "order"),
         options={"reentrant": 0}, reentrant=False, queue=_FAIR_QUEUE,
     ),
     "spin": Kind(4, "spin_lock", "spin"),
-    "read": Kind(5, "read_write_lock.read", "read", family="read-write"),
+    "read": Kind(5, "read_write_lock.read", "read", ("exclusion",), family="read-write"),
     "write": Kind(6, "read_write_lock.write", "write", family="read-write"),
     "plain": Kind(7, "plain_lock", languages=OURS, reentrant=False),
-    "multi": Kind(0, "multi_lock", "multi", shape="multi", languages=("java",)),
+    "multi": Kind(0, "multi_lock", "multi", shape="multi"),
+    "multi-on-servers": Kind(0, "multi_lock", "multi", shape="multi"),
+    "multi-of-kinds": Kind(0, "multi_lock", "multi", shape="multi"),
+    "multi-with-plain": Kind(0, "multi_lock", shape="multi", languages=OURS),
+    "redlock": Kind(0, "redlock", "red", shape="redlock"),
     "group": Kind(8, "group_lock", "group", shape="group"),
     # What a killed process had taken of a semaphore stays taken, so there are new ones all the time.
     "semaphore": Kind(
-        9, "semaphore", "semaphore", ("permits",), shape="semaphore", options={"permits": 4, "epoch_ms": 5000},
-        stays=("{name}:*",), languages=("c", "python", "java"),
+        9, "semaphore", "semaphore", ("permits", "sums"), shape="semaphore", options={"permits": 4, "epoch_ms": 5000},
+        stays=("{name}:*",),
     ),
     "permit-semaphore": Kind(
-        10, "permit_semaphore", "permit semaphore", ("permits", "permit_ids"), shape="permits", options={"permits": 4},
-        stays=("{name}", "{{{name}}}:timeout"), languages=("c", "python", "java"),
+        10, "permit_semaphore", "permit semaphore", ("permits", "permit_ids", "sums"), shape="permits",
+        options={"permits": 4, "epoch_ms": 10_000}, stays=("{name}:*", "{{{name}:*"),
     ),
     "latch": Kind(
         11, "latch", "latch", ("latch",), shape="latch", options={"count": 2, "epoch_ms": 1000},
-        names=1, stays=("{name}:*",), languages=("c", "python", "java"),
+        names=1, stays=("{name}:*",),
     ),
 }
 
 
 def names_of(kind_name: str) -> Tuple[str, ...]:
     """The names that locks of a kind have; of several locks at once, all of them with + in between, and values of a
-    group behind a slash. Members of multi locks are also taken one by one. Their order is the same everywhere:
-    Redisson's stall each other in opposite ones."""
+    group behind a slash. A member that is not on the first server has its server's number behind an @. Members of multi
+    locks are also taken one by one. Their order is the same everywhere: Redisson's stall each other in opposite ones.
+    """
     kind = KINDS[kind_name]
+    if kind_name == "multi-of-kinds":
+        one, other, last = "soak:read-write:0", "soak:spin:0", "soak:non-reentrant:0"
+        return f"{one}+{other}", f"{other}+{last}", f"{one}+{other}+{last}"
+    if kind_name == "multi-with-plain":
+        return "soak:plain:0+soak:spin:0", "soak:read-write:1+soak:plain:0"
     if kind.shape == "group":
         a, b, c = (f"soak:group:0/{value}" for value in "abc")
         return f"{a}+{b}", f"{b}+{c}", f"{a}+{b}+{c}", c
     if kind.shape == "multi":
-        one, other = names_of("mutex")
         third = "soak:multi:0"
+        if kind_name == "multi-on-servers":
+            second, last = "soak:multi:1@1", "soak:multi:2@2"
+            return f"{third}+{second}", f"{second}+{last}", f"{third}+{last}", f"{third}+{second}+{last}"
+        one, other = names_of("mutex")
         return f"{one}+{other}", f"{third}+{one}", f"{third}+{other}"
     return tuple(f"soak:{kind.family or kind_name}:{index}" for index in range(kind.names))
+
+
+def member_kinds(kind_names: Sequence[str]) -> Dict[str, str]:
+    """Members of multi locks that are no mutexes, and their kinds; of read-write locks they are the writing side."""
+    names = [name for kind in kind_names if KINDS[kind].shape == "multi" for name in names_of(kind)]
+    members = {member for name in names for member in name.split("+")}
+    kinds = {member: member.split(":")[1].replace("read-write", "write") for member in sorted(members)}
+    return {member: kind for member, kind in kinds.items() if kind not in ("mutex", "multi")}
 
 
 def is_redissons(owner: str) -> bool:
@@ -101,3 +126,13 @@ def queues_of(kind_names: Sequence[str]) -> Dict[str, str]:
     return {
         name: KINDS[kind].queue.format(name=name) for kind in kind_names if KINDS[kind].queue for name in names_of(kind)
     }
+
+
+def sections_of(kind_names: Sequence[str]) -> Sequence[Tuple[str, str]]:
+    """Kinds, and names of theirs that a witness is to watch."""
+    return [
+        (kind, member)
+        for kind in kind_names
+        if "witness" in KINDS[kind].checks
+        for member in sorted({member for name in names_of(kind) for member in name.split("+")})
+    ]

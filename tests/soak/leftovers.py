@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is on the server when all owners are done and a lease is over: nothing, but what a format keeps.
+"""What is on the servers when all owners are done and a lease is over: nothing, but what a format keeps. Counts that
+are kept are entered into the history.
 
 The places of dead waiters in a fair queue stay until somebody comes. So somebody does, after Redisson's places are
 gone, which hold for 300 s: who comes gets the lock, and then nothing is left of the queue either.
@@ -7,8 +8,10 @@ gone, which hold for 300 s: who comes gets the lock, and then nothing is left of
 
 from __future__ import annotations
 
+import json
 import time
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any, List, Sequence
 
 import redlatch
@@ -24,18 +27,36 @@ _COMES = 2 * LEASE_MS / 1000 + 5.0 + _SLACK
 _RECORDS = ("redlatch_", "redisson_unlock_latch:")
 
 
-def check(server: RedisServer, kind_names: Sequence[str]) -> List[str]:
-    """What is left and should not be, after a lease at most."""
-    found = [_come(server, name, key) for name, key in queues_of(kind_names).items()]
+def check(servers: Sequence[RedisServer], kind_names: Sequence[str]) -> List[str]:
+    """What is left and should not be, after a lease at most. Fair locks are on the first server."""
+    found = [_come(servers[0], name, key) for name, key in queues_of(kind_names).items()]
     stays = {
         pattern.format(name=name) for kind in kind_names for name in names_of(kind) for pattern in KINDS[kind].stays
     }
     deadline = time.monotonic() + LEASE_MS / 1000 + _SLACK
     while True:
-        left = _left(server, stays)
+        left = [message for server in servers for message in _left(server, stays)]
         if not left or time.monotonic() > deadline:
             return [message for message in found if message] + left
         time.sleep(0.1)
+
+
+def count(server: RedisServer, kind_names: Sequence[str], journal: Path) -> None:
+    """Writes down how many permits each semaphore has, those included which are taken and have a lease."""
+    with redlatch.connect(server.url) as client, journal.open("w", encoding="utf-8") as lines:
+        for kind in kind_names:
+            if "sums" in KINDS[kind].checks:
+                for name in _names_on(server, kind):
+                    leased = KINDS[kind].shape == "permits"
+                    there = client.permit_semaphore(name).permits() if leased else client.semaphore(name).available()
+                    line = {"t": time.monotonic_ns(), "do": "count", "id": "", "name": name, "n": there}
+                    lines.write(json.dumps(line) + "\n")
+
+
+def _names_on(server: RedisServer, kind: str) -> List[str]:
+    """Names of a kind that are on a server, of whatever epoch."""
+    keys = [key for name in names_of(kind) for key in server.admin.scan_iter(match=f"{name}:*", count=1000)]
+    return sorted(key.decode() for key in keys)
 
 
 def _come(server: RedisServer, name: str, key: str) -> str:

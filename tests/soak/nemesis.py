@@ -30,9 +30,11 @@ def _script(command: Command) -> bool:
 class Nemesis:
     """Has faults begin and end at their times."""
 
-    def __init__(self, server: RedisServer, proxy: Proxy, crew: Crew, journal: Path) -> None:
-        self._server = server
-        self._proxy = proxy
+    def __init__(
+        self, servers: Sequence[RedisServer], proxies: Sequence[Proxy], crew: Crew, journal: Path
+    ) -> None:
+        self._servers = servers
+        self._proxies = proxies
         self._crew = crew
         self._journal = journal
         self._agenda: List[Tuple[float, int, Action]] = []
@@ -43,11 +45,11 @@ class Nemesis:
             "stop": self._stop,
             "stop beyond the lease": self._stop,
             "cut": self._cut,
-            "lose a reply": lambda fault: self._at_proxy(fault, proxy.cut_after(_script)),
+            "lose a reply": lambda fault: self._at_proxy(fault, lambda proxy: proxy.cut_after(_script)),
             "swallow replies": self._swallow,
-            "hold a command": lambda fault: self._at_proxy(fault, proxy.hold(_script)),
-            "slow": lambda fault: self._at_proxy(fault, proxy.delay(15.0, 20.0)),
-            "stall": lambda fault: self._at_proxy(fault, proxy.stall()),
+            "hold a command": lambda fault: self._at_proxy(fault, lambda proxy: proxy.hold(_script)),
+            "slow": lambda fault: self._at_proxy(fault, lambda proxy: proxy.delay(15.0, 20.0)),
+            "stall": lambda fault: self._at_proxy(fault, lambda proxy: proxy.stall()),
             "refuse": self._refuse,
             "stop the server": self._stop_server,
             "pause the server": self._pause_server,
@@ -64,7 +66,8 @@ class Nemesis:
             at, _, action = heapq.heappop(self._agenda)
             time.sleep(max(0.0, at - time.monotonic()))
             action()
-        self._proxy.resume()
+        for proxy in self._proxies:
+            proxy.resume()
 
     def _enter(self, at: float, action: Action) -> None:
         heapq.heappush(self._agenda, (at, next(self._order), action))
@@ -86,14 +89,15 @@ class Nemesis:
         def over() -> None:
             end()
             self._of_all -= not member
-            self._note(fault.what, since, label)
+            self._proxies[fault.server].forget_ended()
+            self._note(fault, since, label)
 
         self._enter(time.monotonic() + fault.seconds, over)
 
-    def _note(self, what: str, since: int, label: str) -> None:
-        line = json.dumps({"what": what, "since": since, "until": time.monotonic_ns(), "process": label})
+    def _note(self, fault: Fault, since: int, label: str) -> None:
+        line = {"what": fault.what, "since": since, "until": time.monotonic_ns(), "process": label}
         with self._journal.open("a", encoding="utf-8") as journal:
-            journal.write(line + "\n")
+            journal.write(json.dumps({**line, "server": fault.server}) + "\n")
 
     # ---------------------------------------------------------------------------------------- of processes --
 
@@ -111,61 +115,69 @@ class Nemesis:
 
     # -------------------------------------------------------------------------------------- of the network --
 
-    def _at_proxy(self, _fault: Fault, placed: ProxyFault) -> Action:
-        return lambda: self._proxy.discard(placed)
+    def _at_proxy(self, fault: Fault, place: Callable[[Proxy], ProxyFault]) -> Action:
+        proxy = self._proxies[fault.server]
+        placed = place(proxy)
+        return lambda: proxy.discard(placed)
 
     def _cut(self, fault: Fault) -> Action:
+        proxy = self._proxies[fault.server]
+
         def cut() -> None:
-            links = list(self._proxy.links.values())
+            links = [link for link in proxy.links.values() if not link.ended]
             for link in links[: max(1, round(len(links) * fault.part))]:
                 link.cut()
 
-        self._proxy.run(cut)
+        proxy.run(cut)
         return lambda: None
 
-    def _swallow(self, _fault: Fault) -> Action:
-        placed = self._proxy.swallow_reply(_script, times=3)
+    def _swallow(self, fault: Fault) -> Action:
+        proxy = self._proxies[fault.server]
+        placed = proxy.swallow_reply(_script, times=3)
 
         def end() -> None:
-            self._proxy.discard(placed)
-            for connection in {hit.connection for hit in placed.hits} & set(self._proxy.connections):
+            proxy.discard(placed)
+            for connection in {hit.connection for hit in placed.hits} & set(proxy.connections):
                 connection.cut()
 
         return end
 
     def _refuse(self, fault: Fault) -> Action:
-        placed = self._proxy.refuse()
+        end = self._at_proxy(fault, lambda proxy: proxy.refuse())
         self._cut(fault)
-        return lambda: self._proxy.discard(placed)
+        return end
 
     # --------------------------------------------------------------------------------------- of the server --
 
-    def _stop_server(self, _fault: Fault) -> Action:
-        self._server.sigstop()
-        return self._server.sigcont
+    def _stop_server(self, fault: Fault) -> Action:
+        server = self._servers[fault.server]
+        server.sigstop()
+        return server.sigcont
 
     def _pause_server(self, fault: Fault) -> Action:
-        self._administer(lambda admin: admin.client_pause(round(fault.seconds * 1000), all=fault.part > 0.6))
+        self._administer(fault, lambda admin: admin.client_pause(round(fault.seconds * 1000), all=fault.part > 0.6))
         return lambda: None
 
-    def _restart_server(self, _fault: Fault) -> Action:
-        self._server.kill()
-        return self._server.start
+    def _restart_server(self, fault: Fault) -> Action:
+        server = self._servers[fault.server]
+        server.kill()
+        return server.start
 
-    def _forget_scripts(self, _fault: Fault) -> Action:
-        self._administer(lambda admin: admin.script_flush())
+    def _forget_scripts(self, fault: Fault) -> Action:
+        self._administer(fault, lambda admin: admin.script_flush())
         return lambda: None
 
-    def _administer(self, call: Callable[[redis.Redis], object]) -> None:
+    def _administer(self, fault: Fault, call: Callable[[redis.Redis], object]) -> None:
         """A command of the nemesis' own, whose connection may be one of before a restart, or have to wait for a busy
         machine."""
+        server = self._servers[fault.server]
         for _ in range(_TRIES):
             try:
-                call(self._server.admin)
+                call(server.admin)
                 return
             except (redis.ConnectionError, redis.TimeoutError):
                 pass
-        raise RuntimeError(f"the server does not answer the nemesis; its log:\n{self._server.log_text()[-2000:]}")
+        raise RuntimeError(f"the server does not answer the nemesis; its log:\n{server.log_text()[-2000:]}")
 
 
 def _resume(member: Member, incarnation: int) -> None:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at the queues of fair locks all the time, and writes down who stands in them."""
+"""Looks at the queues of fair locks all the time, and writes down who stands in them.
+
+It also writes down when it could not look for long. It has a process with the proxy, through which everybody's commands
+go: nobody came through meanwhile, be it for want of the server or of a processor.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ import redis
 from env import RedisServer
 
 _PERIOD = 0.02
+_SILENCE = 200_000_000
 
 
 class Observer:
@@ -30,11 +35,16 @@ class Observer:
         # Not through the faulty network: this is the nemesis' side.
         client = self._server.client(unix_socket_path=self._server.unix_path)
         with self._journal.open("w", encoding="utf-8") as journal:
+            looked = time.monotonic_ns()
             while self._queues and not self._over.wait(_PERIOD):
                 for name, key in self._queues.items():
                     line = self._look(client, name, key)
                     if line["owners"]:
                         journal.write(json.dumps(line) + "\n")
+                since, looked = looked, time.monotonic_ns()
+                if looked - since > _SILENCE:
+                    silence = {"t": since, "do": "silence", "id": "", "name": "", "until": looked}
+                    journal.write(json.dumps(silence) + "\n")
 
     @staticmethod
     def _look(client: redis.Redis, name: str, key: str) -> Dict[str, Any]:

@@ -13,8 +13,10 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import socket
 import sys
 import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
@@ -28,7 +30,7 @@ import leftovers
 from crew import ROOT, Crew
 from env import Proxy, RedisServer
 from history import read_history
-from kinds import KINDS, LANGUAGES, queues_of
+from kinds import KINDS, LANGUAGES, SERVERS, queues_of, sections_of
 from nemesis import Nemesis
 from observer import Observer
 from plan import Process, crew, faults, worker_plan
@@ -57,24 +59,46 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     return given
 
 
+def _nobodys_port() -> int:
+    """A port that no socket has, below those which the kernel gives away."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 30_000)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as anywhere, suppress(OSError):
+            anywhere.bind(("", port))
+            return port
+
+
+def witnesses(kind_names: Sequence[str]) -> List[str]:
+    """Lines of plans: an address of the loopback network for each name that is watched."""
+    port, sections = _nobodys_port(), sections_of(kind_names)
+    names = sorted({name for _, name in sections})
+    return [f"witness {kind} {name} 127.0.1.{1 + names.index(name)} {port}" for kind, name in sections]
+
+
 def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> List[str]:
     """Runs everything and leaves its history in the folder. What went wrong beside the history."""
     histories = folder / "history"
     histories.mkdir(parents=True)
+    watched = "".join(f"{line}\n" for line in witnesses(given.kinds))
     for process in processes:
         text = worker_plan(given.seed, process, given.kinds)
-        (folder / f"{process.name}.plan").write_text(text, encoding="utf-8")
+        (folder / f"{process.name}.plan").write_text(watched + text, encoding="utf-8")
     # With the append-only file written at once, a server that is killed has lost nothing when it is back.
     persistent: Dict[str, Any] = {"appendonly": True, "appendfsync": "no", "auto_aof_rewrite_min_size": "1mb"}
-    with RedisServer(**persistent) as server, Proxy(server.address, seed=given.seed) as proxy:
+    with ExitStack() as stack:
+        servers = [stack.enter_context(RedisServer(**persistent)) for _ in range(SERVERS)]
+        # Nobody asks what was sent, and a heap that it would fill stops all of this while it is swept.
+        proxies = [stack.enter_context(Proxy(server.address, seed=given.seed, log_size=10)) for server in servers]
         end = time.monotonic_ns() + int(given.seconds * 1e9)
-        observer = Observer(server, queues_of(given.kinds), histories / "observer.jsonl")
-        working = Crew(processes, histories, proxy.url, end)
+        observer = Observer(servers[0], queues_of(given.kinds), histories / "observer.jsonl")
+        working = Crew(processes, histories, [proxy.url for proxy in proxies], end)
         try:
-            nemesis = Nemesis(server, proxy, working, histories / "nemesis.jsonl")
+            nemesis = Nemesis(servers, proxies, working, histories / "nemesis.jsonl")
             nemesis.run(faults(given.seed, given.seconds, processes))
             found = working.finish()
-            return found + leftovers.check(server, given.kinds)
+            found += leftovers.check(servers, given.kinds)
+            leftovers.count(servers[0], given.kinds, histories / "counts.jsonl")
+            return found
         finally:
             observer.stop()
             working.close()

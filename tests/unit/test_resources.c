@@ -31,7 +31,7 @@ static struct resource *make_group(const char *value) {
     resource->kind = REDLATCH_GROUP;
     resource->name_size = 1;
     resource->value_count = 1;
-    memcpy(resource->name, "g", 1);
+    resource->name[0] = 'g';
     memcpy(resource->name + 1, value, GROUP_VALUE_SIZE);
     resource->hash = resource_hash("g", 1);
     return resource;

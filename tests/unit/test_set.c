@@ -297,6 +297,27 @@ static void a_grant_older_than_its_lease_is_undone(void) {
     RIG_CLOSE();
 }
 
+/* Its owner has a level yet to release, and is told then. */
+static void a_hold_that_was_lost_while_it_was_raised_is_told_of(void) {
+    rig_open();
+    struct call *first = rig_set_call(OPERATION_ACQUIRE, "ab", 1);
+    first->operation->lease_ms = RIG_LEASE_MS;
+    rig_start(first);
+    rig_send(LANE);
+    rig_granted(LANE);
+    struct call *call = acquire("ab", 1);
+    rig_send(LANE);
+    rig_pass(RIG_LEASE_MS * MILLISECOND);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_LOST);
+    rig_send(LANE);
+    rig_integers(LANE, (const int64_t[]){1, 1}, 2);
+    CHECK_EQ_INT(hold_of("a", 1)->stage, HOLD_GONE);
+    CHECK_EQ_INT(release("ab", 1)->status, REDLATCH_LOST);
+    CHECK_EQ_INT(release("ab", 1)->status, REDLATCH_NOT_OWNED);
+    RIG_CLOSE();
+}
+
 /* Peers that release a spin lock do not tell, so a set looks now and then, too; in between it listens to ours. */
 static void a_set_that_meets_a_spin_lock_looks_four_times_a_second(void) {
     rig_open();
@@ -328,6 +349,68 @@ static void tokens_go_to_the_names_that_have_them(void) {
     CHECK_EQ_INT((int64_t)hold_of("a", 1)->token, 7);
     CHECK_EQ_INT((int64_t)hold_of("b", 1)->token, 31);
     end_all("ab", 1);
+    RIG_CLOSE();
+}
+
+static void who_reads_a_member_and_is_to_write_it_would_wait_for_itself(void) {
+    rig_open();
+    rig.lock_kind = REDLATCH_READ;
+    rig_grant("b", 1);
+    rig.lock_kind = REDLATCH_WRITE;
+    CHECK_EQ_INT(acquire("ab", 1)->status, REDLATCH_WOULD_DEADLOCK);
+    CHECK(rig_send(LANE) == NULL);
+    struct call *other = acquire("ab", 2);
+    rig_send(LANE);
+    rig_granted(LANE);
+    CHECK_EQ_INT(other->status, REDLATCH_OK);
+    end_all("ab", 2);
+    rig.lock_kind = REDLATCH_READ;
+    rig_end("b", 1);
+    RIG_CLOSE();
+}
+
+static void who_writes_a_member_passes_its_number_to_read_it(void) {
+    rig_open();
+    rig.lock_kind = REDLATCH_WRITE;
+    struct hold *writes = rig_grant("b", 1);
+    rig.lock_kind = REDLATCH_READ;
+    struct call *call = acquire("ab", 1);
+    struct command *command = rig_send(LANE);
+    CHECK_EQ_INT((int64_t)command->lines->line[0].pass, 0);
+    CHECK_EQ_INT((int64_t)command->lines->line[1].pass, (int64_t)writes->id);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    end_all("ab", 1);
+    rig.lock_kind = REDLATCH_WRITE;
+    rig_end("b", 1);
+    RIG_CLOSE();
+}
+
+/* One message for all who may read: each that is let in is followed by the next. */
+static void sets_that_read_the_same_name_go_one_after_the_other(void) {
+    rig_open();
+    rig.lock_kind = REDLATCH_READ;
+    struct call *calls[3];
+    for (uint64_t owner = 1; owner <= 3; owner++) {
+        calls[owner - 1] = acquire("ab", owner);
+        rig_send(LANE);
+        rig_met(LANE, 1, 60000);
+    }
+    rig_subscriptions();
+    for (int i = 0; i < 3; i++) {
+        rig_send(LANE);
+        rig_met(LANE, 1, 60000);
+    }
+    rig_message_of("a", 1);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ_INT(calls[i]->operation->phase, PHASE_ASKING);
+        rig_send(LANE);
+        rig_granted(LANE);
+        CHECK_EQ_INT(calls[i]->status, REDLATCH_OK);
+    }
+    for (uint64_t owner = 1; owner <= 3; owner++) {
+        end_all("ab", owner);
+    }
     RIG_CLOSE();
 }
 
@@ -429,6 +512,18 @@ static void nothing_held_is_not_owned(void) {
     RIG_CLOSE();
 }
 
+static void one_number_is_the_answer_for_each(void) {
+    rig_open();
+    for (int found = 0; found < 2; found++) {
+        grant("abc", 1);
+        struct call *end = release("abc", 1);
+        rig_send(LANE);
+        rig_integer(LANE, found);
+        CHECK_EQ_INT(end->status, found ? REDLATCH_OK : REDLATCH_LOST);
+    }
+    RIG_CLOSE();
+}
+
 static void a_loss_of_one_is_told_and_the_others_are_given_back(void) {
     rig_open();
     grant("ab", 1);
@@ -519,13 +614,18 @@ int main(void) {
     RUN(one_that_waited_for_its_own_hold_in_vain_met_no_server);
     RUN(levels_that_are_being_released_do_not_count);
     RUN(a_grant_older_than_its_lease_is_undone);
+    RUN(a_hold_that_was_lost_while_it_was_raised_is_told_of);
     RUN(tokens_go_to_the_names_that_have_them);
     RUN(a_set_that_meets_a_spin_lock_looks_four_times_a_second);
+    RUN(who_reads_a_member_and_is_to_write_it_would_wait_for_itself);
+    RUN(who_writes_a_member_passes_its_number_to_read_it);
+    RUN(sets_that_read_the_same_name_go_one_after_the_other);
     RUN(refusals_that_may_pass_are_waited_out);
     RUN(an_answer_that_makes_no_sense_is_a_protocol_error);
     RUN(what_a_broken_connection_left_is_sent_again);
     RUN(where_kill_is_denied_the_ids_are_retired_and_released_for_a_lease);
     RUN(nothing_held_is_not_owned);
+    RUN(one_number_is_the_answer_for_each);
     RUN(a_loss_of_one_is_told_and_the_others_are_given_back);
     RUN(losses_are_told_to_whoever_keeps_sets);
     RUN(a_release_that_is_given_up_on_goes_on);

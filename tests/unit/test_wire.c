@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "group.h"
+#include "kinds.h"
 #include "steps.h"
 #include "unit.h"
 
@@ -13,7 +14,7 @@ static const char uuid[] = "01234567-89ab-8def-8123-456789abcdef";
 /* Writes each argument as <...>, a NUL byte as a dot. */
 struct text_sink {
     struct argument_sink sink;
-    char text[400];
+    char text[600];
     size_t size;
     uint32_t arguments;
 };
@@ -267,6 +268,48 @@ static void a_renewal_names_keys_first_then_owner_and_lease_of_each(void) {
     free(two);
 }
 
+#define OWNER "01234567-89ab-8def-8123-456789abcdef"
+
+/* A letter for each line says its kind, a capital one that it states levels; a fenced line has a key more. */
+static void lines_of_several_names_are_written_by_their_forms(void) {
+    static const uint8_t kinds[] = {REDLATCH_MUTEX, REDLATCH_FENCED, REDLATCH_PLAIN, REDLATCH_READ, REDLATCH_WRITE};
+    enum { COUNT = sizeof kinds };
+    struct lines lines = {.line = {{0}}};
+    char name[] = "a";
+    for (int i = 0; i < COUNT; i++, name[0]++) {
+        uint32_t count = kinds[i] == REDLATCH_PLAIN ? 1 : 2;
+        lines.line[i] = (struct line){.name = make_resource(name, 1), .id = 7, .count = count, .lock_kind = kinds[i],
+                                      .pass = kinds[i] == REDLATCH_READ ? 9 : 0};
+        lines.line[i].name->kind = kind_of_names(kinds[i]);
+    }
+    struct command command = {.kind = COMMAND_ACQUIRE_MANY, .lines = &lines, .line_count = COUNT, .lease_ms = 30000};
+    check_written(&command, SCRIPT_ACQUIRE_MANY,
+                  "<a><b><redisson_lock_token:{b}><c><d><e><30000><MFpRW><" OWNER ":7><2><" OWNER ":7><2><0>"
+                  "<" OWNER ":7><" OWNER ":7><2><{d}><" OWNER ":9:write><" OWNER ":7:write><2><{e}>");
+    for (int i = 0; i < COUNT; i++) {
+        lines.line[i].count = 0;
+    }
+    command.kind = COMMAND_RELEASE_MANY;
+    check_written(&command, SCRIPT_RELEASE_MANY,
+                  "<a><b><c><d><e><mfprw><" OWNER ":7><redisson_lock__channel:{a}>"
+                  "<" OWNER ":7><redisson_lock__channel:{b}><" OWNER ":7><redlatch_lock__channel:{c}>"
+                  "<" OWNER ":7><redisson_rwlock:{d}><{d}><" OWNER ":7:write><redisson_rwlock:{e}><{e}>");
+    for (int i = 0; i < COUNT; i++) {
+        free(lines.line[i].name);
+    }
+}
+
+/* Whether it could be had, asked as an owner that there never is. */
+static void kinds_without_a_watch_of_their_own_look_at_a_line(void) {
+    struct resource *resource = make_resource("orders", 6);
+    struct command command = {.kind = COMMAND_WATCH, .lock_kind = REDLATCH_PLAIN, .resource = resource};
+    resource->kind = REDLATCH_PLAIN;
+    check_written(&command, SCRIPT_ACQUIRE_MANY, "<orders><0><p><" OWNER ":0>");
+    resource->kind = command.lock_kind = REDLATCH_READ;
+    check_written(&command, SCRIPT_ACQUIRE_MANY, "<orders><0><r><" OWNER ":0><{orders}><>");
+    free(resource);
+}
+
 static void names_are_sent_byte_for_byte(void) {
     struct resource *resource = make_resource("a\0\r\n\xff", 5);
     struct command command = {.kind = COMMAND_FORCE, .resource = resource};
@@ -366,6 +409,8 @@ int main(void) {
     RUN(a_plain_lock_has_scripts_of_its_own);
     RUN(a_group_names_its_values);
     RUN(a_renewal_names_keys_first_then_owner_and_lease_of_each);
+    RUN(lines_of_several_names_are_written_by_their_forms);
+    RUN(kinds_without_a_watch_of_their_own_look_at_a_line);
     RUN(names_are_sent_byte_for_byte);
     RUN(owners_are_uuid_and_number);
     RUN(channels_follow_the_format);

@@ -53,15 +53,16 @@ _redlatch() {
     fi
     case $before in
     --kind)
-        mapfile -t COMPREPLY < <(compgen -W 'mutex fenced fair spin plain read write' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'mutex fenced fair spin plain read write semaphore permit-semaphore' -- "$word")
         return
         ;;
-    -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | --owner)
+    -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | \
+        --permits | --limit | --key-template | --owner)
         return
         ;;
     esac
     case $command in
-    run) options="--nonblock --shared --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --key-template --verbose $place" ;;
+    run) options="--nonblock --shared --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --permits --limit --key-template --verbose $place" ;;
     list) options="--json $place" ;;
     show) options="--json --owner $place" ;;
     wait) options="--wait $place" ;;
@@ -71,7 +72,8 @@ _redlatch() {
     if [ "$command" = run ]; then # behind the name stands a command, with completions of its own
         for ((index = 2; index < last; index++)); do
             case ${words[index]} in
-            -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | --kind | --key-template)
+            -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | \
+                --grace | --kind | --permits | --limit | --key-template)
                 index=$((index + 1))
                 ;;
             -*) ;;

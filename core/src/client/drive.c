@@ -111,7 +111,7 @@ static ssize_t look_between_yields(struct port *port, int64_t until) {
 static void poll_socket(int fd, short events, const struct call *call, int64_t until) {
     struct pollfd fds[2] = {{fd, events, 0}, {call->cancel ? call->cancel->signal : -1, POLLIN, 0}};
     system_poll(fds, 2, until);
-    if (fds[1].revents && !is_cancelled(call)) {
+    if (call->cancel && fds[1].revents && !is_cancelled(call)) {
         system_unsignal(call->cancel->signal); /* left by a firing whose word an earlier wait has seen already */
     }
 }

@@ -103,6 +103,11 @@ static void find_places(struct client *client, redlatch_report *report) {
 }
 
 int redlatch_inspect(redlatch_client *handle, const char *name, size_t name_size, redlatch_report **report_out) {
+    return redlatch_inspect_owner(handle, name, name_size, NULL, report_out);
+}
+
+int redlatch_inspect_owner(redlatch_client *handle, const char *name, size_t name_size, const char *owner,
+                           redlatch_report **report_out) {
     int status = guard_client(handle);
     if (status != REDLATCH_OK) {
         return status;
@@ -114,7 +119,8 @@ int redlatch_inspect(redlatch_client *handle, const char *name, size_t name_size
     if (check_name(client, name, name_size) != REDLATCH_OK) {
         return REDLATCH_INVALID;
     }
-    struct inquiry inquiry = {.question = {.key_count = 1}};
+    struct inquiry inquiry = {.question = {.key_count = 1, .argument_count = owner ? 1 : 0}};
+    inquiry.words[1] = (struct argument_part){owner, owner ? strlen(owner) : 0};
     char *full = join(client->name_prefix, client->name_prefix_size, false, name, name_size, &inquiry.words[0].size);
     if (!full) {
         return fail_plain(REDLATCH_NO_MEMORY);

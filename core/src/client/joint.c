@@ -59,9 +59,9 @@ static int check_members(redlatch_lock *const *members, size_t count) {
             return fail_with(REDLATCH_INVALID,
                              "members[%zu] is a multi lock or a RedLock: expected locks of single names", i);
         }
-        if (!kind_of_number(members[i]->kind)->joinable) {
-            return fail_with(REDLATCH_INVALID, "members[%zu] is a %s lock: expected a mutex, a fenced or a spin lock",
-                             i, redlatch_kind_name(members[i]->kind));
+        if (!kind_of_number(members[i]->kind)->line_form) {
+            return fail_with(REDLATCH_INVALID, "members[%zu] is a %s lock, which is had in the order of its queue only:"
+                             " expected another kind of lock", i, redlatch_kind_name(members[i]->kind));
         }
     }
     return REDLATCH_OK;
@@ -76,6 +76,13 @@ static int check_neighbours(const struct redlatch_lock *one, const struct redlat
     }
     if (same_server && compare_names(one->resource, other->resource) == 0) {
         shown_name(one->resource->name, one->resource->name_size, shown);
+        if (one->resource->kind == REDLATCH_READ && one->kind != other->kind) {
+            return fail_with(REDLATCH_INVALID, "both sides of \"%s\" are members: expected one of them", shown);
+        }
+        if (one->kind == REDLATCH_GROUP && other->kind == REDLATCH_GROUP) {
+            return fail_with(REDLATCH_INVALID, "values of \"%s\" are two members: expected one group lock of them all",
+                             shown);
+        }
         return fail_with(REDLATCH_INVALID, "\"%s\" is a member twice: expected each name once", shown);
     }
     return REDLATCH_OK;

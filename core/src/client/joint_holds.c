@@ -228,7 +228,7 @@ static void note(struct joint *joint, uint64_t owner, struct joint_hold *room, c
 }
 
 void joint_note_granted(struct joint *joint, uint64_t owner, struct joint_hold *room) {
-    uint64_t ids[REDLATCH_MEMBERS_MAX];
+    uint64_t ids[REDLATCH_MEMBERS_MAX] = {0};
     uint64_t *id = ids;
     uint64_t serial = 0;
     bool entered = joint_is_one_set(joint);

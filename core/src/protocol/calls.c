@@ -107,6 +107,18 @@ void calls_look(struct engine *engine, struct subscription *call, int64_t now) {
     }
 }
 
+/* This process has forced the release: the call of the head may have come before its channel was heard, and who held
+ * the lock here does not release it any more. */
+void calls_forced(struct engine *engine, struct contest *contest, int64_t now) {
+    struct operation *operation = queue_foremost(contest);
+    if (operation) {
+        operation->called = true;
+        if (operation->phase == PHASE_PARKED) {
+            acquire_look(engine, operation, now);
+        }
+    }
+}
+
 /* A waiter is called: it stands at the head of the server's queue, whatever this process believes. */
 void calls_told(struct engine *engine, struct subscription *call, int64_t now) {
     struct operation *operation = call->listener;

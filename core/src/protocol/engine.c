@@ -327,7 +327,7 @@ static void inspect_replied(struct engine *engine, struct operation *operation, 
     finish(engine, operation, taken ? REDLATCH_OK : REDLATCH_NO_MEMORY);
 }
 
-static void plain_replied(struct engine *engine, struct command *command, const struct reply *reply) {
+static void plain_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct operation *operation = command->operation;
     if (!operation) {
         return;
@@ -340,6 +340,9 @@ static void plain_replied(struct engine *engine, struct command *command, const 
         inspect_replied(engine, operation, reply);
     } else {
         operation->forced = reply->integer == 1;
+        if (operation->forced && command->resource->contest && kind_of(command->resource)->has_places) {
+            calls_forced(engine, command->resource->contest, now);
+        }
         finish(engine, operation, reply->kind == REPLY_INTEGER ? REDLATCH_OK : REDLATCH_PROTOCOL);
     }
 }
@@ -403,7 +406,7 @@ void engine_replied(struct engine *engine, enum lane_number number, const struct
     case COMMAND_FORCE:
     case COMMAND_QUERY:
     case COMMAND_INSPECT:
-        plain_replied(engine, command, reply);
+        plain_replied(engine, command, reply, now);
         break;
     case COMMAND_WATCH:
         watch_replied(engine, command, reply, now);

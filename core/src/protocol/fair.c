@@ -117,20 +117,36 @@ static void leave_place(struct engine *engine, const struct operation *seen_by, 
     }
 }
 
-/* A waiter of this process stands at the head: it goes first here, too. */
+/* Whether a waiter has left the queue since an ask was sent, whose reply may be older than that: the replies of two
+ * lanes are read in any order. Of many departures only the last are known. */
+static bool has_departed(const struct contest *contest, const struct operation *asker, uint64_t id) {
+    uint32_t since = contest->departures - asker->departures;
+    for (uint32_t i = 1; i <= since && i <= DEPARTED_WAITERS; i++) {
+        if (contest->departed[(contest->departures - i) % DEPARTED_WAITERS] == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A waiter of this process stands at the head: it goes first here, too. The queue may be long, and is searched only for
+ * one who is not where he should be. */
 static void head_is_ours(struct engine *engine, struct operation *seen_by, uint64_t id, int64_t now) {
     struct contest *contest = seen_by->resource->contest;
-    struct list_link *link = list_first(&contest->queue);
-    struct operation *head = queue_foremost(contest);
-    while (link && head->id != id) {
-        link = list_next(&contest->queue, link);
-        head = link ? container_of(link, struct operation, link) : NULL;
+    struct operation *foremost = queue_foremost(contest);
+    if ((foremost->id == id && foremost->placed) || has_departed(contest, seen_by, id)) {
+        return;
     }
+    struct operation *head = queue_find(contest, id);
     if (!head) {
-        leave_place(engine, seen_by, id);
-    } else if (head->placed && queue_foremost(contest) != head) {
-        list_remove(link);
-        list_prepend(&contest->queue, link);
+        if (contest->departures - seen_by->departures <= DEPARTED_WAITERS) {
+            leave_place(engine, seen_by, id);
+        }
+    } else if (!head->placed) {
+        head->called = true; /* the answer that it waits for may be older than this one, and the call was not heard */
+    } else {
+        list_remove(&head->link);
+        list_prepend(&contest->queue, &head->link);
         calls_listen(engine, contest, CALLED_WAITERS);
         acquire_look(engine, head, now);
     }

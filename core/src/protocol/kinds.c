@@ -23,14 +23,14 @@
 #define WATCHED NULL, NULL, NULL, NULL, NULL, queue_told, queue_look, queue_next
 
 static const struct kind kinds[] = {
-    [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", QUEUED_IN_PROCESS, .joinable = true},
-    [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", QUEUED_IN_PROCESS, .joinable = true},
+    [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", QUEUED_IN_PROCESS, .line_form = 'm'},
+    [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", QUEUED_IN_PROCESS, .line_form = 'f'},
     [REDLATCH_FAIR] = {"fair", "redisson_lock__channel:", QUEUED_ON_SERVER, .has_places = true},
-    [REDLATCH_SPIN] = {"spin", "redisson_lock__channel:", QUEUED_IN_PROCESS, .polls = true, .joinable = true},
-    [REDLATCH_GROUP] = {"group", "redisson_lock__channel:", QUEUED_IN_PROCESS, .has_values = true},
-    [REDLATCH_PLAIN] = {"plain", "redlatch_lock__channel:", QUEUED_IN_PROCESS, .single = true},
-    [REDLATCH_READ] = {"read", "redisson_rwlock:", SIDE_OF_READ_WRITE, .together = true},
-    [REDLATCH_WRITE] = {"write", "redisson_rwlock:", SIDE_OF_READ_WRITE, .shares = REDLATCH_READ},
+    [REDLATCH_SPIN] = {"spin", "redisson_lock__channel:", QUEUED_IN_PROCESS, .polls = true, .line_form = 'm'},
+    [REDLATCH_GROUP] = {"group", "redisson_lock__channel:", QUEUED_IN_PROCESS, .has_values = true, .line_form = 'g'},
+    [REDLATCH_PLAIN] = {"plain", "redlatch_lock__channel:", QUEUED_IN_PROCESS, .single = true, .line_form = 'p'},
+    [REDLATCH_READ] = {"read", "redisson_rwlock:", SIDE_OF_READ_WRITE, .together = true, .line_form = 'r'},
+    [REDLATCH_WRITE] = {"write", "redisson_rwlock:", SIDE_OF_READ_WRITE, .shares = REDLATCH_READ, .line_form = 'w'},
     [REDLATCH_SEMAPHORE] = {"semaphore", "redisson_sc:", PERMITS_IN_PROCESS, .shared = true},
     [REDLATCH_PERMIT_SEMAPHORE] = {"permit_semaphore", "redisson_sc:", QUEUED_IN_PROCESS, .shared = true},
     [REDLATCH_LATCH] = {"latch", "redisson_countdownlatch__channel__", WATCHED, .always_braced = true},

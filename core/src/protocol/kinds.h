@@ -36,7 +36,7 @@ struct kind {
     uint8_t shares; /* it is a side of the names of that kind; 0: its names are its own */
     bool shared; /* many hold it at once: a hold of this process keeps nobody from asking, and is not handed over */
     bool always_braced; /* see channel_prefix */
-    bool joinable; /* it may be a member of a multi lock: the scripts about several names know its format */
+    char line_form; /* its letter in the scripts about several names; 0: it can not be a member of a multi lock */
 };
 
 /* The kind of a number of enum redlatch_kind; NULL if there is none. */

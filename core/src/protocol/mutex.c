@@ -56,13 +56,14 @@ void acquire_ask(struct engine *engine, struct operation *operation, int64_t now
     command->amount = operation->amount;
     command->lease_ms = acquire_lease(engine, operation, now);
     command->token_from_time = operation->token_from_time;
-    command->successor = read_write_pass(operation);
+    command->successor = read_write_pass(operation->resource, operation->lock_kind, operation->owner);
     command->place = operation->once ? PLACE_UNWANTED : operation->placed ? PLACE_TAKEN : PLACE_WANTED;
     command->wait_ms = operation->wait_until == NEVER ? 0 : (operation->wait_until - now) / MILLISECOND;
     operation->command = command;
     operation->called = false;
     operation->phase = PHASE_ASKING;
     operation->seen = operation->resource->contest->sequence;
+    operation->departures = operation->resource->contest->departures;
     push_command(engine, command);
     arm_operation(engine, operation);
 }

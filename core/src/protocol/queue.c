@@ -16,6 +16,18 @@ struct operation *queue_foremost(const struct contest *contest) {
     return first ? container_of(first, struct operation, link) : NULL;
 }
 
+/* The waiter of that number, or NULL. */
+struct operation *queue_find(const struct contest *contest, uint64_t id) {
+    struct list_link *link = list_first(&contest->queue);
+    for (; link; link = list_next(&contest->queue, link)) {
+        struct operation *operation = container_of(link, struct operation, link);
+        if (operation->id == id) {
+            return operation;
+        }
+    }
+    return NULL;
+}
+
 static bool goes_together(const struct operation *operation) {
     return kind_of_number(operation->lock_kind)->together;
 }
@@ -158,6 +170,9 @@ void queue_leave(struct engine *engine, struct operation *operation, int64_t now
     contest->alone -= !goes_together(operation);
     contest->named_owners -= operation->named_owner;
     engine->stats.waiters--;
+    if (operation->placed) {
+        contest->departed[contest->departures++ % DEPARTED_WAITERS] = operation->id;
+    }
     operation->phase = PHASE_NEW;
     operation->placed = false;
     calls_drop(engine, operation);

@@ -20,8 +20,8 @@
 #include "planted.h"
 #include "steps.h"
 
-static struct hold *live_hold(const struct operation *operation, uint8_t side) {
-    struct hold *hold = resource_hold_of(operation->resource, side, operation->owner);
+static struct hold *live_hold(const struct resource *resource, uint8_t side, uint64_t owner) {
+    struct hold *hold = resource_hold_of(resource, side, owner);
     return hold && hold->stage == HOLD_ALIVE ? hold : NULL;
 }
 
@@ -38,7 +38,7 @@ static void pass_queue(struct contest *contest, struct operation *operation) {
 void read_write_begin(struct engine *engine, struct operation *operation, int64_t now) {
     uint8_t other = operation->lock_kind == REDLATCH_READ ? REDLATCH_WRITE : REDLATCH_READ;
     engine_hold_of(engine, operation->resource, other, operation->owner, now); /* it may be over by now */
-    struct hold *held = live_hold(operation, other);
+    struct hold *held = live_hold(operation->resource, other, operation->owner);
     if (!held || (operation->lock_kind == REDLATCH_WRITE && PLANTED(FAULT_UPGRADE_WAITS))) {
         acquire_begin(engine, operation, now);
     } else if (operation->lock_kind == REDLATCH_WRITE) {
@@ -58,9 +58,19 @@ void read_write_begin(struct engine *engine, struct operation *operation, int64_
 }
 
 /* The wire number that lets a reader in past a writer: its owner's own write lock; 0: there is none. */
-uint64_t read_write_pass(const struct operation *operation) {
-    const struct hold *held = operation->lock_kind == REDLATCH_READ ? live_hold(operation, REDLATCH_WRITE) : NULL;
+uint64_t read_write_pass(const struct resource *resource, uint8_t lock_kind, uint64_t owner) {
+    const struct hold *held = lock_kind == REDLATCH_READ ? live_hold(resource, REDLATCH_WRITE, owner) : NULL;
     return held ? held->id : 0;
+}
+
+/* Whether an owner who is to write reads, and would wait for itself. */
+bool read_write_is_upgrade(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
+                           int64_t now) {
+    if (lock_kind != REDLATCH_WRITE) {
+        return false;
+    }
+    engine_hold_of(engine, resource, REDLATCH_READ, owner, now); /* it may be over by now */
+    return live_hold(resource, REDLATCH_READ, owner) && !live_hold(resource, REDLATCH_WRITE, owner);
 }
 
 /* Whether the owner of a write lock has, or is about to have or to give back, the read lock as well. */

@@ -175,6 +175,7 @@ struct operation {
     uint32_t pause_ms;    /* PAUSED: the last back-off */
     struct back_off back_off; /* spin */
     uint32_t batch;       /* fair: the refresh that it was last put into */
+    uint32_t departures;  /* fair: those of the contest before the last ask */
     int trouble;          /* the last refusal that may pass */
     int status;           /* valid once DONE */
     int verdict;          /* release of a set: what is known before the server answers */
@@ -269,7 +270,7 @@ struct subscription {
 };
 
 /* The foremost waiters of a fair lock hear their own channels; more of these may be on their way out. */
-enum { CALLED_WAITERS = 4, CALLS = 2 * CALLED_WAITERS };
+enum { CALLED_WAITERS = 4, CALLS = 2 * CALLED_WAITERS, DEPARTED_WAITERS = 16 };
 
 struct contest {
     struct list_link link; /* in the engine's pool */
@@ -279,6 +280,8 @@ struct contest {
     struct timer timer;    /* end of the linger time */
     struct timer refresh;  /* fair: when those behind the foremost are to be refreshed */
     uint32_t batches;      /* fair: refreshes sent */
+    uint32_t departures;   /* fair: waiters with a place who left the queue, and the numbers of the last of them */
+    uint64_t departed[DEPARTED_WAITERS];
     struct resource *resource;
     struct list queue;     /* operations; the first is the foremost */
     struct list watchers;  /* operations that wait for the name to be free, beside the queue */
@@ -372,6 +375,7 @@ struct lines {
         struct hold *hold; /* raised or lowered by it; NULL: none, or gone meanwhile */
         struct resource *name; /* counted */
         uint64_t id;
+        uint64_t pass;   /* read: the wire number of the owner's own write lock; 0: none */
         uint32_t count;  /* acquire: intended levels; release: levels left */
         uint32_t levels; /* release: how many it takes; an undo takes none */
         uint32_t seen;   /* acquire: messages of the name's contest before it was sent */

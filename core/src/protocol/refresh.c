@@ -67,17 +67,6 @@ const struct operation *refresh_next(const struct command *command, const struct
     return NULL;
 }
 
-static struct operation *find_waiter(const struct contest *contest, uint64_t id) {
-    struct list_link *link = list_first(&contest->queue);
-    for (; link; link = list_next(&contest->queue, link)) {
-        struct operation *operation = container_of(link, struct operation, link);
-        if (operation->id == id) {
-            return operation;
-        }
-    }
-    return NULL;
-}
-
 /* Whoever has no place any more asks for another, in the order of the queue; one that asks already will be told itself.
  */
 void refresh_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
@@ -87,7 +76,7 @@ void refresh_replied(struct engine *engine, struct command *command, const struc
         uint64_t number;
         struct operation *operation = NULL;
         if (read_token(&reply->elements[i], &number)) {
-            operation = find_waiter(contest, number);
+            operation = queue_find(contest, number);
         }
         if (operation && operation->phase == PHASE_PARKED && operation->placed) {
             fair_take_place(engine, operation, now);

@@ -4,6 +4,8 @@
  *   phase    event                              next
  *   NEW      a hold of the owner is busy        WAITING
  *            a hold of the owner is lost        DONE (LOST)
+ *            the owner reads what it asks to    DONE (WOULD_DEADLOCK)
+ *            write
  *   WAITING  that is settled                    as NEW
  *   ASKING   granted                            DONE (OK), or undone and DONE (LOST) if the grant is older than its
  *                                               lease, or a hold that it re-enters was lost meanwhile
@@ -21,6 +23,7 @@
  *
  * A name that the owner holds already is re-entered by a line that states its levels; an undo states those that were.
  */
+#include "kinds.h"
 #include "lease.h"
 #include "planted.h"
 #include "steps.h"
@@ -40,15 +43,17 @@ void set_next_looks(struct engine *engine, struct contest *contest, int64_t now)
     }
 }
 
-/* Waits for its name no longer; unless it was granted, what made it look may have been meant for the next. */
+/* Waits for its name no longer. Unless it was granted that alone, what made it look may have been meant for the next,
+ * too. */
 static void leave(struct engine *engine, struct operation *operation, bool granted, int64_t now) {
     struct contest *contest = operation->resource->contest;
     if (!list_is_linked(&operation->link)) {
         return;
     }
+    bool taken = granted && !kind_of(contest->resource)->together;
     bool others = list_first(&contest->watchers) != &operation->link || list_next(&contest->watchers, &operation->link);
     watch_leave(engine, operation, now);
-    if (others && !granted && !PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
+    if (others && !taken && !PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
         set_next_looks(engine, contest, now);
     }
 }
@@ -70,6 +75,10 @@ void set_acquire_begin(struct engine *engine, struct operation *operation, int64
         }
         if (hold && hold->stage == HOLD_ALIVE && member->not_reentrant) {
             end(engine, operation, REDLATCH_ALREADY_HELD, now);
+            return;
+        }
+        if (read_write_is_upgrade(engine, member->resource, member->lock_kind, operation->owner, now)) {
+            end(engine, operation, REDLATCH_WOULD_DEADLOCK, now);
             return;
         }
     }
@@ -104,6 +113,7 @@ static void ask(struct engine *engine, struct operation *operation, int64_t now)
         line_add(command, &set->members[i], hold);
         struct line *line = &command->lines->line[i];
         line->id = hold ? hold->id : operation->id + i;
+        line->pass = read_write_pass(line->name, line->lock_kind, operation->owner);
         line->count = hold ? hold->count + 1 : 1;
         line->seen = contest ? contest->sequence : 0;
     }

@@ -6,13 +6,13 @@
 #include "engine.h"
 #include "refusal.h"
 
-/* wire.c: whom a channel serves. The names it may stand for, as `a` and `{a}` share one, and whether it is one's. */
+/* channels.c: whom a channel serves. The names it may stand for, as `a` and `{a}` share one; whether it is one's. */
 enum { CHANNEL_NAMES_MAX = 2 };
 size_t channel_names(const char *channel, size_t size, struct argument_part names[CHANNEL_NAMES_MAX]);
 bool channel_is_of(const struct resource *resource, const char *channel, size_t size);
 
-/* wire.c: the number of the waiter of this client whose own channel it is, which is then cut down to the name's; else 0
- */
+/* channels.c: the number of the waiter of this client whose own channel it is, which is then cut down to the name's;
+ * else 0 */
 uint64_t channel_waiter(const struct engine *engine, const char *channel, size_t *size);
 
 /* wire.c: whether two kinds are renewed by the same script, and so in one batch */
@@ -25,7 +25,7 @@ void give_command(struct engine *engine, struct command *command);
 struct hold *take_hold(struct engine *engine, struct operation *operation);
 void give_hold(struct engine *engine, struct hold *hold);
 struct contest *attach_contest(struct engine *engine, struct operation *operation);
-/* Gives an operation which has left its contest another name, with what is set aside; false: there is no room for it. */
+/* Gives an operation that has left its contest another name, with what is set aside; false: there is no room. */
 bool contend_for(struct engine *engine, struct operation *operation, struct resource *resource);
 void detach_contest(struct engine *engine, struct contest *contest);
 void reserve_for(struct engine *engine, struct operation *operation);
@@ -81,7 +81,9 @@ void operation_pause(struct engine *engine, struct operation *operation, int sta
 
 /* read_write.c: what the two sides of a read-write lock are to each other */
 void read_write_begin(struct engine *engine, struct operation *operation, int64_t now);
-uint64_t read_write_pass(const struct operation *operation);
+uint64_t read_write_pass(const struct resource *resource, uint8_t lock_kind, uint64_t owner);
+bool read_write_is_upgrade(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
+                           int64_t now);
 bool read_write_is_downgrade(const struct hold *hold);
 
 /* set.c: an acquire of several names */
@@ -126,6 +128,7 @@ void queue_leave(struct engine *engine, struct operation *operation, int64_t now
 void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now);
 void queue_advance(struct engine *engine, struct contest *contest, int64_t now);
 struct operation *queue_foremost(const struct contest *contest);
+struct operation *queue_find(const struct contest *contest, uint64_t id);
 bool queue_lets_in(const struct contest *contest, const struct operation *operation);
 bool queue_will_reenter(const struct contest *contest, const struct operation *operation);
 struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64_t now);
@@ -150,9 +153,10 @@ void fair_places_lost(struct engine *engine, struct contest *contest, int64_t no
 void calls_listen(struct engine *engine, struct contest *contest, int near);
 void calls_drop(struct engine *engine, struct operation *operation);
 bool calls_hushed(struct engine *engine, struct contest *contest);
-void calls_told(struct engine *engine, struct subscription *subscription, int64_t now);
-void calls_look(struct engine *engine, struct subscription *subscription, int64_t now);
-void calls_free(struct engine *engine, struct subscription *subscription, int64_t now);
+void calls_told(struct engine *engine, struct subscription *call, int64_t now);
+void calls_forced(struct engine *engine, struct contest *contest, int64_t now);
+void calls_look(struct engine *engine, struct subscription *call, int64_t now);
+void calls_free(struct engine *engine, struct subscription *call, int64_t now);
 
 /* refresh.c: those behind the foremost keep their places */
 void refresh_plan(struct engine *engine, struct contest *contest, int64_t at);

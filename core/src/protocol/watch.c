@@ -82,6 +82,19 @@ static void change_role(struct engine *engine, struct operation *operation, int6
     }
 }
 
+/* What is left until the name may be free; one that is watched as a kind of its own answers as an acquire of several
+ * does: 0, or 1 and the ms. */
+static bool read_answer(const struct reply *reply, int64_t *left_ms_out) {
+    const struct reply *elements = reply->elements;
+    if (reply->kind != REPLY_ARRAY) {
+        *left_ms_out = reply->integer;
+        return reply->kind == REPLY_INTEGER;
+    }
+    bool free = reply->count == 1;
+    *left_ms_out = reply->count == 2 ? elements[1].integer : FREE;
+    return (free || reply->count == 2) && elements[0].kind == REPLY_INTEGER && elements[0].integer == !free;
+}
+
 void watch_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct operation *operation = command->operation;
     if (!operation) {
@@ -99,18 +112,19 @@ void watch_replied(struct engine *engine, struct command *command, const struct 
     }
     operation->trouble = 0;
     operation->trouble_since = 0;
-    if (reply->kind != REPLY_INTEGER) {
+    int64_t left_ms;
+    if (!read_answer(reply, &left_ms)) {
         end(engine, operation, REDLATCH_PROTOCOL, now);
-    } else if (reply->integer == FREE) {
+    } else if (left_ms == FREE) {
         end(engine, operation, REDLATCH_OK, now);
     } else if (operation->once) {
         end(engine, operation, REDLATCH_TIMEOUT, now);
-    } else if (reply->integer < OTHER_KIND) {
+    } else if (left_ms < OTHER_KIND) {
         operation->met_holder = true;
-        change_role(engine, operation, OTHER_KIND - reply->integer, now);
+        change_role(engine, operation, OTHER_KIND - left_ms, now);
     } else {
         operation->met_holder = true;
-        acquire_park(engine, operation, reply->integer, now);
+        acquire_park(engine, operation, left_ms, now);
         if (operation->seen != operation->resource->contest->sequence) {
             operation->look_at = now;
             arm_operation(engine, operation);

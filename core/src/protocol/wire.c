@@ -14,7 +14,7 @@
  *   f whether tokens begin at the server's time   m side of a read-write lock   b base of its timeout keys
  *   k number of the kind that the name is used as
  *   W field of the writer   S of the next one   w of the reader's own write lock, empty without
- *   M F the form of a line in a script about several names
+ *   K the form of the kind in the scripts about several names
  * of fair locks
  *   Q queue   Z time-outs of waiters   A the client's sign of life   p place   v wait in ms   t fair time-out in ms
  *   q whether it leaves the queue
@@ -42,64 +42,71 @@ static const struct form usual[COMMAND_KINDS] = {
     [COMMAND_WATCH] = {SCRIPT_WATCH, "N", "k"},
     [COMMAND_REFRESH] = {SCRIPT_REFRESH_FAIR, "NQZA", "t"},
     [COMMAND_UNDO] = {SCRIPT_UNDO_TAKEN, "NO", "eC"},
-    [COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "Mon"}, /* a line; before the first the lease */
-    [COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "MonC"},
+    /* Lines; before them the lease, and the forms of all. Levels are only stated where some are there already. */
+    [COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "on"},
+    [COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "onC"},
     [COMMAND_RENEW] = {SCRIPT_RENEW, "N", "ol"},
 };
 
-static const struct {
-    uint8_t lock_kind;
-    uint8_t command_kind;
-    struct form form;
-} special[] = {
-    {REDLATCH_FENCED, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_FENCED, "NT", "olf"}},
-    {REDLATCH_FENCED, COMMAND_ACQUIRE_MANY, {SCRIPT_ACQUIRE_MANY, "NT", "Fonf"}},
-    {REDLATCH_FENCED, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_FENCED, "NT", "osnlf"}},
-    {REDLATCH_FAIR, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_FAIR, "NQZA", "olpvtC"}},
-    {REDLATCH_FAIR, COMMAND_RELEASE, {SCRIPT_RELEASE_FAIR, "NQZA", "onqtC"}},
-    {REDLATCH_FAIR, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_FAIR, "NQZA", "osnltC"}},
-    {REDLATCH_FAIR, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_FAIR, "NQZA", "tC"}},
-    {REDLATCH_FAIR, COMMAND_QUERY, {SCRIPT_QUERY_FAIR, "NQ", ""}},
-    {REDLATCH_GROUP, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_GROUP, "N", "olg"}},
-    {REDLATCH_GROUP, COMMAND_REENTER, {SCRIPT_REENTER_GROUP, "N", "onlg"}},
-    {REDLATCH_GROUP, COMMAND_RELEASE, {SCRIPT_RELEASE_GROUP, "N", "onCg"}},
-    {REDLATCH_GROUP, COMMAND_EXTEND, {SCRIPT_EXTEND_GROUP, "N", "olg"}},
-    {REDLATCH_GROUP, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_GROUP, "N", "osnlg"}},
-    {REDLATCH_GROUP, COMMAND_MOVE, {SCRIPT_HAND_OVER_GROUP, "N", "osnlg"}},
-    {REDLATCH_GROUP, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_GROUP, "N", "Cg"}},
-    {REDLATCH_GROUP, COMMAND_QUERY, {SCRIPT_QUERY_GROUP, "N", "g"}},
-    {REDLATCH_GROUP, COMMAND_RENEW, {SCRIPT_RENEW_GROUP, "N", "olg"}},
-    {REDLATCH_PLAIN, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_PLAIN, "N", "ol"}},
-    {REDLATCH_PLAIN, COMMAND_RELEASE, {SCRIPT_RELEASE_PLAIN, "N", "oC"}},
-    {REDLATCH_PLAIN, COMMAND_EXTEND, {SCRIPT_EXTEND_PLAIN, "N", "ol"}},
-    {REDLATCH_PLAIN, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_PLAIN, "N", "osl"}},
-    {REDLATCH_PLAIN, COMMAND_MOVE, {SCRIPT_HAND_OVER_PLAIN, "N", "osl"}},
-    {REDLATCH_PLAIN, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_PLAIN, "N", "C"}},
-    {REDLATCH_PLAIN, COMMAND_QUERY, {SCRIPT_QUERY_PLAIN, "N", ""}},
-    {REDLATCH_PLAIN, COMMAND_RENEW, {SCRIPT_RENEW_PLAIN, "N", "ol"}},
-    {REDLATCH_READ, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_READ, "N", "olbw"}},
-    {REDLATCH_READ, COMMAND_REENTER, {SCRIPT_REENTER_READ, "N", "onlb"}},
-    {REDLATCH_READ, COMMAND_RELEASE, {SCRIPT_RELEASE_READ, "N", "onCb"}},
-    {REDLATCH_READ, COMMAND_EXTEND, {SCRIPT_EXTEND_READ, "N", "oonlb"}},
-    {REDLATCH_READ, COMMAND_MOVE, {SCRIPT_EXTEND_READ, "N", "osnlb"}},
-    {REDLATCH_READ, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"}},
-    {REDLATCH_READ, COMMAND_QUERY, {SCRIPT_QUERY_SIDE, "N", "m"}},
-    {REDLATCH_READ, COMMAND_RENEW, {SCRIPT_RENEW_READ, "N", "olb"}},
-    {REDLATCH_WRITE, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_WRITE, "N", "Wlb"}},
-    {REDLATCH_WRITE, COMMAND_REENTER, {SCRIPT_REENTER, "N", "Wnl"}},
-    {REDLATCH_WRITE, COMMAND_RELEASE, {SCRIPT_RELEASE_WRITE, "N", "WnCb"}},
-    {REDLATCH_WRITE, COMMAND_EXTEND, {SCRIPT_EXTEND_WRITE, "N", "WWnlb"}},
-    {REDLATCH_WRITE, COMMAND_MOVE, {SCRIPT_EXTEND_WRITE, "N", "WSnlb"}},
-    {REDLATCH_WRITE, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_WRITE, "N", "WSnl"}},
-    {REDLATCH_WRITE, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"}},
-    {REDLATCH_WRITE, COMMAND_QUERY, {SCRIPT_QUERY_SIDE, "N", "m"}},
-    {REDLATCH_WRITE, COMMAND_RENEW, {SCRIPT_RENEW, "N", "Wl"}},
-    {REDLATCH_SEMAPHORE, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_SEMAPHORE, "NO", "ae"}},
-    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_PERMITS, "NL", "lCi"}},
-    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_RELEASE, {SCRIPT_RELEASE_PERMITS, "NL", "C0i"}},
-    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_EXTEND, {SCRIPT_EXTEND_PERMIT, "NL", "li"}},
-    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_RENEW, {SCRIPT_RENEW_PERMITS, "L", "il"}},
-    {REDLATCH_LATCH, COMMAND_WATCH, {SCRIPT_WATCH_LATCH, "N", ""}},
+/* Of a kind of its own; a row without keys is as usual. */
+static const struct form special[][COMMAND_KINDS] = {
+    [REDLATCH_FENCED][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_FENCED, "NT", "olf"},
+    [REDLATCH_FENCED][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "NT", "onf"},
+    [REDLATCH_FENCED][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_FENCED, "NT", "osnlf"},
+    [REDLATCH_FAIR][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_FAIR, "NQZA", "olpvtC"},
+    [REDLATCH_FAIR][COMMAND_RELEASE] = {SCRIPT_RELEASE_FAIR, "NQZA", "onqtC"},
+    [REDLATCH_FAIR][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_FAIR, "NQZA", "osnltC"},
+    [REDLATCH_FAIR][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_FAIR, "NQZA", "tC"},
+    [REDLATCH_FAIR][COMMAND_QUERY] = {SCRIPT_QUERY_FAIR, "NQ", ""},
+    [REDLATCH_GROUP][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_GROUP, "N", "olg"},
+    [REDLATCH_GROUP][COMMAND_REENTER] = {SCRIPT_REENTER_GROUP, "N", "onlg"},
+    [REDLATCH_GROUP][COMMAND_RELEASE] = {SCRIPT_RELEASE_GROUP, "N", "onCg"},
+    [REDLATCH_GROUP][COMMAND_EXTEND] = {SCRIPT_EXTEND_GROUP, "N", "olg"},
+    [REDLATCH_GROUP][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_GROUP, "N", "osnlg"},
+    [REDLATCH_GROUP][COMMAND_MOVE] = {SCRIPT_HAND_OVER_GROUP, "N", "osnlg"},
+    [REDLATCH_GROUP][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_GROUP, "N", "Cg"},
+    [REDLATCH_GROUP][COMMAND_QUERY] = {SCRIPT_QUERY_GROUP, "N", "g"},
+    [REDLATCH_GROUP][COMMAND_RENEW] = {SCRIPT_RENEW_GROUP, "N", "olg"},
+    [REDLATCH_GROUP][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "ong"},
+    [REDLATCH_GROUP][COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "onCg"},
+    [REDLATCH_GROUP][COMMAND_WATCH] = {SCRIPT_ACQUIRE_MANY, "N", "0Kog"},
+    [REDLATCH_PLAIN][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_PLAIN, "N", "ol"},
+    [REDLATCH_PLAIN][COMMAND_RELEASE] = {SCRIPT_RELEASE_PLAIN, "N", "oC"},
+    [REDLATCH_PLAIN][COMMAND_EXTEND] = {SCRIPT_EXTEND_PLAIN, "N", "ol"},
+    [REDLATCH_PLAIN][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_PLAIN, "N", "osl"},
+    [REDLATCH_PLAIN][COMMAND_MOVE] = {SCRIPT_HAND_OVER_PLAIN, "N", "osl"},
+    [REDLATCH_PLAIN][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_PLAIN, "N", "C"},
+    [REDLATCH_PLAIN][COMMAND_QUERY] = {SCRIPT_QUERY_PLAIN, "N", ""},
+    [REDLATCH_PLAIN][COMMAND_RENEW] = {SCRIPT_RENEW_PLAIN, "N", "ol"},
+    [REDLATCH_PLAIN][COMMAND_WATCH] = {SCRIPT_ACQUIRE_MANY, "N", "0Ko"},
+    [REDLATCH_READ][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_READ, "N", "olbw"},
+    [REDLATCH_READ][COMMAND_REENTER] = {SCRIPT_REENTER_READ, "N", "onlb"},
+    [REDLATCH_READ][COMMAND_RELEASE] = {SCRIPT_RELEASE_READ, "N", "onCb"},
+    [REDLATCH_READ][COMMAND_EXTEND] = {SCRIPT_EXTEND_READ, "N", "oonlb"},
+    [REDLATCH_READ][COMMAND_MOVE] = {SCRIPT_EXTEND_READ, "N", "osnlb"},
+    [REDLATCH_READ][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"},
+    [REDLATCH_READ][COMMAND_QUERY] = {SCRIPT_QUERY_SIDE, "N", "m"},
+    [REDLATCH_READ][COMMAND_RENEW] = {SCRIPT_RENEW_READ, "N", "olb"},
+    [REDLATCH_READ][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "onbw"},
+    [REDLATCH_READ][COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "onCb"},
+    [REDLATCH_READ][COMMAND_WATCH] = {SCRIPT_ACQUIRE_MANY, "N", "0Kobw"},
+    [REDLATCH_WRITE][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_WRITE, "N", "Wlb"},
+    [REDLATCH_WRITE][COMMAND_REENTER] = {SCRIPT_REENTER, "N", "Wnl"},
+    [REDLATCH_WRITE][COMMAND_RELEASE] = {SCRIPT_RELEASE_WRITE, "N", "WnCb"},
+    [REDLATCH_WRITE][COMMAND_EXTEND] = {SCRIPT_EXTEND_WRITE, "N", "WWnlb"},
+    [REDLATCH_WRITE][COMMAND_MOVE] = {SCRIPT_EXTEND_WRITE, "N", "WSnlb"},
+    [REDLATCH_WRITE][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_WRITE, "N", "WSnl"},
+    [REDLATCH_WRITE][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"},
+    [REDLATCH_WRITE][COMMAND_QUERY] = {SCRIPT_QUERY_SIDE, "N", "m"},
+    [REDLATCH_WRITE][COMMAND_RENEW] = {SCRIPT_RENEW, "N", "Wl"},
+    [REDLATCH_WRITE][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "Wnb"},
+    [REDLATCH_WRITE][COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "WnCb"},
+    [REDLATCH_SEMAPHORE][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_SEMAPHORE, "NO", "ae"},
+    [REDLATCH_PERMIT_SEMAPHORE][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_PERMITS, "NL", "lCi"},
+    [REDLATCH_PERMIT_SEMAPHORE][COMMAND_RELEASE] = {SCRIPT_RELEASE_PERMITS, "NL", "C0i"},
+    [REDLATCH_PERMIT_SEMAPHORE][COMMAND_EXTEND] = {SCRIPT_EXTEND_PERMIT, "NL", "li"},
+    [REDLATCH_PERMIT_SEMAPHORE][COMMAND_RENEW] = {SCRIPT_RENEW_PERMITS, "L", "il"},
+    [REDLATCH_LATCH][COMMAND_WATCH] = {SCRIPT_WATCH_LATCH, "N", ""},
 };
 
 static const struct form changes[CHANGES] = {
@@ -127,12 +134,8 @@ static const struct form changes[CHANGES] = {
 };
 
 static const struct form *form_of(uint8_t lock_kind, uint8_t command_kind) {
-    for (size_t i = 0; i < sizeof special / sizeof special[0]; i++) {
-        if (special[i].lock_kind == lock_kind && special[i].command_kind == command_kind) {
-            return &special[i].form;
-        }
-    }
-    return &usual[command_kind];
+    const struct form *form = &special[lock_kind][command_kind];
+    return form->keys ? form : &usual[command_kind];
 }
 
 static const struct form *form_of_command(const struct command *command) {
@@ -156,14 +159,21 @@ static uint32_t count_values(const struct command *command) {
     return count;
 }
 
+/* Whether a line raises a hold, or leaves levels of it: then its form is a capital letter, and it states them. */
+static bool states_levels(const struct command *command, const struct line *line) {
+    return line->count > (command->kind == COMMAND_ACQUIRE_MANY ? 1 : 0);
+}
+
 /* The lines of an acquire or a release of several names. */
 static void count_set(const struct command *command, uint32_t *key_count_out, uint32_t *argument_count_out) {
     *key_count_out = 0;
-    *argument_count_out = command->kind == COMMAND_ACQUIRE_MANY;
+    *argument_count_out = command->kind == COMMAND_ACQUIRE_MANY ? 2 : 1;
     for (uint32_t i = 0; i < command->line_count; i++) {
-        const struct form *form = form_of(command->lines->line[i].lock_kind, command->kind);
+        const struct line *line = &command->lines->line[i];
+        const struct form *form = form_of(line->lock_kind, command->kind);
         *key_count_out += (uint32_t)strlen(form->keys);
-        *argument_count_out += (uint32_t)strlen(form->arguments);
+        *argument_count_out += (uint32_t)strlen(form->arguments) - !states_levels(command, line);
+        *argument_count_out += line->name->value_count;
     }
 }
 
@@ -243,64 +253,6 @@ size_t channel_text(const struct engine *engine, const struct subscription *subs
         size += owner_text(engine, subscription->waiter, channel + size);
     }
     return size;
-}
-
-uint64_t channel_waiter(const struct engine *engine, const char *channel, size_t *size) {
-    size_t digits = 0;
-    uint64_t number = 0;
-    uint64_t unit = 1;
-    while (digits < *size && digits < 19 && channel[*size - 1 - digits] >= '0' && channel[*size - 1 - digits] <= '9') {
-        number += unit * (uint64_t)(channel[*size - 1 - digits] - '0');
-        unit *= 10;
-        digits++;
-    }
-    size_t suffix = 1 + 36 + 1 + digits;
-    if (digits == 0 || *size < suffix) {
-        return 0;
-    }
-    const char *at = channel + *size - suffix;
-    if (at[0] != ':' || memcmp(at + 1, engine->uuid, 36) != 0 || at[37] != ':') {
-        return 0;
-    }
-    *size -= suffix;
-    return number;
-}
-
-bool channel_is_of(const struct resource *resource, const char *channel, size_t size) {
-    struct argument_part parts[4];
-    channel_parts(resource, parts);
-    for (int i = 0; i < 4; i++) {
-        if (size < parts[i].size || memcmp(channel, parts[i].text, parts[i].size) != 0) {
-            return false;
-        }
-        channel += parts[i].size;
-        size -= parts[i].size;
-    }
-    return size == 0;
-}
-
-/* The names follow the first colon: a prefix has one, at its end; but for that of latches, which has none. */
-size_t channel_names(const char *channel, size_t size, struct argument_part names[CHANNEL_NAMES_MAX]) {
-    const char *latches = kind_of_number(REDLATCH_LATCH)->channel_prefix;
-    size_t skip = strlen(latches);
-    if (size > skip + 2 && memcmp(channel, latches, skip) == 0) {
-        names[0] = (struct argument_part){channel + skip + 1, size - skip - 2};
-        return 1;
-    }
-    const char *colon = memchr(channel, ':', size);
-    if (!colon) {
-        return 0;
-    }
-    const char *name = colon + 1;
-    size -= (size_t)(name - channel);
-    size_t count = 0;
-    if (size > 2 && name[0] == '{' && name[size - 1] == '}' && !memchr(name + 1, '{', size - 2)) {
-        names[count++] = (struct argument_part){name + 1, size - 2};
-    }
-    if (memchr(name, '{', size)) {
-        names[count++] = (struct argument_part){name, size};
-    }
-    return count;
 }
 
 static void put(struct argument_sink *sink, const char *text, size_t size) {
@@ -390,32 +342,6 @@ static void put_leases(struct argument_sink *sink, const struct resource *resour
     sink->append(sink, parts, 5);
 }
 
-static int hex_digit(char digit) {
-    return digit <= '9' ? digit - '0' : (digit | 32) - 'a' + 10;
-}
-
-void permit_bytes(const struct engine *engine, uint64_t id, unsigned char bytes[PERMIT_SIZE]) {
-    const char *digit = engine->uuid;
-    for (int i = 0; i < PERMIT_SIZE; i++) {
-        digit += *digit == '-';
-        bytes[i] = (unsigned char)(hex_digit(digit[0]) << 4 | hex_digit(digit[1]));
-        digit += 2;
-    }
-    for (int i = 0; i < 8; i++) {
-        bytes[PERMIT_SIZE - 1 - i] ^= (unsigned char)(id >> (8 * i));
-    }
-}
-
-uint64_t permit_number(const struct engine *engine, const unsigned char bytes[PERMIT_SIZE]) {
-    unsigned char first[PERMIT_SIZE];
-    permit_bytes(engine, 0, first);
-    uint64_t id = 0;
-    for (int i = 8; i < PERMIT_SIZE; i++) {
-        id = id << 8 | (uint64_t)(bytes[i] ^ first[i]);
-    }
-    return memcmp(bytes, first, 8) == 0 && id <= engine->last_id ? id : 0;
-}
-
 static void put_ids(const struct engine *engine, struct argument_sink *sink, const struct command *command) {
     for (uint64_t i = 0; i < (command->amount > 1 ? (uint64_t)command->amount : 1); i++) {
         unsigned char bytes[PERMIT_SIZE];
@@ -437,6 +363,34 @@ static void put_amount(struct argument_sink *sink, int64_t amount) {
     put(sink, text, size + sign);
 }
 
+/* The letters of owners; false for another letter. */
+static bool write_owner_letter(const struct engine *engine, const struct command *command, char letter,
+                               struct argument_sink *sink) {
+    switch (letter) {
+    case 'o':
+        put_owner(engine, sink, command->id);
+        return true;
+    case 's':
+        put_owner(engine, sink, command->successor);
+        return true;
+    case 'W':
+        put_writer(engine, sink, command->id);
+        return true;
+    case 'S':
+        put_writer(engine, sink, command->successor);
+        return true;
+    case 'w':
+        if (!command->successor) {
+            put(sink, "", 0);
+            return true;
+        }
+        put_writer(engine, sink, command->successor);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void write_letter(const struct engine *engine, const struct command *command, char letter,
                          struct argument_sink *sink) {
     switch (letter) {
@@ -448,25 +402,6 @@ static void write_letter(const struct engine *engine, const struct command *comm
         break;
     case 'C':
         put_channel(sink, command->resource);
-        break;
-    case 'o':
-        put_owner(engine, sink, command->id);
-        break;
-    case 's':
-        put_owner(engine, sink, command->successor);
-        break;
-    case 'W':
-        put_writer(engine, sink, command->id);
-        break;
-    case 'S':
-        put_writer(engine, sink, command->successor);
-        break;
-    case 'w':
-        if (command->successor) {
-            put_writer(engine, sink, command->successor);
-        } else {
-            put(sink, "", 0);
-        }
         break;
     case 'm':
         put(sink, redlatch_kind_name(command->lock_kind), strlen(redlatch_kind_name(command->lock_kind)));
@@ -492,11 +427,8 @@ static void write_letter(const struct engine *engine, const struct command *comm
     case 'f':
         put_number(sink, command->token_from_time);
         break;
-    case 'M':
-        put(sink, "m", 1);
-        break;
-    case 'F':
-        put(sink, "f", 1);
+    case 'K':
+        put(sink, &kind_of_number(command->lock_kind)->line_form, 1);
         break;
     case 'O':
         put_record(engine, sink, command);
@@ -522,15 +454,25 @@ static void write_letter(const struct engine *engine, const struct command *comm
         put(sink, &letter, 1);
         break;
     default:
-        write_fair_letter(engine, command, letter, sink);
+        if (!write_owner_letter(engine, command, letter, sink)) {
+            write_fair_letter(engine, command, letter, sink);
+        }
+    }
+}
+
+/* All but one of the letters, which may be none. */
+static void write_letters_but(const struct engine *engine, const struct command *command, const char *letters,
+                              char left_out, struct argument_sink *sink) {
+    for (; *letters; letters++) {
+        if (*letters != left_out) {
+            write_letter(engine, command, *letters, sink);
+        }
     }
 }
 
 static void write_letters(const struct engine *engine, const struct command *command, const char *letters,
                           struct argument_sink *sink) {
-    for (; *letters; letters++) {
-        write_letter(engine, command, *letters, sink);
-    }
+    write_letters_but(engine, command, letters, '\0', sink);
 }
 
 /* The lines of a renewal, each written as a command of its own would be. */
@@ -544,15 +486,31 @@ static void write_lines(const struct engine *engine, const struct command *comma
     }
 }
 
-/* The same of an acquire or a release of several names. */
-static void write_set(const struct engine *engine, const struct command *command, bool keys,
-                      struct argument_sink *sink) {
+/* The forms of the lines of an acquire or a release of several names. */
+static void put_forms(const struct command *command, struct argument_sink *sink) {
+    char letters[LINES_MAX];
     for (uint32_t i = 0; i < command->line_count; i++) {
         const struct line *line = &command->lines->line[i];
-        struct command alone = {
-            .resource = line->name, .id = line->id, .count = line->count, .token_from_time = line->token_from_time};
+        char letter = kind_of_number(line->lock_kind)->line_form;
+        letters[i] = states_levels(command, line) ? (char)(letter - 'a' + 'A') : letter;
+    }
+    put(sink, letters, command->line_count);
+}
+
+/* The lines themselves, each written as a command of its own would be. */
+static void write_set(const struct engine *engine, const struct command *command, bool keys,
+                      struct argument_sink *sink) {
+    struct command alone = {0};
+    for (uint32_t i = 0; i < command->line_count; i++) {
+        const struct line *line = &command->lines->line[i];
+        alone.resource = line->name;
+        alone.id = line->id;
+        alone.successor = line->pass;
+        alone.count = line->count;
+        alone.token_from_time = line->token_from_time;
         const struct form *form = form_of(line->lock_kind, command->kind);
-        write_letters(engine, &alone, keys ? form->keys : form->arguments, sink);
+        write_letters_but(engine, &alone, keys ? form->keys : form->arguments,
+                          states_levels(command, line) ? '\0' : 'n', sink);
     }
 }
 
@@ -577,6 +535,7 @@ void command_write(const struct engine *engine, const struct command *command, s
         if (command->kind == COMMAND_ACQUIRE_MANY) {
             write_letter(engine, command, 'l', sink);
         }
+        put_forms(command, sink);
         write_set(engine, command, false, sink);
         return;
     }

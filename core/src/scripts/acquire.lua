@@ -1,9 +1,10 @@
 -- acquire: the owner holds a free lock with one level.
 -- Effects as RLock's acquire (wire format 2.1).
+-- Begins with shared/one_holder.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms
 -- Returns nil when the owner holds the lock; else the holder's remaining ms, -1 if the lock has no lease.
 -- May be sent twice: a repeat finds the own field, and leaves the lease at least as long as asked.
--- The first command that touches the key's type is a read, so a key of another type stays as it was.
+-- A key of another type, or a hash that is no such lock, is an error and stays as it was.
 -- SPDX-License-Identifier: Apache-2.0
 local ttl = redis.call('pttl', KEYS[1])
 if ttl == -2 then
@@ -11,10 +12,11 @@ if ttl == -2 then
     redis.call('pexpire', KEYS[1], ARGV[2])
     return nil
 end
-if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
+local holder = holder_of(KEYS[1])
+if holder == ARGV[1] then
     if ttl < tonumber(ARGV[2]) then
         redis.call('pexpire', KEYS[1], ARGV[2])
     end
     return nil
 end
-return ttl
+return holder and ttl or refuse_hash()

@@ -1,6 +1,7 @@
 -- acquire_fair: the owner holds a free lock with one level if nobody stands before it; else it has, takes or lacks a
 -- place in the queue, as asked.
 -- Effects as RFairLock's acquire (wire format 2.2), but for scores, which are counted in the server's time (W-9).
+-- Begins with shared/one_holder.lua.
 -- Begins with shared/fair_queue.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms   ARGV[3] place: 0 wants none, 1 takes one at the end, 2 has one
 -- ARGV[4] ms it will wait   ARGV[5] ms within which a live head comes   ARGV[6] channel
@@ -12,17 +13,28 @@
 -- SPDX-License-Identifier: Apache-2.0
 local owner, place = ARGV[1], ARGV[3]
 local ttl = redis.call('pttl', KEYS[1])
-if ttl ~= -2 and redis.call('hexists', KEYS[1], owner) == 1 then
+local holder = ttl ~= -2 and holder_of(KEYS[1])
+if holder == owner then
     if ttl < tonumber(ARGV[2]) then
         redis.call('pexpire', KEYS[1], ARGV[2])
     end
     return nil
 end
+if ttl ~= -2 and not holder then
+    return refuse_hash()
+end
 local length, score = redis.call('llen', queue), redis.call('zscore', timeouts, owner)
 if length ~= redis.call('zcard', timeouts) then -- something took half of a place away, perhaps this one's
     local stands = false
     for _, other in ipairs(redis.call('lrange', queue, 0, -1)) do
+        if not is_owner(other) then
+            return refuse_queue()
+        end
         stands = stands or other == owner
+    end
+    local first = redis.call('zrange', timeouts, 0, 0)[1]
+    if first and not is_owner(first) then
+        return redis.error_reply('WRONGTYPE the time-outs hold something else than waiters')
     end
     if not (stands and score) then
         redis.call('lrem', queue, 0, owner)
@@ -31,6 +43,9 @@ if length ~= redis.call('zcard', timeouts) then -- something took half of a plac
     end
 end
 local head, head_score = find_head(owner)
+if not head and length > 0 and redis.call('llen', queue) > 0 then -- no waiter stands there, but something does
+    return refuse_queue()
+end
 if ttl == -2 and (head == owner or not head and place ~= '2') then
     redis.call('hset', KEYS[1], owner, 1)
     redis.call('pexpire', KEYS[1], ARGV[2])
@@ -45,6 +60,9 @@ if ttl == -2 and head then -- left free for another
     head_score = called_score
 end
 local longest = math.max(tonumber(ARGV[4]), FOREIGN_PATIENCE)
+if score or place == '1' then
+    redis.call('get', sign) -- an error when it is something else
+end
 if score then
     if redis.call('pexpire', sign, ARGV[5]) == 0 then
         redis.call('set', sign, '1', 'px', ARGV[5])

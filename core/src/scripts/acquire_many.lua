@@ -1,44 +1,185 @@
 -- acquire_many: the owners hold all of the locks named, each with the levels stated; or none that they did not hold.
--- Effects on each name as the acquire of its kind (wire format 2.1, 2.7), with one lease for all.
+-- Effects on each name as the acquire of its kind (wire format 2.1, 2.5, 2.6, 2.7, 2.9), with one lease for all.
 -- KEYS for each line: name; of form f its counter of tokens, too
--- ARGV[1] lease in ms; for each line: form, owner, levels; of form f whether tokens begin at the server's time (1)
--- Forms: m a hash with one owner at a time (mutex, fair and spin alike), f the same with a fencing token.
+-- ARGV[1] lease in ms; 0 only looks   ARGV[2] the form of each line, a letter; a capital one raises what is held
+-- then for each line: owner; of a capital form its levels; of form f whether tokens begin at the server's time (1), of
+-- r and w the base of timeout keys, of r also the field of the owner's own write lock, else empty, of g the number of
+-- values, and each value, hashed
+-- Forms: m a hash with one owner at a time (mutex and spin alike), f the same with a fencing token, p a string (plain),
+-- r and w the sides of a read-write lock, whose owner is w's field of the writer, g values of a group.
 -- Returns {0, the tokens of the lines that have one}; or {the first line that is in the way, its remaining ms}: -1 when
--- the lock has no lease, -3 when a line of more than one level finds no hold to raise.
--- May be sent twice: a repeat finds the own fields, states levels and draws no token; no lease is ever shortened.
+-- the lock has no lease, -3 when a line that raises finds nothing to raise, at most 100 of a plain lock of others.
+-- May be sent twice: a repeat finds what is its own, states levels and draws no token; no lease is ever shortened.
 -- Every name is looked at before anything is written, so a key of another type or a held one leaves all as they were;
 -- then the counters, which may be refused; a token drawn in vain is skipped.
 -- SPDX-License-Identifier: Apache-2.0
 local call = redis.call
-local lease = ARGV[1]
-local least = tonumber(lease)
+local lease, letters = ARGV[1], ARGV[2]
 
--- A line as it stands: the remaining ms of its name, -2 when that is free. nil, and why, when it is in the way.
-local function look_hash(name, owner, levels)
-    local ttl = call('pttl', name)
-    if ttl == -2 then
-        if levels ~= '1' then
-            return nil, -3
-        end
-        return ttl
+-- The usual case, in one look: nothing but free names of form m. Numbers would have to be made into text.
+if lease ~= '0' and not string.find(letters, '[^m]') and call('exists', unpack(KEYS)) == 0 then
+    for i = 1, #KEYS do
+        call('hset', KEYS[i], ARGV[i + 2], '1')
+        call('pexpire', KEYS[i], lease)
     end
-    if call('hexists', name, owner) == 1 then
-        return ttl
-    end
-    return nil, levels == '1' and ttl or -3
+    return {0}
 end
 
-local function take_hash(name, owner, levels, ttl)
-    if ttl == -2 then
-        call('hset', name, owner, levels)
-        call('pexpire', name, lease)
-        return
+local FREE, GONE = -2, -3
+local least = tonumber(lease)
+local clock
+
+-- The server's time in ms, the same for all lines.
+local function now()
+    if not clock then
+        local time = call('time')
+        clock = time[1] * 1000 + math.floor(time[2] / 1000)
     end
-    if levels ~= '1' and tonumber(call('hget', name, owner)) < tonumber(levels) then
-        call('hset', name, owner, levels)
-    end
+    return clock
+end
+
+local function prolong(name, ttl)
     if ttl < least then
         call('pexpire', name, lease)
+    end
+end
+
+-- How each form looks at a line: nil when it is free or its owner's, else for how long it is in the way, or an error.
+-- How it takes the line then.
+
+local function look_hash(line)
+    line.ttl = call('pttl', line.name)
+    if line.ttl ~= FREE and call('hexists', line.name, line.owner) == 1 then
+        return nil
+    end
+    return line.levels and GONE or line.ttl ~= FREE and line.ttl or nil
+end
+
+local function take_hash(line)
+    if line.ttl == FREE then
+        call('hset', line.name, line.owner, '1')
+    elseif line.levels and (tonumber(call('hget', line.name, line.owner)) or 0) < tonumber(line.levels) then
+        call('hset', line.name, line.owner, line.levels)
+    end
+    prolong(line.name, line.ttl)
+end
+
+local function look_plain(line)
+    local holder = call('get', line.name)
+    line.ttl = call('pttl', line.name)
+    if not holder or holder == line.owner then
+        return nil
+    end
+    local tells = string.find(holder, '^%x+%-%x+%-8%x+%-%x+%-%x+:%d+$')
+    return (tells or (line.ttl >= 0 and line.ttl < 100)) and line.ttl or 100
+end
+
+local function take_plain(line)
+    if line.ttl == FREE then
+        call('set', line.name, line.owner, 'px', lease)
+    else
+        prolong(line.name, line.ttl)
+    end
+end
+
+-- A hash that is no read-write lock is refused as a key of another type is.
+local function look_side(line)
+    line.mode = call('hget', line.name, 'mode')
+    line.ttl = call('pttl', line.name)
+    if line.mode ~= 'read' and line.mode ~= 'write' and line.ttl ~= FREE then
+        return redis.error_reply('WRONGTYPE the key is no read-write lock')
+    end
+    line.count = tonumber(line.mode and call('hget', line.name, line.owner) or 0) or 0
+    line.timeout = ARGV[line.at] .. ':' .. line.owner .. ':rwlock_timeout:'
+    return nil
+end
+
+-- What is held of a read lock is over with the last of its timeout keys.
+local function look_read(line)
+    local wrong = look_side(line)
+    if wrong or not line.levels then
+        local held = line.mode == 'write' and line.count == 0 and call('hexists', line.name, ARGV[line.at + 1]) == 0
+        return wrong or held and line.ttl or nil
+    end
+    local alive = false
+    for level = 1, math.min(line.count, 1000) do
+        alive = alive or call('pttl', line.timeout .. level) ~= FREE
+    end
+    return not alive and GONE or nil
+end
+
+local function take_read(line)
+    local wanted = tonumber(line.levels or 1)
+    if line.count < wanted then
+        call('hset', line.name, line.owner, line.levels or '1')
+    end
+    if not line.mode then
+        call('hset', line.name, 'mode', 'read')
+    end
+    local first = line.levels and math.min(line.count + 1, wanted, 1000) or 1
+    for level = first, math.min(wanted, 1000) do
+        if call('pttl', line.timeout .. level) < least then
+            call('set', line.timeout .. level, '1', 'px', lease)
+        end
+    end
+    prolong(line.name, line.ttl)
+end
+
+local function look_write(line)
+    local wrong = look_side(line)
+    if wrong or line.count > 0 then
+        return wrong
+    end
+    return line.levels and GONE or line.mode and line.ttl or nil
+end
+
+local function take_write(line)
+    if not line.mode then
+        call('hset', line.name, 'mode', 'write', line.owner, '1')
+    elseif line.levels and line.count < tonumber(line.levels) then
+        call('hset', line.name, line.owner, line.levels)
+    end
+    prolong(line.name, line.ttl)
+end
+
+-- Values that others hold are in the way until the last of them is over; what is raised has to be held whole.
+local function look_group(line)
+    line.ttl = call('pttl', line.name)
+    line.others = {}
+    local last = now()
+    for i = line.at + 1, line.at + ARGV[line.at] do
+        local holder = call('hget', line.name, ARGV[i])
+        local ends = holder and tonumber(call('hget', line.name, ARGV[i] .. ':' .. holder .. ':expire_time')) or 0
+        if holder ~= line.owner then
+            last = math.max(last, ends)
+            line.others[i] = holder
+        end
+        if line.levels and (holder ~= line.owner or ends <= now()) then
+            return GONE
+        end
+    end
+    return last > now() and last - now() or nil
+end
+
+local function take_group(line)
+    for i = line.at + 1, line.at + ARGV[line.at] do
+        local own = ARGV[i] .. ':' .. line.owner
+        local ends = tonumber(call('hget', line.name, own .. ':expire_time')) or 0
+        local count = ends > now() and tonumber(call('hget', line.name, own .. ':lock_count')) or 0
+        call('hset', line.name, ARGV[i], line.owner)
+        if ends < now() + least then
+            call('hset', line.name, own .. ':expire_time', string.format('%.0f', now() + least))
+        end
+        if count < tonumber(line.levels or 1) then
+            call('hset', line.name, own .. ':lock_count', line.levels or '1')
+        end
+        if line.others[i] then
+            local left = ARGV[i] .. ':' .. line.others[i]
+            call('hdel', line.name, left .. ':expire_time', left .. ':lock_count')
+        end
+    end
+    if line.ttl ~= -1 then
+        prolong(line.name, line.ttl)
     end
 end
 
@@ -48,8 +189,8 @@ local function draw_token(counter, held, from_time)
         call('incr', counter)
         call('persist', counter)
         if from_time == '1' then
-            local now = call('time')
-            local floor = now[1] .. string.format('%06d', now[2])
+            local time = call('time')
+            local floor = time[1] .. string.format('%06d', time[2])
             if tonumber(call('get', counter)) < tonumber(floor) then
                 call('set', counter, floor)
             end
@@ -58,54 +199,44 @@ local function draw_token(counter, held, from_time)
     return call('get', counter)
 end
 
--- How a form looks at its line and takes it; how many keys and arguments it has. A further form is a row here.
+-- How a form looks and takes; how many keys, and arguments behind the levels, it has. A further form is a row here.
 local forms = {
-    m = {look = look_hash, take = take_hash, keys = 1, arguments = 3},
-    f = {look = look_hash, take = take_hash, keys = 2, arguments = 4, token = true},
+    m = {look = look_hash, take = take_hash, keys = 1, arguments = 0},
+    f = {look = look_hash, take = take_hash, keys = 2, arguments = 1, token = true},
+    p = {look = look_plain, take = take_plain, keys = 1, arguments = 0},
+    r = {look = look_read, take = take_read, keys = 1, arguments = 2},
+    w = {look = look_write, take = take_write, keys = 1, arguments = 1},
+    g = {look = look_group, take = take_group, keys = 1, arguments = 1, counted = true},
 }
 
--- The usual case, in one look: nothing but free names of form m, each for one level.
-local function all_are_free()
-    for i = 1, #KEYS do
-        if ARGV[3 * i - 1] ~= 'm' or ARGV[3 * i + 1] ~= '1' then
-            return false
-        end
+local lines = {}
+local key, at = 1, 3
+for i = 1, #letters do
+    local letter = string.sub(letters, i, i)
+    local form = forms[string.lower(letter)]
+    local raises = letter ~= string.lower(letter)
+    local line = {form = form, name = KEYS[key], counter = KEYS[key + 1], owner = ARGV[at],
+        levels = raises and ARGV[at + 1] or nil, at = at + (raises and 2 or 1)}
+    local why = form.look(line)
+    if type(why) == 'table' then
+        return why
+    elseif why then
+        return {i, why}
     end
-    return #ARGV == 3 * #KEYS + 1 and call('exists', unpack(KEYS)) == 0
-end
-
-if all_are_free() then
-    for i = 1, #KEYS do
-        call('hset', KEYS[i], ARGV[3 * i], 1)
-        call('pexpire', KEYS[i], lease)
-    end
-    return {0}
-end
-local lines, count = {}, 0
-local key, argument = 1, 2
-while argument <= #ARGV do
-    local form = forms[ARGV[argument]]
-    local line = {form = form, name = KEYS[key], owner = ARGV[argument + 1], levels = ARGV[argument + 2],
-        counter = KEYS[key + 1], from_time = ARGV[argument + 3]}
-    count = count + 1
-    local ttl, why = form.look(line.name, line.owner, line.levels)
-    if not ttl then
-        return {count, why}
-    end
-    line.ttl = ttl
-    lines[count] = line
+    lines[i] = line
     key = key + form.keys
-    argument = argument + form.arguments
+    at = line.at + form.arguments + (form.counted and ARGV[line.at] or 0)
 end
 local answer = {0}
-for i = 1, count do
-    local line = lines[i]
+if lease == '0' then
+    return answer
+end
+for _, line in ipairs(lines) do
     if line.form.token then
-        answer[#answer + 1] = draw_token(line.counter, line.ttl ~= -2, line.from_time)
+        answer[#answer + 1] = draw_token(line.counter, line.ttl ~= FREE, ARGV[line.at])
     end
 end
-for i = 1, count do
-    local line = lines[i]
-    line.form.take(line.name, line.owner, line.levels, line.ttl)
+for _, line in ipairs(lines) do
+    line.form.take(line)
 end
 return answer

@@ -1,6 +1,8 @@
 -- acquire_permits: permits are taken off a permit semaphore that has as many, or none at all, each with a lease.
 -- Effects as RPermitExpirableSemaphore's tryAcquire (wire format 2.11), but by the server's clock, and what expired is
 -- given back a thousand at a time (W-21).
+-- Begins with shared/permits.lua.
+-- Begins with shared/count.lua.
 -- KEYS[1] name   KEYS[2] leases   ARGV[1] lease in ms   ARGV[2] channel   ARGV[3...] ids of 16 bytes
 -- Returns nil when the permits with these ids are taken; else the ms until the next one taken runs out, -1 for never.
 -- May be sent twice: a repeat finds an id, and leaves every lease that is there at least as long as asked.
@@ -23,10 +25,19 @@ end
 if repeated then
     return nil
 end
-if value and not string.find(value, '^%-?%d+$') then
-    return redis.error_reply('WRONGTYPE the key holds no number')
+if value and not is_count(value) then
+    return refuse_text()
 end
-local expired = redis.call('zrangebyscore', KEYS[2], 0, string.format('%.0f', now), 'limit', 0, CHUNK)
+local nearest = redis.call('zrange', KEYS[2], 0, 0, 'withscores')
+local expired = {}
+if nearest[1] and tonumber(nearest[2]) <= now then
+    expired = redis.call('zrangebyscore', KEYS[2], 0, string.format('%.0f', now), 'limit', 0, CHUNK)
+end
+for _, id in ipairs({nearest[1], unpack(expired)}) do
+    if not is_permit(id) then
+        return refuse_leases()
+    end
+end
 if #expired > 0 and value then
     value = redis.call('incrby', KEYS[1], #expired)
     redis.call('zrem', KEYS[2], unpack(expired))
@@ -49,7 +60,7 @@ end
 if granted then
     return nil
 end
-local nearest = redis.call('zrange', KEYS[2], 0, 0, 'withscores')
+nearest = redis.call('zrange', KEYS[2], 0, 0, 'withscores')
 if not nearest[2] or tonumber(nearest[2]) >= NEVER or not value then
     return -1
 end

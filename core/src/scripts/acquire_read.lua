@@ -15,13 +15,16 @@ if mode == 'write' and redis.call('hexists', KEYS[1], ARGV[1]) == 0 and
     redis.call('hexists', KEYS[1], ARGV[4]) == 0 then
     return ttl
 end
+local timeout = ARGV[3] .. ':' .. ARGV[1] .. ':rwlock_timeout:1'
+if not redis.call('set', timeout, '1', 'px', ARGV[2], 'nx') then
+    redis.call('get', timeout) -- an error when it is something else
+    if redis.call('pttl', timeout) < lease then
+        redis.call('pexpire', timeout, ARGV[2])
+    end
+end
 redis.call('hsetnx', KEYS[1], ARGV[1], 1)
 if not mode then
     redis.call('hset', KEYS[1], 'mode', 'read')
-end
-local timeout = ARGV[3] .. ':' .. ARGV[1] .. ':rwlock_timeout:1'
-if redis.call('pttl', timeout) < lease then
-    redis.call('set', timeout, '1', 'px', ARGV[2])
 end
 if ttl < lease then
     redis.call('pexpire', KEYS[1], ARGV[2])

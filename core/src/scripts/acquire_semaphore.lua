@@ -1,5 +1,6 @@
 -- acquire_semaphore: permits are taken off a semaphore that has as many, or none at all.
 -- Effects as RSemaphore's tryAcquire (wire format 2.10).
+-- Begins with shared/count.lua.
 -- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] permits   ARGV[2] life of the record in ms
 -- Returns the permits taken: as many as asked for, or 0.
 -- May be sent twice: the record repeats what the first time came of it, a refusal too; after a give-up it says 0.
@@ -15,8 +16,8 @@ if recorded then
 end
 local taken = 0
 if value then
-    if not string.find(value, '^%-?%d+$') then
-        return redis.error_reply('WRONGTYPE the key holds no number')
+    if not is_count(value) then
+        return refuse_text()
     end
     if tonumber(value) >= tonumber(ARGV[1]) then
         redis.call('decrby', KEYS[1], ARGV[1])

@@ -34,7 +34,7 @@ for i = 1, #fields, 2 do
         best = math.max(best, redis.call('pttl', ARGV[3] .. ':' .. fields[i] .. ':rwlock_timeout:' .. level))
     end
     longest = math.max(longest, best)
-    if best == -2 and fields[i] ~= 'mode' then
+    if best == -2 and tonumber(fields[i + 1]) then
         dead[#dead + 1] = fields[i]
     end
 end

@@ -1,6 +1,7 @@
 -- add_semaphore: a semaphore has so many permits more, or fewer, also fewer than none.
 -- Effects as RSemaphore's addPermits (wire format 2.10), but a TTL is kept, and nobody is told of permits that nobody
 -- can have (W-16).
+-- Begins with shared/count.lua.
 -- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] permits   ARGV[2] life of the record in ms
 -- ARGV[3] channel
 -- Returns 1. May be sent twice: the record says that it was done.
@@ -13,8 +14,8 @@ if recorded then
     end
     return 1
 end
-if value and not string.find(value, '^%-?%d+$') then
-    return redis.error_reply('WRONGTYPE the key holds no number')
+if value and not is_count(value) then
+    return refuse_text()
 end
 value = redis.call('incrby', KEYS[1], ARGV[1])
 redis.call('set', KEYS[2], '1', 'px', ARGV[2])

@@ -1,5 +1,6 @@
 -- count_down: a latch that is closed has one less to wait for; at none it is open, and waiters are told.
 -- Effects as RCountDownLatch's countDown (wire format 2.12). A latch that is open stays so, and nobody is told.
+-- Begins with shared/count.lua.
 -- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] life of the record in ms   ARGV[2] channel
 -- Returns 1, or 0 when the latch was open already.
 -- May be sent twice: the record says that it was done.
@@ -12,8 +13,8 @@ if recorded then
     end
     return tonumber(recorded) or 0
 end
-if value and not string.find(value, '^%-?%d+$') then
-    return redis.error_reply('WRONGTYPE the key holds no number')
+if value and not is_count(value) then
+    return refuse_text()
 end
 if not value then
     redis.call('set', KEYS[2], '0', 'px', ARGV[1])

@@ -1,9 +1,10 @@
 -- count_left: what is left of a semaphore or a latch; writes nothing.
+-- Begins with shared/count.lua.
 -- KEYS[1] name
 -- Returns the number, 0 when there is none. A key of another type is an error, and so is one that holds no number.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1]) or '0'
-if not string.find(value, '^%-?%d+$') then
-    return redis.error_reply('WRONGTYPE the key holds no number')
+if not is_count(value) then
+    return refuse_text()
 end
 return tonumber(value)

@@ -1,4 +1,6 @@
 -- count_permits: how many permits of a permit semaphore are available, are taken, or are there in all; writes nothing.
+-- Begins with shared/permits.lua.
+-- Begins with shared/count.lua.
 -- KEYS[1] name   KEYS[2] leases   ARGV[1] 0: available, 1: taken, 2: both
 -- Returns the number. What expired counts as available, also before anybody gives it back.
 -- SPDX-License-Identifier: Apache-2.0
@@ -6,14 +8,18 @@ local value = redis.call('get', KEYS[1])
 local time = redis.call('time')
 local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 local taken = redis.call('zcount', KEYS[2], '(' .. now, '+inf')
+local first = redis.call('zrange', KEYS[2], 0, 0)[1]
+if first and not is_permit(first) then
+    return refuse_leases()
+end
+if value and not is_count(value) then
+    return refuse_text()
+end
 if ARGV[1] == '1' then
     return taken
 end
 if not value then
     return 0
-end
-if not string.find(value, '^%-?%d+$') then
-    return redis.error_reply('WRONGTYPE the key holds no number')
 end
 local available = tonumber(value) + redis.call('zcount', KEYS[2], 0, now)
 return ARGV[1] == '2' and available + taken or available

@@ -1,8 +1,12 @@
 -- delete_latch: there is no latch any more, and listeners are told as RCountDownLatch's delete does (wire format 2.12).
+-- Begins with shared/count.lua.
 -- KEYS[1] name   ARGV[1] channel
--- Returns 1 when there was one, else 0. get makes a key of another type an error before anything is deleted.
+-- Returns 1 when there was one, else 0. A key of another type, or one that holds no number, is an error.
 -- SPDX-License-Identifier: Apache-2.0
-redis.call('get', KEYS[1])
+local value = redis.call('get', KEYS[1])
+if value and not is_count(value) then
+    return refuse_text()
+end
 if redis.call('del', KEYS[1]) == 0 then
     return 0
 end

@@ -1,5 +1,6 @@
 -- drain_semaphore: all permits are taken off a semaphore; one that owes some owes none any more.
 -- Effects as RSemaphore's drainPermits (wire format 2.10), but a TTL is kept (W-16).
+-- Begins with shared/count.lua.
 -- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] life of the record in ms
 -- Returns how many there were, less than 0 if it owed some.
 -- May be sent twice: the record repeats what the first time came of it; after a give-up it says 0.
@@ -12,8 +13,8 @@ if recorded then
     end
     return tonumber(recorded) or 0
 end
-if value and not string.find(value, '^%-?%d+$') then
-    return redis.error_reply('WRONGTYPE the key holds no number')
+if value and not is_count(value) then
+    return refuse_text()
 end
 local taken = value or '0'
 if tonumber(taken) ~= 0 then

@@ -1,8 +1,13 @@
 -- force_release: the lock is free, whoever held it, and waiters are told (RLock's forceUnlock, wire format 2.1).
+-- Begins with shared/one_holder.lua.
+-- Begins with shared/group.lua.
 -- KEYS[1] name   ARGV[1] channel
--- Returns 1 when there was a lock, else 0. hlen makes a key of another type an error before anything is deleted.
+-- Returns 1 when there was a lock, else 0. A group of locks, which has the same channel, goes as a whole. A key of
+-- another type, or a hash that is neither, is an error.
 -- SPDX-License-Identifier: Apache-2.0
-redis.call('hlen', KEYS[1])
+if not holder_of(KEYS[1]) and is_foreign(KEYS[1]) then
+    return refuse_hash()
+end
 if redis.call('del', KEYS[1]) == 0 then
     return 0
 end

@@ -1,10 +1,22 @@
 -- force_release_group: the values are free, whoever held them, and waiters are told.
+-- Begins with shared/group.lua.
 -- KEYS[1] group   ARGV[1] channel   ARGV[2] number of values   ARGV[3...] values
--- Returns 1 when any was held, or left by an owner whose time was over; else 0.
+-- Returns 1 when any was held, or left by an owner whose time was over; else 0. A key of another type or shape is an
+-- error.
 -- SPDX-License-Identifier: Apache-2.0
 local removed = 0
+local owners = {}
 for i = 3, #ARGV do
-    local owner = redis.call('hget', KEYS[1], ARGV[i])
+    owners[i] = owner_of(KEYS[1], ARGV[i])
+    if owners[i] == false then
+        return refuse_group()
+    end
+end
+if not next(owners) and is_foreign(KEYS[1]) then
+    return refuse_group()
+end
+for i = 3, #ARGV do
+    local owner = owners[i]
     if owner then
         local own = ARGV[i] .. ':' .. owner
         redis.call('hdel', KEYS[1], ARGV[i], own .. ':expire_time', own .. ':lock_count')

@@ -8,7 +8,11 @@ local held = redis.call('hexists', KEYS[1], ARGV[1]) == 1
 if not held and redis.call('hexists', KEYS[1], ARGV[2]) == 0 then
     return 0
 end
-if held or not redis.call('get', KEYS[2]) then
+local issued = redis.call('get', KEYS[2])
+if issued and not (#issued <= 18 and string.find(issued, '^%d+$')) then
+    return redis.error_reply('WRONGTYPE the counter of tokens holds no number')
+end
+if held or not issued then
     redis.call('incr', KEYS[2])
     redis.call('persist', KEYS[2])
     if ARGV[5] == '1' then

@@ -1,5 +1,6 @@
 -- inspect: what is known of a name, or of the locks among one page of the server's keys; writes nothing.
--- KEYS[1] name; or no key, and ARGV[1] cursor   ARGV[2] pattern   ARGV[3] how many keys to look at
+-- KEYS[1] name   ARGV[1] an owner who is told of first if it holds the name, or none
+-- or no key, and ARGV[1] cursor   ARGV[2] pattern   ARGV[3] how many keys to look at
 -- Returns one string: the next cursor ("0": no more), then a record for each name. Each of them, and each part of a
 -- record, stands as <size>:<bytes>. A record: name, type, form, remaining ms, token, holders, waiters, what a semaphore
 -- or latch has left, number of parties told of; then role, count, owner of each party. Forms and roles are enum
@@ -23,6 +24,9 @@ local FIELD_BYTES_MAX, FEW = 4096, 16
 -- far. Of one hash so many fields are told of.
 local WORK_MAX, NAME_BYTES, work = 400, 256, 0
 local FIELDS_MAX = 100
+
+-- The owner who is asked about; the fields of a hash that are looked through for it at a time.
+local sought, SOUGHT_PAGE = #KEYS == 1 and ARGV[1], 1000
 
 -- Whether a text is a count that a client can read.
 local COUNT_DIGITS = 18
@@ -72,8 +76,29 @@ local function some_fields(name, ...)
     return fields
 end
 
+-- The fields with those of one owner before all others.
+local function put_first(name, fields, owner)
+    local first, firsts = {}, {}
+    for _, field in ipairs({owner .. ':write', owner}) do
+        local count = redis.call('hget', name, field)
+        if count then
+            first[field] = true
+            firsts[#firsts + 1] = field
+            firsts[#firsts + 1] = count
+        end
+    end
+    for i = 1, #fields, 2 do
+        if not first[fields[i]] then
+            firsts[#firsts + 1] = fields[i]
+            firsts[#firsts + 1] = fields[i + 1]
+        end
+    end
+    return firsts
+end
+
 local function read_write(name, parties)
     local fields = some_fields(name)
+    fields = sought and put_first(name, fields, sought) or fields
     for i = 1, math.min(#fields, 2 * FIELDS_MAX), 2 do
         local field, count = fields[i], fields[i + 1]
         local writer = string.match(field, write_form)
@@ -85,8 +110,8 @@ local function read_write(name, parties)
 end
 
 -- Of each value of a group: the value's hash, its owner, and the owner's expire time, which the client's clock set.
-local function group(name, parties)
-    local fields = some_fields(name, 'match', '*:lock_count')
+-- Whether there are any; one owner may be left out.
+local function values(name, parties, fields, but_of)
     local now = redis.call('time')
     local found = false
     for i = 1, #fields, 2 do
@@ -96,12 +121,29 @@ local function group(name, parties)
             work = work + 2
             local ends = redis.call('hget', name, value .. ':' .. owner .. ':expire_time')
             local lives = ends and tonumber(ends) and tonumber(ends) > now[1] * 1000 + now[2] / 1000
-            if lives and is_count(fields[i + 1]) and redis.call('hget', name, value) == owner then
+            if lives and owner ~= but_of and is_count(fields[i + 1]) and redis.call('hget', name, value) == owner then
                 put_party(parties, HOLDER, fields[i + 1], owner)
             end
         end
     end
     return found
+end
+
+-- The values of one owner, who may stand anywhere among many.
+local function values_of(name, parties, owner)
+    local pattern, cursor = '*:' .. string.gsub(owner, '[*?%[%]\\]', '\\%0') .. ':lock_count', '0'
+    repeat
+        local page = redis.call('hscan', name, cursor, 'match', pattern, 'count', SOUGHT_PAGE)
+        cursor = page[1]
+        values(name, parties, page[2])
+    until cursor == '0' or parties.count > 0
+end
+
+local function group(name, parties)
+    if sought then
+        values_of(name, parties, sought)
+    end
+    return values(name, parties, some_fields(name, 'match', '*:lock_count'), parties.count > 0 and sought)
 end
 
 -- The form of a hash, and how many hold it.
@@ -165,9 +207,15 @@ end
 local function permits(leases, parties)
     local time = redis.call('time')
     local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+    local first = sought and string.find(sought, '^' .. string.rep('%x', 32) .. '$') and
+        string.gsub(sought, '%x%x', function(digits) return string.char(tonumber(digits, 16)) end)
+    local ends = first and redis.call('zscore', leases, first)
+    if ends and tonumber(ends) > tonumber(now) then
+        put_party(parties, HOLDER, 1, string.lower(sought))
+    end
     for _, id in ipairs(redis.call('zrangebyscore', leases, '(' .. now, '+inf', 'limit', 0, FIELDS_MAX)) do
         work = work + 1
-        if #id == 16 then
+        if #id == 16 and id ~= first then
             put_party(parties, HOLDER, 1, string.format(string.rep('%02x', 16), string.byte(id, 1, 16)))
         end
     end

@@ -1,9 +1,11 @@
 -- query: who holds the lock, how often and for how long; writes nothing.
+-- Begins with shared/one_holder.lua.
 -- KEYS[1] name
--- Returns an empty array when it is free; else remaining ms (-1: no lease), owner, count.
+-- Returns an empty array when it is free; else remaining ms (-1: no lease), owner, count. A key of another type, or a
+-- hash that is no such lock, is an error.
 -- SPDX-License-Identifier: Apache-2.0
-local fields = redis.call('hgetall', KEYS[1])
-if #fields == 0 then
-    return {}
+local owner, count = holder_of(KEYS[1])
+if not owner then
+    return redis.call('pttl', KEYS[1]) == -2 and {} or refuse_hash()
 end
-return {redis.call('pttl', KEYS[1]), fields[1], fields[2]}
+return {redis.call('pttl', KEYS[1]), owner, count}

@@ -1,10 +1,15 @@
 -- query_fair: who holds the lock, how often and for how long, and how many wait; writes nothing.
+-- Begins with shared/one_holder.lua.
+-- Begins with shared/waiters.lua.
 -- KEYS[1] name   KEYS[2] queue
 -- Returns remaining ms (-1: no lease), owner, count, number of holders, waiters; the owner is empty when it is free.
 -- SPDX-License-Identifier: Apache-2.0
-local fields = redis.call('hgetall', KEYS[1])
-local waiters = redis.call('llen', KEYS[2])
-if #fields == 0 then
-    return {0, '', '0', 0, waiters}
+local owner, count = holder_of(KEYS[1])
+local waiters, head = redis.call('llen', KEYS[2]), redis.call('lindex', KEYS[2], 0)
+if head and not is_owner(head) then
+    return refuse_queue()
 end
-return {redis.call('pttl', KEYS[1]), fields[1], fields[2], 1, waiters}
+if owner then
+    return {redis.call('pttl', KEYS[1]), owner, count, 1, waiters}
+end
+return redis.call('exists', KEYS[1]) == 0 and {0, '', '0', 0, waiters} or refuse_hash()

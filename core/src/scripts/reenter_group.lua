@@ -21,7 +21,7 @@ end
 local lease = tonumber(ARGV[3])
 for i = 5, #ARGV do
     local own = ARGV[i] .. ':' .. ARGV[1]
-    if tonumber(redis.call('hget', KEYS[1], own .. ':lock_count') or 0) < tonumber(ARGV[2]) then
+    if (tonumber(redis.call('hget', KEYS[1], own .. ':lock_count') or 0) or 0) < tonumber(ARGV[2]) then
         redis.call('hset', KEYS[1], own .. ':lock_count', ARGV[2])
     end
     if tonumber(redis.call('hget', KEYS[1], own .. ':expire_time')) < now + lease then

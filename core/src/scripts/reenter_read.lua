@@ -7,7 +7,7 @@
 -- to the last of these.
 -- SPDX-License-Identifier: Apache-2.0
 local timeout = ARGV[4] .. ':' .. ARGV[1] .. ':rwlock_timeout:'
-local count = tonumber(redis.call('hget', KEYS[1], ARGV[1]) or 0)
+local count = tonumber(redis.call('hget', KEYS[1], ARGV[1]) or 0) or 0
 local longest = -2
 for level = 1, math.min(count, 1000) do
     longest = math.max(longest, redis.call('pttl', timeout .. level))
@@ -20,8 +20,9 @@ if count < wanted then
     redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
 end
 for level = math.min(count + 1, wanted, 1000), math.min(wanted, 1000) do
-    if redis.call('pttl', timeout .. level) < lease then
-        redis.call('set', timeout .. level, '1', 'px', ARGV[3])
+    local key = timeout .. level
+    if not redis.call('set', key, '1', 'px', ARGV[3], 'nx') and redis.call('pttl', key) < lease then
+        redis.call('pexpire', key, ARGV[3])
     end
 end
 if redis.call('pttl', KEYS[1]) < lease then

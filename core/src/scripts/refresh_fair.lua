@@ -5,6 +5,7 @@
 -- to come within.
 -- May be sent twice or late: places and scores of others are untouched, no score is lowered.
 -- SPDX-License-Identifier: Apache-2.0
+redis.call('get', sign) -- an error when it is something else
 local free = redis.call('exists', KEYS[1]) == 0
 local head = redis.call('lindex', queue, 0)
 local stands

@@ -13,7 +13,7 @@ if ARGV[2] ~= '0' then
     if not count then
         return 0
     end
-    if tonumber(count) > tonumber(ARGV[2]) then
+    if (tonumber(count) or 0) > tonumber(ARGV[2]) then
         redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
     end
     return 1

@@ -38,7 +38,7 @@ if not held then
 end
 for i = 5, #ARGV do
     local count = ARGV[i] .. ':' .. ARGV[1] .. ':lock_count'
-    if tonumber(redis.call('hget', KEYS[1], count) or 0) > tonumber(ARGV[2]) then
+    if (tonumber(redis.call('hget', KEYS[1], count) or 0) or 0) > tonumber(ARGV[2]) then
         redis.call('hset', KEYS[1], count, ARGV[2])
     end
 end

@@ -1,13 +1,21 @@
--- release_many: each owner is left with the given number of levels of its lock; where that is none, the lock is free
--- and its waiters are told. Effects, message and channel on each name as the release of its kind (wire format 2.1).
--- KEYS names   ARGV for each: form, owner, levels left, channel. Forms: m a hash with one owner at a time.
--- Returns for each name 0 when the owner holds nothing there; else 1, plus the number of subscribers told.
--- May be sent twice: a repeat finds no field, or the count it left. A lease is never shortened.
--- All fields go before anybody is told, so a refused message leaves nothing held; a full release writes with hdel
--- alone, which a server that is out of memory still carries out. A key of another type counts as not held.
+-- release_many: each owner is left with the given number of levels of its lock; where that is none, it holds it no
+-- more, and waiters are told if that leaves it free, or the readers among them a side of it.
+-- Effects, message and channel on each name as the release of its kind (wire format 2.1, 2.5, 2.6, 2.9).
+-- KEYS names   ARGV[1] the form of each line, a letter; a capital one leaves levels
+-- then for each line: owner; of a capital form the levels left; channel; of r and w the base of timeout keys; of g the
+-- number of values, and each value, hashed
+-- Forms: m and f a hash with one owner at a time (mutex, fenced and spin alike), p a string (plain), r and w the sides
+-- of a read-write lock, whose owner is w's field of the writer, g values of a group.
+-- Returns for each name 0 when the owner holds nothing there; else 1, plus the number of subscribers told. One number
+-- is that of each.
+-- May be sent twice: a repeat finds nothing of its own, or the count it left. A lease is never shortened, but for that
+-- of a read-write lock to the leases of the readers who go on.
+-- All go before anybody is told, so a refused message leaves nothing held; a full release begins with a command that a
+-- server which is out of memory still carries out. A key of another type counts as not held.
 -- SPDX-License-Identifier: Apache-2.0
+local letters = ARGV[1]
+local try = redis.pcall
 local found, refused = {}, nil
-local pcall = redis.pcall
 
 -- The answer of a command on a key that may be of another type by now; any other refusal is the script's, at its end.
 local function checked(answer)
@@ -20,27 +28,201 @@ local function checked(answer)
     return answer
 end
 
-local function leave_hash(name, owner, left)
-    if left == '0' then
-        return checked(pcall('hdel', name, owner)) == 1
+-- The usual case: nothing but last levels of forms m and f.
+if not string.find(letters, '[^fm]') then
+    for i = 1, #KEYS do
+        found[i] = checked(try('hdel', KEYS[i], ARGV[2 * i])) or 0
     end
-    local levels = checked(pcall('hget', name, owner))
-    if levels and tonumber(levels) > tonumber(left) then
-        checked(pcall('hset', name, owner, left))
+    local alike = true
+    for i = 1, #KEYS do
+        if found[i] == 1 then
+            found[i] = 1 + (checked(try('publish', ARGV[2 * i + 1], '0')) or 0)
+        end
+        alike = alike and found[i] == found[1]
     end
-    return levels and true
+    return refused or alike and found[1] or found
 end
 
--- How a form leaves a line. A further form is a row here.
-local forms = {m = leave_hash}
-
-for i, name in ipairs(KEYS) do
-    local argument = 4 * i - 3
-    found[i] = forms[ARGV[argument]](name, ARGV[argument + 1], ARGV[argument + 2]) and 1 or 0
+-- Whatever is refused within a form ends it there.
+local function call(...)
+    local answer = try(...)
+    if type(answer) == 'table' and answer.err then
+        error(answer)
+    end
+    return answer
 end
-for i = 1, #KEYS do
-    if found[i] == 1 and ARGV[4 * i - 1] == '0' then
-        found[i] = 1 + (checked(pcall('publish', ARGV[4 * i], '0')) or 0)
+
+-- How a form leaves a line: whether there was something of its owner's, and the message for those who wait, if any.
+
+local function lower_hash(line)
+    local levels = call('hget', line.name, line.owner)
+    if levels and (tonumber(levels) or 0) > tonumber(line.left) then
+        call('hset', line.name, line.owner, line.left)
+    end
+    return levels, nil
+end
+
+local function leave_hash(line)
+    if line.left then
+        return lower_hash(line)
+    end
+    if call('hdel', line.name, line.owner) == 0 then
+        return false
+    end
+    return true, '0'
+end
+
+local function leave_plain(line)
+    if call('get', line.name) ~= line.owner then
+        return false
+    end
+    call('del', line.name)
+    return true, '0'
+end
+
+local function timeout_of(line, owner, level)
+    return ARGV[line.at] .. ':' .. owner .. ':rwlock_timeout:' .. level
+end
+
+-- The longest remaining ms of a reader's levels, from one on; -2 if none has a timeout key.
+local function longest_of(line, owner, from, count)
+    local longest = -2
+    for level = from, math.min(tonumber(count) or 0, 1000) do
+        longest = math.max(longest, call('pttl', timeout_of(line, owner, level)))
+    end
+    return longest
+end
+
+-- The same of all who are in the lock, and those of them who are dead.
+local function look_at_readers(line)
+    local longest, dead = -2, {}
+    local fields = call('hgetall', line.name)
+    for i = 1, #fields, 2 do
+        local best = longest_of(line, fields[i], 1, fields[i + 1])
+        longest = math.max(longest, best)
+        if best == -2 and fields[i] ~= 'mode' then
+            dead[#dead + 1] = fields[i]
+        end
+    end
+    return longest, dead
+end
+
+-- As release_read does it, where the reasons stand.
+local function leave_read(line)
+    local count = tonumber(call('hget', line.name, line.owner) or nil)
+    local left = tonumber(line.left or 0)
+    if not count or left >= count then
+        return count
+    end
+    local mine = longest_of(line, line.owner, left + 1, count)
+    if left > 0 then
+        call('hset', line.name, line.owner, line.left)
+        if mine > call('pttl', timeout_of(line, line.owner, left)) and mine > 0 then
+            call('set', timeout_of(line, line.owner, left), '1', 'px', mine)
+        end
+    else
+        call('hdel', line.name, line.owner)
+    end
+    for level = left + 1, math.min(count, 1000) do
+        call('del', timeout_of(line, line.owner, level))
+    end
+    local ttl = call('pttl', line.name)
+    local alone = call('hlen', line.name) == 1
+    if left > 0 or call('hget', line.name, 'mode') == 'write' or (ttl > mine + 1000 and not alone) then
+        return true
+    end
+    local longest, dead = look_at_readers(line)
+    if longest == -2 then
+        call('del', line.name)
+        return true, '0'
+    end
+    for _, field in ipairs(dead) do
+        call('hdel', line.name, field)
+    end
+    if longest >= 0 and longest < ttl then
+        call('pexpire', line.name, math.max(longest, 1))
+    end
+    return true
+end
+
+-- As release_write does it.
+local function leave_write(line)
+    if line.left then
+        return lower_hash(line)
+    end
+    if call('hdel', line.name, line.owner) == 0 then
+        return false
+    end
+    local longest = look_at_readers(line)
+    if longest == -2 then
+        call('del', line.name)
+    else
+        call('hset', line.name, 'mode', 'read')
+        if longest >= 0 then
+            call('pexpire', line.name, math.max(longest, 1))
+        end
+    end
+    return true, '1'
+end
+
+-- As release_group does it.
+local function leave_group(line)
+    local time = call('time')
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    local first, last = line.at + 1, line.at + ARGV[line.at]
+    local whole, removed = true, 0
+    for i = first, last do
+        local ends = call('hget', line.name, ARGV[i] .. ':' .. line.owner .. ':expire_time')
+        local mine = call('hget', line.name, ARGV[i]) == line.owner
+        whole = whole and mine and (tonumber(ends) or 0) > now
+    end
+    for i = first, last do
+        local own = ARGV[i] .. ':' .. line.owner
+        if not line.left then
+            if call('hget', line.name, ARGV[i]) == line.owner then
+                removed = removed + call('hdel', line.name, ARGV[i])
+            end
+            call('hdel', line.name, own .. ':expire_time', own .. ':lock_count')
+        elseif whole and tonumber(call('hget', line.name, own .. ':lock_count') or 0) > tonumber(line.left) then
+            call('hset', line.name, own .. ':lock_count', line.left)
+        end
+    end
+    return whole, removed > 0 and '0' or nil
+end
+
+-- How a form leaves a line; how many arguments behind the channel it has. A further form is a row here.
+local forms = {
+    m = {leave = leave_hash, arguments = 0},
+    f = {leave = leave_hash, arguments = 0},
+    p = {leave = leave_plain, arguments = 0},
+    r = {leave = leave_read, arguments = 1},
+    w = {leave = leave_write, arguments = 1},
+    g = {leave = leave_group, arguments = 1, counted = true},
+}
+
+local lines = {}
+local at = 2
+for i = 1, #letters do
+    local letter = string.sub(letters, i, i)
+    local form = forms[string.lower(letter)]
+    local lowers = letter ~= string.lower(letter)
+    local channel = at + (lowers and 2 or 1)
+    local line = {name = KEYS[i], owner = ARGV[at], left = lowers and ARGV[at + 1] or nil, channel = ARGV[channel],
+        at = channel + 1}
+    local whole, had, message = pcall(form.leave, line)
+    if not whole then
+        checked(type(had) == 'table' and had or redis.error_reply(tostring(had)))
+        had, message = false, nil
+    end
+    found[i] = had and 1 or 0
+    line.message = message
+    lines[i] = line
+    at = line.at + form.arguments + (form.counted and ARGV[line.at] or 0)
+end
+for i, line in ipairs(lines) do
+    local told = line.message and checked(try('publish', line.channel, line.message)) or 0
+    if found[i] == 1 then
+        found[i] = 1 + told
     end
 end
 return refused or found

@@ -1,5 +1,6 @@
 -- release_permits: the permits with these ids are free again, and waiters are told.
 -- Effects as RPermitExpirableSemaphore's release (wire format 2.11): one whose lease is over is given back, too.
+-- Begins with shared/count.lua.
 -- KEYS[1] name   KEYS[2] leases   KEYS[3] record of this operation, or none   ARGV[1] channel
 -- ARGV[2] life of the record in ms   ARGV[3...] ids of 16 bytes
 -- Returns 1, plus the number of subscribers told, when every lease was alive; 0 when no such permit is taken; -1 when
@@ -24,8 +25,8 @@ for i = 3, #ARGV do
 end
 local result = #found == 0 and 0 or over and -1 or 1
 if #found > 0 then
-    if value and not string.find(value, '^%-?%d+$') then
-        return redis.error_reply('WRONGTYPE the key holds no number')
+    if value and not is_count(value) then
+        return refuse_text()
     end
     if value then
         value = redis.call('incrby', KEYS[1], #found)

@@ -7,8 +7,12 @@
 -- May be sent twice: a repeat finds no field (full release) or the count it left (partial).
 -- Readers without a timeout key are dead (W-14). They are struck out while the lock's lease is at most 1 s above the
 -- longest timeout key, this reader's included; a lock that was extended alone, as Redisson's multi lock does, is not.
+-- Readers are looked through from the youngest, with whose time-out the lock's lease mostly ends, to the first that has
+-- about as long; of the others only the oldest two are, where the dead gather.
 -- The full release begins with hdel, which a server that is out of memory still carries out.
 -- SPDX-License-Identifier: Apache-2.0
+local NEAR = 100 -- ms that the lock may outlast its readers, so that few of many have to be looked at
+
 local function timeout_of(owner, level)
     return ARGV[4] .. ':' .. owner .. ':rwlock_timeout:' .. level
 end
@@ -43,29 +47,33 @@ for level = left + 1, math.min(tonumber(count), 1000) do
     redis.call('del', timeout_of(ARGV[1], level))
 end
 local ttl = redis.call('pttl', KEYS[1])
-local alone = redis.call('hlen', KEYS[1]) == 1
-if left > 0 or redis.call('hget', KEYS[1], 'mode') == 'write' or (ttl > mine + 1000 and not alone) then
+if left > 0 or redis.call('hget', KEYS[1], 'mode') == 'write' or
+    (ttl > mine + 1000 and redis.call('hlen', KEYS[1]) ~= 1) then
     return 1
 end
-local longest, dead = -2, {}
-local fields = redis.call('hgetall', KEYS[1])
-for i = 1, #fields, 2 do
-    local best = longest_of(fields[i], 1, fields[i + 1])
-    longest = math.max(longest, best)
-    if best == -2 then
-        dead[#dead + 1] = fields[i]
+
+-- The longest timeout key of a reader; one without any is struck out.
+local function check_reader(field)
+    local longest = longest_of(field, 1, redis.call('hget', KEYS[1], field))
+    if longest == -2 and field ~= 'mode' then
+        redis.call('hdel', KEYS[1], field)
+    end
+    return longest
+end
+
+local longest, fields = -2, redis.call('hkeys', KEYS[1])
+for i = #fields, 1, -1 do
+    longest = math.max(longest, check_reader(fields[i]))
+    if longest >= ttl - NEAR then
+        for oldest = 1, math.min(i - 1, 2) do
+            check_reader(fields[oldest])
+        end
+        return 1
     end
 end
 if longest == -2 then
     redis.call('del', KEYS[1])
     return 1 + redis.call('publish', ARGV[3], '0')
 end
-for _, field in ipairs(dead) do
-    if field ~= 'mode' then
-        redis.call('hdel', KEYS[1], field)
-    end
-end
-if longest >= 0 and longest < ttl then
-    redis.call('pexpire', KEYS[1], math.max(longest, 1))
-end
+redis.call('pexpire', KEYS[1], math.max(longest, 1))
 return 1

@@ -1,5 +1,6 @@
 -- release_semaphore: permits are added to a semaphore, and waiters are told.
 -- Effects as RSemaphore's release and releaseIfExists (wire format 2.10). A TTL is kept.
+-- Begins with shared/count.lua.
 -- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] permits   ARGV[2] life of the record in ms
 -- ARGV[3] channel   ARGV[4] 1: only if the semaphore exists
 -- Returns 1, or 0 when there was no semaphore and there was to be one.
@@ -17,8 +18,8 @@ if not value and ARGV[4] == '1' then
     redis.call('set', KEYS[2], '0', 'px', ARGV[2])
     return 0
 end
-if value and not string.find(value, '^%-?%d+$') then
-    return redis.error_reply('WRONGTYPE the key holds no number')
+if value and not is_count(value) then
+    return refuse_text()
 end
 value = redis.call('incrby', KEYS[1], ARGV[1])
 redis.call('set', KEYS[2], '1', 'px', ARGV[2])

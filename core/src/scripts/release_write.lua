@@ -12,7 +12,7 @@ if not count then
     return 0
 end
 if ARGV[2] ~= '0' then
-    if tonumber(count) > tonumber(ARGV[2]) then
+    if (tonumber(count) or 0) > tonumber(ARGV[2]) then
         redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
     end
     return 1

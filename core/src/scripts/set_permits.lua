@@ -1,5 +1,7 @@
 -- set_permits: a permit semaphore has so many permits in all, those that are taken included; it may owe some then.
 -- Effects as RPermitExpirableSemaphore's setPermits (wire format 2.11); nobody is told of permits that nobody can have.
+-- Begins with shared/permits.lua.
+-- Begins with shared/count.lua.
 -- KEYS[1] name   KEYS[2] leases   KEYS[3] record of this operation   ARGV[1] permits   ARGV[2] life of the record in ms
 -- ARGV[3] channel
 -- Returns 1. May be sent twice: the record says that it was done.
@@ -13,8 +15,12 @@ if recorded then
     end
     return 1
 end
-if value and not string.find(value, '^%-?%d+$') then
-    return redis.error_reply('WRONGTYPE the key holds no number')
+local first = redis.call('zrange', KEYS[2], 0, 0)[1]
+if first and not is_permit(first) then
+    return refuse_leases()
+end
+if value and not is_count(value) then
+    return refuse_text()
 end
 local more = value and ARGV[1] - (value + taken) or ARGV[1]
 local available = redis.call('incrby', KEYS[1], string.format('%.0f', more))

@@ -1,5 +1,6 @@
 -- try_set_count: a semaphore or a latch that does not exist begins with so many, and listeners are told.
 -- Effects as RSemaphore's trySetPermits and RCountDownLatch's trySetCount (wire format 2.10, 2.12).
+-- Begins with shared/count.lua.
 -- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] count   ARGV[2] life of the record in ms
 -- ARGV[3] channel   ARGV[4] message   ARGV[5] TTL in ms, 0: none
 -- Returns 1, or 0 when it exists.
@@ -12,6 +13,9 @@ if recorded then
         redis.call('pexpire', KEYS[2], ARGV[2])
     end
     return tonumber(recorded) or 0
+end
+if value and not is_count(value) then
+    return refuse_text()
 end
 if value then
     redis.call('set', KEYS[2], '0', 'px', ARGV[2])

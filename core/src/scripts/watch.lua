@@ -1,10 +1,12 @@
 -- watch: whether a name is free, and if not for how long to wait before the next look; writes nothing.
 -- A lock is free that nobody holds, a semaphore that has a permit, a latch that is open. A number says not which of the
 -- two it is: with leases beside it, or if it is zero or less, it is a semaphore's, else what a latch has left.
+-- Begins with shared/one_holder.lua.
+-- Begins with shared/group.lua.
 -- KEYS[1] name   ARGV[1] the kind it is watched as (enum redlatch_kind)
 -- Returns -2 when it is free; else, where a name of another kind than it is watched as is told of on another channel,
 -- -10 less that kind; else the remaining ms, at most 250 of a plain lock, whose release by others is not told; -1
--- without a lease. A key of another type is an error, and so is a string that is no plain lock and no number.
+-- without a lease. A key of another type is an error, and so is what has not the shape of any of these.
 -- SPDX-License-Identifier: Apache-2.0
 local MUTEX, READ, PLAIN, SEMAPHORE, LATCH = 1, 5, 7, 9, 11
 local watched_as = tonumber(ARGV[1])
@@ -44,5 +46,7 @@ if redis.call('type', KEYS[1]).ok == 'string' then
 end
 if kind == MUTEX and redis.call('hexists', KEYS[1], 'mode') == 1 then
     kind = READ
+elseif kind == MUTEX and not holder_of(KEYS[1]) and is_foreign(KEYS[1]) then
+    return refuse_hash()
 end
 return kind == watched_as and ttl or -10 - kind

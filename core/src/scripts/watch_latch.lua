@@ -1,10 +1,11 @@
 -- watch_latch: whether a latch is open; writes nothing.
+-- Begins with shared/count.lua.
 -- KEYS[1] name
 -- Returns -2 when it is open, which one that does not exist is, else the remaining ms of its key, -1 if it has no TTL.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1]) or '0'
-if not string.find(value, '^%-?%d+$') then
-    return redis.error_reply('WRONGTYPE the key holds no number')
+if not is_count(value) then
+    return refuse_text()
 end
 if tonumber(value) <= 0 then
     return -2

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, Dict, Protocol
+from typing import Any, Callable, Dict, Protocol
 
 
 class Driver(Protocol):
@@ -15,14 +15,20 @@ class Driver(Protocol):
         """The outcome of one call."""
 
     def close(self) -> None:
-        """The input has ended."""
+        """The trace is over."""
 
 
-def serve(driver: Driver) -> None:
-    """Answers until the input ends."""
+def serve(make: Callable[[], Driver]) -> None:
+    """Answers until the input ends, each trace by a driver of its own."""
+    driver = make()
     for line in sys.stdin:
         try:
-            answer = driver.answer(json.loads(line))
+            call = json.loads(line)
+            if call["call"] == "reset":
+                driver.close()
+                driver, answer = make(), {"reset": True}
+            else:
+                answer = driver.answer(call)
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), flush=True)

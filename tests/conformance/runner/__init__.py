@@ -4,19 +4,26 @@
 README.md one folder up is the description of the format; nothing in here knows any language's interface.
 """
 
-from .drivers import DRIVERS, Driver, DriverProcess
+from .drivers import DRIVERS, Driver
 from .mismatch import Mismatch
 from .play import play
-from .traces import TRACES, Trace, complaints, failure_of, load, uses
+from .processes import Answer, DriverProcess, Processes, Speaker
+from .servers import Servers
+from .traces import TRACES, Trace, complaints, complaints_of, failure_of, load, uses
 
 __all__ = [
     "DRIVERS",
     "TRACES",
+    "Answer",
     "Driver",
     "DriverProcess",
     "Mismatch",
+    "Processes",
+    "Servers",
+    "Speaker",
     "Trace",
     "complaints",
+    "complaints_of",
     "failure_of",
     "load",
     "play",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drivers: which there are, and how one is spoken to.
+"""The drivers: which there are.
 
 A driver is a program that reads calls as lines of JSON and answers each with a line of JSON. Adding a language means
 writing that program and adding an entry to DRIVERS.
@@ -7,27 +7,15 @@ writing that program and adding an entry to DRIVERS.
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import subprocess
 import sys
-import tempfile
-import threading
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Dict, FrozenSet, List, NoReturn, Optional, Type
+from typing import Dict, FrozenSet, List
 
-from .mismatch import Mismatch
 from .traces import FOLDER
 
 ROOT = FOLDER.parents[1]
-ANSWER_SECONDS = 30.0
-END_SECONDS = 20.0
-
-Answer = Dict[str, Any]
 
 
 def build_folder() -> Path:
@@ -59,12 +47,15 @@ class Driver:
 
 def lua_driver(interpreter: str, version: str, *arguments: str) -> Driver:
     """A Lua with the skin of this tree and the module of the build; `version` is the one that its modules are made for.
-    To Lua an actor is an owner of lock objects: when the last of these is collected, what it holds is given back."""
+    To Lua an actor is an owner of lock objects: when the last of these is collected, what it holds is given back. A
+    lock of several is an owner of its own, which what the actor holds of its members is in the way of."""
     rock, modules = ROOT / "lua-rock", build_folder() / "lua" / f"lua{version}"
     paths = {"LUA_PATH": f"{rock}/?.lua;{rock}/?/init.lua;;", "LUA_CPATH": f"{modules}/?.so;;", "LUA_INIT": ""}
     environment = {**paths, **preload()}
     command = [interpreter, str(FOLDER / "drivers" / "lua_driver.lua"), *arguments]
-    return Driver("-".join([interpreter, *arguments]), command, frozenset({"free.owner=actor"}), environment)
+    return Driver(
+        "-".join([interpreter, *arguments]), command, frozenset({"free.owner=actor", "member.held"}), environment
+    )
 
 
 def python_driver() -> Driver:
@@ -104,6 +95,9 @@ _NOT_IN_THE_SHELL = frozenset(
         "semaphore",
         "permit_semaphore",
         "latch",
+        "multi_lock",
+        "redlock",
+        "inspect.waiter.connected",
         "lock.key_template",
         "lock.back_off_initial_ms",
         "acquire.lease_ms",
@@ -137,90 +131,3 @@ DRIVERS = [
         says=_EXITS,
     ),
 ]
-
-
-class DriverProcess:
-    """A running driver. Whatever it does that is no answer is a Mismatch: it ends, is silent, or prints nonsense."""
-
-    def __init__(self, driver: Driver) -> None:
-        self.driver = driver
-        with ExitStack() as stack:
-            self._errors = stack.enter_context(tempfile.TemporaryFile())
-            self._process = subprocess.Popen(
-                driver.command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                env={**os.environ, **driver.environment},
-                start_new_session=True,
-            )
-            self._stack = stack.pop_all()
-
-    def ask(self, call: Dict[str, Any], seconds: float = ANSWER_SECONDS) -> Answer:
-        """Sends one call and returns its answer."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        try:
-            self._process.stdin.write(json.dumps(call).encode() + b"\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            self._fail("has ended before this call")
-        patience = threading.Timer(seconds, self._kill)
-        patience.start()
-        try:
-            line = self._process.stdout.readline()
-        finally:
-            patience.cancel()
-        if not line:
-            self._fail(f"gave no answer within {seconds:.0f} s, or ended")
-        try:
-            answer: Any = json.loads(line)
-        except ValueError:
-            self._fail(f"answered with what is no JSON: {line[:200]!r}")
-        if not isinstance(answer, dict) or "error" in answer:
-            self._fail(f"could not make the call: {answer}")
-        found: Answer = answer
-        return found
-
-    def end(self, seconds: float = END_SECONDS) -> None:
-        """Closes the driver's input. It must end well by itself, and neither it nor the library may have printed."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        patience = threading.Timer(seconds, self._kill)
-        patience.start()
-        try:
-            self._process.stdin.close()
-            rest = self._process.stdout.read()
-            status = self._process.wait()
-        finally:
-            patience.cancel()
-        if status != 0:
-            self._fail(f"did not end well within {seconds:.0f} s")
-        if rest or self._printed():
-            self._fail(f"printed what is no answer: {rest[:200]!r}")
-
-    def _printed(self) -> str:
-        self._errors.seek(0)
-        return self._errors.read().decode("utf-8", "replace").strip()
-
-    def _kill(self) -> None:
-        """Ends the driver with all that it has started: what is left of it must not free its locks later on."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-
-    def _fail(self, what: str) -> NoReturn:
-        self._kill()
-        status = self._process.wait()
-        raise Mismatch(f"the driver {self.driver.name} {what} (status {status})\n{self._printed()[-4000:]}".strip())
-
-    def __enter__(self) -> DriverProcess:
-        return self
-
-    def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._kill()
-        self._process.wait()
-        with suppress(BrokenPipeError):  # by a call that it did not read any more
-            self._process.stdin.close()
-        self._process.stdout.close()
-        self._stack.close()

@@ -56,6 +56,12 @@ class Link:
         self._closing_server = False
         self._cut = False
 
+    @property
+    def ended(self) -> bool:
+        """Whether neither side is open, or will be."""
+        open_yet = self.connection.client_open or self.connection.server_open
+        return not open_yet and (self._cut or self.server is not None)
+
     # ------------------------------------------------------------------------------------------ client to server --
 
     def client_data(self, data: bytes) -> None:

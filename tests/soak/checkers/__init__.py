@@ -14,7 +14,7 @@ from typing import Callable, Dict, List
 from history import History, Operation
 from kinds import KINDS
 
-from . import exclusion, honesty, latch, order, permits, tokens, waits
+from . import exclusion, honesty, latch, order, permits, sums, tokens, waits, witness
 
 NAME_CHECKERS: Dict[str, Callable[[str, List[Operation], History], List[str]]] = {
     "exclusion": exclusion.check,
@@ -22,7 +22,9 @@ NAME_CHECKERS: Dict[str, Callable[[str, List[Operation], History], List[str]]] =
     "order": order.check,
     "permit_ids": permits.check_ids,
     "permits": permits.check,
+    "sums": sums.check,
     "tokens": tokens.check,
+    "witness": witness.check,
 }
 
 

@@ -15,10 +15,15 @@ class Disturbances:
     def __init__(self, strokes: List[Stroke]) -> None:
         self._of: Dict[str, List[Tuple[int, int]]] = {}
         for stroke in sorted(strokes, key=lambda each: each.since):
-            self._of.setdefault(stroke.process, []).append((stroke.since, stroke.until))
+            spans = self._of.setdefault(stroke.process, [])
+            # A silence is also met during a stroke that makes it.
+            begin = max(stroke.since, spans[-1][1]) if spans else stroke.since
+            if begin < stroke.until:
+                spans.append((begin, stroke.until))
 
     def during(self, process: str, since: int, until: int) -> int:
-        """How many nanoseconds of a span of time were disturbed for a process; those of several strokes add up."""
+        """How many nanoseconds of a span of time were disturbed for a process; its own strokes and those that concern
+        all add up."""
         total = 0
         for concerned in ("", process):
             spans = self._of.get(concerned, [])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a holder of ours is told is true: who is sure of a hold until some time does not lose it before.
+"""What a holder of ours is told is true: who is sure of a hold until some time does not lose it before. And a hold that
+is renewed is not lost at all, unless the nemesis was at work on it.
 
 Nothing in the soak takes a lock away from its holder, and the server never forgets; Redisson gives no such promise.
 """
@@ -8,14 +9,21 @@ from __future__ import annotations
 
 from typing import List
 
-from history import History
+from history import History, Operation
+from plan import LEASE_MS, RENEWED
+
+from .disturbances import Disturbances
 
 GONE = ("lost", "not_owned")
+# A lease is renewed when a third of it is over, and then again and again: it takes more than this to keep a client from
+# it.
+DISTURBED = LEASE_MS * 1_000_000 // 6
 
 
 def check(history: History) -> List[str]:
     """The holds that were gone while they were safe."""
     found: List[str] = []
+    disturbances = Disturbances(history.strokes)
     for each in history.operations:
         if each.got is None or each.language == "java":
             continue
@@ -27,4 +35,15 @@ def check(history: History) -> List[str]:
                 f"honesty: {each.id} gave {each.name} back and was told '{each.outcome}' at {each.gave}, after it was"
                 f" told it was safe until {safe}"
             )
+        elif each.lease == RENEWED and _is_gone(each):
+            disturbed = disturbances.during(each.process, safe - LEASE_MS * 1_000_000, safe)
+            if disturbed <= DISTURBED:
+                found.append(
+                    f"honesty: {each.id} lost {each.name}, which was not renewed beyond {safe}, and the nemesis was at"
+                    f" work for only {disturbed // 1_000_000} ms of that lease"
+                )
     return found
+
+
+def _is_gone(operation: Operation) -> bool:
+    return operation.lost is not None or operation.outcome in GONE

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every wait ends: by itself, unless its process was killed; ours, moreover, in the time that was given to it.
+"""Every wait ends: by itself, unless its process was killed; ours, moreover, in the time that was given to it. And in
+the end no client has a hold or a wait left.
 
 A wait may be longer by what the nemesis did to its process or to the server meanwhile, by one command, and by what a
 busy machine takes.
@@ -24,6 +25,11 @@ def check(history: History) -> List[str]:
         f"waits: {name} did not come to its end by itself"
         for name, ended in history.ended.items()
         if not ended and name not in killed
+    ]
+    found += [
+        f"waits: the clients of {name} had {held} holds and {waiters} waits left in the end"
+        for name, (held, waiters) in history.remains.items()
+        if held or waiters
     ]
     for each in history.operations:
         if each.process not in killed:

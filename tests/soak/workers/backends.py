@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Dict, List, Protocol, Tuple
+from typing import Any, Dict, List, Protocol, Sequence, Tuple
 
 
 @dataclass
@@ -26,6 +26,14 @@ class Turn:
     hold: int
     gap: int
     levels: int
+    # What members of multi locks are, if they are no mutexes: words, and whether they re-enter.
+    members: Dict[str, Tuple[str, bool]]
+
+
+def members_of(turn: Turn) -> List[Tuple[str, int]]:
+    """The names that a turn's name stands for, and the numbers of their servers: "one+other@2"."""
+    members = [member.partition("@") for member in turn.name.split("+")]
+    return [(name, int(server or 0)) for name, _, server in members]
 
 
 def group_of(turn: Turn) -> Tuple[str, List[str]]:
@@ -96,8 +104,11 @@ class Backend(Protocol):
     def latch(self, turn: Turn) -> Latch:
         """The latch of a turn."""
 
+    def remains(self) -> Dict[str, int]:
+        """Holds and waits that its clients still have after all work: held, waiters."""
+
     def close(self) -> None:
-        """Ends the client."""
+        """Ends the clients."""
 
 
 class Liar:
@@ -113,6 +124,10 @@ class Liar:
     def latch(self, turn: Turn) -> Latch:
         """As Backend says."""
         return LyingLatch()
+
+    def remains(self) -> Dict[str, int]:
+        """Nothing is held."""
+        return {}
 
     def close(self) -> None:
         """There is nothing to end."""
@@ -163,14 +178,14 @@ class LyingTaker:
         return "ok"
 
 
-def open_backend(language: str, url: str, lease_ms: int, command_timeout_ms: int) -> Backend:
-    """A client of a language."""
+def open_backend(language: str, urls: Sequence[str], lease_ms: int, command_timeout_ms: int) -> Backend:
+    """Clients of a language, one for each server."""
     if language == "liar":
         return Liar(lease_ms)
     if language == "java":
         import theirs
 
-        return theirs.Theirs(url, lease_ms, command_timeout_ms)
+        return theirs.Theirs(urls, lease_ms, command_timeout_ms)
     import ours
 
-    return ours.Ours(url, lease_ms, command_timeout_ms)
+    return ours.Ours(urls, lease_ms, command_timeout_ms)

@@ -15,9 +15,14 @@ class Journal:
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
+    @staticmethod
+    def now() -> int:
+        """This moment."""
+        return time.monotonic_ns()
+
     def say(self, what: str, operation: str, *, at: Optional[int] = None, **facts: Any) -> int:
         """Writes a line; the moment it is of."""
-        moment = time.monotonic_ns() if at is None else at
+        moment = self.now() if at is None else at
         line = json.dumps({"t": moment, "do": what, "id": operation, **facts}, separators=(",", ":"))
         os.write(self._file, line.encode() + b"\n")
         return moment

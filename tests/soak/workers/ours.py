@@ -4,56 +4,71 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import redlatch
-from backends import Latch, Once, Refused, Taker, Turn, group_of
+from backends import Latch, Once, Refused, Taker, Turn, group_of, members_of
 
 # Nanoseconds that no run lasts.
 ENDLESS = 1_000_000_000_000_000
 
+# Seconds in which what is under way is settled.
+_SETTLED = 4.0
+
+# One for each server.
+Clients = Sequence[redlatch.Client]
+
 
 class Ours:
-    """A client of ours."""
+    """Clients of ours."""
 
-    def __init__(self, url: str, lease_ms: int, command_timeout_ms: int) -> None:
-        # Lazy: the server may be down when a process is started in the place of a killed one.
+    def __init__(self, urls: Sequence[str], lease_ms: int, command_timeout_ms: int) -> None:
+        # Lazy: a server may be down when a process is started in the place of a killed one.
         seconds = command_timeout_ms / 1000
         lease = lease_ms / 1000
-        self._client = redlatch.connect(
-            url, watchdog_lease=lease, fair_timeout=lease, command_timeout=seconds, lazy=True
-        )
+        self._clients = [
+            redlatch.connect(url, watchdog_lease=lease, fair_timeout=lease, command_timeout=seconds, lazy=True)
+            for url in urls
+        ]
 
     def taker(self, turn: Turn) -> Taker:
         """As Backend says."""
-        return SHAPES[turn.shape](self._client, turn)
+        return SHAPES[turn.shape](self._clients, turn)
 
     def latch(self, turn: Turn) -> Latch:
         """As Backend says."""
-        return LatchTaker(self._client, turn)
+        return LatchTaker(self._clients, turn)
+
+    def remains(self) -> Dict[str, int]:
+        """As Backend says, after at most so long as commands last that are under way."""
+        deadline = time.monotonic() + _SETTLED
+        while True:
+            stats = [client.stats() for client in self._clients]
+            remains = {gauge: sum(each[gauge] for each in stats) for gauge in ("held", "waiters")}
+            if not any(remains.values()) or time.monotonic() > deadline:
+                return remains
+            time.sleep(0.05)
 
     def close(self) -> None:
-        """Ends the client, which holds nothing."""
-        self._client.close()
+        """Ends the clients, which hold nothing."""
+        for client in self._clients:
+            client.close()
 
 
 class LockTaker:
     """A lock of any kind."""
 
-    def __init__(self, client: redlatch.Client, turn: Turn) -> None:
+    def __init__(self, clients: Clients, turn: Turn) -> None:
         self.n = 1
         self._turn = turn
         self._inner = 0
         self._hold: Optional[redlatch.Hold] = None
-        self._lock = self._make(client, turn)
+        self._lock = self._make(clients, turn)
 
     @staticmethod
-    def _make(client: redlatch.Client, turn: Turn) -> redlatch.Lock:
+    def _make(clients: Clients, turn: Turn) -> redlatch.Lock:
         options = {option: bool(value) for option, value in turn.options.items()}
-        maker, _, side = turn.word.partition(".")
-        made = getattr(client, maker)(turn.name, **options)
-        lock: redlatch.Lock = getattr(made, side) if side else made
-        return lock
+        return lock_of(clients[0], turn.word, turn.name, **options)
 
     def take(self, asked: int) -> None:
         """As Taker says."""
@@ -96,9 +111,22 @@ class MultiTaker(LockTaker):
     """Several locks at once, every other time in the opposite order."""
 
     @staticmethod
-    def _make(client: redlatch.Client, turn: Turn) -> redlatch.Lock:
-        names = sorted(turn.name.split("+"), reverse=turn.gap % 2 == 1)
-        lock: redlatch.Lock = client.multi_lock(*map(client.lock, names))
+    def _make(clients: Clients, turn: Turn) -> redlatch.Lock:
+        members = members_of(turn)[:: -1 if turn.gap % 2 else 1]
+        locks: List[redlatch.Lock] = []
+        for name, server in members:
+            word, reentrant = turn.members.get(name, ("lock", True))
+            locks.append(lock_of(clients[server], word, name, **({} if reentrant else {"reentrant": False})))
+        lock: redlatch.Lock = clients[0].multi_lock(*locks)
+        return lock
+
+
+class RedLockTaker(LockTaker):
+    """A lock on a majority of all servers."""
+
+    @staticmethod
+    def _make(clients: Clients, turn: Turn) -> redlatch.Lock:
+        lock: redlatch.Lock = redlatch.redlock(*(client.lock(turn.name) for client in clients))
         return lock
 
 
@@ -106,19 +134,19 @@ class GroupTaker(LockTaker):
     """Values of a group."""
 
     @staticmethod
-    def _make(client: redlatch.Client, turn: Turn) -> redlatch.Lock:
+    def _make(clients: Clients, turn: Turn) -> redlatch.Lock:
         group, values = group_of(turn)
-        lock: redlatch.Lock = client.group_lock(group, values)
+        lock: redlatch.Lock = clients[0].group_lock(group, values)
         return lock
 
 
 class SemaphoreTaker(Once):
     """Permits that nobody owns."""
 
-    def __init__(self, client: redlatch.Client, turn: Turn) -> None:
+    def __init__(self, clients: Clients, turn: Turn) -> None:
         self.n = turn.levels
         self._turn = turn
-        self._semaphore = getattr(client, turn.word)(turn.name)
+        self._semaphore = getattr(clients[0], turn.word)(turn.name)
         self._permits: List[redlatch.Permit] = []
         # Who comes first makes it; where that fails, somebody else does.
         outcome(lambda: self._semaphore.try_set_permits(turn.options["permits"]))
@@ -165,10 +193,10 @@ class PermitTaker(SemaphoreTaker):
 class LatchTaker(Once):
     """A wait for a latch, and what else there is to do with it."""
 
-    def __init__(self, client: redlatch.Client, turn: Turn) -> None:
+    def __init__(self, clients: Clients, turn: Turn) -> None:
         self.n = 1
         self._turn = turn
-        self._latch: redlatch.Latch = client.latch(turn.name)
+        self._latch: redlatch.Latch = clients[0].latch(turn.name)
 
     def try_set_count(self, count: int) -> bool:
         """As Latch says."""
@@ -193,6 +221,14 @@ class LatchTaker(Once):
     def give(self) -> str:
         """As Taker says."""
         return "ok"
+
+
+def lock_of(client: redlatch.Client, word: str, name: str, **options: bool) -> redlatch.Lock:
+    """A lock as the method of a client makes it, with what it leads to behind a dot."""
+    maker, _, side = word.partition(".")
+    made = getattr(client, maker)(name, **options)
+    lock: redlatch.Lock = getattr(made, side) if side else made
+    return lock
 
 
 def seconds(milliseconds: int) -> Optional[float]:
@@ -226,9 +262,10 @@ def outcome(made: Callable[[], object]) -> str:
     return "ok"
 
 
-SHAPES: Dict[str, Callable[[redlatch.Client, Turn], Taker]] = {
+SHAPES: Dict[str, Callable[[Clients, Turn], Taker]] = {
     "lock": LockTaker,
     "multi": MultiTaker,
+    "redlock": RedLockTaker,
     "group": GroupTaker,
     "semaphore": SemaphoreTaker,
     "permits": PermitTaker,

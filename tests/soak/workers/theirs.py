@@ -10,11 +10,11 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from backends import Latch, Once, Refused, Taker, Turn, group_of
+from backends import Latch, Once, Refused, Taker, Turn, group_of, members_of
 from peers import PeerError
-from redisson import Redisson, RedissonObject, ms
+from redisson import Redisson, RedissonClient, RedissonObject, ms
 from sweeper import Sweeper
 
 _PATIENCE = 60.0
@@ -25,14 +25,15 @@ _NOT_HELD = "IllegalMonitorStateException"
 
 
 class Theirs:
-    """A Redisson client. Each worker has a Java thread, which it leaves for a new one after an error: a command of its
-    may still be on its way, or its place in a queue be left behind, and in Redisson threads own these."""
+    """Redisson clients, one for each server. Each worker has a Java thread, which it leaves for a new one after an
+    error: a command of its may still be on its way, or its place in a queue be left behind, and in Redisson threads own
+    these."""
 
-    def __init__(self, url: str, lease_ms: int, command_timeout_ms: int) -> None:
+    def __init__(self, urls: Sequence[str], lease_ms: int, command_timeout_ms: int) -> None:
         self.lease_ms = lease_ms
         self._java = Redisson()
         self._own = threading.local()
-        self.sweeper = Sweeper(url)
+        self.sweeper = Sweeper(urls[0])
         options = {
             "lockWatchdogTimeout": lease_ms,
             "fairLockWaitTimeout": lease_ms,
@@ -40,10 +41,13 @@ class Theirs:
             "retryAttempts": 2,
             "retryDelay": 100,
         }
+        self.clients = [self._connect(url, options) for url in urls]
+        self.client = self.clients[0]
+
+    def _connect(self, url: str, options: Dict[str, int]) -> RedissonClient:
         while True:
             try:
-                self.client = self._java.connect(url, **options)
-                return
+                return self._java.connect(url, **options)
             except PeerError:
                 time.sleep(0.1)  # the server may be down just now
 
@@ -57,7 +61,7 @@ class Theirs:
     def leave_thread(self) -> None:
         """Takes a new one."""
         self._own.number = self._java.thread()
-        self._own.owner = self.client.owner(self._own.number)
+        self._own.owner = self.client.owner(self._own.number)  # on the first server
 
     @property
     def owner(self) -> str:
@@ -80,10 +84,15 @@ class Theirs:
             self.leave_thread()
             raise Refused(error.kind) from error
 
+    def remains(self) -> Dict[str, int]:
+        """As Backend says; Redisson does not tell."""
+        return {}
+
     def close(self) -> None:
         """Ends the Java process."""
         self.sweeper.stop()
-        self.client.close()
+        for client in self.clients:
+            client.close()
         self._java.close()
 
 
@@ -97,9 +106,15 @@ class LockTaker:
         self._thread = backend.thread
         self._owner = backend.owner
         self._inner = 0
+        self._unsure = False  # of how many levels there are
         self._until = 0
         self._token = 0
-        self._lock: RedissonObject = backend.client.object(turn.word.replace("_", " "), name=turn.name)
+        self._lock = self._make(backend, turn)
+
+    def _make(self, backend: Theirs, turn: Turn) -> RedissonObject:
+        """The lock. An object whose calls have leases keeps the last of them for calls without one, by whatever thread
+        (W-6), so there is another for those."""
+        return backend.client.object(turn.word.replace("_", " "), name=turn.name, handle=1 + (turn.lease > 0))
 
     def take(self, asked: int) -> None:
         """As Taker says."""
@@ -140,15 +155,19 @@ class LockTaker:
     def again(self) -> bool:
         """As Taker says."""
         try:
-            self._inner += bool(self.make("tryLock"))
+            leased = [0, ms(self._turn.lease)] if self._turn.lease > 0 else []
+            self._inner += bool(self.make("tryLock", *leased))
         except Refused:
-            pass
+            self._unsure = True
         return True
 
     def leave_inner(self) -> None:
         """As Taker says."""
         for _ in range(self._inner):
-            self.give()
+            try:
+                self.make("unlock")
+            except Refused:
+                self._unsure = True
 
     def give(self) -> str:
         """As Taker says."""
@@ -156,60 +175,97 @@ class LockTaker:
             self.make("unlock")
         except Refused as refused:
             if refused.why != _NOT_HELD:
-                self.let_go()
+                self.let_go(self._lock)
             return "not_owned" if refused.why == _NOT_HELD else refused.why
+        if self._unsure:
+            self.let_go(self._lock)
         return "ok"
 
-    def let_go(self) -> None:
-        """After an unlock that failed: Redisson goes on to renew what its thread may still hold, for as long as its
+    def let_go(self, lock: RedissonObject) -> None:
+        """After a call that failed: Redisson goes on to renew what its thread may still hold, for as long as its
         process lives, so that nobody would ever get it."""
         for _ in range(_UNLOCKS):
             try:
-                self.make("unlock")
-                return
+                self.make("unlock", on=lock)
             except Refused as refused:
                 if refused.why == _NOT_HELD:
                     return
                 time.sleep(0.2)
 
-    def make(self, call: str, *arguments: Any) -> Any:
+    def make(self, call: str, *arguments: Any, on: Optional[RedissonObject] = None) -> Any:
         """Has the thread make a call; Refused if it fails."""
         try:
-            return self._lock.start(self._thread, call, *arguments).result(_PATIENCE)
+            return (on or self._lock).start(self._thread, call, *arguments).result(_PATIENCE)
         except PeerError as error:
             self._backend.leave_thread()
             raise Refused(error.kind) from error
 
 
 class MultiTaker(LockTaker):
-    """An RedissonMultiLock. It is taken without a lease: with one, the members have another one until all are acquired,
-    and it then sets the lease also of what others hold by then."""
+    """A RedissonMultiLock. It is taken without a lease: with one, the members have another one until all are acquired,
+    and it then sets the lease also of what others hold by then (W-15)."""
 
     def __init__(self, backend: Theirs, turn: Turn) -> None:
+        self._members = [
+            backend.clients[server].object(turn.members.get(name, ("lock", True))[0].replace("_", " "), name=name)
+            for name, server in self._places(backend, turn)
+        ]
         super().__init__(backend, replace(turn, lease=-1))
-        self._lock = backend.client.multi_lock(*map(backend.client.lock, turn.name.split("+")))
+
+    @staticmethod
+    def _places(_backend: Theirs, turn: Turn) -> List[Tuple[str, int]]:
+        """The names of the members, and their servers."""
+        return members_of(turn)
+
+    def _make(self, backend: Theirs, turn: Turn) -> RedissonObject:
+        return backend.client.multi_lock(*self._members)
 
     def take(self, asked: int) -> None:
         """As Taker says. One that fails may leave some members held, and renewed."""
         try:
             super().take(asked)
-        except Refused as refused:
-            if refused.why != "timeout":
-                self.let_go()
+        except Refused:
+            self._free_members()
             raise
+
+    def again(self) -> bool:
+        """As Taker says, but it stays as it is: in Redisson a level that fails with an error is taken from all members,
+        also from those which it was not added to, and then the hold is over."""
+        return True
+
+    def give(self) -> str:
+        """As Taker says. A RedLock keeps to itself which members were not given back, a multi lock stops at one (W-15,
+        W-17)."""
+        try:
+            self.make("unlock")
+        except Refused as refused:
+            self._free_members()
+            return "not_owned" if refused.why == _NOT_HELD else refused.why
+        self._free_members()
+        return "ok"
+
+    def _free_members(self) -> None:
+        for member in self._members:
+            self.let_go(member)
+
+
+class RedLockTaker(MultiTaker):
+    """A RedissonRedLock of all servers, without a lease as well: it does not look what is left of one."""
+
+    @staticmethod
+    def _places(backend: Theirs, turn: Turn) -> List[Tuple[str, int]]:
+        return [(turn.name, server) for server in range(len(backend.clients))]
+
+    def _make(self, backend: Theirs, turn: Turn) -> RedissonObject:
+        return backend.client.red_lock(*self._members)
 
 
 class GroupTaker(LockTaker):
     """A RedissonFasterMultiLock."""
 
-    def __init__(self, backend: Theirs, turn: Turn) -> None:
-        super().__init__(backend, turn)
-        self._lock = backend.client.group_lock(*group_of(turn))
-
-    def safe(self, now: int) -> int:
-        """As Taker says: a lease that was not given. After a hold with a lease that ran out, Redisson's tryLock() takes
-        that lease instead of the watchdog's, and its renewal comes too late (W-6)."""
-        return super().safe(now) if self._turn.lease > 0 else 0
+    def _make(self, backend: Theirs, turn: Turn) -> RedissonObject:
+        group, values = group_of(turn)
+        return backend.client.object("group", name=group, values=values, handle=1 + (turn.lease > 0))
 
 
 class SemaphoreTaker(Once):
@@ -322,6 +378,7 @@ class LatchTaker(Once):
 SHAPES: Dict[str, Callable[[Theirs, Turn], Taker]] = {
     "lock": LockTaker,
     "multi": MultiTaker,
+    "redlock": RedLockTaker,
     "group": GroupTaker,
     "semaphore": SemaphoreTaker,
     "permits": PermitTaker,

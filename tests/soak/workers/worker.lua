@@ -1,18 +1,21 @@
 --- The worker in Lua: one thread that takes its turns until the end.
 --
---     worker.lua URL HISTORY PLAN LABEL END
+--     worker.lua URL,URL,URL HISTORY PLAN LABEL END
 --
 -- The plan is described in tests/soak/README.md; END is in nanoseconds of uv.hrtime(), which is CLOCK_MONOTONIC.
 -- SPDX-License-Identifier: Apache-2.0
 
 local cjson = require "cjson"
 local redlatch = require "redlatch"
+local takers = require "takers"
 local uv = require "luv"
+local witness = require "witness"
 
-local url, history_path, plan_path, label, the_end = arg[1], arg[2], arg[3], arg[4], math.tointeger(arg[5])
+local urls, history_path, plan_path, label, the_end = arg[1], arg[2], arg[3], arg[4], math.tointeger(arg[5])
 
 local LOOK_MS = 100 -- a hold that lasts is looked at this often
 local RETRY_MS = 20 -- after a failure nothing is gained by asking again at once
+local SETTLED_MS = 4000 -- what is under way is settled by then
 
 -- --------------------------------------------------------------------------------------------------- history --
 
@@ -29,13 +32,13 @@ end
 
 -- ------------------------------------------------------------------------------------------------------ plan --
 
-local plan = {kinds = {}, turns = {}}
+local plan = {kinds = {}, members = {}, turns = {}}
 
 local function read_kind(words)
-    local kind = {name = words[2], shape = words[3], maker = words[4], options = {}}
+    local kind = {name = words[2], shape = words[3], word = words[4], options = {}}
     for index = 5, #words do
         local option, value = words[index]:match("^(.-)=(%d+)$")
-        kind.options[option] = value ~= "0"
+        kind.options[option] = math.tointeger(value)
     end
     plan.kinds[#plan.kinds + 1] = kind
 end
@@ -49,18 +52,17 @@ for line in io.lines(plan_path) do
         plan.lease, plan.command_timeout = words[2] / 1000, words[3] / 1000
     elseif words[1] == "kind" then
         read_kind(words)
+    elseif words[1] == "member" then
+        plan.members[words[2]] = {word = words[3], reentrant = words[4] ~= "0"}
+    elseif words[1] == "witness" then
+        witness.add(words[2], words[3], words[4], words[5])
     elseif words[1] == "turn" then
         plan.turns[#plan.turns + 1] = {
             kind = plan.kinds[words[2] + 1], name = words[3], wait = math.tointeger(words[4]),
             lease = math.tointeger(words[5]), hold = words[6] / 1e6, gap = words[7] / 1e6,
-            levels = math.tointeger(words[8]),
+            levels = math.tointeger(words[8]), backwards = words[7] % 2 == 1, members = plan.members,
         }
     end
-end
-
--- Seconds of a plan's milliseconds, of which -1 stays what it is.
-local function seconds(milliseconds)
-    return milliseconds < 0 and -1 or milliseconds / 1000
 end
 
 local function pause(duration)
@@ -69,78 +71,11 @@ local function pause(duration)
     end
 end
 
--- ---------------------------------------------------------------------------------------------------- shapes --
-
--- By shape: make(client, turn) gives what take(), safe(), again() and give() are called on.
-local shapes = {}
-
-local Lock = {n = 1}
-Lock.__index = Lock
-
-local function lock_taker(object, turn)
-    return setmetatable({object = object, terms = {timeout = seconds(turn.wait), lease = seconds(turn.lease)}}, Lock)
-end
-
-function shapes.lock(client, turn)
-    local maker, side = turn.kind.maker:match("^([^.]+)%.?(.*)$")
-    local object = client[maker](client, turn.name, turn.kind.options)
-    return lock_taker(side == "" and object or object[side], turn)
-end
-
--- Values of a group: "group/a+group/b".
-function shapes.group(client, turn)
-    local group, values = turn.name:match("^[^/]+"), {}
-    for value in turn.name:gmatch("/([^+]+)") do
-        values[#values + 1] = value
-    end
-    return lock_taker(client:group_lock(group, values), turn)
-end
-
--- Several locks at once: "one+other".
-function shapes.multi(client, turn)
-    local members = {}
-    for name in turn.name:gmatch("[^+]+") do
-        members[#members + 1] = client:lock(name)
-    end
-    return lock_taker(client:multi_lock(members), turn)
-end
-
-function Lock:take()
-    local held, _, code = self.object:hold(self.terms)
-    self.held = held
-    return held, code
-end
-
-function Lock:facts()
-    return {token = self.held:token() or 0, owner = self.held:owner()}
-end
-
-function Lock:safe()
-    return math.floor(self.held:remaining() * 1e9)
-end
-
-function Lock:again()
-    local held, _, code = self.object:try_acquire {lease = self.terms.lease}
-    self.inner = (self.inner or 0) + (held and 1 or 0)
-    return code ~= "lost"
-end
-
-function Lock:leave_inner()
-    for _ = 1, self.inner or 0 do
-        self.object:release()
-    end
-end
-
-function Lock:give()
-    local done, _, code = self.object:release()
-    return done and "ok" or code
-end
-
 -- ----------------------------------------------------------------------------------------------------- turns --
 
 local function hold(turn, id, taker)
-    for _ = 2, turn.levels do
-        if taker.again and not taker:again() then
+    for _ = 2, taker.again and turn.levels or 1 do
+        if not taker:again() then
             say("lost", id)
         end
     end
@@ -159,9 +94,22 @@ local function hold(turn, id, taker)
     end
 end
 
-local function play(client, turn, id)
-    local taker = shapes[turn.kind.shape](client, turn)
-    say("ask", id, {kind = turn.kind.name, name = turn.name, wait = turn.wait, lease = turn.lease, n = taker.n})
+-- The turn's name, of the present epoch where there are such.
+local function name_of(turn)
+    local epoch_ms = turn.kind.options.epoch_ms
+    return epoch_ms and string.format("%s:%d", turn.name, uv.hrtime() // (epoch_ms * 1000000)) or turn.name
+end
+
+local function play(clients, turn, id)
+    local name = name_of(turn)
+    local taker = takers.of(clients, turn, name)
+    if taker.prepare and not taker:prepare(function(what, facts)
+        facts.name = name
+        say(what, id, facts)
+    end) then
+        return
+    end
+    say("ask", id, {kind = turn.kind.name, name = name, wait = turn.wait, lease = turn.lease, n = taker.n})
     local taken, code = taker:take()
     if not taken then
         say("not", id, {why = code})
@@ -172,23 +120,53 @@ local function play(client, turn, id)
     local facts = taker:facts()
     facts.t, facts["until"] = got, got + taker:safe()
     say("got", id, facts)
-    hold(turn, id, taker)
-    say("give", id)
-    say("gave", id, {why = taker:give()})
+    if taker.give then
+        local sections = witness.enter(turn.kind.name, name, function(of, since)
+            say("clash", id, {name = of, since = since})
+        end)
+        hold(turn, id, taker)
+        witness.leave(sections)
+        say("give", id)
+        say("gave", id, {why = taker:give()})
+    end
 end
 
 say("born", "", {process = label, language = "lua"})
--- Lazy: the server may be down when a process is started in the place of a killed one.
-local client = assert(redlatch.connect(url, {
-    watchdog_lease = plan.lease, fair_timeout = plan.lease, command_timeout = plan.command_timeout, lazy = true,
-}))
+local clients = {}
+for url in urls:gmatch("[^,]+") do
+    -- Lazy: a server may be down when a process is started in the place of a killed one.
+    clients[#clients + 1] = assert(redlatch.connect(url, {
+        watchdog_lease = plan.lease, fair_timeout = plan.lease, command_timeout = plan.command_timeout, lazy = true,
+    }))
+end
 local number = 0
 local at = 37 * math.tointeger(label:match("%d+$")) -- a new incarnation goes on elsewhere in its plan
 while uv.hrtime() < the_end do
     local turn = plan.turns[(at + number) % #plan.turns + 1]
     number = number + 1
-    play(client, turn, string.format("%s.0.%d", label, number))
+    play(clients, turn, string.format("%s.0.%d", label, number))
     pause(turn.gap)
 end
-client:close()
-say("ended", "")
+
+-- Holds and waits that the clients have left, after at most so long as commands last that are under way.
+local function remains()
+    local left
+    for _ = 1, SETTLED_MS / RETRY_MS do
+        left = {held = 0, waiters = 0}
+        for _, client in ipairs(clients) do
+            local stats = client:stats()
+            left.held, left.waiters = left.held + stats.held, left.waiters + stats.waiters
+        end
+        if left.held + left.waiters == 0 then
+            break
+        end
+        pause(RETRY_MS / 1000)
+    end
+    return left
+end
+
+local left = remains()
+for _, client in ipairs(clients) do
+    client:close()
+end
+say("ended", "", left)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The worker in Python: turns of redlatch, of Redisson through its peer, or of a lock that lies.
 
-    worker.py python|java|liar URL HISTORY PLAN LABEL END
+    worker.py python|java|liar URL,URL,URL HISTORY PLAN LABEL END
 
 The plan is described in tests/soak/README.md; END is in nanoseconds of time.monotonic_ns().
 """
@@ -21,6 +21,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1] / "interop"), s
 
 from backends import Backend, Refused, Turn, open_backend
 from journal import Journal
+from witness import Witness
 
 # A hold that lasts is looked at this often.
 _LOOK = 0.1
@@ -34,11 +35,13 @@ class Plan:
     command_timeout_ms: int
     kinds: List[Tuple[str, str, str, Dict[str, int]]]  # name, shape, word, options
     threads: List[List[List[str]]]
+    witness: Witness
+    members: Dict[str, Tuple[str, bool]]
 
 
 def read_plan(path: str) -> Plan:
     """Reads a plan."""
-    plan = Plan(0, 0, [], [])
+    plan = Plan(0, 0, [], [], Witness(), {})
     for line in Path(path).read_text(encoding="utf-8").splitlines():
         what, *words = line.split()
         if what == "client":
@@ -46,6 +49,10 @@ def read_plan(path: str) -> Plan:
         elif what == "kind":
             options = {option: int(value) for option, value in (word.split("=") for word in words[3:])}
             plan.kinds.append((words[0], words[1], words[2], options))
+        elif what == "member":
+            plan.members[words[0]] = words[1], words[2] != "0"
+        elif what == "witness":
+            plan.witness.add(*words)
         elif what == "thread":
             plan.threads.append([])
         else:
@@ -76,7 +83,8 @@ class Worker(threading.Thread):
             name = words[1]
             if "epoch_ms" in options:
                 name = f"{name}:{time.monotonic_ns() // (options['epoch_ms'] * 1_000_000)}"
-            turn = Turn(f"{self.name}.{number}", kind, shape, word, options, name, *map(int, words[2:]))
+            times = map(int, words[2:])
+            turn = Turn(f"{self.name}.{number}", kind, shape, word, options, name, *times, self._plan.members)
             try:
                 self._play(turn)
             except Exception as error:
@@ -99,7 +107,9 @@ class Worker(threading.Thread):
         say("got", turn.id, at=got, until=got + taker.safe(got), **taker.facts())
         if turn.shape == "latch":
             return
+        bound = self._plan.witness.enter(turn, self._journal)
         self._hold(turn, taker)
+        self._plan.witness.leave(bound)
         say("give", turn.id)
         say("gave", turn.id, why=taker.give())
 
@@ -134,18 +144,19 @@ class Worker(threading.Thread):
 
 def main() -> None:
     """Works until the end."""
-    language, url, path, plan_path, label, end = sys.argv[1:]
+    language, urls, path, plan_path, label, end = sys.argv[1:]
     plan = read_plan(plan_path)
     journal = Journal(path)
     journal.say("born", "", process=label, language=language)
-    backend = open_backend(language, url, plan.lease_ms, plan.command_timeout_ms)
+    backend = open_backend(language, urls.split(","), plan.lease_ms, plan.command_timeout_ms)
     workers = [Worker(backend, journal, plan, number, label, int(end)) for number in range(len(plan.threads))]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
+    remains = backend.remains()
     backend.close()
-    journal.say("ended", "")
+    journal.say("ended", "", **remains)
 
 
 if __name__ == "__main__":

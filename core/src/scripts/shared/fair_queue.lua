@@ -4,6 +4,7 @@
 -- KEYS[4] sign of life of the caller's client; it ends with the uuid, and so does that of every other client
 -- Times are the server's. Only the head is ever taken off, nobody else's score is shifted, and what is of the wrong
 -- type counts as an empty queue here: whoever enters it reads both keys first, which is an error then.
+-- Begins with shared/waiters.lua.
 -- SPDX-License-Identifier: Apache-2.0
 local queue, timeouts, sign = KEYS[2], KEYS[3], KEYS[4]
 local FOREIGN_PATIENCE = 300000 -- Redisson's own bound for a head that does not come
@@ -24,7 +25,7 @@ local function find_head(alive)
     while true do
         local owner = redis.pcall('lindex', queue, 0)
         local score = type(owner) == 'string' and redis.pcall('zscore', timeouts, owner)
-        if type(owner) ~= 'string' or type(score) == 'table' then
+        if type(owner) ~= 'string' or type(score) == 'table' or not is_owner(owner) then
             return nil
         end
         score = tonumber(score or 0)

@@ -66,6 +66,7 @@ void counted_free(void) {
         redlatch_permit_semaphore_free(objects[i].permits);
         redlatch_latch_free(objects[i].latch);
     }
+    memset(objects, 0, sizeof objects);
 }
 
 static int64_t whole_of(const json_t *call, const char *member) {

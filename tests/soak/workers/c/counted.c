@@ -12,9 +12,9 @@ static const int64_t endless = 1000000000000000;
 
 /* ------------------------------------------------------------------------------------ permits that nobody owns -- */
 
-static int semaphore_open(struct taker *taker, redlatch_client *client) {
+static int semaphore_open(struct taker *taker, const struct clients *clients) {
     taker->permits = taker->turn->levels;
-    return redlatch_semaphore_new(client, taker->name, strlen(taker->name), &taker->semaphore);
+    return redlatch_semaphore_new(clients->of[0], taker->name, strlen(taker->name), &taker->semaphore);
 }
 
 /* Who comes first makes it; where that fails, somebody else does. */
@@ -59,9 +59,9 @@ const struct shape shape_semaphore = {
 
 /* -------------------------------------------------------------------------------------------- permits with ids -- */
 
-static int permits_open(struct taker *taker, redlatch_client *client) {
+static int permits_open(struct taker *taker, const struct clients *clients) {
     taker->permits = taker->turn->levels;
-    return redlatch_permit_semaphore_new(client, taker->name, strlen(taker->name), &taker->permit_semaphore);
+    return redlatch_permit_semaphore_new(clients->of[0], taker->name, strlen(taker->name), &taker->permit_semaphore);
 }
 
 static bool permits_prepare(struct taker *taker) {
@@ -132,8 +132,8 @@ const struct shape shape_permits = {
 
 /* ----------------------------------------------------------------------------------------------------- latches -- */
 
-static int latch_open(struct taker *taker, redlatch_client *client) {
-    return redlatch_latch_new(client, taker->name, strlen(taker->name), &taker->latch);
+static int latch_open(struct taker *taker, const struct clients *clients) {
+    return redlatch_latch_new(clients->of[0], taker->name, strlen(taker->name), &taker->latch);
 }
 
 /* Sees to it that it is closed; then the turn is to count it down, or to wait. */

@@ -1,7 +1,7 @@
 /* The worker in C: threads that take their turns until the end.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   soak_worker URL HISTORY PLAN LABEL END      END in nanoseconds of CLOCK_MONOTONIC */
+ *   soak_worker URL,URL,URL HISTORY PLAN LABEL END      END in nanoseconds of CLOCK_MONOTONIC */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <pthread.h>
@@ -14,14 +14,16 @@
 #include "journal.h"
 #include "plan.h"
 #include "takers.h"
+#include "witness.h"
 
 enum {
     LOOK_US = 100000, /* a hold that lasts is looked at this often */
     RETRY_US = 20000, /* after a failure nothing is gained by asking again at once */
+    SETTLED_US = 4000000, /* what is under way is settled by then */
     ID_SIZE = 96
 };
 
-static redlatch_client *client;
+static struct clients clients;
 static struct plan plan;
 static const char *label;
 static int64_t the_end;
@@ -60,7 +62,10 @@ static void enjoy(struct taker *taker) {
     taker->shape->tell(taker, facts, sizeof facts);
     say_at(got, "got", taker->id, ",\"until\":%" PRId64 "%s", got + safe, facts);
     if (taker->shape->give) {
+        struct sections sections;
+        witness_enter(&sections, &plan, taker->turn, taker->id);
         stay(taker, taker->id);
+        witness_leave(&sections);
         say("give", taker->id, "%s", "");
         int status = taker->shape->give(taker);
         say("gave", taker->id, ",\"why\":\"%s\"", redlatch_status_name(status));
@@ -74,8 +79,8 @@ static void play(const struct turn *turn, const char *id) {
     if (kind->epoch_ms > 0) {
         snprintf(name, sizeof name, "%s:%" PRId64, turn->name, now_ns() / (kind->epoch_ms * 1000000));
     }
-    struct taker taker = {.shape = shape_of(turn), .turn = turn, .name = name, .id = id, .permits = 1};
-    int status = taker.shape->open(&taker, client);
+    struct taker taker = {.shape = shape_of(turn), .plan = &plan, .turn = turn, .name = name, .id = id, .permits = 1};
+    int status = taker.shape->open(&taker, &clients);
     if (status != REDLATCH_OK) {
         give_up("%s of %s: %s", kind->name, name, redlatch_last_error());
     }
@@ -107,28 +112,60 @@ static void *work(void *number) {
     return NULL;
 }
 
-static void open_client(const char *url) {
+/* Opens a client for each of the URLs; the text is cut up for that. */
+static void open_clients(char *urls) {
     redlatch_client_options options;
     redlatch_client_options_init(&options, sizeof options);
-    options.lazy = 1; /* the server may be down when a process is started in the place of a killed one */
+    options.lazy = 1; /* a server may be down when a process is started in the place of a killed one */
     options.watchdog_lease_ms = plan.lease_ms;
     options.fair_timeout_ms = plan.lease_ms;
     options.command_timeout_ms = plan.command_timeout_ms;
-    if (redlatch_client_open(url, &options, &client) != REDLATCH_OK) {
-        give_up("cannot open %s: %s", url, redlatch_last_error());
+    char *rest = NULL;
+    for (char *url = strtok_r(urls, ",", &rest); url; url = strtok_r(NULL, ",", &rest)) {
+        if (clients.count == SERVERS_MAX) {
+            give_up("more than %d servers", SERVERS_MAX);
+        }
+        if (redlatch_client_open(url, &options, &clients.of[clients.count++]) != REDLATCH_OK) {
+            give_up("cannot open %s: %s", url, redlatch_last_error());
+        }
     }
+}
+
+/* Holds and waits that the clients have left. */
+static void count_remains(uint64_t *held, uint64_t *waiters) {
+    *held = *waiters = 0;
+    for (int i = 0; i < clients.count; i++) {
+        redlatch_stats stats = {.struct_size = sizeof stats};
+        redlatch_client_stats(clients.of[i], &stats);
+        *held += stats.held;
+        *waiters += stats.waiters;
+    }
+}
+
+static void close_clients(void) {
+    uint64_t held = 0;
+    uint64_t waiters = 0;
+    count_remains(&held, &waiters);
+    for (int64_t waited = 0; held + waiters > 0 && waited < SETTLED_US; waited += RETRY_US) {
+        pause_for(RETRY_US);
+        count_remains(&held, &waiters);
+    }
+    for (int i = 0; i < clients.count; i++) {
+        redlatch_client_free(clients.of[i]);
+    }
+    say("ended", "", ",\"held\":%" PRIu64 ",\"waiters\":%" PRIu64, held, waiters);
 }
 
 int main(int argc, char **argv) {
     if (argc != 6) {
-        give_up("usage: soak_worker URL HISTORY PLAN LABEL END");
+        give_up("usage: soak_worker URL,URL,URL HISTORY PLAN LABEL END");
     }
     journal_open(argv[2]);
     plan_read(&plan, argv[3]);
     label = argv[4];
     the_end = strtoll(argv[5], NULL, 10);
     say("born", "", ",\"process\":\"%s\",\"language\":\"c\"", label);
-    open_client(argv[1]);
+    open_clients(argv[1]);
     pthread_t threads[THREADS_MAX];
     int numbers[THREADS_MAX];
     for (int i = 0; i < plan.threads; i++) {
@@ -140,8 +177,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < plan.threads; i++) {
         pthread_join(threads[i], NULL);
     }
-    redlatch_client_free(client);
-    say("ended", "", "%s", "");
+    close_clients();
     plan_free(&plan);
     return 0;
 }

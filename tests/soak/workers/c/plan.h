@@ -5,7 +5,15 @@
 
 #include <stdint.h>
 
-enum { KINDS_MAX = 32, THREADS_MAX = 16, TURNS_MAX = 1000, WORD_SIZE = 64, NAME_SIZE = 128 };
+enum {
+    KINDS_MAX = 32,
+    ADDRESSES_MAX = 100,
+    MEMBERS_MAX = 20,
+    THREADS_MAX = 16,
+    TURNS_MAX = 1000,
+    WORD_SIZE = 64,
+    NAME_SIZE = 128
+};
 
 struct kind {
     char name[WORD_SIZE];
@@ -14,6 +22,21 @@ struct kind {
     int32_t reentrant;
     int64_t amount;   /* permits of a semaphore, count of a latch */
     int64_t epoch_ms; /* there is a new one under a new name so often, or 0 */
+};
+
+/* Of the section of a lock, as locks of a kind have it. */
+struct address {
+    char kind[WORD_SIZE];
+    char name[NAME_SIZE];
+    char host[WORD_SIZE];
+    int port;
+};
+
+/* What a member of multi locks is, if it is no mutex. */
+struct member {
+    char name[NAME_SIZE];
+    int number; /* enum redlatch_kind */
+    int32_t reentrant;
 };
 
 struct turn {
@@ -31,6 +54,10 @@ struct plan {
     int64_t command_timeout_ms;
     int kinds;
     struct kind kind[KINDS_MAX];
+    int addresses;
+    struct address address[ADDRESSES_MAX];
+    int members;
+    struct member member[MEMBERS_MAX];
     int threads;
     int turns[THREADS_MAX];
     struct turn *turn[THREADS_MAX];

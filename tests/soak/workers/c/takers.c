@@ -16,9 +16,9 @@ redlatch_lock_options lock_options_of(const struct turn *turn) {
     return options;
 }
 
-static int lock_open(struct taker *taker, redlatch_client *client) {
+static int lock_open(struct taker *taker, const struct clients *clients) {
     redlatch_lock_options options = lock_options_of(taker->turn);
-    return redlatch_lock_new(client, taker->turn->kind->number, taker->name, strlen(taker->name), &options,
+    return redlatch_lock_new(clients->of[0], taker->turn->kind->number, taker->name, strlen(taker->name), &options,
                              &taker->lock);
 }
 
@@ -64,13 +64,23 @@ static void lock_close(struct taker *taker) {
     redlatch_lock_free(taker->lock);
 }
 
+#define LOCK(word, opener)                                                                                            \
+    {                                                                                                                  \
+        .name = (word), .open = (opener), .take = lock_take, .tell = lock_tell, .safe = lock_safe,                     \
+        .again = lock_again, .leave_inner = lock_leave_inner, .give = lock_give, .close = lock_close,                  \
+    }
+
 static const struct shape locks[] = {
-    {"lock", lock_open, NULL, lock_take, lock_tell, lock_safe, lock_again, lock_leave_inner, lock_give, lock_close},
-    {"group", group_open, NULL, lock_take, lock_tell, lock_safe, lock_again, lock_leave_inner, lock_give, lock_close},
+    LOCK("lock", lock_open),
+    LOCK("group", group_open),
+    LOCK("multi", multi_open),
+    LOCK("redlock", redlock_open),
 };
 
 const struct shape *shape_of(const struct turn *turn) {
-    const struct shape *const shapes[] = {&locks[0], &locks[1], &shape_semaphore, &shape_permits, &shape_latch};
+    const struct shape *const shapes[] = {
+        &locks[0], &locks[1], &locks[2], &locks[3], &shape_semaphore, &shape_permits, &shape_latch,
+    };
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         if (strcmp(shapes[i]->name, turn->kind->shape) == 0) {
             return shapes[i];

@@ -11,10 +11,18 @@
 
 struct taker;
 
+enum { SERVERS_MAX = 8 };
+
+/* One for each server. Locks of a single name are on the first. */
+struct clients {
+    redlatch_client *of[SERVERS_MAX];
+    int count;
+};
+
 /* How things of a shape are taken and given back. Functions return statuses. */
 struct shape {
     const char *name;
-    int (*open)(struct taker *taker, redlatch_client *client);
+    int (*open)(struct taker *taker, const struct clients *clients);
     /* Does what is to be done before, such as counting down; false if the turn is over with that. May be NULL. */
     bool (*prepare)(struct taker *taker);
     int (*take)(struct taker *taker);
@@ -31,6 +39,7 @@ struct shape {
 
 struct taker {
     const struct shape *shape;
+    const struct plan *plan;
     const struct turn *turn;
     const char *name;
     const char *id;
@@ -47,7 +56,9 @@ struct taker {
 redlatch_lock_options lock_options_of(const struct turn *turn);
 
 /* How locks are made whose name stands for several. */
-int group_open(struct taker *taker, redlatch_client *client);
+int group_open(struct taker *taker, const struct clients *clients);
+int multi_open(struct taker *taker, const struct clients *clients);
+int redlock_open(struct taker *taker, const struct clients *clients);
 
 /* What is counted, in counted.c. */
 extern const struct shape shape_semaphore, shape_permits, shape_latch;

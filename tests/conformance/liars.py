@@ -1,61 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver that answers wrongly, to show that the runner notices.
-
-    lying_driver.py LIE COMMAND...
-
-It has the calls made by another driver, the COMMAND, apart from the one lie that it is asked for.
-"""
+"""Drivers that answer wrongly, to show that the runner notices."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict
+
+from runner import Answer, Driver, DriverProcess
 
 Call = Dict[str, Any]
-Outcome = Dict[str, Any]
+Ask = Callable[[Call], Answer]
+Lie = Callable[[Ask, Call], Any]
 
 
-class Driver:
-    """The driver that tells the truth."""
+class Liar:
+    """A driver whose answers reach the runner through a lie."""
 
-    def __init__(self, command: List[str]) -> None:
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, process: DriverProcess, lie: Lie) -> None:
+        self.driver: Driver = process.driver
+        self._process = process
+        self._lie = lie
 
-    def answer(self, call: Call) -> Outcome:
-        """Its answer to a call."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps(call).encode() + b"\n")
-        self._process.stdin.flush()
-        answer: Outcome = json.loads(self._process.stdout.readline())
+    def ask(self, call: Call) -> Answer:
+        """The lie."""
+        answer: Answer = self._lie(self._process.ask, call)
         return answer
 
-    def close(self) -> int:
-        """Ends it; its exit status."""
-        self._process.communicate()
-        return self._process.returncode
+    def reset(self) -> None:
+        """That is done truly."""
+        self._process.reset()
+
+    def give_up(self) -> None:
+        """The driver itself has made no mistake, so it goes on, unless it was killed."""
+        if self._process.running:
+            self._process.reset()
 
 
-Lie = Callable[[Driver, Call], Any]
+class Idler:
+    """A driver that does nothing at all and is content."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+
+    def ask(self, call: Call) -> Answer:
+        """What looks good."""
+        return says_ok(self.ask, call)
+
+    def reset(self) -> None:
+        """There is nothing to end."""
+
+    give_up = reset
 
 
-def altered(name: str, change: Callable[[Outcome], Any]) -> Lie:
+def altered(name: str, change: Callable[[Answer], Any]) -> Lie:
     """The right answer, changed for the calls of one name."""
 
-    def lie(driver: Driver, call: Call) -> Any:
-        answer = driver.answer(call)
+    def lie(ask: Ask, call: Call) -> Any:
+        answer = ask(call)
         return change(answer) if call["call"] == name else answer
 
     return lie
 
 
-def altered_failure(name: str, change: Callable[[Outcome], Any]) -> Lie:
+def altered_failure(name: str, change: Callable[[Answer], Any]) -> Lie:
     """As altered(), for the calls that fail."""
     return altered(name, lambda answer: answer if answer["status"] == "ok" else change(answer))
 
 
-def says_ok(_driver: Driver, call: Call) -> Outcome:
+def says_ok(_ask: Ask, call: Call) -> Answer:
     """Does nothing at all and is content."""
     if "start" in call:
         return {"started": True}
@@ -69,45 +80,34 @@ def says_ok(_driver: Driver, call: Call) -> Outcome:
     return {"status": "ok", "value": values[call["call"]]} if call["call"] in values else {"status": "ok"}
 
 
-def acquires_twice(driver: Driver, call: Call) -> Outcome:
+def acquires_twice(ask: Ask, call: Call) -> Answer:
     """Takes two levels where one is asked for."""
     if call["call"] == "acquire":
-        driver.answer(call)
-    return driver.answer(call)
+        ask(call)
+    return ask(call)
 
 
-def forgets_to_release(driver: Driver, call: Call) -> Outcome:
+def forgets_to_release(ask: Ask, call: Call) -> Answer:
     """Says that it has released, and has not."""
-    return {"status": "ok"} if call["call"] == "release" else driver.answer(call)
+    return {"status": "ok"} if call["call"] == "release" else ask(call)
 
 
-def ends(driver: Driver, call: Call) -> Outcome:
-    """Dies in the middle."""
-    if call["call"] == "release":
-        sys.exit(3)
-    return driver.answer(call)
+def elsewhere(answer: Answer, **place: Any) -> Answer:
+    """A report whose only party is in another place."""
+    (party,) = answer["value"]["parties"]
+    return {**answer, "value": {**answer["value"], "parties": [{**party, **place}]}}
 
 
-def prints(driver: Driver, call: Call) -> Outcome:
-    """Writes to the standard error, as no library should."""
-    sys.stderr.write("a warning from the library\n")
-    return driver.answer(call)
-
-
-def talks(driver: Driver, call: Call) -> Outcome:
-    """Prints a line too many."""
-    if call["call"] == "query":
-        print(json.dumps({"status": "ok"}))
-    return driver.answer(call)
+def another(answer: Answer) -> Dict[str, Any]:
+    """The first report, of another name."""
+    first: Dict[str, Any] = answer["value"][0]
+    return {**first, "name": "another"}
 
 
 LIES: Dict[str, Lie] = {
     "says_ok": says_ok,
     "acquires_twice": acquires_twice,
     "forgets_to_release": forgets_to_release,
-    "ends": ends,
-    "prints": prints,
-    "talks": talks,
     "wrong_status": altered("release", lambda answer: {"status": "not_owned", "message": "not held"}),
     "another_failure": altered_failure("lock", lambda answer: {**answer, "status": "exit 69"}),
     "no_message": altered_failure("lock", lambda answer: {"status": answer["status"]}),
@@ -119,26 +119,16 @@ LIES: Dict[str, Lie] = {
     "wrong_count": altered("hold", lambda answer: {**answer, "value": {**answer["value"], "count": 2}}),
     "wrong_number": altered("available", lambda answer: {**answer, "value": answer["value"] + 1}),
     "same_permit_twice": altered("acquire_permits", lambda answer: {**answer, "value": answer["value"][:1] * 2}),
+    "wrong_form": altered("inspect", lambda answer: {**answer, "value": {**answer["value"], "form": "fair"}}),
+    "nobody_holds": altered("inspect", lambda answer: {**answer, "value": {**answer["value"], "parties": []}}),
+    "another_process": altered("inspect", lambda answer: elsewhere(answer, pid=0)),
+    "another_machine": altered("inspect", lambda answer: elsewhere(answer, host="elsewhere")),
+    "a_name_too_few": altered("scan", lambda answer: {**answer, "value": []}),
+    "a_name_too_many": altered("scan", lambda answer: {**answer, "value": [*answer["value"], another(answer)]}),
     "a_member_too_few": altered("hold", lambda answer: {**answer, "value": {"held": True}}),
     "a_member_too_many": altered("release", lambda answer: {**answer, "value": True}),
     "wrong_uuid": altered("open", lambda answer: {**answer, "value": {"uuid": answer["value"]["uuid"][:-1] + "?"}}),
-    "no_object": altered("release", lambda answer: [answer]),
-    "no_json": altered("release", lambda answer: None),
 }
 
 # What looks odd and is allowed: a language may have no uuid to tell.
 HABITS: Dict[str, Lie] = {"no_uuid": altered("open", lambda answer: {**answer, "value": {"uuid": ""}})}
-
-
-def main() -> None:
-    """As a driver's, with the lie in between."""
-    lie = {**LIES, **HABITS}[sys.argv[1]]
-    driver = Driver(sys.argv[2:])
-    for line in sys.stdin:
-        answer = lie(driver, json.loads(line))
-        print("ok" if answer is None else json.dumps(answer), flush=True)
-    sys.exit(driver.close())
-
-
-if __name__ == "__main__":
-    main()

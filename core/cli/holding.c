@@ -1,0 +1,234 @@
+/* What `run` holds. Locks are handles that know by themselves how they stand; of semaphores this file keeps the books.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "holding.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int taken(const struct holding *holding) {
+    return holding->options->permits ? holding->options->permits : 1;
+}
+
+char *join_texts(char *const *texts, size_t count, const char *between) {
+    size_t size = 1;
+    for (size_t i = 0; i < count; i++) {
+        size += strlen(texts[i]) + strlen(between);
+    }
+    char *joined = malloc(size);
+    char *end = joined;
+    for (size_t i = 0; joined && i < count; i++) {
+        end = stpcpy(stpcpy(end, i ? between : ""), texts[i]);
+    }
+    return joined;
+}
+
+/* ------------------------------------------------------------------------------------------------------ opening -- */
+
+static int open_locks(struct holding *holding) {
+    const struct run_options *options = holding->options;
+    redlatch_lock_options lock_options;
+    redlatch_lock_options_init(&lock_options, sizeof lock_options);
+    lock_options.max_hold_ms = options->max_hold_ms;
+    lock_options.key_template = options->key_template;
+    lock_options.key_template_size = options->key_template ? strlen(options->key_template) : 0;
+    holding->members = calloc(options->name_count, sizeof(redlatch_lock *));
+    if (!holding->members) {
+        return REDLATCH_NO_MEMORY;
+    }
+    for (size_t i = 0; i < options->name_count; i++) {
+        const char *name = options->names[i];
+        int status = redlatch_lock_new(holding->client, options->kind, name, strlen(name), &lock_options,
+                                       &holding->members[i]);
+        if (status != REDLATCH_OK) {
+            return status;
+        }
+    }
+    if (options->name_count == 1) {
+        holding->lock = holding->members[0];
+        return REDLATCH_OK;
+    }
+    lock_options.key_template = NULL; /* the members' */
+    lock_options.key_template_size = 0;
+    return redlatch_multi_lock_new(holding->members, options->name_count, &lock_options, &holding->lock);
+}
+
+int holding_open(struct holding *holding, const struct run_options *options, redlatch_client *client) {
+    *holding = (struct holding){.options = options, .client = client};
+    holding->shown = join_texts(options->names, options->name_count, "\", \"");
+    if (!holding->shown) {
+        return REDLATCH_NO_MEMORY;
+    }
+    const char *name = options->names[0];
+    switch (options->kind) {
+    case REDLATCH_SEMAPHORE:
+        return redlatch_semaphore_new(client, name, strlen(name), &holding->semaphore);
+    case REDLATCH_PERMIT_SEMAPHORE:
+        return redlatch_permit_semaphore_new(client, name, strlen(name), &holding->permits);
+    default:
+        return open_locks(holding);
+    }
+}
+
+void holding_close(struct holding *holding) {
+    bool one = holding->members && holding->lock == holding->members[0];
+    redlatch_lock_free(one ? NULL : holding->lock);
+    for (size_t i = 0; holding->members && i < holding->options->name_count; i++) {
+        redlatch_lock_free(holding->members[i]);
+    }
+    free(holding->members);
+    redlatch_semaphore_free(holding->semaphore);
+    redlatch_permit_semaphore_free(holding->permits);
+    free(holding->shown);
+}
+
+/* ---------------------------------------------------------------------------------------------------- acquiring -- */
+
+static int take_permits(struct holding *holding, int64_t wait_ms, redlatch_cancel *cancel) {
+    if (holding->semaphore) {
+        return redlatch_semaphore_acquire(holding->semaphore, taken(holding), wait_ms, cancel, REDLATCH_FOREVER);
+    }
+    return redlatch_permit_semaphore_acquire(holding->permits, taken(holding), REDLATCH_RENEWED, wait_ms, cancel,
+                                             REDLATCH_FOREVER, &holding->serial);
+}
+
+/* Whether there is such a semaphore; where the server's access rules do not tell, there is. */
+static int check_made(const struct holding *holding) {
+    const char *name = holding->options->names[0];
+    redlatch_report *report;
+    if (redlatch_inspect(holding->client, name, strlen(name), &report) != REDLATCH_OK) {
+        return REDLATCH_OK;
+    }
+    redlatch_facts facts = {.struct_size = sizeof facts};
+    redlatch_report_facts(report, &facts);
+    redlatch_report_free(report);
+    return facts.form == REDLATCH_FORM_NOTHING ? HOLDING_NEVER_MADE : REDLATCH_OK;
+}
+
+/* Sees to it that there is a semaphore. Only asked where it had too few permits, so that one that has enough is taken
+ * by a single command. */
+static int ensure_made(struct holding *holding) {
+    int limit = holding->options->limit;
+    if (!limit) {
+        return check_made(holding);
+    }
+    return holding->semaphore
+               ? redlatch_semaphore_try_set_permits(holding->semaphore, limit, REDLATCH_FOREVER, NULL)
+               : redlatch_permit_semaphore_try_set_permits(holding->permits, limit, NULL);
+}
+
+int holding_acquire(struct holding *holding, redlatch_cancel *cancel) {
+    int64_t wait_ms = holding->options->wait_ms;
+    int status;
+    if (holding->lock) {
+        status = redlatch_lock_acquire_as(holding->lock, 0, REDLATCH_LEASE_OF_LOCK, wait_ms, cancel, REDLATCH_FOREVER);
+    } else {
+        status = take_permits(holding, 0, cancel);
+        if (status == REDLATCH_TIMEOUT) {
+            status = ensure_made(holding);
+            status = status == REDLATCH_OK ? take_permits(holding, wait_ms, cancel) : status;
+        }
+    }
+    holding->since = clock_ms();
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ while it lasts -- */
+
+static bool is_lost(int state) {
+    return state != REDLATCH_HELD && state != REDLATCH_SUSPECT;
+}
+
+static bool look_at_permit(const struct holding *holding, int index, redlatch_permit *permit) {
+    *permit = (redlatch_permit){.struct_size = sizeof *permit};
+    return redlatch_permit_semaphore_permit(holding->permits, holding->serial + (uint64_t)index, permit) ==
+           REDLATCH_OK;
+}
+
+bool holding_is_over(const struct holding *holding, int *reason_out) {
+    if (holding->lock) {
+        redlatch_hold hold = {.struct_size = sizeof hold};
+        bool known = redlatch_lock_hold(holding->lock, 0, &hold) == REDLATCH_OK;
+        *reason_out = hold.reason;
+        return known && is_lost(hold.state);
+    }
+    for (int i = 0; holding->permits && i < taken(holding); i++) {
+        redlatch_permit permit;
+        if (look_at_permit(holding, i, &permit) && is_lost(permit.state)) {
+            *reason_out = permit.reason;
+            return true;
+        }
+    }
+    *reason_out = REDLATCH_REASON_MAX_HOLD;
+    return clock_ms() >= holding_end(holding);
+}
+
+int64_t holding_end(const struct holding *holding) {
+    int64_t max_hold_ms = holding->options->max_hold_ms;
+    return holding->lock || max_hold_ms == REDLATCH_FOREVER ? INT64_MAX : holding->since + max_hold_ms;
+}
+
+/* --------------------------------------------------------------------------------------------------- giving back -- */
+
+/* Of each permit by itself: the first failure counts, and hinders none. */
+static int for_each_permit(const struct holding *holding, int64_t left_ms) {
+    int first_failure = REDLATCH_OK;
+    for (int i = 0; i < taken(holding); i++) {
+        redlatch_permit permit;
+        int status = REDLATCH_INTERNAL;
+        if (look_at_permit(holding, i, &permit)) {
+            status = left_ms ? redlatch_permit_semaphore_update_lease(holding->permits, permit.id, left_ms)
+                             : redlatch_permit_semaphore_release(holding->permits, permit.id);
+        }
+        first_failure = first_failure == REDLATCH_OK ? status : first_failure;
+    }
+    return first_failure;
+}
+
+int holding_release(struct holding *holding) {
+    if (holding->lock) {
+        return redlatch_lock_release(holding->lock);
+    }
+    return holding->semaphore ? redlatch_semaphore_release(holding->semaphore, taken(holding))
+                              : for_each_permit(holding, 0);
+}
+
+int holding_leave(struct holding *holding, int64_t left_ms) {
+    return holding->lock ? redlatch_lock_extend(holding->lock, 0, left_ms) : for_each_permit(holding, left_ms);
+}
+
+/* -------------------------------------------------------------------------------------------------------- owners -- */
+
+/* Adds a text to a list of them; false without memory. */
+static bool add_text(char **list, const char *between, const char *text) {
+    char *longer = NULL;
+    int size = asprintf(&longer, "%s%s%s", *list ? *list : "", *list ? between : "", text);
+    free(*list);
+    *list = size < 0 ? NULL : longer;
+    return *list != NULL;
+}
+
+static bool add_owner_of_lock(redlatch_lock *lock, const char *between, char **owners, char **tokens) {
+    redlatch_hold hold = {.struct_size = sizeof hold};
+    char token[24];
+    if (redlatch_lock_hold(lock, 0, &hold) != REDLATCH_OK) {
+        return false;
+    }
+    snprintf(token, sizeof token, "%llu", (unsigned long long)hold.token);
+    return add_text(owners, between, hold.owner) && (hold.token == 0 || add_text(tokens, between, token));
+}
+
+bool holding_owners(const struct holding *holding, const char *between, char **owners_out, char **tokens_out) {
+    *owners_out = NULL;
+    *tokens_out = NULL;
+    bool good = true;
+    for (size_t i = 0; good && holding->lock && i < holding->options->name_count; i++) {
+        good = add_owner_of_lock(holding->members[i], between, owners_out, tokens_out);
+    }
+    for (int i = 0; good && holding->permits && i < taken(holding); i++) {
+        redlatch_permit permit;
+        good = look_at_permit(holding, i, &permit) && add_text(owners_out, between, permit.id);
+    }
+    return good;
+}

@@ -1,0 +1,161 @@
+/* The command line of `redlatch run`.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "run.h"
+
+static const char usage[] =
+    "usage: redlatch run [OPTION...] NAME [--] CMD [ARGUMENT...]\n"
+    "       redlatch run [OPTION...] NAME NAME... -- CMD [ARGUMENT...]\n"
+    "\n"
+    "Runs CMD while it holds the lock NAME, or all of several, and ends as CMD does.\n"
+    "\n"
+    "  -n, --nonblock        does not wait: status 1 if somebody else holds the lock\n"
+    "  -w, --wait SECONDS    waits that long at most\n"
+    "  -E, --conflict-exit-code CODE   the status when the lock was not obtained in time, instead of 1\n"
+    "      --lease SECONDS   how long the lock outlives this process; renewed while CMD runs (30)\n"
+    "      --max-hold SECONDS  ends CMD after this time\n"
+    "      --min-hold SECONDS  keeps the lock taken at least this long, also when CMD has ended\n"
+    "      --grace SECONDS   from TERM to KILL when the lock was lost (5)\n"
+    "  -s, --shared          the read lock of a read-write lock, as --kind read\n"
+    "      --kind KIND       what NAME is: mutex; fenced, whose token CMD sees in REDLATCH_TOKEN; fair, which goes to\n"
+    "                        those who wait in the order in which they came; spin; plain; read, beside other readers;\n"
+    "                        write, alone; semaphore; permit-semaphore, whose permits have leases (mutex)\n"
+    "      --permits N       how many permits of a semaphore to take (1)\n"
+    "      --limit N         makes the semaphore, with N permits, unless there is one\n"
+    "      --key-template TEXT   of a plain lock: the key, with {name} once in the place of the name\n"
+    "      --verbose         says on standard error what happens\n"
+    "  -u, --url URL         the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
+    "      --prefix TEXT     put before the name\n"
+    "  -h, --help            this text\n"
+    "\n"
+    "CMD sees REDLATCH_LOCK and REDLATCH_OWNER. Status: CMD's own, 128 + N if signal N ended it (INT and QUIT end\n"
+    "redlatch itself), 1 not obtained in time, 64 usage, 65 a semaphore that nobody has made, 69 server unreachable,\n"
+    "70 lock lost, 126 CMD cannot be run, 127 no such CMD.\n";
+
+/* A day: what the library takes as the lease of its watchdog. */
+enum { LEASE_SECONDS_MAX = 86400 };
+
+static const struct option long_options[] = {
+    {"nonblock", no_argument, NULL, 'n'},
+    {"nb", no_argument, NULL, 'n'},
+    {"wait", required_argument, NULL, 'w'},
+    {"timeout", required_argument, NULL, 'w'},
+    {"conflict-exit-code", required_argument, NULL, 'E'},
+    {"shared", no_argument, NULL, 's'},
+    {"lease", required_argument, NULL, OPTION_LEASE},
+    {"max-hold", required_argument, NULL, OPTION_MAX_HOLD},
+    {"min-hold", required_argument, NULL, OPTION_MIN_HOLD},
+    {"grace", required_argument, NULL, OPTION_GRACE},
+    {"kind", required_argument, NULL, OPTION_KIND},
+    {"permits", required_argument, NULL, OPTION_PERMITS},
+    {"limit", required_argument, NULL, OPTION_LIMIT},
+    {"key-template", required_argument, NULL, OPTION_KEY_TEMPLATE},
+    {"verbose", no_argument, NULL, OPTION_VERBOSE},
+    PLACE_OPTIONS,
+};
+
+/* One option; false after a complaint, or when there is nothing more to do. */
+static bool take_option(struct run_options *options, int letter, int *status_out) {
+    *status_out = STATUS_USAGE;
+    switch (letter) {
+    case 'n':
+        options->wait_ms = 0;
+        return true;
+    case 'w':
+        return read_seconds("-w", optarg, 0, SECONDS_MAX, &options->wait_ms);
+    case 'E':
+        return read_number("-E", optarg, 0, 255, &options->conflict_status);
+    case 's':
+        options->kind = REDLATCH_READ;
+        return true;
+    case OPTION_LEASE:
+        return read_seconds("--lease", optarg, 30, LEASE_SECONDS_MAX, &options->lease_ms);
+    case OPTION_MAX_HOLD:
+        return read_seconds("--max-hold", optarg, 1, SECONDS_MAX, &options->max_hold_ms);
+    case OPTION_MIN_HOLD:
+        return read_seconds("--min-hold", optarg, 0, SECONDS_MAX, &options->min_hold_ms);
+    case OPTION_GRACE:
+        return read_seconds("--grace", optarg, 0, SECONDS_MAX, &options->grace_ms);
+    case OPTION_KIND:
+        return read_kind("--kind", optarg, &options->kind);
+    case OPTION_PERMITS:
+        return read_number("--permits", optarg, 1, REDLATCH_PERMITS_MAX, &options->permits);
+    case OPTION_LIMIT:
+        return read_number("--limit", optarg, 1, REDLATCH_PERMITS_MAX, &options->limit);
+    case OPTION_KEY_TEMPLATE:
+        options->key_template = optarg;
+        return true;
+    case OPTION_VERBOSE:
+        options->verbose = true;
+        return true;
+    default:
+        return take_place_option(&options->place, letter, "run", usage, status_out);
+    }
+}
+
+/* What the options say of each other; false after a complaint. */
+static bool go_together(const struct run_options *options) {
+    bool counts = options->kind == REDLATCH_SEMAPHORE || options->kind == REDLATCH_PERMIT_SEMAPHORE;
+    const char *kind = redlatch_kind_name(options->kind);
+    if (options->max_hold_ms != REDLATCH_FOREVER && options->min_hold_ms > options->max_hold_ms) {
+        complain(STATUS_USAGE,
+                 "--min-hold is %g s, --max-hold %g s: expected the first to be no longer than the second",
+                 (double)options->min_hold_ms / 1000, (double)options->max_hold_ms / 1000);
+    } else if (!counts && (options->permits || options->limit)) {
+        complain(STATUS_USAGE, "%s with --kind %s: expected --kind semaphore or permit-semaphore",
+                 options->permits ? "--permits" : "--limit", kind);
+    } else if (options->limit && options->limit < options->permits) {
+        complain(STATUS_USAGE, "--permits is %d, --limit %d: expected the first to be no more than the second",
+                 options->permits, options->limit);
+    } else if (options->kind == REDLATCH_SEMAPHORE && (options->min_hold_ms || options->lease_ms)) {
+        complain(STATUS_USAGE, "%s with --kind semaphore, whose permits have no lease: expected permit-semaphore",
+                 options->min_hold_ms ? "--min-hold" : "--lease");
+    } else if (counts && options->key_template) {
+        complain(STATUS_USAGE, "--key-template with --kind %s: expected plain", kind);
+    } else if (counts && options->name_count > 1) {
+        complain(STATUS_USAGE, "%zu names with --kind %s: expected one", options->name_count, kind);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/* Names and command. What stands before the first -- is names; without one, the first word is the name. */
+static bool take_operands(struct run_options *options, char **words) {
+    if (!words[0] || !words[0][0]) {
+        complain(STATUS_USAGE, "run: expected the name of a lock");
+        return false;
+    }
+    size_t before = 0;
+    while (words[before] && strcmp(words[before], "--") != 0) {
+        before++;
+    }
+    bool parted = words[before] != NULL;
+    options->names = words;
+    options->name_count = parted ? before : 1;
+    options->command = words + options->name_count + parted;
+    for (size_t i = 1; i < options->name_count; i++) {
+        if (words[i][0] == '-') {
+            complain(STATUS_USAGE, "run: %s among the names: expected options before them", words[i]);
+            return false;
+        }
+    }
+    if (!options->command[0] || (!parted && options->command[0][0] == '-')) {
+        complain(STATUS_USAGE, "run: %s after the name: expected a command (options stand before the name)",
+                 options->command[0] ? options->command[0] : "nothing");
+        return false;
+    }
+    return true;
+}
+
+bool run_read_options(struct run_options *options, int argc, char **argv, int *status_out) {
+    int letter;
+    while ((letter = getopt_long(argc, argv, "+nw:E:su:h", long_options, NULL)) != -1) {
+        if (!take_option(options, letter, status_out)) {
+            return false;
+        }
+    }
+    *status_out = STATUS_USAGE;
+    return take_operands(options, argv + optind) && go_together(options);
+}

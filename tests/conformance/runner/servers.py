@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The servers of one worker: the first for every trace, others for the traces that name them. Each is brought back to
+its first state before a trace uses it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any, Dict, Set
+
+from env import RedisServer
+
+FIRST = "first"
+# What traces change of a server's configuration, besides its data.
+_DEFAULTS = {"maxmemory": "0", "min-replicas-to-write": "0", "requirepass": ""}
+
+
+class Servers:
+    """Servers by their words in traces. They run until close()."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._started: Dict[str, RedisServer] = {}
+        self._used: Set[str] = set()
+
+    def get(self, word: str) -> RedisServer:
+        """The server of that word: empty, unless this trace has had it before."""
+        if word not in self._started:
+            self._started[word] = self._stack.enter_context(RedisServer())
+        if word not in self._used:
+            _bring_back(self._started[word])
+            self._used.add(word)
+        return self._started[word]
+
+    @property
+    def first(self) -> RedisServer:
+        """The one that is meant where no word is said."""
+        return self.get(FIRST)
+
+    def end_trace(self) -> None:
+        """Closes what witnesses have opened; whatever is used from now on is empty again."""
+        for word in self._used:
+            self._started[word].close_clients()
+        self._used.clear()
+
+    def close(self) -> None:
+        """Ends all."""
+        self._stack.close()
+
+
+def _bring_back(server: RedisServer) -> None:
+    """The server as it is when it starts: a master without keys, scripts, users and limits."""
+    admin: Any = server.admin
+    admin.execute_command("REPLICAOF", "NO", "ONE")
+    for name, value in _DEFAULTS.items():
+        admin.config_set(name, value)
+    for user in set(admin.acl_users()) - {"default", b"default"}:
+        admin.acl_deluser(user)
+    server.make_pristine()

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A key of another type or shape under any name of ours: every call says so, and the key stays as it was."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import pytest
+import redlatch
+from env import RedisServer, wait_until
+from foreign_keys import KINDS, Do, Kind, Place, Write, cases, snapshot
+from steps import Call
+
+CASES = [pytest.param(*case, id="-".join(case)) for case in cases()]
+# What a call may say: the key is of another type or shape; or what it held is not there any more.
+CLEAR = ("wrong_type", "lost")
+
+
+@pytest.fixture(scope="module")
+def client(module_server: RedisServer) -> Iterator[redlatch.Client]:
+    """One client for all tests."""
+    with redlatch.connect(module_server.url) as opened:
+        yield opened
+
+
+class Scene:
+    """One foreign key, beside which one call after another is made, each on a name of its own."""
+
+    def __init__(self, server: RedisServer, client: redlatch.Client, name: str, kind: Kind, place: Place, write: Write):
+        self.server, self.client, self.name = server, client, name
+        self.kind, self.place, self.write = kind, place, write
+        self.wrong: List[str] = []
+
+    def put(self, name: str) -> List[str]:
+        """Write the key, with a TTL that has to stay; its name, or several that it may have."""
+        redis: Any = self.server.admin
+        keys = self.place.keys(self.client, name)
+        redis.delete(*keys)
+        for key in keys:
+            self.write(redis, key)
+            redis.expire(key, 1000)
+        return keys
+
+    def judge(self, call: str, do: Do, thing: Any, name: str) -> None:
+        """One call must be refused, if it has to look at the key, and change nothing at all then."""
+        keys = self.put(name)
+        before = snapshot(self.server)
+        said = ""
+        try:
+            do(thing)
+        except redlatch.RedlatchError as error:
+            said = error.status_name
+            if said not in CLEAR or not str(error):
+                self.wrong.append(f"{call} raised {error!r}")
+        if (not said) != (call in self.place.unaware):
+            self.wrong.append(f"{call} {'succeeded' if not said else 'was refused'}")
+        after = snapshot(self.server)
+        for key in keys:
+            if after.get(key.encode()) != before[key.encode()]:
+                self.wrong.append(f"{call} touched {key}")
+        if said == "wrong_type" and after != before:
+            self.wrong.append(f"{call} was refused and changed {set(after.items()) ^ set(before.items())}")
+        self.server.admin.flushdb()
+
+    def judge_all(self) -> None:
+        """Every call of the kind: those of anybody, and those of one who holds something."""
+        for call, do in self.kind.free.items():
+            if call not in self.place.left_out:
+                name = f"{self.name}:{call}"
+                self.judge(call, do, self.kind.make(self.client, name), name)
+        for call, do in self.kind.held.items():
+            name = f"{self.name}:held:{call}"
+            thing = self.kind.make(self.client, name)
+            self.judge(call, do, self.kind.prepare(thing), name)
+        assert not self.wrong, "\n".join(self.wrong)
+
+
+@pytest.mark.parametrize(("kind", "place", "shape"), CASES)
+def test_81_every_call_is_refused_and_leaves_it(
+    server: RedisServer, client: redlatch.Client, lock_name: str, kind: str, place: str, shape: str
+) -> None:
+    keys = KINDS[kind].places[place]
+    Scene(server, client, lock_name, KINDS[kind], keys, keys.shapes[shape]).judge_all()
+
+
+# --------------------------------------------------------------------------------- when it comes while one is inside --
+
+WAKING = ("mutex", "spin", "fenced", "fair", "read", "write", "plain", "group", "semaphore", "permits", "latch")
+HANDED_OVER = ("mutex", "fenced", "fair", "write", "plain", "group")
+
+
+def occupy(client: redlatch.Client, kind: str, name: str) -> Callable[[], object]:
+    """Let a wait of the kind be in vain; what ends that."""
+    if kind in ("semaphore", "permits"):
+        assert KINDS[kind].make(client, name).try_set_permits(0)
+        return lambda: None
+    if kind == "latch":
+        assert client.latch(name).try_set_count(1)
+        return lambda: None
+    lock = client.read_write_lock(name).write if kind == "read" else KINDS[kind].make(client, name)
+    assert lock.acquire(timeout=0)
+    return lock.release
+
+
+def overwrite(server: RedisServer, name: str, shape: Write) -> Dict[bytes, Tuple[bytes, bool]]:
+    """Put something else in the place of a name, so that it is never free; how it looks."""
+    with server.admin.pipeline(transaction=True) as transaction:
+        transaction.delete(name)
+        shape(transaction, name)
+        transaction.expire(name, 1000)
+        transaction.execute()
+    return {key: there for key, there in snapshot(server).items() if key == name.encode()}
+
+
+def assert_untouched(server: RedisServer, there: Dict[bytes, Tuple[bytes, bool]]) -> None:
+    """It looks as it did."""
+    now = snapshot(server)
+    assert {key: now.get(key) for key in there} == there
+
+
+def with_shapes(kinds: Tuple[str, ...]) -> List[Any]:
+    """Each kind with a name of another type, and with one of its own type that has another shape."""
+    shapes = {kind: KINDS[kind].places["name"].shapes for kind in kinds}
+    ours = {kind: "text" if "fraction" in shapes[kind] else "hash" for kind in kinds}
+    return [
+        pytest.param(kind, shapes[kind][shape], id=f"{kind}-{shape}")
+        for kind in kinds
+        for shape in ("list", ours[kind])
+    ]
+
+
+@pytest.mark.parametrize(("kind", "shape"), with_shapes(WAKING))
+def test_82_a_waiter_is_told_at_its_next_look(
+    server: RedisServer, client: redlatch.Client, lock_name: str, kind: str, shape: Write
+) -> None:
+    redis: Any = server.admin
+    with redlatch.connect(server.url) as other:
+        release = occupy(client, kind, lock_name)  # lives on, for the lock is its
+        waiting = Call(lambda: KINDS[kind].wait(KINDS[kind].make(other, lock_name)))
+        if kind == "spin":
+            wait_until(lambda: other.stats()["round_trips"] >= 2)
+        else:
+            wait_until(lambda: redis.pubsub_channels(f"*{lock_name}*"))
+        there = overwrite(server, lock_name, shape)
+        for channel in redis.pubsub_channels(f"*{lock_name}*"):
+            redis.publish(channel, "0")
+        error = waiting.error(4.0)
+        assert isinstance(error, redlatch.ServerError) and error.status_name == "wrong_type", error
+        assert lock_name in str(error.lock_name)
+        assert_untouched(server, there)
+        with suppress(redlatch.RedlatchError):
+            release()
+        assert_untouched(server, there)
+
+
+@pytest.mark.parametrize(("kind", "shape"), with_shapes(HANDED_OVER))
+def test_83_nothing_is_handed_over(
+    server: RedisServer, client: redlatch.Client, lock_name: str, kind: str, shape: Write
+) -> None:
+    release = occupy(client, kind, lock_name)
+    waiting = Call(lambda: KINDS[kind].wait(KINDS[kind].make(client, lock_name)))
+    wait_until(lambda: server.admin.pubsub_channels(f"*{lock_name}*"))
+    there = overwrite(server, lock_name, shape)
+    with pytest.raises(redlatch.RedlatchError) as caught:
+        release()
+    error = waiting.error(4.0)
+    assert caught.value.status_name in CLEAR, caught.value
+    assert isinstance(error, redlatch.ServerError) and error.status_name == "wrong_type", error
+    assert_untouched(server, there)
+
+
+def test_84_no_token_is_handed_over_where_there_is_no_counter(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    release = occupy(client, "fenced", lock_name)
+    waiting = Call(lambda: KINDS["fenced"].wait(KINDS["fenced"].make(client, lock_name)))
+    wait_until(lambda: server.admin.pubsub_channels(f"*{lock_name}*"))
+    there = overwrite(server, f"redisson_lock_token:{{{lock_name}}}", KINDS["fenced"].places["token"].shapes["text"])
+    try:
+        release()
+    except redlatch.ServerError as error:
+        assert error.status_name == "wrong_type"
+    error = waiting.error(4.0)
+    assert isinstance(error, redlatch.ServerError) and error.status_name == "wrong_type", error
+    assert_untouched(server, there)
+
+
+@pytest.mark.parametrize(("kind", "shape"), with_shapes((*HANDED_OVER, "spin", "read")))
+def test_85_the_watchdog_leaves_it_and_tells_the_holder(
+    server: RedisServer, lock_name: str, kind: str, shape: Write
+) -> None:
+    with redlatch.connect(server.url, watchdog_lease=0.3) as client:
+        lock = KINDS[kind].make(client, lock_name)
+        lock.acquire()
+        hold = lock.hold()
+        there = overwrite(server, lock_name, shape)
+        wait_until(lambda: hold.lost, 5.0)
+        assert_untouched(server, there)
+        with pytest.raises(redlatch.RedlatchError) as caught:
+            lock.release()
+        assert caught.value.status_name == "lost"
+    assert_untouched(server, there)
+
+
+def test_86_the_watchdog_leaves_leases_of_something_else(server: RedisServer, lock_name: str) -> None:
+    with redlatch.connect(server.url, watchdog_lease=0.3) as client:
+        slots = client.permit_semaphore(lock_name)
+        slots.try_set_permits(1)
+        permit = slots.acquire()
+        assert permit is not None
+        there = overwrite(server, f"{{{lock_name}}}:timeout", KINDS["permits"].places["leases"].shapes["list"])
+        wait_until(lambda: permit.lost, 5.0)
+        assert_untouched(server, there)
+
+
+@pytest.mark.parametrize("shape", ["list", "set", "sorted-set", "stream", "hash"])
+def test_87_nobody_waits_for_what_is_no_lock(
+    server: RedisServer, client: redlatch.Client, lock_name: str, shape: str
+) -> None:
+    there = overwrite(server, lock_name, KINDS["mutex"].places["name"].shapes[shape])
+    with pytest.raises(redlatch.ServerError) as caught:
+        client.wait_free(lock_name, 20.0)
+    assert caught.value.status_name == "wrong_type"
+    assert not client.inspect(lock_name).locked
+    assert_untouched(server, there)

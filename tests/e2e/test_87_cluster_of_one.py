@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster that is one node, through redis://: every key of a script is in one slot, whatever the name looks like."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator, List
+
+import pytest
+import redlatch
+from env import RedisServer, wait_until
+from waiters import Waiting
+
+MakeLock = Callable[[redlatch.Client, str], redlatch.Lock]
+
+SLOTS = 16_384
+LOCKS = {
+    "mutex": lambda client, name: client.lock(name),
+    "non-reentrant": lambda client, name: client.lock(name, reentrant=False),
+    "fenced": lambda client, name: client.fenced_lock(name),
+    "fair": lambda client, name: client.fair_lock(name),
+    "spin": lambda client, name: client.spin_lock(name),
+    "plain": lambda client, name: client.plain_lock(name),
+    "group": lambda client, name: client.group_lock(name, ["a", "b"]),
+    "read": lambda client, name: client.read_write_lock(name).read,
+    "write": lambda client, name: client.read_write_lock(name).write,
+    "multi": lambda client, name: client.multi_lock(client.lock(f"{{{name}}}:1"), client.lock(f"{{{name}}}:2")),
+}
+NAMES = ["{}", "{{{}}}:tagged", "before{{{}}}after"]
+# Names whose braces make no tag: the server hashes the whole name, and Redisson's other keys and channels elsewhere.
+NO_TAG = ["a{{b{}", "a{{}}b{}"]
+
+
+@pytest.fixture(scope="module")
+def cluster(server_binary: List[str]) -> Iterator[RedisServer]:
+    """A node that has all slots."""
+    with RedisServer(cluster_enabled="yes", cluster_require_full_coverage="no") as started:
+        admin: Any = started.admin
+        admin.execute_command("CLUSTER", "ADDSLOTS", *range(SLOTS))
+        wait_until(lambda: b"cluster_state:ok" in admin.execute_command("CLUSTER", "INFO"))
+        yield started
+
+
+@pytest.fixture
+def client(cluster: RedisServer) -> Iterator[redlatch.Client]:
+    """A client of the node, which has no keys."""
+    cluster.admin.flushall()
+    with redlatch.connect(cluster.url) as opened:
+        yield opened
+
+
+def test_00_it_is_a_cluster(cluster: RedisServer) -> None:
+    """The server refuses what is in two slots."""
+    with pytest.raises(Exception, match="same slot"):
+        cluster.admin.execute_command("DEL", "one", "two")
+
+
+@pytest.mark.parametrize("form", NAMES)
+@pytest.mark.parametrize("kind", LOCKS)
+def test_01_three_times_lock_and_unlock(client: redlatch.Client, lock_name: str, kind: str, form: str) -> None:
+    make: MakeLock = LOCKS[kind]
+    lock = make(client, form.format(lock_name))
+    for _ in range(3):
+        assert lock.acquire(timeout=5)
+        assert lock.locked() and lock.owned()
+        lock.extend(20)
+        lock.release()
+        assert not lock.locked()
+    assert lock.acquire(timeout=5) and lock.force_release() and not lock.locked()
+
+
+@pytest.mark.parametrize("kind", LOCKS)
+def test_02_thirty_attempts(client: redlatch.Client, lock_name: str, kind: str) -> None:
+    lock = LOCKS[kind](client, lock_name)
+    for _ in range(30):
+        assert lock.acquire(blocking=False)
+        lock.release()
+
+
+def test_03_write_read_unread_unwrite(client: redlatch.Client, lock_name: str) -> None:
+    both = client.read_write_lock(lock_name)
+    with both.write, both.read:
+        assert both.write.locked() and both.read.locked()
+    assert not both.write.locked() and not both.read.locked()
+
+
+@pytest.mark.parametrize("form", NAMES)
+@pytest.mark.parametrize("kind", [kind for kind in LOCKS if kind not in ("spin", "multi")])
+def test_04_a_release_wakes(
+    cluster: RedisServer, client: redlatch.Client, lock_name: str, kind: str, form: str
+) -> None:
+    name = form.format(lock_name)
+    with redlatch.connect(cluster.url) as other:
+        holder = LOCKS["write" if kind == "read" else kind](client, name)
+        holder.acquire()
+        waiting = Waiting(LOCKS[kind](other, name), 10.0)
+        wait_until(lambda: other.stats()["subscriptions"] >= 1 and cluster.admin.pubsub_channels())
+        holder.release()
+        assert waiting.result(4.0) is True
+
+
+@pytest.mark.parametrize("form", NAMES)
+def test_05_counts(cluster: RedisServer, lock_name: str, form: str) -> None:
+    """Also with a prefix, as Redisson's name mapper gives one."""
+    cluster.admin.flushall()
+    with redlatch.connect(cluster.url, name_prefix="mapped:") as client:
+        name = form.format(lock_name)
+        slots = client.permit_semaphore(name)
+        assert slots.try_set_permits(2)
+        permit = slots.acquire()
+        assert permit is not None and slots.available() == 1 and slots.acquired() == 1
+        slots.update_lease(permit, 20)
+        permit.release()
+        assert slots.available() == slots.permits() == 2 and slots.delete()
+        gate = client.semaphore(name)
+        assert gate.try_set_permits(1) and gate.acquire()
+        gate.release()
+        assert gate.drain() == 1 and gate.delete()
+        latch = client.latch(name)
+        assert latch.try_set_count(1)
+        latch.count_down()
+        assert latch.wait(0) and latch.count() == 0
+        keys: Any = cluster.admin.keys()
+        assert all(b"mapped:" in key for key in keys)
+
+
+@pytest.mark.parametrize("form", NO_TAG)
+@pytest.mark.parametrize("kind", LOCKS)
+def test_06_a_name_without_a_tag_is_never_half_taken(
+    cluster: RedisServer, client: redlatch.Client, lock_name: str, kind: str, form: str
+) -> None:
+    """W-28: Redisson acquires such a lock and can not release it. Ours does both, or is refused at once."""
+    lock = LOCKS[kind](client, form.format(lock_name))
+    try:
+        assert lock.acquire(timeout=5)
+        lock.release()
+        assert not lock.locked()
+    except redlatch.ServerError as error:
+        assert not lock.owned() and error.status_name == "server", error
+    assert cluster.admin.keys() == []
+
+
+@pytest.mark.parametrize("form", [*NO_TAG, "{{a}}:b{}"])
+def test_07_a_latch_opens_whatever_its_name(
+    cluster: RedisServer, client: redlatch.Client, lock_name: str, form: str
+) -> None:
+    """W-22: a latch of Redisson whose name has braces fails in a cluster. Ours opens, or is refused at once."""
+    latch = client.latch(form.format(lock_name))
+    try:
+        assert latch.try_set_count(1)
+    except redlatch.ServerError as error:
+        assert error.status_name == "server", error
+        assert cluster.admin.keys() == []
+        return
+    latch.count_down()
+    assert latch.wait(0)

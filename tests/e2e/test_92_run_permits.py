@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`redlatch run --kind semaphore` and `permit-semaphore`: as many at once as there are permits."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from typing import Any, Iterator, List
+
+import pytest
+import redlatch as library
+from env import RedisServer, wait_until
+from shell import ON_TERM, UNTIL_END, is_alive, pid_of, program, redlatch, script_of, start
+
+KINDS = ["semaphore", "permit-semaphore"]
+LOOK = 'echo "$REDLATCH_LOCK ${REDLATCH_OWNER-none} ${REDLATCH_TOKEN-none}"'
+
+
+@pytest.fixture
+def client(server: RedisServer) -> Iterator[library.Client]:
+    with library.connect(server.url) as opened:
+        yield opened
+
+
+def left(client: library.Client, kind: str, name: str) -> int:
+    """How many permits may be taken."""
+    made = client.semaphore(name) if kind == "semaphore" else client.permit_semaphore(name)
+    return made.available()
+
+
+def told_on(server: RedisServer, name: str) -> int:
+    """How many connections listen for permits."""
+    answer: Any = server.admin.pubsub_numsub(f"redisson_sc:{{{name}}}")
+    return int(answer[0][1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_00_permits_are_taken_while_the_command_runs(
+    server: RedisServer, client: library.Client, lock_name: str, kind: str
+) -> None:
+    inner = f"{program()} run -n --kind {kind}"
+    text = (f"{inner} --permits 2 {lock_name} true; echo $?; {inner} {lock_name} echo beside"
+            f"; {inner} --limit 9 {lock_name} {inner} {lock_name} true; echo $?")
+    done = redlatch(server, "run", "--kind", kind, "--limit", "2", lock_name, "--", "sh", "-c", text)
+    assert (done.returncode, done.stdout.split()) == (0, ["1", "beside", "1"]), "a limit is only for the first"
+    assert left(client, kind, lock_name) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_01_several_at_once_and_whoever_waits_is_woken(
+    server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path, kind: str
+) -> None:
+    end = f"while ! [ -e {tmp_path}/go ]; do sleep 0.02; done"
+    command = ["--kind", kind, "--limit", "3", "--permits", "2", lock_name, "--", "sh", "-c", script_of(tmp_path, end)]
+    holder = start(server, "run", *command)
+    wait_until((tmp_path / "pid").exists, message="CMD to run")
+    assert left(client, kind, lock_name) == 1
+    waiting = start(server, "run", "--kind", kind, "--permits", "2", lock_name, "--", "echo", "ran")
+    wait_until(lambda: told_on(server, lock_name) == 1, message="the other to wait")
+    (tmp_path / "go").touch()
+    released = time.monotonic()
+    assert waiting.communicate(timeout=10)[0] == "ran\n" and time.monotonic() - released < 4.0, "a message woke it"
+    assert (holder.wait(10), waiting.returncode, left(client, kind, lock_name)) == (0, 0, 3)
+    holder.communicate()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_02_one_that_nobody_has_made_is_not_waited_for(server: RedisServer, lock_name: str, kind: str) -> None:
+    done = redlatch(server, "run", "--kind", kind, lock_name, "true")
+    assert done.returncode == 65 and f'no semaphore "{lock_name}"' in done.stderr
+    assert server.admin.exists(lock_name) == 0
+
+
+def test_03_what_the_command_sees(server: RedisServer, lock_name: str) -> None:
+    options = ["--limit", "2", "--permits", "2", lock_name, "--", "sh", "-c"]
+    done = redlatch(server, "run", "--kind", "semaphore", *options, LOOK, REDLATCH_OWNER="a:1", REDLATCH_TOKEN="9")
+    assert done.stdout.split() == [lock_name, "none", "none"]
+    server.admin.delete(lock_name)
+    shows = f'for id in $REDLATCH_OWNER; do {program()} show --owner "$id" {lock_name} >/dev/null; echo $? $id; done'
+    done = redlatch(server, "run", "--kind", "permit-semaphore", *options, shows)
+    one, id_of_one, other, id_of_other = done.stdout.split()
+    assert (one, other) == ("0", "0") and id_of_one != id_of_other and all(
+        len(bytes.fromhex(permit)) == 16 for permit in (id_of_one, id_of_other))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_04_ended_by_a_signal_it_gives_back(
+    server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path, kind: str
+) -> None:
+    text = script_of(tmp_path, UNTIL_END, ON_TERM)
+    holder = start(server, "run", "--kind", kind, "--limit", "1", lock_name, "--", "sh", "-c", text)
+    wait_until((tmp_path / "pid").exists, message="CMD to run")
+    waiting = start(server, "run", "--kind", kind, lock_name, "--", "echo", "ran")
+    wait_until(lambda: told_on(server, lock_name) == 1, message="the other to wait")
+    waiting.send_signal(signal.SIGTERM)
+    assert (waiting.communicate(timeout=10)[0], waiting.returncode) == ("", 143)
+    holder.terminate()
+    assert (holder.communicate(timeout=10)[0], holder.returncode) == ("told\n", 5)
+    assert left(client, kind, lock_name) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_05_max_hold(server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path, kind: str) -> None:
+    begun = time.monotonic()
+    text = script_of(tmp_path, UNTIL_END, ON_TERM)
+    options = ["--kind", kind, "--limit", "1", "--max-hold", "1"]
+    done = redlatch(server, "run", *options, lock_name, "--", "sh", "-c", text)
+    assert (done.returncode, done.stdout) == (70, "told\n") and "--max-hold" in done.stderr
+    assert 1.0 <= time.monotonic() - begun < 5.0 and left(client, kind, lock_name) == 1
+
+
+def test_06_a_permit_that_is_lost_ends_the_command(
+    server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path
+) -> None:
+    text = script_of(tmp_path, UNTIL_END, ON_TERM)
+    options = ["--kind", "permit-semaphore", "--limit", "2", "--permits", "2", "--lease", "0.6"]
+    holder = start(server, "run", *options, lock_name, "--", "sh", "-c", text)
+    wait_until((tmp_path / "pid").exists, message="CMD to run")
+    slots = client.permit_semaphore(lock_name)
+    slots.release(client.inspect(lock_name).parties[0].owner)
+    out, said = holder.communicate(timeout=10)
+    assert (holder.returncode, out) == (70, "told\n") and lock_name in said
+    assert not is_alive(pid_of(tmp_path))
+    assert slots.available() == 2, "the other one was given back"
+
+
+def test_07_permits_of_one_that_was_killed_come_back(
+    server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path
+) -> None:
+    text = script_of(tmp_path, UNTIL_END)
+    options = ["--kind", "permit-semaphore", "--limit", "1", "--lease", "0.5"]
+    holder = start(server, "run", *options, lock_name, "--", "sh", "-c", text)
+    wait_until((tmp_path / "pid").exists, message="CMD to run")
+    holder.kill()
+    assert redlatch(server, "run", "--kind", "permit-semaphore", lock_name, "true").returncode == 0
+    holder.communicate()
+    assert client.permit_semaphore(lock_name).available() == 1
+
+
+def test_08_min_hold_leaves_a_permit_to_run_out(
+    server: RedisServer, client: library.Client, lock_name: str
+) -> None:
+    options = ["--kind", "permit-semaphore", "--limit", "1", "--min-hold", "60"]
+    assert redlatch(server, "run", *options, lock_name, "true").returncode == 0
+    slots = client.permit_semaphore(lock_name)
+    assert slots.available() == 0
+    permit = client.inspect(lock_name).parties[0].owner
+    assert 30 < slots.lease_of(permit) <= 60
+    slots.release(permit)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--permits", "2"], "expected --kind semaphore"),
+        (["--limit", "2", "--kind", "fair"], "--limit with --kind fair"),
+        (["--kind", "semaphore", "--permits", "0"], "expected a number from 1"),
+        (["--kind", "semaphore", "--permits", "3", "--limit", "2"], "--permits is 3, --limit 2"),
+        (["--kind", "semaphore", "--min-hold", "1"], "no lease"),
+        (["--kind", "semaphore", "--lease", "1"], "no lease"),
+        (["--kind", "semaphore", "--key-template", "x:{name}"], "expected plain"),
+        (["--kind", "permit-semaphore", "--permits", "1001"], "1000"),
+    ],
+)
+def test_10_misuse(server: RedisServer, lock_name: str, options: List[str], words: str) -> None:
+    done = redlatch(server, "run", *options, lock_name, "--", "true")
+    assert done.returncode == 64 and words in done.stderr
+    assert server.admin.exists(lock_name) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_11_what_is_none_is_left_as_it_is(server: RedisServer, lock_name: str, kind: str) -> None:
+    server.admin.rpush(lock_name, "a")
+    done = redlatch(server, "run", "--kind", kind, "--limit", "1", lock_name, "true")
+    assert done.returncode == 69 and done.stderr and server.admin.lrange(lock_name, 0, -1) == [b"a"]
