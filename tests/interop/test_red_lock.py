@@ -161,7 +161,7 @@ def test_we_force_theirs(
 def test_they_force_ours(
     java: Redisson, servers: List[RedisServer], open_ours: OpenOurs, open_theirs: OpenTheirs, name: str
 ) -> None:
-    """forceUnlock of one member leaves us the majority, of two of them nothing; we are told, and our waiter is woken."""
+    """forceUnlock of one member leaves us the majority, of two nothing; we are told, and our waiter is woken."""
     clients, waiters, peers = open_ours(watchdog_lease=LEASE), open_ours(), open_theirs()
     mine, thread = our_red(clients, name, owner="handle"), java.thread()
     with pytest.raises(PeerError, match="UnsupportedOperation"):
