@@ -250,41 +250,6 @@ static void it_waits_for_a_hold_whose_command_is_under_way(void) {
     RIG_CLOSE();
 }
 
-/* Nobody else holds it: whoever believed that would wait for a release that is his own to make. */
-static void one_that_waited_for_its_own_hold_in_vain_met_no_server(void) {
-    rig_open();
-    rig_grant("b", 1);
-    rig_extend("b", 1, 60000);
-    struct call *call = acquire("ab", 1);
-    CHECK_EQ_INT(call->operation->phase, PHASE_WAITING);
-    rig_abort(call, REDLATCH_TIMEOUT);
-    CHECK_EQ_INT(call->status, REDLATCH_UNREACHABLE);
-    rig_send(LANE);
-    rig_integer(LANE, 1);
-    rig_end("b", 1);
-    RIG_CLOSE();
-}
-
-static void levels_that_are_being_released_do_not_count(void) {
-    rig_open();
-    struct hold *single = rig_grant("b", 1);
-    acquire("ab", 1);
-    rig_send(LANE);
-    rig_granted(LANE);
-    CHECK_EQ_INT(hold_levels_left(single), 2);
-    struct call *end = release("ab", 1);
-    rig_send(LANE);
-    CHECK_EQ_INT(hold_levels_left(single), 1);
-    struct call *next = release("b", 1);
-    rig_abort(next, REDLATCH_TIMEOUT); /* goes on in the background, behind the other */
-    CHECK_EQ_INT(hold_levels_left(single), 0);
-    rig_integers(LANE, (const int64_t[]){1, 1}, 2);
-    CHECK_EQ_INT(end->status, REDLATCH_OK);
-    rig_send(LANE);
-    rig_integer(LANE, 1);
-    RIG_CLOSE();
-}
-
 static void a_grant_older_than_its_lease_is_undone(void) {
     rig_open();
     struct call *call = acquire("ab", 1);
@@ -549,8 +514,6 @@ int main(void) {
     RUN(the_undo_of_a_raised_hold_states_its_levels_again);
     RUN(a_raised_hold_that_the_server_forgot_is_lost);
     RUN(it_waits_for_a_hold_whose_command_is_under_way);
-    RUN(one_that_waited_for_its_own_hold_in_vain_met_no_server);
-    RUN(levels_that_are_being_released_do_not_count);
     RUN(a_grant_older_than_its_lease_is_undone);
     RUN(a_hold_that_was_lost_while_it_was_raised_is_told_of);
     RUN(tokens_go_to_the_names_that_have_them);
