@@ -27,8 +27,7 @@ struct planted_edit {
     const char *instead;
 };
 
-/* Of fair locks, of read-write locks, of groups, and of kinds as members of a set; each ends with an entry whose name is
- * NULL. */
+/* Of fair locks, read-write locks, groups, and members of sets; each ends with an entry whose name is NULL. */
 extern const struct planted_edit planted_fair[];
 extern const struct planted_edit planted_sides[];
 extern const struct planted_edit planted_groups[];

@@ -1,77 +1,16 @@
-/* The waiting of fair locks: places in the server's queue, who looks, who is called, who is refreshed, and how waiters
- * leave. SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
+/* The waiting of fair locks: places in the server's queue, who looks, who is refreshed, and how waiters leave.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "engine_fixture.h"
+#include "fair_fixture.h"
 #include "steps.h"
 #include "wire.h"
-
-static const enum lane_number LANE = LANE_CALLERS;
-
-static void open_fair(void) {
-    rig_open();
-    rig.lock_kind = REDLATCH_FAIR;
-}
-
-/* Answers the oldest command of a lane: queued, for so long; the number of the head is "" if that is of another
- * client. */
-static void queued_on(enum lane_number lane, int64_t ttl_ms, const char *head) {
-    struct reply elements[2] = {{.kind = REPLY_INTEGER, .integer = ttl_ms},
-                                {.kind = REPLY_STRING, .text = head, .size = strlen(head)}};
-    struct reply reply = {.kind = REPLY_ARRAY, .elements = elements, .count = 2};
-    rig_reply(lane, &reply);
-}
-
-static void queued(int64_t ttl_ms, const char *head) {
-    queued_on(LANE, ttl_ms, head);
-}
 
 /* Answers a refresh: this number has no place. */
 static void one_is_absent(const char *number) {
     struct reply element = {.kind = REPLY_STRING, .text = number, .size = strlen(number)};
     struct reply reply = {.kind = REPLY_ARRAY, .elements = &element, .count = number[0] ? 1 : 0};
     rig_reply(LANE_KEEPER, &reply);
-}
-
-/* Calls a waiter on its own channel. */
-static void call_waiter(const char *name, struct operation *operation) {
-    CHECK(operation->call != NULL);
-    if (operation->call) {
-        char channel[200];
-        size_t size = (size_t)snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}:%s:%llu", name, rig_uuid,
-                                       (unsigned long long)operation->id);
-        engine_heard(&rig.engine, HEARD_MESSAGE, channel, size, 0, rig.now);
-        rig_turn();
-    }
-}
-
-/* Owner 1 of this process holds "a"; owners 2 to `last` wait for it, the foremost four subscribed. Numbers are the
- * owners'. */
-static void held_with_waiters(struct call **waiters, uint64_t last) {
-    rig_grant("a", 1);
-    for (uint64_t owner = 2; owner <= last; owner++) {
-        waiters[owner] = rig_acquire("a", owner);
-        rig_send(LANE);
-        queued(30000, "2");
-    }
-    rig_subscriptions();
-    CHECK(rig_send(LANE) == NULL); /* the holder is here: nothing can have been missed */
-}
-
-/* All waiters give up, and the holder releases. */
-static void everybody_leaves(struct call **waiters, uint64_t last) {
-    for (uint64_t owner = 2; owner <= last; owner++) {
-        if (!waiters[owner]->done) {
-            rig_abort(waiters[owner], REDLATCH_CANCELLED);
-        }
-    }
-    while (rig_send(LANE)) {
-        rig_integer(LANE, 0);
-    }
-    rig_drain_keeper();
-    rig_end("a", 1);
-    RIG_CLOSE();
 }
 
 static void each_waiter_takes_a_place_once(void) {
@@ -196,163 +135,6 @@ static void only_the_foremost_few_subscribe(void) {
     everybody_leaves(waiters, 20);
 }
 
-static void a_release_hands_over_to_the_head(void) {
-    struct call *waiters[4];
-    open_fair();
-    held_with_waiters(waiters, 3);
-    struct call *release = rig_release("a", 1);
-    struct command *command = rig_send(LANE);
-    CHECK(command && command->kind == COMMAND_HAND_OVER && command->successor == 2);
-    rig_integer(LANE, 1);
-    CHECK_EQ_INT(release->status, REDLATCH_OK);
-    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
-    CHECK_EQ_INT(waiters[2]->hold->id, 2); /* the number of its place */
-    CHECK(rig_send(LANE) == NULL);
-    rig_release("a", 2);
-    rig_send(LANE);
-    rig_integer(LANE, 1);
-    CHECK_EQ_INT(waiters[3]->status, REDLATCH_OK);
-    rig_end("a", 3);
-    RIG_CLOSE();
-}
-
-static void if_another_stands_at_the_head_the_release_was_one(void) {
-    struct call *waiters[3];
-    open_fair();
-    held_with_waiters(waiters, 2);
-    struct call *release = rig_release("a", 1);
-    rig_send(LANE);
-    rig_integer(LANE, 2);
-    CHECK_EQ_INT(release->status, REDLATCH_OK);
-    CHECK_EQ_INT(waiters[2]->operation->phase, PHASE_PARKED);
-    CHECK(rig_send(LANE) == NULL); /* it will be called */
-    call_waiter("a", waiters[2]->operation);
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 2 && look->place == PLACE_TAKEN);
-    rig_nil(LANE);
-    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
-    rig_end("a", 2);
-    RIG_CLOSE();
-}
-
-/* Whoever stood at the head was called, and left again. */
-static void a_call_during_a_hand_over_is_not_missed(void) {
-    struct call *waiters[3];
-    open_fair();
-    held_with_waiters(waiters, 2);
-    rig_release("a", 1);
-    rig_send(LANE);
-    call_waiter("a", waiters[2]->operation);
-    CHECK(rig_send(LANE) == NULL);
-    rig_integer(LANE, 2);
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 2 && look->place == PLACE_TAKEN);
-    rig_nil(LANE);
-    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
-    rig_end("a", 2);
-    RIG_CLOSE();
-}
-
-static void a_call_while_asking_is_not_missed(void) {
-    open_fair();
-    struct call *call = rig_acquire("a", 1);
-    rig_send(LANE);
-    queued(30000, "");
-    rig_subscriptions();
-    rig_send(LANE);
-    call_waiter("a", call->operation);
-    queued(30000, "");
-    CHECK(rig_send(LANE) != NULL);
-    rig_nil(LANE);
-    CHECK_EQ_INT(call->status, REDLATCH_OK);
-    rig_end("a", 1);
-    RIG_CLOSE();
-}
-
-static void who_is_called_goes_first_here_too(void) {
-    struct call *waiters[5];
-    open_fair();
-    held_with_waiters(waiters, 4);
-    call_waiter("a", waiters[4]->operation);
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 4);
-    queued(30000, "4");
-    CHECK(list_first(&rig_contest("a")->queue) == &waiters[4]->operation->link);
-    everybody_leaves(waiters, 4);
-}
-
-static void the_reply_that_names_another_head_of_ours_brings_it_forward(void) {
-    struct call *waiters[8];
-    open_fair();
-    held_with_waiters(waiters, 7);
-    rig_pass(5100 * MILLISECOND);
-    rig_send(LANE);
-    queued(30000, "7");
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 7 && look->place == PLACE_TAKEN);
-    queued(30000, "7");
-    everybody_leaves(waiters, 7);
-}
-
-/* Releases on another lane than that of the waiters' asks; the receiver of the hand-over has the hold. */
-static void hand_over_beside(uint64_t from) {
-    struct call *release = rig_call(OPERATION_RELEASE, "a", from);
-    release->operation->lane = LANE_CALLERS_SECOND;
-    rig_start(release);
-    rig_send(LANE_CALLERS_SECOND);
-    rig_integer(LANE_CALLERS_SECOND, 1);
-}
-
-/* Its reply is older than those read before it. A place that is still named later is one that was brought back. */
-static void a_head_that_departed_since_the_ask_is_not_left(void) {
-    struct call *waiters[5];
-    open_fair();
-    held_with_waiters(waiters, 3);
-    waiters[4] = rig_acquire("a", 4);
-    CHECK(rig_send(LANE) != NULL);
-    hand_over_beside(1);
-    hand_over_beside(2);
-    CHECK_EQ_INT(waiters[3]->status, REDLATCH_OK);
-    queued(30000, "2");
-    CHECK(rig_send(LANE) == NULL);
-    rig_pass((RIG_FAIR_MS / 3 + 1) * MILLISECOND);
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 4 && look->place == PLACE_TAKEN);
-    queued(30000, "2");
-    struct command *leave = rig_send(LANE);
-    CHECK(leave && leave->kind == COMMAND_RELEASE && leave->leaves && leave->id == 2);
-    rig_integer(LANE, 0);
-    rig_abort(waiters[4], REDLATCH_CANCELLED);
-    rig_send(LANE);
-    rig_integer(LANE, 0);
-    rig_drain_keeper();
-    rig_end("a", 3);
-}
-
-/* Two lanes: the later answer of one waiter is heard before the earlier one of another. */
-static void a_head_that_still_asks_looks_again(void) {
-    open_fair();
-    struct call *head = rig_acquire("a", 1);
-    rig_send(LANE);
-    struct call *other = rig_call(OPERATION_ACQUIRE, "a", 2);
-    other->operation->asynchronous = true;
-    other->operation->lane = LANE_HOST;
-    rig_start(other);
-    rig_send(LANE_HOST);
-    queued_on(LANE_HOST, 2500, "1");
-    queued(300, "");
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 1 && look->place == PLACE_TAKEN);
-    rig_nil(LANE);
-    CHECK_EQ_INT(head->status, REDLATCH_OK);
-    rig_abort(other, REDLATCH_CANCELLED);
-    while (rig_send(LANE_HOST)) {
-        rig_integer(LANE_HOST, 0);
-    }
-    rig_end("a", 1);
-    RIG_CLOSE();
-}
-
 static void giving_up_leaves_the_queue_and_the_lock(void) {
     struct call *waiters[4];
     open_fair();
@@ -447,39 +229,6 @@ static void a_place_asked_for_in_vain_is_left_where_old_commands_may_come(void) 
     RIG_CLOSE();
 }
 
-static void a_lost_hand_over_keeps_the_receivers_place(void) {
-    struct call *waiters[3];
-    open_fair();
-    held_with_waiters(waiters, 2);
-    rig_release("a", 1);
-    rig_send(LANE);
-    rig_lost(LANE);
-    rig_ready(LANE, SETTLEMENT_DENIED);
-    struct command *release = rig_send(LANE);
-    CHECK(release && release->kind == COMMAND_RELEASE && release->id == 1 && !release->leaves);
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->kind == COMMAND_ACQUIRE && look->id == 2 && look->place == PLACE_TAKEN);
-    rig_integer(LANE, 1);
-    rig_nil(LANE);
-    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
-    rig_end("a", 2);
-    RIG_CLOSE();
-}
-
-static void a_receiver_that_gives_up_leaves_behind_the_hand_over(void) {
-    struct call *waiters[3];
-    open_fair();
-    held_with_waiters(waiters, 2);
-    rig_release("a", 1);
-    rig_send(LANE);
-    rig_abort(waiters[2], REDLATCH_CANCELLED);
-    struct command *leave = rig_send(LANE);
-    CHECK(leave && leave->kind == COMMAND_RELEASE && leave->leaves && leave->id == 2);
-    rig_integer(LANE, 1);
-    rig_integer(LANE, 1);
-    RIG_CLOSE();
-}
-
 static void calls_of_one_owner_do_not_wait_for_each_other(void) {
     open_fair();
     struct call *first = rig_acquire_named("a", 1);
@@ -547,38 +296,6 @@ static void where_channels_are_denied_the_foremost_polls(void) {
     RIG_CLOSE();
 }
 
-static void a_loss_makes_the_foremost_look(void) {
-    struct call *waiters[3];
-    open_fair();
-    held_with_waiters(waiters, 2);
-    engine_owner_end(&rig.engine, 1, rig.now);
-    rig_turn();
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 2 && look->place == PLACE_TAKEN);
-    rig_nil(LANE);
-    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
-    rig_end("a", 2);
-    RIG_CLOSE();
-}
-
-static void a_forced_release_of_ours_makes_the_foremost_look(void) {
-    struct call *waiters[3];
-    open_fair();
-    held_with_waiters(waiters, 2);
-    struct call *force = rig_call(OPERATION_FORCE, "a", 9);
-    rig_start(force);
-    rig_send(LANE);
-    rig_integer(LANE, 1); /* whom it has called did not hear it yet */
-    CHECK(force->forced);
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 2 && look->place == PLACE_TAKEN);
-    rig_nil(LANE);
-    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
-    engine_owner_end(&rig.engine, 1, rig.now);
-    rig_end("a", 2);
-    RIG_CLOSE();
-}
-
 static void channels_are_wanted_again_after_their_connection_broke(void) {
     struct call *waiters[7];
     open_fair();
@@ -604,26 +321,14 @@ int main(void) {
     RUN(a_place_that_is_gone_is_taken_anew_at_the_end);
     RUN(a_refresh_that_misses_one_makes_it_ask);
     RUN(only_the_foremost_few_subscribe);
-    RUN(a_release_hands_over_to_the_head);
-    RUN(if_another_stands_at_the_head_the_release_was_one);
-    RUN(a_call_during_a_hand_over_is_not_missed);
-    RUN(a_call_while_asking_is_not_missed);
-    RUN(who_is_called_goes_first_here_too);
-    RUN(the_reply_that_names_another_head_of_ours_brings_it_forward);
-    RUN(a_head_that_departed_since_the_ask_is_not_left);
-    RUN(a_head_that_still_asks_looks_again);
     RUN(giving_up_leaves_the_queue_and_the_lock);
     RUN(an_ask_that_was_sent_is_left_behind_it);
     RUN(an_ask_that_was_not_sent_leaves_nothing);
     RUN(a_refusal_that_passes_keeps_the_number);
     RUN(a_look_is_sent_again_whatever_became_of_it);
     RUN(a_place_asked_for_in_vain_is_left_where_old_commands_may_come);
-    RUN(a_lost_hand_over_keeps_the_receivers_place);
-    RUN(a_receiver_that_gives_up_leaves_behind_the_hand_over);
     RUN(calls_of_one_owner_do_not_wait_for_each_other);
     RUN(a_number_that_was_left_is_not_used_again);
-    RUN(a_loss_makes_the_foremost_look);
-    RUN(a_forced_release_of_ours_makes_the_foremost_look);
     RUN(where_channels_are_denied_the_foremost_polls);
     RUN(channels_are_wanted_again_after_their_connection_broke);
     return unit_done();

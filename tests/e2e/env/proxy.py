@@ -257,6 +257,14 @@ class Proxy:
         """The latest commands' first words, for messages."""
         return [command.word for command in self.commands()[-8:]]
 
+    def turn_to(self, target: Address) -> None:
+        """Carry connections that come from now on to another server."""
+
+        def turn() -> None:
+            self._target = target
+
+        self.run(turn)
+
     def cut_all(self) -> None:
         """Reset every connection, on both sides."""
 

@@ -5,8 +5,8 @@ Only the server knows that order; an observer looks at its queue. Whoever was se
 asked, and was still seen in it after that other had been granted the lock, was passed over.
 
 Those whom the nemesis, or a silence of the server, kept from telling it that they live are not judged, nor are waiters
-of Redisson's, which lose their places by waiting long. These may also come back to a place, having left it behind when
-a wait failed.
+of Redisson's, which lose their places by waiting long. These may also come back to a place, having left it
+behind when a wait failed.
 """
 
 from __future__ import annotations

@@ -1,0 +1,46 @@
+/* A fair lock "a" and its waiters on the engine's rig.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fair_fixture.h"
+
+#include <string.h>
+
+void open_fair(void) {
+    rig_open();
+    rig.lock_kind = REDLATCH_FAIR;
+}
+
+void queued_on(enum lane_number lane, int64_t ttl_ms, const char *head) {
+    struct reply elements[2] = {{.kind = REPLY_INTEGER, .integer = ttl_ms},
+                                {.kind = REPLY_STRING, .text = head, .size = strlen(head)}};
+    struct reply reply = {.kind = REPLY_ARRAY, .elements = elements, .count = 2};
+    rig_reply(lane, &reply);
+}
+
+void queued(int64_t ttl_ms, const char *head) {
+    queued_on(LANE, ttl_ms, head);
+}
+
+void held_with_waiters(struct call **waiters, uint64_t last) {
+    rig_grant("a", 1);
+    for (uint64_t owner = 2; owner <= last; owner++) {
+        waiters[owner] = rig_acquire("a", owner);
+        rig_send(LANE);
+        queued(30000, "2");
+    }
+    rig_subscriptions();
+    CHECK(rig_send(LANE) == NULL); /* the holder is here: nothing can have been missed */
+}
+
+void everybody_leaves(struct call **waiters, uint64_t last) {
+    for (uint64_t owner = 2; owner <= last; owner++) {
+        if (!waiters[owner]->done) {
+            rig_abort(waiters[owner], REDLATCH_CANCELLED);
+        }
+    }
+    while (rig_send(LANE)) {
+        rig_integer(LANE, 0);
+    }
+    rig_drain_keeper();
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
