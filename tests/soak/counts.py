@@ -39,7 +39,8 @@ def missing(history: History, seconds: float, kind_names: Sequence[str], languag
         for language in languages:
             count = granted[kind, language]
             if language in KINDS[kind].languages and count < grants_due:
-                found.append(f"counts: {count} grants of {kind} in {language}; expected {math.ceil(grants_due)} or more")
+                least = math.ceil(grants_due)
+                found.append(f"counts: {count} grants of {kind} in {language}; expected {least} or more")
     for what in NEMESES:
         if struck[what] < strokes_due:
             found.append(f"counts: '{what}' struck {struck[what]} times; expected {strokes_due} or more")

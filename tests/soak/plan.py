@@ -19,7 +19,7 @@ FOREVER = -1
 RENEWED = -1
 
 _TURNS = 300
-# Kinds that get more turns than others: only half of a latch's turns wait; what is on all servers is refused more often.
+# Kinds that get more turns: only half of a latch's turns wait, and what is on several servers is refused more often.
 _OFTEN = {"latch": 3, "multi-on-servers": 2}
 # No fault begins so shortly before the end, in seconds: the last waits are to end by themselves.
 CALM = 3.0
