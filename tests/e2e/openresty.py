@@ -2,7 +2,7 @@
 """What the page on OpenResty says, tried with nginx and its Lua module: `build/venv/bin/python -m pytest` this file.
 
 No stage of `./dev test`: Debian's module (nginx-light, libnginx-mod-http-lua) brings a LuaJIT library that takes the
-place of the LuaJIT which the other tests use, and a web server that is started when it is installed. REDLATCH_TEST_NGINX
+place of the LuaJIT that the other tests use, and a web server that is started when it is installed. REDLATCH_TEST_NGINX
 names a folder into which the packages were unpacked by `dpkg -x` instead.
 """
 
@@ -54,7 +54,10 @@ class Nginx:
         self.log = folder / "log"
         with self.log.open("w", encoding="utf-8") as log:
             self.process = subprocess.Popen(
-                [f"{FOLDER}/usr/sbin/nginx", "-p", str(folder), "-c", str(configuration), "-g", f"user root; daemon off; {LOADED}"],
+                [
+                    *[f"{FOLDER}/usr/sbin/nginx", "-p", str(folder), "-c", str(configuration)],
+                    *["-g", f"user root; daemon off; {LOADED}"],
+                ],
                 env=environment,
                 stderr=log,
             )
