@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import List, Set, Tuple
+from typing import List, Set
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "build" / "tests"
@@ -39,7 +39,7 @@ def run(program: str, *arguments: str) -> str:
     return done.stdout
 
 
-def run_all(programs: List[Tuple[str, ...]]) -> List[str]:
+def run_all(programs: List[List[str]]) -> List[str]:
     """What all of them print, two at a time."""
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(lambda words: run(*words), programs))
@@ -57,10 +57,10 @@ def check_kinds() -> None:
 
 def run_seeds(full: str, usual: str) -> None:
     """All kinds; then whether every script was run."""
-    programs = [("joint_sim", "--kind", kind, "--seeds", usual) for kind in SEVERAL]
-    programs += [("redlatch_sim", "--kind", kind, "--seeds", full) for kind in LOCKS]
-    programs += [("redlatch_sim", "--sets", "--kind", kind, "--seeds", usual) for kind in SETS]
-    programs += [("counts_sim", "--kind", kind, "--seeds", usual) for kind in COUNTS]
+    programs = [["joint_sim", "--kind", kind, "--seeds", usual] for kind in SEVERAL]
+    programs += [["redlatch_sim", "--kind", kind, "--seeds", full] for kind in LOCKS]
+    programs += [["redlatch_sim", "--sets", "--kind", kind, "--seeds", usual] for kind in SETS]
+    programs += [["counts_sim", "--kind", kind, "--seeds", usual] for kind in COUNTS]
     output = run_all(programs)
     ran: Set[str] = set(re.findall(r"^ *[1-9]\d*  script (\w+)$", "\n".join(output), re.MULTILINE))
     scripts = {path.stem for path in (ROOT / "core" / "src" / "scripts").glob("*.lua")}
@@ -72,9 +72,9 @@ def run_seeds(full: str, usual: str) -> None:
 
 def run_faults() -> None:
     """Each fault is found by the programs, or they fail; each kind has enough of them."""
-    programs = [("redlatch_sim", "--faults", "--kind", kind) for kind in LOCKS]
-    programs += [("redlatch_sim", "--faults", "--sets", "--kind", kind) for kind in SETS]
-    programs += [("counts_sim", "--faults"), ("joint_sim", "--faults")]
+    programs = [["redlatch_sim", "--faults", "--kind", kind] for kind in LOCKS]
+    programs += [["redlatch_sim", "--faults", "--sets", "--kind", kind] for kind in SETS]
+    programs += [["counts_sim", "--faults"], ["joint_sim", "--faults"]]
     output = run_all(programs)
     found: Counter[str] = Counter()
     for kind, text in zip(LOCKS, output):
