@@ -346,7 +346,25 @@ def test_32_a_writer_strikes_the_dead_out_while_another_reads(
     assert extended in wire(server, lock_name)
 
 
-def test_33_a_release_looks_at_few_readers_and_spares_the_living(
+@pytest.mark.parametrize(("extended", "waited_for"), [(900, False), (1500, True)])
+def test_33_a_second_tells_a_lock_that_was_extended_alone(
+    server: RedisServer, client: redlatch.Client, lock_name: str, extended: int, waited_for: bool
+) -> None:
+    """By so many ms beyond the longest lease of the readers that live; the one who releases counts as one."""
+    read, write = sides(client, lock_name)
+    dead = peer_reads(server, lock_name, 1, None, 60_000)
+    assert read.acquire(lease=60)
+    server.admin.pexpire(lock_name, 60_000 + extended)
+    read.release()
+    assert (dead in wire(server, lock_name)) is waited_for
+    server.admin.delete(lock_name)
+    dead = peer_reads(server, lock_name, 1, None, 60_000)
+    alive = peer_reads(server, lock_name, 2, 60_000, 60_000 + extended)
+    assert not write.acquire(blocking=False)
+    assert (dead in wire(server, lock_name)) is waited_for and alive in wire(server, lock_name)
+
+
+def test_34_a_release_looks_at_few_readers_and_spares_the_living(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     """The youngest that lives has the lock's lease; the dead are found among the oldest, or behind it."""
@@ -368,7 +386,7 @@ def test_33_a_release_looks_at_few_readers_and_spares_the_living(
     assert about(ttl_ms(server, lock_name), 10_000)
 
 
-def test_34_readers_with_leases_that_end_let_the_writer_in(
+def test_35_readers_with_leases_that_end_let_the_writer_in(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     _, write = sides(client, lock_name)
@@ -472,8 +490,8 @@ def test_46_what_the_readme_says_is_enough(server: RedisServer, lock_name: str) 
     words = "evalsha eval subscribe unsubscribe ping publish hset hget hdel hexists hgetall hlen pexpire pttl del"
     words += " client|id client|kill info get set hsetnx hkeys"
     allowed = [f"+{word}" for word in words.split()]
-    keys = [f"~{lock_name}", f"~{{{lock_name}}}:*", f"&{channel(lock_name)}"]
-    server.admin.execute_command("ACL", "SETUSER", "frugal", "reset", "on", ">word", *keys, "-@all", *allowed)
+    keys = [lock_name, f"{{{lock_name}}}:*"]
+    server.set_user("frugal", "word", "-@all", *allowed, keys=keys, channel=channel(lock_name))
     try:
         with redlatch.connect(server.url, username="frugal", password="word", watchdog_lease=0.5) as client:
             read, write = sides(client, lock_name)

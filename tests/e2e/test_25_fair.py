@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
 import time
 import uuid
+from contextlib import contextmanager
 from typing import Any, Callable, Iterator, List, Tuple
 
 import pytest
@@ -209,33 +211,118 @@ def test_channels_and_connections_do_not_grow_with_the_waiters(
     assert server.admin.pubsub_channels(f"{channel(lock_name)}:*") == []
 
 
+# Threads that wait, in a process whose main thread holds the lock before them, or waits behind them, or does neither.
 WAITERS_OF_A_PROCESS = """
-import sys, threading, redlatch
-client = redlatch.connect(sys.argv[1], fair_timeout=float(sys.argv[3]))
-for _ in range(50):
-    threading.Thread(target=client.fair_lock(sys.argv[2]).acquire, daemon=True).start()
+import signal, sys, threading, redlatch
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with SIGINT ignored
+url, name, patience, count, main = sys.argv[1:]
+client = redlatch.connect(url, fair_timeout=float(patience), watchdog_lease=1)
+lock = client.fair_lock(name)
+if main == "holds":
+    lock.acquire()
+for _ in range(int(count)):
+    threading.Thread(target=client.fair_lock(name).acquire, daemon=True).start()
+try:
+    if main == "waits":
+        lock.acquire()
+except KeyboardInterrupt:
+    print("cancelled", flush=True)
 sys.stdin.read()
 """
 
 
-def test_fifty_places_of_a_dead_process_go_together(server: RedisServer, connect: Connect, lock_name: str) -> None:
-    """The next live waiter holds within the time-out and one look, not within fifty time-outs."""
-    patience = 3.0
+@contextmanager
+def waiting_process(
+    server: RedisServer, name: str, patience: float, count: int, main: str
+) -> Iterator[subprocess.Popen[str]]:
+    """That program; killed in the end."""
+    words = [server.url, name, str(patience), str(count), main]
+    arguments = [sys.executable, "-c", WAITERS_OF_A_PROCESS, *words]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("main", ["neither", "holds"])
+def test_fifty_places_of_a_dead_process_go_together(
+    server: RedisServer, connect: Connect, lock_name: str, main: str
+) -> None:
+    """The next live waiter holds within the time-out and one look of the lock's becoming free, as the manual says, not
+    within fifty time-outs. Where the dead process has the lock, too, that is when its lease of 1 s is over."""
+    patience = 1.5
     client = connect(fair_timeout=patience)
     holder = client.fair_lock(lock_name)
-    holder.acquire()
-    arguments = [sys.executable, "-c", WAITERS_OF_A_PROCESS, server.url, lock_name, str(patience)]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE) as process:
+    if main == "neither":
+        holder.acquire()
+    with waiting_process(server, lock_name, patience, 50, main) as process:
         queued(server, lock_name, 50)
         waiting = Waiting(client.fair_lock(lock_name))
         queued(server, lock_name, 51)
         process.kill()
         process.wait()
         killed_at = time.monotonic()
-        holder.release()
+        if main == "neither":
+            holder.release()
         assert waiting.result(timeout=patience + 3 * LOOK) is True
-        assert waiting.ended_at - killed_at < patience + LOOK
+        assert waiting.ended_at - killed_at < (1.0 if main == "holds" else 0.0) + patience + LOOK
     assert queue(server, lock_name) == []
+
+
+def last_of(server: RedisServer, name: str, known: List[str]) -> str:
+    """Wait for another owner at the end of the queue."""
+    found: List[str] = []
+
+    def there_is_another() -> bool:
+        found[:] = queue(server, name)[-1:]
+        return bool(found) and found[0] not in known
+
+    wait_until(there_is_another, message="another waiter in the queue")
+    return found[0]
+
+
+def test_who_leaves_from_the_middle_shifts_nobody(server: RedisServer, connect: Connect, lock_name: str) -> None:
+    """By time-out, by being cancelled, by death: the places and scores of the others stay, and they are served in their
+    order."""
+    clients = [connect(), connect()]
+    holder = clients[0].fair_lock(lock_name)
+    holder.acquire()
+    taken: List[int] = []
+    places: List[str] = []
+    staying: List[Waiting] = []
+
+    def one_more() -> None:
+        lock, number = clients[len(staying) % 2].fair_lock(lock_name), len(staying)
+        staying.append(Waiting(lock, before_release=lambda: taken.append(number)))
+        places.append(last_of(server, lock_name, places))
+
+    one_more()
+    with waiting_process(server, lock_name, 30, 0, "waits") as dying:
+        places.append(last_of(server, lock_name, places))
+        one_more()
+        with waiting_process(server, lock_name, 30, 0, "waits") as cancelled:
+            places.append(last_of(server, lock_name, places))
+            one_more()
+            impatient = Waiting(clients[0].fair_lock(lock_name), timeout=0.5)
+            places.append(last_of(server, lock_name, places))
+            one_more()
+            before = {owner: server.admin.zscore(timeout_key(lock_name), owner) for owner in places}
+            cancelled.send_signal(signal.SIGINT)
+            assert cancelled.stdout is not None and cancelled.stdout.readline() == "cancelled\n"
+            assert impatient.result() is False
+            wait_until(lambda: len(queue(server, lock_name)) <= 5, message="two of them to be gone")
+        dying.kill()
+        dying.wait()
+    left = [places[0], places[1], places[2], places[4], places[6]]
+    assert queue(server, lock_name) == left
+    assert {owner: server.admin.zscore(timeout_key(lock_name), owner) for owner in left} == {
+        owner: before[owner] for owner in left
+    }
+    assert server.admin.delete(f"redlatch_waiting:{{{lock_name}}}:{places[1][:36]}") == 1  # its time runs out
+    holder.release()
+    assert all(waiting.result() for waiting in staying) and taken == [0, 1, 2, 3]
+    assert server.admin.exists(lock_name, queue_key(lock_name), timeout_key(lock_name)) == 0
 
 
 def test_a_live_waiter_keeps_its_place_however_long_it_waits(
