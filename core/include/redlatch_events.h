@@ -22,7 +22,8 @@ enum redlatch_event_kind {
     REDLATCH_EVENT_LOST = 4,       /* a hold was lost; see reason */
     REDLATCH_EVENT_ABANDONED = 5,  /* an owner ended while it held; the lease runs out */
     REDLATCH_EVENT_OPENED = 6,     /* a started wait for a latch is done; see status */
-    REDLATCH_EVENT_COUNTED = 7     /* a started count-down is done; see status */
+    REDLATCH_EVENT_COUNTED = 7,    /* a started count-down is done; see status */
+    REDLATCH_EVENT_FREE = 8        /* a started wait until a name is free is done; see status */
 };
 
 typedef struct redlatch_event {

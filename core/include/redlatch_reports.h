@@ -117,6 +117,11 @@ REDLATCH_API void redlatch_scan_free(redlatch_scan *scan);
 REDLATCH_API int redlatch_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
                                     redlatch_cancel *cancel, int64_t slice_ms);
 
+/* Starts such a wait: its completion is a FREE event with `tag`. Never blocks; redlatch_client_cancel ends it.
+ * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY, SYSTEM. Since 0.1. */
+REDLATCH_API int redlatch_start_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
+                                          uint64_t tag);
+
 /* bindings: end */
 
 #ifdef __cplusplus

@@ -190,14 +190,27 @@ function Client:scan(pattern)
     return reports.scan(self, pattern == nil and "" or settings.check_name(pattern, "pattern"))
 end
 
+local OF_WAIT_FREE = {timeout = true}
+
+local function free_wait_ms(given)
+    local timeout = settings.check_known(given, OF_WAIT_FREE).timeout
+    return timeout == nil and core.FOREVER or settings.wait(timeout, "timeout")
+end
+
 --- Waits until nobody holds a name, without taking it; somebody else may hold it again when this returns.
 ---@param name string
 ---@param given? {timeout: number?} seconds to wait: -1 for ever, 0 looks once; -1
 ---@return true? free, string? message, string? code "timeout" if it was held all the time
 function Client:wait_free(name, given)
-    settings.check_name(name)
-    local timeout = settings.check_known(given, {timeout = true}).timeout
-    return reports.wait_free(self, name, timeout == nil and core.FOREVER or settings.wait(timeout, "timeout"))
+    return reports.wait_free(self, settings.check_name(name), free_wait_ms(given))
+end
+
+--- Starts such a wait and returns at once. Its event is "free".
+---@param name string
+---@param given? {timeout: number?}
+---@return integer? tag, string? message, string? code
+function Client:start_wait_free(name, given)
+    return reports.start_wait_free(self, settings.check_name(name), free_wait_ms(given))
 end
 
 --- What the client has done since it was opened, by the names that redlatch.h explains.

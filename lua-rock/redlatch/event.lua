@@ -5,7 +5,7 @@ local core = require "redlatch.core"
 local started = require "redlatch.started"
 
 ---@class redlatch.Event
----@field kind "acquired"|"released"|"extended"|"opened"|"counted"|"lost"|"abandoned" which started call is
+---@field kind "acquired"|"released"|"extended"|"opened"|"counted"|"free"|"lost"|"abandoned" which started call is
 ---done, or what became of a hold or a permit
 ---@field ok boolean whether the call succeeded; false for "lost" and "abandoned"
 ---@field message? string what went wrong, and with which lock
@@ -27,6 +27,7 @@ local KINDS = {
     [core.EVENT_ABANDONED] = "abandoned",
     [core.EVENT_OPENED] = "opened",
     [core.EVENT_COUNTED] = "counted",
+    [core.EVENT_FREE] = "free",
 }
 local REASONS = {
     [core.REASON_EXPIRED] = "expired",
@@ -66,7 +67,9 @@ function event.of(client, record)
         made.tag = record.tag
         what = started.take(client, made.tag)
         if what then
-            made[what.field] = what.object
+            if what.object ~= client then
+                made[what.field] = what.object
+            end
         end
     end
     if status ~= core.OK then

@@ -3,6 +3,7 @@
 
 local core = require "redlatch.core"
 local outcome = require "redlatch.outcome"
+local started = require "redlatch.started"
 
 --- Somebody who holds a lock, or queues for it on the server.
 ---@class redlatch.Party
@@ -111,6 +112,11 @@ function reports.wait_free(client, name, wait_ms)
         message = string.format("wait for %q: held by somebody all the time", name)
     end
     return outcome.settle(status, message)
+end
+
+--- The same as a started call.
+function reports.start_wait_free(client, name, wait_ms)
+    return started.begin(client, {object = client, field = "name"}, core.start_wait_free, name, wait_ms)
 end
 
 return reports

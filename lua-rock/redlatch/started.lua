@@ -5,9 +5,9 @@ local core = require "redlatch.core"
 local outcome = require "redlatch.outcome"
 
 ---@class redlatch.Started
----@field object redlatch.Lock|redlatch.Semaphore|redlatch.PermitSemaphore|redlatch.Latch what the call is about, kept
----until its event has come: the end of a lock object would be that of its holds
----@field field "lock"|"semaphore"|"latch" as what the event tells it
+---@field object redlatch.Lock|redlatch.Semaphore|redlatch.PermitSemaphore|redlatch.Latch|redlatch.Client what the call
+---is about, kept until its event has come: the end of a lock object would be that of its holds
+---@field field "lock"|"semaphore"|"latch"|"name" as what the event tells it
 ---@field complete? fun(made: redlatch.Event) adds to the event of a call that has succeeded
 
 local started = {}

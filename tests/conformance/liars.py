@@ -92,6 +92,18 @@ def forgets_to_release(ask: Ask, call: Call) -> Answer:
     return {"status": "ok"} if call["call"] == "release" else ask(call)
 
 
+def elsewhere(answer: Answer, **place: Any) -> Answer:
+    """A report whose only party is in another place."""
+    (party,) = answer["value"]["parties"]
+    return {**answer, "value": {**answer["value"], "parties": [{**party, **place}]}}
+
+
+def another(answer: Answer) -> Dict[str, Any]:
+    """The first report, of another name."""
+    first: Dict[str, Any] = answer["value"][0]
+    return {**first, "name": "another"}
+
+
 LIES: Dict[str, Lie] = {
     "says_ok": says_ok,
     "acquires_twice": acquires_twice,
@@ -107,6 +119,12 @@ LIES: Dict[str, Lie] = {
     "wrong_count": altered("hold", lambda answer: {**answer, "value": {**answer["value"], "count": 2}}),
     "wrong_number": altered("available", lambda answer: {**answer, "value": answer["value"] + 1}),
     "same_permit_twice": altered("acquire_permits", lambda answer: {**answer, "value": answer["value"][:1] * 2}),
+    "wrong_form": altered("inspect", lambda answer: {**answer, "value": {**answer["value"], "form": "fair"}}),
+    "nobody_holds": altered("inspect", lambda answer: {**answer, "value": {**answer["value"], "parties": []}}),
+    "another_process": altered("inspect", lambda answer: elsewhere(answer, pid=0)),
+    "another_machine": altered("inspect", lambda answer: elsewhere(answer, host="elsewhere")),
+    "a_name_too_few": altered("scan", lambda answer: {**answer, "value": []}),
+    "a_name_too_many": altered("scan", lambda answer: {**answer, "value": [*answer["value"], another(answer)]}),
     "a_member_too_few": altered("hold", lambda answer: {**answer, "value": {"held": True}}),
     "a_member_too_many": altered("release", lambda answer: {**answer, "value": True}),
     "wrong_uuid": altered("open", lambda answer: {**answer, "value": {"uuid": answer["value"]["uuid"][:-1] + "?"}}),

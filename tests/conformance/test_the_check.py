@@ -96,6 +96,33 @@ COUNTED_STEPS: List[Dict[str, Any]] = [
 COUNTING = [driver for driver in DRIVERS if "permit_semaphore" not in driver.cannot]
 COUNTED_LIES = {"wrong_number": "step 6 .*got 1", "same_permit_twice": "step 4 .*2 ids"}
 
+# And for lies about what the server knows.
+HELD_BY_US = {"form": "mutex", "type": "hash", "ttl_ms": [20_000, 30_000], "holders": 1}
+LOOKED_STEPS: List[Dict[str, Any]] = [
+    *STEPS[:3],
+    {
+        "call": "inspect",
+        "client": "a",
+        "name": "orders",
+        "expect": {**HELD_BY_US, "parties": [{"role": "holder", "owner": "a/first", "count": 1, "connected": True}]},
+    },
+    {
+        "call": "scan",
+        "client": "a",
+        "name": "*",
+        "expect": {"orders": {**HELD_BY_US, "parties": [{"role": "holder", "owner": "a/first", "count": 1}]}},
+    },
+    {"call": "release", "lock": "x"},
+]
+LOOKED_LIES = {
+    "wrong_form": "step 4 .*form is 'fair'",
+    "nobody_holds": "step 4 .*the parties are",
+    "another_process": "step 4 .*the parties are",
+    "another_machine": "step 4 .*the parties are",
+    "a_name_too_few": "step 5 .*expected reports of",
+    "a_name_too_many": "step 5 .*expected reports of",
+}
+
 # Where each lie is to be noticed.
 CAUGHT = {
     "says_ok": "step 4 ",
@@ -143,7 +170,18 @@ def test_a_lie_about_what_is_counted_is_caught(
     play(Trace("of-this-test", "permits", COUNTED_STEPS), processes.get(driver), servers)
 
 
-@pytest.mark.parametrize("lie", sorted(LIES.keys() - COUNTED_LIES.keys()))
+@pytest.mark.parametrize("lie", sorted(LOOKED_LIES))
+@pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
+def test_a_lie_about_what_the_server_knows_is_caught(
+    driver: Driver, lie: str, processes: Processes, servers: Servers
+) -> None:
+    with pytest.raises(Mismatch, match=LOOKED_LIES[lie]):
+        play(Trace("of-this-test", "looks", LOOKED_STEPS), Liar(processes.get(driver), LIES[lie]), servers)
+    servers.end_trace()
+    play(Trace("of-this-test", "looks", LOOKED_STEPS), processes.get(driver), servers)
+
+
+@pytest.mark.parametrize("lie", sorted(LIES.keys() - COUNTED_LIES.keys() - LOOKED_LIES.keys()))
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
 def test_a_lie_is_caught(driver: Driver, lie: str, processes: Processes, servers: Servers) -> None:
     # Who cannot take two levels says so, instead of taking them.
@@ -242,6 +280,11 @@ def test_a_hold_that_outlives_its_client_is_noticed(python: DriverProcess, serve
         {"call": "acquire_permits", "object": "s", "permits": 1, "wait_ms": 0, "by": "ann", "start": True, "as": ["p"]},
         {"call": "release_permit", "object": "s"},
         {"call": "available", "object": "s", "expect": "ok"},
+        {"call": "multi_lock", "lock": "m", "members": ["x"], "allow_few": True},
+        {"call": "redlock", "lock": "m"},
+        {"call": "inspect", "client": "a", "name": "orders", "expect": {"orders": HELD_BY_US}},
+        {"call": "scan", "client": "a", "name": "*", "expect": HELD_BY_US},
+        {"call": "wait_free", "client": "a", "name": "orders", "wait_ms": 0, "start": True},
         {"call": "try_set", "object": "s", "number": 1, "expect": 1},
     ],
     ids=json.dumps,

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from runner import DRIVERS, TRACES, Driver, Processes, Servers, complaints, failure_of, load, play, uses
+from runner import DRIVERS, TRACES, Driver, Processes, Servers, complaints_of, failure_of, load, play, uses
 
 FEWEST = 40
-GOOD = [path for path in TRACES if not complaints(json.loads(path.read_text(encoding="utf-8")))]
+GOOD = [path for path in TRACES if not complaints_of(path)]
 RUNS = [
     pytest.param(path, driver, id=f"{driver.name}-{path.stem}")
     for path in GOOD
@@ -26,7 +25,7 @@ def test_trace(path: Path, driver: Driver, processes: Processes, servers: Server
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
 def test_a_trace_is_what_the_schema_says(path: Path) -> None:
-    assert complaints(json.loads(path.read_text(encoding="utf-8"))) == []
+    assert complaints_of(path) == []
 
 
 def test_there_are_traces_enough() -> None:

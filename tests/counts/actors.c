@@ -44,14 +44,60 @@ static void begin(struct world *world, struct client *client, struct actor *acto
     operation->once = !endless && kind == OPERATION_ACQUIRE && random_chance(&world->random, 200);
     actor->patience = endless ? NEVER : world->now + random_between(&world->random, 1000, 600000);
     actor->busy = true;
+    if (client->engine.last_id + PERMITS_HELD > IDS_MAX) {
+        fail(world, "client %d has used up its ids", (int)(client - world->clients));
+    }
     supply(&client->engine, kind, holds);
     engine_start(&client->engine, operation, world->now);
 }
 
-static void change(struct world *world, struct client *client, struct actor *actor, enum change what, int64_t amount) {
-    actor->operation.change = (uint8_t)what;
+static void change(struct world *world, struct client *client, struct actor *actor, uint8_t what, int64_t amount) {
+    actor->operation.change = what;
     actor->operation.amount = amount;
     begin(world, client, actor, OPERATION_CHANGE, 0);
+}
+
+/* What is asked about the whole, and done to it, now and then: by kind. */
+static const struct whole {
+    uint8_t kind;
+    uint8_t questions[4]; /* enum change */
+    uint8_t sets, tries_to_set, adds, deletes;
+} wholes[] = {
+    {REDLATCH_SEMAPHORE, {SEMAPHORE_COUNT}, 0, SEMAPHORE_TRY_SET, 0, SEMAPHORE_DELETE},
+    {REDLATCH_PERMIT_SEMAPHORE,
+     {PERMITS_AVAILABLE, PERMITS_TAKEN, PERMITS_ALL, PERMITS_LEASE},
+     PERMITS_SET,
+     PERMITS_TRY_SET,
+     PERMITS_ADD,
+     PERMITS_DELETE},
+    {REDLATCH_LATCH, {LATCH_COUNT}, 0, 0, 0, LATCH_DELETE},
+};
+
+static bool act_on_whole(struct world *world, struct client *client, struct actor *actor) {
+    const struct whole *whole = wholes;
+    while (whole->kind != world->kind) {
+        whole++;
+    }
+    uint32_t dice = random_below(&world->random, world->seed % 5 == 1 ? 110 : 1000);
+    uint8_t question = whole->questions[random_below(&world->random, 4)];
+    if (dice < 40 && question) {
+        uint64_t permit = actor->permit_count > 0 ? actor->permits[actor->permit_count - 1] : 0;
+        permit_bytes(&client->engine, permit, actor->operation.permit);
+        change(world, client, actor, question, 0);
+    } else if (dice >= 40 && dice < 50 && whole->tries_to_set) {
+        change(world, client, actor, whole->tries_to_set, TOTAL);
+    } else if (dice >= 50 && dice < 60 && whole->adds) {
+        change(world, client, actor, whole->adds, random_between(&world->random, -1, 2));
+    } else if (dice >= 60 && dice < 80 && whole->sets) {
+        change(world, client, actor, whole->sets, random_between(&world->random, 2, 6));
+    } else if (dice >= 80 && dice < 90 && world->seed % 5 == 0) {
+        change(world, client, actor, whole->deletes, 0);
+    } else if (dice >= 90 && dice < 100 && world->kind == REDLATCH_SEMAPHORE) {
+        begin(world, client, actor, OPERATION_WATCH, 0);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 static void act_on_semaphore(struct world *world, struct client *client, struct actor *actor, bool draining) {
@@ -107,6 +153,9 @@ static void act(struct world *world, struct client *client, struct actor *actor,
         actor->patience = NEVER;
     } else if (!actor->busy && world->now >= actor->act_at) {
         memset(&actor->operation, 0, sizeof actor->operation);
+        if (!draining && act_on_whole(world, client, actor)) {
+            return;
+        }
         if (world->kind == REDLATCH_SEMAPHORE) {
             act_on_semaphore(world, client, actor, draining);
         } else if (world->kind == REDLATCH_LATCH) {
@@ -178,10 +227,16 @@ static void ended_change(struct client *client, struct actor *actor) {
             note(client, operation, unknown ? CHANGES_OR_NOT : CHANGES_EXACTLY, -1);
         }
         break;
-    default: /* SEMAPHORE_ADD, LATCH_TRY_SET */
+    case SEMAPHORE_ADD:
+    case SEMAPHORE_TRY_SET:
+    case LATCH_TRY_SET:
+    case PERMITS_ADD:
+    case PERMITS_TRY_SET:
         if (unknown || (good && operation->result == 1)) {
             note(client, operation, unknown ? CHANGES_OR_NOT : CHANGES_EXACTLY, operation->amount);
         }
+        break;
+    default: /* questions, deletion, and what has no amount of its own */
         break;
     }
 }

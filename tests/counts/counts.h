@@ -13,7 +13,7 @@
 #include "sim_random.h"
 #include "wire.h"
 
-enum { CLIENTS = 3, ACTORS = 4, WORDS_MAX = 32, IDS_MAX = 6000, TOTAL = 4, PERMITS_HELD = 8 };
+enum { CLIENTS = 3, ACTORS = 4, WORDS_MAX = 2 * RENEWAL_BATCH_SIZE + 4, IDS_MAX = 6000, TOTAL = 4, PERMITS_HELD = 8 };
 
 enum outcome { CHANGES_NOTHING, CHANGES_EXACTLY, CHANGES_OR_NOT };
 
@@ -21,7 +21,8 @@ enum outcome { CHANGES_NOTHING, CHANGES_EXACTLY, CHANGES_OR_NOT };
 struct account {
     int64_t effect;
     int64_t amount;
-    uint8_t told; /* enum outcome */
+    uint8_t told;     /* enum outcome */
+    bool carried_out; /* once, at least */
 };
 
 struct packet {
@@ -62,6 +63,7 @@ struct client {
     int64_t returned[LANE_COUNT];
     bool subscribed;
     int64_t hungry_since;
+    uint64_t deleted_to; /* the last id that was given when all permits were deleted */
     struct account accounts[IDS_MAX];
 };
 
@@ -76,6 +78,7 @@ struct world {
     int64_t faults_end;
     int64_t refuse_until; /* the server has no memory */
     int64_t total;        /* of a permit semaphore: in the key and taken */
+    bool existed;         /* before the script that was run last */
     struct script_set *scripts;
     struct keyspace *keyspace;
     struct packet *packets;
@@ -97,6 +100,7 @@ int64_t actors_next(const struct world *world);
 void actors_collect(struct world *world);
 bool actors_are_done(const struct world *world);
 
+void judge_answer(struct world *world, const struct packet *packet);
 void judge_effect(struct world *world, const struct packet *packet, int64_t change);
 void judge_wakes(struct world *world);
 void judge_beliefs(struct world *world);

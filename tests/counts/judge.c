@@ -31,40 +31,138 @@ static struct account *account_of(struct world *world, const struct packet *pack
     return NULL;
 }
 
+static int64_t live_leases(struct world *world) {
+    char now[NUMBER_TEXT_SIZE + 1] = "(";
+    integer_format(world->now / MILLISECOND, now + 1);
+    struct redis_text words[] = {redis_text("zcount"), redis_text("{n}:timeout"), redis_text(now), redis_text("+inf")};
+    struct redis_reply reply = {0};
+    keyspace_call(world->keyspace, words, 4, &reply);
+    return reply.integer;
+}
+
+/* When the lease of a permit ends by the server's clock; 0 when it is not taken. */
+static double lease_end(struct world *world, const void *id) {
+    struct redis_text words[] = {redis_text("zscore"), redis_text("{n}:timeout"), {id, PERMIT_SIZE}};
+    struct redis_reply reply = {0};
+    double end = 0;
+    keyspace_call(world->keyspace, words, 3, &reply);
+    if (reply.kind == REDIS_BULK) {
+        double_parse(redis_reply_view(&reply), &end);
+    }
+    redis_reply_free(&reply);
+    return end;
+}
+
+/* What a script that writes nothing says is so. */
+void judge_answer(struct world *world, const struct packet *packet) {
+    int64_t value = network_call(world, "get", "n", NULL);
+    int64_t said = packet->reply.integer;
+    int64_t expected = said;
+    if (packet->reply.kind != REDIS_INTEGER) {
+        return;
+    }
+    if (packet->script == SCRIPT_COUNT_LEFT) {
+        expected = value;
+    } else if (packet->script == SCRIPT_WATCH) {
+        bool is_free = value > 0 || !world->existed;
+        expected = is_free ? -2 : said == -2 ? -1 : said;
+    } else if (packet->script == SCRIPT_WATCH_LATCH) {
+        expected = value <= 0 ? -2 : said == -2 ? -1 : said;
+    } else if (packet->script == SCRIPT_COUNT_PERMITS) {
+        int64_t taken = live_leases(world);
+        int64_t available = value + network_call(world, "zcard", "{n}:timeout", NULL) - taken;
+        char asked = packet->text[packet->keys][0];
+        available = world->existed ? available : 0;
+        expected = asked == '0' ? available : asked == '1' ? taken : available + taken;
+    } else if (packet->script == SCRIPT_LEASE_OF_PERMIT) {
+        double left = lease_end(world, packet->text[packet->keys]) - (double)(world->now / MILLISECOND);
+        expected = left > 0 ? (int64_t)left : 0;
+    }
+    if (said != expected) {
+        fail(world, "%s says %d, expected %d", scripts_embedded[packet->script].name, (int)said, (int)expected);
+    }
+}
+
+/* How many permits there must be in all after a script; whatever is sent again changes nothing. */
+static int64_t expected_total(struct world *world, const struct packet *packet, struct account *account) {
+    if (packet->reply.kind == REDIS_ERROR) {
+        return world->total;
+    }
+    if (packet->script == SCRIPT_DELETE_PERMITS) {
+        for (uint32_t i = 0; i < CLIENTS; i++) {
+            world->clients[i].deleted_to = world->clients[i].engine.last_id;
+        }
+        return 0;
+    }
+    if (!account || account->carried_out) {
+        return world->total;
+    }
+    account->carried_out = true;
+    int64_t amount = strtoll(packet->text[packet->keys], NULL, 10);
+    switch (packet->script) {
+    case SCRIPT_SET_PERMITS:
+        return amount;
+    case SCRIPT_ADD_SEMAPHORE:
+        account->effect = amount;
+        return world->total + amount;
+    case SCRIPT_TRY_SET_COUNT:
+        account->effect = world->existed ? 0 : amount;
+        return world->total + account->effect;
+    default:
+        return world->total;
+    }
+}
+
+static void judge_permits(struct world *world, const struct packet *packet) {
+    int64_t total = network_call(world, "get", "n", NULL) + network_call(world, "zcard", "{n}:timeout", NULL);
+    world->total = expected_total(world, packet, account_of(world, packet));
+    if (total != world->total) {
+        fail(world, "permits are not conserved: %d in all, expected %d", (int)total, (int)world->total);
+    }
+}
+
 void judge_effect(struct world *world, const struct packet *packet, int64_t change) {
     if (world->kind == REDLATCH_PERMIT_SEMAPHORE) {
-        int64_t total = network_call(world, "get", "n", NULL) + network_call(world, "zcard", "{n}:timeout", NULL);
-        if (total != world->total) {
-            fail(world, "permits are not conserved: %d in all, expected %d", (int)total, (int)world->total);
-        }
+        judge_permits(world, packet);
         return;
     }
     struct account *account = account_of(world, packet);
+    bool deletes = packet->script == SCRIPT_DELETE_SEMAPHORE || packet->script == SCRIPT_DELETE_LATCH;
     if (account) {
         account->effect += change;
-    } else if (change != 0) {
+    } else if (change != 0 && !deletes) {
         fail(world, "a change without a record: %d", (int)change);
+    }
+    if (packet->script == SCRIPT_UNDO_TAKEN && !world->existed && packet->reply.kind != REDIS_ERROR) {
+        account->effect = 0; /* what it took went with the semaphore */
     }
     if (packet->script == SCRIPT_ACQUIRE_SEMAPHORE && change < 0 && network_call(world, "get", "n", NULL) < 0) {
         fail(world, "more permits were taken than there were");
     }
 }
 
+/* Whether the first of those who wait is parked. */
+static const struct operation *parked_first(const struct list *waiters) {
+    struct list_link *link = list_first(waiters);
+    const struct operation *operation = link ? container_of(link, struct operation, link) : NULL;
+    bool parked = operation && (operation->phase == PHASE_PARKED || operation->phase == PHASE_QUEUED);
+    return parked ? operation : NULL;
+}
+
 /* Whether the foremost waiter of a client could have what it waits for. */
 static bool could_go_on(struct world *world, struct client *client) {
     const struct contest *contest = client->resource->contest;
-    int64_t value = network_call(world, "get", "n", NULL);
     if (!contest) {
         return false;
     }
-    const struct list *waiters = world->kind == REDLATCH_LATCH ? &contest->watchers : &contest->queue;
-    struct list_link *link = list_first(waiters);
-    if (!link) {
-        return false;
+    int64_t value = network_call(world, "get", "n", NULL);
+    const struct operation *taker = parked_first(&contest->queue);
+    const struct operation *watcher = parked_first(&contest->watchers);
+    if (world->kind == REDLATCH_LATCH) {
+        return watcher && value <= 0;
     }
-    const struct operation *operation = container_of(link, struct operation, link);
-    bool parked = operation->phase == PHASE_PARKED || operation->phase == PHASE_QUEUED;
-    return parked && (world->kind == REDLATCH_LATCH ? value <= 0 : value >= operation->amount);
+    bool has_some = value > 0 || network_call(world, "exists", "n", NULL) == 0;
+    return (taker && value >= taker->amount) || (watcher && has_some);
 }
 
 void judge_wakes(struct world *world) {
@@ -85,33 +183,16 @@ void judge_beliefs(struct world *world) {
     for (uint32_t i = 0; i < CLIENTS && world->kind == REDLATCH_PERMIT_SEMAPHORE; i++) {
         const struct client *client = &world->clients[i];
         for (const struct hold *hold = client->resource->holds; hold; hold = hold->next) {
-            if (hold->stage != HOLD_ALIVE || world->now >= hold->deadline) {
+            if (hold->stage != HOLD_ALIVE || world->now >= hold->deadline || hold->id <= client->deleted_to) {
                 continue;
             }
             unsigned char id[PERMIT_SIZE];
             permit_bytes(&client->engine, hold->id, id);
-            struct redis_text words[] = {redis_text("zscore"), redis_text("{n}:timeout"), {(char *)id, sizeof id}};
-            struct redis_reply reply = {0};
-            keyspace_call(world->keyspace, words, 3, &reply);
-            double over = 0;
-            if (reply.kind == REDIS_BULK) {
-                double_parse(redis_reply_view(&reply), &over);
-            }
-            redis_reply_free(&reply);
-            if (over <= (double)world->now / (double)MILLISECOND) {
+            if (lease_end(world, id) <= (double)world->now / (double)MILLISECOND) {
                 fail(world, "a holder believes in a permit that is over");
             }
         }
     }
-}
-
-static int64_t live_leases(struct world *world) {
-    char now[NUMBER_TEXT_SIZE] = "(";
-    integer_format(world->now / MILLISECOND, now + 1);
-    struct redis_text words[] = {redis_text("zcount"), redis_text("{n}:timeout"), redis_text(now), redis_text("+inf")};
-    struct redis_reply reply = {0};
-    keyspace_call(world->keyspace, words, 4, &reply);
-    return reply.integer;
 }
 
 /* All is settled: every id changed what its caller was told. */

@@ -50,6 +50,7 @@ static void append(struct argument_sink *sink, const struct argument_part *parts
         memcpy(text, parts[i].text, parts[i].size);
         text += parts[i].size;
     }
+    *text = '\0';
 }
 
 static struct packet *new_packet(uint32_t client, uint32_t lane, uint32_t epoch) {
@@ -173,11 +174,13 @@ static void execute(struct world *world, struct packet *packet) {
     for (uint32_t i = 0; i < packet->words; i++) {
         words[i] = (struct redis_text){packet->text[i], packet->size[i]};
     }
-    int refusal = world->now < world->refuse_until ? REFUSE_MEMORY : REFUSE_NOTHING;
+    enum script_refusal refusal = world->now < world->refuse_until ? REFUSE_MEMORY : REFUSE_NOTHING;
     int64_t before = network_call(world, "get", "n", NULL);
+    world->existed = network_call(world, "exists", "n", NULL) == 1;
     keyspace_set_time(world->keyspace, world->now / MILLISECOND);
-    script_host_run(world->scripts->host, world->keyspace, world->scripts->numbers[packet->script][refusal], words,
-                    packet->keys, words + packet->keys, packet->words - packet->keys, &packet->reply);
+    script_set_run(world->scripts, packet->script, refusal, world->keyspace, words, packet->keys,
+                   packet->words - packet->keys, &packet->reply);
+    judge_answer(world, packet);
     judge_effect(world, packet, network_call(world, "get", "n", NULL) - before);
     if (packet->epoch != client->epoch[packet->lane]) { /* nobody is there for the reply any more */
         free_packet(packet);

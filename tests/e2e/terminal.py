@@ -10,6 +10,8 @@ from typing import Dict, Optional
 from env import RedisServer, wait_until
 from shell import environment
 
+# What is waited for so long does not come.
+PATIENCE = 20.0
 BASH = ("bash", "--norc", "--noprofile", "-i")
 
 
@@ -20,7 +22,7 @@ class Terminal:
         self._socket = str(server.directory / f"tmux-{uuid.uuid4().hex[:8]}")
         self._run("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30",
                   "env", f"REDIS_URL={server.url}", "PS1=$ ", *(shell or BASH), environment=environment(server, **more))
-        wait_until(lambda: "$" in self.screen(), message="the shell's prompt")
+        wait_until(lambda: "$" in self.screen(), timeout=PATIENCE, message="the shell's prompt")
 
     def _run(self, *arguments: str, environment: Optional[Dict[str, str]] = None) -> str:
         return subprocess.run(["tmux", "-S", self._socket, *arguments], capture_output=True, text=True, check=True,
@@ -41,7 +43,8 @@ class Terminal:
 
     def shows(self, text: str) -> None:
         """Waits until a text is a line of the screen."""
-        wait_until(lambda: text in self.screen().splitlines(), message=lambda: f"{text!r} on:\n{self.screen()}")
+        wait_until(lambda: text in self.screen().splitlines(), timeout=PATIENCE,
+                   message=lambda: f"{text!r} on:\n{self.screen()}")
 
     def close(self) -> None:
         """Ends it with all that runs in it."""

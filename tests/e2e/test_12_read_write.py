@@ -501,8 +501,8 @@ def test_46_what_the_readme_says_is_enough(server: RedisServer, lock_name: str) 
     words = "evalsha eval subscribe unsubscribe ping publish hset hget hdel hexists hgetall hlen pexpire pttl del"
     words += " client|id client|kill info get set hsetnx hkeys"
     allowed = [f"+{word}" for word in words.split()]
-    keys = [f"~{lock_name}", f"~{{{lock_name}}}:*", f"&{channel(lock_name)}"]
-    server.admin.execute_command("ACL", "SETUSER", "frugal", "reset", "on", ">word", *keys, "-@all", *allowed)
+    keys = [lock_name, f"{{{lock_name}}}:*"]
+    server.set_user("frugal", "word", "-@all", *allowed, keys=keys, channel=channel(lock_name))
     try:
         with redlatch.connect(server.url, username="frugal", password="word", watchdog_lease=0.5) as client:
             read, write = sides(client, lock_name)

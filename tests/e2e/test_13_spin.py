@@ -78,7 +78,7 @@ def test_03_a_time_out_is_kept(server: RedisServer, client: redlatch.Client, loc
     wait_until(lambda: client.stats()["waiters"] == 1)
     assert waiting.result() is False
     assert 0.3 <= waiting.ended_at - started < 0.3 + SOON
-    waiting = Waiting(lock, 0.5)
+    waiting = Waiting(lock, 1.5)
     wait_until(lambda: client.stats()["waiters"] == 1)
     server.admin.delete(lock_name)
     assert waiting.result() is True, "the last look found it free"

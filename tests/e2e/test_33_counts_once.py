@@ -210,8 +210,7 @@ def limited(request: pytest.FixtureRequest, make_server: MakeServer) -> Iterator
     """A server with a user who may not do all of what it takes to kill an old connection."""
     server = make_server()
     denied = request.param if server.version >= (7, 0, 0) else request.param.partition("|")[0]
-    admin: Any = server.admin
-    admin.execute_command("ACL", "SETUSER", "limited", "on", f">{PASSWORD}", "~*", "&*", "+@all", f"-{denied}")
+    server.set_user("limited", PASSWORD, "+@all", f"-{denied}")
     yield server
 
 

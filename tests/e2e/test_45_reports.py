@@ -115,7 +115,8 @@ def test_45_wait_free_returns_when_the_lock_is_released(
 def test_45_ctrl_c_ends_wait_free(server: RedisServer, lock_name: str) -> None:
     hold_as_redisson(server, lock_name)
     program = (
-        "import redlatch, sys\n"
+        "import redlatch, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where the tests run in the background
         "client = redlatch.connect(sys.argv[1])\n"
         "try:\n"
         "    client.wait_free(sys.argv[2])\n"

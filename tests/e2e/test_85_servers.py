@@ -252,7 +252,7 @@ def commands_of_the_readme() -> List[str]:
 @pytest.mark.parametrize("spared", [(), ("memory|usage", "hrandfield"), ("strlen", "get", "lrange", "llen")])
 def test_85_what_the_readme_says_is_enough(server: RedisServer, lock_name: str, spared: Tuple[str, ...]) -> None:
     allowed = [f"+{name}" for name in commands_of_the_readme() if name not in spared]
-    server.admin.execute_command("ACL", "SETUSER", "frugal", "reset", "on", ">word", "~*", "&*", "-@all", *allowed)
+    server.set_user("frugal", "word", "-@all", *allowed)
     try:
         with redlatch.connect(server.url, username="frugal", password="word") as client:
             lock = client.lock(lock_name)
@@ -273,7 +273,7 @@ def test_85_what_the_readme_says_is_enough(server: RedisServer, lock_name: str, 
 
 
 def test_85_no_subscribing_means_looking(server: RedisServer, lock_name: str) -> None:
-    server.admin.execute_command("ACL", "SETUSER", "deaf", "reset", "on", ">word", "~*", "&*", "+@all", "-subscribe")
+    server.set_user("deaf", "word", "+@all", "-subscribe")
     try:
         with redlatch.connect(server.url) as other, redlatch.connect(
             server.url, username="deaf", password="word"

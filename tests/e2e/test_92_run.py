@@ -17,6 +17,8 @@ from env import RedisServer, RedissonShapedPeer, closed_port, wait_until
 from shell import UNTIL_END, environment, is_alive, pid_of, program, redlatch, start, start_holder
 from wire import fields, is_owner, remaining_ms, subscribers
 
+# A wait that missed its message looks after 5 s.
+LOOK = 4.0
 STATUS = {"not obtained": 1, "usage": 64, "unreachable": 69, "lost": 70, "system": 71}
 
 
@@ -78,7 +80,7 @@ def test_12_nonblock_says_so_at_once(server: RedisServer, peer: RedissonShapedPe
     begun = time.monotonic()
     done = redlatch(server, "run", "-n", lock_name, "--", "echo", "ran")
     assert (done.returncode, done.stdout, done.stderr) == (STATUS["not obtained"], "", "")
-    assert time.monotonic() - begun < 0.5
+    assert time.monotonic() - begun < LOOK
     assert redlatch(server, "run", "-n", "-E", "42", lock_name, "true").returncode == 42
 
 
@@ -86,13 +88,13 @@ def test_13_wait_ends_after_its_time(server: RedisServer, peer: RedissonShapedPe
     peer.lock(lock_name)
     begun = time.monotonic()
     assert redlatch(server, "run", "-w", "0.5", lock_name, "true").returncode == STATUS["not obtained"]
-    assert 0.5 <= time.monotonic() - begun < 1.5
+    assert 0.5 <= time.monotonic() - begun < LOOK
     waiting = start(server, "run", "-w", "20", lock_name, "--", "echo", "ran")
     wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to wait")
     peer.unlock(lock_name)
     released = time.monotonic()
     assert waiting.communicate(timeout=10)[0] == "ran\n"
-    assert waiting.returncode == 0 and time.monotonic() - released < 2.0
+    assert waiting.returncode == 0 and time.monotonic() - released < LOOK, "a message woke it"
 
 
 def test_14_no_server_is_69(server: RedisServer, lock_name: str) -> None:
@@ -174,23 +176,28 @@ def test_23_a_prefix_stands_before_the_name(server: RedisServer, lock_name: str)
     assert done.stdout.startswith(lock_name + "\n") and f'"shop:{lock_name}"' in done.stdout
 
 
+def is_renewed(server: RedisServer, name: str) -> None:
+    """Waits until the lease of a lock has run down a little, and was made longer again."""
+    begun = remaining_ms(server, name)
+    wait_until(lambda: remaining_ms(server, name) < begun - 20, message="the lease to run down")
+    low = remaining_ms(server, name)
+    wait_until(lambda: remaining_ms(server, name) > low + 20, message="a renewal")
+
+
 def test_24_the_lease_is_the_watchdogs(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     holder = start_holder(server, lock_name, tmp_path, "--lease", "0.6")
-    assert 0 < remaining_ms(server, lock_name) <= 600
     owner = fields(server, lock_name)
-    time.sleep(1.0)
-    assert fields(server, lock_name) == owner, "it is renewed while CMD runs"
+    assert 0 < remaining_ms(server, lock_name) <= 600
+    for _ in range(3):
+        is_renewed(server, lock_name)
+    assert fields(server, lock_name) == owner
     holder.terminate()
     assert holder.wait(10) == 5
 
 
 def test_25_min_hold_leaves_the_lock_to_run_out(server: RedisServer, lock_name: str) -> None:
-    begun = time.monotonic()
-    assert redlatch(server, "run", "--min-hold", "3", lock_name, "true").returncode == 0
-    assert time.monotonic() - begun < 2.0, "it does not wait for that itself"
-    assert 500 < remaining_ms(server, lock_name) <= 3_000
-    assert redlatch(server, "wait", lock_name).returncode == 0
-    assert time.monotonic() - begun >= 2.9
+    assert redlatch(server, "run", "--min-hold", "60", lock_name, "true").returncode == 0
+    assert 30_000 < remaining_ms(server, lock_name) <= 60_000, "it does not wait for that itself, nor renews it"
 
 
 # --------------------------------------------------------------------------------------------------------- signals --
@@ -226,7 +233,7 @@ def test_32_a_signal_ends_the_wait(
     waiting.send_signal(number)
     signalled = time.monotonic()
     assert waiting.communicate(timeout=10)[0] == ""
-    assert waiting.returncode == status and time.monotonic() - signalled < 1.0
+    assert waiting.returncode == status and time.monotonic() - signalled < LOOK
     assert list(fields(server, lock_name)) == [peer.owner().encode()]
 
 

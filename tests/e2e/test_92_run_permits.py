@@ -60,7 +60,7 @@ def test_01_several_at_once_and_whoever_waits_is_woken(
     wait_until(lambda: told_on(server, lock_name) == 1, message="the other to wait")
     (tmp_path / "go").touch()
     released = time.monotonic()
-    assert waiting.communicate(timeout=10)[0] == "ran\n" and time.monotonic() - released < 3.0, "a message woke it"
+    assert waiting.communicate(timeout=10)[0] == "ran\n" and time.monotonic() - released < 4.0, "a message woke it"
     assert (holder.wait(10), waiting.returncode, left(client, kind, lock_name)) == (0, 0, 3)
     holder.communicate()
 

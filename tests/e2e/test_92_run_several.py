@@ -114,12 +114,31 @@ def test_07_each_of_them_is_told_of(server: RedisServer, several: List[str]) -> 
 
 
 @pytest.mark.parametrize(
+    ("options", "form"),
+    [
+        (["--kind", "spin"], "mutex"),
+        (["--kind", "plain", "--key-template", "{name}:x"], "plain"),
+        (["--shared"], "read_write"),
+        (["--kind", "write"], "read_write"),
+    ],
+)
+def test_08_several_of_a_kind(server: RedisServer, several: List[str], options: List[str], form: str) -> None:
+    looks = f'for name in "$@"; do {program()} run -n {" ".join(options)} $name true; echo $?; done; {program()} list'
+    done = redlatch(server, "run", *options, *several, "--", "sh", "-c", looks, "sh", *several)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and lines[:3] == ["0" if "--shared" in options else "1"] * 3
+    assert [line.split()[1] for line in lines[4:]] == [form] * 3
+    assert server.admin.dbsize() == 0
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["a", "b", "a", "--", "true"], "twice"),
         (["a", "", "--", "true"], "empty"),
         (["a", "b", "--"], "expected a command"),
         (["a", "-n", "--", "true"], "-n among the names"),
+        (["--kind", "fair", "a", "b", "--", "true"], "fair"),
         (["--kind", "semaphore", "a", "b", "--", "true"], "2 names with --kind semaphore"),
         (["--kind", "permit-semaphore", "a", "b", "--", "true"], "expected one"),
     ],

@@ -106,8 +106,10 @@ def test_04_stopped_beyond_its_lease_fg_finds_it_lost(
 def test_05_in_a_script_control_c_ends_both(
     server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path
 ) -> None:
-    outer = tmp_path / "outer"
-    outer.write_text(f"{run_line(lock_name, tmp_path)}\necho after\n")
+    # A bash that runs a program as the key comes goes on if the program ended otherwise: here none is run.
+    script, outer = tmp_path / "script", tmp_path / "outer"
+    script.write_text(f"echo $$ >{tmp_path}/pid\nexec sleep 60\n")
+    outer.write_text(f"{program()} run {lock_name} -- bash {script}; echo status $?\necho after\n")
     terminal.enter(f"sh {outer}")
     started(tmp_path)
     terminal.keys("C-c")

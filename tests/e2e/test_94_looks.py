@@ -19,6 +19,8 @@ from env import RedisServer, RedissonShapedPeer, closed_port, wait_until
 from shell import environment, names, program, redlatch, shown, start
 from wire import channel, counts, subscribers
 
+# A wait that missed its message looks after 5 s.
+LOOK = 4.0
 UUID = "3f2b7c1a-0d4e-4b7a-9c11-2f6d0a9e8b77"
 
 
@@ -146,7 +148,7 @@ def quietest_us(server: RedisServer, expected: Set[str], out: Path) -> int:
     return min(tries)
 
 
-def test_02_a_thousand_among_a_hundred_thousand(fresh_server: RedisServer, tmp_path: Path) -> None:
+def test_02_slowest_command_among_a_hundred_thousand_keys(fresh_server: RedisServer, tmp_path: Path) -> None:
     client: Any = fresh_server.admin
     client.execute_command("DEBUG", "POPULATE", 89_000)
     fill = """
@@ -160,7 +162,7 @@ def test_02_a_thousand_among_a_hundred_thousand(fresh_server: RedisServer, tmp_p
     assert quietest_us(fresh_server, {f"lock:{number}" for number in range(1, 1001)}, tmp_path / "out") < 5_000
 
 
-def test_02_large_hashes_and_large_locks(fresh_server: RedisServer, tmp_path: Path) -> None:
+def test_02_slowest_command_among_large_hashes_and_locks(fresh_server: RedisServer, tmp_path: Path) -> None:
     client: Any = fresh_server.admin
     fill = """
         for i = 1, 300 do for j = 1, 500 do redis.call('hset', 'large:' .. i, 'field:' .. j, 'value:' .. j) end end
@@ -284,15 +286,14 @@ def test_14_owners_of_redlatch_have_a_machine_and_a_process(server: RedisServer,
 
 
 def test_15_who_may_not_see_connections_is_told_the_rest(server: RedisServer, lock_name: str) -> None:
-    client: Any = server.admin
-    client.execute_command("ACL", "SETUSER", "blind", "on", ">secret", "~*", "&*", "+@all", "-client|list")
+    server.set_user("blind", "secret", "+@all", "-client|list")
     try:
         with library.connect(server.url) as holder, holder.lock(lock_name) as held:
             url = server.url.replace("redis://", "redis://blind:secret@")
             found = shown(server, "show", "--url", url, lock_name)
             assert found["holders"] == [{"owner": held.owner, "count": 1}]
     finally:
-        client.execute_command("ACL", "DELUSER", "blind")
+        server.admin.execute_command("ACL", "DELUSER", "blind")
 
 
 def test_16_what_eyes_see_holds_no_control_characters(server: RedisServer) -> None:
@@ -373,18 +374,20 @@ def test_20_wait_returns_when_it_is_released(
     wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to listen")
     released = time.monotonic()
     peer.unlock(lock_name)
-    assert waiting.wait(10) == 0 and time.monotonic() - released < 2.0, "a message woke it, not the lease"
+    assert waiting.wait(10) == 0 and time.monotonic() - released < LOOK, "a message woke it, not the lease"
     assert server.admin.exists(lock_name) == 0, "it was not taken"
     waiting.communicate()
 
 
 def test_21_wait_ends_with_the_lease_or_its_own_time(server: RedisServer, lock_name: str) -> None:
-    put_hash(server, lock_name, {f"{UUID}:1": 1}, ttl_ms=700)
+    put_hash(server, lock_name, {f"{UUID}:1": 1})
     begun = time.monotonic()
     assert redlatch(server, "wait", "-w", "0.2", lock_name).returncode == 1
-    assert 0.2 <= time.monotonic() - begun < 0.65
+    assert 0.2 <= time.monotonic() - begun < LOOK
+    put_hash(server, lock_name, {f"{UUID}:1": 1}, ttl_ms=500)
+    begun = time.monotonic()
     assert redlatch(server, "wait", lock_name).returncode == 0
-    assert 0.65 <= time.monotonic() - begun < 3.0
+    assert 0.4 <= time.monotonic() - begun < LOOK
 
 
 def test_22_wait_of_many_of_one_client_and_of_waiters_beside(server: RedisServer, lock_name: str) -> None:
@@ -413,7 +416,7 @@ def listening(server: RedisServer, name: str, told: str) -> Iterator[subprocess.
     wait_until(lambda: admin.pubsub_numsub(told)[0][1] == 1, message=f"the command to listen to {told}")
     released = time.monotonic()
     yield waiting
-    assert waiting.wait(10) == 0 and time.monotonic() - released < 2.0, "a message woke it, not the look after 5 s"
+    assert waiting.wait(10) == 0 and time.monotonic() - released < LOOK, "a message woke it"
     waiting.communicate()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import uuid
 from pathlib import Path
 from typing import Iterator, List
 
@@ -76,9 +77,12 @@ def test_02_zsh(server: RedisServer, locks: List[str]) -> None:
     assert output_of(server, "zsh", "-f", "-c", stubbed)[-2:] == locks
 
 
-@pytest.fixture(params=["bash", "zsh", "fish"])
-def terminal(request: pytest.FixtureRequest, server: RedisServer, tmp_path: Path) -> Iterator[Terminal]:
+@pytest.fixture(scope="module", params=["bash", "zsh", "fish"])
+def shared_terminal(
+    request: pytest.FixtureRequest, module_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Terminal]:
     """A terminal with a shell that completes."""
+    tmp_path = tmp_path_factory.mktemp("home")
     path = os.pathsep.join([str(Path(program()).parent), os.environ["PATH"]])
     shell, begin = {
         "bash": (BASH, f"source {FOLDER}/redlatch.bash"),
@@ -86,11 +90,21 @@ def terminal(request: pytest.FixtureRequest, server: RedisServer, tmp_path: Path
         "fish": (("fish", "--no-config", "-C", "function fish_prompt; echo '$ '; end"),
                  f"source {FOLDER}/redlatch.fish"),
     }[request.param]
-    opened = Terminal(server, *shell, PATH=path, HOME=str(tmp_path))
+    opened = Terminal(module_server, *shell, PATH=path, HOME=str(tmp_path))
     opened.enter(f"{begin}; echo rea''dy")
     opened.shows("ready")
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def terminal(shared_terminal: Terminal) -> Terminal:
+    """The terminal, with an empty line."""
+    word = uuid.uuid4().hex
+    shared_terminal.keys("C-u")
+    shared_terminal.enter(f"clear; echo {word[:9]}''{word[9:]}")
+    shared_terminal.shows(word)
+    return shared_terminal
 
 
 @pytest.mark.parametrize(("typed", "line"), [

@@ -27,6 +27,16 @@ def group_counts(server: RedisServer, name: str) -> List[int]:
     return sorted({int(value) for field, value in fields.items() if field.endswith(b":lock_count")})
 
 
+def multi_counts(server: RedisServer, name: str) -> List[int]:
+    """The hold counts of the members of a multi lock, each once."""
+    return sorted({count for member in members(name) for count in hash_counts(server, member)})
+
+
+def members(name: str) -> List[str]:
+    """The names that a multi lock is about."""
+    return [f"{name}:1", f"{name}:2"]
+
+
 @dataclass(frozen=True)
 class Kind:
     """How both sides make a lock of one kind, and which scenarios it has."""
@@ -46,6 +56,8 @@ class Kind:
     # Whether a waiter of ours looks once more when it listens, although its own process holds the lock: not where it
     # stands in the server's queue by then.
     looks_at_own: bool = True
+    # Whether Redisson's gets its turn among many: its multi lock waits for one member, and gives up the others.
+    turns: bool = True
 
 
 KINDS: Dict[str, Kind] = {
@@ -72,6 +84,14 @@ KINDS: Dict[str, Kind] = {
         counts=group_counts,
         forced=False,
         asked=False,
+    ),
+    "multi": Kind(
+        ours=lambda client, name: client.multi_lock(*map(client.lock, members(name))),
+        theirs=lambda client, name: client.multi_lock(*map(client.lock, members(name))),
+        counts=multi_counts,
+        forced=False,
+        asked=False,
+        turns=False,
     ),
     "write": Kind(ours=lambda client, name: client.read_write_lock(name).write, theirs=RedissonClient.write_lock),
     "we-read-they-write": Kind(

@@ -191,7 +191,7 @@ def test_a_short_wait(kind_name: str, our_party: MakeOurs, their_party: MakeThei
         waiter.release()
 
 
-@pytest.mark.kinds_with(shared=False)
+@pytest.mark.kinds_with(shared=False, turns=True)
 def test_many_turns(kind_name: str, our_party: MakeOurs, their_party: MakeTheirs) -> None:
     """Three threads of each side take turns; nobody meets anybody inside, and nobody is left out."""
     inside: List[Party] = []

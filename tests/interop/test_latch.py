@@ -9,9 +9,10 @@ from typing import Callable, List
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
+from env import Monitor, RedisServer, wait_until
 from parties import Task
 from redisson import OnThread, Redisson, RedissonClient, ms
+from wire import sent_by
 
 WOKEN = 0.2
 
@@ -69,18 +70,22 @@ def test_we_let_them_through(
 
 
 def test_they_let_us_through(
-    latch: redlatch.Latch, rival: OnThread, server: RedisServer, name: str, note_seconds: Callable[[str, float], None]
+    ours: redlatch.Client, latch: redlatch.Latch, rival: OnThread, server: RedisServer, monitor: Monitor, name: str,
+    note_seconds: Callable[[str, float], None],
 ) -> None:
-    """Their last count-down wakes all our waiters."""
+    """Their last count-down wakes all our waiters, who send nothing before."""
     rival.trySetCount(2)
     with ThreadPoolExecutor(5) as pool:
         tasks: List[Task] = [Task(latch.wait) for _ in range(5)]
         for task in tasks:
             pool.submit(task.run)
         wait_until(lambda: listeners(server, name) == 1)
+        time.sleep(0.05)
+        mark = monitor.mark()
         rival.countDown()
-        time.sleep(0.1)
+        time.sleep(0.2)
         assert not any(task.done for task in tasks)
+        assert [entry.arguments for entry in sent_by(monitor.since(mark), server, ours)] == []
         opened_at = time.monotonic()
         rival.countDown()
         for task in tasks:

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, List
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
+from env import Monitor, RedisServer, bound, wait_until
 from parties import Task
 from peers import PeerError
 from redisson import OnThread, Redisson, RedissonClient, ms
+from wire import sent_by
 
 MakeOurs = Callable[..., redlatch.Client]
 
@@ -108,10 +111,10 @@ def test_leases_across_the_line(slots: redlatch.PermitSemaphore, rival: OnThread
 
 
 def test_ours_release_wakes_theirs(
-    slots: redlatch.PermitSemaphore, rival: OnThread, server: RedisServer, name: str,
-    note_seconds: Callable[[str, float], None],
+    ours: redlatch.Client, slots: redlatch.PermitSemaphore, rival: OnThread, server: RedisServer, monitor: Monitor,
+    name: str, note_seconds: Callable[[str, float], None],
 ) -> None:
-    """And theirs wakes ours."""
+    """And theirs wakes ours, which sends nothing between its park and the message."""
     slots.try_set_permits(1)
     mine = slots.acquire()
     assert mine is not None
@@ -129,6 +132,9 @@ def test_ours_release_wakes_theirs(
         pool.submit(task.run)
         wait_until(lambda: listeners(server, name) == 1)
         time.sleep(0.05)
+        mark = monitor.mark()
+        time.sleep(0.2)
+        assert [entry.arguments for entry in sent_by(monitor.since(mark), server, ours)] == []
         released_at = time.monotonic()
         rival.release(other)
         assert task.result() is not None
@@ -155,6 +161,53 @@ def test_a_lease_that_ends(
         assert rival.tryRelease(other) is False
     assert 0.9 < time.monotonic() - started_at < 2.5
     assert sum_of(server, name) == 1 and len(leases(server, name)) == 1
+
+
+def test_waits_that_end(slots: redlatch.PermitSemaphore, rival: OnThread, server: RedisServer, name: str) -> None:
+    """Either side gives up while the other has the permit, and leaves nothing behind."""
+    slots.try_set_permits(1)
+    mine = slots.acquire()
+    assert mine is not None and rival.tryAcquire(ms(300), ms(30_000)) is None
+    mine.release()
+    other: str = rival.acquire()
+    assert slots.acquire(timeout=0.3) is None
+    rival.release(other)
+    wait_until(lambda: slots.available() == 1 and sum_of(server, name) == 1)
+
+
+def test_deleted_by_either(slots: redlatch.PermitSemaphore, rival: OnThread) -> None:
+    """The permits are gone with the semaphore; who had one is told so."""
+    slots.try_set_permits(1)
+    mine = slots.acquire()
+    assert mine is not None and rival.delete() is True
+    with pytest.raises((redlatch.LockLostError, redlatch.NotOwnedError)):
+        mine.release()
+    assert slots.permits() == 0 and slots.try_set_permits(1)
+    other: str = rival.acquire()
+    assert slots.delete() and rival.tryRelease(other) is False and rival.getPermits() == 0
+
+
+HOLDER = """
+import sys, redlatch
+permit = redlatch.connect(sys.argv[1], watchdog_lease=1).permit_semaphore(sys.argv[2]).acquire()
+print(permit.id, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_permits_of_our_dead_process_return(
+    slots: redlatch.PermitSemaphore, rival: OnThread, server: RedisServer, name: str
+) -> None:
+    """To Redisson, too, when the watchdog's lease is over."""
+    slots.try_set_permits(1)
+    command = [sys.executable, "-c", HOLDER, server.url, name]
+    with subprocess.Popen(bound(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None and len(process.stdout.readline()) == 33
+            assert rival.tryAcquire() is None
+        finally:
+            process.kill()
+    assert isinstance(rival.tryAcquire(ms(10_000), ms(30_000)), str)
 
 
 def test_permits_of_a_dead_redisson_return(

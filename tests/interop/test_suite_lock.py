@@ -15,9 +15,12 @@ from typing import Any, Callable, List
 import pytest
 import redlatch
 from env import RedisServer, wait_until
+from kinds import KINDS
 from redisson import Redisson, RedissonClient
 
 MakeOurs = Callable[..., redlatch.Client]
+# Kinds of which Redisson plays the same scenario.
+with_groups = pytest.mark.parametrize("kind", ["mutex", "group"])
 
 
 def count_under(locks: List[redlatch.Lock], turns: int, pause: float = 0.0) -> int:
@@ -38,9 +41,10 @@ def count_under(locks: List[redlatch.Lock], turns: int, pause: float = 0.0) -> i
     return number
 
 
-def test_concurrency_of_one_client(ours: redlatch.Client, name: str) -> None:
+@with_groups
+def test_concurrency_of_one_client(ours: redlatch.Client, name: str, kind: str) -> None:
     """Fifteen threads of one client, once each."""
-    assert count_under([ours.lock(name) for _ in range(15)], 1, 0.001) == 15
+    assert count_under([KINDS[kind].ours(ours, name) for _ in range(15)], 1, 0.001) == 15
 
 
 def test_concurrency_of_many_clients(make_ours: MakeOurs, name: str) -> None:
@@ -74,12 +78,15 @@ def test_concurrency_of_attempts(ours: redlatch.Client, name: str) -> None:
     assert len(granted) >= 16 and not ours.lock(name).locked()
 
 
-def test_many_names_and_threads_leave_no_subscription(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
+@with_groups
+def test_many_names_and_threads_leave_no_subscription(
+    make_ours: MakeOurs, server: RedisServer, name: str, kind: str
+) -> None:
     """32 threads go through five names; all subscriptions are gone a little later."""
     client = make_ours(linger=0.1)
 
     def turn(number: int) -> None:
-        with client.lock(f"{name}:{number % 5}"):
+        with KINDS[kind].ours(client, f"{name}:{number % 5}"):
             time.sleep(random.uniform(0.0, 0.004))
 
     with ThreadPoolExecutor(32) as pool:
@@ -87,10 +94,11 @@ def test_many_names_and_threads_leave_no_subscription(make_ours: MakeOurs, serve
     wait_until(lambda: server.admin.pubsub_channels() == [])
 
 
-def test_one_connection_for_all_subscriptions(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
+@with_groups
+def test_one_connection_for_all_subscriptions(make_ours: MakeOurs, server: RedisServer, name: str, kind: str) -> None:
     """Waiters for two locks at once are all granted, over the one connection that a client listens on."""
     client = make_ours()
-    locks = [client.lock(f"{name}:{number}") for number in range(2)]
+    locks = [KINDS[kind].ours(client, f"{name}:{number}") for number in range(2)]
 
     def turn(number: int) -> None:
         lock = locks[number % 2]
@@ -136,13 +144,14 @@ def test_hold_count(ours: redlatch.Client, name: str) -> None:
     assert seen == [0, 1, 0, 2, 1, 0]
 
 
-def test_server_down(make_server: Callable[..., RedisServer], name: str) -> None:
+@pytest.mark.parametrize("kind", ["mutex", "spin", "group"])
+def test_server_down(make_server: Callable[..., RedisServer], name: str, kind: str) -> None:
     """A wait for a lock of a server that is gone raises."""
     server = make_server()
     with redlatch.connect(server.url, close_timeout=0.1) as client:
         server.stop()
         with pytest.raises(redlatch.ConnectionError):
-            client.lock(name).acquire(timeout=2, lease=10)
+            KINDS[kind].ours(client, name).acquire(timeout=2, lease=10)
 
 
 def test_renewal_after_a_restart(make_server: Callable[..., RedisServer], name: str) -> None:
@@ -186,16 +195,42 @@ def test_renewal_beside_nested_locks(make_ours: MakeOurs, name: str) -> None:
     lock.release()
 
 
+@with_groups
 def test_an_interrupted_redisson_is_not_renewed(
-    java: Redisson, ours: redlatch.Client, theirs: RedissonClient, name: str
+    java: Redisson, ours: redlatch.Client, theirs: RedissonClient, name: str, kind: str
 ) -> None:
     """A Redisson thread that is interrupted while it waits for our lock never has it afterwards."""
-    lock, thread = ours.lock(name), java.thread()
+    lock, thread = KINDS[kind].ours(ours, name), java.thread()
     lock.acquire()
-    waiting = theirs.lock(name).start(thread, "lockInterruptibly")
+    waiting = KINDS[kind].theirs(theirs, name).start(thread, "lockInterruptibly")
     wait_until(lambda: waiting.done or java.interrupt(thread))
     error = waiting.error()
     assert "InterruptedException" in (error.kind, *error.causes)
     lock.release()
     assert lock.acquire(blocking=False)
     lock.release()
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["lock", "try-lock"])
+@pytest.mark.parametrize(("threads", "turns"), [(2, 50), (2, 250), (5, 100), (10, 50), (20, 25)])
+def test_heavy(ours: redlatch.Client, server: RedisServer, name: str, threads: int, turns: int, waits: bool) -> None:
+    """Threads go through the same names: a lock, a key written under it, a permit given and taken. All end."""
+    gate = ours.semaphore(f"{name}:gate")
+
+    def work(_number: int) -> int:
+        done = 0
+        for index in range(turns):
+            lock = ours.lock(f"{name}:{index}")
+            if not lock.acquire(timeout=30 if waits else 0):
+                continue
+            server.admin.set(f"{name}:bucket:{index}", index)
+            lock.release()
+            gate.release()
+            assert gate.acquire(timeout=30)
+            done += 1
+        return done
+
+    with ThreadPoolExecutor(threads) as pool:
+        done = list(pool.map(work, range(threads)))
+    assert not waits or done == [turns] * threads
+    assert sum(done) >= turns and gate.available() == 0

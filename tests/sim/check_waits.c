@@ -217,7 +217,8 @@ static void check_first_set(struct client *client, uint32_t name) {
 }
 
 void check_freed(struct world *world, uint32_t name) {
-    bool judged = world->plan.calm && world->plan.quick && world->plan.lock_kind != REDLATCH_FAIR;
+    bool judged = world->plan.calm && world->plan.quick && world->plan.lock_kind != REDLATCH_FAIR &&
+                  !world_has_values(world); /* which others may take by their other names, turn about */
     for (uint32_t i = 0; i < world->plan.clients && judged; i++) {
         struct client *client = world->clients[i];
         const struct contest *contest = client->names[name]->contest;

@@ -113,7 +113,7 @@ static void acquire_all(struct owner *owner) {
     struct client *client = owner->client;
     struct plan *plan = &client->world->plan;
     struct sim_random *random = &client->world->random;
-    struct sim_operation *each = prepare(owner, OPERATION_ACQUIRE, 0);
+    struct sim_operation *each = prepare(owner, OPERATION_ACQUIRE, client->set_names[0]);
     each->operation.set = client->set;
     each->operation.lease_ms =
         random_chance(random, plan->fixed) ? random_between(random, 20, plan->lease_max_ms) : REDLATCH_RENEWED;
@@ -130,7 +130,7 @@ static void acquire_all(struct owner *owner) {
 }
 
 static void release_all(struct owner *owner) {
-    struct sim_operation *operation = prepare(owner, OPERATION_RELEASE, 0);
+    struct sim_operation *operation = prepare(owner, OPERATION_RELEASE, owner->client->set_names[0]);
     operation->operation.set = owner->client->set;
     for (uint32_t i = 0; i < owner->client->set->count; i++) {
         owner->levels[owner->client->set_names[i]]--;

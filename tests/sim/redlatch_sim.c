@@ -45,6 +45,7 @@ struct tally {
     uint64_t steps;
     bool failed;
     uint64_t failing_seed;
+    uint64_t script_runs[SCRIPT_COUNT];
 };
 
 static sigjmp_buf assertion_failed;
@@ -113,6 +114,7 @@ static void work(const struct options *options, struct script_set *scripts, int 
         coverage_add(&tally->coverage, &world->coverage);
         world_free(world);
     }
+    memcpy(tally->script_runs, scripts->runs, sizeof tally->script_runs);
     free(world);
 }
 
@@ -144,8 +146,12 @@ static int run_many(const struct options *options, struct script_set *scripts) {
         coverage_add(&total.coverage, &tallies[job].coverage);
         total.runs += tallies[job].runs;
         total.steps += tallies[job].steps;
+        for (int script = 0; script < SCRIPT_COUNT; script++) {
+            total.script_runs[script] += tallies[job].script_runs[script];
+        }
     }
     int zeros = coverage_print(&total.coverage, options->lock_kind, stdout);
+    script_runs_print(total.script_runs);
     printf("%llu seeds, %llu events, no violation\n", (unsigned long long)total.runs, (unsigned long long)total.steps);
     if (died) {
         fprintf(stderr, "a worker died\n");

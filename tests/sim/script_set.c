@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "script_set.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -65,6 +66,7 @@ static bool load_file(struct script_set *set, enum script_id script, const char 
 
 bool script_set_open(struct script_set *set, const char *folder) {
     set->host = script_host_new();
+    memset(set->runs, 0, sizeof set->runs);
     for (int script = 0; script < SCRIPT_COUNT; script++) {
         struct redis_text text = {scripts_embedded[script].text, scripts_embedded[script].size};
         bool good = folder ? load_file(set, (enum script_id)script, folder) : load(set, (enum script_id)script, text);
@@ -81,4 +83,20 @@ bool script_set_replace(struct script_set *set, enum script_id script, struct re
 
 void script_set_close(struct script_set *set) {
     script_host_free(set->host);
+}
+
+void script_set_run(struct script_set *set, enum script_id script, enum script_refusal refusal,
+                    struct keyspace *keyspace, const struct redis_text *texts, size_t key_count, size_t argument_count,
+                    struct redis_reply *reply_out) {
+    set->runs[script]++;
+    script_host_run(set->host, keyspace, set->numbers[script][refusal], texts, key_count, texts + key_count,
+                    argument_count, reply_out);
+}
+
+void script_runs_print(const uint64_t runs[SCRIPT_COUNT]) {
+    for (int script = 0; script < SCRIPT_COUNT; script++) {
+        if (runs[script] > 0) {
+            printf("%12" PRIu64 "  script %s\n", runs[script], scripts_embedded[script].name);
+        }
+    }
 }

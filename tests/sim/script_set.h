@@ -19,6 +19,7 @@ enum script_refusal {
 struct script_set {
     struct script_host *host;
     int numbers[SCRIPT_COUNT][REFUSE_COUNT];
+    uint64_t runs[SCRIPT_COUNT]; /* how often each was run */
 };
 
 /* Loads the embedded texts, or those of the .lua files in `folder`; false, with a message printed, when that fails. */
@@ -27,5 +28,13 @@ bool script_set_open(struct script_set *set, const char *folder);
 /* Runs `text` from now on as that script. */
 bool script_set_replace(struct script_set *set, enum script_id script, struct redis_text text);
 void script_set_close(struct script_set *set);
+
+/* Runs a script on a server in that trouble; `texts` are its keys and then its arguments. */
+void script_set_run(struct script_set *set, enum script_id script, enum script_refusal refusal,
+                    struct keyspace *keyspace, const struct redis_text *texts, size_t key_count, size_t argument_count,
+                    struct redis_reply *reply_out);
+
+/* Prints the scripts that were run, and how often; every_script.py reads this. */
+void script_runs_print(const uint64_t runs[SCRIPT_COUNT]);
 
 #endif

@@ -173,9 +173,8 @@ static void run_script(struct world *world, const struct request *request, struc
     struct server *server = &world->server;
     const struct redis_text *texts = request->many ? request->many : request->texts;
     server->knows[request->script] = true;
-    script_host_run(world->scripts->host, server->keyspace,
-                    world->scripts->numbers[request->script][refusal_in_script(server)], texts, request->key_count,
-                    texts + request->key_count, request->argument_count, reply);
+    script_set_run(world->scripts, request->script, refusal_in_script(server), server->keyspace, texts,
+                   request->key_count, request->argument_count, reply);
 }
 
 /* A copy of a renewal that arrives once more, long after; nobody waits for its answer. */

@@ -7,15 +7,15 @@ from collections import Counter
 from typing import List, Sequence, Tuple
 
 from history import History
-from kinds import KINDS
+from kinds import KINDS, LANGUAGES
 from plan import NEMESES
 
 # Of a long run; a shorter one has to do its share.
 LONG = 1200.0
 GRANTS = 500
 STROKES = 20
-# Of a Java process, and on a busy machine of others too, before its first grant.
-_START = 20.0
+# Without grants: a Java process starts, is killed and starts again, on a busy machine.
+_START = 40.0
 
 
 def grants(history: History) -> Counter[Tuple[str, str]]:
@@ -45,13 +45,19 @@ def missing(history: History, seconds: float, kind_names: Sequence[str], languag
     return found
 
 
+def _shown(granted: Counter[Tuple[str, str]], kind: str, language: str) -> str:
+    """A dash where the language has no such kind."""
+    known = language in KINDS[kind].languages or language not in LANGUAGES
+    return str(granted[kind, language]) if known else "-"
+
+
 def table(history: History, kind_names: Sequence[str]) -> List[str]:
     """The figures, as lines to print."""
     granted = grants(history)
     languages = sorted({language for _, language in granted})
     lines = [f"{'grants':<22}" + "".join(f"{language:>9}" for language in languages)]
-    lines += [
-        f"{kind:<22}" + "".join(f"{granted[kind, language]:>9}" for language in languages) for kind in kind_names
-    ]
-    lines.append("nemesis: " + ", ".join(f"{what} {count}" for what, count in sorted(strokes(history).items())))
+    for kind in kind_names:
+        lines.append(f"{kind:<22}" + "".join(f"{_shown(granted, kind, language):>9}" for language in languages))
+    struck = strokes(history)
+    lines.append("nemesis: " + ", ".join(f"{what} {struck[what]}" for what in sorted(NEMESES)))
     return lines

@@ -64,6 +64,8 @@ KINDS: Dict[str, Kind] = {
     "plain": Kind(7, "plain_lock", languages=OURS, reentrant=False),
     "multi": Kind(0, "multi_lock", "multi", shape="multi"),
     "multi-on-servers": Kind(0, "multi_lock", "multi", shape="multi"),
+    "multi-of-kinds": Kind(0, "multi_lock", "multi", shape="multi"),
+    "multi-with-plain": Kind(0, "multi_lock", shape="multi", languages=OURS),
     "redlock": Kind(0, "redlock", "red", shape="redlock"),
     "group": Kind(8, "group_lock", "group", shape="group"),
     # What a killed process had taken of a semaphore stays taken, so there are new ones all the time.
@@ -88,6 +90,11 @@ def names_of(kind_name: str) -> Tuple[str, ...]:
     locks are also taken one by one. Their order is the same everywhere: Redisson's stall each other in opposite ones.
     """
     kind = KINDS[kind_name]
+    if kind_name == "multi-of-kinds":
+        one, other, last = "soak:read-write:0", "soak:spin:0", "soak:non-reentrant:0"
+        return f"{one}+{other}", f"{other}+{last}", f"{one}+{other}+{last}"
+    if kind_name == "multi-with-plain":
+        return "soak:plain:0+soak:spin:0", "soak:read-write:1+soak:plain:0"
     if kind.shape == "group":
         a, b, c = (f"soak:group:0/{value}" for value in "abc")
         return f"{a}+{b}", f"{b}+{c}", f"{a}+{b}+{c}", c
@@ -99,6 +106,14 @@ def names_of(kind_name: str) -> Tuple[str, ...]:
         one, other = names_of("mutex")
         return f"{one}+{other}", f"{third}+{one}", f"{third}+{other}"
     return tuple(f"soak:{kind.family or kind_name}:{index}" for index in range(kind.names))
+
+
+def member_kinds(kind_names: Sequence[str]) -> Dict[str, str]:
+    """Members of multi locks that are no mutexes, and their kinds; of read-write locks they are the writing side."""
+    names = [name for kind in kind_names if KINDS[kind].shape == "multi" for name in names_of(kind)]
+    members = {member for name in names for member in name.split("+")}
+    kinds = {member: member.split(":")[1].replace("read-write", "write") for member in sorted(members)}
+    return {member: kind for member, kind in kinds.items() if kind not in ("mutex", "multi")}
 
 
 def is_redissons(owner: str) -> bool:

@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 from typing import Dict, List, Sequence
 
-from kinds import KINDS, SERVERS, names_of
+from kinds import KINDS, SERVERS, member_kinds, names_of
 
 # Leases are short, so that what dies frees its locks soon. In milliseconds, as everything is that workers are told.
 LEASE_MS = 2000
@@ -65,6 +65,10 @@ def worker_plan(seed: int, process: Process, kind_names: Sequence[str]) -> str:
         kind = KINDS[name]
         options = " ".join(f"{option}={value}" for option, value in kind.options.items())
         lines.append(f"kind {name} {kind.shape} {kind.word(language).replace(' ', '_')} {options}".rstrip())
+    for member, name in member_kinds(known).items():
+        kind = KINDS[name]
+        word = kind.word(language).replace(" ", "_")
+        lines.append(f"member {member} {word or '-'} {kind.options.get('reentrant', 1)}")
     for _ in range(process.threads):
         lines.append("thread")
         lines += [_turn(draw, known) for _ in range(_TURNS)]
@@ -134,18 +138,22 @@ NEMESES = (*OF_PROCESSES, *OF_THE_NETWORK, *OF_THE_SERVER)
 
 
 def faults(seed: int, seconds: float, processes: Sequence[Process]) -> List[Fault]:
-    """All faults of a run in the order of their times. Each comes once before any comes again."""
+    """All faults of a run in the order of their times. Each comes once before any comes again, and at each process once
+    before it comes there again: a Java process that was killed twice would have no time to do anything else."""
     draw = random.Random(f"{seed} nemesis")
     planned: List[Fault] = []
     bag: List[str] = []
+    victims: Dict[str, List[str]] = {what: [] for what in OF_PROCESSES}
     at = 0.8
     while True:
-        if not bag:
-            bag = draw.sample(NEMESES, len(NEMESES))
+        bag = bag or draw.sample(NEMESES, len(NEMESES))
         what = bag.pop()
         low, high = {**OF_PROCESSES, **OF_THE_NETWORK, **OF_THE_SERVER}[what]
         lasts = draw.uniform(low, high)
-        process = draw.choice(processes).name if what in OF_PROCESSES else ""
+        process = ""
+        if what in OF_PROCESSES:
+            victims[what] = victims[what] or draw.sample([each.name for each in processes], len(processes))
+            process = victims[what].pop()
         if at + lasts > seconds - CALM:
             return planned
         # Most is done on the first server, so it gets more.

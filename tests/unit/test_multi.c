@@ -191,6 +191,35 @@ static void a_majority_tries_again_after_a_watch_and_a_random_time(void) {
     expect("t0t1t2-");
 }
 
+/* What it waits for may be the last to come about: the others may be free, or up again, before. */
+static void a_majority_looks_again_while_it_watches(void) {
+    static const struct {
+        int other;
+        int64_t longest;
+    } cases[] = {{REDLATCH_NO_REPLY, SECOND}, {REDLATCH_TIMEOUT, 5 * SECOND}};
+    for (int i = 0; i < 2; i++) {
+        begin(3, 2);
+        expect("t0t1t2-");
+        refuse(0, REDLATCH_TIMEOUT);
+        grant(2);
+        refuse(1, cases[i].other);
+        expect("r2-");
+        multi_released(&multi, 2);
+        expect("w0-");
+        CHECK(multi_timer(&multi) <= now + cases[i].longest);
+        pass();
+        expect("s0-");
+        pass();
+        expect("t0t1t2-");
+    }
+    begin(2, 2); /* all of a multi lock must be free: one of them is as good as another to wait for */
+    expect("t0t1-");
+    refuse(0, REDLATCH_TIMEOUT);
+    refuse(1, REDLATCH_TIMEOUT);
+    expect("w0-");
+    CHECK(multi_timer(&multi) == NEVER);
+}
+
 static void the_safe_time_is_that_of_the_majority(void) {
     begin(3, 2);
     expect("t0t1t2-");
@@ -243,6 +272,7 @@ int main(void) {
     RUN(a_majority_is_enough_after_a_moment_for_the_others);
     RUN(without_a_majority_all_is_given_back_also_what_never_answered);
     RUN(a_majority_tries_again_after_a_watch_and_a_random_time);
+    RUN(a_majority_looks_again_while_it_watches);
     RUN(the_safe_time_is_that_of_the_majority);
     RUN(giving_up_ends_tries_watches_and_pauses);
     return unit_done();

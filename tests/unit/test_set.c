@@ -250,6 +250,41 @@ static void it_waits_for_a_hold_whose_command_is_under_way(void) {
     RIG_CLOSE();
 }
 
+/* Nobody else holds it: whoever believed that would wait for a release that is his own to make. */
+static void one_that_waited_for_its_own_hold_in_vain_met_no_server(void) {
+    rig_open();
+    rig_grant("b", 1);
+    rig_extend("b", 1, 60000);
+    struct call *call = acquire("ab", 1);
+    CHECK_EQ_INT(call->operation->phase, PHASE_WAITING);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(call->status, REDLATCH_UNREACHABLE);
+    rig_send(LANE);
+    rig_integer(LANE, 1);
+    rig_end("b", 1);
+    RIG_CLOSE();
+}
+
+static void levels_that_are_being_released_do_not_count(void) {
+    rig_open();
+    struct hold *single = rig_grant("b", 1);
+    acquire("ab", 1);
+    rig_send(LANE);
+    rig_granted(LANE);
+    CHECK_EQ_INT(hold_levels_left(single), 2);
+    struct call *end = release("ab", 1);
+    rig_send(LANE);
+    CHECK_EQ_INT(hold_levels_left(single), 1);
+    struct call *next = release("b", 1);
+    rig_abort(next, REDLATCH_TIMEOUT); /* goes on in the background, behind the other */
+    CHECK_EQ_INT(hold_levels_left(single), 0);
+    rig_integers(LANE, (const int64_t[]){1, 1}, 2);
+    CHECK_EQ_INT(end->status, REDLATCH_OK);
+    rig_send(LANE);
+    rig_integer(LANE, 1);
+    RIG_CLOSE();
+}
+
 static void a_grant_older_than_its_lease_is_undone(void) {
     rig_open();
     struct call *call = acquire("ab", 1);
@@ -259,6 +294,27 @@ static void a_grant_older_than_its_lease_is_undone(void) {
     CHECK_EQ_INT(call->status, REDLATCH_LOST);
     CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE_MANY);
     rig_integers(LANE, (const int64_t[]){0, 0}, 2);
+    RIG_CLOSE();
+}
+
+/* Its owner has a level yet to release, and is told then. */
+static void a_hold_that_was_lost_while_it_was_raised_is_told_of(void) {
+    rig_open();
+    struct call *first = rig_set_call(OPERATION_ACQUIRE, "ab", 1);
+    first->operation->lease_ms = RIG_LEASE_MS;
+    rig_start(first);
+    rig_send(LANE);
+    rig_granted(LANE);
+    struct call *call = acquire("ab", 1);
+    rig_send(LANE);
+    rig_pass(RIG_LEASE_MS * MILLISECOND);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_LOST);
+    rig_send(LANE);
+    rig_integers(LANE, (const int64_t[]){1, 1}, 2);
+    CHECK_EQ_INT(hold_of("a", 1)->stage, HOLD_GONE);
+    CHECK_EQ_INT(release("ab", 1)->status, REDLATCH_LOST);
+    CHECK_EQ_INT(release("ab", 1)->status, REDLATCH_NOT_OWNED);
     RIG_CLOSE();
 }
 
@@ -456,6 +512,18 @@ static void nothing_held_is_not_owned(void) {
     RIG_CLOSE();
 }
 
+static void one_number_is_the_answer_for_each(void) {
+    rig_open();
+    for (int found = 0; found < 2; found++) {
+        grant("abc", 1);
+        struct call *end = release("abc", 1);
+        rig_send(LANE);
+        rig_integer(LANE, found);
+        CHECK_EQ_INT(end->status, found ? REDLATCH_OK : REDLATCH_LOST);
+    }
+    RIG_CLOSE();
+}
+
 static void a_loss_of_one_is_told_and_the_others_are_given_back(void) {
     rig_open();
     grant("ab", 1);
@@ -543,7 +611,10 @@ int main(void) {
     RUN(the_undo_of_a_raised_hold_states_its_levels_again);
     RUN(a_raised_hold_that_the_server_forgot_is_lost);
     RUN(it_waits_for_a_hold_whose_command_is_under_way);
+    RUN(one_that_waited_for_its_own_hold_in_vain_met_no_server);
+    RUN(levels_that_are_being_released_do_not_count);
     RUN(a_grant_older_than_its_lease_is_undone);
+    RUN(a_hold_that_was_lost_while_it_was_raised_is_told_of);
     RUN(tokens_go_to_the_names_that_have_them);
     RUN(a_set_that_meets_a_spin_lock_looks_four_times_a_second);
     RUN(who_reads_a_member_and_is_to_write_it_would_wait_for_itself);
@@ -554,6 +625,7 @@ int main(void) {
     RUN(what_a_broken_connection_left_is_sent_again);
     RUN(where_kill_is_denied_the_ids_are_retired_and_released_for_a_lease);
     RUN(nothing_held_is_not_owned);
+    RUN(one_number_is_the_answer_for_each);
     RUN(a_loss_of_one_is_told_and_the_others_are_given_back);
     RUN(losses_are_told_to_whoever_keeps_sets);
     RUN(a_release_that_is_given_up_on_goes_on);

@@ -24,7 +24,7 @@ struct redlatch_cancel;
 struct call {
     struct operation operation;
     struct client *client;
-    _Atomic uint32_t *word; /* slept on; own_word, or the cancel object's */
+    _Atomic uint32_t *word; /* slept on; own_word, or the cancel object's; odd while the caller is awake, or woken */
     _Atomic uint32_t own_word;
     struct redlatch_cancel *cancel;
     struct lock_answer answer;
@@ -170,6 +170,15 @@ int drive(struct call *call);
 enum lane_number drive_pick_lane(struct client *client);
 void drive_pass_role(struct port *port, int64_t now);
 bool drive_has_reader(const struct port *port);
+
+/* Whoever steps machines may have sent commands on other lanes for callers who sleep: they are to read them. */
+void drive_pass_roles(struct client *client, const struct port *except);
+
+/* Whether a call should read its lane. */
+bool drive_should_read(const struct call *call);
+
+/* A moment for the other thread of a shared core, which may be the server's; false when the time has come. */
+bool drive_pause_until(int64_t until);
 
 /* keeper.c */
 bool keeper_start(struct client *client);

@@ -166,8 +166,7 @@ int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, 
     return slices_go_on(cancel, slice_ms);
 }
 
-/* An asynchronous call, entered; NULL with the status otherwise. */
-static struct call *start_entered(struct client *client, int32_t event, uint64_t tag, int *status_out) {
+struct call *call_start_entered(struct client *client, int32_t event, uint64_t tag, int *status_out) {
     struct call *call = malloc(sizeof *call);
     if (!call) {
         *status_out = fail_plain(REDLATCH_NO_MEMORY);
@@ -186,8 +185,7 @@ static struct call *start_entered(struct client *client, int32_t event, uint64_t
     return call;
 }
 
-/* Sends it on its way, if it could be prepared. */
-static int start_prepared(struct call *call, int status, int64_t now) {
+int call_start_prepared(struct call *call, int status, int64_t now) {
     struct client *client = call->client;
     if (status == REDLATCH_OK && !keeper_start(client)) {
         status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to listen");
@@ -206,22 +204,22 @@ static int start_prepared(struct call *call, int status, int64_t now) {
 int counted_start(struct client *client, struct resource *resource, const struct count_call *what, int32_t event,
                   uint64_t tag) {
     int status;
-    struct call *call = start_entered(client, event, tag, &status);
+    struct call *call = call_start_entered(client, event, tag, &status);
     if (!call) {
         return status;
     }
     int64_t now = system_now();
     call->operation.wait_until = now + client->command_timeout;
-    return start_prepared(call, prepare(call, resource, what), now);
+    return call_start_prepared(call, prepare(call, resource, what), now);
 }
 
 int counted_start_wait(const struct count_wait *wait, int32_t event, uint64_t tag) {
     int status;
-    struct call *call = start_entered(wait->client, event, tag, &status);
+    struct call *call = call_start_entered(wait->client, event, tag, &status);
     if (!call) {
         return status;
     }
     int64_t now = system_now();
     call_wait_for(call, wait->wait_ms, now);
-    return start_prepared(call, prepare_wait(call, wait), now);
+    return call_start_prepared(call, prepare_wait(call, wait), now);
 }

@@ -51,6 +51,10 @@ int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, 
 /* Starts a wait for an event of that kind. */
 int counted_start_wait(const struct count_wait *wait, int32_t event, uint64_t tag);
 
+/* An asynchronous call, entered; NULL with the status otherwise. Then sends it on its way, if it was prepared well. */
+struct call *call_start_entered(struct client *client, int32_t event, uint64_t tag, int *status_out);
+int call_start_prepared(struct call *call, int status, int64_t now);
+
 /* A number of permits or counts between two bounds: OK or INVALID. */
 int check_amount(const char *what, int64_t amount, int64_t low);
 

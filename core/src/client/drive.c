@@ -14,6 +14,7 @@ void call_init(struct call *call, struct client *client, struct redlatch_cancel 
     memset(call, 0, sizeof *call);
     call->client = client;
     call->cancel = cancel;
+    call->own_word = 1; /* awake */
     call->word = cancel ? &cancel->word : &call->own_word;
     call->operation.answer = &call->answer;
     call->operation.wait_until = NEVER;
@@ -79,8 +80,7 @@ static bool is_cancelled(const struct call *call) {
     return call->cancel && (atomic_load(&call->cancel->word) & CANCEL_FIRED);
 }
 
-/* A moment for the other thread of a shared core, which may be the server's; false when the time has come. */
-static bool pause_until(int64_t until) {
+bool drive_pause_until(int64_t until) {
     for (int i = 0; i < PAUSES; i++) {
         system_pause();
     }
@@ -93,7 +93,7 @@ static ssize_t look(struct port *port, int64_t start) {
     ssize_t got;
     do {
         got = connection_read(&port->connection, port->staging, STAGING_SIZE);
-    } while (got == 0 && pause_until(until));
+    } while (got == 0 && drive_pause_until(until));
     return got;
 }
 
@@ -111,7 +111,7 @@ static ssize_t look_between_yields(struct port *port, int64_t until) {
 static void poll_socket(int fd, short events, const struct call *call, int64_t until) {
     struct pollfd fds[2] = {{fd, events, 0}, {call->cancel ? call->cancel->signal : -1, POLLIN, 0}};
     system_poll(fds, 2, until);
-    if (fds[1].revents && !is_cancelled(call)) {
+    if (call->cancel && fds[1].revents && !is_cancelled(call)) {
         system_unsignal(call->cancel->signal); /* left by a firing whose word an earlier wait has seen already */
     }
 }
@@ -274,8 +274,8 @@ void drive_pass_role(struct port *port, int64_t now) {
     }
 }
 
-/* Whether this call should read its lane: something of it is under way there. */
-static bool should_read(const struct call *call) {
+/* Something of it is under way there. */
+bool drive_should_read(const struct call *call) {
     const struct operation *operation = &call->operation;
     if (operation->phase == PHASE_HANDED) {
         return operation->resource->contest->handing->lane == operation->lane;
@@ -283,8 +283,7 @@ static bool should_read(const struct call *call) {
     return operation->phase == PHASE_ASKING;
 }
 
-/* Whoever steps machines may have sent commands on other lanes for callers who sleep: they are to read them. */
-static void pass_roles(struct client *client, const struct port *except) {
+void drive_pass_roles(struct client *client, const struct port *except) {
     for (int i = 0; i < LANE_COUNT; i++) {
         struct port *port = &client->ports[i];
         if (port != except && port_is_callers(port)) {
@@ -300,7 +299,7 @@ void drive_until(struct call *call, int64_t until) {
     struct port *port = &client->ports[operation->lane];
     call->inside = true;
     while (!is_done(call)) {
-        pass_roles(client, port);
+        drive_pass_roles(client, port);
         int64_t now = system_now();
         if (is_cancelled(call)) {
             engine_abort(&client->engine, operation, REDLATCH_CANCELLED, now);
@@ -312,7 +311,7 @@ void drive_until(struct call *call, int64_t until) {
             break;
         } else {
             int64_t limit = operation->wait_until < until ? operation->wait_until : until;
-            if (should_read(call) && !port->reading) {
+            if (drive_should_read(call) && !port->reading) {
                 port->reading = true;
                 port->reader_comes = false;
                 port->unread_since = 0;
@@ -328,7 +327,7 @@ void drive_until(struct call *call, int64_t until) {
         }
     }
     call->inside = false;
-    pass_roles(client, NULL);
+    drive_pass_roles(client, NULL);
 }
 
 /* Drives a call to its end and returns its status. */

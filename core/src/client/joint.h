@@ -43,4 +43,7 @@ static inline bool joint_is_one_set(const struct joint *joint) {
 /* How an owner stands with the members; the mutex of no client is held. `answer_out` begins as not held. */
 void joint_look(struct joint *joint, uint64_t owner, redlatch_hold *answer_out);
 
+/* Levels that the owner has of the whole, less those that are being released in the background. */
+uint32_t joint_levels(const struct joint *joint, uint64_t owner);
+
 #endif

@@ -76,21 +76,28 @@ static uint32_t count_status(const struct task *tasks, uint32_t count, int statu
     return found;
 }
 
+static uint32_t count_active(const struct task *tasks, uint32_t count) {
+    uint32_t active = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        active += tasks[i].active;
+    }
+    return active;
+}
+
 /* Drives all until enough of them went well and the others had their moment, and `more`, or none is left. */
 static void drive_all(struct task *tasks, uint32_t count, uint32_t enough, int64_t started_at, int64_t more) {
-    uint32_t turn = 0;
+    struct task_set together = {.tasks = tasks, .count = count};
     int64_t until = NEVER;
-    struct task *task;
-    while ((task = task_next(tasks, count, &turn)) != NULL) {
-        int64_t now = system_now();
+    uint32_t left = count_active(tasks, count);
+    while (left > 0 && system_now() < until) {
         if (until == NEVER && enough < count && count_status(tasks, count, REDLATCH_OK) >= enough) {
-            until = multi_moment(started_at, now) + more;
+            until = multi_moment(started_at, system_now()) + more;
         }
-        if (now >= until) {
-            task_abort(task);
-        } else {
-            int64_t turn_ends = now + MILLISECOND;
-            task_visit(task, turn_ends < until ? turn_ends : until);
+        left -= tasks_wait(&together, until) != NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (tasks[i].active) {
+            task_abort(&tasks[i]);
         }
     }
 }
@@ -175,10 +182,12 @@ bool joint_crew_step(struct run *run, int64_t now, int *status_out) {
             return true;
         }
     }
-    uint32_t active = 0;
     for (uint32_t i = 0; i < run->crew_count; i++) {
-        active += run->crew[i].active && !task_collect(&run->crew[i]);
+        if (run->crew[i].active) {
+            task_collect(&run->crew[i]);
+        }
     }
+    uint32_t active = count_active(run->crew, run->crew_count);
     bool enough = joint->majority && count_status(run->crew, run->crew_count, REDLATCH_OK) >= joint->quorum;
     if (active > 0 && enough && run->crew_until == NEVER) {
         run->crew_until = multi_moment(run->started_at, now);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planted.h"
+
 /* One owner's hold of all, from its first level to its last. */
 struct joint_hold {
     struct joint_hold *next; /* of the same joint */
@@ -130,7 +132,10 @@ static void tell(struct joint *joint, const struct joint_hold *hold, int32_t rea
 }
 
 static void judge(struct joint *joint, struct joint_hold *hold, int32_t reason) {
-    if (!hold->lost && groups_held(joint, hold) < joint->quorum) {
+    uint32_t least = PLANTED(FAULT_MINORITY_LOSES_ALL)   ? joint->group_count
+                     : PLANTED(FAULT_PARTS_OUTLIVE_LOSS) ? 1
+                                                         : joint->quorum;
+    if (!hold->lost && groups_held(joint, hold) < least) {
         hold->lost = true;
         tell(joint, hold, reason);
     }

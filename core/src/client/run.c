@@ -3,14 +3,10 @@
 #include "run.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "errors.h"
 #include "lock.h"
-
-/* How long a reader of one socket stays there while others are to be read; longer once all of them are slow. */
-static const int64_t SHORT_TURN = MILLISECOND;
-static const int64_t LONG_TURN = 8 * MILLISECOND;
-enum { SHORT_TURNS = 64 };
 
 /* How long giving back is waited for; then it goes on in the background. */
 enum { UNDO_WAIT_MS = 250 };
@@ -32,7 +28,6 @@ struct run *run_new(const struct redlatch_lock *lock, uint64_t owner, int64_t le
         return NULL;
     }
     int64_t now = system_now();
-    redlatch_hold before = {.state = REDLATCH_NOT_HELD};
     run->joint = joint_keep(joint);
     run->owner = lock_owner(lock, owner);
     run->named_owner = owner != 0 || lock->owner != 0;
@@ -43,10 +38,11 @@ struct run *run_new(const struct redlatch_lock *lock, uint64_t owner, int64_t le
     run->groups = groups;
     run->granted = granted;
     run->tasks = tasks;
-    joint_look(joint, run->owner, &before);
-    run->levels = before.count;
-    uint64_t random = (uint64_t)now ^ (run->owner << 32) ^ (uint64_t)(uintptr_t)run;
-    multi_init(&run->multi, groups, count, joint->quorum, random);
+    run->together = (struct task_set){.tasks = tasks, .count = count + 1, .cancel = cancel};
+    run->levels = joint_levels(joint, run->owner);
+    uint64_t random; /* of the client's own, for jitter that others do not draw */
+    memcpy(&random, joint->first->engine.uuid, sizeof random);
+    multi_init(&run->multi, groups, count, joint->quorum, random ^ (uint64_t)now ^ (run->owner << 32));
     run->multi.patience = lock->client->engine.settings.unreachable_timeout_ms * MILLISECOND;
     run->multi.once = wait_ms == 0;
     if (wait_ms == 0) {
@@ -222,28 +218,30 @@ static void sleep_until(struct run *run, int64_t until) {
     }
 }
 
-static void take_turn(struct run *run, int64_t until) {
-    uint32_t count = run->joint->group_count + 1;
-    uint32_t active = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        active += run->tasks[i].active;
+static bool is_waited_for(const struct run *run) {
+    for (uint32_t i = 0; i <= run->joint->group_count; i++) {
+        if (run->tasks[i].active) {
+            return true;
+        }
     }
-    struct task *task = task_next(run->tasks, count, &run->turn);
+    return false;
+}
+
+static void wait_for_answer(struct run *run, int64_t until) {
     until = earlier(until, multi_timer(&run->multi));
-    if (!task) {
+    if (!is_waited_for(run)) {
         sleep_until(run, until);
         return;
     }
-    if (active > 1) {
-        until = earlier(until, system_now() + (run->rounds++ < SHORT_TURNS ? SHORT_TURN : LONG_TURN));
-    }
-    if (task_visit(task, until)) {
+    struct task *task = tasks_wait(&run->together, until);
+    if (task) {
         run_take(run, task);
     }
 }
 
 void run_give_up(struct run *run, int status) {
     run->given_up = true;
+    run->together.cancel = NULL; /* what is given back is waited for */
     multi_give_up(&run->multi, status);
 }
 
@@ -273,17 +271,19 @@ void run_end(struct run *run) {
 }
 
 bool run_drive(struct run *run, int64_t until) {
-    while (!run_step(run)) {
+    bool over;
+    while (!(over = run_step(run))) {
         int64_t now = system_now();
         if (!run->given_up && is_cancelled(run)) {
             run_give_up(run, REDLATCH_CANCELLED);
         } else if (!run->given_up && now >= run->wait_until) {
             run_give_up(run, REDLATCH_TIMEOUT);
         } else if (now >= until) {
-            return false;
+            break;
         } else {
-            take_turn(run, run->given_up ? until : earlier(until, run->wait_until));
+            wait_for_answer(run, run->given_up ? until : earlier(until, run->wait_until));
         }
     }
-    return true;
+    tasks_leave(&run->together);
+    return over;
 }

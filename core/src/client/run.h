@@ -14,8 +14,6 @@ struct run {
     int64_t max_hold_ms;
     int64_t wait_until;
     uint32_t levels;  /* of the whole that the owner had before: a majority is granted where it has more */
-    uint32_t turn;
-    uint32_t rounds;  /* of looking at sockets in turns */
     bool given_up;
 
     /* asynchronous */
@@ -38,6 +36,7 @@ struct run {
     struct multi_group *groups;
     uint32_t *granted; /* levels that this run was granted, of each group */
     struct task *tasks; /* one of each group; then the watch */
+    struct task_set together;
 };
 
 /* Makes a run; NULL without memory, with the last error set. */

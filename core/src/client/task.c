@@ -26,6 +26,7 @@ static void set_up(struct call *call, struct client *client, const struct errand
 
 void task_start(struct task *task, struct client *client, const struct errand *errand) {
     task->client = client;
+    task->reads = NULL;
     task->active = false;
     task->deadline = 0;
     task->count = 0;
@@ -55,6 +56,7 @@ void task_start(struct task *task, struct client *client, const struct errand *e
 static void note(struct task *task) {
     const struct operation *operation = &task->call.operation;
     task->active = false;
+    task_stop_reading(task, system_now());
     task->status = operation->status;
     task->member = operation->met_member;
     if (operation->kind != OPERATION_ACQUIRE || operation->status != REDLATCH_OK) {
@@ -107,15 +109,4 @@ void task_abort(struct task *task) {
     note(task);
     task->status = granted ? REDLATCH_OK : REDLATCH_CANCELLED;
     client_unlock(client);
-}
-
-struct task *task_next(struct task *tasks, uint32_t count, uint32_t *turn) {
-    for (uint32_t i = 0; i < count; i++) {
-        struct task *task = &tasks[(*turn + i) % count];
-        if (task->active) {
-            *turn = (*turn + i + 1) % count;
-            return task;
-        }
-    }
-    return NULL;
 }

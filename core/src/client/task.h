@@ -1,8 +1,8 @@
-/* Calls that one thread makes of several clients at once: all are started, then driven in turns until they are done.
+/* Calls that one thread makes of several clients at once: all are started, then waited for together.
  * SPDX-License-Identifier: Apache-2.0
  *
- * What is started is on its way to its server at once. A reader of one socket leaves it after a moment, so a slow
- * server keeps nobody from seeing what the others answered. */
+ * What is started is on its way to its server at once, and a slow server keeps nobody from seeing what the others
+ * answered. */
 #ifndef TASK_H
 #define TASK_H
 
@@ -11,6 +11,7 @@
 struct task {
     struct call call;
     struct client *client;
+    struct port *reads; /* has the reader role of it; NULL */
     bool active;      /* started and not collected */
     int status;       /* once it is not */
     int64_t deadline; /* of an acquire that was granted: the first end of a hold's safe time */
@@ -46,7 +47,21 @@ bool task_collect(struct task *task);
 /* Ends a task that nobody waits for any more; what it left under way goes on, or is undone, in the background. */
 void task_abort(struct task *task);
 
-/* Of several tasks, one that is active; NULL if none is. Each time another one, from `turn` on. */
-struct task *task_next(struct task *tasks, uint32_t count, uint32_t *turn);
+/* Several tasks, waited for together. */
+struct task_set {
+    struct task *tasks;
+    uint32_t count;
+    uint32_t turn;  /* of those that are driven by themselves */
+    uint32_t turns; /* that they had */
+    struct redlatch_cancel *cancel; /* ends the wait; may be NULL */
+};
+
+/* Waits until one of the active tasks is done, which has been collected then; NULL at `until`, or when cancelled. The
+ * set has the reader roles it took until tasks_leave. */
+struct task *tasks_wait(struct task_set *set, int64_t until);
+void tasks_leave(struct task_set *set);
+
+/* Gives up the reader role, if the task has it. The mutex of its client is held. */
+void task_stop_reading(struct task *task, int64_t now);
 
 #endif

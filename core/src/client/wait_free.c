@@ -1,8 +1,6 @@
 /* Waiting until a name is free without taking it.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "errors.h"
-#include "options.h"
-#include "slices.h"
+#include "counted.h"
 
 /* What tells of its releases on a channel of its own, beside what says so on the channel of a mutex, which is first. */
 static const uint8_t roles[WATCH_ROLES] = {REDLATCH_MUTEX, REDLATCH_READ, REDLATCH_PLAIN, REDLATCH_SEMAPHORE,
@@ -29,6 +27,18 @@ static bool take_roles(struct client *client, struct operation *operation, const
     return true;
 }
 
+/* With the mutex. The operation's resource is that of its first role, and no further reference. */
+static int prepare(struct call *call, const char *name, size_t size, int64_t wait_ms, int64_t now) {
+    struct operation *operation = &call->operation;
+    if (!take_roles(call->client, operation, name, size) || !client_supply(call->client, OPERATION_WATCH)) {
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    operation->kind = OPERATION_WATCH;
+    operation->resource = operation->roles[0];
+    call_wait_for(call, wait_ms, now);
+    return REDLATCH_OK;
+}
+
 /* Begins the wait; the mutex is held on OK, and the resource is the caller's to be dropped. */
 static int begin(struct call *call, const char *name, size_t size, int64_t wait_ms) {
     struct client *client = call->client;
@@ -36,22 +46,18 @@ static int begin(struct call *call, const char *name, size_t size, int64_t wait_
     if (status != REDLATCH_OK) {
         return status;
     }
-    struct operation *operation = &call->operation;
-    if (!take_roles(client, operation, name, size) || !client_supply(client, OPERATION_WATCH)) {
-        status = fail_plain(REDLATCH_NO_MEMORY);
-    } else if (!keeper_start(client)) {
+    int64_t now = system_now();
+    status = prepare(call, name, size, wait_ms, now);
+    if (status == REDLATCH_OK && !keeper_start(client)) {
         status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to listen");
     }
     if (status != REDLATCH_OK) {
-        drop_roles(client, operation);
-        client_settle(client, system_now());
+        drop_roles(client, &call->operation);
+        client_settle(client, now);
         leave_call(client);
         return status;
     }
-    int64_t now = system_now();
-    operation->kind = OPERATION_WATCH;
-    operation->resource = resource_keep(operation->roles[0]);
-    call_wait_for(call, wait_ms, now);
+    resource_keep(call->operation.resource);
     drive_start(call, now);
     return REDLATCH_OK;
 }
@@ -110,4 +116,28 @@ int redlatch_wait_free(redlatch_client *handle, const char *name, size_t name_si
         return status == REDLATCH_AGAIN ? slices_resume(cancel, slice_ms) : status;
     }
     return wait_sliced(cancel, name, name_size, wait_ms, slice_ms);
+}
+
+int redlatch_start_wait_free(redlatch_client *handle, const char *name, size_t name_size, int64_t wait_ms,
+                             uint64_t tag) {
+    int status = guard_client(handle);
+    if (status != REDLATCH_OK || (status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK ||
+        (status = check_name(handle->client, name, name_size)) != REDLATCH_OK) {
+        return status;
+    }
+    struct client *client = handle->client;
+    struct call *call = call_start_entered(client, REDLATCH_EVENT_FREE, tag, &status);
+    if (!call) {
+        return status;
+    }
+    int64_t now = system_now();
+    status = prepare(call, name, name_size, wait_ms, now);
+    if (status == REDLATCH_OK && !keeper_start(client)) {
+        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to listen");
+    }
+    if (status != REDLATCH_OK) {
+        drop_roles(client, &call->operation);
+        client_settle(client, now);
+    }
+    return call_start_prepared(call, status, now);
 }

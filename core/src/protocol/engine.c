@@ -135,6 +135,9 @@ static int timeout_status(const struct operation *operation) {
     if (operation->trouble) { /* also when connecting again failed since: what was sent may have been carried out */
         return may_have_run ? REDLATCH_NO_REPLY : operation->trouble;
     }
+    if (operation->phase == PHASE_WAITING && !operation->met_holder) {
+        return REDLATCH_UNREACHABLE; /* an earlier command of its owner's own hold is not settled: no one else holds it */
+    }
     if (operation->met_holder || !operation->command) {
         return REDLATCH_TIMEOUT;
     }

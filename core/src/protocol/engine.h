@@ -151,6 +151,9 @@ void engine_loss_taken(struct engine *engine, enum loss_queue queue);
 struct hold *engine_hold_of(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
                             int64_t now);
 
+/* The levels that a hold will have once what is being released of it is. */
+uint32_t hold_levels_left(const struct hold *hold);
+
 /* A number below `bound` for jitter. */
 uint32_t engine_random(struct engine *engine, uint32_t bound);
 

@@ -112,6 +112,25 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
     send_for_hold(engine, hold, operation, command);
 }
 
+/* The levels that the command under way leaves. */
+static uint32_t levels_stated(const struct hold *hold) {
+    const struct command *busy = hold->busy;
+    if (busy && busy->kind == COMMAND_RELEASE) {
+        return busy->count;
+    }
+    for (uint32_t i = 0; busy && busy->kind == COMMAND_RELEASE_MANY && i < busy->line_count; i++) {
+        if (busy->lines->line[i].hold == hold) {
+            return busy->lines->line[i].count;
+        }
+    }
+    return hold->count;
+}
+
+uint32_t hold_levels_left(const struct hold *hold) {
+    uint32_t levels = levels_stated(hold);
+    return hold->owed < levels ? levels - hold->owed : 0;
+}
+
 void hold_release(struct engine *engine, struct operation *operation, int64_t now) {
     struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (!hold) {

@@ -10,6 +10,7 @@
  *              somebody is in the way                      WATCHING; PAUSING first if something was held meanwhile
  *              a server can not be used                    PAUSING, longer each time
  *   WATCHING   free                                        ORDERED; of a majority PAUSING, then TOGETHER
+ *              of a majority: watched for long             PAUSING, then TOGETHER: others may be free, or up, by now
  *   PAUSING    its end                                     TOGETHER, ORDERED or WATCHING
  *
  * All at once is the fastest where nobody is in the way. Where somebody is, two callers that ask in parallel may take
@@ -20,15 +21,20 @@
 
 #include <string.h>
 
+#include "planted.h"
+
 /* The longest random pauses: after a conflict, and while servers can not be used. */
 enum { CONFLICT_PAUSE_MS = 32, TROUBLE_PAUSE_MS = 1000 };
+
+/* How long a majority waits for one of its members at most. */
+static const int64_t WATCH_LONGEST = 5 * SECOND;
 
 void multi_init(struct multi *multi, struct multi_group *groups, uint32_t count, uint32_t quorum, uint64_t random) {
     memset(multi, 0, sizeof *multi);
     memset(groups, 0, count * sizeof *groups);
     multi->groups = groups;
     multi->count = count;
-    multi->quorum = quorum;
+    multi->quorum = PLANTED(FAULT_MINORITY_IS_ENOUGH) ? quorum - 1 : quorum;
     multi->random = random | 1;
     multi->patience = NEVER;
     multi->phase = MULTI_PAUSING; /* which is over at once */
@@ -95,13 +101,13 @@ static void undo(struct multi *multi) {
         if (multi->groups[i].state == GROUP_WANTED) {
             multi->groups[i].state = GROUP_IDLE;
         } else if (multi->groups[i].state == GROUP_GRANTED) {
-            multi->groups[i].state = GROUP_UNWANTED;
+            multi->groups[i].state = PLANTED(FAULT_ROUND_KEPT_IN_PART) ? GROUP_IDLE : GROUP_UNWANTED;
         }
     }
 }
 
 static void succeed(struct multi *multi, int64_t now) {
-    if (safe_until(multi) > now) {
+    if (safe_until(multi) > now || PLANTED(FAULT_LATE_ROUND_IS_BELIEVED)) {
         over(multi, REDLATCH_OK);
     } else {
         multi->verdict = REDLATCH_LOST;
@@ -200,6 +206,14 @@ static bool find_answer(const struct multi *multi, bool held_by_others, uint32_t
     return false;
 }
 
+/* What a majority waits for may not be what comes about first: with others it looks again now and then. */
+static void start_watching(struct multi *multi, int64_t now) {
+    uint32_t failed;
+    int64_t longest = find_answer(multi, false, &failed) ? growing(multi, TROUBLE_PAUSE_MS) * MILLISECOND : WATCH_LONGEST;
+    multi->phase = MULTI_WATCHING;
+    multi->until = needs_all(multi) ? 0 : now + longest;
+}
+
 /* All is given back: what now. */
 static void reconsider(struct multi *multi, int64_t now) {
     uint32_t group = 0;
@@ -235,7 +249,7 @@ static void reconsider(struct multi *multi, int64_t now) {
     if (conflict) {
         pause_for(multi, growing(multi, CONFLICT_PAUSE_MS), MULTI_WATCHING, now);
     } else {
-        multi->phase = MULTI_WATCHING;
+        start_watching(multi, now);
     }
 }
 
@@ -245,7 +259,7 @@ void multi_released(struct multi *multi, uint32_t group) {
 
 void multi_watched(struct multi *multi, int status, int64_t now) {
     multi->watch_over = true;
-    if (multi->phase != MULTI_WATCHING) {
+    if (multi->phase != MULTI_WATCHING || PLANTED(FAULT_WATCH_IS_FORGOTTEN)) {
         return;
     }
     bool failed = status != REDLATCH_OK && status != REDLATCH_TIMEOUT;
@@ -299,9 +313,12 @@ static void advance(struct multi *multi, int64_t now) {
     if (multi->phase == MULTI_TOGETHER) {
         judge(multi, now);
     }
-    if (multi->phase == MULTI_PAUSING && now >= multi->until) {
+    if (multi->phase == MULTI_WATCHING && multi->until && now >= multi->until) {
+        pause_for(multi, growing(multi, CONFLICT_PAUSE_MS), MULTI_TOGETHER, now);
+    }
+    if (multi->phase == MULTI_PAUSING && now >= multi->until && !watches(multi)) {
         if (multi->next_phase == MULTI_WATCHING) {
-            multi->phase = MULTI_WATCHING;
+            start_watching(multi, now);
         } else {
             begin_round(multi, now);
         }
@@ -321,7 +338,7 @@ struct multi_action multi_next(struct multi *multi, int64_t now) {
         }
     }
     struct multi_action watch = {MULTI_WATCH, multi->watched_group, multi->watched_member, watches(multi)};
-    if (multi->phase == MULTI_UNDOING && watches(multi)) {
+    if (multi->phase != MULTI_WATCHING && watches(multi)) {
         multi->watch_over = true;
         return watch;
     }
@@ -336,6 +353,7 @@ struct multi_action multi_next(struct multi *multi, int64_t now) {
 }
 
 int64_t multi_timer(const struct multi *multi) {
-    bool timed = multi->phase == MULTI_PAUSING || (multi->phase == MULTI_TOGETHER && multi->until);
+    bool may_end = multi->phase == MULTI_TOGETHER || multi->phase == MULTI_WATCHING;
+    bool timed = multi->phase == MULTI_PAUSING || (may_end && multi->until);
     return timed ? multi->until : NEVER;
 }

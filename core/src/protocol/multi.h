@@ -57,7 +57,8 @@ struct multi {
     uint32_t attempts;
     uint32_t watched_group, watched_member;
     int64_t started_at;    /* of the round */
-    int64_t until;         /* TOGETHER and decided: when the others must have answered; PAUSING: its end; 0: none */
+    int64_t until;         /* TOGETHER and decided: when the others must have answered; WATCHING, PAUSING: its end;
+                              0: none */
     int64_t trouble_since; /* 0: the servers answer */
     int trouble;
     int verdict;           /* why it is to end once all is given back; 0: not at all */

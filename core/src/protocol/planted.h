@@ -31,6 +31,12 @@ enum planted_fault {
     FAULT_READERS_OVERTAKE, /* a waiting writer holds nobody back */
     FAULT_READERS_GO_ALONE, /* only the foremost reader is woken */
     FAULT_SET_UNDONE_IN_PART,    /* the undo of a set forgets a name */
+    FAULT_MINORITY_IS_ENOUGH,     /* several servers: one too few counts as enough */
+    FAULT_ROUND_KEPT_IN_PART,     /* what a failed round was granted is not given back */
+    FAULT_LATE_ROUND_IS_BELIEVED, /* a round that took longer than the lease is believed */
+    FAULT_WATCH_IS_FORGOTTEN,     /* the end of the wait for a member is not heard */
+    FAULT_MINORITY_LOSES_ALL,     /* the loss of a part is told as one of the whole */
+    FAULT_PARTS_OUTLIVE_LOSS,     /* the whole is lost with its last part only */
     FAULT_COUNT
 };
 

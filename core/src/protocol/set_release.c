@@ -98,8 +98,13 @@ static int freed(struct engine *engine, struct command *command, const struct li
     struct hold *hold = line->hold;
     bool in_time = hold && command->first_sent_at < hold->deadline;
     bool resolved = command->repeated && in_time && !PLANTED(FAULT_RESENT_RELEASE_IS_LOST);
+    bool untold = hold && hold->stage == HOLD_GONE && line->levels == 0; /* what was lost while it was to be raised */
     if (hold) {
         hold->busy = NULL;
+    }
+    if (untold) {
+        hold_settled(engine, hold, now);
+    } else if (hold) {
         hold_end(engine, hold, now);
     }
     if (hold || found > 0) {
@@ -199,8 +204,14 @@ static bool keep_retired(struct engine *engine, struct command *command) {
     return kept > 0;
 }
 
+/* What was found under a name; one number is that of each. */
+static int64_t found_of(const struct reply *reply, uint32_t line) {
+    const struct reply *element = reply->kind == REPLY_ARRAY ? &reply->elements[line] : reply;
+    return element->kind == REPLY_INTEGER ? element->integer : 0;
+}
+
 void set_release_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    if (reply->kind != REPLY_ARRAY || reply->count != command->line_count) {
+    if (reply->kind != REPLY_INTEGER && (reply->kind != REPLY_ARRAY || reply->count != command->line_count)) {
         refused(engine, command, reply, now);
         return;
     }
@@ -208,7 +219,7 @@ void set_release_replied(struct engine *engine, struct command *command, const s
     for (uint32_t i = 0; i < command->line_count; i++) {
         struct line line = command->lines->line[i];
         command->lines->line[i].hold = NULL;
-        int64_t found = reply->elements[i].kind == REPLY_INTEGER ? reply->elements[i].integer : 0;
+        int64_t found = found_of(reply, i);
         int outcome = line.count == 0 ? freed(engine, command, &line, found, now) : lowered(engine, &line, found, now);
         status = worse(status, outcome);
     }

@@ -48,68 +48,65 @@ static const struct form usual[COMMAND_KINDS] = {
     [COMMAND_RENEW] = {SCRIPT_RENEW, "N", "ol"},
 };
 
-static const struct {
-    uint8_t lock_kind;
-    uint8_t command_kind;
-    struct form form;
-} special[] = {
-    {REDLATCH_FENCED, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_FENCED, "NT", "olf"}},
-    {REDLATCH_FENCED, COMMAND_ACQUIRE_MANY, {SCRIPT_ACQUIRE_MANY, "NT", "onf"}},
-    {REDLATCH_FENCED, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_FENCED, "NT", "osnlf"}},
-    {REDLATCH_FAIR, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_FAIR, "NQZA", "olpvtC"}},
-    {REDLATCH_FAIR, COMMAND_RELEASE, {SCRIPT_RELEASE_FAIR, "NQZA", "onqtC"}},
-    {REDLATCH_FAIR, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_FAIR, "NQZA", "osnltC"}},
-    {REDLATCH_FAIR, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_FAIR, "NQZA", "tC"}},
-    {REDLATCH_FAIR, COMMAND_QUERY, {SCRIPT_QUERY_FAIR, "NQ", ""}},
-    {REDLATCH_GROUP, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_GROUP, "N", "olg"}},
-    {REDLATCH_GROUP, COMMAND_REENTER, {SCRIPT_REENTER_GROUP, "N", "onlg"}},
-    {REDLATCH_GROUP, COMMAND_RELEASE, {SCRIPT_RELEASE_GROUP, "N", "onCg"}},
-    {REDLATCH_GROUP, COMMAND_EXTEND, {SCRIPT_EXTEND_GROUP, "N", "olg"}},
-    {REDLATCH_GROUP, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_GROUP, "N", "osnlg"}},
-    {REDLATCH_GROUP, COMMAND_MOVE, {SCRIPT_HAND_OVER_GROUP, "N", "osnlg"}},
-    {REDLATCH_GROUP, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_GROUP, "N", "Cg"}},
-    {REDLATCH_GROUP, COMMAND_QUERY, {SCRIPT_QUERY_GROUP, "N", "g"}},
-    {REDLATCH_GROUP, COMMAND_RENEW, {SCRIPT_RENEW_GROUP, "N", "olg"}},
-    {REDLATCH_GROUP, COMMAND_ACQUIRE_MANY, {SCRIPT_ACQUIRE_MANY, "N", "ong"}},
-    {REDLATCH_GROUP, COMMAND_RELEASE_MANY, {SCRIPT_RELEASE_MANY, "N", "onCg"}},
-    {REDLATCH_GROUP, COMMAND_WATCH, {SCRIPT_ACQUIRE_MANY, "N", "0Kog"}},
-    {REDLATCH_PLAIN, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_PLAIN, "N", "ol"}},
-    {REDLATCH_PLAIN, COMMAND_RELEASE, {SCRIPT_RELEASE_PLAIN, "N", "oC"}},
-    {REDLATCH_PLAIN, COMMAND_EXTEND, {SCRIPT_EXTEND_PLAIN, "N", "ol"}},
-    {REDLATCH_PLAIN, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_PLAIN, "N", "osl"}},
-    {REDLATCH_PLAIN, COMMAND_MOVE, {SCRIPT_HAND_OVER_PLAIN, "N", "osl"}},
-    {REDLATCH_PLAIN, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_PLAIN, "N", "C"}},
-    {REDLATCH_PLAIN, COMMAND_QUERY, {SCRIPT_QUERY_PLAIN, "N", ""}},
-    {REDLATCH_PLAIN, COMMAND_RENEW, {SCRIPT_RENEW_PLAIN, "N", "ol"}},
-    {REDLATCH_PLAIN, COMMAND_WATCH, {SCRIPT_ACQUIRE_MANY, "N", "0Ko"}},
-    {REDLATCH_READ, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_READ, "N", "olbw"}},
-    {REDLATCH_READ, COMMAND_REENTER, {SCRIPT_REENTER_READ, "N", "onlb"}},
-    {REDLATCH_READ, COMMAND_RELEASE, {SCRIPT_RELEASE_READ, "N", "onCb"}},
-    {REDLATCH_READ, COMMAND_EXTEND, {SCRIPT_EXTEND_READ, "N", "oonlb"}},
-    {REDLATCH_READ, COMMAND_MOVE, {SCRIPT_EXTEND_READ, "N", "osnlb"}},
-    {REDLATCH_READ, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"}},
-    {REDLATCH_READ, COMMAND_QUERY, {SCRIPT_QUERY_SIDE, "N", "m"}},
-    {REDLATCH_READ, COMMAND_RENEW, {SCRIPT_RENEW_READ, "N", "olb"}},
-    {REDLATCH_READ, COMMAND_ACQUIRE_MANY, {SCRIPT_ACQUIRE_MANY, "N", "onbw"}},
-    {REDLATCH_READ, COMMAND_RELEASE_MANY, {SCRIPT_RELEASE_MANY, "N", "onCb"}},
-    {REDLATCH_READ, COMMAND_WATCH, {SCRIPT_ACQUIRE_MANY, "N", "0Kobw"}},
-    {REDLATCH_WRITE, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_WRITE, "N", "Wlb"}},
-    {REDLATCH_WRITE, COMMAND_REENTER, {SCRIPT_REENTER, "N", "Wnl"}},
-    {REDLATCH_WRITE, COMMAND_RELEASE, {SCRIPT_RELEASE_WRITE, "N", "WnCb"}},
-    {REDLATCH_WRITE, COMMAND_EXTEND, {SCRIPT_EXTEND_WRITE, "N", "WWnlb"}},
-    {REDLATCH_WRITE, COMMAND_MOVE, {SCRIPT_EXTEND_WRITE, "N", "WSnlb"}},
-    {REDLATCH_WRITE, COMMAND_HAND_OVER, {SCRIPT_HAND_OVER_WRITE, "N", "WSnl"}},
-    {REDLATCH_WRITE, COMMAND_FORCE, {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"}},
-    {REDLATCH_WRITE, COMMAND_QUERY, {SCRIPT_QUERY_SIDE, "N", "m"}},
-    {REDLATCH_WRITE, COMMAND_RENEW, {SCRIPT_RENEW, "N", "Wl"}},
-    {REDLATCH_WRITE, COMMAND_ACQUIRE_MANY, {SCRIPT_ACQUIRE_MANY, "N", "Wnb"}},
-    {REDLATCH_WRITE, COMMAND_RELEASE_MANY, {SCRIPT_RELEASE_MANY, "N", "WnCb"}},
-    {REDLATCH_SEMAPHORE, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_SEMAPHORE, "NO", "ae"}},
-    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_ACQUIRE, {SCRIPT_ACQUIRE_PERMITS, "NL", "lCi"}},
-    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_RELEASE, {SCRIPT_RELEASE_PERMITS, "NL", "C0i"}},
-    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_EXTEND, {SCRIPT_EXTEND_PERMIT, "NL", "li"}},
-    {REDLATCH_PERMIT_SEMAPHORE, COMMAND_RENEW, {SCRIPT_RENEW_PERMITS, "L", "il"}},
-    {REDLATCH_LATCH, COMMAND_WATCH, {SCRIPT_WATCH_LATCH, "N", ""}},
+/* Of a kind of its own; a row without keys is as usual. */
+static const struct form special[][COMMAND_KINDS] = {
+    [REDLATCH_FENCED][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_FENCED, "NT", "olf"},
+    [REDLATCH_FENCED][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "NT", "onf"},
+    [REDLATCH_FENCED][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_FENCED, "NT", "osnlf"},
+    [REDLATCH_FAIR][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_FAIR, "NQZA", "olpvtC"},
+    [REDLATCH_FAIR][COMMAND_RELEASE] = {SCRIPT_RELEASE_FAIR, "NQZA", "onqtC"},
+    [REDLATCH_FAIR][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_FAIR, "NQZA", "osnltC"},
+    [REDLATCH_FAIR][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_FAIR, "NQZA", "tC"},
+    [REDLATCH_FAIR][COMMAND_QUERY] = {SCRIPT_QUERY_FAIR, "NQ", ""},
+    [REDLATCH_GROUP][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_GROUP, "N", "olg"},
+    [REDLATCH_GROUP][COMMAND_REENTER] = {SCRIPT_REENTER_GROUP, "N", "onlg"},
+    [REDLATCH_GROUP][COMMAND_RELEASE] = {SCRIPT_RELEASE_GROUP, "N", "onCg"},
+    [REDLATCH_GROUP][COMMAND_EXTEND] = {SCRIPT_EXTEND_GROUP, "N", "olg"},
+    [REDLATCH_GROUP][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_GROUP, "N", "osnlg"},
+    [REDLATCH_GROUP][COMMAND_MOVE] = {SCRIPT_HAND_OVER_GROUP, "N", "osnlg"},
+    [REDLATCH_GROUP][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_GROUP, "N", "Cg"},
+    [REDLATCH_GROUP][COMMAND_QUERY] = {SCRIPT_QUERY_GROUP, "N", "g"},
+    [REDLATCH_GROUP][COMMAND_RENEW] = {SCRIPT_RENEW_GROUP, "N", "olg"},
+    [REDLATCH_GROUP][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "ong"},
+    [REDLATCH_GROUP][COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "onCg"},
+    [REDLATCH_GROUP][COMMAND_WATCH] = {SCRIPT_ACQUIRE_MANY, "N", "0Kog"},
+    [REDLATCH_PLAIN][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_PLAIN, "N", "ol"},
+    [REDLATCH_PLAIN][COMMAND_RELEASE] = {SCRIPT_RELEASE_PLAIN, "N", "oC"},
+    [REDLATCH_PLAIN][COMMAND_EXTEND] = {SCRIPT_EXTEND_PLAIN, "N", "ol"},
+    [REDLATCH_PLAIN][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_PLAIN, "N", "osl"},
+    [REDLATCH_PLAIN][COMMAND_MOVE] = {SCRIPT_HAND_OVER_PLAIN, "N", "osl"},
+    [REDLATCH_PLAIN][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_PLAIN, "N", "C"},
+    [REDLATCH_PLAIN][COMMAND_QUERY] = {SCRIPT_QUERY_PLAIN, "N", ""},
+    [REDLATCH_PLAIN][COMMAND_RENEW] = {SCRIPT_RENEW_PLAIN, "N", "ol"},
+    [REDLATCH_PLAIN][COMMAND_WATCH] = {SCRIPT_ACQUIRE_MANY, "N", "0Ko"},
+    [REDLATCH_READ][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_READ, "N", "olbw"},
+    [REDLATCH_READ][COMMAND_REENTER] = {SCRIPT_REENTER_READ, "N", "onlb"},
+    [REDLATCH_READ][COMMAND_RELEASE] = {SCRIPT_RELEASE_READ, "N", "onCb"},
+    [REDLATCH_READ][COMMAND_EXTEND] = {SCRIPT_EXTEND_READ, "N", "oonlb"},
+    [REDLATCH_READ][COMMAND_MOVE] = {SCRIPT_EXTEND_READ, "N", "osnlb"},
+    [REDLATCH_READ][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"},
+    [REDLATCH_READ][COMMAND_QUERY] = {SCRIPT_QUERY_SIDE, "N", "m"},
+    [REDLATCH_READ][COMMAND_RENEW] = {SCRIPT_RENEW_READ, "N", "olb"},
+    [REDLATCH_READ][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "onbw"},
+    [REDLATCH_READ][COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "onCb"},
+    [REDLATCH_READ][COMMAND_WATCH] = {SCRIPT_ACQUIRE_MANY, "N", "0Kobw"},
+    [REDLATCH_WRITE][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_WRITE, "N", "Wlb"},
+    [REDLATCH_WRITE][COMMAND_REENTER] = {SCRIPT_REENTER, "N", "Wnl"},
+    [REDLATCH_WRITE][COMMAND_RELEASE] = {SCRIPT_RELEASE_WRITE, "N", "WnCb"},
+    [REDLATCH_WRITE][COMMAND_EXTEND] = {SCRIPT_EXTEND_WRITE, "N", "WWnlb"},
+    [REDLATCH_WRITE][COMMAND_MOVE] = {SCRIPT_EXTEND_WRITE, "N", "WSnlb"},
+    [REDLATCH_WRITE][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_WRITE, "N", "WSnl"},
+    [REDLATCH_WRITE][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"},
+    [REDLATCH_WRITE][COMMAND_QUERY] = {SCRIPT_QUERY_SIDE, "N", "m"},
+    [REDLATCH_WRITE][COMMAND_RENEW] = {SCRIPT_RENEW, "N", "Wl"},
+    [REDLATCH_WRITE][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "Wnb"},
+    [REDLATCH_WRITE][COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "WnCb"},
+    [REDLATCH_SEMAPHORE][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_SEMAPHORE, "NO", "ae"},
+    [REDLATCH_PERMIT_SEMAPHORE][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_PERMITS, "NL", "lCi"},
+    [REDLATCH_PERMIT_SEMAPHORE][COMMAND_RELEASE] = {SCRIPT_RELEASE_PERMITS, "NL", "C0i"},
+    [REDLATCH_PERMIT_SEMAPHORE][COMMAND_EXTEND] = {SCRIPT_EXTEND_PERMIT, "NL", "li"},
+    [REDLATCH_PERMIT_SEMAPHORE][COMMAND_RENEW] = {SCRIPT_RENEW_PERMITS, "L", "il"},
+    [REDLATCH_LATCH][COMMAND_WATCH] = {SCRIPT_WATCH_LATCH, "N", ""},
 };
 
 static const struct form changes[CHANGES] = {
@@ -137,12 +134,8 @@ static const struct form changes[CHANGES] = {
 };
 
 static const struct form *form_of(uint8_t lock_kind, uint8_t command_kind) {
-    for (size_t i = 0; i < sizeof special / sizeof special[0]; i++) {
-        if (special[i].lock_kind == lock_kind && special[i].command_kind == command_kind) {
-            return &special[i].form;
-        }
-    }
-    return &usual[command_kind];
+    const struct form *form = &special[lock_kind][command_kind];
+    return form->keys ? form : &usual[command_kind];
 }
 
 static const struct form *form_of_command(const struct command *command) {
@@ -507,13 +500,14 @@ static void put_forms(const struct command *command, struct argument_sink *sink)
 /* The lines themselves, each written as a command of its own would be. */
 static void write_set(const struct engine *engine, const struct command *command, bool keys,
                       struct argument_sink *sink) {
+    struct command alone = {0};
     for (uint32_t i = 0; i < command->line_count; i++) {
         const struct line *line = &command->lines->line[i];
-        struct command alone = {.resource = line->name,
-                                .id = line->id,
-                                .successor = line->pass,
-                                .count = line->count,
-                                .token_from_time = line->token_from_time};
+        alone.resource = line->name;
+        alone.id = line->id;
+        alone.successor = line->pass;
+        alone.count = line->count;
+        alone.token_from_time = line->token_from_time;
         const struct form *form = form_of(line->lock_kind, command->kind);
         write_letters_but(engine, &alone, keys ? form->keys : form->arguments,
                           states_levels(command, line) ? '\0' : 'n', sink);

@@ -6,7 +6,8 @@
 -- number of values, and each value, hashed
 -- Forms: m and f a hash with one owner at a time (mutex, fenced and spin alike), p a string (plain), r and w the sides
 -- of a read-write lock, whose owner is w's field of the writer, g values of a group.
--- Returns for each name 0 when the owner holds nothing there; else 1, plus the number of subscribers told.
+-- Returns for each name 0 when the owner holds nothing there; else 1, plus the number of subscribers told. One number
+-- is that of each.
 -- May be sent twice: a repeat finds nothing of its own, or the count it left. A lease is never shortened, but for that
 -- of a read-write lock to the leases of the readers who go on.
 -- All go before anybody is told, so a refused message leaves nothing held; a full release begins with a command that a
@@ -32,12 +33,14 @@ if not string.find(letters, '[^fm]') then
     for i = 1, #KEYS do
         found[i] = checked(try('hdel', KEYS[i], ARGV[2 * i])) or 0
     end
+    local alike = true
     for i = 1, #KEYS do
         if found[i] == 1 then
             found[i] = 1 + (checked(try('publish', ARGV[2 * i + 1], '0')) or 0)
         end
+        alike = alike and found[i] == found[1]
     end
-    return refused or found
+    return refused or alike and found[1] or found
 end
 
 -- Whatever is refused within a form ends it there.

@@ -15,7 +15,7 @@ local uv = require "luv"
 local asynchronous = arg[1] == "asynchronous"
 
 local clients = {}
-local locks = {} -- by the trace's word: client, name and options, and the lock object of each actor
+local locks = {} -- by the trace's word: client, what makes it, and the lock object of each actor
 local objects = {} -- semaphores, permit semaphores and latches, by the trace's word: client and object
 local actors = {} -- by name: what stands for the owner, and the call that it has started
 local MAIN = "main actor" -- no trace's word: it has a blank
@@ -89,21 +89,38 @@ local KINDS = {
     read = "read_write_lock", write = "read_write_lock",
 }
 
+local function made_alone(lock, options)
+    local make = lock.client[KINDS[lock.kind]]
+    if lock.values then
+        return make(lock.client, lock.name, lock.values, options)
+    end
+    local made = make(lock.client, lock.name, options)
+    return KINDS[lock.kind] == "read_write_lock" and made[lock.kind] or made
+end
+
+local object_of
+
+-- A lock of several, of the objects by which the same actor uses its members. It is itself the owner.
+local function made_jointly(lock, options, call)
+    local members = {}
+    options.owner = nil
+    for place, member in ipairs(lock.members) do
+        members[place] = object_of(member, call)
+    end
+    if lock.majority then
+        options.allow_few = lock.allow_few
+        return redlatch.redlock(members, options)
+    end
+    return lock.client:multi_lock(members, options)
+end
+
 -- The lock object by which an actor uses a lock: all share one where the lock object is the owner.
-local function object_of(lock, call)
+function object_of(lock, call)
     local key = lock.by_handle and lock or actor_of(call)
     if not lock.objects[key] then
         local options = options_of(lock.options)
         options.owner = not lock.by_handle and key.owner or nil
-        local make = lock.client[KINDS[lock.kind]]
-        local made
-        if lock.values then
-            made = make(lock.client, lock.name, lock.values, options)
-        else
-            made = make(lock.client, lock.name, options)
-        end
-        local side = KINDS[lock.kind] == "read_write_lock" and lock.kind
-        lock.objects[key] = side and made[side] or made
+        lock.objects[key] = (lock.members and made_jointly or made_alone)(lock, options, call)
     end
     return lock.objects[key]
 end
@@ -321,6 +338,61 @@ for _, name in ipairs {"available", "acquired", "permits", "drain", "count", "de
     end
 end
 
+-- --------------------------------------------------------------------------------------------- calls about names --
+
+local looks = {}
+
+-- A name: hexadecimal unless it is ASCII.
+local function shown_name(name)
+    if not name:find("[\128-\255]") then
+        return name
+    end
+    return {hex = (name:gsub(".", function(byte)
+        return ("%02x"):format(byte:byte())
+    end))}
+end
+
+local function told(report)
+    local parties = {}
+    for place, party in ipairs(report.parties) do
+        parties[place] = {
+            role = party.role, owner = party.owner, count = party.count, host = party.host or "", pid = party.pid or 0,
+        }
+    end
+    return {
+        name = shown_name(report.name),
+        form = report.form,
+        type = report.type,
+        ttl_ms = milliseconds(report.ttl),
+        token = report.token or 0,
+        holders = report.holders,
+        waiters = report.waiters,
+        count = report.count or 0,
+        parties = parties,
+    }
+end
+
+function looks.inspect(client, call)
+    local report, message, code = client:inspect(text(call.name))
+    return outcome(report, message, code, report and told(report))
+end
+
+function looks.scan(client, call)
+    local found = {}
+    for report in client:scan(text(call.name)) do
+        found[#found + 1] = told(report)
+    end
+    return outcome(true, nil, nil, found)
+end
+
+function looks.wait_free(client, call)
+    local options = options_of {timeout_ms = call.wait_ms}
+    if asynchronous or call.start then
+        return start(client, call, client, "start_wait_free", text(call.name), options)
+    end
+    return outcome(client:wait_free(text(call.name), options))
+end
+
 -- -------------------------------------------------------------------------------------------------- other calls --
 
 local calls = {}
@@ -351,6 +423,25 @@ function calls.lock(call)
         return outcome(true)
     end)
 end
+
+local function joint(call)
+    local options = call.options or {}
+    local lock = {members = {}, majority = call.call == "redlock", allow_few = call.allow_few, options = options}
+    for place, member in ipairs(call.members) do
+        lock.members[place] = assert(locks[member], "there is no such member")
+    end
+    lock.client = #lock.members > 0 and lock.members[1].client or select(2, next(clients))
+    lock.objects = {}
+    lock.by_handle = options.owner == "handle"
+    options.owner = nil
+    return attempt(lock.client, function()
+        object_of(lock, {})
+        locks[call.lock] = lock
+        return outcome(true)
+    end)
+end
+
+calls.multi_lock, calls.redlock = joint, joint
 
 for _, kind in ipairs {"semaphore", "permit_semaphore", "latch"} do
     calls[kind] = function(call)
@@ -400,6 +491,12 @@ end
 local function answer_to(call)
     if calls[call.call] then
         return calls[call.call](call)
+    end
+    if looks[call.call] then
+        local client = clients[call.client]
+        return attempt(client, function()
+            return looks[call.call](client, call)
+        end)
     end
     if call.object then
         local place = assert(objects[call.object], "there is no such object")

@@ -52,6 +52,19 @@ def lease(milliseconds: Union[int, str]) -> float:
     return -1 if isinstance(milliseconds, str) else milliseconds / 1000
 
 
+def lock_options(call: Call) -> Dict[str, Any]:
+    """The options of a lock as the package calls them."""
+    options: Dict[str, Any] = {}
+    for option, value in call.get("options", {}).items():
+        if option == "owner":
+            options["owner"] = {"actor": "thread", "handle": "handle"}[value]
+        elif option in SECONDS:
+            options[SECONDS[option]] = seconds(value)
+        else:
+            options[option] = value
+    return options
+
+
 def outcome_of(made: Callable[[], Any]) -> Outcome:
     """The outcome of a call: what it returned, or which status its exception stands for."""
     try:
@@ -114,6 +127,9 @@ class Driver:
         if own is not None:
             answer: Outcome = own(call)
             return answer
+        if call["call"] in LOOKS:
+            client = self._clients[call["client"]]
+            return self._made(call, lambda: LOOKS[call["call"]](client, call))
         if "object" in call:
             target = self._objects[call["object"]]
             return self._made(call, lambda: COUNTED[call["call"]](target, call))
@@ -157,20 +173,29 @@ class Driver:
         return outcome_of(self._clients[call["client"]].close)
 
     def _lock(self, call: Call) -> Outcome:
-        options: Dict[str, Any] = {}
-        for option, value in call.get("options", {}).items():
-            if option == "owner":
-                options["owner"] = {"actor": "thread", "handle": "handle"}[value]
-            elif option in SECONDS:
-                options[SECONDS[option]] = seconds(value)
-            else:
-                options[option] = value
+        options = lock_options(call)
 
         def made() -> None:
             new = KINDS[call.get("kind", "mutex")]
             if "values" in call:
                 options["values"] = call["values"]
             self._locks[call["lock"]] = new(self._clients[call["client"]], text(call["name"]), **options)
+
+        return outcome_of(made)
+
+    def _multi_lock(self, call: Call) -> Outcome:
+        def made() -> None:
+            members = [self._locks[member] for member in call["members"]]
+            client = next(iter(self._clients.values()))  # any will do: a multi lock is of its members' clients
+            self._locks[call["lock"]] = client.multi_lock(*members, **lock_options(call))
+
+        return outcome_of(made)
+
+    def _redlock(self, call: Call) -> Outcome:
+        def made() -> None:
+            members = [self._locks[member] for member in call["members"]]
+            few = {"allow_few": call["allow_few"]} if "allow_few" in call else {}
+            self._locks[call["lock"]] = redlatch.redlock(*members, **few, **lock_options(call))
 
         return outcome_of(made)
 
@@ -295,6 +320,39 @@ COUNTED: Dict[str, Callable[[Any, Call], Any]] = {
     "count_down": lambda target, call: target.count_down(),
     "wait": wait_for,
     "delete": lambda target, call: target.delete(),
+}
+
+
+def told(report: redlatch.Report) -> Dict[str, Any]:
+    """A report. A name that is not ASCII is told in hexadecimal."""
+    name = report.name.encode() if isinstance(report.name, str) else report.name
+    return {
+        "name": name.decode() if name.isascii() else {"hex": name.hex()},
+        "form": report.form,
+        "type": report.type,
+        "ttl_ms": -1 if math.isinf(report.ttl) else round(report.ttl * 1000),
+        "token": report.token,
+        "holders": report.holders,
+        "waiters": report.waiters,
+        "count": report.count,
+        "parties": [
+            {"role": each.role, "owner": each.owner, "count": each.count, "host": each.host or "", "pid": each.pid or 0}
+            for each in report.parties
+        ],
+    }
+
+
+def wait_free(client: redlatch.Client, call: Call) -> None:
+    """LockTimeoutError where the package returns False."""
+    if not client.wait_free(text(call["name"]), seconds(call["wait_ms"])):
+        raise redlatch.LockTimeoutError
+
+
+# The calls on a client about names.
+LOOKS: Dict[str, Callable[[redlatch.Client, Call], Any]] = {
+    "inspect": lambda client, call: told(client.inspect(text(call["name"]))),
+    "scan": lambda client, call: [told(report) for report in client.scan(text(call["name"]))],
+    "wait_free": wait_free,
 }
 
 

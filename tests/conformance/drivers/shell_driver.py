@@ -104,6 +104,54 @@ class Run:
         return {"status": "ok"} if status == 0 else failure(status, message)
 
 
+class Wait:
+    """A `redlatch wait` that was started."""
+
+    def __init__(self, words: List[Any]) -> None:
+        command = [COMMAND, "wait", *words]
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def is_waiting(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def end(self, number: int = 0) -> Outcome:
+        """Waits for its end, which a signal brings about; its outcome."""
+        if number:
+            self._process.send_signal(number)
+        _, errors = self._process.communicate()
+        status = self._process.returncode
+        # That it was held all the time is said by the status alone.
+        message = errors.decode("utf-8", "replace") or "held all the time"
+        return {"status": "ok"} if status == 0 else failure(status, message)
+
+
+def told(found: Dict[str, Any]) -> Dict[str, Any]:
+    """A report of `show` and `list`."""
+    parties = [
+        {
+            "role": holder.get("role", "holder"),
+            "owner": holder["owner"],
+            "count": holder["count"],
+            "host": holder.get("host", ""),
+            "pid": holder.get("pid", 0),
+        }
+        for holder in found["holders"]
+    ]
+    parties += [{"role": "waiter", "owner": waiter, "count": 0, "host": "", "pid": 0} for waiter in found["waiters"]]
+    return {
+        "name": {"hex": found["name_hex"]} if "name_hex" in found else found["name"],
+        "form": found["kind"],
+        "type": found["type"],
+        "ttl_ms": found["ttl_ms"],
+        "token": found.get("token", 0),
+        "holders": found["holder_count"],
+        "waiters": found["waiter_count"],
+        "count": found.get("count", 0),
+        "parties": parties,
+    }
+
+
 class Driver:
     """The calls, one method each, by their names in the vocabulary."""
 
@@ -112,6 +160,7 @@ class Driver:
         self._locks: Dict[str, Dict[str, List[Any]]] = {}
         self._runs: Dict[Tuple[str, str], Run] = {}
         self._started: Dict[str, Tuple[str, str]] = {}
+        self._waits: Dict[str, Wait] = {}
 
     def answer(self, call: Call) -> Outcome:
         """Makes a call."""
@@ -168,9 +217,13 @@ class Driver:
         return failed or {"status": "ok"}
 
     def call_finish(self, call: Call) -> Outcome:
+        if call["by"] in self._waits:
+            return self._waits.pop(call["by"]).end()
         return self._granted(self._started.pop(call["by"]))
 
     def call_is_waiting(self, call: Call) -> Outcome:
+        if call["by"] in self._waits:
+            return {"status": "ok", "value": self._waits[call["by"]].is_waiting()}
         return {"status": "ok", "value": self._runs[self._started[call["by"]]].is_waiting()}
 
     def call_release(self, call: Call) -> Outcome:
@@ -215,13 +268,33 @@ class Driver:
         value = {"held": status == 0, "lost": False, "count": count, "remaining_ms": left}
         return {"status": "ok", "value": {**value, "owner": run.owner, "token": run.token}}
 
+    def call_inspect(self, call: Call) -> Outcome:
+        place = self._clients[call["client"]]["place"]
+        status, output, errors = done(["show", "--json", *place, "--", text(call["name"])])
+        return {"status": "ok", "value": told(json.loads(output))} if output else failure(status, errors)
+
+    def call_scan(self, call: Call) -> Outcome:
+        place = self._clients[call["client"]]["place"]
+        status, output, errors = done(["list", "--json", *place, "--", text(call["name"])])
+        if status:
+            return failure(status, errors)
+        return {"status": "ok", "value": [told(found) for found in json.loads(output)]}
+
+    def call_wait_free(self, call: Call) -> Outcome:
+        limit = [] if call["wait_ms"] == "forever" else ["-w", seconds(call["wait_ms"])]
+        wait = Wait([*limit, *self._clients[call["client"]]["place"], "--", text(call["name"])])
+        if "start" in call:
+            self._waits[call["by"]] = wait
+            return {"started": True}
+        return wait.end()
+
     @staticmethod
     def _key(call: Call) -> Tuple[str, str]:
         return call["lock"], call.get("by", "")
 
     def close(self) -> None:
         """Ends every command as one does in a shell, which frees what it holds."""
-        for run in self._runs.values():
+        for run in [*self._runs.values(), *self._waits.values()]:
             run.end(signal.SIGTERM)
 
 

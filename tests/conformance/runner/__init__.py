@@ -9,7 +9,7 @@ from .mismatch import Mismatch
 from .play import play
 from .processes import Answer, DriverProcess, Processes, Speaker
 from .servers import Servers
-from .traces import TRACES, Trace, complaints, failure_of, load, uses
+from .traces import TRACES, Trace, complaints, complaints_of, failure_of, load, uses
 
 __all__ = [
     "DRIVERS",
@@ -23,6 +23,7 @@ __all__ = [
     "Speaker",
     "Trace",
     "complaints",
+    "complaints_of",
     "failure_of",
     "load",
     "play",

@@ -47,12 +47,15 @@ class Driver:
 
 def lua_driver(interpreter: str, version: str, *arguments: str) -> Driver:
     """A Lua with the skin of this tree and the module of the build; `version` is the one that its modules are made for.
-    To Lua an actor is an owner of lock objects: when the last of these is collected, what it holds is given back."""
+    To Lua an actor is an owner of lock objects: when the last of these is collected, what it holds is given back. A
+    lock of several is an owner of its own, which what the actor holds of its members is in the way of."""
     rock, modules = ROOT / "lua-rock", build_folder() / "lua" / f"lua{version}"
     paths = {"LUA_PATH": f"{rock}/?.lua;{rock}/?/init.lua;;", "LUA_CPATH": f"{modules}/?.so;;", "LUA_INIT": ""}
     environment = {**paths, **preload()}
     command = [interpreter, str(FOLDER / "drivers" / "lua_driver.lua"), *arguments]
-    return Driver("-".join([interpreter, *arguments]), command, frozenset({"free.owner=actor"}), environment)
+    return Driver(
+        "-".join([interpreter, *arguments]), command, frozenset({"free.owner=actor", "member.held"}), environment
+    )
 
 
 def python_driver() -> Driver:
@@ -92,6 +95,9 @@ _NOT_IN_THE_SHELL = frozenset(
         "semaphore",
         "permit_semaphore",
         "latch",
+        "multi_lock",
+        "redlock",
+        "inspect.waiter.connected",
         "lock.key_template",
         "lock.back_off_initial_ms",
         "acquire.lease_ms",

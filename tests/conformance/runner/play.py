@@ -8,12 +8,13 @@ import time
 from contextlib import ExitStack, closing
 from typing import Any, Callable, Dict, List
 
-from . import outcomes
+from . import outcomes, reports
 from .mismatch import Mismatch
 from .owners import Owners
 from .processes import Speaker
 from .servers import FIRST, Servers
 from .traces import FOR_RUNNER, Step, Trace, expand, text_bytes
+from .world import World
 from .worlds import Worlds
 
 # How long a step marked `until` is given. What is awaited comes in milliseconds or at a lease's end.
@@ -53,7 +54,7 @@ class Player:
 
     def step(self, step: Step) -> None:
         """Carries one step out."""
-        world = self._worlds[step.get("at", FIRST)]
+        world = self._world_of(step)
         if "call" in step:
             self._until(step, lambda: self._call(step))
         elif "keys" in step:
@@ -68,6 +69,9 @@ class Player:
         else:
             world.command(step["server"])
 
+    def _world_of(self, step: Step) -> World:
+        return self._worlds[step.get("at", FIRST)]
+
     def _until(self, step: Step, attempt: Callable[[], None]) -> None:
         """Once; or with `until` again and again until it is as expected, for so long as our patience lasts."""
         deadline = time.monotonic() + self._patience
@@ -80,7 +84,7 @@ class Player:
             time.sleep(PAUSE_SECONDS)
 
     def _check_subscribers(self, step: Step) -> None:
-        found = self._worlds[step.get("at", FIRST)].subscribers(text_bytes(step["channel"]))
+        found = self._world_of(step).subscribers(text_bytes(step["channel"]))
         if found != step["subscribers"]:
             raise Mismatch(f"expected {step['subscribers']} subscribers, found {found}")
 
@@ -96,6 +100,8 @@ class Player:
             began = self._started_at.pop(step["by"], began)
         took_ms = round((time.monotonic() - began) * 1000)
         outcomes.check(step, answer, self._owners, self._process.driver)
+        if step["call"] in outcomes.REPORTING and answer["status"] == "ok":
+            reports.check_reports(self._with_ids_of_parties(step), answer["value"], self._owners)
         if "took_ms" in step and not outcomes.within(took_ms, step["took_ms"]):
             raise Mismatch(f"the call took {took_ms} ms; expected {step['took_ms']}")
         if "as" in step and answer["status"] == "ok":
@@ -110,6 +116,17 @@ class Player:
             for key in keys
         ]
 
+    def _with_ids_of_parties(self, step: Step) -> Step:
+        """A step that expects a report, with the ids of the permits that are held."""
+        expected = step["expect"]
+        if step["call"] != "inspect" or "parties" not in expected:
+            return step
+        parties = [
+            {**party, "id": self._permits[party["permit"]]} if "permit" in party else party
+            for party in expected["parties"]
+        ]
+        return {**step, "expect": {**expected, "parties": parties}}
+
     def _request(self, step: Step) -> Dict[str, Any]:
         """The call as the driver gets it."""
         request = {member: value for member, value in step.items() if member not in FOR_RUNNER}
@@ -121,7 +138,7 @@ class Player:
             request["options"] = {**request["options"], "name_prefix": expand(request["options"]["name_prefix"])}
         if request["call"] == "open":
             url = request.get("url", "{server}")
-            for placeholder, address in self._worlds[step.get("at", FIRST)].urls.items():
+            for placeholder, address in self._world_of(step).urls.items():
                 url = url.replace(placeholder, address)
             request["url"] = url
         return request

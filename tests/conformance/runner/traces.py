@@ -7,19 +7,22 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Set, Union
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple, Union
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 FOLDER = Path(__file__).resolve().parents[1]
 SCHEMA = json.loads((Path(__file__).resolve().parent / "trace.schema.json").read_text(encoding="utf-8"))
+_VALIDATOR = Draft202012Validator(SCHEMA)
 
 Step = Dict[str, Any]
 Text = Union[str, Dict[str, Any]]
 
+# The calls that make a lock of several.
+JOINT = ("multi_lock", "redlock")
 # Members of a call that are for the runner alone.
-FOR_RUNNER = ("expect", "until", "took_ms", "note", "as")
+FOR_RUNNER = ("expect", "until", "took_ms", "note", "as", "at")
 
 
 @dataclass(frozen=True)
@@ -35,21 +38,25 @@ class Trace:
 @cache
 def load(path: Path) -> Trace:
     """Reads a file; ValueError if it is not what the schema says."""
+    if complaints_of(path):
+        raise ValueError(f"{path.name}: {'; '.join(complaints_of(path))}")
     content = json.loads(path.read_text(encoding="utf-8"))
-    found = complaints(content)
-    if found:
-        raise ValueError(f"{path.name}: {'; '.join(found)}")
     return Trace(path.stem, content["summary"], content["steps"], content.get("leaves_holds", False))
 
 
 def complaints(content: Any) -> List[str]:
     """What is wrong with a trace by the schema: the most telling complaint about each place."""
-    validator = Draft202012Validator(SCHEMA)
     found = []
-    for error in validator.iter_errors(content):
+    for error in _VALIDATOR.iter_errors(content):
         telling = best_match([error]) or error
         found.append(f"{telling.json_path}: {telling.message[:300]}")
     return found
+
+
+@cache
+def complaints_of(path: Path) -> List[str]:
+    """The same of a file."""
+    return complaints(json.loads(path.read_text(encoding="utf-8")))
 
 
 TRACES = sorted(FOLDER.glob("*.json"))
@@ -90,10 +97,12 @@ def uses(trace: Trace) -> Set[str]:
             words.add("free.owner=actor")
         if isinstance(step.get("name"), dict) and "hex" in step["name"]:
             words.add("name.hex")
+        if call == "inspect" and _tells_where_waiters_are(step["expect"]):
+            words.add("inspect.waiter.connected")
         status = failure_of(step.get("expect"))
         if status:
             words.add(f"{call}:{status}")
-    told = {"reentry": _reenters, "queue": _queues, "sides": _has_sides}
+    told = {"reentry": _reenters, "queue": _queues, "sides": _has_sides, "member.held": _holds_a_member}
     return words | {word for word, applies in told.items() if applies(trace)}
 
 
@@ -104,28 +113,48 @@ def _has_sides(trace: Trace) -> bool:
     return any((client, "write") in sides for client, kind in sides if kind == "read")
 
 
+def _tells_where_waiters_are(expected: Any) -> bool:
+    """Whether a report is to tell the machine and the process of one who queues."""
+    parties = expected.get("parties", []) if isinstance(expected, dict) else []
+    return any(party["role"] == "waiter" and party.get("connected") for party in parties)
+
+
 def failure_of(expected: Any) -> Optional[str]:
     """The status that a call is expected to fail with; None if it is to succeed."""
     status = expected.get("status") if isinstance(expected, dict) else expected
     return status if isinstance(status, str) and status != "ok" else None
 
 
-def _reenters(trace: Trace) -> bool:
-    """Whether an owner is to have two levels of one lock at a time."""
+def _levels(trace: Trace) -> Iterator[Tuple[Set[str], int]]:
+    """After each acquire of a name: by which locks its owner has levels of it, and how many."""
     owned_by_handle: Dict[str, bool] = {}
-    names: Dict[str, Any] = {}
-    levels: Dict[Any, int] = {}
+    names: Dict[str, List[Any]] = {}  # of a joint lock those of its members
+    levels: Dict[Any, List[str]] = {}
     for step in trace.steps:
         call, lock = step.get("call"), step.get("lock", "")
-        if call == "lock":
+        if call in ("lock", *JOINT):
             owned_by_handle[lock] = step.get("options", {}).get("owner") == "handle"
-            names[lock] = (step["client"], str(step["name"]))
+            own = [(step["client"], str(step["name"]))] if call == "lock" else []
+            names[lock] = own + [name for member in step.get("members", []) for name in names.get(member, [])]
         elif call in ("acquire", "try_acquire", "release") and not failure_of(step.get("expect")):
-            key = (names[lock], lock if owned_by_handle[lock] else step.get("by"))
-            levels[key] = levels.get(key, 0) + (-1 if call == "release" else 1)
-            if levels[key] > 1:
-                return True
-    return False
+            for name in names[lock]:
+                held = levels.setdefault((name, lock if owned_by_handle[lock] else step.get("by")), [])
+                if call != "release":
+                    held.append(lock)
+                    yield set(held), len(held)
+                elif held:
+                    held.remove(lock if lock in held else held[-1])
+
+
+def _reenters(trace: Trace) -> bool:
+    """Whether an owner is to have two levels of one lock at a time."""
+    return any(levels > 1 for _, levels in _levels(trace))
+
+
+def _holds_a_member(trace: Trace) -> bool:
+    """Whether an owner is to have levels of one name by a lock of several and by another lock."""
+    joint = {step["lock"] for step in trace.steps if step.get("call") in JOINT}
+    return any(len(locks) > 1 and locks & joint for locks, _ in _levels(trace))
 
 
 def _queues(trace: Trace) -> bool:
@@ -137,10 +166,13 @@ def _queues(trace: Trace) -> bool:
         place = step.get("lock", step.get("object"))
         if "client" in step and place:
             client_of[place] = step["client"]
+        elif call in JOINT and step["members"]:
+            client_of[place] = client_of[step["members"][0]]
         elif call == "finish":
             waiting.pop(step["by"], None)
         elif step.get("start"):
-            if client_of[place] in waiting.values():
+            client = client_of[place] if place else step["client"]
+            if client in waiting.values():
                 return True
-            waiting[step["by"]] = client_of[place]
+            waiting[step["by"]] = client
     return False

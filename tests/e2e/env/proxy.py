@@ -50,7 +50,6 @@ Result = TypeVar("Result")
 Kind = TypeVar("Kind", bound=Fault)
 
 _RUN_TIMEOUT = 10.0
-_LOG_SIZE = 100_000
 
 
 class Connection:
@@ -79,12 +78,14 @@ class Connection:
 class Proxy:
     """Carries connections to `target`, a (host, port) or the path of a unix socket."""
 
-    def __init__(self, target: Address, *, password: Optional[str] = None, seed: int = 1) -> None:
+    def __init__(
+        self, target: Address, *, password: Optional[str] = None, seed: int = 1, log_size: int = 100_000
+    ) -> None:
         self._target = target
         self._password = password
         self._seed = seed
         self._faults: List[Fault] = []
-        self._log: Deque[Tuple[float, Connection, Command]] = deque(maxlen=_LOG_SIZE)
+        self._log: Deque[Tuple[float, Connection, Command]] = deque(maxlen=log_size)
         self._errors: List[BaseException] = []
         self._tasks: Set[asyncio.Task[None]] = set()
         self.links: Dict[Connection, Link] = {}
@@ -249,12 +250,20 @@ class Proxy:
         return found[-1]
 
     def commands(self, connection: Optional[Connection] = None) -> List[Command]:
-        """What clients have sent so far (the latest 100 000), whether or not it reached the server."""
+        """What clients have sent so far (the latest `log_size`), whether or not it reached the server."""
         return self.run(lambda: [sent for _, by, sent in self._log if connection is None or by is connection])
 
     def last_words(self) -> List[str]:
         """The latest commands' first words, for messages."""
         return [command.word for command in self.commands()[-8:]]
+
+    def turn_to(self, target: Address) -> None:
+        """Carry connections that come from now on to another server."""
+
+        def turn() -> None:
+            self._target = target
+
+        self.run(turn)
 
     def cut_all(self) -> None:
         """Reset every connection, on both sides."""

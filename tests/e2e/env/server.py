@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Dict, List, Optional, Tuple, Type, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, Union
 from urllib.parse import quote
 
 import redis
@@ -299,6 +299,13 @@ class RedisServer:
         connections: Any = self.admin.client_list()
         named = [entry for entry in connections if entry["name"].startswith(name_prefix)]
         return [entry for entry in named if entry["name"] != ADMIN_NAME]
+
+    def set_user(
+        self, name: str, password: str, *rules: str, keys: Sequence[str] = ("*",), channel: str = "*"
+    ) -> None:
+        """Say what a user may do, on which keys and channels; before 6.2 everybody may use all channels."""
+        patterns = [f"~{key}" for key in keys] + ([f"&{channel}"] if self.version >= (6, 2, 0) else [])
+        self.admin.execute_command("ACL", "SETUSER", name, "reset", "on", f">{password}", *patterns, *rules)
 
     def log_text(self) -> str:
         """What the server has printed, over all restarts."""

@@ -26,6 +26,8 @@ class Turn:
     hold: int
     gap: int
     levels: int
+    # What members of multi locks are, if they are no mutexes: words, and whether they re-enter.
+    members: Dict[str, Tuple[str, bool]]
 
 
 def members_of(turn: Turn) -> List[Tuple[str, int]]:

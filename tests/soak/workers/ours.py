@@ -68,10 +68,7 @@ class LockTaker:
     @staticmethod
     def _make(clients: Clients, turn: Turn) -> redlatch.Lock:
         options = {option: bool(value) for option, value in turn.options.items()}
-        maker, _, side = turn.word.partition(".")
-        made = getattr(clients[0], maker)(turn.name, **options)
-        lock: redlatch.Lock = getattr(made, side) if side else made
-        return lock
+        return lock_of(clients[0], turn.word, turn.name, **options)
 
     def take(self, asked: int) -> None:
         """As Taker says."""
@@ -116,7 +113,11 @@ class MultiTaker(LockTaker):
     @staticmethod
     def _make(clients: Clients, turn: Turn) -> redlatch.Lock:
         members = members_of(turn)[:: -1 if turn.gap % 2 else 1]
-        lock: redlatch.Lock = clients[0].multi_lock(*(clients[server].lock(name) for name, server in members))
+        locks: List[redlatch.Lock] = []
+        for name, server in members:
+            word, reentrant = turn.members.get(name, ("lock", True))
+            locks.append(lock_of(clients[server], word, name, **({} if reentrant else {"reentrant": False})))
+        lock: redlatch.Lock = clients[0].multi_lock(*locks)
         return lock
 
 
@@ -220,6 +221,14 @@ class LatchTaker(Once):
     def give(self) -> str:
         """As Taker says."""
         return "ok"
+
+
+def lock_of(client: redlatch.Client, word: str, name: str, **options: bool) -> redlatch.Lock:
+    """A lock as the method of a client makes it, with what it leads to behind a dot."""
+    maker, _, side = word.partition(".")
+    made = getattr(client, maker)(name, **options)
+    lock: redlatch.Lock = getattr(made, side) if side else made
+    return lock
 
 
 def seconds(milliseconds: int) -> Optional[float]:

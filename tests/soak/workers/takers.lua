@@ -39,14 +39,19 @@ local function lock_taker(object, turn)
     return setmetatable({object = object, terms = {timeout = seconds(turn.wait), lease = seconds(turn.lease)}}, Lock)
 end
 
+-- A lock as the method of a client makes it, with what it leads to behind a dot.
+local function lock_of(client, word, name, options)
+    local maker, side = word:match("^([^.]+)%.?(.*)$")
+    local object = client[maker](client, name, options)
+    return side == "" and object or object[side]
+end
+
 function shapes.lock(clients, turn, name)
-    local maker, side = turn.kind.word:match("^([^.]+)%.?(.*)$")
     local options = {}
     for option, value in pairs(turn.kind.options) do
         options[option] = value ~= 0
     end
-    local object = clients[1][maker](clients[1], name, options)
-    return lock_taker(side == "" and object or object[side], turn)
+    return lock_taker(lock_of(clients[1], turn.kind.word, name, options), turn)
 end
 
 -- Values of a group: "group/a+group/b".
@@ -64,7 +69,9 @@ function shapes.multi(clients, turn, name)
     local members = {}
     for member in name:gmatch("[^+]+") do
         local of, server = member:match("^([^@]+)@?(.*)$")
-        local lock = clients[(math.tointeger(server) or 0) + 1]:lock(of)
+        local kind = turn.members[of] or {word = "lock", reentrant = true}
+        local options = not kind.reentrant and {reentrant = false} or nil
+        local lock = lock_of(clients[(math.tointeger(server) or 0) + 1], kind.word, of, options)
         table.insert(members, turn.backwards and 1 or #members + 1, lock)
     end
     return lock_taker(clients[1]:multi_lock(members), turn)

@@ -109,7 +109,12 @@ class LockTaker:
         self._unsure = False  # of how many levels there are
         self._until = 0
         self._token = 0
-        self._lock: RedissonObject = backend.client.object(turn.word.replace("_", " "), name=turn.name)
+        self._lock = self._make(backend, turn)
+
+    def _make(self, backend: Theirs, turn: Turn) -> RedissonObject:
+        """The lock. An object whose calls have leases keeps the last of them for calls without one, by whatever thread
+        (W-6), so there is another for those."""
+        return backend.client.object(turn.word.replace("_", " "), name=turn.name, handle=1 + (turn.lease > 0))
 
     def take(self, asked: int) -> None:
         """As Taker says."""
@@ -150,7 +155,8 @@ class LockTaker:
     def again(self) -> bool:
         """As Taker says."""
         try:
-            self._inner += bool(self.make("tryLock"))
+            leased = [0, ms(self._turn.lease)] if self._turn.lease > 0 else []
+            self._inner += bool(self.make("tryLock", *leased))
         except Refused:
             self._unsure = True
         return True
@@ -200,16 +206,18 @@ class MultiTaker(LockTaker):
     and it then sets the lease also of what others hold by then (W-15)."""
 
     def __init__(self, backend: Theirs, turn: Turn) -> None:
+        self._members = [
+            backend.clients[server].object(turn.members.get(name, ("lock", True))[0].replace("_", " "), name=name)
+            for name, server in self._places(backend, turn)
+        ]
         super().__init__(backend, replace(turn, lease=-1))
-        self._members = [backend.clients[server].lock(name) for name, server in self._places(backend, turn)]
-        self._lock = self._joint(backend)
 
     @staticmethod
     def _places(_backend: Theirs, turn: Turn) -> List[Tuple[str, int]]:
         """The names of the members, and their servers."""
         return members_of(turn)
 
-    def _joint(self, backend: Theirs) -> RedissonObject:
+    def _make(self, backend: Theirs, turn: Turn) -> RedissonObject:
         return backend.client.multi_lock(*self._members)
 
     def take(self, asked: int) -> None:
@@ -248,21 +256,16 @@ class RedLockTaker(MultiTaker):
     def _places(backend: Theirs, turn: Turn) -> List[Tuple[str, int]]:
         return [(turn.name, server) for server in range(len(backend.clients))]
 
-    def _joint(self, backend: Theirs) -> RedissonObject:
+    def _make(self, backend: Theirs, turn: Turn) -> RedissonObject:
         return backend.client.red_lock(*self._members)
 
 
 class GroupTaker(LockTaker):
     """A RedissonFasterMultiLock."""
 
-    def __init__(self, backend: Theirs, turn: Turn) -> None:
-        super().__init__(backend, turn)
-        self._lock = backend.client.group_lock(*group_of(turn))
-
-    def safe(self, now: int) -> int:
-        """As Taker says: a lease that was not given. After a hold with a lease that ran out, Redisson's tryLock() takes
-        that lease instead of the watchdog's, and its renewal comes too late (W-6)."""
-        return super().safe(now) if self._turn.lease > 0 else 0
+    def _make(self, backend: Theirs, turn: Turn) -> RedissonObject:
+        group, values = group_of(turn)
+        return backend.client.object("group", name=group, values=values, handle=1 + (turn.lease > 0))
 
 
 class SemaphoreTaker(Once):

@@ -32,7 +32,7 @@ end
 
 -- ------------------------------------------------------------------------------------------------------ plan --
 
-local plan = {kinds = {}, turns = {}}
+local plan = {kinds = {}, members = {}, turns = {}}
 
 local function read_kind(words)
     local kind = {name = words[2], shape = words[3], word = words[4], options = {}}
@@ -52,13 +52,15 @@ for line in io.lines(plan_path) do
         plan.lease, plan.command_timeout = words[2] / 1000, words[3] / 1000
     elseif words[1] == "kind" then
         read_kind(words)
+    elseif words[1] == "member" then
+        plan.members[words[2]] = {word = words[3], reentrant = words[4] ~= "0"}
     elseif words[1] == "witness" then
         witness.add(words[2], words[3], words[4], words[5])
     elseif words[1] == "turn" then
         plan.turns[#plan.turns + 1] = {
             kind = plan.kinds[words[2] + 1], name = words[3], wait = math.tointeger(words[4]),
             lease = math.tointeger(words[5]), hold = words[6] / 1e6, gap = words[7] / 1e6,
-            levels = math.tointeger(words[8]), backwards = words[7] % 2 == 1,
+            levels = math.tointeger(words[8]), backwards = words[7] % 2 == 1, members = plan.members,
         }
     end
 end

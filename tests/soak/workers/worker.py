@@ -36,11 +36,12 @@ class Plan:
     kinds: List[Tuple[str, str, str, Dict[str, int]]]  # name, shape, word, options
     threads: List[List[List[str]]]
     witness: Witness
+    members: Dict[str, Tuple[str, bool]]
 
 
 def read_plan(path: str) -> Plan:
     """Reads a plan."""
-    plan = Plan(0, 0, [], [], Witness())
+    plan = Plan(0, 0, [], [], Witness(), {})
     for line in Path(path).read_text(encoding="utf-8").splitlines():
         what, *words = line.split()
         if what == "client":
@@ -48,6 +49,8 @@ def read_plan(path: str) -> Plan:
         elif what == "kind":
             options = {option: int(value) for option, value in (word.split("=") for word in words[3:])}
             plan.kinds.append((words[0], words[1], words[2], options))
+        elif what == "member":
+            plan.members[words[0]] = words[1], words[2] != "0"
         elif what == "witness":
             plan.witness.add(*words)
         elif what == "thread":
@@ -80,7 +83,8 @@ class Worker(threading.Thread):
             name = words[1]
             if "epoch_ms" in options:
                 name = f"{name}:{time.monotonic_ns() // (options['epoch_ms'] * 1_000_000)}"
-            turn = Turn(f"{self.name}.{number}", kind, shape, word, options, name, *map(int, words[2:]))
+            times = map(int, words[2:])
+            turn = Turn(f"{self.name}.{number}", kind, shape, word, options, name, *times, self._plan.members)
             try:
                 self._play(turn)
             except Exception as error:

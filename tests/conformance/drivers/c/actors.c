@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "json.h"
-#include "methods.h"
 
 struct actor {
     struct actor *next;
@@ -16,8 +15,7 @@ struct actor {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    redlatch_lock *lock; /* or: */
-    const struct counted *counted;
+    struct target target;
     json_t *call;    /* what is to be done, or under way */
     json_t *outcome; /* what was done, until it is fetched */
     bool leaving;
@@ -37,8 +35,7 @@ static void *act(void *argument) {
             return NULL;
         }
         pthread_mutex_unlock(&actor->mutex);
-        json_t *outcome = actor->counted ? call_counted(actor->counted, actor->call)
-                                         : call_method(actor->lock, 0, actor->call);
+        json_t *outcome = call_target(&actor->target, 0, actor->call);
         pthread_mutex_lock(&actor->mutex);
         json_decref(actor->call);
         actor->call = NULL;
@@ -67,13 +64,12 @@ struct actor *actor_of(const char *name, bool make) {
     return actor;
 }
 
-void actor_start(struct actor *actor, redlatch_lock *lock, const struct counted *counted, json_t *call) {
+void actor_start(struct actor *actor, const struct target *target, json_t *call) {
     pthread_mutex_lock(&actor->mutex);
     if (actor->call || actor->outcome) {
         misunderstood("the actor %s has a call that is not finished", actor->name);
     }
-    actor->lock = lock;
-    actor->counted = counted;
+    actor->target = *target;
     actor->call = json_incref(call);
     pthread_cond_broadcast(&actor->changed);
     pthread_mutex_unlock(&actor->mutex);

@@ -7,16 +7,15 @@
 #include <redlatch.h>
 #include <stdbool.h>
 
-#include "counts.h"
+#include "methods.h"
 
 struct actor;
 
 /* The actor of that name; made if there is none and `make` is set. */
 struct actor *actor_of(const char *name, bool make);
 
-/* Begins a call on one of the two, of which the actor keeps a reference; waits for its outcome, which is the caller's
- * then. */
-void actor_start(struct actor *actor, redlatch_lock *lock, const struct counted *counted, json_t *call);
+/* Begins a call, of which the actor keeps a reference; waits for its outcome, which is the caller's then. */
+void actor_start(struct actor *actor, const struct target *target, json_t *call);
 json_t *actor_finish(struct actor *actor);
 
 /* Whether the call that was begun is still under way. */

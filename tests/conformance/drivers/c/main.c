@@ -12,24 +12,35 @@
 #include "actors.h"
 #include "counts.h"
 #include "json.h"
+#include "looks.h"
 #include "methods.h"
 #include "objects.h"
 #include "owners.h"
 
 static bool asynchronous;
 
-/* A call on a lock or a semaphore and the like, by the main thread or an actor. */
-static json_t *on_object(json_t *call) {
+static struct target target_of(const json_t *call) {
+    if (is_look(call)) {
+        return (struct target){.client = client_named(call)};
+    }
     const struct counted *counted = counted_of(call);
-    redlatch_lock *lock = counted ? NULL : lock_of(call);
+    if (counted) {
+        return (struct target){.client = counted_client(counted), .counted = counted};
+    }
+    return (struct target){.client = client_of(call), .lock = lock_of(call)};
+}
+
+/* A call on a lock, a semaphore and the like, or the server, by the main thread or an actor. */
+static json_t *on_target(json_t *call) {
+    struct target target = target_of(call);
     if (asynchronous) {
-        return owner_call(counted ? counted_client(counted) : client_of(call), lock, counted, call);
+        return owner_call(&target, call);
     }
     if (!json_object_get(call, "by")) {
-        return counted ? call_counted(counted, call) : call_method(lock, 0, call);
+        return call_target(&target, 0, call);
     }
     struct actor *actor = actor_of(string_of(call, "by"), true);
-    actor_start(actor, lock, counted, call);
+    actor_start(actor, &target, call);
     return json_object_get(call, "start") ? json_pack("{s:b}", "started", 1) : actor_finish(actor);
 }
 
@@ -74,6 +85,9 @@ static json_t *answer_to(json_t *call) {
     if (strcmp(name, "lock") == 0) {
         return call_lock(call);
     }
+    if (strcmp(name, "multi_lock") == 0 || strcmp(name, "redlock") == 0) {
+        return call_joint(call);
+    }
     if (strcmp(name, "free") == 0) {
         return call_free(call);
     }
@@ -83,7 +97,7 @@ static json_t *answer_to(json_t *call) {
     if (strcmp(name, "semaphore") == 0 || strcmp(name, "permit_semaphore") == 0 || strcmp(name, "latch") == 0) {
         return call_counted_new(call);
     }
-    return on_object(call);
+    return on_target(call);
 }
 
 int main(int argc, char **argv) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "looks.h"
 
 static json_t *acquire(redlatch_lock *lock, const json_t *call) {
     int64_t wait_ms = milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER);
@@ -77,4 +78,11 @@ json_t *call_method(redlatch_lock *lock, uint64_t owner, const json_t *call) {
         }
     }
     misunderstood("there is no call %s", name);
+}
+
+json_t *call_target(const struct target *target, uint64_t owner, const json_t *call) {
+    if (target->counted) {
+        return call_counted(target->counted, call);
+    }
+    return target->lock ? call_method(target->lock, owner, call) : call_look(target->client, call);
 }

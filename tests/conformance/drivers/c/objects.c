@@ -8,7 +8,7 @@
 
 #include "json.h"
 
-enum { OBJECTS = 32, NAME_SIZE = 32, KINDS_END = 32, VALUES_MAX = 16 };
+enum { OBJECTS = 32, NAME_SIZE = 32, KINDS_END = 32, VALUES_MAX = 16, MEMBERS_MAX = 16 };
 
 struct object {
     char name[NAME_SIZE];
@@ -144,16 +144,22 @@ static int new_lock(redlatch_client *client, const json_t *call, struct text nam
     return redlatch_group_lock_new(client, name.bytes, name.size, values, count, options, lock_out);
 }
 
-json_t *call_lock(const json_t *call) {
+/* `template` is what the options have of a key template. */
+static redlatch_lock_options options_of(const json_t *call, struct text *template) {
     redlatch_lock_options options;
     redlatch_lock_options_init(&options, sizeof options);
     json_t *given = json_object_get(call, "options");
     const char *option;
     json_t *value;
-    struct text template = {NULL, 0};
     json_object_foreach(given, option, value) {
-        set_lock_option(&options, given, option, &template);
+        set_lock_option(&options, given, option, template);
     }
+    return options;
+}
+
+json_t *call_lock(const json_t *call) {
+    struct text template = {NULL, 0};
+    redlatch_lock_options options = options_of(call, &template);
     redlatch_client *client = client_named(call);
     struct text name = text_of(call, "name");
     redlatch_lock *lock = NULL;
@@ -162,6 +168,32 @@ json_t *call_lock(const json_t *call) {
     free(template.bytes);
     if (status == REDLATCH_OK) {
         remember(locks, string_of(call, "lock"), client, lock);
+    }
+    return outcome(status, NULL);
+}
+
+json_t *call_joint(const json_t *call) {
+    struct text template = {NULL, 0};
+    redlatch_lock_options options = options_of(call, &template);
+    redlatch_lock *members[MEMBERS_MAX];
+    const json_t *names = json_object_get(call, "members");
+    size_t count = json_array_size(names);
+    if (count > MEMBERS_MAX) {
+        misunderstood("there are more than %d members", MEMBERS_MAX);
+    }
+    redlatch_client *first = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct object *member = find(locks, json_string_value(json_array_get(names, i)));
+        members[i] = member->lock;
+        first = first ? first : member->client;
+    }
+    bool few = json_is_true(json_object_get(call, "allow_few"));
+    redlatch_lock *lock = NULL;
+    int status = strcmp(string_of(call, "call"), "redlock") == 0
+                     ? redlatch_redlock_new(members, count, few, &options, &lock)
+                     : redlatch_multi_lock_new(members, count, &options, &lock);
+    if (status == REDLATCH_OK) {
+        remember(locks, string_of(call, "lock"), first, lock);
     }
     return outcome(status, NULL);
 }

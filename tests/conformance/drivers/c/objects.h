@@ -6,10 +6,11 @@
 #include <jansson.h>
 #include <redlatch.h>
 
-/* The calls open, close, lock and free; the outcome is the caller's. */
+/* The calls open, close, lock, multi_lock and redlock, and free; the outcome is the caller's. */
 json_t *call_open(const json_t *call);
 json_t *call_close(const json_t *call);
 json_t *call_lock(const json_t *call);
+json_t *call_joint(const json_t *call);
 json_t *call_free(const json_t *call);
 
 /* The client that a call names. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "json.h"
-#include "methods.h"
+#include "looks.h"
 
 enum { OWNERS = 16, NAME_SIZE = 32, SHOWN_SIZE = 256 };
 
@@ -127,22 +127,25 @@ static int start(redlatch_lock *lock, const struct owner *owner, uint64_t tag, c
     return REDLATCH_AGAIN;
 }
 
-json_t *owner_call(redlatch_client *client, redlatch_lock *lock, const struct counted *counted, const json_t *call) {
+json_t *owner_call(const struct target *target, const json_t *call) {
     static uint64_t last_tag;
     struct owner *owner = owner_of(json_object_get(call, "by") ? string_of(call, "by") : "", true);
     if (owner->tag || owner->outcome) {
         misunderstood("the owner %s has a call that is not finished", owner->name);
     }
     int fd;
-    redlatch_client_event_fd(client, &fd); /* from the first one on, events are kept; a closed client is told below */
+    /* From the first one on events are kept; a closed client is told of below. */
+    redlatch_client_event_fd(target->client, &fd);
     uint64_t tag = ++last_tag;
-    int status = counted ? start_counted(counted, call, tag) : start(lock, owner, tag, call);
+    int status = target->counted ? start_counted(target->counted, call, tag)
+                 : target->lock  ? start(target->lock, owner, tag, call)
+                                 : start_look(target->client, call, tag);
     if (status == REDLATCH_AGAIN) {
-        return counted ? call_counted(counted, call) : call_method(lock, owner->number, call);
+        return call_target(target, owner->number, call);
     }
-    owner->counted = counted;
+    owner->counted = target->counted;
     owner->permits = json_integer_value(json_object_get(call, "permits"));
-    owner->client = client;
+    owner->client = target->client;
     if (status == REDLATCH_OK) {
         owner->tag = tag;
     } else {

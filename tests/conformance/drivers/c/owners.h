@@ -7,11 +7,10 @@
 #include <redlatch.h>
 #include <stdbool.h>
 
-#include "counts.h"
+#include "methods.h"
 
-/* A call on a lock of this client, or what is counted, on behalf of the owner that it names; the outcome is the
- * caller's. */
-json_t *owner_call(redlatch_client *client, redlatch_lock *lock, const struct counted *counted, const json_t *call);
+/* A call on behalf of the owner that it names; the outcome is the caller's. */
+json_t *owner_call(const struct target *target, const json_t *call);
 
 /* What the vocabulary has for actors: waiting for the call that was started, asking for it, ending. */
 json_t *owner_finish(const char *name);

@@ -79,7 +79,7 @@ static void play(const struct turn *turn, const char *id) {
     if (kind->epoch_ms > 0) {
         snprintf(name, sizeof name, "%s:%" PRId64, turn->name, now_ns() / (kind->epoch_ms * 1000000));
     }
-    struct taker taker = {.shape = shape_of(turn), .turn = turn, .name = name, .id = id, .permits = 1};
+    struct taker taker = {.shape = shape_of(turn), .plan = &plan, .turn = turn, .name = name, .id = id, .permits = 1};
     int status = taker.shape->open(&taker, &clients);
     if (status != REDLATCH_OK) {
         give_up("%s of %s: %s", kind->name, name, redlatch_last_error());

@@ -46,6 +46,16 @@ static void read_address(struct plan *plan, const char *line) {
     }
 }
 
+static void read_member(struct plan *plan, const char *line) {
+    if (plan->members == MEMBERS_MAX) {
+        give_up("more than %d members", MEMBERS_MAX);
+    }
+    struct member *member = &plan->member[plan->members++];
+    if (sscanf(line, "member %127s %d %" SCNd32, member->name, &member->number, &member->reentrant) != 3) {
+        give_up("no member: %s", line);
+    }
+}
+
 static void read_turn(struct plan *plan, const char *line) {
     int thread = plan->threads - 1;
     if (thread < 0 || plan->turns[thread] == TURNS_MAX) {
@@ -66,6 +76,8 @@ static void read_line(struct plan *plan, const char *line) {
         read_kind(plan, line);
     } else if (strncmp(line, "turn ", 5) == 0) {
         read_turn(plan, line);
+    } else if (strncmp(line, "member ", 7) == 0) {
+        read_member(plan, line);
     } else if (strncmp(line, "witness ", 8) == 0) {
         read_address(plan, line);
     } else if (strncmp(line, "thread", 6) == 0) {

@@ -5,7 +5,15 @@
 
 #include <stdint.h>
 
-enum { KINDS_MAX = 32, THREADS_MAX = 16, TURNS_MAX = 1000, WORD_SIZE = 64, NAME_SIZE = 128, ADDRESSES_MAX = 100 };
+enum {
+    KINDS_MAX = 32,
+    ADDRESSES_MAX = 100,
+    MEMBERS_MAX = 20,
+    THREADS_MAX = 16,
+    TURNS_MAX = 1000,
+    WORD_SIZE = 64,
+    NAME_SIZE = 128
+};
 
 struct kind {
     char name[WORD_SIZE];
@@ -22,6 +30,13 @@ struct address {
     char name[NAME_SIZE];
     char host[WORD_SIZE];
     int port;
+};
+
+/* What a member of multi locks is, if it is no mutex. */
+struct member {
+    char name[NAME_SIZE];
+    int number; /* enum redlatch_kind */
+    int32_t reentrant;
 };
 
 struct turn {
@@ -41,6 +56,8 @@ struct plan {
     struct kind kind[KINDS_MAX];
     int addresses;
     struct address address[ADDRESSES_MAX];
+    int members;
+    struct member member[MEMBERS_MAX];
     int threads;
     int turns[THREADS_MAX];
     struct turn *turn[THREADS_MAX];

@@ -8,15 +8,15 @@
 #include "journal.h"
 #include "takers.h"
 
-enum { MEMBERS_MAX = 8 };
+enum { PARTS_MAX = 8 };
 
 /* The members of a name, which + parts; the name is cut up for that. */
 static int split(char *name, char **members) {
     int count = 0;
     char *rest = NULL;
     for (char *member = strtok_r(name, "+", &rest); member; member = strtok_r(NULL, "+", &rest)) {
-        if (count == MEMBERS_MAX) {
-            give_up("a name of more than %d members", MEMBERS_MAX);
+        if (count == PARTS_MAX) {
+            give_up("a name of more than %d members", PARTS_MAX);
         }
         members[count++] = member;
     }
@@ -25,8 +25,8 @@ static int split(char *name, char **members) {
 
 int group_open(struct taker *taker, const struct clients *clients) {
     char name[NAME_SIZE];
-    char *members[MEMBERS_MAX] = {name};
-    redlatch_value values[MEMBERS_MAX];
+    char *members[PARTS_MAX] = {name};
+    redlatch_value values[PARTS_MAX];
     memcpy(name, taker->turn->name, sizeof name);
     int count = split(name, members);
     size_t group_size = strcspn(members[0], "/");
@@ -39,13 +39,24 @@ int group_open(struct taker *taker, const struct clients *clients) {
                                    &taker->lock);
 }
 
-/* A lock of a name on a server. */
-static redlatch_lock *member_of(const struct clients *clients, int server, const char *name) {
+/* A lock of a name on a server: a mutex, unless the plan says otherwise. */
+static redlatch_lock *member_of(const struct taker *taker, const struct clients *clients, int server,
+                                const char *name) {
     redlatch_lock *lock = NULL;
+    redlatch_lock_options options;
+    redlatch_lock_options_init(&options, sizeof options);
+    int number = REDLATCH_MUTEX;
+    for (int i = 0; i < taker->plan->members; i++) {
+        const struct member *member = &taker->plan->member[i];
+        if (strcmp(member->name, name) == 0) {
+            number = member->number;
+            options.reentrant = member->reentrant;
+        }
+    }
     if (server < 0 || server >= clients->count) {
         give_up("%s is on the server %d of %d", name, server, clients->count);
     }
-    if (redlatch_lock_new(clients->of[server], REDLATCH_MUTEX, name, strlen(name), NULL, &lock) != REDLATCH_OK) {
+    if (redlatch_lock_new(clients->of[server], number, name, strlen(name), &options, &lock) != REDLATCH_OK) {
         give_up("%s: %s", name, redlatch_last_error());
     }
     return lock;
@@ -61,8 +72,8 @@ static void free_members(redlatch_lock **locks, int count) {
  * order. */
 int multi_open(struct taker *taker, const struct clients *clients) {
     char name[NAME_SIZE];
-    char *members[MEMBERS_MAX] = {name};
-    redlatch_lock *locks[MEMBERS_MAX];
+    char *members[PARTS_MAX] = {name};
+    redlatch_lock *locks[PARTS_MAX];
     memcpy(name, taker->turn->name, sizeof name);
     int count = split(name, members);
     for (int i = 0; i < count; i++) {
@@ -71,7 +82,7 @@ int multi_open(struct taker *taker, const struct clients *clients) {
         if (server) {
             *server++ = '\0';
         }
-        locks[i] = member_of(clients, server ? atoi(server) : 0, member);
+        locks[i] = member_of(taker, clients, server ? atoi(server) : 0, member);
     }
     redlatch_lock_options options = lock_options_of(taker->turn);
     int status = redlatch_multi_lock_new(locks, (size_t)count, &options, &taker->lock);
@@ -82,7 +93,7 @@ int multi_open(struct taker *taker, const struct clients *clients) {
 int redlock_open(struct taker *taker, const struct clients *clients) {
     redlatch_lock *locks[SERVERS_MAX];
     for (int i = 0; i < clients->count; i++) {
-        locks[i] = member_of(clients, i, taker->name);
+        locks[i] = member_of(taker, clients, i, taker->name);
     }
     redlatch_lock_options options = lock_options_of(taker->turn);
     int status = redlatch_redlock_new(locks, (size_t)clients->count, 0, &options, &taker->lock);

@@ -39,6 +39,7 @@ struct shape {
 
 struct taker {
     const struct shape *shape;
+    const struct plan *plan;
     const struct turn *turn;
     const char *name;
     const char *id;

@@ -1,0 +1,19 @@
+/* What the server knows of names, told by redlatch.h to anybody.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONFORMANCE_LOOKS_H
+#define CONFORMANCE_LOOKS_H
+
+#include <jansson.h>
+#include <redlatch.h>
+#include <stdbool.h>
+
+/* Whether a call is one of these: inspect, scan, wait_free. */
+bool is_look(const json_t *call);
+
+/* The call, on any thread; the outcome is the caller's. */
+json_t *call_look(redlatch_client *client, const json_t *call);
+
+/* Starts it. AGAIN: it has no asynchronous form. */
+int start_look(redlatch_client *client, const json_t *call, uint64_t tag);
+
+#endif

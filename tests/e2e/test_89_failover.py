@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A replica takes the place of its master under one address, as behind a proxy or a name: locks go on working.
+
+What a failover does to locks that were held, nobody can promise; what calls may say meanwhile is listed here.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import Any, Callable, Iterator, List
+
+import pytest
+import redlatch
+from env import Proxy, RedisServer, wait_until
+from waiters import Waiting, hold_as_redisson, release_as_redisson
+from wire import subscribers
+
+MakeServer = Callable[..., RedisServer]
+# The demoted master refuses, connections break, and what it knew alone is lost.
+TOLERATED = (redlatch.ServerError, redlatch.ConnectionError, redlatch.LockLostError, redlatch.NotOwnedError)
+THREADS = 4
+TURNS = 25
+
+
+class Pair:
+    """A master and its replica, which are told apart by nobody behind the proxy."""
+
+    def __init__(self, master: RedisServer, replica: RedisServer, proxy: Proxy) -> None:
+        self.master, self.replica, self.proxy = master, replica, proxy
+
+    def synchronous(self) -> bool:
+        """Whether the replica has everything."""
+        admin: Any = self.master.admin
+        return int(admin.execute_command("WAIT", 1, 1000)) == 1
+
+    def fail_over(self) -> None:
+        """What sentinels do: the replica is promoted, the master demoted, and its clients are sent away."""
+        self.replica.admin.replicaof("NO", "ONE")
+        self.master.admin.replicaof("127.0.0.1", str(self.replica.port))
+        self.proxy.turn_to(self.replica.address)
+        self.proxy.cut_all()
+
+
+@pytest.fixture
+def pair(make_server: MakeServer) -> Iterator[Pair]:
+    """Both, in step."""
+    master = make_server(repl_diskless_sync_delay=0)
+    replica = make_server(replicaof=["127.0.0.1", str(master.port)], repl_diskless_sync_delay=0)
+    with Proxy(master.address) as proxy:
+        both = Pair(master, replica, proxy)
+        wait_until(both.synchronous)
+        yield both
+
+
+def test_00_random_locks_go_on(pair: Pair, lock_name: str) -> None:
+    """Threads take random locks all the time; after the failover nothing is refused any more."""
+    over = threading.Event()
+    turns = [0] * THREADS
+    unexpected: List[BaseException] = []
+    with redlatch.connect(pair.proxy.url, watchdog_lease=1.0, command_timeout=2) as client:
+
+        def work(number: int) -> None:
+            draw = random.Random(number)
+            while not over.is_set():
+                try:
+                    with client.lock(f"{lock_name}:{draw.randrange(5)}", timeout=5):
+                        turns[number] += 1
+                except TOLERATED:
+                    continue
+                except BaseException as error:
+                    unexpected.append(error)
+                    return
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: min(turns) >= TURNS or unexpected)
+        pair.fail_over()
+        before = list(turns)
+        wait_until(lambda: all(now >= then + TURNS for now, then in zip(turns, before)) or unexpected, 20.0)
+        over.set()
+        for thread in threads:
+            thread.join(10.0)
+        assert not unexpected
+        for number in range(5):  # without an error, now that all is over
+            with client.lock(f"{lock_name}:{number}", timeout=5):
+                assert pair.replica.admin.exists(f"{lock_name}:{number}")
+
+
+@pytest.mark.parametrize("kind", ["mutex", "fair", "write"])
+def test_01_a_waiter_listens_on_the_new_master(pair: Pair, lock_name: str, kind: str) -> None:
+    """Its subscription is made again, and the release there wakes it."""
+    make: Callable[[redlatch.Client], redlatch.Lock] = {
+        "mutex": lambda client: client.lock(lock_name, owner="handle"),
+        "fair": lambda client: client.fair_lock(lock_name, owner="handle"),
+        "write": lambda client: client.read_write_lock(lock_name).write,
+    }[kind]
+    with redlatch.connect(pair.proxy.url, command_timeout=5) as client:
+        with redlatch.connect(pair.proxy.url, command_timeout=5) as other:
+            holder = make(other)
+            holder.acquire()
+            waiting = Waiting(make(client), 30.0, keep=True)
+            wait_until(lambda: client.stats()["subscriptions"] >= 1 and client.stats()["waiters"] == 1)
+            wait_until(pair.synchronous)
+            pair.fail_over()
+            wait_until(lambda: any(lock_name.encode() in channel for channel in channels(pair.replica)))
+            release(holder)
+            assert waiting.result(10.0) is True
+            waiting.leave()
+
+
+def channels(server: RedisServer) -> List[bytes]:
+    """The channels that somebody listens to."""
+    found: Any = server.admin.pubsub_channels()
+    return list(found)
+
+
+def release(lock: redlatch.Lock) -> None:
+    """Release what may have met the demoted master first."""
+
+    def done() -> bool:
+        try:
+            lock.release()
+        except redlatch.ConnectionError:
+            return False
+        return True
+
+    wait_until(done)
+
+
+def test_02_a_message_on_the_new_master_wakes(pair: Pair, lock_name: str) -> None:
+    """Also one of a Redisson."""
+    hold_as_redisson(pair.master, lock_name)
+    with redlatch.connect(pair.proxy.url, command_timeout=5) as client:
+        waiting = Waiting(client.lock(lock_name), 30.0)
+        wait_until(lambda: subscribers(pair.master, lock_name) == 1)
+        wait_until(pair.synchronous)
+        pair.fail_over()
+        wait_until(lambda: subscribers(pair.replica, lock_name) == 1)
+        release_as_redisson(pair.replica, lock_name)
+        assert waiting.result(10.0) is True

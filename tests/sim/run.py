@@ -1,0 +1,91 @@
+"""Runs the simulations of all kinds of locks, one after the other.
+
+    run.py seeds [N]    at least a thousand seeds of each kind, or N; every script must be run by some of them
+    run.py faults       plants faults, one at a time; each must be found, and each kind has some
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import List, Set
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = ROOT / "build" / "tests"
+
+LOCKS = ["mutex", "fenced", "spin", "plain", "fair", "read", "group"]  # writers are in the world of the readers
+COUNTS = ["semaphore", "permit_semaphore", "latch"]
+SETS = ["mutex", "fenced", "spin", "plain", "read"]  # of which several names are acquired at once
+WITH_OTHERS = {"write"}
+FAULTS_AT_LEAST = 3
+FULL, USUAL = "2000", "1000"  # in a full run of locks every point must be reached
+
+# Scripts that no kind runs, and why.
+ELSEWHERE = {"inspect": "it writes nothing, and the model has not the commands that it reads with"}
+
+
+def run(program: str, *arguments: str) -> str:
+    """What a program prints, which is shown too; the end when it fails."""
+    print(f"{program} {' '.join(arguments)}:", flush=True)
+    done = subprocess.run([PROGRAMS / program, *arguments], stdout=subprocess.PIPE, text=True, check=False)
+    print(done.stdout, flush=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{program} {' '.join(arguments)} ended with {done.returncode}")
+    return done.stdout
+
+
+def check_kinds() -> None:
+    """Every kind of the public header is simulated."""
+    header = (ROOT / "core" / "include" / "redlatch.h").read_text(encoding="utf-8")
+    enumeration = re.search(r"enum redlatch_kind \{(.*?)\}", header, re.DOTALL)
+    named = re.findall(r"\bREDLATCH_([A-Z_]+) = \d+", enumeration[1] if enumeration else "")
+    missing = {name.lower() for name in named} - set(LOCKS) - set(COUNTS) - WITH_OTHERS
+    if missing or not named:
+        raise SystemExit(f"kinds of the header that are not simulated: {', '.join(sorted(missing)) or 'none is found'}")
+
+
+def run_seeds(full: str, usual: str) -> None:
+    """All kinds; then whether every script was run."""
+    output = [run("redlatch_sim", "--kind", kind, "--seeds", full) for kind in LOCKS]
+    output += [run("redlatch_sim", "--sets", "--kind", kind, "--seeds", usual) for kind in SETS]
+    output += [run("counts_sim", "--kind", kind, "--seeds", usual) for kind in COUNTS]
+    ran: Set[str] = set(re.findall(r"^ *[1-9]\d*  script (\w+)$", "\n".join(output), re.MULTILINE))
+    scripts = {path.stem for path in (ROOT / "core" / "src" / "scripts").glob("*.lua")}
+    left_out = sorted(scripts - ran - set(ELSEWHERE))
+    if left_out:
+        raise SystemExit(f"scripts that no simulated kind has run: {', '.join(left_out)}")
+    print(f"all {len(scripts - set(ELSEWHERE))} scripts were run; {', '.join(ELSEWHERE)} is tested elsewhere")
+
+
+def run_faults() -> None:
+    """Each fault is found by the programs, or they fail; each kind has enough of them."""
+    found: Counter[str] = Counter()
+    for kind in LOCKS:
+        found[kind] += len(re.findall(r"  seed \d+ ", run("redlatch_sim", "--faults", "--kind", kind)))
+    for kind in SETS:
+        run("redlatch_sim", "--faults", "--sets", "--kind", kind)
+    found.update(re.findall(r"^(\w+): .*  seed \d+ ", run("counts_sim", "--faults"), re.MULTILINE))
+    few = [kind for kind in LOCKS + COUNTS if found[kind] < FAULTS_AT_LEAST]
+    if few:
+        raise SystemExit(f"fewer than {FAULTS_AT_LEAST} faults are planted for: {', '.join(few)}")
+    print(", ".join(f"{kind} {found[kind]}" for kind in LOCKS + COUNTS))
+
+
+def main(arguments: List[str]) -> int:
+    """The exit status."""
+    check_kinds()
+    if arguments == ["faults"]:
+        run_faults()
+    elif arguments == ["seeds"]:
+        run_seeds(FULL, USUAL)
+    elif len(arguments) == 2 and arguments[0] == "seeds" and arguments[1].isdigit():
+        run_seeds(arguments[1], arguments[1])
+    else:
+        raise SystemExit("usage: run.py seeds [N] | faults")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
