@@ -386,7 +386,18 @@ def test_34_a_release_looks_at_few_readers_and_spares_the_living(
     assert about(ttl_ms(server, lock_name), 10_000)
 
 
-def test_35_readers_with_leases_that_end_let_the_writer_in(
+def test_35_the_last_release_frees_a_lock_without_a_lease(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    messages = Messages(server, lock_name)
+    read, _ = sides(client, lock_name)
+    assert read.acquire(lease=30)
+    server.admin.persist(lock_name)
+    read.release()
+    assert server.admin.keys() == [] and messages.take(server) == [b"0"]
+
+
+def test_36_readers_with_leases_that_end_let_the_writer_in(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     _, write = sides(client, lock_name)

@@ -54,8 +54,9 @@ end
 
 -- The longest timeout key of a reader; one without any is struck out.
 local function check_reader(field)
-    local longest = longest_of(field, 1, redis.call('hget', KEYS[1], field))
-    if longest == -2 and field ~= 'mode' then
+    local levels = redis.call('hget', KEYS[1], field)
+    local longest = longest_of(field, 1, levels)
+    if longest == -2 and tonumber(levels) then
         redis.call('hdel', KEYS[1], field)
     end
     return longest
@@ -64,7 +65,7 @@ end
 local longest, fields = -2, redis.call('hkeys', KEYS[1])
 for i = #fields, 1, -1 do
     longest = math.max(longest, check_reader(fields[i]))
-    if longest >= ttl - NEAR then
+    if longest ~= -2 and longest >= ttl - NEAR then
         for oldest = 1, math.min(i - 1, 2) do
             check_reader(fields[oldest])
         end
