@@ -66,7 +66,7 @@ bool kind_lacks_point(uint8_t lock_kind, enum cover_point point) {
 }
 
 bool kind_lacks_fault(uint8_t lock_kind, enum planted_fault fault) {
-    if (fault >= FAULT_MINORITY_IS_ENOUGH && fault <= FAULT_PARTS_OUTLIVE_LOSS) {
+    if (fault >= FAULT_MINORITY_IS_ENOUGH && fault <= FAULT_MINORITY_LOSES_ALL) {
         return true; /* of locks over several servers, which are simulated in tests/joint */
     }
     for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {

@@ -27,10 +27,10 @@ enum planted_fault {
     FAULT_PLACE_IS_KEPT,         /* fair: who gives up stays in the server's queue */
     FAULT_PLACES_NOT_REFRESHED,  /* fair: nobody says in time that the waiters are still there */
     FAULT_SPINS_SELDOM,          /* a waiter that polls waits for a message all the same */
-    FAULT_UPGRADE_WAITS,    /* read-write: who reads and asks to write waits for itself */
-    FAULT_READERS_OVERTAKE, /* a waiting writer holds nobody back */
-    FAULT_READERS_GO_ALONE, /* only the foremost reader is woken */
-    FAULT_SET_UNDONE_IN_PART,    /* the undo of a set forgets a name */
+    FAULT_UPGRADE_WAITS,          /* read-write: who reads and asks to write waits for itself */
+    FAULT_READERS_OVERTAKE,       /* a waiting writer holds nobody back */
+    FAULT_READERS_GO_ALONE,       /* only the foremost reader is woken */
+    FAULT_SET_UNDONE_IN_PART,     /* the undo of a set forgets a name */
     FAULT_MINORITY_IS_ENOUGH,     /* several servers: one too few counts as enough */
     FAULT_ROUND_KEPT_IN_PART,     /* what a failed round was granted is not given back */
     FAULT_LATE_ROUND_IS_BELIEVED, /* a round that took longer than the lease is believed */
