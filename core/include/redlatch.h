@@ -57,7 +57,7 @@ extern "C" {
 enum redlatch_status {
     REDLATCH_OK = 0,
 
-    REDLATCH_TIMEOUT = -101,      /* held by someone else until the wait was over */
+    REDLATCH_TIMEOUT = -101,      /* what was waited for did not come in time: others held it all the while */
     REDLATCH_NOT_OWNED = -102,    /* the owner does not hold this lock */
     REDLATCH_LOST = -103,         /* the owner held it and lost it: the lease ran out or the server forgot it */
     REDLATCH_CANCELLED = -104,    /* the wait was cancelled; nothing is held or queued */

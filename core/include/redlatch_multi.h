@@ -28,6 +28,13 @@ extern "C" {
  * asked at once; when one is in the way the others are given back, the one that was in the way is waited for, and then
  * the clients are asked one after the other, in the same order by everybody.
  *
+ * It stands beside the queues of its members, not in them, as it needs all at once. A member that single locks of the
+ * same process take in turns is handed over between them at most 16 times, or for 10 ms, in a row; then it is let go
+ * for a moment, 1 to 3 ms, in which of this process only multi locks ask for it, whoever waits longest first. So a
+ * multi lock of which one member is in such demand waits for 17 turns, or for 10 ms and the turn under way, unless
+ * another process is quicker. There is no bound where several members are, since it has to find all of them free at
+ * once, nor where readers overlap without a gap while it is to write.
+ *
  * Every call on locks works with it. The holds are its members': an owner that holds one of them already re-enters it;
  * redlatch_lock_hold tells of the composite (held when all are, as often and as long as the one that is held least, the
  * token of the first member that has one). A member that is lost makes the whole lost: release says LOST then, and

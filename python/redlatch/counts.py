@@ -102,11 +102,10 @@ def patience_ms(blocking: bool, timeout: Optional[Seconds]) -> int:
     return 0
 
 
-def whole(value: int, argument: str, least: Optional[int]) -> int:
+def whole(value: int, argument: str, least: Optional[int], most: int = lib.REDLATCH_PERMITS_MAX) -> int:
     """A number of permits or counts: a whole number, no bool, within what Redisson can read."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{argument} is {value!r}, of type {type(value).__name__}; expected a whole number")
-    most: int = lib.REDLATCH_PERMITS_MAX
     low = -most if least is None else least
     if not low <= value <= most:
         raise InvalidArgumentError(f"{argument} is {value}; expected {low} to {most}")

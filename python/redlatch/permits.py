@@ -99,15 +99,27 @@ class Permit:
         raise TypeError("a redlatch.Permit cannot be pickled or copied; its id can be passed on")
 
 
+class _Entered(threading.local):
+    """The permits that a thread took by `with`, the innermost last."""
+
+    def __init__(self) -> None:
+        self.permits: List[Permit] = []
+
+
 class PermitSemaphore(Counted):
     """Permits by name, each with an id and a lease, made by Client.permit_semaphore(); Redisson's
     RPermitExpirableSemaphore. Whoever knows the id may give a permit back, in any process; one that nobody gives back
-    is free again when its lease is over. In one client waiters are served strictly first come, first served."""
+    is free again when its lease is over. In one client waiters are served strictly first come, first served.
 
-    __slots__ = ()
+    `with semaphore as permit:` takes a permit, waiting as long as it takes, and gives it back; LockLostError, if it was
+    lost, unless the block raised. With a time-out: `acquire(timeout=5)`, which returns None when that is over.
+    """
+
+    __slots__ = ("_entered",)
 
     def __init__(self, client: Client, name: LockName) -> None:
         super().__init__(client, name, "permit_semaphore")
+        self._entered = _Entered()
 
     def acquire(
         self, *, blocking: bool = True, timeout: Optional[Seconds] = -1, lease: Optional[Seconds] = None
@@ -129,7 +141,7 @@ class PermitSemaphore(Counted):
         lease: Optional[Seconds] = None,
     ) -> List[Permit]:
         """Takes so many permits at once, all or none: the list is empty after a time-out."""
-        count = whole(permits, "permits", 1)
+        count = whole(permits, "permits", 1, lib.REDLATCH_PERMITS_AT_ONCE_MAX)
         wait = patience_ms(blocking, timeout)
         lease_of_each = lease_ms(lease, "lease")
         handle, taken = self._handle, lib.redlatch_python_acquire_with_ids
@@ -191,6 +203,19 @@ class PermitSemaphore(Counted):
     def delete(self) -> bool:
         """Deletes the semaphore and all leases; False if there was none. Who waits goes on waiting."""
         return self._flag(lib.redlatch_permit_semaphore_delete)
+
+    def __enter__(self) -> Permit:
+        (permit,) = self.acquire_many(1)
+        self._entered.permits.append(permit)
+        return permit
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self._entered.permits.pop().__exit__(kind, error, traceback)
 
     def _standing(self, serial: int) -> CData:
         """How a permit of this client stands, as far as this process knows."""

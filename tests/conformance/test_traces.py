@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,37 @@ def test_what_a_driver_leaves_out_is_in_the_vocabulary(driver: Driver) -> None:
     known = set().union(*(uses(load(path)) for path in TRACES))
     assert driver.cannot <= known, "words that no trace uses; are they spelled right?"
     assert sum(param.values[1] is driver for param in RUNS) >= FEWEST, "too much is left out"
+
+
+# The rows of README's table by their beginnings, and the words of the traces that play what they are about.
+ROWS = {
+    "reentrant mutex": ["lock", "reentry"],
+    "mutex that is not reentrant": ["lock.reentrant"],
+    "fenced mutex": ["lock.kind=fenced"],
+    "fair mutex": ["lock.kind=fair"],
+    "read-write lock": ["lock.kind=read", "lock.kind=write"],
+    "spin lock": ["lock.kind=spin"],
+    "plain lock": ["lock.kind=plain"],
+    "group lock": ["lock.kind=group"],
+    "list, inspect and wait": ["scan", "inspect", "wait_free"],
+    "semaphore, permit semaphore": ["semaphore", "permit_semaphore"],
+    "count-down latch": ["latch"],
+    "multi lock, RedLock": ["multi_lock", "redlock"],
+}
+# What the shell has other words for than a trace: tests/e2e/test_92_*.py play it.
+NOT_PLAYED_BY_THE_SHELL = {"reentry", "semaphore", "permit_semaphore"}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_what_readme_says_of_a_language_is_played_by_it(row: str) -> None:
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    (line,) = [line for line in readme.splitlines() if line.startswith(f"| {row}")]
+    claims = dict(zip(["c", "python", "lua", "shell"], [cell.strip() for cell in line.split("|")[2:6]]))
+    for driver in DRIVERS:
+        (claim,) = [claim for language, claim in claims.items() if re.match(f"{language}(jit|[0-9.-]|$)", driver.name)]
+        left_out = NOT_PLAYED_BY_THE_SHELL if driver.name == "shell" else set()
+        played = set().union(*(uses(load(param.values[0])) for param in RUNS if param.values[1] is driver))
+        assert claim != "yes" or set(ROWS[row]) - left_out <= played, f"{driver.name}: {ROWS[row]}"
 
 
 @pytest.mark.parametrize("name", ["c", "python"])

@@ -4,20 +4,20 @@
 
 #include "counts.h"
 
-static void supply(struct engine *engine, uint8_t kind, uint32_t holds) {
+static void supply(struct world *world, struct engine *engine, uint8_t kind, uint32_t holds) {
     struct engine_lack lack = engine_lacks(engine, kind);
     for (; lack.commands > 0; lack.commands--) {
-        engine_supply_command(engine, allocate(1, sizeof(struct command)));
+        engine_supply_command(engine, world_allocate(world, sizeof(struct command)));
     }
     for (; lack.contests > 0; lack.contests--) {
-        engine_supply_contest(engine, allocate(1, sizeof(struct contest)));
+        engine_supply_contest(engine, world_allocate(world, sizeof(struct contest)));
     }
     for (lack.holds += holds; lack.holds > 0; lack.holds--) {
-        engine_supply_hold(engine, allocate(1, sizeof(struct hold)));
+        engine_supply_hold(engine, world_allocate(world, sizeof(struct hold)));
     }
     for (; lack.batches > 0; lack.batches--) {
-        engine_supply_batch(engine, allocate(1, sizeof(struct command)),
-                            allocate(RENEWAL_BATCH_SIZE, sizeof(struct renewal)));
+        engine_supply_batch(engine, world_allocate(world, sizeof(struct command)),
+                            world_allocate(world, RENEWAL_BATCH_SIZE * sizeof(struct renewal)));
     }
 }
 
@@ -47,7 +47,7 @@ static void begin(struct world *world, struct client *client, struct actor *acto
     if (client->engine.last_id + PERMITS_HELD > IDS_MAX) {
         fail(world, "client %d has used up its ids", (int)(client - world->clients));
     }
-    supply(&client->engine, kind, holds);
+    supply(world, &client->engine, kind, holds);
     engine_start(&client->engine, operation, world->now);
 }
 

@@ -67,8 +67,11 @@ struct client {
     struct account accounts[IDS_MAX];
 };
 
+struct memory;
+
 struct world {
     struct sim_random random;
+    struct memory *memory; /* everything that engines were given */
     uint64_t seed;
     int64_t now;
     uint64_t order;
@@ -93,6 +96,10 @@ bool network_step(struct world *world, int64_t until);
 int network_publish(void *context, bool sharded, struct redis_text channel, struct redis_text message);
 int64_t network_call(struct world *world, const char *command, const char *key, const char *argument);
 void network_free(struct world *world);
+
+/* Zeroed, and freed with the world. */
+void *world_allocate(struct world *world, size_t size);
+void world_free(struct world *world);
 
 void actors_start(struct world *world);
 void actors_act(struct world *world, bool draining);

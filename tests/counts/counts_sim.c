@@ -1,6 +1,7 @@
 /* Runs seeds: counts_sim [--kind semaphore|permit_semaphore|latch] [--seeds N] [--first N] [--faults].
  * --faults plants mistakes into engine and scripts, one at a time, and wants each found.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,6 +13,29 @@ static const int64_t PLAY = 30 * SECOND;
 static const int64_t SETTLE = 7 * SECOND; /* what is under way arrives */
 static const int64_t DRAIN = 45 * SECOND;
 
+struct memory {
+    struct memory *next;
+    max_align_t room[];
+};
+
+void *world_allocate(struct world *world, size_t size) {
+    struct memory *memory = allocate(1, sizeof *memory + size);
+    memset(memory->room, 0, size);
+    memory->next = world->memory;
+    world->memory = memory;
+    return memory->room;
+}
+
+void world_free(struct world *world) {
+    while (world->memory) {
+        struct memory *memory = world->memory;
+        world->memory = memory->next;
+        free(memory);
+    }
+    network_free(world);
+    keyspace_free(world->keyspace);
+}
+
 static void make_client(struct world *world, uint32_t number) {
     static const struct engine_settings settings = {.watchdog_lease_ms = 2000,
                                                     .unreachable_timeout_ms = 5000,
@@ -21,11 +45,9 @@ static void make_client(struct world *world, uint32_t number) {
     char uuid[40];
     snprintf(uuid, sizeof uuid, "%u0000000-0000-8000-8000-000000000000", number);
     engine_init(&client->engine, &settings, uuid, random_next(&world->random));
-    struct resource **buckets = allocate(16, sizeof *buckets);
-    memset(buckets, 0, 16 * sizeof *buckets);
+    struct resource **buckets = world_allocate(world, 16 * sizeof *buckets);
     resource_table_rehash(&client->engine.resources, buckets, 16);
-    client->resource = allocate(1, sizeof *client->resource + 1);
-    memset(client->resource, 0, sizeof *client->resource);
+    client->resource = world_allocate(world, sizeof *client->resource + 1);
     client->resource->kind = world->kind;
     client->resource->name[0] = 'n';
     client->resource->name_size = 1;
@@ -127,8 +149,7 @@ static void run(struct world *world, uint64_t seed, uint8_t kind, struct script_
     if (!world->failure[0]) {
         judge_end(world);
     }
-    network_free(world);
-    keyspace_free(world->keyspace);
+    world_free(world);
 }
 
 /* Mistakes in scripts: what is replaced by what. */

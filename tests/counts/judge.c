@@ -75,7 +75,8 @@ void judge_answer(struct world *world, const struct packet *packet) {
         available = world->existed ? available : 0;
         expected = asked == '0' ? available : asked == '1' ? taken : available + taken;
     } else if (packet->script == SCRIPT_LEASE_OF_PERMIT) {
-        double left = lease_end(world, packet->text[packet->keys]) - (double)(world->now / MILLISECOND);
+        int64_t now_ms = world->now / MILLISECOND;
+        double left = lease_end(world, packet->text[packet->keys]) - (double)now_ms;
         expected = left > 0 ? (int64_t)left : 0;
     }
     if (said != expected) {
@@ -133,7 +134,7 @@ void judge_effect(struct world *world, const struct packet *packet, int64_t chan
     } else if (change != 0 && !deletes) {
         fail(world, "a change without a record: %d", (int)change);
     }
-    if (packet->script == SCRIPT_UNDO_TAKEN && !world->existed && packet->reply.kind != REDIS_ERROR) {
+    if (account && packet->script == SCRIPT_UNDO_TAKEN && !world->existed && packet->reply.kind != REDIS_ERROR) {
         account->effect = 0; /* what it took went with the semaphore */
     }
     if (packet->script == SCRIPT_ACQUIRE_SEMAPHORE && change < 0 && network_call(world, "get", "n", NULL) < 0) {

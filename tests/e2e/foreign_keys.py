@@ -135,6 +135,21 @@ def _lock(
     return Kind(make, free, _take_twice if levels else _take, held, places, lambda lock: lock.acquire(timeout=LONG_S))
 
 
+def _multi(
+    member: Callable[[redlatch.Client, str], redlatch.Lock],
+    places: Dict[str, Place],
+    leave_out: Tuple[str, ...] = (),
+    levels: bool = True,
+) -> Kind:
+    """Two members in one slot, of which the second has the foreign key."""
+    return _lock(
+        lambda client, name: client.multi_lock(member(client, f"{name}:first"), member(client, name), owner="handle"),
+        places,
+        leave_out,
+        levels,
+    )
+
+
 _HASH_NAME = {"name": Place(_name, NO_LOCK)}
 _COUNT_NAME = {"name": Place(_name, NO_COUNT)}
 _RECORD = Place(_next_ids("redlatch_op:{tag}:{uuid}:{number}"), NO_STRING)
@@ -182,10 +197,21 @@ KINDS: Dict[str, Kind] = {
         levels=False,
     ),
     "group": _lock(lambda client, name: client.group_lock(name, ["a", "b"], owner="handle"), _HASH_NAME),
-    "multi": _lock(
-        lambda client, name: client.multi_lock(client.lock(name), client.lock(f"{name}:2"), owner="handle"),
-        {"name": Place(_name, _NO_HASH)},
-        ("force_release", *_ASK),
+    "multi": _multi(lambda client, name: client.lock(name), _HASH_NAME),
+    "multi-fenced": _multi(
+        lambda client, name: client.fenced_lock(name),
+        {
+            **_HASH_NAME,
+            "token": Place(
+                _beside("redisson_lock_token:{tag}"), NO_COUNT, (*_ASK, "force_release", "extend", "release")
+            ),
+        },
+    ),
+    "multi-read": _multi(lambda client, name: client.read_write_lock(name).read, _HASH_NAME),
+    "multi-write": _multi(lambda client, name: client.read_write_lock(name).write, _HASH_NAME),
+    "multi-group": _multi(lambda client, name: client.group_lock(name, ["a", "b"]), _HASH_NAME),
+    "multi-plain": _multi(
+        lambda client, name: client.plain_lock(name), {"name": Place(_name, NO_PLAIN)}, ("reenter",), levels=False
     ),
     "semaphore": Kind(
         lambda client, name: client.semaphore(name),

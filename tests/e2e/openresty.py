@@ -2,7 +2,8 @@
 """What the page on OpenResty says, tried with nginx and its Lua module: `build/venv/bin/python -m pytest` this file.
 
 No stage of `./dev test`: Debian's module (nginx-light, libnginx-mod-http-lua) brings a LuaJIT library that takes the
-place of the LuaJIT which the other tests use, and a web server that is started when it is installed.
+place of the LuaJIT that the other tests use, and a web server that is started when it is installed. REDLATCH_TEST_NGINX
+names a folder into which the packages were unpacked by `dpkg -x` instead.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from env import RedisServer, RedissonShapedPeer, free_port, wait_until
 from lua_programs import EXAMPLES, ROOT
 from wire import subscribers
 
-MODULES = "/usr/lib/nginx/modules"
+FOLDER = os.environ.get("REDLATCH_TEST_NGINX", "")
+MODULES = f"{FOLDER}/usr/lib/nginx/modules"
+# What else would be in folders that an installation makes.
+KEPT_HERE = "".join(f"{what}_temp_path {what}; " for what in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
 LOADED = "".join(f"load_module {MODULES}/{name}.so; " for name in ("ndk_http_module", "ngx_http_lua_module"))
 
 
@@ -35,7 +39,7 @@ class Nginx:
             shutil.copy(path, folder)
         configuration = folder / "nginx.conf"
         text = configuration.read_text(encoding="utf-8")
-        for old, new in [("8080", str(self.port)), *changes]:
+        for old, new in [("8080", str(self.port)), ("access_log off;", f"access_log off; {KEPT_HERE}"), *changes]:
             assert old in text
             text = text.replace(old, new)
         configuration.write_text(text, encoding="utf-8")
@@ -43,13 +47,17 @@ class Nginx:
         environment = {
             **os.environ,
             "REDIS_URL": url,
-            "LUA_PATH": f"{folder}/?.lua;{rock}/?.lua;{rock}/?/init.lua;;",
+            "LUA_PATH": f"{folder}/?.lua;{rock}/?.lua;{rock}/?/init.lua;{FOLDER}/usr/share/lua/5.1/?.lua;;",
+            "LD_LIBRARY_PATH": ":".join(map(str, Path(f"{FOLDER}/").glob("**/*-linux-gnu"))) if FOLDER else "",
             "LUA_CPATH": f"{ROOT}/build/lua/lua5.1/?.so;;",
         }
         self.log = folder / "log"
         with self.log.open("w", encoding="utf-8") as log:
             self.process = subprocess.Popen(
-                ["nginx", "-p", str(folder), "-c", str(configuration), "-g", f"user root; daemon off; {LOADED}"],
+                [
+                    *[f"{FOLDER}/usr/sbin/nginx", "-p", str(folder), "-c", str(configuration)],
+                    *["-g", f"user root; daemon off; {LOADED}"],
+                ],
                 env=environment,
                 stderr=log,
             )
@@ -131,6 +139,18 @@ def test_client_of_the_master(server: RedisServer, tmp_path: Path) -> None:
     try:
         answer = nginx.get("blocks")
         assert "open a client in this one" in answer and answer.endswith("forked")
+    finally:
+        nginx.process.send_signal(signal.SIGQUIT)
+        nginx.process.wait(10.0)
+
+
+def test_no_privileged_agent(server: RedisServer, tmp_path: Path) -> None:
+    """Debian's nginx has none, so that the page can say nothing of it."""
+    asks = 'AGENT = select(2, require("ngx.process").enable_privileged_agent()) require "redlatch"'
+    tells = 'ngx.say(require("locks").block(ngx.var.arg_name))'
+    nginx = Nginx(tmp_path, server.url, ('require "redlatch"', asks), (tells, "ngx.say(AGENT)"))
+    try:
+        assert "missing privileged agent process patch" in nginx.get("blocks")
     finally:
         nginx.process.send_signal(signal.SIGQUIT)
         nginx.process.wait(10.0)

@@ -331,6 +331,33 @@ def test_14_a_wait_that_was_given_up_is_undone(server: RedisServer, proxy: Proxy
             assert lock.owned()
 
 
+def test_15_it_has_its_turn_beside_a_stream_of_single_waiters_of_its_process(
+    server: RedisServer, client: redlatch.Client, names: List[str]
+) -> None:
+    """Seventeen turns may go before it; now and then twice as many, when its moment is missed."""
+    lock, stop, turns, waits = over(client, names), threading.Event(), [0], []
+
+    def stream() -> None:
+        single = client.lock(names[0])
+        while not stop.is_set():
+            with single:
+                turns[0] += 1
+
+    threads = [threading.Thread(target=stream) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: turns[0] > 100, 10.0, "the stream to flow")
+    for _ in range(15):
+        before = turns[0]
+        with lock:
+            waits.append(turns[0] - before)
+    stop.set()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+    assert sum(waits) <= 15 * 2 * 17, waits
+
+
 # -------------------------------------------------------------------------------------------------- several servers --
 
 

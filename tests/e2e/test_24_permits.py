@@ -412,6 +412,29 @@ def test_40_with(slots: redlatch.PermitSemaphore) -> None:
             raise KeyError("the block's own")
 
 
+def test_40_with_the_semaphore_itself(slots: redlatch.PermitSemaphore) -> None:
+    """One permit for each `with`, also of one thread; the block's exception goes on, a loss is told."""
+    slots.try_set_permits(2)
+    with slots as outer, slots as inner:
+        assert slots.available() == 0 and outer.id != inner.id
+        inner.release()
+        assert slots.available() == 1
+    assert slots.available() == 2
+    with pytest.raises(KeyError), slots as permit:
+        slots.release(permit.id)
+        raise KeyError("the block's own")
+    with pytest.raises(redlatch.RedlatchError), slots as permit:
+        slots.release(permit.id)
+    assert slots.available() == 2
+
+
+def test_40_what_cannot_be_taken_names_the_value(slots: redlatch.PermitSemaphore) -> None:
+    with pytest.raises(redlatch.InvalidArgumentError, match="permits is 0; expected 1 to 1000"):
+        slots.acquire_many(0)
+    with pytest.raises(redlatch.InvalidArgumentError, match="permits is 1001; expected 1 to 1000"):
+        slots.acquire_many(1001)
+
+
 def test_41_any_thread_may_release(slots: redlatch.PermitSemaphore) -> None:
     """Permits belong to no thread, and outlive the one that took them."""
     slots.try_set_permits(1)

@@ -145,3 +145,21 @@ def test_06_a_latch(client: redlatch.Client, lock_name: str) -> None:
     events = {event.tag: event for event in host.events(3)}
     assert events.keys() == {1, 10, 11} and all(event.status == 0 for event in events.values())
     assert events[10].kind == lib.REDLATCH_EVENT_COUNTED and latch.count() == 0
+
+
+def test_07_a_wait_until_a_name_is_free(client: redlatch.Client, lock_name: str) -> None:
+    host, name = Host(client), lock_name.encode()
+    with client.lock(lock_name):
+        for tag, wait_ms in ((1, FOREVER), (2, FOREVER), (3, 50), (4, 0)):
+            assert lib.redlatch_start_wait_free(client._handle, name, len(name), wait_ms, tag) == 0
+        events = {event.tag: event for event in host.events(2)}
+        assert {tag: event.status for tag, event in events.items()} == dict.fromkeys((3, 4), lib.REDLATCH_TIMEOUT)
+        assert all(event.kind == lib.REDLATCH_EVENT_FREE and event.serial == 0 for event in events.values())
+        assert lib.redlatch_client_cancel(client._handle, 2) == 0
+        (event,) = host.events(1)
+        assert (event.tag, event.status) == (2, lib.REDLATCH_CANCELLED)
+    (event,) = host.events(1)
+    assert (event.tag, event.status) == (1, 0) and ffi.string(event.name) == name
+    assert client.stats()["waiters"] == 0
+    assert lib.redlatch_start_wait_free(client._handle, b"", 0, 0, 5) == lib.REDLATCH_INVALID
+    assert lib.redlatch_start_wait_free(client._handle, name, len(name), -2, 5) == lib.REDLATCH_INVALID

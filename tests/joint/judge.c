@@ -36,7 +36,8 @@ static bool has_field(struct server *server, const struct client *client, const 
 /* A hold that is being moved to a new id has one or the other. */
 static bool is_known(struct server *server, const struct client *client, const struct hold *hold) {
     bool moves = hold->busy && hold->busy->kind == COMMAND_MOVE;
-    return has_field(server, client, hold, hold->id) || (moves && has_field(server, client, hold, hold->busy->successor));
+    return has_field(server, client, hold, hold->id) ||
+           (moves && has_field(server, client, hold, hold->busy->successor));
 }
 
 static struct server *server_of(const struct caller *caller, const struct client *client) {
@@ -57,7 +58,8 @@ static struct parts parts_of(const struct caller *caller) {
         bool known = true;
         for (uint32_t j = 0; j < (joint ? joint->groups[i].set->count : 1); j++) {
             const struct client *client = joint ? joint->groups[i].client : caller->lock->client;
-            const struct resource *resource = joint ? joint->groups[i].set->members[j].resource : caller->lock->resource;
+            const struct resource *resource =
+                joint ? joint->groups[i].set->members[j].resource : caller->lock->resource;
             const struct hold *hold = resource_hold_of(resource, REDLATCH_MUTEX, caller->owner);
             believed = believed && hold && hold->stage == HOLD_ALIVE && hold->deadline > world->now;
             known = believed && known && is_known(server_of(caller, client), client, hold);
@@ -115,8 +117,9 @@ void judge_beliefs(struct world *world) {
 void judge_granted(const struct caller *caller) {
     struct world *world = caller->process->world;
     redlatch_hold hold = {.struct_size = sizeof hold};
-    if (redlatch_lock_hold(caller->lock, caller->owner, &hold) != REDLATCH_OK || (hold.count != caller->levels && !caller->owes) ||
-        (hold.state != REDLATCH_HELD && hold.state != REDLATCH_SUSPECT)) {
+    int status = redlatch_lock_hold(caller->lock, caller->owner, &hold);
+    bool held = hold.state == REDLATCH_HELD || hold.state == REDLATCH_SUSPECT;
+    if (status != REDLATCH_OK || !held || (hold.count != caller->levels && !caller->owes)) {
         fail(world, "process %d caller %d was granted what is over: state %d, %u of %u levels",
              (int)(caller->process - world->processes), (int)(caller->owner - FIRST_OWNER), hold.state, hold.count,
              caller->levels);

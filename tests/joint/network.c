@@ -121,7 +121,7 @@ void network_flush(struct world *world) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------- troubles -- */
+/* ------------------------------------------------------------------------------------------------------ troubles -- */
 
 void network_cut(struct peer *peer, uint32_t lane) {
     struct world *world = peer->process->world;
@@ -139,7 +139,8 @@ void network_cut(struct peer *peer, uint32_t lane) {
 static void drop_packets(struct world *world, const struct peer *peer, uint32_t kinds, uint32_t lane) {
     for (struct packet **place = &world->packets; *place;) {
         struct packet *packet = *place;
-        bool meant = packet->peer == peer && (kinds >> packet->kind & 1) && (lane == LANE_COUNT || packet->lane == lane);
+        bool of_lane = lane == LANE_COUNT || packet->lane == lane;
+        bool meant = packet->peer == peer && (kinds >> packet->kind & 1) && of_lane;
         if (meant) {
             *place = packet->next;
             free_packet(packet);
@@ -169,7 +170,7 @@ void network_fail(struct world *world, struct server *server, int64_t until) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------- delivery -- */
+/* ------------------------------------------------------------------------------------------------------ delivery -- */
 
 static int publish(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
     struct server *server = context;

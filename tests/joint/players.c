@@ -90,7 +90,7 @@ void players_free(struct world *world) {
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------- callers -- */
+/* ------------------------------------------------------------------------------------------------------- callers -- */
 
 static struct world *world_of(const struct caller *caller) {
     return caller->process->world;
@@ -181,7 +181,7 @@ static void collect(struct process *process, const struct peer *peer) {
     }
 }
 
-/* ---------------------------------------------------------------------------------------------------- the processes -- */
+/* ------------------------------------------------------------------------------------------------- the processes -- */
 
 /* What the keeper of a client does when it wakes. */
 static void keep(struct client *client, int64_t now) {

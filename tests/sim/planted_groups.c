@@ -28,7 +28,7 @@ const struct planted_edit planted_groups[] = {
      "redis.call('hdel', KEYS[1], own .. ':expire_time', own .. ':lock_count')",
      "redis.call('hdel', KEYS[1], own .. ':expire_time')"},
     {"partial release that takes a level off", SCRIPT_RELEASE_GROUP, REDLATCH_GROUP,
-     "if tonumber(redis.call('hget', KEYS[1], count) or 0) > tonumber(ARGV[2]) then\n"
+     "if (tonumber(redis.call('hget', KEYS[1], count) or 0) or 0) > tonumber(ARGV[2]) then\n"
      "        redis.call('hset', KEYS[1], count, ARGV[2])",
      "if true then\n        redis.call('hincrby', KEYS[1], count, -1)"},
     {"renewal of what is over", SCRIPT_RENEW_GROUP, REDLATCH_GROUP,
@@ -39,7 +39,7 @@ const struct planted_edit planted_groups[] = {
      "if false then"},
     {"renewal of a group that shortens", SCRIPT_RENEW_GROUP, REDLATCH_GROUP, "< now + lease then", "~= 0 then"},
     {"re-entry of a group that adds", SCRIPT_REENTER_GROUP, REDLATCH_GROUP,
-     "if tonumber(redis.call('hget', KEYS[1], own .. ':lock_count') or 0) < tonumber(ARGV[2]) then\n"
+     "if (tonumber(redis.call('hget', KEYS[1], own .. ':lock_count') or 0) or 0) < tonumber(ARGV[2]) then\n"
      "        redis.call('hset', KEYS[1], own .. ':lock_count', ARGV[2])",
      "if true then\n        redis.call('hincrby', KEYS[1], own .. ':lock_count', 1)"},
     {"re-entry of a group that takes it", SCRIPT_REENTER_GROUP, REDLATCH_GROUP,

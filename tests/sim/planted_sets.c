@@ -99,7 +99,7 @@ const struct planted_edit planted_forms[] = {
     {"a set that reads beside a stranger who writes", SCRIPT_ACQUIRE_MANY, REDLATCH_READ,
      "line.mode == 'write' and line.count == 0", "line.mode == 'none' and line.count == 0"},
     {"a set that reads without a timeout key", SCRIPT_ACQUIRE_MANY, REDLATCH_READ,
-     "call('set', line.timeout .. level, '1', 'px', lease)", ""},
+     "if not call('set', timeout, '1', 'px', lease, 'nx') then", "if false then"},
     {"a set that writes beside readers", SCRIPT_ACQUIRE_MANY, REDLATCH_READ,
      "or line.mode and line.ttl or nil", "or line.mode == 'write' and line.ttl or nil"},
     {"a read level of a set raised out of nothing", SCRIPT_ACQUIRE_MANY, REDLATCH_READ,

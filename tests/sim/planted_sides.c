@@ -9,7 +9,7 @@ const struct planted_edit planted_sides[] = {
     {"read beside a stranger who writes", SCRIPT_ACQUIRE_READ, REDLATCH_READ,
      "if mode == 'write' and", "if mode == 'none' and"},
     {"read without a timeout key", SCRIPT_ACQUIRE_READ, REDLATCH_READ,
-     "redis.call('set', timeout, '1', 'px', ARGV[2], 'nx')", "true"},
+     "if not redis.call('set', timeout, '1', 'px', ARGV[2], 'nx') then", "if false then"},
     {"read that leaves the lock's lease", SCRIPT_ACQUIRE_READ, REDLATCH_READ, "if ttl < lease then", "if ttl < 0 then"},
     {"write beside readers", SCRIPT_ACQUIRE_WRITE, REDLATCH_READ, "if mode == 'write' then\n    return ttl",
      "if mode == 'read' then\n    redis.call('hset', KEYS[1], 'mode', 'write', ARGV[1], 1)\n    return nil"},
@@ -69,6 +69,6 @@ const struct planted_edit planted_sides[] = {
      "if redis.call('hlen', KEYS[1]) > 2 then",
      "if false then"},
     {"force release of either side", SCRIPT_FORCE_RELEASE_SIDE, REDLATCH_READ,
-     "if mode ~= ARGV[1] then", "if not mode then"},
+     "if mode ~= ARGV[1] then", "if redis.call('hlen', KEYS[1]) == 0 then"},
     {NULL, SCRIPT_COUNT, 0, NULL, NULL},
 };

@@ -88,8 +88,9 @@ static int report_failure(uint64_t seed, const struct options *options, struct s
     trace_print(&world->trace, stderr);
     fprintf(stderr, "seed: %llu\n", (unsigned long long)seed);
     print_commit();
-    fprintf(stderr, "violated: %s (%s)\nagain: redlatch_sim --kind %s --seed %llu --trace\n", world->rule,
-            world->detail, redlatch_kind_name(options->lock_kind), (unsigned long long)seed);
+    fprintf(stderr, "violated: %s (%s)\nagain: redlatch_sim%s --kind %s --seed %llu --trace\n", world->rule,
+            world->detail, options->sets ? " --sets" : "", redlatch_kind_name(options->lock_kind),
+            (unsigned long long)seed);
     return 1;
 }
 

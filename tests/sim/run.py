@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import List, Set
 
@@ -18,6 +19,7 @@ PROGRAMS = ROOT / "build" / "tests"
 LOCKS = ["mutex", "fenced", "spin", "plain", "fair", "read", "group"]  # writers are in the world of the readers
 COUNTS = ["semaphore", "permit_semaphore", "latch"]
 SETS = ["mutex", "fenced", "spin", "plain", "read"]  # of which several names are acquired at once
+SEVERAL = ["multi", "redlock"]  # locks over several servers
 WITH_OTHERS = {"write"}
 FAULTS_AT_LEAST = 3
 FULL, USUAL = "2000", "1000"  # in a full run of locks every point must be reached
@@ -28,12 +30,19 @@ ELSEWHERE = {"inspect": "it writes nothing, and the model has not the commands t
 
 def run(program: str, *arguments: str) -> str:
     """What a program prints, which is shown too; the end when it fails."""
-    print(f"{program} {' '.join(arguments)}:", flush=True)
-    done = subprocess.run([PROGRAMS / program, *arguments], stdout=subprocess.PIPE, text=True, check=False)
-    print(done.stdout, flush=True)
+    words = [program, *arguments]
+    done = subprocess.run([PROGRAMS / program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False)
+    print(f"{' '.join(words)}:\n{done.stdout}", flush=True)
     if done.returncode != 0:
-        raise SystemExit(f"{program} {' '.join(arguments)} ended with {done.returncode}")
+        raise SystemExit(f"{' '.join(words)} ended with {done.returncode}")
     return done.stdout
+
+
+def run_all(programs: List[List[str]]) -> List[str]:
+    """What all of them print, two at a time."""
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda words: run(*words), programs))
 
 
 def check_kinds() -> None:
@@ -48,9 +57,11 @@ def check_kinds() -> None:
 
 def run_seeds(full: str, usual: str) -> None:
     """All kinds; then whether every script was run."""
-    output = [run("redlatch_sim", "--kind", kind, "--seeds", full) for kind in LOCKS]
-    output += [run("redlatch_sim", "--sets", "--kind", kind, "--seeds", usual) for kind in SETS]
-    output += [run("counts_sim", "--kind", kind, "--seeds", usual) for kind in COUNTS]
+    programs = [["joint_sim", "--kind", kind, "--seeds", usual] for kind in SEVERAL]
+    programs += [["redlatch_sim", "--kind", kind, "--seeds", full] for kind in LOCKS]
+    programs += [["redlatch_sim", "--sets", "--kind", kind, "--seeds", usual] for kind in SETS]
+    programs += [["counts_sim", "--kind", kind, "--seeds", usual] for kind in COUNTS]
+    output = run_all(programs)
     ran: Set[str] = set(re.findall(r"^ *[1-9]\d*  script (\w+)$", "\n".join(output), re.MULTILINE))
     scripts = {path.stem for path in (ROOT / "core" / "src" / "scripts").glob("*.lua")}
     left_out = sorted(scripts - ran - set(ELSEWHERE))
@@ -61,16 +72,18 @@ def run_seeds(full: str, usual: str) -> None:
 
 def run_faults() -> None:
     """Each fault is found by the programs, or they fail; each kind has enough of them."""
+    programs = [["redlatch_sim", "--faults", "--kind", kind] for kind in LOCKS]
+    programs += [["redlatch_sim", "--faults", "--sets", "--kind", kind] for kind in SETS]
+    programs += [["counts_sim", "--faults"], ["joint_sim", "--faults"]]
+    output = run_all(programs)
     found: Counter[str] = Counter()
-    for kind in LOCKS:
-        found[kind] += len(re.findall(r"  seed \d+ ", run("redlatch_sim", "--faults", "--kind", kind)))
-    for kind in SETS:
-        run("redlatch_sim", "--faults", "--sets", "--kind", kind)
-    found.update(re.findall(r"^(\w+): .*  seed \d+ ", run("counts_sim", "--faults"), re.MULTILINE))
-    few = [kind for kind in LOCKS + COUNTS if found[kind] < FAULTS_AT_LEAST]
+    for kind, text in zip(LOCKS, output):
+        found[kind] += len(re.findall(r"  seed \d+ ", text))
+    found.update(re.findall(r"^(\w+): .* seed \d+", "\n".join(output[-2:]), re.MULTILINE))
+    few = [kind for kind in LOCKS + COUNTS + SEVERAL if found[kind] < FAULTS_AT_LEAST]
     if few:
         raise SystemExit(f"fewer than {FAULTS_AT_LEAST} faults are planted for: {', '.join(few)}")
-    print(", ".join(f"{kind} {found[kind]}" for kind in LOCKS + COUNTS))
+    print(", ".join(f"{kind} {found[kind]}" for kind in LOCKS + COUNTS + SEVERAL))
 
 
 def main(arguments: List[str]) -> int:

@@ -19,6 +19,8 @@ FOREVER = -1
 RENEWED = -1
 
 _TURNS = 300
+# Kinds that get more turns: only half of a latch's turns wait, and what is on several servers is refused more often.
+_OFTEN = {"latch": 3, "multi-on-servers": 2}
 # No fault begins so shortly before the end, in seconds: the last waits are to end by themselves.
 CALM = 3.0
 
@@ -78,8 +80,7 @@ def worker_plan(seed: int, process: Process, kind_names: Sequence[str]) -> str:
 def _turn(draw: random.Random, known: Sequence[str]) -> str:
     """One turn: the kind by its place, the name, how long to wait, the lease, how long to hold it and then to leave it
     (both in microseconds), how many levels or permits to take; of a latch, 1 to count down, 2 to wait."""
-    # Only half of a latch's turns wait, so it gets more of them.
-    index = draw.choices(range(len(known)), [3 if KINDS[name].shape == "latch" else 1 for name in known])[0]
+    index = draw.choices(range(len(known)), [_OFTEN.get(name, 1) for name in known])[0]
     kind = KINDS[known[index]]
     # Of what may never come back, nobody waits for ever.
     longest = 1500 if "epoch_ms" in kind.options else FOREVER

@@ -139,7 +139,7 @@ def test_too_little_is_reported() -> None:
     history = good()
     history.strokes = [Stroke(what, 1, 2) for what in NEMESES]
     assert missing(history, 60, ["fenced"], ["c"]) == []
-    assert missing(history, 120, ["fenced"], ["c"])[0] == "counts: 20 grants of fenced in c; expected 34 or more"
+    assert missing(history, 120, ["fenced"], ["c"])[0] == "counts: 20 grants of fenced in c; expected 27 or more"
     history.strokes.pop()
     assert missing(history, 60, ["fenced"], []) == [f"counts: '{NEMESES[-1]}' struck 0 times; expected 1 or more"]
 

@@ -250,41 +250,6 @@ static void it_waits_for_a_hold_whose_command_is_under_way(void) {
     RIG_CLOSE();
 }
 
-/* Nobody else holds it: whoever believed that would wait for a release that is his own to make. */
-static void one_that_waited_for_its_own_hold_in_vain_met_no_server(void) {
-    rig_open();
-    rig_grant("b", 1);
-    rig_extend("b", 1, 60000);
-    struct call *call = acquire("ab", 1);
-    CHECK_EQ_INT(call->operation->phase, PHASE_WAITING);
-    rig_abort(call, REDLATCH_TIMEOUT);
-    CHECK_EQ_INT(call->status, REDLATCH_UNREACHABLE);
-    rig_send(LANE);
-    rig_integer(LANE, 1);
-    rig_end("b", 1);
-    RIG_CLOSE();
-}
-
-static void levels_that_are_being_released_do_not_count(void) {
-    rig_open();
-    struct hold *single = rig_grant("b", 1);
-    acquire("ab", 1);
-    rig_send(LANE);
-    rig_granted(LANE);
-    CHECK_EQ_INT(hold_levels_left(single), 2);
-    struct call *end = release("ab", 1);
-    rig_send(LANE);
-    CHECK_EQ_INT(hold_levels_left(single), 1);
-    struct call *next = release("b", 1);
-    rig_abort(next, REDLATCH_TIMEOUT); /* goes on in the background, behind the other */
-    CHECK_EQ_INT(hold_levels_left(single), 0);
-    rig_integers(LANE, (const int64_t[]){1, 1}, 2);
-    CHECK_EQ_INT(end->status, REDLATCH_OK);
-    rig_send(LANE);
-    rig_integer(LANE, 1);
-    RIG_CLOSE();
-}
-
 static void a_grant_older_than_its_lease_is_undone(void) {
     rig_open();
     struct call *call = acquire("ab", 1);
@@ -349,68 +314,6 @@ static void tokens_go_to_the_names_that_have_them(void) {
     CHECK_EQ_INT((int64_t)hold_of("a", 1)->token, 7);
     CHECK_EQ_INT((int64_t)hold_of("b", 1)->token, 31);
     end_all("ab", 1);
-    RIG_CLOSE();
-}
-
-static void who_reads_a_member_and_is_to_write_it_would_wait_for_itself(void) {
-    rig_open();
-    rig.lock_kind = REDLATCH_READ;
-    rig_grant("b", 1);
-    rig.lock_kind = REDLATCH_WRITE;
-    CHECK_EQ_INT(acquire("ab", 1)->status, REDLATCH_WOULD_DEADLOCK);
-    CHECK(rig_send(LANE) == NULL);
-    struct call *other = acquire("ab", 2);
-    rig_send(LANE);
-    rig_granted(LANE);
-    CHECK_EQ_INT(other->status, REDLATCH_OK);
-    end_all("ab", 2);
-    rig.lock_kind = REDLATCH_READ;
-    rig_end("b", 1);
-    RIG_CLOSE();
-}
-
-static void who_writes_a_member_passes_its_number_to_read_it(void) {
-    rig_open();
-    rig.lock_kind = REDLATCH_WRITE;
-    struct hold *writes = rig_grant("b", 1);
-    rig.lock_kind = REDLATCH_READ;
-    struct call *call = acquire("ab", 1);
-    struct command *command = rig_send(LANE);
-    CHECK_EQ_INT((int64_t)command->lines->line[0].pass, 0);
-    CHECK_EQ_INT((int64_t)command->lines->line[1].pass, (int64_t)writes->id);
-    rig_granted(LANE);
-    CHECK_EQ_INT(call->status, REDLATCH_OK);
-    end_all("ab", 1);
-    rig.lock_kind = REDLATCH_WRITE;
-    rig_end("b", 1);
-    RIG_CLOSE();
-}
-
-/* One message for all who may read: each that is let in is followed by the next. */
-static void sets_that_read_the_same_name_go_one_after_the_other(void) {
-    rig_open();
-    rig.lock_kind = REDLATCH_READ;
-    struct call *calls[3];
-    for (uint64_t owner = 1; owner <= 3; owner++) {
-        calls[owner - 1] = acquire("ab", owner);
-        rig_send(LANE);
-        rig_met(LANE, 1, 60000);
-    }
-    rig_subscriptions();
-    for (int i = 0; i < 3; i++) {
-        rig_send(LANE);
-        rig_met(LANE, 1, 60000);
-    }
-    rig_message_of("a", 1);
-    for (int i = 0; i < 3; i++) {
-        CHECK_EQ_INT(calls[i]->operation->phase, PHASE_ASKING);
-        rig_send(LANE);
-        rig_granted(LANE);
-        CHECK_EQ_INT(calls[i]->status, REDLATCH_OK);
-    }
-    for (uint64_t owner = 1; owner <= 3; owner++) {
-        end_all("ab", owner);
-    }
     RIG_CLOSE();
 }
 
@@ -611,15 +514,10 @@ int main(void) {
     RUN(the_undo_of_a_raised_hold_states_its_levels_again);
     RUN(a_raised_hold_that_the_server_forgot_is_lost);
     RUN(it_waits_for_a_hold_whose_command_is_under_way);
-    RUN(one_that_waited_for_its_own_hold_in_vain_met_no_server);
-    RUN(levels_that_are_being_released_do_not_count);
     RUN(a_grant_older_than_its_lease_is_undone);
     RUN(a_hold_that_was_lost_while_it_was_raised_is_told_of);
     RUN(tokens_go_to_the_names_that_have_them);
     RUN(a_set_that_meets_a_spin_lock_looks_four_times_a_second);
-    RUN(who_reads_a_member_and_is_to_write_it_would_wait_for_itself);
-    RUN(who_writes_a_member_passes_its_number_to_read_it);
-    RUN(sets_that_read_the_same_name_go_one_after_the_other);
     RUN(refusals_that_may_pass_are_waited_out);
     RUN(an_answer_that_makes_no_sense_is_a_protocol_error);
     RUN(what_a_broken_connection_left_is_sent_again);

@@ -15,7 +15,7 @@ static struct status_facts facts_of(enum redlatch_status status) {
     case REDLATCH_OK:
         return (struct status_facts){"ok", "done", 0, 0};
     case REDLATCH_TIMEOUT:
-        return (struct status_facts){"timeout", "held by someone else until the wait was over", 1, 0};
+        return (struct status_facts){"timeout", "what was waited for did not come in time", 1, 0};
     case REDLATCH_NOT_OWNED:
         return (struct status_facts){"not_owned", "this owner does not hold the lock", 0, 0};
     case REDLATCH_LOST:

@@ -21,8 +21,7 @@ void leave_call(struct client *client);
 int check_name(const struct client *client, const char *name, size_t size);
 
 /* Sets the last error for a failed call about a name and returns the status. */
-int call_failed(const struct client *client, const char *verb, const char *name, size_t size, int status,
-                int64_t wait_ms);
+int call_failed(const struct client *client, const char *verb, const char *name, size_t size, int status);
 
 /* events.c: what nobody will collect any more */
 void events_give_back(struct client *client);

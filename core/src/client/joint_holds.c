@@ -132,9 +132,7 @@ static void tell(struct joint *joint, const struct joint_hold *hold, int32_t rea
 }
 
 static void judge(struct joint *joint, struct joint_hold *hold, int32_t reason) {
-    uint32_t least = PLANTED(FAULT_MINORITY_LOSES_ALL)   ? joint->group_count
-                     : PLANTED(FAULT_PARTS_OUTLIVE_LOSS) ? 1
-                                                         : joint->quorum;
+    uint32_t least = PLANTED(FAULT_MINORITY_LOSES_ALL) ? joint->group_count : joint->quorum;
     if (!hold->lost && groups_held(joint, hold) < least) {
         hold->lost = true;
         tell(joint, hold, reason);

@@ -230,16 +230,24 @@ int lock_prepare(struct call *call, const struct redlatch_lock *lock, uint8_t ki
     return client_supply_for(lock->client, kind, operation->set) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
+/* What was so all the time that somebody waited. */
+static const char *hindrance_of(uint8_t kind) {
+    switch (kind) {
+    case REDLATCH_SEMAPHORE:
+    case REDLATCH_PERMIT_SEMAPHORE:
+        return "too few permits";
+    case REDLATCH_LATCH:
+        return "closed";
+    default:
+        return "held by someone else";
+    }
+}
+
 /* The words for a failed call. */
-int call_failed(const struct client *client, const char *verb, const char *name, size_t size, int status,
-                int64_t wait_ms) {
+int call_failed(const struct client *client, const char *verb, const char *name, size_t size, int status) {
     char shown[64];
     shown_name(name, size, shown);
     const char *detail = client->ports[LANE_CALLERS].connection.detail;
-    if (status == REDLATCH_TIMEOUT) {
-        return fail_with(status, "%s \"%s\": held by someone else for the %lld ms waited", verb, shown,
-                         (long long)wait_ms);
-    }
     if ((status <= -300 && status > -400) && detail[0]) {
         return fail_with(status, "%s \"%s\": %s (%s)", verb, shown, redlatch_strerror(status), detail);
     }
@@ -247,7 +255,14 @@ int call_failed(const struct client *client, const char *verb, const char *name,
 }
 
 int lock_failed(const struct redlatch_lock *lock, const char *verb, int status, int64_t wait_ms) {
-    return call_failed(lock->client, verb, lock->resource->name, lock->resource->name_size, status, wait_ms);
+    const struct resource *resource = lock->resource;
+    if (status != REDLATCH_TIMEOUT) {
+        return call_failed(lock->client, verb, resource->name, resource->name_size, status);
+    }
+    char shown[64];
+    shown_name(resource->name, resource->name_size, shown);
+    return fail_with(status, "%s \"%s\": %s for the %lld ms waited", verb, shown, hindrance_of(resource->kind),
+                     (long long)wait_ms);
 }
 
 /* A call that does not wait for others: prepared by `prepare_more`, driven to its end. */

@@ -136,7 +136,7 @@ static int timeout_status(const struct operation *operation) {
         return may_have_run ? REDLATCH_NO_REPLY : operation->trouble;
     }
     if (operation->phase == PHASE_WAITING && !operation->met_holder) {
-        return REDLATCH_UNREACHABLE; /* an earlier command of its owner's own hold is not settled: no one else holds it */
+        return REDLATCH_UNREACHABLE; /* for an earlier command of its owner's own hold: nobody else is in the way */
     }
     if (operation->met_holder || !operation->command) {
         return REDLATCH_TIMEOUT;

@@ -209,7 +209,8 @@ static bool find_answer(const struct multi *multi, bool held_by_others, uint32_t
 /* What a majority waits for may not be what comes about first: with others it looks again now and then. */
 static void start_watching(struct multi *multi, int64_t now) {
     uint32_t failed;
-    int64_t longest = find_answer(multi, false, &failed) ? growing(multi, TROUBLE_PAUSE_MS) * MILLISECOND : WATCH_LONGEST;
+    bool troubled = find_answer(multi, false, &failed);
+    int64_t longest = troubled ? growing(multi, TROUBLE_PAUSE_MS) * MILLISECOND : WATCH_LONGEST;
     multi->phase = MULTI_WATCHING;
     multi->until = needs_all(multi) ? 0 : now + longest;
 }

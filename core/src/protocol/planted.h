@@ -36,7 +36,6 @@ enum planted_fault {
     FAULT_LATE_ROUND_IS_BELIEVED, /* a round that took longer than the lease is believed */
     FAULT_WATCH_IS_FORGOTTEN,     /* the end of the wait for a member is not heard */
     FAULT_MINORITY_LOSES_ALL,     /* the loss of a part is told as one of the whole */
-    FAULT_PARTS_OUTLIVE_LOSS,     /* the whole is lost with its last part only */
     FAULT_COUNT
 };
 

@@ -252,7 +252,16 @@ static void wait_for_others(struct engine *engine, struct contest *contest) {
     }
 }
 
-/* A real release of ours was answered: `told` subscribers heard of it, -1 if unknown. If others did, they go first. */
+/* Nobody of the queue asks for a moment, in which others have their turn. */
+static void yield(struct engine *engine, struct contest *contest, int64_t now) {
+    if (contest->yield_until <= now) {
+        contest->yield_until = now + MILLISECOND + engine_random(engine, 2000);
+    }
+    wait_for_others(engine, contest);
+}
+
+/* A real release of ours was answered: `told` subscribers heard of it, -1 if unknown. If others did, they go first, and
+ * so does a set that stands beside: it is in nobody's queue, and has no other turn while there is always one. */
 void queue_after_release(struct engine *engine, struct resource *resource, int64_t told, int64_t now) {
     struct contest *contest = resource->contest;
     if (!contest) {
@@ -262,10 +271,14 @@ void queue_after_release(struct engine *engine, struct resource *resource, int64
     struct operation *foremost = queue_foremost(contest);
     bool yielding = contest->yielding;
     contest->yielding = false;
-    if (told < 0) { /* nobody hears of it */
+    bool set_goes = (yielding || !foremost) && set_stands_beside(contest);
+    if (set_goes) {
+        yield(engine, contest, now);
+    }
+    if (set_goes || told < 0) { /* if it is not told, nobody hears of it */
         set_next_looks(engine, contest, now);
     }
-    if (!foremost || (foremost->phase != PHASE_PARKED && !is_shared(contest))) {
+    if (set_goes || !foremost || (foremost->phase != PHASE_PARKED && !is_shared(contest))) {
         return;
     }
     if (kind_of(resource)->has_places) { /* whoever is next has been called, if it listens */
@@ -277,10 +290,7 @@ void queue_after_release(struct engine *engine, struct resource *resource, int64
     int64_t own = contest->subscription.state == SUBSCRIPTION_ACTIVE ? 1 : 0;
     bool unheard = kind_of(resource)->polls; /* of others, who may wait all the same */
     if (yielding && (told < 0 || told > own || unheard)) {
-        if (contest->yield_until <= now) {
-            contest->yield_until = now + MILLISECOND + engine_random(engine, 2000);
-        }
-        wait_for_others(engine, contest);
+        yield(engine, contest, now);
     } else if (!is_shared(contest) || !hold_in_the_way(foremost)) {
         queue_look(engine, contest, now);
     }
@@ -355,11 +365,9 @@ void queue_told(struct engine *engine, struct contest *contest, int64_t number, 
     if (!foremost || (!parked && !is_shared(contest))) {
         return;
     }
-    if (contest->yielding && contest->yield_until <= now) { /* the echo of our own release, ahead of its reply */
-        contest->yield_until = now + MILLISECOND + engine_random(engine, 2000);
-        wait_for_others(engine, contest);
-    } else if (contest->yield_until > now) { /* not before others had their turn, but then */
-        wait_for_others(engine, contest);
+    if (contest->yielding || contest->yield_until > now) { /* the echo of our own release, ahead of its reply; or not
+                                                              before others had their turn, but then */
+        yield(engine, contest, now);
     } else if (is_shared(contest) && number != 0) {
         queue_advance(engine, contest, now);
     } else if (parked) {

@@ -32,6 +32,16 @@ enum { FIRST_RAISED_IS_GONE = -3 };
 
 static void ask(struct engine *engine, struct operation *operation, int64_t now);
 
+/* Whether a set waits for a name. */
+bool set_stands_beside(const struct contest *contest) {
+    for (struct list_link *link = list_first(&contest->watchers); link; link = list_next(&contest->watchers, link)) {
+        if (container_of(link, struct operation, link)->set) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The first of the sets that wait for a name looks, since it may be free. */
 void set_next_looks(struct engine *engine, struct contest *contest, int64_t now) {
     for (struct list_link *link = list_first(&contest->watchers); link; link = list_next(&contest->watchers, link)) {

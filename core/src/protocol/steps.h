@@ -93,6 +93,7 @@ void set_acquire_abort(struct engine *engine, struct operation *operation, int s
 void set_acquire_timer(struct engine *engine, struct operation *operation, int64_t now);
 void set_acquire_retire(struct engine *engine, struct command *command, int64_t now);
 void set_next_looks(struct engine *engine, struct contest *contest, int64_t now);
+bool set_stands_beside(const struct contest *contest);
 void set_look(struct engine *engine, struct operation *operation, int64_t now);
 bool set_undo(struct engine *engine, struct operation *operation, struct command *command, int64_t repeat_until);
 

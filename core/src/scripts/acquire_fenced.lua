@@ -1,6 +1,7 @@
 -- acquire_fenced: the owner holds a free lock with one level, and gets a token greater than all before.
 -- Effects as RFencedLock's acquire (wire format 2.7), but for the counter, which never expires (W-19).
 -- Begins with shared/one_holder.lua.
+-- Begins with shared/tokens.lua.
 -- KEYS[1] name   KEYS[2] counter of tokens   ARGV[1] owner   ARGV[2] lease in ms
 -- ARGV[3] 1: a token is no smaller than the server's time in microseconds
 -- Returns the token, as a string, when the owner holds the lock; else the holder's remaining ms, -1 if it has no lease.
@@ -14,8 +15,8 @@ if held and holder ~= ARGV[1] then
     return holder and ttl or refuse_hash()
 end
 local issued = redis.call('get', KEYS[2])
-if issued and not (#issued <= 18 and string.find(issued, '^%d+$')) then
-    return redis.error_reply('WRONGTYPE the counter of tokens holds no number')
+if issued and not is_token(issued) then
+    return refuse_counter()
 end
 if not (issued and held) then
     redis.call('incr', KEYS[2])

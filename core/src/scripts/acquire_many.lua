@@ -1,5 +1,8 @@
 -- acquire_many: the owners hold all of the locks named, each with the levels stated; or none that they did not hold.
 -- Effects on each name as the acquire of its kind (wire format 2.1, 2.5, 2.6, 2.7, 2.9), with one lease for all.
+-- Begins with shared/one_holder.lua.
+-- Begins with shared/tokens.lua.
+-- Begins with shared/group.lua.
 -- KEYS for each line: name; of form f its counter of tokens, too
 -- ARGV[1] lease in ms; 0 only looks   ARGV[2] the form of each line, a letter; a capital one raises what is held
 -- then for each line: owner; of a capital form its levels; of form f whether tokens begin at the server's time (1), of
@@ -10,8 +13,8 @@
 -- Returns {0, the tokens of the lines that have one}; or {the first line that is in the way, its remaining ms}: -1 when
 -- the lock has no lease, -3 when a line that raises finds nothing to raise, at most 100 of a plain lock of others.
 -- May be sent twice: a repeat finds what is its own, states levels and draws no token; no lease is ever shortened.
--- Every name is looked at before anything is written, so a key of another type or a held one leaves all as they were;
--- then the counters, which may be refused; a token drawn in vain is skipped.
+-- Every name is looked at before anything is written, so a key of another type or shape, which is an error, or a held
+-- one leaves all as they were; then the counters, where a token drawn in vain is skipped.
 -- SPDX-License-Identifier: Apache-2.0
 local call = redis.call
 local lease, letters = ARGV[1], ARGV[2]
@@ -49,10 +52,24 @@ end
 
 local function look_hash(line)
     line.ttl = call('pttl', line.name)
-    if line.ttl ~= FREE and call('hexists', line.name, line.owner) == 1 then
+    local holder = line.ttl ~= FREE and holder_of(line.name)
+    if holder == line.owner then
+        return nil
+    elseif line.levels then
+        return GONE
+    elseif line.ttl == FREE then
         return nil
     end
-    return line.levels and GONE or line.ttl ~= FREE and line.ttl or nil
+    return holder and line.ttl or refuse_hash()
+end
+
+local function look_fenced(line)
+    local why = look_hash(line)
+    local issued = not why and call('get', line.counter)
+    if issued and not is_token(issued) then
+        return refuse_counter()
+    end
+    return why
 end
 
 local function take_hash(line)
@@ -97,9 +114,12 @@ end
 -- What is held of a read lock is over with the last of its timeout keys.
 local function look_read(line)
     local wrong = look_side(line)
-    if wrong or not line.levels then
+    if wrong then
+        return wrong
+    elseif not line.levels then
         local held = line.mode == 'write' and line.count == 0 and call('hexists', line.name, ARGV[line.at + 1]) == 0
-        return wrong or held and line.ttl or nil
+        call('get', line.timeout .. 1) -- an error when it is something else
+        return held and line.ttl or nil
     end
     local alive = false
     for level = 1, math.min(line.count, 1000) do
@@ -118,8 +138,9 @@ local function take_read(line)
     end
     local first = line.levels and math.min(line.count + 1, wanted, 1000) or 1
     for level = first, math.min(wanted, 1000) do
-        if call('pttl', line.timeout .. level) < least then
-            call('set', line.timeout .. level, '1', 'px', lease)
+        local timeout = line.timeout .. level
+        if not call('set', timeout, '1', 'px', lease, 'nx') then
+            prolong(timeout, call('pttl', timeout))
         end
     end
     prolong(line.name, line.ttl)
@@ -146,17 +167,21 @@ end
 local function look_group(line)
     line.ttl = call('pttl', line.name)
     line.others = {}
-    local last = now()
+    local last, known = now(), line.ttl == FREE
     for i = line.at + 1, line.at + ARGV[line.at] do
-        local holder = call('hget', line.name, ARGV[i])
-        local ends = holder and tonumber(call('hget', line.name, ARGV[i] .. ':' .. holder .. ':expire_time')) or 0
-        if holder ~= line.owner then
+        local holder, ends = owner_of(line.name, ARGV[i])
+        if line.levels and (holder ~= line.owner or ends <= now()) then
+            return GONE
+        elseif holder == false then
+            return refuse_group()
+        elseif holder and holder ~= line.owner then
             last = math.max(last, ends)
             line.others[i] = holder
         end
-        if line.levels and (holder ~= line.owner or ends <= now()) then
-            return GONE
-        end
+        known = known or holder
+    end
+    if not known and is_foreign(line.name) then
+        return refuse_group()
     end
     return last > now() and last - now() or nil
 end
@@ -202,7 +227,7 @@ end
 -- How a form looks and takes; how many keys, and arguments behind the levels, it has. A further form is a row here.
 local forms = {
     m = {look = look_hash, take = take_hash, keys = 1, arguments = 0},
-    f = {look = look_hash, take = take_hash, keys = 2, arguments = 1, token = true},
+    f = {look = look_fenced, take = take_hash, keys = 2, arguments = 1, token = true},
     p = {look = look_plain, take = take_plain, keys = 1, arguments = 0},
     r = {look = look_read, take = take_read, keys = 1, arguments = 2},
     w = {look = look_write, take = take_write, keys = 1, arguments = 1},

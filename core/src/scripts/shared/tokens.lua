@@ -1,0 +1,10 @@
+-- tokens: what scripts begin with that draw fencing tokens (wire format 2.7).
+-- SPDX-License-Identifier: Apache-2.0
+-- Whether a text is a token that was issued, of which there may be more.
+local function is_token(text)
+    return #text <= 18 and string.find(text, '^%d+$')
+end
+
+local function refuse_counter()
+    return redis.error_reply('WRONGTYPE the counter of tokens holds no number')
+end

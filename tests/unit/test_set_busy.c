@@ -1,0 +1,58 @@
+/* Sets whose owner's own holds are still busy: with a release, an extension.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_fixture.h"
+
+static const enum lane_number LANE = LANE_CALLERS;
+
+static struct call *acquire(const char *letters, uint64_t owner) {
+    struct call *call = rig_set_call(OPERATION_ACQUIRE, letters, owner);
+    rig_start(call);
+    return call;
+}
+
+static struct call *release(const char *letters, uint64_t owner) {
+    struct call *call = rig_set_call(OPERATION_RELEASE, letters, owner);
+    rig_start(call);
+    return call;
+}
+
+/* Nobody else holds it: whoever believed that would wait for a release that is his own to make. */
+static void one_that_waited_for_its_own_hold_in_vain_met_no_server(void) {
+    rig_open();
+    rig_grant("b", 1);
+    rig_extend("b", 1, 60000);
+    struct call *call = acquire("ab", 1);
+    CHECK_EQ_INT(call->operation->phase, PHASE_WAITING);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(call->status, REDLATCH_UNREACHABLE);
+    rig_send(LANE);
+    rig_integer(LANE, 1);
+    rig_end("b", 1);
+    RIG_CLOSE();
+}
+
+static void levels_that_are_being_released_do_not_count(void) {
+    rig_open();
+    struct hold *single = rig_grant("b", 1);
+    acquire("ab", 1);
+    rig_send(LANE);
+    rig_granted(LANE);
+    CHECK_EQ_INT(hold_levels_left(single), 2);
+    struct call *end = release("ab", 1);
+    rig_send(LANE);
+    CHECK_EQ_INT(hold_levels_left(single), 1);
+    struct call *next = release("b", 1);
+    rig_abort(next, REDLATCH_TIMEOUT); /* goes on in the background, behind the other */
+    CHECK_EQ_INT(hold_levels_left(single), 0);
+    rig_integers(LANE, (const int64_t[]){1, 1}, 2);
+    CHECK_EQ_INT(end->status, REDLATCH_OK);
+    rig_send(LANE);
+    rig_integer(LANE, 1);
+    RIG_CLOSE();
+}
+
+int main(void) {
+    RUN(one_that_waited_for_its_own_hold_in_vain_met_no_server);
+    RUN(levels_that_are_being_released_do_not_count);
+    return unit_done();
+}

@@ -1,0 +1,88 @@
+/* Sets with sides of read-write locks: what an owner of one side gets of the other, and who reads together.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_fixture.h"
+
+static const enum lane_number LANE = LANE_CALLERS;
+
+static struct call *acquire(const char *letters, uint64_t owner) {
+    struct call *call = rig_set_call(OPERATION_ACQUIRE, letters, owner);
+    rig_start(call);
+    return call;
+}
+
+static void end_all(const char *letters, uint64_t owner) {
+    struct call *call = rig_set_call(OPERATION_RELEASE, letters, owner);
+    rig_start(call);
+    rig_send(LANE);
+    rig_integer(LANE, 2);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+}
+
+static void who_reads_a_member_and_is_to_write_it_would_wait_for_itself(void) {
+    rig_open();
+    rig.lock_kind = REDLATCH_READ;
+    rig_grant("b", 1);
+    rig.lock_kind = REDLATCH_WRITE;
+    CHECK_EQ_INT(acquire("ab", 1)->status, REDLATCH_WOULD_DEADLOCK);
+    CHECK(rig_send(LANE) == NULL);
+    struct call *other = acquire("ab", 2);
+    rig_send(LANE);
+    rig_granted(LANE);
+    CHECK_EQ_INT(other->status, REDLATCH_OK);
+    end_all("ab", 2);
+    rig.lock_kind = REDLATCH_READ;
+    rig_end("b", 1);
+    RIG_CLOSE();
+}
+
+static void who_writes_a_member_passes_its_number_to_read_it(void) {
+    rig_open();
+    rig.lock_kind = REDLATCH_WRITE;
+    struct hold *writes = rig_grant("b", 1);
+    rig.lock_kind = REDLATCH_READ;
+    struct call *call = acquire("ab", 1);
+    struct command *command = rig_send(LANE);
+    CHECK_EQ_INT((int64_t)command->lines->line[0].pass, 0);
+    CHECK_EQ_INT((int64_t)command->lines->line[1].pass, (int64_t)writes->id);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    end_all("ab", 1);
+    rig.lock_kind = REDLATCH_WRITE;
+    rig_end("b", 1);
+    RIG_CLOSE();
+}
+
+/* One message for all who may read: each that is let in is followed by the next. */
+static void sets_that_read_the_same_name_go_one_after_the_other(void) {
+    rig_open();
+    rig.lock_kind = REDLATCH_READ;
+    struct call *calls[3];
+    for (uint64_t owner = 1; owner <= 3; owner++) {
+        calls[owner - 1] = acquire("ab", owner);
+        rig_send(LANE);
+        rig_met(LANE, 1, 60000);
+    }
+    rig_subscriptions();
+    for (int i = 0; i < 3; i++) {
+        rig_send(LANE);
+        rig_met(LANE, 1, 60000);
+    }
+    rig_message_of("a", 1);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ_INT(calls[i]->operation->phase, PHASE_ASKING);
+        rig_send(LANE);
+        rig_granted(LANE);
+        CHECK_EQ_INT(calls[i]->status, REDLATCH_OK);
+    }
+    for (uint64_t owner = 1; owner <= 3; owner++) {
+        end_all("ab", owner);
+    }
+    RIG_CLOSE();
+}
+
+int main(void) {
+    RUN(who_reads_a_member_and_is_to_write_it_would_wait_for_itself);
+    RUN(who_writes_a_member_passes_its_number_to_read_it);
+    RUN(sets_that_read_the_same_name_go_one_after_the_other);
+    return unit_done();
+}

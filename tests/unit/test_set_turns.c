@@ -1,0 +1,124 @@
+/* Turns of a set that waits beside those who want one of its names alone, in the same process.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_fixture.h"
+
+static const enum lane_number LANE = LANE_CALLERS;
+
+enum { RUN_LENGTH = 16 };
+
+/* A set of "a" and "b" that waits for "a", parked and subscribed; whoever holds that. */
+static struct call *waiting_set(uint64_t owner) {
+    struct call *call = rig_set_call(OPERATION_ACQUIRE, "ab", owner);
+    rig_start(call);
+    do {
+        rig_send(LANE);
+        rig_met(LANE, 1, 30000);
+    } while (rig_subscriptions() > 0);
+    CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
+    return call;
+}
+
+static void granted_and_released(struct call *call, uint64_t owner) {
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_ACQUIRE_MANY);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    rig_start(rig_set_call(OPERATION_RELEASE, "ab", owner));
+    rig_send(LANE);
+    rig_integer(LANE, 2);
+}
+
+/* The hand-overs go on for their bound; then the set looks, and the waiter behind them later than it. */
+static void after_sixteen_hand_overs_a_set_has_its_turn(void) {
+    struct call *waiters[RUN_LENGTH + 3];
+    rig_open();
+    rig_grant("a", 1);
+    struct call *set = waiting_set(100);
+    for (uint64_t owner = 2; owner < RUN_LENGTH + 3; owner++) {
+        waiters[owner] = rig_acquire("a", owner);
+    }
+    rig_send(LANE);
+    rig_integer(LANE, 30000);
+    for (uint64_t owner = 1; owner <= RUN_LENGTH; owner++) {
+        rig_release("a", owner);
+        CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_HAND_OVER);
+        rig_integer(LANE, 1);
+        CHECK_EQ_INT(waiters[owner + 1]->status, REDLATCH_OK);
+    }
+    rig_release("a", RUN_LENGTH + 1);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE);
+    rig_integer(LANE, 2); /* this process heard of it, and nobody else */
+    struct call *next = waiters[RUN_LENGTH + 2];
+    CHECK_EQ_INT(next->operation->phase, PHASE_PARKED);
+    CHECK_EQ_INT(set->operation->phase, PHASE_ASKING);
+    granted_and_released(set, 100);
+    rig_pass(3 * MILLISECOND);
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(next->status, REDLATCH_OK);
+    rig_end("a", RUN_LENGTH + 2);
+    RIG_CLOSE();
+}
+
+/* One that takes it again as soon as it has released it does not come before a set that has waited all the while. */
+static void a_newcomer_waits_until_the_set_has_looked(void) {
+    rig_open();
+    rig_grant("a", 1);
+    struct call *set = waiting_set(100);
+    rig_release("a", 1);
+    rig_send(LANE);
+    rig_integer(LANE, 2);
+    struct call *again = rig_acquire("a", 1);
+    CHECK_EQ_INT(again->operation->phase, PHASE_PARKED);
+    granted_and_released(set, 100);
+    rig_pass(3 * MILLISECOND);
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(again->status, REDLATCH_OK);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+/* The message comes before the answer: the set looks then, and the others wait all the same. */
+static void the_message_may_come_before_the_answer(void) {
+    rig_open();
+    rig_grant("a", 1);
+    struct call *set = waiting_set(100);
+    rig_release("a", 1);
+    struct command *release = rig_send(LANE);
+    CHECK_EQ_INT(release->kind, COMMAND_RELEASE);
+    rig_message("a");
+    CHECK_EQ_INT(set->operation->phase, PHASE_ASKING);
+    rig_integer(LANE, 2);
+    struct call *again = rig_acquire("a", 1);
+    CHECK_EQ_INT(again->operation->phase, PHASE_PARKED);
+    granted_and_released(set, 100);
+    rig_pass(3 * MILLISECOND);
+    rig_send(LANE);
+    rig_nil(LANE);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+/* A set that is in nobody's way, as it waits for another name, keeps nobody waiting. */
+static void where_no_set_waits_nobody_is_held_back(void) {
+    rig_open();
+    rig_grant("b", 1);
+    rig_grant("a", 2);
+    struct call *set = waiting_set(100);
+    rig_release("b", 1);
+    rig_send(LANE);
+    rig_integer(LANE, 1);
+    rig_grant("b", 1);
+    rig_end("b", 1);
+    rig_abort(set, REDLATCH_CANCELLED);
+    rig_end("a", 2);
+    RIG_CLOSE();
+}
+
+int main(void) {
+    RUN(after_sixteen_hand_overs_a_set_has_its_turn);
+    RUN(a_newcomer_waits_until_the_set_has_looked);
+    RUN(the_message_may_come_before_the_answer);
+    RUN(where_no_set_waits_nobody_is_held_back);
+    return unit_done();
+}
