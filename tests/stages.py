@@ -84,7 +84,7 @@ STAGES = [
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),
     Stage("python", f"{PYTEST} tests/python", ("build",)),
     Stage("conformance", CONFORMANCE, ("build",)),
-    Stage("e2e", f"{PYTEST} tests/e2e", ("build",), alone=True),
+    Stage("e2e", f"{PYTEST} tests/e2e -n 3", ("build",), alone=True),
     Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
           # What measures, and a thousand turns of it, say nothing more under a sanitizer; they are in e2e.
           + f" && REDLATCH_TEST_COMMAND=$PWD/build/address/bin/redlatch {PYTEST} -n 3 tests/e2e/test_9[2-4]_*.py"
@@ -96,7 +96,7 @@ STAGES = [
                   f" && {PYTHON} tests/soak/run.py --seconds 60", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", alone=True),
     Stage("lua", f"REDLATCH_TEST_LUA_BUILD=build/address REDLATCH_TEST_LUA_PRELOAD=\"{ADDRESS_LIBRARIES}\""
-                 f" {PYTEST} tests/e2e/test_95_lua*.py", ("build", "address"), alone=True),
+                 f" {PYTEST} tests/e2e/test_95_lua*.py -n 3", ("build", "address"), alone=True),
     Stage("leaks", f"{PYTEST} tests/e2e/leaks_of_lua.py", ("build",), alone=True),
     Stage("rock", f"./dev rock && {PYTHON} tests/package/check_rock.py dist", ("build",), alone=True),
     Stage("coverage", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",
@@ -106,7 +106,7 @@ STAGES = [
           + " && build/coverage/tests/redlatch_sim --faults"
           + f" && export PYTHONPATH=build/coverage/python && {PYTEST} tests/python"
           # Without the tests that load another build's module for Lua or read no more of the core than others do.
-          + f" && {PYTEST} tests/e2e --ignore-glob '*/test_95_*' -k 'not slowest_command and not fifty_processes'"
+          + f" && {PYTEST} tests/e2e -n 3 --ignore-glob '*/test_95_*' -k 'not slowest_command and not fifty_processes'"
           + f" && {GCOVR} build/coverage", alone=True),
 ]
 
