@@ -5,8 +5,7 @@
 #include "run.h"
 
 static const char usage[] =
-    "usage: redlatch run [OPTION...] NAME [--] CMD [ARGUMENT...]\n"
-    "       redlatch run [OPTION...] NAME NAME... -- CMD [ARGUMENT...]\n"
+    "usage: redlatch run [OPTION...] NAME... -- CMD [ARGUMENT...]\n"
     "\n"
     "Runs CMD while it holds the lock NAME, or all of several, and ends as CMD does.\n"
     "\n"
@@ -121,7 +120,8 @@ static bool go_together(const struct run_options *options) {
     return false;
 }
 
-/* Names and command. What stands before the first -- is names; without one, the first word is the name. */
+/* Names and command, parted by the first --. It may not be left out even behind a single name: were it, a -- among the
+ * command's arguments would make names of the command. */
 static bool take_operands(struct run_options *options, char **words) {
     if (!words[0] || !words[0][0]) {
         complain(STATUS_USAGE, "run: expected the name of a lock");
@@ -131,19 +131,21 @@ static bool take_operands(struct run_options *options, char **words) {
     while (words[before] && strcmp(words[before], "--") != 0) {
         before++;
     }
-    bool parted = words[before] != NULL;
+    if (!words[before]) {
+        complain(STATUS_USAGE, "run: no -- behind the name '%s': expected NAME... -- CMD", words[0]);
+        return false;
+    }
     options->names = words;
-    options->name_count = parted ? before : 1;
-    options->command = words + options->name_count + parted;
+    options->name_count = before;
+    options->command = words + before + 1;
     for (size_t i = 1; i < options->name_count; i++) {
         if (words[i][0] == '-') {
             complain(STATUS_USAGE, "run: %s among the names: expected options before them", words[i]);
             return false;
         }
     }
-    if (!options->command[0] || (!parted && options->command[0][0] == '-')) {
-        complain(STATUS_USAGE, "run: %s after the name: expected a command (options stand before the name)",
-                 options->command[0] ? options->command[0] : "nothing");
+    if (!options->command[0]) {
+        complain(STATUS_USAGE, "run: nothing behind --: expected a command");
         return false;
     }
     return true;

@@ -54,7 +54,7 @@ def test_01_redisson_and_python_are_kept_out(
         holder.terminate()
         assert holder.wait(10) == 5
         assert peer.try_lock(lock_name)
-    assert redlatch(server, "run", "-n", lock_name, "true").returncode == STATUS["not obtained"]
+    assert redlatch(server, "run", "-n", lock_name, "--", "true").returncode == STATUS["not obtained"]
 
 
 # ---------------------------------------------------------------------------------------------------- exit statuses --
@@ -81,13 +81,13 @@ def test_12_nonblock_says_so_at_once(server: RedisServer, peer: RedissonShapedPe
     done = redlatch(server, "run", "-n", lock_name, "--", "echo", "ran")
     assert (done.returncode, done.stdout, done.stderr) == (STATUS["not obtained"], "", "")
     assert time.monotonic() - begun < LOOK
-    assert redlatch(server, "run", "-n", "-E", "42", lock_name, "true").returncode == 42
+    assert redlatch(server, "run", "-n", "-E", "42", lock_name, "--", "true").returncode == 42
 
 
 def test_13_wait_ends_after_its_time(server: RedisServer, peer: RedissonShapedPeer, lock_name: str) -> None:
     peer.lock(lock_name)
     begun = time.monotonic()
-    assert redlatch(server, "run", "-w", "0.5", lock_name, "true").returncode == STATUS["not obtained"]
+    assert redlatch(server, "run", "-w", "0.5", lock_name, "--", "true").returncode == STATUS["not obtained"]
     assert 0.5 <= time.monotonic() - begun < LOOK
     waiting = start(server, "run", "-w", "20", lock_name, "--", "echo", "ran")
     wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to wait")
@@ -99,7 +99,7 @@ def test_13_wait_ends_after_its_time(server: RedisServer, peer: RedissonShapedPe
 
 def test_14_no_server_is_69(server: RedisServer, lock_name: str) -> None:
     with closed_port() as port:
-        done = redlatch(None, "run", "--url", f"redis://127.0.0.1:{port}", lock_name, "true")
+        done = redlatch(None, "run", "--url", f"redis://127.0.0.1:{port}", lock_name, "--", "true")
     assert done.returncode == STATUS["unreachable"] and "refused" in done.stderr
 
 
@@ -127,9 +127,9 @@ def test_15_misuse_is_64_and_says_what_is_wrong(server: RedisServer, arguments: 
 
 
 def test_15_the_longest_lease_is_a_day(server: RedisServer, lock_name: str) -> None:
-    done = redlatch(server, "run", "--lease", "86400.1", lock_name, "true")
+    done = redlatch(server, "run", "--lease", "86400.1", lock_name, "--", "true")
     assert done.returncode == STATUS["usage"] and "--lease is '86400.1'" in done.stderr and "86400\n" in done.stderr
-    assert redlatch(server, "run", "--lease", "86400", lock_name, "true").returncode == 0
+    assert redlatch(server, "run", "--lease", "86400", lock_name, "--", "true").returncode == 0
 
 
 def test_16_one_connection_is_enough(server: RedisServer, lock_name: str) -> None:
@@ -138,7 +138,7 @@ def test_16_one_connection_is_enough(server: RedisServer, lock_name: str) -> Non
         return int(information["total_connections_received"])
 
     before = connections()
-    assert redlatch(server, "run", lock_name, "true").returncode == 0
+    assert redlatch(server, "run", lock_name, "--", "true").returncode == 0
     assert connections() == before + 1
 
 
@@ -196,7 +196,7 @@ def test_24_the_lease_is_the_watchdogs(server: RedisServer, lock_name: str, tmp_
 
 
 def test_25_min_hold_leaves_the_lock_to_run_out(server: RedisServer, lock_name: str) -> None:
-    assert redlatch(server, "run", "--min-hold", "60", lock_name, "true").returncode == 0
+    assert redlatch(server, "run", "--min-hold", "60", lock_name, "--", "true").returncode == 0
     assert 30_000 < remaining_ms(server, lock_name) <= 60_000, "it does not wait for that itself, nor renews it"
 
 
@@ -344,7 +344,7 @@ def test_45_lost_unnoticed_it_is_70_at_the_end(server: RedisServer, lock_name: s
 def test_60_a_parent_that_blocks_sigchld(server: RedisServer, lock_name: str) -> None:
     blocked = {signal.SIGCHLD}
     done = subprocess.run(
-        [program(), "run", lock_name, "sh", "-c", "exit 6"],
+        [program(), "run", lock_name, "--", "sh", "-c", "exit 6"],
         env=environment(server),
         preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, blocked),
         timeout=10,
@@ -360,7 +360,7 @@ def test_61_a_loss_ends_the_command_though_nobody_reads_our_messages(
     os.close(reading)
     up = tmp_path / "up"
     text = f"exec 2>/dev/null; trap 'echo told >{up}; exit 5' TERM; : >{up}; {UNTIL_END}"
-    command = [program(), "run", "--verbose", "--lease", "0.3", lock_name, "sh", "-c", text]
+    command = [program(), "run", "--verbose", "--lease", "0.3", lock_name, "--", "sh", "-c", text]
     holder = subprocess.Popen(command, env=environment(server), stderr=writing)
     os.close(writing)
     wait_until(up.exists, message="the command")
@@ -416,7 +416,7 @@ def test_64_messages_show_names_of_any_bytes(server: RedisServer, peer: Redisson
 def test_65_too_few_descriptors_are_no_fault_of_the_command(server: RedisServer, lock_name: str) -> None:
     outcomes = []
     for limit in range(5, 40):
-        run = f"ulimit -n {limit}; exec {program()} run {lock_name} true"
+        run = f"ulimit -n {limit}; exec {program()} run {lock_name} -- true"
         done = subprocess.run(["sh", "-c", run], capture_output=True, env=environment(server), timeout=30, check=False)
         outcomes.append(done.returncode)
         assert server.admin.exists(lock_name) == 0

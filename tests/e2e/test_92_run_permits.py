@@ -40,8 +40,8 @@ def test_00_permits_are_taken_while_the_command_runs(
     server: RedisServer, client: library.Client, lock_name: str, kind: str
 ) -> None:
     inner = f"{program()} run -n --kind {kind}"
-    text = (f"{inner} --permits 2 {lock_name} true; echo $?; {inner} {lock_name} echo beside"
-            f"; {inner} --limit 9 {lock_name} {inner} {lock_name} true; echo $?")
+    text = (f"{inner} --permits 2 {lock_name} -- true; echo $?; {inner} {lock_name} -- echo beside"
+            f"; {inner} --limit 9 {lock_name} -- {inner} {lock_name} -- true; echo $?")
     done = redlatch(server, "run", "--kind", kind, "--limit", "2", lock_name, "--", "sh", "-c", text)
     assert (done.returncode, done.stdout.split()) == (0, ["1", "beside", "1"]), "a limit is only for the first"
     assert left(client, kind, lock_name) == 2
@@ -67,7 +67,7 @@ def test_01_several_at_once_and_whoever_waits_is_woken(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_02_one_that_nobody_has_made_is_not_waited_for(server: RedisServer, lock_name: str, kind: str) -> None:
-    done = redlatch(server, "run", "--kind", kind, lock_name, "true")
+    done = redlatch(server, "run", "--kind", kind, lock_name, "--", "true")
     assert done.returncode == 65 and f'no semaphore "{lock_name}"' in done.stderr
     assert server.admin.exists(lock_name) == 0
 
@@ -133,7 +133,7 @@ def test_07_permits_of_one_that_was_killed_come_back(
     holder = start(server, "run", *options, lock_name, "--", "sh", "-c", text)
     wait_until((tmp_path / "pid").exists, message="CMD to run")
     holder.kill()
-    assert redlatch(server, "run", "--kind", "permit-semaphore", lock_name, "true").returncode == 0
+    assert redlatch(server, "run", "--kind", "permit-semaphore", lock_name, "--", "true").returncode == 0
     holder.communicate()
     assert client.permit_semaphore(lock_name).available() == 1
 
@@ -142,7 +142,7 @@ def test_08_min_hold_leaves_a_permit_to_run_out(
     server: RedisServer, client: library.Client, lock_name: str
 ) -> None:
     options = ["--kind", "permit-semaphore", "--limit", "1", "--min-hold", "60"]
-    assert redlatch(server, "run", *options, lock_name, "true").returncode == 0
+    assert redlatch(server, "run", *options, lock_name, "--", "true").returncode == 0
     slots = client.permit_semaphore(lock_name)
     assert slots.available() == 0
     permit = client.inspect(lock_name).parties[0].owner
@@ -172,5 +172,5 @@ def test_10_misuse(server: RedisServer, lock_name: str, options: List[str], word
 @pytest.mark.parametrize("kind", KINDS)
 def test_11_what_is_none_is_left_as_it_is(server: RedisServer, lock_name: str, kind: str) -> None:
     server.admin.rpush(lock_name, "a")
-    done = redlatch(server, "run", "--kind", kind, "--limit", "1", lock_name, "true")
+    done = redlatch(server, "run", "--kind", kind, "--limit", "1", lock_name, "--", "true")
     assert done.returncode == 69 and done.stderr and server.admin.lrange(lock_name, 0, -1) == [b"a"]

@@ -66,7 +66,7 @@ def test_03_it_keeps_out_whoever_wants_one_of_them(
     holder = start(server, "run", *several, "--", "sh", "-c", script_of(tmp_path, end))
     wait_until((tmp_path / "pid").exists, message="CMD to run")
     assert not peer.try_lock(several[0]) and not client.lock(several[1]).acquire(blocking=False)
-    assert redlatch(server, "run", "-n", several[2], "true").returncode == 1
+    assert redlatch(server, "run", "-n", several[2], "--", "true").returncode == 1
     (tmp_path / "go").touch()
     assert holder.wait(10) == 0
     holder.communicate()
@@ -123,7 +123,8 @@ def test_07_each_of_them_is_told_of(server: RedisServer, several: List[str]) -> 
     ],
 )
 def test_08_several_of_a_kind(server: RedisServer, several: List[str], options: List[str], form: str) -> None:
-    looks = f'for name in "$@"; do {program()} run -n {" ".join(options)} $name true; echo $?; done; {program()} list'
+    inner = f"{program()} run -n {' '.join(options)}"
+    looks = f'for name in "$@"; do {inner} $name -- true; echo $?; done; {program()} list'
     done = redlatch(server, "run", *options, *several, "--", "sh", "-c", looks, "sh", *several)
     lines = done.stdout.splitlines()
     assert done.returncode == 0 and lines[:3] == ["0" if "--shared" in options else "1"] * 3
@@ -148,8 +149,10 @@ def test_10_misuse(server: RedisServer, arguments: List[str], words: str) -> Non
     assert done.returncode == 64 and words in done.stderr and not done.stdout
 
 
-def test_11_without_dashes_the_first_word_is_the_name(server: RedisServer, lock_name: str) -> None:
+def test_11_names_and_command_are_parted_by_dashes(server: RedisServer, lock_name: str) -> None:
+    """Also where there is one name: `run NAME git checkout -- FILE` must not lock three names and run FILE."""
     done = redlatch(server, "run", lock_name, "echo", "two", "words")
-    assert (done.returncode, done.stdout) == (0, "two words\n")
+    assert (done.returncode, done.stdout) == (64, "")
+    assert f"no -- behind the name '{lock_name}': expected NAME... -- CMD" in done.stderr
     done = redlatch(server, "run", lock_name, "--", "echo", "a", "--", "b")
     assert (done.returncode, done.stdout) == (0, "a -- b\n"), "those behind the first are the command's"

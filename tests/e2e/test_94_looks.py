@@ -538,7 +538,7 @@ def test_40_every_command_helps_and_refuses(server: RedisServer, command: str) -
     assert redlatch(server, command, "--no-such-option").returncode == 64
     operands = [] if command == "list" else ["x"]
     force = ["--force"] if command == "unlock" else []
-    end = ["true"] if command == "run" else []
+    end = ["--", "true"] if command == "run" else []
     with closed_port() as port:
         gone = redlatch(None, command, "--url", f"redis://127.0.0.1:{port}", *force, *operands, *end)
     assert gone.returncode == 69 and "refused" in gone.stderr

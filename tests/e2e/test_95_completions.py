@@ -113,7 +113,8 @@ def terminal(shared_terminal: Terminal) -> Terminal:
     ("redlatch show two", "redlatch show two\\ words"),
     ("redlatch show dee", "redlatch show dee"),
     ("redlatch run -n deploy:shop -- cat /etc/hostn", "redlatch run -n deploy:shop -- cat /etc/hostname"),
-    ("redlatch run deploy:shop printe", "redlatch run deploy:shop printenv"),
+    ("redlatch run two\\ words deploy:s", "redlatch run two\\ words deploy:shop"),
+    ("redlatch run deploy:shop dee -- printe", "redlatch run deploy:shop dee -- printenv"),
     ("redlatch run --url redis://127.0.0.1:1 deploy:shop -- printe",
      "redlatch run --url redis://127.0.0.1:1 deploy:shop -- printenv"),
 ])

@@ -30,10 +30,10 @@ def test_00_readers_run_beside_each_other(
     with read:
         done = redlatch(server, "run", "-n", *option, lock_name, "--", "sh", "-c", "echo $REDLATCH_OWNER")
         assert done.returncode == 0 and len(done.stdout.split(":")) == 2
-        assert redlatch(server, "run", "-n", "--kind", "write", lock_name, "true").returncode == NOT_OBTAINED
+        assert redlatch(server, "run", "-n", "--kind", "write", lock_name, "--", "true").returncode == NOT_OBTAINED
     with write:
-        assert redlatch(server, "run", "-n", *option, lock_name, "true").returncode == NOT_OBTAINED
-    assert redlatch(server, "run", "-n", "--kind", "write", lock_name, "true").returncode == 0
+        assert redlatch(server, "run", "-n", *option, lock_name, "--", "true").returncode == NOT_OBTAINED
+    assert redlatch(server, "run", "-n", "--kind", "write", lock_name, "--", "true").returncode == 0
     assert server.admin.keys() == []
 
 

@@ -223,7 +223,7 @@ def test_a_permit_semaphore(
     assert {one["owner"] for one in found["holders"]} == permits
     assert name in names(shown(server, "list"))
     assert redlatch(server, "unlock", "--force", name).returncode == 64
-    assert redlatch(server, "run", "-n", "--kind", "permit-semaphore", name, "true").returncode == 1
+    assert redlatch(server, "run", "-n", "--kind", "permit-semaphore", name, "--", "true").returncode == 1
     waits = waiting(name, PERMITS_CHANNEL)
     slots.release(permits.pop())
     waits.woken()

@@ -69,25 +69,15 @@ _redlatch() {
     unlock) options="--force --json $place" ;;
     *) return ;;
     esac
-    if [ "$command" = run ]; then # behind the name stands a command, with completions of its own
+    if [ "$command" = run ]; then # behind -- stands a command, with completions of its own
         for ((index = 2; index < last; index++)); do
-            case ${words[index]} in
-            -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | \
-                --grace | --kind | --permits | --limit | --key-template)
-                index=$((index + 1))
-                ;;
-            -*) ;;
-            *)
-                index=$((index + 1))
-                [ "${words[index]-}" = -- ] && [ "$index" -lt "$last" ] && index=$((index + 1))
-                if declare -F _command_offset >/dev/null; then
-                    _command_offset "${starts[index]}"
-                else
-                    mapfile -t COMPREPLY < <(compgen -c -- "$word")
-                fi
-                return
-                ;;
-            esac
+            [ "${words[index]}" = -- ] || continue
+            if declare -F _command_offset >/dev/null; then
+                _command_offset "${starts[index + 1]}"
+            else
+                mapfile -t COMPREPLY < <(compgen -c -- "$word")
+            fi
+            return
         done
     fi
     case $word in
