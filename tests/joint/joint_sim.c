@@ -257,10 +257,10 @@ int main(int count, char **words) {
     uint64_t seeds = 200;
     uint64_t first = 1;
     const char *only = "";
-    for (int i = 1; i < count; i++) {
-        if (strcmp(words[i], "--faults") == 0) {
-            return find_faults(&world);
-        }
+    if (count == 2 && strcmp(words[1], "--faults") == 0) {
+        return find_faults(&world);
+    }
+    for (int i = 1; i < count; i += 2) {
         const char *value = i + 1 < count ? words[i + 1] : "";
         if (strcmp(words[i], "--seeds") == 0) {
             seeds = strtoull(value, NULL, 10);
@@ -273,7 +273,6 @@ int main(int count, char **words) {
                     words[i], value);
             return 2;
         }
-        i++;
     }
     struct script_set scripts;
     if (!script_set_open(&scripts, NULL)) {

@@ -6,7 +6,10 @@
 #include "redlatch.h"
 
 const struct planted_edit planted_fair[] = {
-    {"a look that makes a place", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "place == '1' then", "place ~= '0' then"},
+    {"a look that makes a place", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "elseif place == '1' then",
+     "elseif place ~= '0' then"},
+    {"a try that takes a place", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "elseif place == '1' then",
+     "elseif place ~= '2' then"},
     {"a grant past the queue", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "(head == owner", "(true"},
     {"a place before the others", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "'rpush'", "'lpush'"},
     {"a place without a sign of life", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR,

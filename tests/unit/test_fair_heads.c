@@ -150,6 +150,7 @@ static void a_head_that_departed_since_the_ask_is_not_left(void) {
     rig_integer(LANE, 0);
     rig_drain_keeper();
     rig_end("a", 3);
+    RIG_CLOSE();
 }
 
 /* Two lanes: the later answer of one waiter is heard before the earlier one of another. */
