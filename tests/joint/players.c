@@ -170,9 +170,9 @@ static void collect(struct process *process, const struct peer *peer) {
         struct caller *caller = &process->callers[event.owner - FIRST_OWNER];
         if (event.kind == REDLATCH_EVENT_LOST) {
             process->world->losses++;
-            if (event.serial == caller->serial && caller->levels > 0 && !caller->gives) {
+            if (event.serial == caller->serial && caller->levels > 0) {
                 judge_told(caller);
-                caller->told = true;
+                caller->told = true; /* also of what a release leaves that is under way */
             }
         } else if (event.tag == caller->tag) {
             ended(caller, &event);
