@@ -286,6 +286,30 @@ def test_11_a_level_that_a_server_missed_is_made_up_for(
     wait_free(servers, lock_name)
 
 
+def test_11_a_lost_hold_is_not_entered_again_though_a_server_has_come_back(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str
+) -> None:
+    """A level on top of one that is gone would be told as held; release has to tell of the loss first."""
+    clients = open_clients(servers, watchdog_lease=LEASE)
+    lock = over(clients, lock_name)
+    servers[2].stop()
+    lock.acquire()
+    hold = lock.hold()
+    assert hold is not None
+    servers[1].admin.delete(lock_name)
+    assert hold.lost_event.wait(LEASE)
+    servers[2].start()
+    wait_until(lambda: clients[2].lock(f"{lock_name}:other").acquire(timeout=1), 5.0, "the third server's client")
+    for timeout in (None, 0, 1):
+        with pytest.raises(redlatch.LockLostError):
+            lock.acquire(timeout=timeout)
+    with pytest.raises(redlatch.LockLostError):
+        lock.release()
+    with lock:
+        assert lock.hold_count() == 1
+    wait_free(servers, lock_name)
+
+
 @pytest.mark.parametrize("lease", [None, 0.5, 10, 60])
 def test_12_many_callers_of_many_clients(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str, lease: Optional[float]

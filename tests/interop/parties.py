@@ -12,6 +12,7 @@ import time
 from typing import Any, Callable, Optional, Protocol
 
 import redlatch
+from env import Monitor, wait_until
 from peers import PATIENCE, PeerError
 from redisson import OnThread, Redisson, RedissonObject, ms
 
@@ -226,3 +227,16 @@ class _Granted:
         """True; PeerError if the call failed."""
         self._pending.result(timeout)
         return True
+
+
+def wait_parked(monitor: Monitor, mark: int, name: str, looks: bool = True) -> int:
+    """Wait until somebody has subscribed for `name` and, if it looks then, asked once more after that; a mark behind
+    it."""
+
+    def parked() -> bool:
+        about = [entry for entry in monitor.top_level(mark) if any(name.encode() in word for word in entry.arguments)]
+        words = [entry.command for entry in about]
+        return "SUBSCRIBE" in words and (not looks or "EVALSHA" in words[words.index("SUBSCRIBE") :])
+
+    wait_until(parked, message=f"a waiter for {name} to park")
+    return monitor.mark()

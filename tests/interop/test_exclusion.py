@@ -9,9 +9,9 @@ from typing import Callable, List
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer, wait_until
+from env import Monitor, RedisServer
 from kinds import KINDS, Kind
-from parties import AlreadyHeld, Attempt, NotHeld, OurParty, Party, TheirParty
+from parties import AlreadyHeld, Attempt, NotHeld, OurParty, Party, TheirParty, wait_parked
 from redisson import Redisson
 from wire import addresses
 
@@ -24,19 +24,6 @@ TURNS = 20
 
 MakeOurs = Callable[..., OurParty]
 MakeTheirs = Callable[..., TheirParty]
-
-
-def wait_parked(monitor: Monitor, mark: int, name: str, looks: bool = True) -> int:
-    """Wait until somebody has subscribed for `name` and, if it looks then, asked once more after that; a mark behind
-    it."""
-
-    def parked() -> bool:
-        about = [entry for entry in monitor.top_level(mark) if any(name.encode() in word for word in entry.arguments)]
-        words = [entry.command for entry in about]
-        return "SUBSCRIBE" in words and (not looks or "EVALSHA" in words[words.index("SUBSCRIBE") :])
-
-    wait_until(parked, message=f"a waiter for {name} to park")
-    return monitor.mark()
 
 
 def start_waiting(waiter: Party, kind: Kind, monitor: Monitor, name: str, looks: bool = True) -> Attempt:

@@ -14,8 +14,9 @@ from typing import Any, Callable, List
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
+from env import Monitor, RedisServer, wait_until
 from kinds import KINDS
+from parties import wait_parked
 from redisson import Redisson, RedissonClient
 
 MakeOurs = Callable[..., redlatch.Client]
@@ -195,14 +196,16 @@ def test_renewal_beside_nested_locks(make_ours: MakeOurs, name: str) -> None:
     lock.release()
 
 
-@with_groups
 def test_an_interrupted_redisson_is_not_renewed(
-    java: Redisson, ours: redlatch.Client, theirs: RedissonClient, name: str, kind: str
+    java: Redisson, ours: redlatch.Client, theirs: RedissonClient, monitor: Monitor, name: str
 ) -> None:
-    """A Redisson thread that is interrupted while it waits for our lock never has it afterwards."""
-    lock, thread = KINDS[kind].ours(ours, name), java.thread()
+    """A Redisson thread that is interrupted while it waits for our lock never has it afterwards. Its group locks pay no
+    heed to interrupts while they wait."""
+    lock, thread = ours.lock(name), java.thread()
     lock.acquire()
-    waiting = KINDS[kind].theirs(theirs, name).start(thread, "lockInterruptibly")
+    mark = monitor.mark()
+    waiting = KINDS["mutex"].theirs(theirs, name).start(thread, "lockInterruptibly")
+    wait_parked(monitor, mark, name)  # it swallows an interrupt that comes while it subscribes
     wait_until(lambda: waiting.done or java.interrupt(thread))
     error = waiting.error()
     assert "InterruptedException" in (error.kind, *error.causes)

@@ -266,6 +266,14 @@ uint64_t joint_serial(struct joint *joint, uint64_t owner) {
     return serial;
 }
 
+bool joint_is_lost(struct joint *joint, uint64_t owner) {
+    pthread_mutex_lock(&holds_mutex);
+    const struct joint_hold *hold = *place_of(joint, owner);
+    bool lost = hold && hold->lost;
+    pthread_mutex_unlock(&holds_mutex);
+    return lost;
+}
+
 void joint_forget_holds(struct joint *joint) {
     pthread_mutex_lock(&holds_mutex);
     while (joint->holds) {

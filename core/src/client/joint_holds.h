@@ -19,6 +19,9 @@ void joint_note_granted(struct joint *joint, uint64_t owner, struct joint_hold *
 /* A level was released, or nothing was left to release. */
 void joint_note_released(struct joint *joint, uint64_t owner, int status);
 
+/* Whether an owner's hold was lost, and not every level of it has been released since. */
+bool joint_is_lost(struct joint *joint, uint64_t owner);
+
 /* The number that names an owner's hold; 0 if none is known. */
 uint64_t joint_serial(struct joint *joint, uint64_t owner);
 

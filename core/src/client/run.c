@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "errors.h"
+#include "joint_holds.h"
 #include "lock.h"
 
 /* How long giving back is waited for; then it goes on in the background. */
@@ -189,6 +190,9 @@ static void carry_out(struct run *run, const struct multi_action *action) {
 }
 
 bool run_step(struct run *run) {
+    if (!run->given_up && joint_is_lost(run->joint, run->owner)) {
+        run_give_up(run, REDLATCH_LOST); /* though other servers might grant it now: release has to tell first */
+    }
     for (;;) {
         struct multi_action action = multi_next(&run->multi, system_now());
         if (action.kind == MULTI_DONE || action.kind == MULTI_NOTHING) {
