@@ -9,7 +9,7 @@ import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import Any, Callable, Iterator, List
 
 import pytest
@@ -231,7 +231,8 @@ def test_scores_do_not_drift(make_ours: MakeOurs, server: RedisServer, name: str
     server.admin.rpush(f"redisson_lock_queue:{{{name}}}", dead)
     server.admin.zadd(f"redisson_lock_timeout:{{{name}}}", {dead: time.time() * 1000 + 330_000})
     for _ in range(50):
-        assert not client.fair_lock(name).acquire(timeout=0.01)
+        with suppress(redlatch.ConnectionError):  # no answer within that time, on a busy machine
+            assert not client.fair_lock(name).acquire(timeout=0.01)
     with closing(OurParty(client.fair_lock(name))) as waiter:
         attempt = waiter.start()
         wait_until(lambda: len(queue(server, name)) == 2)
