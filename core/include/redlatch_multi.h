@@ -26,7 +26,7 @@ extern "C" {
  *
  * Members of one client are acquired by one script, all or none, and released by one. With several clients all are
  * asked at once; when one is in the way the others are given back, the one that was in the way is waited for, and then
- * the clients are asked one after the other, in the same order by everybody.
+ * the clients are asked one after the other, beginning with its own.
  *
  * It stands beside the queues of its members, not in them, as it needs all at once. A member that single locks of the
  * same process take in turns is handed over between them at most 16 times, or for 10 ms, in a row; then it is let go

@@ -14,9 +14,9 @@
  *   PAUSING    its end                                     TOGETHER, ORDERED or WATCHING
  *
  * All at once is the fastest where nobody is in the way. Where somebody is, two callers that ask in parallel may take
- * from each other again and again; in one order, the one that gets the first group is before the other. Nobody waits
- * while he holds something. A majority is not asked in order, as a server that is down would be in everybody's way:
- * there the random pause decides. */
+ * from each other again and again; one after the other, whoever gets the first group is before those who begin with
+ * it, too, and all come to begin with the one that is in demand. Nobody waits while he holds something. A majority is
+ * not asked in order, as a server that is down would be in everybody's way: there the random pause decides. */
 #include "multi.h"
 
 #include <string.h>
@@ -74,7 +74,7 @@ static void begin_round(struct multi *multi, int64_t now) {
     multi->until = 0;
     for (uint32_t i = 0; i < multi->count; i++) {
         multi->groups[i] = (struct multi_group){.state = GROUP_IDLE};
-        if (multi->phase == MULTI_TOGETHER || i == 0) {
+        if (multi->phase == MULTI_TOGETHER || i == multi->lead) {
             multi->groups[i].state = GROUP_WANTED;
         }
     }
@@ -135,13 +135,20 @@ static void judge(struct multi *multi, int64_t now) {
     }
 }
 
+/* First the one that was in the way, then the others as they stand. In an order that never changes, a caller would let
+ * go again and again before those who wait for his first while they have another, as Redisson's multi locks do (W-15).
+ */
 static void go_on_in_order(struct multi *multi, uint32_t group, int64_t now) {
     if (multi->groups[group].state != GROUP_GRANTED) {
         undo(multi);
-    } else if (group + 1 == multi->count) {
+        return;
+    }
+    uint32_t next = group == multi->lead ? 0 : group + 1;
+    next += next == multi->lead;
+    if (next == multi->count) {
         succeed(multi, now);
     } else {
-        multi->groups[group + 1].state = GROUP_WANTED;
+        multi->groups[next].state = GROUP_WANTED;
     }
 }
 
@@ -241,8 +248,9 @@ static void reconsider(struct multi *multi, int64_t now) {
         pause_for(multi, growing(multi, TROUBLE_PAUSE_MS), MULTI_TOGETHER, now);
         return;
     }
-    bool conflict = multi->ordered && group > 0;
+    bool conflict = multi->ordered && group != multi->lead;
     multi->ordered = true;
+    multi->lead = group;
     multi->watched_group = group;
     multi->watched_member = multi->groups[group].member;
     multi->watch_begun = false;

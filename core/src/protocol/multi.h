@@ -55,6 +55,7 @@ struct multi {
     bool watch_begun, watch_over;
     bool ordered;          /* a round together has failed: from now on one after the other */
     uint32_t attempts;
+    uint32_t lead;         /* the group that is asked first of an ordered round */
     uint32_t watched_group, watched_member;
     int64_t started_at;    /* of the round */
     int64_t until;         /* TOGETHER and decided: when the others must have answered; WATCHING, PAUSING: its end;
