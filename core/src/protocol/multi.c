@@ -250,7 +250,7 @@ static void reconsider(struct multi *multi, int64_t now) {
     }
     bool conflict = multi->ordered && group != multi->lead;
     multi->ordered = true;
-    multi->lead = group;
+    multi->lead = needs_all(multi) ? group : 0;
     multi->watched_group = group;
     multi->watched_member = multi->groups[group].member;
     multi->watch_begun = false;
