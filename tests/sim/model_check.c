@@ -12,11 +12,11 @@
  * takes over the server's. Where a script looked at the clock more than once and no single millisecond explains it,
  * both are flushed. */
 #include <errno.h>
-#include <hiredis.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "random_calls.h"
+#include "real_server.h"
 #include "script_host.h"
 
 /* Calls between two comparisons of all keys. */
@@ -49,6 +49,13 @@ struct counts {
     uint64_t calls, errors;
 };
 
+/* Copies of the names of keys. */
+struct key_names {
+    struct redis_text keys[REAL_SERVER_ARGUMENTS_MAX];
+    size_t count;
+    char texts[REAL_SERVER_ARGUMENTS_MAX][256];
+};
+
 struct check {
     redisContext *server;
     redisContext *listener;
@@ -65,95 +72,6 @@ struct check {
     uint64_t straddled, flushed, at_expiry, messages_heard;
     uint64_t adopted; /* expiry times taken over from the server */
 };
-
-static void give_up(const char *what, const char *detail) {
-    fprintf(stderr, "model_check: %s: %s\n", what, detail);
-    exit(2);
-}
-
-/* Scripts have another number in the model than their SHA1 in Redis. */
-static void blank_script_digits(struct redis_reply *reply) {
-    char *digits = strstr(reply->text, "script: ");
-    for (size_t i = 8; digits && i < 48 && digits[i] != '\0'; i++) {
-        digits[i] = '#';
-    }
-}
-
-static void convert(const redisReply *theirs, struct redis_reply *out) {
-    redis_reply_nil(out);
-    switch (theirs->type) {
-    case REDIS_REPLY_INTEGER:
-        redis_reply_integer(out, theirs->integer);
-        break;
-    case REDIS_REPLY_STRING:
-        redis_reply_bulk(out, (struct redis_text){theirs->str, theirs->len});
-        break;
-    case REDIS_REPLY_STATUS:
-        redis_reply_status(out, (struct redis_text){theirs->str, theirs->len});
-        break;
-    case REDIS_REPLY_ERROR:
-        redis_reply_error(out, "%s", theirs->str);
-        blank_script_digits(out);
-        break;
-    case REDIS_REPLY_ARRAY:
-        redis_reply_array(out, theirs->elements);
-        for (size_t i = 0; i < theirs->elements; i++) {
-            convert(theirs->element[i], &out->elements[i]);
-        }
-        break;
-    default:
-        break;
-    }
-}
-
-static redisReply *next_reply(redisContext *context) {
-    void *reply = NULL;
-    if (redisGetReply(context, &reply) != REDIS_OK) {
-        give_up("the server", context->errstr);
-    }
-    return reply;
-}
-
-/* Milliseconds of a TIME answer. */
-static int64_t next_time(redisContext *context) {
-    redisReply *reply = next_reply(context);
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2) {
-        give_up("TIME", "expected an array of two");
-    }
-    int64_t time = strtoll(reply->element[0]->str, NULL, 10) * 1000 + strtoll(reply->element[1]->str, NULL, 10) / 1000;
-    freeReplyObject(reply);
-    return time;
-}
-
-/* Sends a command or script between two TIMEs. Returns the server's milliseconds before; after in *after_out. */
-static int64_t ask_server(struct check *check, const char *script, const struct redis_text *arguments, size_t count,
-                          size_t key_count, struct redis_reply *reply_out, int64_t *after_out) {
-    const char *parts[CALL_ARGUMENTS_MAX + 3];
-    size_t sizes[CALL_ARGUMENTS_MAX + 3];
-    char key_digits[NUMBER_TEXT_SIZE];
-    size_t head = script ? 3 : 0;
-    if (script) {
-        parts[0] = "EVAL";
-        parts[1] = script;
-        parts[2] = key_digits;
-        sizes[2] = integer_format((int64_t)key_count, key_digits);
-        sizes[0] = strlen(parts[0]);
-        sizes[1] = strlen(script);
-    }
-    for (size_t i = 0; i < count; i++) {
-        parts[head + i] = arguments[i].bytes;
-        sizes[head + i] = arguments[i].size;
-    }
-    redisAppendCommand(check->server, "TIME");
-    redisAppendCommandArgv(check->server, (int)(head + count), parts, sizes);
-    redisAppendCommand(check->server, "TIME");
-    int64_t before = next_time(check->server);
-    redisReply *reply = next_reply(check->server);
-    convert(reply, reply_out);
-    freeReplyObject(reply);
-    *after_out = next_time(check->server);
-    return before;
-}
 
 static int hear(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
     struct check *check = context;
@@ -276,9 +194,7 @@ static bool compare_messages(struct check *check) {
     bool equal = true;
     for (size_t i = 0; i < check->message_count && equal; i++) {
         struct redis_reply heard;
-        redisReply *reply = next_reply(check->listener);
-        convert(reply, &heard);
-        freeReplyObject(reply);
+        real_server_next(check->listener, &heard);
         equal = redis_reply_equal(&check->messages[i], &heard);
         if (!equal) {
             print_difference(check, "messages", &check->messages[i], &heard);
@@ -290,48 +206,72 @@ static bool compare_messages(struct check *check) {
     return equal;
 }
 
-/* All keys of the server at one millisecond, which is returned. */
-static int64_t server_contents(struct check *check, struct redis_reply *contents_out) {
-    size_t count = 0;
-    const struct redis_text *keys = random_calls_keys(&count);
+/* Adds a copy of a key unless it is there. */
+static void add_key(struct key_names *names, struct redis_text key) {
+    for (size_t i = 0; i < names->count; i++) {
+        if (text_equal(names->keys[i], key)) {
+            return;
+        }
+    }
+    if (names->count == REAL_SERVER_ARGUMENTS_MAX || key.size > sizeof(names->texts[0])) {
+        give_up("the keys", "more or longer ones than there is room for");
+    }
+    memcpy(names->texts[names->count], key.bytes, key.size);
+    names->keys[names->count] = (struct redis_text){names->texts[names->count], key.size};
+    names->count++;
+}
+
+/* The keys that calls name, and those that scripts made beside them on either side: a reader's timeout, for one. */
+static void collect_keys(struct check *check, struct key_names *names) {
+    struct redis_text words[] = {redis_text("KEYS"), redis_text("*")};
+    struct redis_reply server;
     int64_t after = 0;
-    int64_t before = ask_server(check, contents_script, keys, count, count, contents_out, &after);
-    while (before != after) {
+    size_t named = 0;
+    const struct redis_text *keys = random_calls_keys(&named);
+    names->count = 0;
+    for (size_t i = 0; i < named; i++) {
+        add_key(names, keys[i]);
+    }
+    real_server_ask(check->server, NULL, words, 2, 0, &server, &after);
+    for (size_t i = 0; i < server.size; i++) {
+        add_key(names, redis_reply_view(&server.elements[i]));
+    }
+    redis_reply_free(&server);
+    uint32_t cursor = 0;
+    for (struct redis_text key; keyspace_next_key(check->model, &cursor, &key);) {
+        add_key(names, key);
+    }
+}
+
+/* What the keys hold on the server at one millisecond, which is returned. */
+static int64_t server_contents(struct check *check, const struct key_names *names, struct redis_reply *contents_out) {
+    int64_t after = 0;
+    int64_t before = 0;
+    while ((before = real_server_ask(check->server, contents_script, names->keys, names->count, names->count,
+                                     contents_out, &after)) != after) {
         redis_reply_free(contents_out);
-        before = ask_server(check, contents_script, keys, count, count, contents_out, &after);
     }
     return before;
 }
 
-/* The server's PTTL of a key, and in *at_ms_out the millisecond in which it was asked for. Not through a script: Lua's
- * numbers are too coarse for the longest expiry. */
-static int64_t server_pttl(struct check *check, struct redis_text key, int64_t *at_ms_out) {
-    struct redis_text words[] = {redis_text("PTTL"), key};
-    struct redis_reply reply;
-    while (ask_server(check, NULL, words, 2, 0, &reply, at_ms_out) != *at_ms_out) {
-    }
-    return reply.integer;
-}
-
-/* Takes over the server's expiry times where they differ from the model's by no more than `slack`. */
-static void adopt_expiry(struct check *check, int64_t slack) {
-    size_t count = 0;
-    const struct redis_text *keys = random_calls_keys(&count);
-    for (size_t i = 0; i < count; i++) {
-        int64_t model_left = keyspace_pttl(check->model, keys[i]);
+/* Takes over the server's expiry times where they differ from the model's by no more than `slack`. They are not asked
+ * for by a script: Lua's numbers are too coarse for the longest. */
+static void adopt_expiry(struct check *check, const struct key_names *names, int64_t slack) {
+    int64_t server_left[REAL_SERVER_ARGUMENTS_MAX];
+    int64_t at_ms = real_server_pttl(check->server, names->keys, names->count, server_left);
+    for (size_t i = 0; i < names->count; i++) {
+        struct redis_text key = names->keys[i];
+        int64_t model_left = keyspace_pttl(check->model, key);
         if (model_left < 0) {
             continue;
         }
-        int64_t at_ms = 0;
-        int64_t server_left = server_pttl(check, keys[i], &at_ms);
         int64_t model_end = keyspace_time(check->model) + model_left;
-        if (server_left == -2 && model_end >= at_ms && model_end - slack < at_ms) {
-            keyspace_delete(check->model, keys[i]);
+        int64_t difference = at_ms + server_left[i] - model_end;
+        if (server_left[i] == -2 && model_end >= at_ms && model_end - slack < at_ms) {
+            keyspace_delete(check->model, key);
             check->adopted++;
-        }
-        int64_t difference = at_ms + server_left - model_end;
-        if (server_left >= 0 && difference != 0 && difference >= -slack && difference <= slack) {
-            keyspace_pexpireat(check->model, keys[i], at_ms + server_left);
+        } else if (server_left[i] >= 0 && difference != 0 && difference >= -slack && difference <= slack) {
+            keyspace_pexpireat(check->model, key, at_ms + server_left[i]);
             check->adopted++;
         }
     }
@@ -339,16 +279,15 @@ static void adopt_expiry(struct check *check, int64_t slack) {
 
 /* Compares what all keys hold; with a slack, after taking over expiry times. Returns whether both are equal. */
 static bool compare_contents(struct check *check, int64_t slack) {
-    size_t count = 0;
-    const struct redis_text *keys = random_calls_keys(&count);
+    struct key_names names;
     struct redis_reply server;
     struct redis_reply model;
+    collect_keys(check, &names);
     if (slack > 0) {
-        adopt_expiry(check, slack);
+    adopt_expiry(check, &names, slack);
     }
-    int64_t at_ms = server_contents(check, &server);
-    keyspace_set_time(check->model, at_ms);
-    script_host_run(check->host, check->model, check->contents, keys, count, NULL, 0, &model);
+    keyspace_set_time(check->model, server_contents(check, &names, &server));
+    script_host_run(check->host, check->model, check->contents, names.keys, names.count, NULL, 0, &model);
     bool equal = redis_reply_equal(&model, &server);
     if (!equal && slack == 0) {
         print_difference(check, "contents after", &model, &server);
@@ -363,7 +302,7 @@ static bool compare_key_names(struct check *check) {
     struct redis_text words[] = {redis_text("KEYS"), redis_text("*")};
     struct redis_reply server;
     int64_t after = 0;
-    int64_t before = ask_server(check, NULL, words, 2, 0, &server, &after);
+    int64_t before = real_server_ask(check->server, NULL, words, 2, 0, &server, &after);
     size_t found = 0;
     size_t given = 0;
     uint32_t cursor = 0;
@@ -405,9 +344,10 @@ static void settle_straddled(struct check *check, int64_t before, int64_t after,
     forget_messages(check, 0);
     freeReplyObject(redisCommand(check->server, "PUBLISH %s %s", heard_channel, "model_check resumes"));
     for (bool resumed = false; !resumed;) {
-        redisReply *reply = next_reply(check->listener);
-        resumed = strcmp(reply->element[2]->str, "model_check resumes") == 0;
-        freeReplyObject(reply);
+        struct redis_reply heard;
+        real_server_next(check->listener, &heard);
+        resumed = text_equal(redis_reply_view(&heard.elements[2]), redis_text("model_check resumes"));
+        redis_reply_free(&heard);
     }
     freeReplyObject(redisCommand(check->server, "FLUSHALL"));
     keyspace_clear(check->model);
@@ -422,7 +362,7 @@ static bool play_call(struct check *check, int64_t *server_ms) {
     struct redis_reply server_reply;
     struct redis_reply reply;
     int64_t before =
-        ask_server(check, script, call->arguments, call->count, CALL_SCRIPT_KEYS, &server_reply, server_ms);
+        real_server_ask(check->server, script, call->arguments, call->count, CALL_SCRIPT_KEYS, &server_reply, server_ms);
     cut_microseconds(call, &server_reply);
     count_call(check, &server_reply);
     bool equal = false;
@@ -456,19 +396,10 @@ static bool play(struct check *check, uint64_t count) {
     return true;
 }
 
-static redisContext *connect_server(const char *path) {
-    redisContext *context = redisConnectUnix(path);
-    if (!context || context->err) {
-        give_up(path, context ? context->errstr : "no memory");
-    }
-    redisSetTimeout(context, (struct timeval){.tv_sec = 10});
-    return context;
-}
-
 /* Small hashes keep the order of insertion: make every hash count as small. */
 static void prepare_server(struct check *check, const char *path) {
-    check->server = connect_server(path);
-    check->listener = connect_server(path);
+    check->server = real_server_connect(path);
+    check->listener = real_server_connect(path);
     redisReply *size = redisCommand(check->server, "DBSIZE");
     if (!size || size->type != REDIS_REPLY_INTEGER || size->integer != 0) {
         give_up(path, "expected an empty server of its own, whose keys may be flushed");
