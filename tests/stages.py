@@ -21,7 +21,7 @@ from typing import Dict, List, NamedTuple, Set, Tuple
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "logs"
 SLOTS = 2
-SHOWN_LINES = 50
+SHOWN_LINES = 25
 
 PYTHON = "build/venv/bin/python"
 WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"

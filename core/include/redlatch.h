@@ -384,7 +384,7 @@ typedef struct redlatch_hold {
     int32_t state;                /* enum redlatch_hold_state */
     int32_t reason;               /* enum redlatch_reason, when GONE */
     uint32_t count;               /* levels */
-    int64_t remaining_ms;         /* safe time left, margin deducted; 0 unless HELD or SUSPECT */
+    int64_t remaining_ms;         /* safe time left, margin deducted, rounded down; 0 unless HELD or SUSPECT */
     uint64_t serial;              /* names this hold, never another, also once GONE; 0 when not held */
     uint64_t token;               /* of a fenced lock: greater than that of every hold before; else 0 */
     char owner[64];               /* owner id in Redis, "uuid:number"; empty when not held */

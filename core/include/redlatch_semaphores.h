@@ -123,7 +123,7 @@ typedef struct redlatch_permit {
     int32_t state;                /* enum redlatch_hold_state; NOT_HELD: not taken by this client, or released */
     int32_t reason;               /* enum redlatch_reason, when GONE */
     uint32_t reserved;
-    int64_t remaining_ms;         /* safe time left, margin deducted; 0 unless HELD or SUSPECT */
+    int64_t remaining_ms;         /* safe time left, margin deducted, rounded down; 0 unless HELD or SUSPECT */
     uint64_t serial;
     char id[33];                  /* 32 hexadecimal digits */
 } redlatch_permit;

@@ -31,6 +31,16 @@ def test_what_is_planted_is_found(plant: Callable[[History], None]) -> None:
     assert any(each.startswith(PLANTS[plant]) for each in found), found
 
 
+def test_in_its_last_millisecond_nothing_is_left_of_a_hold() -> None:
+    history = good()
+    hold = history.operations[7]
+    promised = max(until for _, until in hold.looks)
+    hold.lost = promised - MS + 1
+    assert not [each for each in violations(history) if each.startswith("honesty")]
+    hold.lost = promised - MS
+    assert [each for each in violations(history) if each.startswith("honesty")]
+
+
 @pytest.mark.parametrize("make", [make_fair, make_permits, make_semaphore, make_latch], ids=lambda make: make.__name__)
 def test_a_good_history_of_another_kind_is_none_either(make: Callable[[History], None]) -> None:
     history = good()

@@ -15,6 +15,8 @@ from plan import LEASE_MS, RENEWED
 from .disturbances import Disturbances
 
 GONE = ("lost", "not_owned")
+# What is left is told in whole milliseconds, rounded down: in the last one of a hold nothing is left.
+RESOLUTION = 1_000_000
 # A lease is renewed when a third of it is over, and then again and again: it takes more than this to keep a client from
 # it.
 DISTURBED = LEASE_MS * 1_000_000 // 6
@@ -28,7 +30,7 @@ def check(history: History) -> List[str]:
         if each.got is None or each.language == "java":
             continue
         safe = max(until for _, until in each.looks)
-        if each.lost is not None and each.lost < max(until for since, until in each.looks if since <= each.lost):
+        if each.lost is not None and each.lost + RESOLUTION <= _promised(each, each.lost):
             found.append(f"honesty: {each.id} lost {each.name} at {each.lost}, and was told it was safe until {safe}")
         elif each.outcome in GONE and each.lost is None and each.gave is not None and each.gave < safe:
             found.append(
@@ -43,6 +45,11 @@ def check(history: History) -> List[str]:
                     f" work for only {disturbed // 1_000_000} ms of that lease"
                 )
     return found
+
+
+def _promised(operation: Operation, moment: int) -> int:
+    """Until when the hold was said to be safe, by what was said up to that moment."""
+    return max(until for since, until in operation.looks if since <= moment)
 
 
 def _is_gone(operation: Operation) -> bool:
