@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "random_calls.h"
-#include "real_server.h"
+#include "timed_server.h"
 #include "script_host.h"
 
 /* Calls between two comparisons of all keys. */
@@ -51,9 +51,9 @@ struct counts {
 
 /* Copies of the names of keys. */
 struct key_names {
-    struct redis_text keys[REAL_SERVER_ARGUMENTS_MAX];
+    struct redis_text keys[TIMED_SERVER_ARGUMENTS_MAX];
     size_t count;
-    char texts[REAL_SERVER_ARGUMENTS_MAX][256];
+    char texts[TIMED_SERVER_ARGUMENTS_MAX][256];
 };
 
 struct check {
@@ -194,7 +194,7 @@ static bool compare_messages(struct check *check) {
     bool equal = true;
     for (size_t i = 0; i < check->message_count && equal; i++) {
         struct redis_reply heard;
-        real_server_next(check->listener, &heard);
+        timed_server_next(check->listener, &heard);
         equal = redis_reply_equal(&check->messages[i], &heard);
         if (!equal) {
             print_difference(check, "messages", &check->messages[i], &heard);
@@ -213,7 +213,7 @@ static void add_key(struct key_names *names, struct redis_text key) {
             return;
         }
     }
-    if (names->count == REAL_SERVER_ARGUMENTS_MAX || key.size > sizeof(names->texts[0])) {
+    if (names->count == TIMED_SERVER_ARGUMENTS_MAX || key.size > sizeof(names->texts[0])) {
         give_up("the keys", "more or longer ones than there is room for");
     }
     memcpy(names->texts[names->count], key.bytes, key.size);
@@ -232,7 +232,7 @@ static void collect_keys(struct check *check, struct key_names *names) {
     for (size_t i = 0; i < named; i++) {
         add_key(names, keys[i]);
     }
-    real_server_ask(check->server, NULL, words, 2, 0, &server, &after);
+    timed_server_ask(check->server, NULL, words, 2, 0, &server, &after);
     for (size_t i = 0; i < server.size; i++) {
         add_key(names, redis_reply_view(&server.elements[i]));
     }
@@ -247,7 +247,7 @@ static void collect_keys(struct check *check, struct key_names *names) {
 static int64_t server_contents(struct check *check, const struct key_names *names, struct redis_reply *contents_out) {
     int64_t after = 0;
     int64_t before = 0;
-    while ((before = real_server_ask(check->server, contents_script, names->keys, names->count, names->count,
+    while ((before = timed_server_ask(check->server, contents_script, names->keys, names->count, names->count,
                                      contents_out, &after)) != after) {
         redis_reply_free(contents_out);
     }
@@ -257,8 +257,8 @@ static int64_t server_contents(struct check *check, const struct key_names *name
 /* Takes over the server's expiry times where they differ from the model's by no more than `slack`. They are not asked
  * for by a script: Lua's numbers are too coarse for the longest. */
 static void adopt_expiry(struct check *check, const struct key_names *names, int64_t slack) {
-    int64_t server_left[REAL_SERVER_ARGUMENTS_MAX];
-    int64_t at_ms = real_server_pttl(check->server, names->keys, names->count, server_left);
+    int64_t server_left[TIMED_SERVER_ARGUMENTS_MAX];
+    int64_t at_ms = timed_server_pttl(check->server, names->keys, names->count, server_left);
     for (size_t i = 0; i < names->count; i++) {
         struct redis_text key = names->keys[i];
         int64_t model_left = keyspace_pttl(check->model, key);
@@ -302,7 +302,7 @@ static bool compare_key_names(struct check *check) {
     struct redis_text words[] = {redis_text("KEYS"), redis_text("*")};
     struct redis_reply server;
     int64_t after = 0;
-    int64_t before = real_server_ask(check->server, NULL, words, 2, 0, &server, &after);
+    int64_t before = timed_server_ask(check->server, NULL, words, 2, 0, &server, &after);
     size_t found = 0;
     size_t given = 0;
     uint32_t cursor = 0;
@@ -345,7 +345,7 @@ static void settle_straddled(struct check *check, int64_t before, int64_t after,
     freeReplyObject(redisCommand(check->server, "PUBLISH %s %s", heard_channel, "model_check resumes"));
     for (bool resumed = false; !resumed;) {
         struct redis_reply heard;
-        real_server_next(check->listener, &heard);
+        timed_server_next(check->listener, &heard);
         resumed = text_equal(redis_reply_view(&heard.elements[2]), redis_text("model_check resumes"));
         redis_reply_free(&heard);
     }
@@ -362,7 +362,7 @@ static bool play_call(struct check *check, int64_t *server_ms) {
     struct redis_reply server_reply;
     struct redis_reply reply;
     int64_t before =
-        real_server_ask(check->server, script, call->arguments, call->count, CALL_SCRIPT_KEYS, &server_reply, server_ms);
+        timed_server_ask(check->server, script, call->arguments, call->count, CALL_SCRIPT_KEYS, &server_reply, server_ms);
     cut_microseconds(call, &server_reply);
     count_call(check, &server_reply);
     bool equal = false;
@@ -398,8 +398,8 @@ static bool play(struct check *check, uint64_t count) {
 
 /* Small hashes keep the order of insertion: make every hash count as small. */
 static void prepare_server(struct check *check, const char *path) {
-    check->server = real_server_connect(path);
-    check->listener = real_server_connect(path);
+    check->server = timed_server_connect(path);
+    check->listener = timed_server_connect(path);
     redisReply *size = redisCommand(check->server, "DBSIZE");
     if (!size || size->type != REDIS_REPLY_INTEGER || size->integer != 0) {
         give_up(path, "expected an empty server of its own, whose keys may be flushed");

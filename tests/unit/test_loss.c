@@ -82,6 +82,23 @@ static void a_partial_release_that_finds_nothing_tells_one_level(void) {
     RIG_CLOSE();
 }
 
+static void a_level_given_back_in_the_background_goes_with_its_refusal(void) {
+    rig_open();
+    struct hold *hold = rig_grant_for("a", 1, 1000);
+    rig_acquire_for("a", 1, 1000);
+    rig_send(LANE);
+    rig_integer(LANE, 1);
+    struct call *call = rig_release("a", 1);
+    rig_send(LANE);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    rig_pass(SECOND);
+    CHECK_EQ_INT(hold->stage, HOLD_GONE);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST); /* of the level that the owner still has */
+    rig_error(LANE, "READONLY You can't write against a read only replica.");
+    CHECK(rig_name("a")->holds == NULL);
+    RIG_CLOSE();
+}
+
 static void a_level_answered_after_the_deadline_does_not_bring_the_hold_back(void) {
     rig_open();
     struct hold *hold = rig_grant_for("a", 1, 1000);
@@ -273,6 +290,7 @@ int main(void) {
     RUN(each_level_of_a_lost_hold_is_told);
     RUN(a_reentry_that_finds_nothing_loses_the_hold);
     RUN(a_partial_release_that_finds_nothing_tells_one_level);
+    RUN(a_level_given_back_in_the_background_goes_with_its_refusal);
     RUN(a_level_answered_after_the_deadline_does_not_bring_the_hold_back);
     RUN(an_extension_answered_after_the_deadline_is_lost);
     RUN(calls_that_wait_for_a_lost_hold_are_told);

@@ -51,8 +51,28 @@ static void levels_that_are_being_released_do_not_count(void) {
     RIG_CLOSE();
 }
 
+static void a_level_given_back_in_the_background_goes_with_its_refusal(void) {
+    rig_open();
+    struct hold *single = rig_grant_for("b", 1, 1000);
+    struct call *call = rig_set_call(OPERATION_ACQUIRE, "ab", 1);
+    call->operation->lease_ms = 1000;
+    rig_start(call);
+    rig_send(LANE);
+    rig_granted(LANE);
+    struct call *end = release("ab", 1);
+    rig_send(LANE);
+    rig_abort(end, REDLATCH_TIMEOUT);
+    rig_pass(SECOND);
+    CHECK_EQ_INT(single->stage, HOLD_GONE);
+    CHECK_EQ_INT(rig_release("b", 1)->status, REDLATCH_LOST); /* of the level that the owner still has */
+    rig_error(LANE, "READONLY You can't write against a read only replica.");
+    CHECK(rig_name("b")->holds == NULL);
+    RIG_CLOSE();
+}
+
 int main(void) {
     RUN(one_that_waited_for_its_own_hold_in_vain_met_no_server);
     RUN(levels_that_are_being_released_do_not_count);
+    RUN(a_level_given_back_in_the_background_goes_with_its_refusal);
     return unit_done();
 }

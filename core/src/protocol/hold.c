@@ -21,7 +21,9 @@
 static const int64_t LEAVE_FOR = 300 * SECOND;
 
 void hold_arm(struct engine *engine, struct hold *hold) {
-    timer_arm(&engine->timers, &hold->timer, hold_next_attention(hold));
+    if (hold->stage != HOLD_GONE) { /* for how long a lost one is known is up to hold_lose */
+        timer_arm(&engine->timers, &hold->timer, hold_next_attention(hold));
+    }
 }
 
 void hold_wait_for(struct engine *engine, struct hold *hold, struct operation *operation) {
@@ -131,15 +133,22 @@ uint32_t hold_levels_left(const struct hold *hold) {
     return hold->owed < levels ? levels - hold->owed : 0;
 }
 
+bool hold_drop_levels(struct engine *engine, struct hold *hold, uint32_t levels, int64_t now) {
+    hold->count -= levels < hold->count ? levels : hold->count;
+    if (hold->stage != HOLD_GONE || hold->count > 0) {
+        return true;
+    }
+    hold_end(engine, hold, now);
+    return false;
+}
+
 void hold_release(struct engine *engine, struct operation *operation, int64_t now) {
     struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (!hold) {
         finish(engine, operation, REDLATCH_NOT_OWNED);
     } else if (hold->stage == HOLD_GONE) {
         operation->id = hold->id;
-        if (--hold->count == 0) {
-            hold_end(engine, hold, now);
-        }
+        hold_drop_levels(engine, hold, 1, now);
         finish(engine, operation, REDLATCH_LOST);
     } else if (hold->busy) {
         hold_wait_for(engine, hold, operation);
@@ -187,17 +196,13 @@ void hold_extend(struct engine *engine, struct operation *operation, int64_t now
 /* Releases the levels that nobody waits for any more. Of a hold that is lost, no owner will come to be told about
  * them. */
 void hold_release_owed(struct engine *engine, struct hold *hold, int64_t now) {
-    bool all = hold->owed >= hold->count;
-    if (hold->stage == HOLD_GONE && all) {
-        hold_end(engine, hold, now);
-        return;
-    }
     if (hold->stage == HOLD_GONE) {
-        hold->count -= hold->owed;
+        uint32_t levels = hold->owed;
         hold->owed = 0;
+        hold_drop_levels(engine, hold, levels, now);
         return;
     }
-    if (all) {
+    if (hold->owed >= hold->count) {
         hold->owed = 0;
         hold_release_sent(engine, hold, NULL, now);
         return;
@@ -314,11 +319,7 @@ static void level_replied(struct engine *engine, struct command *command, int64_
     hold->busy = NULL;
     command->hold = NULL;
     if (lost) {
-        hold->count -= command->levels < hold->count ? command->levels : hold->count;
-        if (hold->count == 0) {
-            hold_end(engine, hold, now);
-            hold = NULL;
-        }
+        hold = hold_drop_levels(engine, hold, command->levels, now) ? hold : NULL;
     } else if (command->kind == COMMAND_RELEASE) {
         hold->count = command->count;
         hold->renewed_from = hold->renewed_from <= hold->count ? hold->renewed_from : 0;
@@ -410,8 +411,8 @@ static void hold_refused(struct engine *engine, struct command *command, struct 
     }
     if (command->operation) {
         finish(engine, command->operation, refusal.status);
-    } else if (hold) {
-        hold->count -= command->levels; /* nobody holds these; the next command says so to the server */
+    } else if (hold && !hold_drop_levels(engine, hold, command->levels, now)) {
+        return; /* nobody holds these; of a hold that lives on, the next command says so to the server */
     }
     if (hold && command->kind == COMMAND_RELEASE && command->count == 0) {
         command->hold = NULL;

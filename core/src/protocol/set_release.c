@@ -61,9 +61,7 @@ static int take_lost(struct engine *engine, const struct operation *operation, i
             status = worse(status, REDLATCH_NOT_OWNED);
         } else if (hold->stage == HOLD_GONE) {
             status = REDLATCH_LOST;
-            if (--hold->count == 0) {
-                hold_end(engine, hold, now);
-            }
+            hold_drop_levels(engine, hold, 1, now);
         }
     }
     return status;
@@ -126,12 +124,9 @@ static int lowered(struct engine *engine, const struct line *line, int64_t found
     }
     hold->busy = NULL;
     if (hold->stage == HOLD_GONE) {
-        hold->count -= line->levels < hold->count ? line->levels : hold->count;
-        if (hold->count == 0) {
-            hold_end(engine, hold, now);
-            return REDLATCH_LOST;
+        if (hold_drop_levels(engine, hold, line->levels, now)) {
+            hold_settled(engine, hold, now);
         }
-        hold_settled(engine, hold, now);
         return REDLATCH_LOST;
     }
     hold->count = line->count;
@@ -162,8 +157,8 @@ static void give_up(struct engine *engine, struct command *command, int status, 
             hold_end(engine, hold, now);
             continue;
         }
-        if (!operation) {
-            hold->count -= line->levels;
+        if (!operation && !hold_drop_levels(engine, hold, line->levels, now)) {
+            continue;
         }
         hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
         hold_arm(engine, hold);

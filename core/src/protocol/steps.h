@@ -180,6 +180,8 @@ void hold_extend(struct engine *engine, struct operation *operation, int64_t now
 void hold_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 void hold_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
 void hold_settled(struct engine *engine, struct hold *hold, int64_t now);
+/* Levels that are no longer there; the last one of a lost hold ends it. Returns whether the hold is still there. */
+bool hold_drop_levels(struct engine *engine, struct hold *hold, uint32_t levels, int64_t now);
 void hold_release_owed(struct engine *engine, struct hold *hold, int64_t now);
 void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now);
 void turn_into_release(struct command *command, const struct hold *hold);

@@ -1,6 +1,6 @@
 /* The real server's side of model_check: its answers as the model has them, and the milliseconds they were given in.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "real_server.h"
+#include "timed_server.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ void give_up(const char *what, const char *detail) {
     exit(2);
 }
 
-redisContext *real_server_connect(const char *path) {
+redisContext *timed_server_connect(const char *path) {
     redisContext *context = redisConnectUnix(path);
     if (!context || context->err) {
         give_up(path, context ? context->errstr : "no memory");
@@ -54,7 +54,7 @@ static void convert(const redisReply *theirs, struct redis_reply *out) {
     }
 }
 
-void real_server_next(redisContext *server, struct redis_reply *reply_out) {
+void timed_server_next(redisContext *server, struct redis_reply *reply_out) {
     void *reply = NULL;
     if (redisGetReply(server, &reply) != REDIS_OK) {
         give_up("the server", server->errstr);
@@ -66,7 +66,7 @@ void real_server_next(redisContext *server, struct redis_reply *reply_out) {
 /* Milliseconds of a TIME answer. */
 static int64_t next_time(redisContext *server) {
     struct redis_reply reply;
-    real_server_next(server, &reply);
+    timed_server_next(server, &reply);
     if (reply.kind != REDIS_ARRAY || reply.size != 2) {
         give_up("TIME", "expected an array of two");
     }
@@ -75,10 +75,10 @@ static int64_t next_time(redisContext *server) {
     return time;
 }
 
-int64_t real_server_ask(redisContext *server, const char *script, const struct redis_text *arguments, size_t count,
+int64_t timed_server_ask(redisContext *server, const char *script, const struct redis_text *arguments, size_t count,
                         size_t key_count, struct redis_reply *reply_out, int64_t *after_out) {
-    const char *parts[REAL_SERVER_ARGUMENTS_MAX + 3];
-    size_t sizes[REAL_SERVER_ARGUMENTS_MAX + 3];
+    const char *parts[TIMED_SERVER_ARGUMENTS_MAX + 3];
+    size_t sizes[TIMED_SERVER_ARGUMENTS_MAX + 3];
     char key_digits[NUMBER_TEXT_SIZE];
     size_t head = script ? 3 : 0;
     if (script) {
@@ -97,12 +97,12 @@ int64_t real_server_ask(redisContext *server, const char *script, const struct r
     redisAppendCommandArgv(server, (int)(head + count), parts, sizes);
     redisAppendCommand(server, "TIME");
     int64_t before = next_time(server);
-    real_server_next(server, reply_out);
+    timed_server_next(server, reply_out);
     *after_out = next_time(server);
     return before;
 }
 
-int64_t real_server_pttl(redisContext *server, const struct redis_text *keys, size_t count, int64_t *left_out) {
+int64_t timed_server_pttl(redisContext *server, const struct redis_text *keys, size_t count, int64_t *left_out) {
     int64_t before = 0;
     int64_t after = -1;
     while (before != after) {
@@ -114,7 +114,7 @@ int64_t real_server_pttl(redisContext *server, const struct redis_text *keys, si
         before = next_time(server);
         for (size_t i = 0; i < count; i++) {
             struct redis_reply reply;
-            real_server_next(server, &reply);
+            timed_server_next(server, &reply);
             left_out[i] = reply.integer;
             redis_reply_free(&reply);
         }
