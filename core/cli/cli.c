@@ -36,6 +36,9 @@ static int exit_status_of(int status) {
     if (status <= -200 && status > -300) {
         return STATUS_USAGE;
     }
+    if (status == REDLATCH_WRONG_TYPE) { /* which no repetition will mend */
+        return STATUS_NO_LOCK;
+    }
     return status <= -500 ? STATUS_SYSTEM : STATUS_UNREACHABLE;
 }
 

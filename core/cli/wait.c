@@ -8,7 +8,7 @@ static const char usage[] =
     "usage: redlatch wait [OPTION...] NAME\n"
     "\n"
     "Waits until nobody holds the lock NAME. When it returns, somebody else may hold it already: to do something\n"
-    "under the lock, use redlatch run. Status: 0 it was free, 1 it was held all the time.\n"
+    "under the lock, use redlatch run. Status: 0 it was free, 1 it was held all the time, 65 the key is no lock.\n"
     "\n"
     "  -w, --wait SECONDS  waits that long at most; 0 only looks\n"
     "  -u, --url URL       the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"

@@ -19,7 +19,7 @@ from wire import fields, is_owner, remaining_ms, subscribers
 
 # A wait that missed its message looks after 5 s.
 LOOK = 4.0
-STATUS = {"not obtained": 1, "usage": 64, "unreachable": 69, "lost": 70, "system": 71}
+STATUS = {"not obtained": 1, "usage": 64, "no lock": 65, "unreachable": 69, "lost": 70, "system": 71}
 
 
 def pending_signals(pid: int) -> int:
@@ -101,6 +101,14 @@ def test_14_no_server_is_69(server: RedisServer, lock_name: str) -> None:
     with closed_port() as port:
         done = redlatch(None, "run", "--url", f"redis://127.0.0.1:{port}", lock_name, "--", "true")
     assert done.returncode == STATUS["unreachable"] and "refused" in done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--kind", "fair"], ["-s"], ["--kind", "plain"], ["other"]])
+def test_14_what_is_no_lock_is_65(server: RedisServer, lock_name: str, options: List[str]) -> None:
+    """Not 69, at which a job may try again: that would be for ever."""
+    server.admin.rpush(lock_name, "a")
+    done = redlatch(server, "run", *options, lock_name, "--", "true")
+    assert done.returncode == STATUS["no lock"] and "not a lock" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -173,4 +173,4 @@ def test_10_misuse(server: RedisServer, lock_name: str, options: List[str], word
 def test_11_what_is_none_is_left_as_it_is(server: RedisServer, lock_name: str, kind: str) -> None:
     server.admin.rpush(lock_name, "a")
     done = redlatch(server, "run", "--kind", kind, "--limit", "1", lock_name, "--", "true")
-    assert done.returncode == 69 and done.stderr and server.admin.lrange(lock_name, 0, -1) == [b"a"]
+    assert done.returncode == 65 and done.stderr and server.admin.lrange(lock_name, 0, -1) == [b"a"]
