@@ -85,6 +85,16 @@ int open_client(const struct place *place, const redlatch_client_options *own, r
     return redlatch_client_open(place->url, &options, client_out);
 }
 
+int connect_client(const struct place *place, redlatch_client **client_out) {
+    int status = open_client(place, NULL, client_out);
+    return status == REDLATCH_OK ? STATUS_GOOD : complain_of(status);
+}
+
+const char *place_url(const struct place *place) {
+    const char *environment = getenv("REDIS_URL");
+    return place->url ? place->url : environment && *environment ? environment : "redis://127.0.0.1:6379/0";
+}
+
 bool read_seconds(const char *option, const char *text, int64_t low_ms, int high, int64_t *ms_out) {
     char *end;
     errno = 0;

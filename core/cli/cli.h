@@ -40,7 +40,7 @@ struct place {
 
 /* Letters of options that have no short form. */
 enum { OPTION_PREFIX = 256, OPTION_JSON, OPTION_FORCE, OPTION_LEASE, OPTION_MAX_HOLD, OPTION_MIN_HOLD, OPTION_GRACE,
-       OPTION_KIND, OPTION_PERMITS, OPTION_LIMIT, OPTION_KEY_TEMPLATE, OPTION_OWNER, OPTION_VERBOSE };
+       OPTION_KIND, OPTION_PERMITS, OPTION_LIMIT, OPTION_KEY_TEMPLATE, OPTION_OWNER, OPTION_MINE, OPTION_VERBOSE };
 
 #define PLACE_OPTIONS                                                                                           \
     {"url", required_argument, NULL, 'u'}, {"prefix", required_argument, NULL, OPTION_PREFIX},                  \
@@ -62,6 +62,12 @@ int complain_of(int status);
 
 /* Opens the client that a command works with, whose own options may be NULL; the prefix is set here. */
 int open_client(const struct place *place, const redlatch_client_options *own, redlatch_client **client_out);
+
+/* The same for a command with no options of its own, and why not is said: the exit status. */
+int connect_client(const struct place *place, redlatch_client **client_out);
+
+/* The URL of the server: the given one, that of the environment, or what it is without either. */
+const char *place_url(const struct place *place);
 
 /* What read_seconds takes at most: nine years and a half, as the library takes ten. */
 enum { SECONDS_MAX = 300000000 };

@@ -27,13 +27,20 @@ static bool say_what_is_held(const struct holding *holding) {
     return good;
 }
 
+/* Where CMD finds what is held, which `show --mine` reads. */
+static bool set_place(const struct run_options *options) {
+    return set_variable("REDLATCH_URL", place_url(&options->place)) &&
+           set_variable("REDLATCH_PREFIX", options->place.prefix) &&
+           set_variable("REDLATCH_KEY_TEMPLATE", options->key_template);
+}
+
 /* What CMD is told; nothing is left of a `run` around this one. */
 static bool set_environment(const struct run_options *options, const struct holding *holding) {
     char *owners;
     char *tokens;
     char *names = join_texts(options->names, options->name_count, "\n");
     bool good = holding_owners(holding, "\n", &owners, &tokens) && names && set_variable("REDLATCH_LOCK", names) &&
-                set_variable("REDLATCH_OWNER", owners) && set_variable("REDLATCH_TOKEN", tokens);
+                set_variable("REDLATCH_OWNER", owners) && set_variable("REDLATCH_TOKEN", tokens) && set_place(options);
     free(names);
     free(owners);
     free(tokens);

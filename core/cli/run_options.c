@@ -28,9 +28,10 @@ static const char usage[] =
     "      --prefix TEXT     put before the name\n"
     "  -h, --help            this text\n"
     "\n"
-    "CMD sees REDLATCH_LOCK and REDLATCH_OWNER. Status: CMD's own, 128 + N if signal N ended it (INT and QUIT end\n"
-    "redlatch itself), 1 not obtained in time, 64 usage, 65 a key that holds something else, or a semaphore that\n"
-    "nobody has made, 69 server unreachable, 70 lock lost, 126 CMD cannot be run, 127 no such CMD.\n";
+    "CMD sees REDLATCH_LOCK and REDLATCH_OWNER; in it redlatch show --mine tells whether all is still held. Status:\n"
+    "CMD's own, 128 + N if signal N ended it (INT and QUIT end redlatch itself), 1 not obtained in time, 64 usage,\n"
+    "65 a key that holds something else or a semaphore that nobody has made, 69 server unreachable, 70 lock lost,\n"
+    "126 CMD cannot be run, 127 no such CMD.\n";
 
 /* A day: what the library takes as the lease of its watchdog. */
 enum { LEASE_SECONDS_MAX = 86400 };

@@ -124,11 +124,15 @@ int command_unlock(int argc, char **argv) {
     }
     redlatch_client *client;
     struct found found;
-    exit_status = found_ask(&place, name, NULL, &client, &found);
+    exit_status = connect_client(&place, &client);
+    if (exit_status != STATUS_GOOD) {
+        return exit_status;
+    }
+    exit_status = found_ask(client, name, NULL, &found);
     if (exit_status == STATUS_GOOD) {
         exit_status = unlock(client, name, &found, forced, as_json);
         redlatch_report_free(found.report);
-        redlatch_client_free(client);
     }
+    redlatch_client_free(client);
     return exit_status;
 }

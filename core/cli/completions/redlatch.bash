@@ -64,7 +64,7 @@ _redlatch() {
     case $command in
     run) options="--nonblock --shared --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --permits --limit --key-template --verbose $place" ;;
     list) options="--json $place" ;;
-    show) options="--json --owner $place" ;;
+    show) options="--json --owner --mine $place" ;;
     wait) options="--wait $place" ;;
     unlock) options="--force --json $place" ;;
     *) return ;;
