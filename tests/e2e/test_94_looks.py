@@ -512,6 +512,23 @@ def test_31_unlock_wakes_those_who_wait_for_any_kind(server: RedisServer, name: 
     assert wait_until(lambda: listener.get_message(timeout=0.1), message="the message")["type"] == "message"
 
 
+def test_30_unlock_names_each_who_holds_it(server: RedisServer) -> None:
+    """Of more than are told of, it says how many."""
+    put_every_form(server)
+    put_hash(server, "many", {"mode": "read", **{f"{UUID}:{one}": 1 for one in range(300)}})
+    expected = {"reading": [f"{UUID}:1, reader, count 1", f"{UUID}:2, reader, count 3"],
+                "writing": [f"{UUID}:1, reader, count 2", f"{UUID}:1, writer, count 1"],
+                "group": [f"{UUID}:3, count 1"]}
+    for name, holders in expected.items():
+        refused = redlatch(server, "unlock", name).stderr.splitlines()
+        assert refused.pop() == f'redlatch: "{name}" is not unlocked without --force'
+        assert sorted(refused) == [f'redlatch: "{name}" is held by {holder}' for holder in holders]
+        done = redlatch(server, "unlock", "--force", name).stdout.splitlines()
+        assert sorted(done) == [f"it was held by {holder}" for holder in holders]
+    *named, more = redlatch(server, "unlock", "--force", "many").stdout.splitlines()
+    assert 10 < len(named) < 300 and more == f"it was held by {300 - len(named)} more"
+
+
 def test_33_unlock_leaves_what_is_counted(server: RedisServer) -> None:
     put_permits(server, "slots", taken=2)
     server.admin.set("gate", 0)
