@@ -32,14 +32,7 @@ bool found_is_count(const struct found *found) {
 }
 
 bool found_is_held(const struct found *found) {
-    switch (found->facts.form) {
-    case REDLATCH_FORM_COUNT:
-        return true; /* a latch that is closed, or a semaphore with nothing left: see redlatch_wait_free */
-    case REDLATCH_FORM_PERMIT_SEMAPHORE:
-        return found->facts.count <= 0;
-    default:
-        return found->facts.holders > 0;
-    }
+    return !found_is_count(found) && found->facts.holders > 0;
 }
 
 bool found_is_held_by(const struct found *found, const char *owner) {

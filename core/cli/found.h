@@ -19,10 +19,11 @@ int found_ask(redlatch_client *client, const char *name, const char *owner, stru
 /* Reads the facts of a report, which it takes over. false: the library refused, which it has said. */
 bool found_read(struct found *found, redlatch_report *report);
 
-/* Whether it is a number that a semaphore or a latch has left, which has no lease of its own. */
+/* Whether it is a number that a semaphore or a latch has left. That has no lease of its own, and nobody holds it as a
+ * whole: whether one who comes now has to wait depends on what it is and on how much is asked for. */
 bool found_is_count(const struct found *found);
 
-/* Whether one who comes now has to wait, as `redlatch wait` sees it. */
+/* Whether somebody holds it; of what is counted there is nothing to be said. */
 bool found_is_held(const struct found *found);
 
 /* Whether an owner holds it, alone or beside others. */

@@ -52,14 +52,13 @@ void lines_print(const struct found *found) {
     print_line("name", name ? name : "?");
     print_line("kind", redlatch_form_name(facts->form));
     const char *state = held ? "held" : known ? "free" : "not a lock we know";
-    if (facts->form != REDLATCH_FORM_COUNT) {
-        printf("%-8s %s%s%s\n", "state", colour, state, *colour ? "\033[0m" : "");
-    }
     if (found_is_count(found)) {
         printf("%-8s %lld\n", "count", (long long)facts->count);
+    } else {
+        printf("%-8s %s%s%s\n", "state", colour, state, *colour ? "\033[0m" : "");
     }
     print_parties(found);
-    if (held && !(found_is_count(found) && facts->ttl_ms < 0)) {
+    if (held || (found_is_count(found) && facts->ttl_ms >= 0)) {
         char ttl[32];
         text_ttl(facts->ttl_ms, ttl);
         print_line("ttl", ttl);

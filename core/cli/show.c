@@ -10,7 +10,7 @@ static const char usage[] =
     "       redlatch show --mine [OPTION...]\n"
     "\n"
     "Everything known of a lock, a semaphore or a latch, whoever wrote it. Status: 0 held, 3 free, 65 a key that is\n"
-    "none we know. A number may be a latch's, a semaphore's or anything's: status 0.\n"
+    "none we know; of semaphores and latches, which nobody holds as a whole, 0 if there is one.\n"
     "\n"
     "      --owner OWNER  status 0 only if OWNER holds it, who is shown first; else 3\n"
     "      --mine         what the redlatch run holds that runs this, by the environment; status 0 only if it still\n"
@@ -34,7 +34,7 @@ static int status_of(const struct found *found, const char *owner) {
     if (found->facts.form == REDLATCH_FORM_UNKNOWN) {
         return STATUS_NO_LOCK;
     }
-    return found_is_held(found) ? STATUS_GOOD : STATUS_FREE;
+    return found_is_held(found) || found_is_count(found) ? STATUS_GOOD : STATUS_FREE;
 }
 
 static int show(const struct found *found, const char *owner, bool as_json) {

@@ -314,9 +314,8 @@ def test_16_what_eyes_see_holds_no_control_characters(server: RedisServer) -> No
 def test_17_permits_are_shown_with_their_ids(server: RedisServer) -> None:
     put_permits(server, "slots", taken=2)
     found = shown(server, "show", "slots")
-    assert (found["kind"], found["held"], found["count"], found["holder_count"]) == ("permit_semaphore", False, 4, 2)
+    assert (found["kind"], found["count"], found["holder_count"]) == ("permit_semaphore", 4, 2)
     assert [one["owner"] for one in found["holders"]] == ["00" * 16, "01" * 16]
-    assert redlatch(server, "show", "slots").returncode == 3
     assert redlatch(server, "show", "--owner", "01" * 16, "slots").returncode == 0
     with library.connect(server.url) as client:
         permit = client.permit_semaphore("slots").acquire()
@@ -335,6 +334,20 @@ def test_18_a_number_may_be_a_semaphore_a_latch_or_anything(server: RedisServer)
         plain = redlatch(server, "show", "number")
         assert plain.returncode == 0 and re.search(rf"^count +{number}$", plain.stdout, re.MULTILINE)
     assert shown(server, "list") == [], "any counter would be there"
+
+
+def test_18_what_is_counted_is_neither_held_nor_free(server: RedisServer) -> None:
+    """Whether of its permits none, some or all are taken: its data look as a latch's before the first, and after."""
+    with library.connect(server.url) as client:
+        slots = client.permit_semaphore("slots")
+        slots.try_set_permits(2)
+        for kind in ("count", "permit_semaphore", "permit_semaphore"):
+            found, plain = shown(server, "show", "slots"), redlatch(server, "show", "slots")
+            assert (found["kind"], "held" in found, plain.returncode) == (kind, False, 0)
+            assert "state" not in plain.stdout and "ttl" not in plain.stdout
+            slots.acquire(blocking=False)
+    server.admin.pexpire("slots", 50_000)
+    assert re.search(r"^ttl +[45]\d\.\d s$", redlatch(server, "show", "slots").stdout, re.MULTILINE)
 
 
 def test_19_an_owner_is_found_among_very_many(server: RedisServer) -> None:
