@@ -79,8 +79,8 @@ bool read_seconds(const char *option, const char *text, int64_t low_ms, int high
 /* A whole number in a range; false after a complaint. */
 bool read_number(const char *option, const char *text, long low, long high, int *number_out);
 
-/* A kind of lock by its name; false after a complaint. */
-bool read_kind(const char *option, const char *text, int *kind_out);
+/* One of some kinds (enum redlatch_kind) by its name; false after a complaint. */
+bool read_kind(const char *option, const char *text, const int *kinds, size_t count, int *kind_out);
 
 /* Ends a command that has printed: STATUS_OUTPUT if standard output did not take it, else `exit_status`. */
 int finish_output(int exit_status);

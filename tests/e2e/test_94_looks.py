@@ -422,10 +422,10 @@ def test_23_what_is_no_lock_is_not_waited_for(server: RedisServer, lock_name: st
 
 
 @contextmanager
-def listening(server: RedisServer, name: str, told: str) -> Iterator[subprocess.Popen[str]]:
+def listening(server: RedisServer, name: str, told: str, *options: str) -> Iterator[subprocess.Popen[str]]:
     """The command, waiting for a name and listening to a channel; at the end a message has ended it."""
     admin: Any = server.admin
-    waiting = start(server, "wait", name)
+    waiting = start(server, "wait", *options, name)
     wait_until(lambda: admin.pubsub_numsub(told)[0][1] == 1, message=f"the command to listen to {told}")
     released = time.monotonic()
     yield waiting
@@ -467,6 +467,39 @@ def test_25_wait_for_what_is_counted(server: RedisServer, lock_name: str) -> Non
         with listening(server, lock_name, f"redisson_sc:{{{lock_name}}}"):
             slots.release(permit)
         assert redlatch(server, "wait", "-w", "0", lock_name).returncode == 1, "a number alone: a latch, or a counter"
+
+
+def test_25_what_a_number_is_can_be_said(server: RedisServer, lock_name: str) -> None:
+    """A semaphore with a permit has the data of a closed latch."""
+    with library.connect(server.url) as client:
+        gate = client.semaphore(lock_name)
+        gate.try_set_permits(1)
+        guessed = redlatch(server, "wait", "-w", "0", lock_name)
+        assert guessed.returncode == 1 and "is a number, 1: taken for a latch" in guessed.stderr
+        for kind, status in {"semaphore": 0, "permit-semaphore": 0, "latch": 1}.items():
+            said = redlatch(server, "wait", "-w", "0", "--kind", kind, lock_name)
+            assert (said.returncode, said.stderr) == (status, "")
+        gate.acquire()
+        assert redlatch(server, "wait", "-w", "0.1", "--kind", "semaphore", lock_name).returncode == 1
+        assert redlatch(server, "wait", "-w", "0", "--kind", "latch", lock_name).returncode == 0
+        with listening(server, lock_name, f"redisson_sc:{{{lock_name}}}", "--kind", "semaphore"):
+            gate.release()
+        with listening(server, lock_name, f"redisson_countdownlatch__channel__{{{lock_name}}}", "--kind", "latch"):
+            client.latch(lock_name).count_down()
+    put_permits(server, lock_name, taken=1)
+    leases = redlatch(server, "wait", "-w", "0", lock_name)
+    assert (leases.returncode, leases.stderr) == (0, ""), "leases of permits say what it is"
+
+
+def test_25_what_is_not_the_kind_that_was_said(server: RedisServer, lock_name: str) -> None:
+    made = redlatch(server, "wait", "--kind", "semaphore", lock_name)
+    assert made.returncode == 65 and f'no semaphore "{lock_name}"' in made.stderr
+    put_hash(server, lock_name, {f"{UUID}:1": 1})
+    for kind, words in {"semaphore": "no semaphore (mutex, a hash)", "latch": "not a lock"}.items():
+        done = redlatch(server, "wait", "--kind", kind, lock_name)
+        assert done.returncode == 65 and words in done.stderr
+    done = redlatch(server, "wait", "--kind", "mutex", lock_name)
+    assert done.returncode == 64 and "expected one of semaphore, permit-semaphore, latch" in done.stderr
 
 
 def test_26_a_name_that_becomes_another_kind_is_followed(server: RedisServer, lock_name: str) -> None:

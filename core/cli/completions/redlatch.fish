@@ -32,6 +32,7 @@ complete -c redlatch -n "__fish_seen_subcommand_from run" -l max-hold -x -d 'End
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l min-hold -x -d 'Keep the lock at least so long'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l grace -x -d 'From TERM to KILL'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l kind -x -a 'mutex fenced fair spin plain read write semaphore permit-semaphore' -d 'The kind of lock'
+complete -c redlatch -n "__fish_seen_subcommand_from wait" -l kind -x -a 'semaphore permit-semaphore latch' -d 'What is counted there'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l permits -x -d 'How many permits of a semaphore'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l limit -x -d 'Make the semaphore with so many permits'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l key-template -x -d 'The key of a plain lock'
