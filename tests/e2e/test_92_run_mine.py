@@ -47,6 +47,28 @@ def test_02_nothing_is_left_of_a_run_around_this_one(server: RedisServer, lock_n
     assert redlatch(server, "run", *outer, "--", "sh", "-c", inner).stdout == "0\n"
 
 
+@pytest.mark.parametrize(("options", "inner", "warned"), [
+    ([], [], True),
+    ([], ["--prefix", "{}"], False),
+    (["-s"], ["-s"], False),
+    (["-s"], ["--kind", "write"], True),
+    (["-s"], ["--kind", "write", "-n"], False),
+    (["--kind", "semaphore", "--limit", "1"], ["--kind", "semaphore"], True),
+    (["--kind", "semaphore", "--limit", "2"], ["--kind", "semaphore"], False),
+])
+def test_02_one_that_waits_for_the_one_around_it_says_so(
+    server: RedisServer, lock_name: str, options: List[str], inner: List[str], warned: bool
+) -> None:
+    """Only where it has to wait: a reader stands beside a reader."""
+    words = [word.format(lock_name) for word in inner]
+    limit = [] if "-n" in inner else ["-w", "0.1"]
+    within = [program(), "run", *limit, *words, f"{lock_name}:b", "--", "true"]
+    names = [f"{lock_name}:a", f"{lock_name}:b"] if "--kind" not in options else [f"{lock_name}:b"]
+    done = redlatch(server, "run", *options, *names, "--", *within)
+    assert ("as another owner" in done.stderr and f'"{lock_name}:b"' in done.stderr) is warned
+    assert done.returncode == int(warned or "-n" in inner)
+
+
 @pytest.mark.parametrize(("variables", "arguments", "words"), [
     ({}, [], "REDLATCH_LOCK is not set"),
     ({"REDLATCH_LOCK": "a"}, [], "REDLATCH_OWNER is not set"),
