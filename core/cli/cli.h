@@ -79,6 +79,9 @@ bool read_seconds(const char *option, const char *text, int64_t low_ms, int high
 /* A whole number in a range; false after a complaint. */
 bool read_number(const char *option, const char *text, long low, long high, int *number_out);
 
+/* A kind as options name it: "permit-semaphore". Static memory. */
+const char *kind_word(int kind);
+
 /* One of some kinds (enum redlatch_kind) by its name; false after a complaint. */
 bool read_kind(const char *option, const char *text, const int *kinds, size_t count, int *kind_out);
 

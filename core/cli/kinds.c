@@ -14,19 +14,20 @@ static bool is_called(const char *text, const char *name) {
     return *text == *name;
 }
 
+const char *kind_word(int kind) {
+    return kind == REDLATCH_PERMIT_SEMAPHORE ? "permit-semaphore" : redlatch_kind_name(kind);
+}
+
 bool read_kind(const char *option, const char *text, const int *kinds, size_t count, int *kind_out) {
     char names[200] = "";
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
-        const char *name = redlatch_kind_name(kinds[i]);
-        if (is_called(text, name)) {
+        if (is_called(text, redlatch_kind_name(kinds[i]))) {
             *kind_out = kinds[i];
             return true;
         }
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
-    }
-    for (char *at = names; *at; at++) {
-        *at = *at == '_' ? '-' : *at;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                kind_word(kinds[i]));
     }
     complain(STATUS_USAGE, "%s is '%s': expected one of %s", option, text, names);
     return false;

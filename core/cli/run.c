@@ -126,7 +126,7 @@ static int with_client(const struct run_options *options, redlatch_client *clien
 
 int command_run(int argc, char **argv) {
     struct run_options options = {
-        .kind = REDLATCH_MUTEX, .wait_ms = REDLATCH_FOREVER, .max_hold_ms = REDLATCH_FOREVER, .grace_ms = 5000,
+        .wait_ms = REDLATCH_FOREVER, .max_hold_ms = REDLATCH_FOREVER, .grace_ms = 5000,
         .conflict_status = STATUS_NOT_OBTAINED};
     int exit_status;
     if (!run_read_options(&options, argc, argv, &exit_status)) {

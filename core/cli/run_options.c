@@ -65,14 +65,14 @@ static bool take_option(struct run_options *options, int letter, int *status_out
     *status_out = STATUS_USAGE;
     switch (letter) {
     case 'n':
-        options->wait_ms = 0;
+        options->nonblock = true;
         return true;
     case 'w':
         return read_seconds("-w", optarg, 0, SECONDS_MAX, &options->wait_ms);
     case 'E':
         return read_number("-E", optarg, 0, 255, &options->conflict_status);
     case 's':
-        options->kind = REDLATCH_READ;
+        options->shared = true;
         return true;
     case OPTION_LEASE:
         return read_seconds("--lease", optarg, 30, LEASE_SECONDS_MAX, &options->lease_ms);
@@ -99,10 +99,25 @@ static bool take_option(struct run_options *options, int letter, int *status_out
     }
 }
 
+/* Two ways to say the same must not say different things; false after a complaint. */
+static bool settle_twofold(struct run_options *options) {
+    if (options->shared && options->kind && options->kind != REDLATCH_READ) {
+        complain(STATUS_USAGE, "-s with --kind %s: expected one of them", kind_word(options->kind));
+        return false;
+    }
+    if (options->nonblock && options->wait_ms != REDLATCH_FOREVER) {
+        complain(STATUS_USAGE, "-n with -w %g: expected one of them", (double)options->wait_ms / 1000);
+        return false;
+    }
+    options->kind = options->shared ? REDLATCH_READ : options->kind ? options->kind : REDLATCH_MUTEX;
+    options->wait_ms = options->nonblock ? 0 : options->wait_ms;
+    return true;
+}
+
 /* What the options say of each other; false after a complaint. */
 static bool go_together(const struct run_options *options) {
     bool counts = options->kind == REDLATCH_SEMAPHORE || options->kind == REDLATCH_PERMIT_SEMAPHORE;
-    const char *kind = redlatch_kind_name(options->kind);
+    const char *kind = kind_word(options->kind);
     if (options->max_hold_ms != REDLATCH_FOREVER && options->min_hold_ms > options->max_hold_ms) {
         complain(STATUS_USAGE,
                  "--min-hold is %g s, --max-hold %g s: expected the first to be no longer than the second",
@@ -165,5 +180,5 @@ bool run_read_options(struct run_options *options, int argc, char **argv, int *s
         }
     }
     *status_out = STATUS_USAGE;
-    return take_operands(options, argv + optind) && go_together(options);
+    return take_operands(options, argv + optind) && settle_twofold(options) && go_together(options);
 }

@@ -134,6 +134,15 @@ def test_15_misuse_is_64_and_says_what_is_wrong(server: RedisServer, arguments: 
     assert done.returncode == STATUS["usage"] and done.stderr.strip() and not done.stdout
 
 
+@pytest.mark.parametrize(
+    "options", [["-s", "--kind", "mutex"], ["--kind", "write", "-s"], ["-n", "-w", "3"], ["-w", "0", "-n"]]
+)
+def test_15_flags_that_contradict_each_other(server: RedisServer, lock_name: str, options: List[str]) -> None:
+    done = redlatch(server, "run", *options, lock_name, "--", "true")
+    assert done.returncode == STATUS["usage"] and "expected one of them" in done.stderr
+    assert redlatch(server, "run", "-s", "--kind", "read", "-n", lock_name, "--", "true").returncode == 0
+
+
 def test_15_the_longest_lease_is_a_day(server: RedisServer, lock_name: str) -> None:
     done = redlatch(server, "run", "--lease", "86400.1", lock_name, "--", "true")
     assert done.returncode == STATUS["usage"] and "--lease is '86400.1'" in done.stderr and "86400\n" in done.stderr
