@@ -25,7 +25,7 @@ enum {
     STATUS_BY_SIGNAL = 128
 };
 
-/* One for each command: its exit status. argv[0] is the command's name. */
+/* One for each command: its exit status. argv[0] is what getopt_long's complaints begin with. */
 int command_run(int argc, char **argv);
 int command_list(int argc, char **argv);
 int command_show(int argc, char **argv);

@@ -52,7 +52,9 @@ static int give_back(const struct run_options *options, struct holding *holding,
     int64_t left = outcome.ran && !outcome.lost ? options->min_hold_ms - (clock_ms() - holding->since) : 0;
     int status = left > 0 ? holding_leave(holding, left) : holding_release(holding);
     if (status == REDLATCH_LOST || status == REDLATCH_NOT_OWNED) { /* which may have been said already */
-        return outcome.lost ? outcome.exit_status : complain(STATUS_LOST, "%s", redlatch_last_error());
+        return outcome.lost ? outcome.exit_status
+                            : complain(STATUS_LOST, "lost \"%s\": %s was gone when it was to be given back",
+                                       holding->shown, holding->permits ? "a permit" : "it");
     }
     if (status != REDLATCH_OK) { /* CMD's work was done under the lock: its status counts */
         complain(0, "%s; %s", redlatch_last_error(),

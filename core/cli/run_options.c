@@ -20,7 +20,7 @@ static const char usage[] =
     "      --kind KIND       what NAME is: mutex; fenced, whose token CMD sees in REDLATCH_TOKEN; fair, which goes to\n"
     "                        those who wait in the order in which they came; spin; plain; read, beside other readers;\n"
     "                        write, alone; semaphore; permit-semaphore, whose permits have leases (mutex)\n"
-    "      --permits N       how many permits of a semaphore to take (1)\n"
+    "      --permits N       how many permits of a semaphore to take (1), of a permit-semaphore at most 1000\n"
     "      --limit N         makes the semaphore, with N permits, unless there is one\n"
     "      --key-template TEXT   of a plain lock: the key, with {name} once in the place of the name\n"
     "      --verbose         says on standard error what happens\n"
@@ -114,36 +114,61 @@ static bool settle_twofold(struct run_options *options) {
     return true;
 }
 
-/* What the options say of each other; false after a complaint. */
-static bool go_together(const struct run_options *options) {
-    bool counts = options->kind == REDLATCH_SEMAPHORE || options->kind == REDLATCH_PERMIT_SEMAPHORE;
+/* What is said of permits; false after a complaint. */
+static bool check_permits(const struct run_options *options, bool counts) {
     const char *kind = kind_word(options->kind);
-    if (options->max_hold_ms != REDLATCH_FOREVER && options->min_hold_ms > options->max_hold_ms) {
-        complain(STATUS_USAGE,
-                 "--min-hold is %g s, --max-hold %g s: expected the first to be no longer than the second",
-                 (double)options->min_hold_ms / 1000, (double)options->max_hold_ms / 1000);
-    } else if (!counts && (options->permits || options->limit)) {
+    if (!counts && (options->permits || options->limit)) {
         complain(STATUS_USAGE, "%s with --kind %s: expected --kind semaphore or permit-semaphore",
                  options->permits ? "--permits" : "--limit", kind);
+    } else if (options->kind == REDLATCH_PERMIT_SEMAPHORE && options->permits > REDLATCH_PERMITS_AT_ONCE_MAX) {
+        complain(STATUS_USAGE, "--permits is %d: expected 1 to %d with --kind %s", options->permits,
+                 REDLATCH_PERMITS_AT_ONCE_MAX, kind);
     } else if (options->limit && options->limit < options->permits) {
         complain(STATUS_USAGE, "--permits is %d, --limit %d: expected the first to be no more than the second",
                  options->permits, options->limit);
     } else if (options->kind == REDLATCH_SEMAPHORE && (options->min_hold_ms || options->lease_ms)) {
         complain(STATUS_USAGE, "%s with --kind semaphore, whose permits have no lease: expected permit-semaphore",
                  options->min_hold_ms ? "--min-hold" : "--lease");
-    } else if (counts && options->key_template) {
-        complain(STATUS_USAGE, "--key-template with --kind %s: expected plain", kind);
-    } else if (counts && options->name_count > 1) {
-        complain(STATUS_USAGE, "%zu names with --kind %s: expected one", options->name_count, kind);
     } else {
         return true;
     }
     return false;
 }
 
+/* What is said of names; false after a complaint. */
+static bool check_names(const struct run_options *options, bool counts) {
+    const char *template = options->key_template;
+    const char *kind = kind_word(options->kind);
+    const char *place = template ? strstr(template, "{name}") : NULL;
+    if (template && options->kind != REDLATCH_PLAIN) {
+        complain(STATUS_USAGE, "--key-template with --kind %s: expected --kind plain", kind);
+    } else if (template && (!place || strstr(place + 1, "{name}"))) {
+        complain(STATUS_USAGE, "--key-template is '%s': expected {name} in it once", template);
+    } else if (options->name_count > 1 && (counts || options->kind == REDLATCH_FAIR)) {
+        complain(STATUS_USAGE, "%zu names with --kind %s: expected one", options->name_count, kind);
+    } else if (options->name_count > REDLATCH_MEMBERS_MAX) {
+        complain(STATUS_USAGE, "%zu names: expected at most %d", options->name_count, REDLATCH_MEMBERS_MAX);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/* What the options say of each other; false after a complaint. */
+static bool go_together(const struct run_options *options) {
+    bool counts = options->kind == REDLATCH_SEMAPHORE || options->kind == REDLATCH_PERMIT_SEMAPHORE;
+    if (options->max_hold_ms != REDLATCH_FOREVER && options->min_hold_ms > options->max_hold_ms) {
+        complain(STATUS_USAGE,
+                 "--min-hold is %g s, --max-hold %g s: expected the first to be no longer than the second",
+                 (double)options->min_hold_ms / 1000, (double)options->max_hold_ms / 1000);
+        return false;
+    }
+    return check_permits(options, counts) && check_names(options, counts);
+}
+
 /* Names and command, parted by the first --. It may not be left out even behind a single name: were it, a -- among the
- * command's arguments would make names of the command. */
-static bool take_operands(struct run_options *options, char **words) {
+ * command's arguments would make names of the command. `begun`: a -- stood before them all, as it may. */
+static bool take_operands(struct run_options *options, char **words, bool begun) {
     if (!words[0] || !words[0][0]) {
         complain(STATUS_USAGE, "run: expected the name of a lock");
         return false;
@@ -153,7 +178,9 @@ static bool take_operands(struct run_options *options, char **words) {
         before++;
     }
     if (!words[before]) {
-        complain(STATUS_USAGE, "run: no -- behind the name '%s': expected NAME... -- CMD", words[0]);
+        complain(STATUS_USAGE,
+                 begun ? "run: no name before --, or no -- behind the name '%s': expected NAME... -- CMD"
+                       : "run: no -- behind the name '%s': expected NAME... -- CMD", words[0]);
         return false;
     }
     options->names = words;
@@ -180,5 +207,6 @@ bool run_read_options(struct run_options *options, int argc, char **argv, int *s
         }
     }
     *status_out = STATUS_USAGE;
-    return take_operands(options, argv + optind) && settle_twofold(options) && go_together(options);
+    bool begun = strcmp(argv[optind - 1], "--") == 0;
+    return take_operands(options, argv + optind, begun) && settle_twofold(options) && go_together(options);
 }

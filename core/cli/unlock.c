@@ -91,15 +91,15 @@ static void say_is_held(const struct found *found, const char *holder) {
 /* Why this lock is not unlocked; STATUS_GOOD if it may be. */
 static int refusal(const struct found *found, bool forced) {
     const redlatch_facts *facts = &found->facts;
-    const char *kind = redlatch_form_name(facts->form);
     int width;
     char *name = text_shown(found->name, (size_t)facts->name_size, 60, &width);
     int exit_status = STATUS_GOOD;
     if (facts->form == REDLATCH_FORM_UNKNOWN) {
         exit_status = complain(STATUS_NO_LOCK, "\"%s\" is no lock we know (a %s): left as it is", name, facts->type);
     } else if (facts->form == REDLATCH_FORM_COUNT || facts->form == REDLATCH_FORM_PERMIT_SEMAPHORE) {
-        exit_status = complain(STATUS_USAGE,
-                               "\"%s\" is a %s, of a semaphore or a latch: expected a lock; left as it is", name, kind);
+        exit_status = complain(STATUS_USAGE, "\"%s\" is %s: expected a lock; left as it is", name,
+                               facts->form == REDLATCH_FORM_COUNT ? "a number, as semaphores and latches are"
+                                                                  : "a permit semaphore");
     } else if (facts->holders == 0) {
         exit_status = complain(STATUS_FREE, "\"%s\" is free", name);
     } else if (!forced) {

@@ -61,7 +61,8 @@ static int look_at_semaphore(redlatch_client *client, const char *name) {
         return exit_status;
     }
     if (found.facts.form == REDLATCH_FORM_NOTHING) {
-        exit_status = complain(STATUS_NO_LOCK, "there is no semaphore \"%s\": expected one that somebody has made", name);
+        exit_status =
+            complain(STATUS_NO_LOCK, "there is no semaphore \"%s\": expected one that somebody has made", name);
     } else if (!found_is_count(&found)) {
         exit_status = complain(STATUS_NO_LOCK, "\"%s\" is no semaphore (%s, a %s)", name,
                                redlatch_form_name(found.facts.form), found.facts.type);

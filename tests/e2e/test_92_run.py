@@ -68,10 +68,12 @@ def test_10_ends_as_the_command_does(server: RedisServer, lock_name: str, text: 
     assert server.admin.exists(lock_name) == 0
 
 
-@pytest.mark.parametrize(("command", "status"), [("/nonexistent", 127), ("no-such-program", 127), ("/tmp", 126)])
+@pytest.mark.parametrize(
+    ("command", "status"), [("/nonexistent", 127), ("no-such-program", 127), ("", 127), ("/tmp", 126)]
+)
 def test_11_what_can_not_be_run(server: RedisServer, lock_name: str, command: str, status: int) -> None:
     done = redlatch(server, "run", "--min-hold", "60", lock_name, "--", command)
-    assert done.returncode == status and command in done.stderr
+    assert done.returncode == status and f"redlatch: '{command}' cannot be run: " in done.stderr
     assert server.admin.exists(lock_name) == 0
 
 
@@ -352,7 +354,7 @@ def test_45_lost_unnoticed_it_is_70_at_the_end(server: RedisServer, lock_name: s
     server.admin.delete(lock_name)
     (tmp_path / "go").touch()
     _, err = holder.communicate(timeout=10)
-    assert holder.returncode == STATUS["lost"] and "lost" in err
+    assert holder.returncode == STATUS["lost"] and err.startswith(f'redlatch: lost "{lock_name}": it was gone')
 
 
 # ------------------------------------------------------------------------------------------- what a parent passes on --
