@@ -32,7 +32,7 @@ void world_free(struct world *world) {
         world->memory = memory->next;
         free(memory);
     }
-    network_free(world);
+    packets_free(&world->packets);
     keyspace_free(world->keyspace);
 }
 
@@ -54,17 +54,17 @@ static void make_client(struct world *world, uint32_t number) {
     client->resource->hash = resource_hash("n", 1);
     resource_add(&client->engine.resources, client->resource);
     for (uint32_t lane = 0; lane < LANE_COUNT; lane++) {
-        client->up[lane] = true;
+        client->lanes.up[lane] = true;
     }
 }
 
 static void misfortune(struct world *world) {
-    uint32_t number = random_below(&world->random, CLIENTS);
+    struct client *client = &world->clients[random_below(&world->random, CLIENTS)];
     uint32_t dice = random_below(&world->random, 100);
     if (dice < 60) {
-        network_cut(world, number, dice < 30 ? LANE_CALLERS : dice < 50 ? LANE_CALLERS_SECOND : LANE_KEEPER);
+        network_cut(world, client, dice < 30 ? LANE_CALLERS : dice < 50 ? LANE_CALLERS_SECOND : LANE_KEEPER);
     } else if (dice < 85) {
-        network_cut_messages(world, number);
+        network_cut_messages(world, client);
     } else {
         world->refuse_until = world->now + random_between(&world->random, 1000, 300000);
     }
@@ -110,6 +110,8 @@ static void run(struct world *world, uint64_t seed, uint8_t kind, struct script_
     world->total = TOTAL;
     world->keyspace = keyspace_new();
     world->now = 1000 * SECOND;
+    world->packets.random = &world->random;
+    world->packets.slow = 50;
     keyspace_on_publish(world->keyspace, network_publish, world);
     keyspace_set(world->keyspace, redis_text("n"), redis_text("4"));
     for (uint32_t i = 0; i < CLIENTS; i++) {
