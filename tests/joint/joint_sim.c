@@ -275,6 +275,7 @@ int main(int count, char **words) {
             failed++;
         }
     }
+    script_runs_print(scripts.runs);
     printf("%d passed, %d failed\n", 2 - failed, failed);
     script_set_close(&scripts);
     return failed > 0;

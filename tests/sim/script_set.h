@@ -38,7 +38,7 @@ void script_set_run(struct script_set *set, enum script_id script, enum script_r
                     struct keyspace *keyspace, const struct redis_text *texts, size_t key_count, size_t argument_count,
                     struct redis_reply *reply_out);
 
-/* Prints the scripts that were run, and how often; every_script.py reads this. */
+/* Prints the scripts that were run, and how often; run.py reads this. */
 void script_runs_print(const uint64_t runs[SCRIPT_COUNT]);
 
 #endif
