@@ -18,10 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kind_lacks.h"
 #include "kinds.h"
 #include "planted.h"
 #include "planted_scripts.h"
-#include "sim_kinds.h"
 #include "world.h"
 
 enum { KINDS_END = 32 };
