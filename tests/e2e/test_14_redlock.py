@@ -260,6 +260,30 @@ def test_11_a_level_that_a_server_missed_is_made_up_for(
     wait_free(servers, lock_name)
 
 
+def test_11_a_level_that_a_server_missed_is_not_given_back_there(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str
+) -> None:
+    """It would be the first level that it gave back, and the whole would be lost with fewer servers than it is held on."""
+    clients = open_clients(servers, watchdog_lease=LEASE)
+    lock = over(clients, lock_name)
+    lock.acquire()
+    servers[0].sigstop()
+    lock.acquire()
+    servers[0].sigcont()
+    with clients[0].lock(f"{lock_name}:other"):  # behind what was under way there
+        assert [counts(server, lock_name) for server in servers] == [[1], [2], [2]]
+    lock.release()
+    assert [counts(server, lock_name) for server in servers] == [[1], [1], [1]]
+    hold = lock.hold()
+    assert hold is not None and hold.count == 1
+    servers[1].admin.delete(lock_name)
+    wait_until(lambda: holding(servers, lock_name, 1) == 2, LEASE, "two of three to be left")
+    time.sleep(LEASE)  # several renewals
+    assert not hold.lost_event.is_set() and lock.owned()
+    lock.release()
+    wait_free(servers, lock_name)
+
+
 def test_11_a_lost_hold_is_not_entered_again_though_a_server_has_come_back(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:

@@ -117,6 +117,17 @@ static int worst(const struct task *tasks, uint32_t count) {
     return status;
 }
 
+/* Whether a group takes no part in a release of the highest of the owner's `levels`, and then what came of it. A server
+ * that was away at a re-entry has fewer: what it holds belongs to the levels before. */
+static bool is_left_out(const struct joint_group *group, uint64_t owner, uint32_t levels, int *status_out) {
+    bool held;
+    if (joint_levels_of(group, owner, &held) >= levels) {
+        return false;
+    }
+    *status_out = held ? REDLATCH_OK : REDLATCH_NOT_OWNED;
+    return true;
+}
+
 /* Starts a kind of operation on every group, or on every member by itself; the tasks are the caller's to free. */
 static struct task *start_all(const struct joint *joint, const struct errand *pattern, bool by_group,
                               uint32_t *count_out) {
@@ -127,9 +138,14 @@ static struct task *start_all(const struct joint *joint, const struct errand *pa
         return NULL;
     }
     uint32_t next = 0;
+    uint32_t levels = pattern->kind == OPERATION_RELEASE ? joint_levels(joint, pattern->owner) : 0;
     for (uint32_t i = 0; i < joint->group_count; i++) {
         const struct joint_group *group = &joint->groups[i];
         struct errand errand = *pattern;
+        if (is_left_out(group, pattern->owner, levels, &tasks[next].status)) {
+            next++;
+            continue;
+        }
         errand.wait_ms = group->client->command_timeout / MILLISECOND;
         for (uint32_t j = 0; j < (by_group ? 1 : group->set->count); j++) {
             errand.set = by_group ? group->set : NULL;
