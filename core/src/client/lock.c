@@ -267,8 +267,10 @@ int lock_failed(const struct redlatch_lock *lock, const char *verb, int status, 
     }
     char shown[64];
     shown_name(resource->name, resource->name_size, shown);
-    return fail_with(status, "%s \"%s\": %s for the %lld ms waited", verb, shown, hindrance_of(resource->kind),
-                     (long long)wait_ms);
+    const char *hindrance = hindrance_of(resource->kind);
+    return wait_ms == 0 ? fail_with(status, "%s \"%s\": %s", verb, shown, hindrance)
+                        : fail_with(status, "%s \"%s\": %s for the %lld ms waited", verb, shown, hindrance,
+                                    (long long)wait_ms);
 }
 
 /* A call that does not wait for others: prepared by `prepare_more`, driven to its end. */
