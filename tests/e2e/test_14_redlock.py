@@ -263,7 +263,7 @@ def test_11_a_level_that_a_server_missed_is_made_up_for(
 def test_11_a_level_that_a_server_missed_is_not_given_back_there(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
-    """It would be the first level that it gave back, and the whole would be lost with fewer servers than it is held on."""
+    """It would give back its first level, and the whole would be held on fewer servers than believed."""
     clients = open_clients(servers, watchdog_lease=LEASE)
     lock = over(clients, lock_name)
     lock.acquire()

@@ -23,7 +23,7 @@
 static const int64_t LOOK_CAP = 5 * SECOND;
 static const int64_t POLL_CAP = SECOND / 4;
 
-/* How long before the end of its patience a waiter that polls looks for the last time: the answer has to come before. */
+/* How long before the end of its patience a waiter that polls looks for the last time: its answer takes a while. */
 static const int64_t LAST_LOOK = 25 * MILLISECOND;
 
 int64_t engine_wire_lease(const struct engine *engine, int64_t lease_ms) {
