@@ -25,6 +25,19 @@ def wait_ms(seconds: Optional[Seconds], argument: str) -> int:
     return _milliseconds(seconds, argument, "None or -1 to wait for ever, 0 to try once, or seconds")
 
 
+def patience_ms(blocking: bool, timeout: Optional[Seconds]) -> int:
+    """How long an acquire waits, by the two arguments that threading's have."""
+    if not isinstance(blocking, int) or blocking not in (0, 1):
+        # acquire(5) means a time-out, and taken for a yes it would wait for ever.
+        raise TypeError(f"blocking is {blocking!r}; expected True or False (did you mean timeout={blocking!r}?)")
+    wait = wait_ms(timeout, "timeout")
+    if blocking:
+        return wait
+    if wait >= 0:
+        raise InvalidArgumentError("cannot specify a timeout for a non-blocking call")
+    return 0
+
+
 def lease_ms(seconds: Optional[Seconds], argument: str) -> int:
     """A lease: None or -1 means one that is renewed for as long as the lock is held."""
     if _is_endless(seconds):

@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, List, NoReturn, Optional, Type, Union
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
-from redlatch.counts import Counted, patience_ms, whole
-from redlatch.durations import Seconds, lease_ms, span_ms
+from redlatch.counts import Counted, whole
+from redlatch.durations import Seconds, lease_ms, patience_ms, span_ms
 from redlatch.errors import InvalidArgumentError, LockLostError, LockName, NotOwnedError, failure
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Optional, Type
 
 from redlatch._ffi import ffi, lib
-from redlatch.counts import Counted, patience_ms, whole
-from redlatch.durations import Seconds, limit_ms
+from redlatch.counts import Counted, whole
+from redlatch.durations import Seconds, limit_ms, patience_ms
 from redlatch.errors import LockName
 
 if TYPE_CHECKING:

@@ -71,9 +71,21 @@ def test_acquire_refuses_what_threading_lock_refuses(client: redlatch.Client, ar
         client.lock("x").acquire(*arguments)
 
 
-def test_a_time_out_in_the_place_of_blocking_is_noticed(client: redlatch.Client) -> None:
-    with pytest.raises(TypeError, match=r"did you mean timeout=0\.5"):
-        client.lock("x").acquire(0.5)  # type: ignore[arg-type]
+@pytest.mark.parametrize("seconds", [0.5, 5, 2, -1, 1.0, "no", None])
+def test_a_time_out_in_the_place_of_blocking_is_noticed(client: redlatch.Client, seconds: Any) -> None:
+    for call in (
+        lambda: client.lock("x").acquire(seconds),
+        lambda: client.semaphore("x").acquire(blocking=seconds),
+        lambda: client.permit_semaphore("x").acquire(blocking=seconds),
+    ):
+        with pytest.raises(TypeError, match=f"blocking is {seconds!r}; .*did you mean timeout={seconds!r}"):
+            call()
+
+
+@pytest.mark.parametrize("blocking", [True, False, 1, 0])
+def test_blocking_is_yes_or_no(client: redlatch.Client, blocking: Any) -> None:
+    with pytest.raises(redlatch.ConnectionError):
+        client.lock("x").acquire(blocking)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("inf")])
