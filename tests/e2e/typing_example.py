@@ -82,6 +82,7 @@ def all_options() -> None:
             places = [(party.host, party.pid) for party in report.parties]
             assert_type(places, List[Tuple[Optional[str], Optional[int]]])
         assert_type(client.inspect(b"job").ttl, float)
+        assert_type(client.inspect(b"job").locked, Optional[bool])
 
 
 def decorated(client: redlatch.Client) -> int:

@@ -227,6 +227,24 @@ function scenes.misuse(url, name)
     fails("wrong_type", permits:acquire())
 end
 
+function scenes.what_is_held_of_what_has_permits(url, name)
+    local client = assert(redlatch.connect(url))
+    local gate, slots = client:semaphore(name), client:permit_semaphore(name .. ":slots")
+    assert(gate:try_set_permits(5) and slots:try_set_permits(5))
+    for _, bare in ipairs {gate, slots} do
+        local report = assert(client:inspect(bare:name()))
+        same(report.form, "count")
+        same(report.count, 5)
+        same(report.locked, nil, "a number does not tell")
+    end
+    local permit = assert(slots:acquire())
+    local report = assert(client:inspect(slots:name()))
+    same(report.form, "permit_semaphore")
+    same(report.count, 4)
+    same(report.locked, true)
+    assert(permit:release() and slots:delete() and gate:delete())
+end
+
 function scenes.closed(url, name)
     local client = assert(redlatch.connect(url))
     local semaphore, permits, latch = client:semaphore(name), client:permit_semaphore(name .. ":p"), client:latch(name)
