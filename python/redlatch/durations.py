@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Optional, Union
 
@@ -14,13 +15,13 @@ from redlatch.errors import InvalidArgumentError
 # An int is welcome wherever a float is.
 Seconds = Union[float, timedelta]
 
-# As threading.TIMEOUT_MAX, which callers pass to wait for ever: 292 years.
-SECONDS_MAX = 9223372036
+# Ten years, as in the core, which would else refuse in its own words and unit.
+SECONDS_MAX = 10 * 365 * 86400
 
 
 def wait_ms(seconds: Optional[Seconds], argument: str) -> int:
-    """A time to wait: None or -1 waits for ever, 0 tries once."""
-    if _is_endless(seconds):
+    """A time to wait: None or -1 waits for ever, as does the standard library's longest; 0 tries once."""
+    if _is_endless(seconds) or seconds == threading.TIMEOUT_MAX:
         return FOREVER
     return _milliseconds(seconds, argument, "None or -1 to wait for ever, 0 to try once, or seconds")
 

@@ -73,12 +73,17 @@ def _flag(value: bool, argument: str) -> int:
     return int(value)
 
 
-def _whole(value: int, argument: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{argument} is {value!r}, of type {type(value).__name__}; expected a whole number")
-    if not 0 <= value < 2**31:
-        raise InvalidArgumentError(f"{argument} is {value}; expected 0 or more")
-    return value
+def _whole(least: int, most: int) -> Callable[[Any, str], int]:
+    """What makes a whole number fit that has bounds."""
+
+    def fit(value: int, argument: str) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{argument} is {value!r}, of type {type(value).__name__}; expected a whole number")
+        if not least <= value <= most:
+            raise InvalidArgumentError(f"{argument} is {value}; expected {least} to {most}")
+        return value
+
+    return fit
 
 
 # The names of connect()'s options, with the field that each one fills and what makes its value fit.
@@ -95,7 +100,7 @@ _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "fair_timeout": ("fair_timeout_ms", span_ms),
     "release_on_close": ("release_on_close", _flag),
     "look": ("look", _flag),
-    "database": ("database", _whole),
+    "database": ("database", _whole(0, 1_000_000)),
 }
 _STRINGS = ("username", "password")
 
@@ -105,7 +110,7 @@ _LOCK_SETTINGS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "token_from_time": ("token_from_time", _flag),
     "back_off_initial": ("back_off_initial_ms", span_ms),
     "back_off_max": ("back_off_max_ms", span_ms),
-    "back_off_multiplier": ("back_off_multiplier", _whole),
+    "back_off_multiplier": ("back_off_multiplier", _whole(1, 1000)),
 }
 
 

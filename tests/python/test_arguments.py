@@ -102,6 +102,7 @@ def test_extend_wants_an_end(client: redlatch.Client, seconds: float) -> None:
         ("connect_timeout", -1, ValueError),
         ("linger", -1, ValueError),
         ("database", -1, ValueError),
+        ("database", 2**70, ValueError),
         ("database", "0", TypeError),
         ("database", True, TypeError),
         ("lazy", 1, TypeError),
@@ -112,6 +113,19 @@ def test_extend_wants_an_end(client: redlatch.Client, seconds: float) -> None:
 def test_options_of_a_client_are_checked(argument: str, value: Any, kind: type) -> None:
     with pytest.raises(kind, match=f"{argument} is {value!r}"):
         redlatch.connect("redis://127.0.0.1:9", **{"lazy": True, argument: value})
+
+
+def test_bounds_of_whole_numbers_are_those_of_the_core(client: redlatch.Client) -> None:
+    for database in (-1, 1_000_001, 2**70):
+        with pytest.raises(redlatch.InvalidArgumentError, match=f"database is {database}; expected 0 to 1000000$"):
+            redlatch.connect("redis://127.0.0.1:9", lazy=True, database=database)
+    redlatch.connect("redis://127.0.0.1:9", lazy=True, database=1_000_000).close()
+    for multiplier in (0, 1001, 2**70):
+        with pytest.raises(
+            redlatch.InvalidArgumentError, match=f"back_off_multiplier is {multiplier}; expected 1 to 1000$"
+        ):
+            client.spin_lock("x", back_off_multiplier=multiplier)
+    client.spin_lock("x", back_off_multiplier=1000)
 
 
 def test_options_reach_their_fields() -> None:
