@@ -52,7 +52,7 @@ local SETTINGS = {
     token_from_time = {fits = options.flag, [core.FENCED] = true},
     back_off_initial = {fits = options.span, field = "back_off_initial_ms", [core.SPIN] = true},
     back_off_max = {fits = options.span, field = "back_off_max_ms", [core.SPIN] = true},
-    back_off_multiplier = {fits = options.whole, [core.SPIN] = true},
+    back_off_multiplier = {fits = options.multiplier, [core.SPIN] = true},
     key_template = {fits = options.bytes, [core.PLAIN] = true},
 }
 

@@ -72,17 +72,8 @@ function options.flag(value, name)
     return value and 1 or 0
 end
 
---- A whole number.
-function options.whole(value, name)
-    if type(value) ~= "number" or value < 0 or value >= 2 ^ 31 or value ~= math.floor(value) then
-        misuse("%s is %s; expected a whole number, 0 or more", name, shown(value))
-    end
-    return value
-end
-
---- A number of permits or counts, which Redisson can read.
-function options.amount(value, name, least)
-    local most = core.PERMITS_MAX
+--- A whole number within bounds.
+function options.whole(value, name, least, most)
     if type(value) ~= "number" then
         misuse("%s is %s, a %s; expected a whole number", name, shown(value), type(value))
     end
@@ -90,6 +81,16 @@ function options.amount(value, name, least)
         misuse("%s is %s; expected a whole number, %d to %d", name, shown(value), least, most)
     end
     return value
+end
+
+--- By what a pause may be longer than the one before.
+function options.multiplier(value, name)
+    return options.whole(value, name, 1, 1000)
+end
+
+--- A number of permits or counts, which Redisson can read.
+function options.amount(value, name, least)
+    return options.whole(value, name, least, core.PERMITS_MAX)
 end
 
 --- What can be called.
@@ -184,7 +185,9 @@ local OTHERS = {
     lazy = options.flag,
     release_on_close = options.flag,
     look = options.flag,
-    database = options.whole,
+    database = function(value, name)
+        return options.whole(value, name, 0, 1000000)
+    end,
     username = options.check_text,
     password = options.check_text,
     name_prefix = options.bytes,

@@ -211,7 +211,9 @@ function scenes.misuse(url, name)
     raises("expected a redlatch.Semaphore before a colon", semaphore.acquire, {permits = 1})
     raises("lease is 0", permits.acquire, permits, {lease = 0})
     raises("count is 0", permits.acquire_many, permits, 0)
-    raises("permits is 1001: expected 1 to 1000", permits.acquire_many, permits, 1001)
+    for _, acquire_many in ipairs {permits.acquire_many, permits.start_acquire_many} do
+        raises("count is 1001; expected a whole number, 1 to 1000", acquire_many, permits, 1001)
+    end
     raises("expected 32 hexadecimal digits", permits.release, permits, "12")
     raises("id holds a NUL byte", permits.release, permits, "\0")
     raises("permit is nil", permits.release, permits)
