@@ -184,10 +184,10 @@ end
 
 --- The locks on the server whose names match, for `for report in client:scan("orders:*") do`. Never blocks the server
 --- for long. As with Redis's SCAN, what is there all the time is found, perhaps more than once. Failures are raised.
----@param pattern? string a glob of Redis, below the client's prefix; all
+---@param pattern? string a glob of Redis, below the client's prefix; all, as the empty one
 ---@return fun(): redlatch.Report?
 function Client:scan(pattern)
-    return reports.scan(self, pattern == nil and "" or settings.check_name(pattern, "pattern"))
+    return reports.scan(self, settings.check_pattern(pattern))
 end
 
 local OF_WAIT_FREE = {timeout = true}

@@ -122,11 +122,19 @@ function options.bytes(value, name)
     return value
 end
 
---- A lock's name, or a pattern for names: any bytes.
-function options.check_name(value, name)
-    name = name or "name"
-    if #options.bytes(value, name) < 1 or #value > core.NAME_SIZE_MAX then
-        misuse("%s is %d bytes long; expected 1 to %d", name, #value, core.NAME_SIZE_MAX)
+--- A lock's name: any bytes.
+function options.check_name(value)
+    if #options.bytes(value, "name") < 1 or #value > core.NAME_SIZE_MAX then
+        misuse("name is %d bytes long; expected 1 to %d", #value, core.NAME_SIZE_MAX)
+    end
+    return value
+end
+
+--- A pattern for names: any bytes. Without one all are meant, as by the empty one.
+function options.check_pattern(value)
+    value = value == nil and "" or value
+    if #options.bytes(value, "pattern") > core.NAME_SIZE_MAX then
+        misuse("pattern is %d bytes long; expected at most %d", #value, core.NAME_SIZE_MAX)
     end
     return value
 end
