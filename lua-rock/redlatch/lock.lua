@@ -404,6 +404,16 @@ function Lock:owner()
     return state.owner ~= "" and state.owner
 end
 
+--- Asks the server how many hold the lock at once: of a read lock there may be several.
+---@return integer? count, string? message, string? code
+function Lock:holders()
+    local state, message, code = query(self)
+    if not state then
+        return nil, message, code
+    end
+    return state.holders
+end
+
 --- Asks the server how many queue for a fair lock, in all processes; of other kinds it does not know.
 ---@return integer? count, string? message, string? code
 function Lock:waiters()

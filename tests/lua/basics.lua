@@ -55,6 +55,17 @@ function scenes.exclusive(url, name)
     same(theirs:release(), true)
 end
 
+function scenes.holders(url, name)
+    local client, other = assert(redlatch.connect(url)), assert(redlatch.connect(url))
+    local read = client:read_write_lock(name).read
+    same(read:holders(), 0)
+    assert(read:acquire() and other:read_write_lock(name).read:acquire())
+    same(read:holders(), 2)
+    same(math.type and math.type(read:holders()) or "integer", "integer")
+    assert(client:close())
+    fails("closed", read:holders())
+end
+
 function scenes.leases(url, name)
     local client = assert(redlatch.connect(url, {watchdog_lease = 20}))
     local lock = client:lock(name, {lease = 60})
