@@ -52,7 +52,7 @@ class Permit:
         """Whether the permit ended without being released: its time ran out, or the server forgot it."""
         losses = self._semaphore._client._losses
         if self._semaphore._standing(self._serial).state == lib.REDLATCH_GONE:
-            losses.note(self._serial)
+            self._note_lost()
         return losses.knows(self._serial)
 
     @property
@@ -66,13 +66,22 @@ class Permit:
 
     def release(self) -> None:
         """Gives the permit back. LockLostError if its lease was over, NotOwnedError if it was released before."""
-        if self._released:
-            raise NotOwnedError(f"permit {self._id} was released before", lock_name=self._semaphore.name)
+        self._check_not_released()
         self._released = True
         try:
             self._semaphore.release(self._id)
         except LockLostError:
-            self._semaphore._client._losses.note(self._serial)
+            self._note_lost()
+            raise
+
+    def extend(self, seconds: Seconds) -> None:
+        """Lets the lease end so many seconds from now, also if that is sooner than it was. A permit that is renewed
+        goes on being renewed. LockLostError or NotOwnedError as of release()."""
+        self._check_not_released()
+        try:
+            self._semaphore.extend(self._id, seconds)
+        except LockLostError:
+            self._note_lost()
             raise
 
     def __enter__(self) -> Permit:
@@ -97,6 +106,14 @@ class Permit:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a redlatch.Permit cannot be pickled or copied; its id can be passed on")
+
+    def _check_not_released(self) -> None:
+        if self._released:
+            name = self._semaphore.name
+            raise NotOwnedError(f"permit {self._id} of semaphore {name!r} was released before", lock_name=name)
+
+    def _note_lost(self) -> None:
+        self._semaphore._client._losses.note(self._serial)
 
 
 class _Entered(threading.local):
@@ -166,10 +183,14 @@ class PermitSemaphore(Counted):
         else:
             self._call(lib.redlatch_permit_semaphore_release, _id_bytes(permit))
 
-    def update_lease(self, permit: Union[Permit, str], lease: Seconds) -> None:
+    def extend(self, permit: Union[Permit, str], seconds: Seconds) -> None:
         """Lets a permit's lease end so many seconds from now, also if that is sooner than it was. One that is renewed
         goes on being renewed. LockLostError or NotOwnedError as of release()."""
-        self._call(lib.redlatch_permit_semaphore_update_lease, _id_bytes(permit), span_ms(lease, "lease"))
+        lease = span_ms(seconds, "seconds")
+        if isinstance(permit, Permit):
+            permit.extend(seconds)
+        else:
+            self._call(lib.redlatch_permit_semaphore_update_lease, _id_bytes(permit), lease)
 
     def lease_of(self, permit: Union[Permit, str]) -> float:
         """Asks the server how many seconds a permit is taken yet: 0.0 when it is not, infinity when it has no lease."""

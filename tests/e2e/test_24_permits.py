@@ -181,21 +181,30 @@ def test_09_update_lease(server: RedisServer, slots: redlatch.PermitSemaphore, l
     slots.try_set_permits(2)
     permit = must(slots.acquire(lease=10))
     for seconds in (5.0, 20.0):
-        slots.update_lease(permit, seconds)
+        slots.extend(permit, seconds)
         assert seconds - 1 < slots.lease_of(permit) <= seconds
         assert seconds - 1 < permit.remaining() < seconds
     with redlatch.connect(server.url) as other:
         stranger = other.permit_semaphore(lock_name)
         assert 19 < stranger.lease_of(permit.id) <= 20
-        stranger.update_lease(permit.id, 60)
+        stranger.extend(permit.id, 60)
         assert 59 < slots.lease_of(permit.id) <= 60
         for gone in (UNKNOWN,):
             with pytest.raises(redlatch.NotOwnedError):
-                stranger.update_lease(gone, 5)
+                stranger.extend(gone, 5)
+    permit.extend(30)
+    assert 29 < slots.lease_of(permit) <= 30
+    with pytest.raises(redlatch.InvalidArgumentError, match="seconds is 0; expected more than 0 seconds"):
+        permit.extend(0)
+    permit.release()
+    for late in (lambda: permit.extend(5), lambda: slots.extend(permit, 5)):
+        with pytest.raises(redlatch.NotOwnedError, match=rf"permit {permit.id} .*{lock_name}.* was released before"):
+            late()
     short = must(slots.acquire(lease=0.1))
-    time.sleep(0.2)
-    with pytest.raises(redlatch.LockLostError):
-        slots.update_lease(short, 5)
+    wait_until(lambda: short.lost)
+    for late in (lambda: slots.extend(short, 5), lambda: short.extend(5)):
+        with pytest.raises(redlatch.LockLostError):
+            late()
     server.admin.zadd(f"{{{lock_name}}}:timeout", {bytes.fromhex(UNKNOWN): NEVER})
     assert slots.lease_of(UNKNOWN) == math.inf
 
