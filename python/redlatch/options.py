@@ -107,6 +107,7 @@ _STRINGS = ("username", "password")
 # The settings that only some kinds of locks have, with the field that each one fills and what makes its value fit.
 _LOCK_SETTINGS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "reentrant": ("reentrant", _flag),
+    "owner_number": ("owner", lambda value, _: int(value)),
     "token_from_time": ("token_from_time", _flag),
     "back_off_initial": ("back_off_initial_ms", span_ms),
     "back_off_max": ("back_off_max_ms", span_ms),
