@@ -153,8 +153,12 @@ def test_07_release_without_permits(slots: redlatch.PermitSemaphore, server: Red
         slots.release(UNKNOWN)
     permit = must(slots.acquire())
     permit.release()
-    for again in (permit.release, lambda: slots.release(permit.id)):
-        with pytest.raises(redlatch.NotOwnedError):
+    for again, words in (
+        (permit.release, f"permit {permit.id} of semaphore '{lock_name}' was released before"),
+        (lambda: slots.release(permit.id), f'release permit {permit.id} of "{lock_name}": there is no such permit'),
+        (lambda: slots.extend(UNKNOWN, 5), f'extend permit {UNKNOWN} of "{lock_name}": there is no such permit'),
+    ):
+        with pytest.raises(redlatch.NotOwnedError, match=words):
             again()
     assert sum_of(server, lock_name) == 1
 
@@ -171,7 +175,11 @@ def test_08_release_expired_by_another_process(
         stranger = other.permit_semaphore(lock_name)
         if reclaimed:
             stranger.acquire()
-        with pytest.raises(redlatch.NotOwnedError if reclaimed else redlatch.LockLostError):
+        words = "there is no such permit, or others have had it" if reclaimed else "it was taken and has been lost"
+        with pytest.raises(
+            redlatch.NotOwnedError if reclaimed else redlatch.LockLostError,
+            match=f'^release permit {permit.id} of "{lock_name[:57]}.*": {words}',
+        ):
             stranger.release(permit.id)
         assert sum_of(server, lock_name) == 2
 
@@ -203,7 +211,7 @@ def test_09_update_lease(server: RedisServer, slots: redlatch.PermitSemaphore, l
     short = must(slots.acquire(lease=0.1))
     wait_until(lambda: short.lost)
     for late in (lambda: slots.extend(short, 5), lambda: short.extend(5)):
-        with pytest.raises(redlatch.LockLostError):
+        with pytest.raises(redlatch.LockLostError, match=f"extend permit {short.id} of .*: it was taken and"):
             late()
     server.admin.zadd(f"{{{lock_name}}}:timeout", {bytes.fromhex(UNKNOWN): NEVER})
     assert slots.lease_of(UNKNOWN) == math.inf
