@@ -102,10 +102,7 @@ end
 ---@param options? redlatch.LockOptions
 ---@return redlatch.Lock
 function Client:group_lock(group, values, options)
-    if values == nil then
-        outcome.misuse("values are nil; expected a list of strings")
-    end
-    return lock.new(self, core.GROUP, group, options, values)
+    return lock.new(self, core.GROUP, group, options, settings.check_values(values))
 end
 
 --- Two locks of one name and one owner: `.read` for many at once and `.write` for one alone. Who holds the write lock

@@ -154,9 +154,6 @@ end
 --- `values`: of a group.
 function lock.new(client, kind, name, given, values)
     options.check_name(name)
-    if values ~= nil then
-        options.check_values(values)
-    end
     given = options.check_known(given, of_lock(kind))
     local lease_ms, wait_ms, max_hold_ms = core.RENEWED, core.FOREVER, core.FOREVER
     if given.lease ~= nil then
@@ -213,9 +210,7 @@ end
 
 --- A lock that stands for several: `members` is a table of lock objects, which keep their clients alive.
 function lock.joint(members, majority, given)
-    if type(members) ~= "table" or #members == 0 then
-        outcome.misuse("members are %s; expected a table of redlatch.Lock", outcome.shown(members))
-    end
+    options.check_list(members, "member", "redlatch.Lock")
     given = options.check_known(given, majority and OF_MAJORITY or OF_SEVERAL)
     local status, handle = joint_handle(members, majority, given)
     if status ~= core.OK then

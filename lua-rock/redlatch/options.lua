@@ -139,14 +139,34 @@ function options.check_pattern(value)
     return value
 end
 
+--- A list without holes: where Lua takes such a list to end is a matter of luck. `item` is how one of them is called.
+function options.check_list(list, item, expected)
+    if type(list) ~= "table" then
+        misuse("%ss are %s, a %s; expected a list of %s", item, shown(list), type(list), expected)
+    end
+    local count, last = 0, 0
+    for place in pairs(list) do
+        if type(place) == "number" then
+            count, last = count + 1, math.max(last, place)
+        end
+    end
+    if count == 0 then
+        misuse("there are no %ss; expected a list of %s, at least one", item, expected)
+    end
+    for place = 1, last do
+        if list[place] == nil then
+            misuse("%s %d is nil; expected a list of %s without holes", item, place, expected)
+        end
+    end
+    return list
+end
+
 --- A list of strings of any bytes.
 function options.check_values(values)
-    if type(values) ~= "table" then
-        misuse("values are %s, a %s; expected a list of strings", shown(values), type(values))
-    end
-    for i, value in ipairs(values) do
+    for i, value in ipairs(options.check_list(values, "value", "strings")) do
         options.bytes(value, "value " .. i)
     end
+    return values
 end
 
 --- Refuses what is no table of options; nil is an empty one.

@@ -5,7 +5,8 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Tuple, Union
+from collections.abc import Iterable
+from typing import Any, Callable, Dict, List, Mapping, Tuple, Union
 
 from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import delay_ms, span_ms
@@ -26,6 +27,10 @@ def values_of_group(values: Iterable[LockName]) -> List[bytes]:
     """The values of a group as bytes."""
     if isinstance(values, (str, bytes)):
         raise TypeError(f"values is {values!r}; expected an iterable of str or bytes, such as [{values!r}]")
+    if not isinstance(values, Iterable):
+        raise TypeError(
+            f"values is {values!r}, of type {type(values).__name__}; expected an iterable of str or bytes"
+        )
     return [_encoded(value, "a value") for value in values]
 
 

@@ -314,11 +314,32 @@ function scenes.several_names_are_held_together_or_not_at_all(url, name)
     fails("timeout", lock:try_acquire())
     same(other:lock(names[1]):try_acquire(), true)
     raises("expected a redlatch.Lock", function() client:multi_lock({lock, names[1]}) end)
+    raises("there are no members; expected a list of redlatch.Lock, at least one", client.multi_lock, client, {})
+    raises("members are nil, a nil; expected a list of redlatch.Lock", client.multi_lock, client)
+    raises("member 2 is nil; expected a list of redlatch.Lock without holes", function()
+        client:multi_lock({lock, nil, client:lock(names[1])})
+    end)
+    raises("member 2 is nil", function() client:multi_lock({lock, [3] = client:lock(names[1])}) end)
     raises("twice", function() client:multi_lock({client:lock(name), client:lock(name)}) end)
     raises("at least 3", function() redlatch.redlock({client:lock(name)}) end)
     local few = redlatch.redlock({client:lock(name)}, {allow_few = true})
     same(few:acquire(), true)
     same(few:release(), true)
+end
+
+function scenes.values_of_a_group(url, name)
+    local client = assert(redlatch.connect(url))
+    for _, values in ipairs {{"a", nil, "b"}, {"a", [3] = "b"}, {[2] = "b"}, {[1.5] = "a"}} do
+        raises("is nil; expected a list of strings without holes", client.group_lock, client, name, values)
+    end
+    raises("values are nil, a nil; expected a list of strings", client.group_lock, client, name)
+    raises("values are 5, a number; expected a list of strings", client.group_lock, client, name, 5)
+    raises("there are no values; expected a list of strings, at least one", client.group_lock, client, name, {})
+    raises("value 2 is 7, a number; expected a string", client.group_lock, client, name, {"a", 7})
+    local lock = client:group_lock(name, {"a", "b", n = 2})
+    assert(lock:acquire())
+    fails("timeout", client:group_lock(name, {"b"}):try_acquire())
+    assert(lock:release())
 end
 
 stage.play(scenes)

@@ -54,6 +54,13 @@ def test_options_of_a_lock_are_checked(client: redlatch.Client, keywords: Dict[s
     assert f"{argument} is {value!r}; expected " in str(caught.value)
 
 
+@pytest.mark.parametrize("values", [None, 5, "ab", b"ab"])
+def test_values_of_a_group_are_a_list(client: redlatch.Client, values: Any) -> None:
+    with pytest.raises(TypeError, match=f"values is {values!r}.*; expected an iterable of str or bytes"):
+        client.group_lock("g", values)
+    assert client.group_lock("g", (each for each in "ab")).name == "g"
+
+
 def test_acquire_has_the_signature_of_threading_lock(client: redlatch.Client) -> None:
     parameters = list(inspect.signature(client.lock("x").acquire).parameters.values())
     assert [(parameter.name, parameter.default) for parameter in parameters[:2]] == [
