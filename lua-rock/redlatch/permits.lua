@@ -12,7 +12,8 @@ local started = require "redlatch.started"
 
 --- Permits by name, made by Client:permit_semaphore(); Redisson's RPermitExpirableSemaphore. Whoever knows the id may
 --- give a permit back, in any process; one that nobody gives back is free again when its lease is over. In one client
---- waiters are served strictly first come, first served.
+--- waiters are served strictly first come, first served. A semaphore that nobody has made, by try_set_permits(), has no
+--- permits: acquire() waits until somebody makes it.
 ---@class redlatch.PermitSemaphore
 ---@field package _client redlatch.Client
 ---@field package _handle userdata

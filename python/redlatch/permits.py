@@ -126,7 +126,8 @@ class _Entered(threading.local):
 class PermitSemaphore(Counted):
     """Permits by name, each with an id and a lease, made by Client.permit_semaphore(); Redisson's
     RPermitExpirableSemaphore. Whoever knows the id may give a permit back, in any process; one that nobody gives back
-    is free again when its lease is over. In one client waiters are served strictly first come, first served.
+    is free again when its lease is over. In one client waiters are served strictly first come, first served. A
+    semaphore that nobody has made, by try_set_permits(), has no permits: acquire() waits until somebody makes it.
 
     `with semaphore as permit:` takes a permit, waiting as long as it takes, and gives it back; LockLostError, if it was
     lost, unless the block raised. With a time-out: `acquire(timeout=5)`, which returns None when that is over.
