@@ -431,8 +431,11 @@ function scenes.started_permits(url, name)
     event = events(client, 1)[list[1]:serial()]
     same(event.kind, "lost")
     same(event.code, "lost")
-    check(event.message:find('^semaphore "'), event.message)
+    local words = "permit " .. list[1]:id() .. " was taken and has been lost"
+    check(event.message:find('^semaphore "') and event.message:find(words, 1, true), event.message)
     same(list[1]:lost(), true)
+    event = expect(client, "released", assert(list[1]:start_release()), "semaphore", permits, "lost")
+    check(event.message:find(words, 1, true), event.message)
 end
 
 function scenes.started_latch(url, name)
