@@ -52,7 +52,7 @@ local SETTINGS = {
     token_from_time = {fits = options.flag, [core.FENCED] = true},
     back_off_initial = {fits = options.span, field = "back_off_initial_ms", [core.SPIN] = true},
     back_off_max = {fits = options.span, field = "back_off_max_ms", [core.SPIN] = true},
-    back_off_multiplier = {fits = options.whole, [core.SPIN] = true},
+    back_off_multiplier = {fits = options.multiplier, [core.SPIN] = true},
     key_template = {fits = options.bytes, [core.PLAIN] = true},
 }
 
@@ -154,9 +154,6 @@ end
 --- `values`: of a group.
 function lock.new(client, kind, name, given, values)
     options.check_name(name)
-    if values ~= nil then
-        options.check_values(values)
-    end
     given = options.check_known(given, of_lock(kind))
     local lease_ms, wait_ms, max_hold_ms = core.RENEWED, core.FOREVER, core.FOREVER
     if given.lease ~= nil then
@@ -213,9 +210,7 @@ end
 
 --- A lock that stands for several: `members` is a table of lock objects, which keep their clients alive.
 function lock.joint(members, majority, given)
-    if type(members) ~= "table" or #members == 0 then
-        outcome.misuse("members are %s; expected a table of redlatch.Lock", outcome.shown(members))
-    end
+    options.check_list(members, "member", "redlatch.Lock")
     given = options.check_known(given, majority and OF_MAJORITY or OF_SEVERAL)
     local status, handle = joint_handle(members, majority, given)
     if status ~= core.OK then
@@ -402,6 +397,16 @@ function Lock:owner()
         return nil, message, code
     end
     return state.owner ~= "" and state.owner
+end
+
+--- Asks the server how many hold the lock at once: of a read lock there may be several.
+---@return integer? count, string? message, string? code
+function Lock:holders()
+    local state, message, code = query(self)
+    if not state then
+        return nil, message, code
+    end
+    return state.holders
 end
 
 --- Asks the server how many queue for a fair lock, in all processes; of other kinds it does not know.

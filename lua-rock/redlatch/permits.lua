@@ -12,7 +12,8 @@ local started = require "redlatch.started"
 
 --- Permits by name, made by Client:permit_semaphore(); Redisson's RPermitExpirableSemaphore. Whoever knows the id may
 --- give a permit back, in any process; one that nobody gives back is free again when its lease is over. In one client
---- waiters are served strictly first come, first served.
+--- waiters are served strictly first come, first served. A semaphore that nobody has made, by try_set_permits(), has no
+--- permits: acquire() waits until somebody makes it.
 ---@class redlatch.PermitSemaphore
 ---@field package _client redlatch.Client
 ---@field package _handle userdata
@@ -88,7 +89,7 @@ end
 ---@param given? redlatch.AcquireOptions
 ---@return redlatch.Permit[]? permits, string? message, string? code "timeout" when there were too few all the time
 function PermitSemaphore:acquire_many(count, given)
-    count = options.amount(count, "count", 1)
+    count = options.whole(count, "count", 1, core.PERMITS_AT_ONCE_MAX)
     local lease_ms, wait_ms = terms(given, OF_ACQUIRE)
     return obtain(self, count, lease_ms, wait_ms)
 end
@@ -211,7 +212,7 @@ end
 ---@param given? redlatch.AcquireOptions
 ---@return integer? tag, string? message, string? code
 function PermitSemaphore:start_acquire_many(count, given)
-    return start(self, options.amount(count, "count", 1), terms(given, OF_ACQUIRE))
+    return start(self, options.whole(count, "count", 1, core.PERMITS_AT_ONCE_MAX), terms(given, OF_ACQUIRE))
 end
 
 --- The name as it was given, without the client's prefix.

@@ -7,28 +7,22 @@
 
 #include "errors.h"
 #include "joint_holds.h"
+#include "joint_words.h"
 #include "lock.h"
 #include "slices.h"
 
 /* How much longer a question waits for the servers of a minority. */
 static const int64_t ANSWER_WAIT = SECOND / 4;
 
-/* The words for a failed call; told of the first member. */
-static int answer(const struct redlatch_lock *lock, const char *verb, int status, int64_t wait_ms) {
-    if (status != REDLATCH_OK) {
-        client_lock(lock->client);
-        lock_failed(lock, verb, status, wait_ms);
-        client_unlock(lock->client);
-    }
-    return status;
-}
-
 /* The end of a run: notes what was granted. */
 static int finish(struct run *run, const struct redlatch_lock *lock, int64_t wait_ms) {
     if (run->multi.status == REDLATCH_OK) {
         joint_note_granted(run->joint, run->owner, joint_hold_new(run->joint));
     }
-    int status = answer(lock, "acquire", run->multi.status, wait_ms);
+    int status = run->multi.status;
+    if (status != REDLATCH_OK) {
+        joint_acquire_failed(lock, &run->multi, wait_ms);
+    }
     run_free(run);
     return status;
 }
@@ -178,7 +172,8 @@ static int outcome(const struct joint *joint, const struct task *tasks, uint32_t
 }
 
 static int sum_up(const struct redlatch_lock *lock, struct task *tasks, uint32_t count, const char *verb) {
-    return answer(lock, verb, outcome(lock->joint, tasks, count), 0);
+    int status = outcome(lock->joint, tasks, count);
+    return status == REDLATCH_OK ? status : joint_tasks_failed(lock, tasks, count, verb, status);
 }
 
 bool joint_crew_step(struct run *run, int64_t now, int *status_out) {

@@ -186,6 +186,20 @@ int redlatch_permit_semaphore_permit(redlatch_permit_semaphore *permits, uint64_
     return answer_write(permit_out, &answer, sizeof answer, "permit_out");
 }
 
+/* Says of the permit, by its id, what the sentences of these statuses say of a lock. */
+static int by_id(const struct redlatch_permit_semaphore *permits, const struct count_call *what, int status) {
+    if (status != REDLATCH_LOST && status != REDLATCH_NOT_OWNED) {
+        return status;
+    }
+    char id[REDLATCH_PERMIT_ID_SIZE];
+    char shown[64];
+    write_id(what->permit, id);
+    shown_name(permits->resource->name, permits->resource->name_size, shown);
+    return fail_with(status, "%s permit %s of \"%s\": %s", what->change == PERMITS_RELEASE ? "release" : "extend", id,
+                     shown, status == REDLATCH_LOST ? "it was taken and has been lost"
+                                                    : "there is no such permit, or others have had it since");
+}
+
 int redlatch_permit_semaphore_release(redlatch_permit_semaphore *permits, const char *id) {
     struct count_call what = {.change = PERMITS_RELEASE, .verb = "release a permit of"};
     int status = guard_permits(permits);
@@ -195,10 +209,10 @@ int redlatch_permit_semaphore_release(redlatch_permit_semaphore *permits, const 
     what.owner = owner_of(permits, what.permit);
     int64_t result;
     status = counted_call(permits->client, permits->resource, &what, &result);
-    if (status != REDLATCH_OK || what.owner || result > 0) {
-        return status;
+    if (status == REDLATCH_OK && !what.owner && result <= 0) {
+        status = result < 0 ? REDLATCH_LOST : REDLATCH_NOT_OWNED;
     }
-    return fail_plain(result < 0 ? REDLATCH_LOST : REDLATCH_NOT_OWNED);
+    return by_id(permits, &what, status);
 }
 
 int redlatch_permit_semaphore_start_release(redlatch_permit_semaphore *permits, uint64_t serial, uint64_t tag) {
@@ -220,7 +234,10 @@ int redlatch_permit_semaphore_update_lease(redlatch_permit_semaphore *permits, c
     what.owner = owner_of(permits, what.permit);
     int64_t result;
     status = counted_call(permits->client, permits->resource, &what, &result);
-    return status != REDLATCH_OK || what.owner || result == 1 ? status : fail_plain(REDLATCH_NOT_OWNED);
+    if (status == REDLATCH_OK && !what.owner && result != 1) {
+        status = REDLATCH_NOT_OWNED;
+    }
+    return by_id(permits, &what, status);
 }
 
 int redlatch_permit_semaphore_lease_of(redlatch_permit_semaphore *permits, const char *id, int64_t *lease_ms_out) {
