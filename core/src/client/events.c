@@ -144,7 +144,7 @@ int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_ou
         client_settle(client, now);
     }
     struct joint *joint = NULL;
-    bool found = call_next_told(client, &event, &joint, now) || take_loss(client, LOSS_EVENTS, &event);
+    bool found = call_next_told(client, &event, &joint) || take_loss(client, LOSS_EVENTS, &event);
     client->engine.stats.empty_polls += !found;
     client->event_polling = false;
     update_signal(client);

@@ -86,11 +86,15 @@ int inquiry_start_known(struct client *client, struct inquiry *inquiry, int stat
     return REDLATCH_OK;
 }
 
-bool inquiry_is_told(struct call *call, int64_t now) {
+bool inquiry_is_told(struct call *call) {
     struct inquiry *inquiry = call->inquiry;
-    if (inquiry->answered(call)) {
+    client_unlock(call->client); /* a list of thousands of connections is nothing that renewals should wait for */
+    bool told = inquiry->answered(call);
+    client_lock(call->client);
+    if (told || atomic_load(&call->client->closed)) {
         return true;
     }
+    int64_t now = system_now();
     free(inquiry->text);
     inquiry->text = NULL;
     call_start_over(call);

@@ -30,8 +30,9 @@ int inquiry_start(struct client *client, struct inquiry *inquiry, uint64_t tag);
 /* The same without a question: what is to be told is known. */
 int inquiry_start_known(struct client *client, struct inquiry *inquiry, int status, uint64_t tag);
 
-/* Takes in the answer of a started call that is done; false if it went on to ask something else. With the mutex. */
-bool inquiry_is_told(struct call *call, int64_t now);
+/* Takes in the answer of a started call that is done and on no list; false if it went on to ask something else. With
+ * the mutex, which is dropped for a moment. */
+bool inquiry_is_told(struct call *call);
 
 void inquiry_free(struct inquiry *inquiry);
 

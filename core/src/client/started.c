@@ -136,11 +136,11 @@ static void tell(struct client *client, struct call *call, redlatch_event *event
     }
 }
 
-bool call_next_told(struct client *client, redlatch_event *event, struct joint **joint_out, int64_t now) {
+bool call_next_told(struct client *client, redlatch_event *event, struct joint **joint_out) {
     struct list_link *link;
     while ((link = list_pop(&client->events)) != NULL) {
         struct call *call = container_of(link, struct call, operation.link);
-        if (!call->inquiry || inquiry_is_told(call, now)) {
+        if (!call->inquiry || inquiry_is_told(call)) {
             tell(client, call, event);
             *joint_out = call_free(client, call);
             return true;

@@ -14,9 +14,9 @@ int call_start_prepared(struct call *call, int status, int64_t now);
 /* Makes one that is done ready to be prepared again, for something else to be done before it is told of. */
 void call_start_over(struct call *call);
 
-/* With the mutex. The next event that tells of a call; false when there is none. The joint that the call was about, if
- * any, is the caller's to drop, without the mutex. */
-bool call_next_told(struct client *client, redlatch_event *event, struct joint **joint_out, int64_t now);
+/* With the mutex, which may be dropped for a moment. The next event that tells of a call; false when there is none. The
+ * joint that the call was about, if any, is the caller's to drop, without the mutex. */
+bool call_next_told(struct client *client, redlatch_event *event, struct joint **joint_out);
 
 /* Puts a name into an event, cut if it is too long. */
 void event_set_name(redlatch_event *event, const char *name, size_t name_size);
