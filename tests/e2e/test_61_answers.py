@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Started questions and changes, by the core's own interface: what comes of them is what comes of the blocking calls."""
+"""Started questions and changes, by the core's own interface: they come to the same as the blocking calls."""
 
 from __future__ import annotations
 

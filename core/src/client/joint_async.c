@@ -227,6 +227,8 @@ void joint_discard_runs(struct client *client) {
             client_settle(client, system_now());
             client_unlock(client);
             free(run->done);
+        } else if (!run->collected) {
+            run->done->run = NULL; /* it is among the events yet */
         }
         run_free(run);
     }

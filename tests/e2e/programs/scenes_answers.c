@@ -132,7 +132,8 @@ static void clients_closed(void) {
             things = things_of(client, other);
             start_all(&things, REDLATCH_OK);
         }
-        int status = redlatch_client_close(order == 3 ? other : client); /* of a member, while the first one's goes on */
+        /* 3: that of a member, while the first one's goes on. */
+        int status = redlatch_client_close(order == 3 ? other : client);
         if (order == 3) {
             redlatch_client_free(client);
         }
