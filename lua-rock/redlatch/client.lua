@@ -198,7 +198,7 @@ end
 ---@param pattern? string
 ---@return redlatch.Walk
 function Client:walk(pattern)
-    return walk.new(self, pattern == nil and "" or settings.check_name(pattern, "pattern"))
+    return walk.new(self, settings.check_pattern(pattern))
 end
 
 local OF_WAIT_FREE = {timeout = true}
