@@ -145,6 +145,18 @@ function Permit:start_release()
     return tag, message, code
 end
 
+--- Starts extend() and returns at once. Its event is "extended".
+---@param seconds number
+---@return integer? tag, string? message, string? code
+function Permit:start_extend(seconds)
+    local lease_ms = options.span(seconds, "seconds")
+    if self._released then
+        return over(self)
+    end
+    local what = {object = self._semaphore, field = "semaphore"}
+    return started.begin(self._semaphore._client, what, core.permit_semaphore_start_update_lease, self._id, lease_ms)
+end
+
 --- Lua 5.4 calls this at the end of the block of `local permit <close>`. An error of the block is never hidden.
 function Permit:__close(failure)
     if self._released then
