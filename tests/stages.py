@@ -77,8 +77,8 @@ STAGES = [
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
-    Stage("simulation", f"{PYTHON} tests/sim/run.py seeds && build/tests/joint_sim --seeds 100", ("build",)),
-    Stage("faults", f"{PYTHON} tests/sim/run.py faults && build/tests/joint_sim --faults", ("build",)),
+    Stage("simulation", f"{PYTHON} tests/sim/run.py seeds", ("build",)),
+    Stage("faults", f"{PYTHON} tests/sim/run.py faults", ("build",)),
     # inspect is not in the simulation: it writes nothing, and what it reads with is not in the model.
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1"
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),

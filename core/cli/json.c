@@ -80,7 +80,9 @@ static json_t *object_of(const struct found *found) {
     }
     failed |= set_bytes(object, "name", "name_hex", found->name, (size_t)facts->name_size);
     failed |= json_object_set_new(object, "kind", json_string(redlatch_form_name(facts->form)));
-    failed |= json_object_set_new(object, "held", json_boolean(found_is_held(found)));
+    if (!found_is_count(found)) {
+        failed |= json_object_set_new(object, "held", json_boolean(found_is_held(found)));
+    }
     failed |= json_object_set_new(object, "holders", holders);
     failed |= json_object_set_new(object, "holder_count", json_integer((json_int_t)facts->holders));
     failed |= json_object_set_new(object, "ttl_ms", json_integer(facts->ttl_ms));

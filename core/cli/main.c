@@ -58,6 +58,9 @@ int main(int argc, char **argv) {
     }
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(word, commands[i].name) == 0) {
+            char title[32]; /* which getopt_long puts before what it has to complain of */
+            snprintf(title, sizeof title, "redlatch: %s", commands[i].name);
+            argv[1] = title;
             return commands[i].run(argc - 1, argv + 1);
         }
     }

@@ -104,10 +104,7 @@ end
 ---@param options? redlatch.LockOptions
 ---@return redlatch.Lock
 function Client:group_lock(group, values, options)
-    if values == nil then
-        outcome.misuse("values are nil; expected a list of strings")
-    end
-    return lock.new(self, core.GROUP, group, options, values)
+    return lock.new(self, core.GROUP, group, options, settings.check_values(values))
 end
 
 --- Two locks of one name and one owner: `.read` for many at once and `.write` for one alone. Who holds the write lock
@@ -191,17 +188,17 @@ end
 
 --- The locks on the server whose names match, for `for report in client:scan("orders:*") do`. Never blocks the server
 --- for long. As with Redis's SCAN, what is there all the time is found, perhaps more than once. Failures are raised.
----@param pattern? string a glob of Redis, below the client's prefix; all
+---@param pattern? string a glob of Redis, below the client's prefix; all, as the empty one
 ---@return fun(): redlatch.Report?
 function Client:scan(pattern)
-    return reports.scan(self, pattern == nil and "" or settings.check_name(pattern, "pattern"))
+    return reports.scan(self, settings.check_pattern(pattern))
 end
 
 --- The same locks, one for each Walk:start_next(). Nothing is sent yet.
----@param pattern? string
+---@param pattern? string all, as the empty one
 ---@return redlatch.Walk
 function Client:walk(pattern)
-    return walk.new(self, pattern == nil and "" or settings.check_name(pattern, "pattern"))
+    return walk.new(self, settings.check_pattern(pattern))
 end
 
 local OF_WAIT_FREE = {timeout = true}

@@ -42,11 +42,21 @@ local REASONS = {
 
 local event = {}
 
+-- What has happened to a permit, of which the sentences of these statuses would speak as of a lock.
+local OF_PERMITS = {
+    [core.LOST] = "%s was taken and has been lost",
+    [core.NOT_OWNED] = "%s is not there, or others have had it since",
+}
+
 -- Events carry no words of their own: what is known is the name, printable and short, and what the status means.
-local function message_of(record, status, field)
+local function message_of(record, status, field, permit_id)
     local name = record.name:gsub("[^ -~]", ".")
     name = #name <= 60 and name or name:sub(1, 57) .. "..."
-    return string.format('%s "%s": %s', field, name, core.strerror(status))
+    local words = core.strerror(status)
+    if field == "semaphore" and OF_PERMITS[status] then
+        words = OF_PERMITS[status]:format(permit_id and "permit " .. permit_id or "a permit")
+    end
+    return string.format('%s "%s": %s', field, name, words)
 end
 
 --- The event in a record of the core, with the report or the state that it brings. The client learns which call is done
@@ -78,7 +88,8 @@ function event.of(client, record, report, state_of_lock)
         end
     end
     if status ~= core.OK then
-        made.message = message_of(record, status, what and what.field or state and state.field or "lock")
+        local about = what or state
+        made.message = message_of(record, status, about and about.field or "lock", about and about.permit_id)
         made.code = core.status_name(status)
     elseif what and what.complete then
         what.complete(made)

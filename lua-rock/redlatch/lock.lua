@@ -52,7 +52,7 @@ local SETTINGS = {
     token_from_time = {fits = options.flag, [core.FENCED] = true},
     back_off_initial = {fits = options.span, field = "back_off_initial_ms", [core.SPIN] = true},
     back_off_max = {fits = options.span, field = "back_off_max_ms", [core.SPIN] = true},
-    back_off_multiplier = {fits = options.whole, [core.SPIN] = true},
+    back_off_multiplier = {fits = options.multiplier, [core.SPIN] = true},
     key_template = {fits = options.bytes, [core.PLAIN] = true},
 }
 
@@ -154,9 +154,6 @@ end
 --- `values`: of a group.
 function lock.new(client, kind, name, given, values)
     options.check_name(name)
-    if values ~= nil then
-        options.check_values(values)
-    end
     given = options.check_known(given, of_lock(kind))
     local lease_ms, wait_ms, max_hold_ms = core.RENEWED, core.FOREVER, core.FOREVER
     if given.lease ~= nil then
@@ -213,9 +210,7 @@ end
 
 --- A lock that stands for several: `members` is a table of lock objects, which keep their clients alive.
 function lock.joint(members, majority, given)
-    if type(members) ~= "table" or #members == 0 then
-        outcome.misuse("members are %s; expected a table of redlatch.Lock", outcome.shown(members))
-    end
+    options.check_list(members, "member", "redlatch.Lock")
     given = options.check_known(given, majority and OF_MAJORITY or OF_SEVERAL)
     local status, handle = joint_handle(members, majority, given)
     if status ~= core.OK then
@@ -385,6 +380,10 @@ local function owner_in(state)
     return state.owner ~= "" and state.owner
 end
 
+local function holders_in(state)
+    return state.holders
+end
+
 local function waiters_in(state)
     return state.waiters
 end
@@ -406,6 +405,12 @@ end
 ---@return string|false|nil owner, string? message, string? code
 function Lock:owner()
     return query(self, owner_in)
+end
+
+--- Asks the server how many hold the lock at once: of a read lock there may be several.
+---@return integer? count, string? message, string? code
+function Lock:holders()
+    return query(self, holders_in)
 end
 
 --- Asks the server how many queue for a fair lock, in all processes; of other kinds it does not know.
@@ -467,7 +472,7 @@ local function start_query(self, answer)
 end
 
 --- Starts locked() and returns at once. Its event is "answered", with what that returns as `value`, as are those of the
---- next four.
+--- next five.
 ---@return integer? tag, string? message, string? code
 function Lock:start_locked()
     return start_query(self, locked_in)
@@ -483,6 +488,12 @@ end
 ---@return integer? tag, string? message, string? code
 function Lock:start_owner()
     return start_query(self, owner_in)
+end
+
+--- Starts holders() and returns at once.
+---@return integer? tag, string? message, string? code
+function Lock:start_holders()
+    return start_query(self, holders_in)
 end
 
 --- Starts waiters() and returns at once.

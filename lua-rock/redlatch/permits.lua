@@ -12,7 +12,8 @@ local started = require "redlatch.started"
 
 --- Permits by name, made by Client:permit_semaphore(); Redisson's RPermitExpirableSemaphore. Whoever knows the id may
 --- give a permit back, in any process; one that nobody gives back is free again when its lease is over. In one client
---- waiters are served strictly first come, first served.
+--- waiters are served strictly first come, first served. A semaphore that nobody has made, by try_set_permits(), has no
+--- permits: acquire() waits until somebody makes it.
 ---@class redlatch.PermitSemaphore
 ---@field package _client redlatch.Client
 ---@field package _handle userdata
@@ -93,7 +94,7 @@ end
 ---@param given? redlatch.AcquireOptions
 ---@return redlatch.Permit[]? permits, string? message, string? code "timeout" when there were too few all the time
 function PermitSemaphore:acquire_many(count, given)
-    count = options.amount(count, "count", 1)
+    count = options.whole(count, "count", 1, core.PERMITS_AT_ONCE_MAX)
     local lease_ms, wait_ms = terms(given, OF_ACQUIRE)
     return obtain(self, count, lease_ms, wait_ms)
 end
@@ -216,7 +217,7 @@ end
 ---@param given? redlatch.AcquireOptions
 ---@return integer? tag, string? message, string? code
 function PermitSemaphore:start_acquire_many(count, given)
-    return start_obtaining(self, options.amount(count, "count", 1), terms(given, OF_ACQUIRE))
+    return start_obtaining(self, options.whole(count, "count", 1, core.PERMITS_AT_ONCE_MAX), terms(given, OF_ACQUIRE))
 end
 
 local function start(self, value, call, ...)
@@ -230,7 +231,7 @@ function PermitSemaphore:start_release(of)
     if permit.is_one(of) then
         return of:start_release()
     end
-    return start(self, nil, core.permit_semaphore_start_release_by_id, permit.id_of(of))
+    return permit.start(self, core.permit_semaphore_start_release_by_id, permit.id_of(of))
 end
 
 --- Starts extend() and returns at once. Its event is "extended".
@@ -239,7 +240,7 @@ end
 ---@return integer? tag, string? message, string? code
 function PermitSemaphore:start_extend(of, seconds)
     local id, lease_ms = permit.id_of(of), options.span(seconds, "seconds")
-    return start(self, nil, core.permit_semaphore_start_update_lease, id, lease_ms)
+    return permit.start(self, core.permit_semaphore_start_update_lease, id, lease_ms)
 end
 
 local function lease_in(record)

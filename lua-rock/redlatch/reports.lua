@@ -22,7 +22,8 @@ local started = require "redlatch.started"
 ---@field ttl number seconds left of the lease; math.huge if it has none, 0 if there is nothing
 ---@field token? integer|string of a fenced lock: the last one issued
 ---@field count? integer of "count" the number, of a permit semaphore the permits that may be taken
----@field locked boolean whether anybody holds it; of a permit semaphore, whether any of its permits is taken
+---@field locked? boolean whether anybody holds it; of a permit semaphore, whether any of its permits is taken; nil of a
+---"count": a number does not tell whether a semaphore has permits left or a latch is closed
 ---@field holders integer
 ---@field waiters integer who queues on the server; 0 where the form does not tell
 ---@field parties redlatch.Party[] holders first; of very many only some
@@ -35,6 +36,14 @@ local ROLES = {
 }
 
 local reports = {}
+
+-- Whether anybody holds it, where the data say so.
+local function locked_in(facts)
+    if facts.form == core.FORM_COUNT then
+        return nil
+    end
+    return facts.holders ~= 0
+end
 
 local function party_of(record)
     return {
@@ -68,7 +77,7 @@ function reports.read(handle)
         ttl = facts.ttl_ms == -1 and math.huge or facts.ttl_ms / 1000,
         token = facts.token ~= 0 and facts.token or nil,
         count = (facts.form == core.FORM_COUNT or facts.form == core.FORM_PERMIT_SEMAPHORE) and facts.count or nil,
-        locked = facts.holders ~= 0,
+        locked = locked_in(facts),
         holders = facts.holders,
         waiters = facts.waiters,
         parties = parties,

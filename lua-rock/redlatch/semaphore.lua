@@ -16,7 +16,7 @@ local started = require "redlatch.started"
 --- Permits by name, made by Client:semaphore(); Redisson's RSemaphore. Nobody owns a permit: whoever took it, anybody
 --- may give it back, and what a program that died had taken stays taken (a permit semaphore knows better). In one
 --- client waiters are served strictly first come, first served: one that waits for many permits holds back those behind
---- it.
+--- it. One that nobody has made, by try_set_permits(), has no permits: acquire() waits until somebody makes it.
 ---@class redlatch.Semaphore
 ---@field package _client redlatch.Client
 ---@field package _handle userdata

@@ -47,9 +47,10 @@ class Report:
     count: int = 0  # of "count" the number, of a permit semaphore the permits that may be taken
 
     @property
-    def locked(self) -> bool:
-        """Whether anybody holds it; of a permit semaphore, whether any of its permits is taken."""
-        return self.holders > 0
+    def locked(self) -> Optional[bool]:
+        """Whether anybody holds it; of a permit semaphore, whether any of its permits is taken. None of a "count":
+        a number does not tell whether a semaphore has permits left or a latch is closed."""
+        return None if self.form == "count" else self.holders > 0
 
 
 def inspect(client: CData, name: LockName, data: bytes, owner: Optional[str]) -> Report:

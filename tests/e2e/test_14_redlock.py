@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import ExitStack
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Any, Callable, List, Optional
 
 import pytest
 import redlatch
@@ -18,34 +18,6 @@ LEASE = 1.5
 # A waiter that nothing wakes looks again after five seconds.
 BY_ITSELF = 4.5
 OpenClients = Callable[..., List[redlatch.Client]]
-
-
-@pytest.fixture(scope="module")
-def module_servers(server_binary: List[str]) -> Iterator[List[RedisServer]]:
-    """Three servers, which all tests of the module share."""
-    with ExitStack() as stack:
-        yield [stack.enter_context(RedisServer()) for _ in range(3)]
-
-
-@pytest.fixture
-def servers(module_servers: List[RedisServer]) -> Iterator[List[RedisServer]]:
-    """The three servers, running and empty."""
-    for each in module_servers:
-        each.make_pristine()
-    yield module_servers
-    for each in module_servers:
-        if each.running:
-            each.sigcont()
-        each.close_clients()
-
-
-@pytest.fixture
-def open_clients() -> Iterator[OpenClients]:
-    """Opens a client for each of several servers, or URLs."""
-    with ExitStack() as stack:
-        yield lambda places, **options: [
-            stack.enter_context(redlatch.connect(getattr(place, "url", place), **options)) for place in places
-        ]
 
 
 def over(clients: List[redlatch.Client], name: str, **options: Any) -> redlatch.RedLock:
@@ -284,6 +256,30 @@ def test_11_a_level_that_a_server_missed_is_made_up_for(
     wait_until(re_enter, 5.0, "the third server to take part")
     lock.release()
     assert lock.hold_count() == 1
+    lock.release()
+    wait_free(servers, lock_name)
+
+
+def test_11_a_level_that_a_server_missed_is_not_given_back_there(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str
+) -> None:
+    """It would give back its first level, and the whole would be held on fewer servers than believed."""
+    clients = open_clients(servers, watchdog_lease=LEASE)
+    lock = over(clients, lock_name)
+    lock.acquire()
+    servers[0].sigstop()
+    lock.acquire()
+    servers[0].sigcont()
+    with clients[0].lock(f"{lock_name}:other"):  # behind what was under way there
+        assert [counts(server, lock_name) for server in servers] == [[1], [2], [2]]
+    lock.release()
+    assert [counts(server, lock_name) for server in servers] == [[1], [1], [1]]
+    hold = lock.hold()
+    assert hold is not None and hold.count == 1
+    servers[1].admin.delete(lock_name)
+    wait_until(lambda: holding(servers, lock_name, 1) == 2, LEASE, "two of three to be left")
+    time.sleep(LEASE)  # several renewals
+    assert not hold.lost_event.is_set() and lock.owned()
     lock.release()
     wait_free(servers, lock_name)
 

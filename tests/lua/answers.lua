@@ -109,7 +109,7 @@ end
 -- A lock of any sort, held by another client and free again.
 local function ask_about(client, lock, other, theirs)
     assert(theirs:acquire {lease = 50})
-    play(client, lock, "lock", {{"locked", true}, {"waiters", 0}})
+    play(client, lock, "lock", {{"locked", true}, {"waiters", 0}, {"holders", 1}})
     local owner = event_of(client, lock, "owner").value
     same(owner:match("^(.*):%d+$"), other:uuid(), "owner") -- of several locks it may be that of any
     stage.between(40, event_of(client, lock, "ttl").value, 50, "ttl")

@@ -57,6 +57,9 @@ function scenes.scan(url, name)
         all[report.name] = true
     end
     check(all[other:name()] and all[locks[300]:name()], "all of them without a pattern")
+    local found = client:scan("")()
+    check(found and all[found.name], "and with an empty one")
+    raises("pattern is 65536 bytes long", client.scan, client, ("x"):rep(65536))
     raises("pattern is 7", client.scan, client, 7)
     local walk = client:scan()
     client:close()

@@ -53,7 +53,9 @@ _redlatch() {
     fi
     case $before in
     --kind)
-        mapfile -t COMPREPLY < <(compgen -W 'mutex fenced fair spin plain read write semaphore permit-semaphore' -- "$word")
+        local kinds='mutex fenced fair spin plain read write semaphore permit-semaphore'
+        [ "$command" = wait ] && kinds='semaphore permit-semaphore latch'
+        mapfile -t COMPREPLY < <(compgen -W "$kinds" -- "$word")
         return
         ;;
     -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | \
@@ -64,8 +66,8 @@ _redlatch() {
     case $command in
     run) options="--nonblock --shared --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --permits --limit --key-template --verbose $place" ;;
     list) options="--json $place" ;;
-    show) options="--json --owner $place" ;;
-    wait) options="--wait $place" ;;
+    show) options="--json --owner --mine $place" ;;
+    wait) options="--wait --kind $place" ;;
     unlock) options="--force --json $place" ;;
     *) return ;;
     esac

@@ -23,6 +23,14 @@ int check_name(const struct client *client, const char *name, size_t size);
 /* Sets the last error for a failed call about a name and returns the status. */
 int call_failed(const struct client *client, const char *verb, const char *name, size_t size, int status);
 
+/* The same of names that are shown already. */
+int call_failed_of(const struct client *client, const char *verb, const char *names, int status);
+
+/* Whether a status is of the connection, whose words name the server. */
+static inline bool status_has_detail(int status) {
+    return status <= -300 && status > -400;
+}
+
 /* events.c: what nobody will collect any more */
 void events_give_back(struct client *client);
 void events_discard(struct client *client);

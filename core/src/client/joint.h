@@ -46,4 +46,7 @@ void joint_look(struct joint *joint, uint64_t owner, redlatch_hold *answer_out);
 /* Levels that the owner has of the whole, less those that are being released in the background. */
 uint32_t joint_levels(const struct joint *joint, uint64_t owner);
 
+/* The same of all names of one group, and whether they are held. */
+uint32_t joint_levels_of(const struct joint_group *group, uint64_t owner, bool *held_out);
+
 #endif

@@ -7,28 +7,22 @@
 
 #include "errors.h"
 #include "joint_holds.h"
+#include "joint_words.h"
 #include "lock.h"
 #include "slices.h"
 
 /* How much longer a question waits for the servers of a minority. */
 static const int64_t ANSWER_WAIT = SECOND / 4;
 
-/* The words for a failed call; told of the first member. */
-static int answer(const struct redlatch_lock *lock, const char *verb, int status, int64_t wait_ms) {
-    if (status != REDLATCH_OK) {
-        client_lock(lock->client);
-        lock_failed(lock, verb, status, wait_ms);
-        client_unlock(lock->client);
-    }
-    return status;
-}
-
 /* The end of a run: notes what was granted. */
 static int finish(struct run *run, const struct redlatch_lock *lock, int64_t wait_ms) {
     if (run->multi.status == REDLATCH_OK) {
         joint_note_granted(run->joint, run->owner, joint_hold_new(run->joint));
     }
-    int status = answer(lock, "acquire", run->multi.status, wait_ms);
+    int status = run->multi.status;
+    if (status != REDLATCH_OK) {
+        joint_acquire_failed(lock, &run->multi, wait_ms);
+    }
     run_free(run);
     return status;
 }
@@ -117,6 +111,17 @@ static int worst(const struct task *tasks, uint32_t count) {
     return status;
 }
 
+/* Whether a group takes no part in a release of the highest of the owner's `levels`, and then what came of it. A server
+ * that was away at a re-entry has fewer: what it holds belongs to the levels before. */
+static bool is_left_out(const struct joint_group *group, uint64_t owner, uint32_t levels, int *status_out) {
+    bool held;
+    if (joint_levels_of(group, owner, &held) >= levels) {
+        return false;
+    }
+    *status_out = held ? REDLATCH_OK : REDLATCH_NOT_OWNED;
+    return true;
+}
+
 /* Starts a kind of operation on every group, or on every member by itself; the tasks are the caller's to free. */
 static struct task *start_all(const struct joint *joint, const struct errand *pattern, bool by_group,
                               uint32_t *count_out) {
@@ -127,9 +132,14 @@ static struct task *start_all(const struct joint *joint, const struct errand *pa
         return NULL;
     }
     uint32_t next = 0;
+    uint32_t levels = pattern->kind == OPERATION_RELEASE ? joint_levels(joint, pattern->owner) : 0;
     for (uint32_t i = 0; i < joint->group_count; i++) {
         const struct joint_group *group = &joint->groups[i];
         struct errand errand = *pattern;
+        if (is_left_out(group, pattern->owner, levels, &tasks[next].status)) {
+            next++;
+            continue;
+        }
         errand.wait_ms = group->client->command_timeout / MILLISECOND;
         for (uint32_t j = 0; j < (by_group ? 1 : group->set->count); j++) {
             errand.set = by_group ? group->set : NULL;
@@ -166,7 +176,8 @@ static int outcome(const struct joint *joint, const struct task *tasks, uint32_t
 }
 
 static int sum_up(const struct redlatch_lock *lock, struct task *tasks, uint32_t count, const char *verb) {
-    return answer(lock, verb, outcome(lock->joint, tasks, count), 0);
+    int status = outcome(lock->joint, tasks, count);
+    return status == REDLATCH_OK ? status : joint_tasks_failed(lock, tasks, count, verb, status);
 }
 
 static bool any_forced(const struct task *tasks, uint32_t count) {

@@ -114,15 +114,17 @@ void joint_look(struct joint *joint, uint64_t owner, redlatch_hold *answer_out) 
     sum_up(joint, groups, answer_out, system_now());
 }
 
-/* Levels that the owner has of all names of a group once what is being released is. */
-static uint32_t levels_of_group(const struct joint_group *group, uint64_t owner) {
+uint32_t joint_levels_of(const struct joint_group *group, uint64_t owner, bool *held_out) {
     uint32_t levels = UINT32_MAX;
+    *held_out = true;
     client_lock(group->client);
+    int64_t now = system_now();
     for (uint32_t i = 0; i < group->set->count; i++) {
         const struct set_member *member = &group->set->members[i];
         const struct hold *hold = resource_hold_of(member->resource, member->lock_kind, owner);
         uint32_t left = hold ? hold_levels_left(hold) : 0;
         levels = left < levels ? left : levels;
+        *held_out = *held_out && left > 0 && hold_state_at(hold, now) != REDLATCH_GONE;
     }
     client_unlock(group->client);
     return levels;
@@ -130,8 +132,9 @@ static uint32_t levels_of_group(const struct joint_group *group, uint64_t owner)
 
 uint32_t joint_levels(const struct joint *joint, uint64_t owner) {
     struct standing groups[REDLATCH_MEMBERS_MAX];
+    bool held;
     for (uint32_t i = 0; i < joint->group_count; i++) {
-        groups[i].count = levels_of_group(&joint->groups[i], owner);
+        groups[i].count = joint_levels_of(&joint->groups[i], owner, &held);
     }
     qsort(groups, joint->group_count, sizeof groups[0], by_count);
     return groups[joint->quorum - 1].count;

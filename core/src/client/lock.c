@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lock.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "key_template.h"
 #include "joint_calls.h"
 #include "joint_holds.h"
+#include "joint_words.h"
 #include "kinds.h"
 #include "options.h"
 #include "owners.h"
@@ -243,15 +245,19 @@ static const char *hindrance_of(uint8_t kind) {
     }
 }
 
-/* The words for a failed call. */
+int call_failed_of(const struct client *client, const char *verb, const char *names, int status) {
+    const char *detail = client->ports[LANE_CALLERS].connection.detail;
+    if (status_has_detail(status) && detail[0]) {
+        return fail_with(status, "%s %s: %s (%s)", verb, names, redlatch_strerror(status), detail);
+    }
+    return fail_with(status, "%s %s: %s", verb, names, redlatch_strerror(status));
+}
+
 int call_failed(const struct client *client, const char *verb, const char *name, size_t size, int status) {
     char shown[64];
-    shown_name(name, size, shown);
-    const char *detail = client->ports[LANE_CALLERS].connection.detail;
-    if ((status <= -300 && status > -400) && detail[0]) {
-        return fail_with(status, "%s \"%s\": %s (%s)", verb, shown, redlatch_strerror(status), detail);
-    }
-    return fail_with(status, "%s \"%s\": %s", verb, shown, redlatch_strerror(status));
+    char quoted[68];
+    snprintf(quoted, sizeof quoted, "\"%s\"", shown_name(name, size, shown));
+    return call_failed_of(client, verb, quoted, status);
 }
 
 int lock_failed(const struct redlatch_lock *lock, const char *verb, int status, int64_t wait_ms) {
@@ -261,8 +267,10 @@ int lock_failed(const struct redlatch_lock *lock, const char *verb, int status, 
     }
     char shown[64];
     shown_name(resource->name, resource->name_size, shown);
-    return fail_with(status, "%s \"%s\": %s for the %lld ms waited", verb, shown, hindrance_of(resource->kind),
-                     (long long)wait_ms);
+    const char *hindrance = hindrance_of(resource->kind);
+    return wait_ms == 0 ? fail_with(status, "%s \"%s\": %s", verb, shown, hindrance)
+                        : fail_with(status, "%s \"%s\": %s for the %lld ms waited", verb, shown, hindrance,
+                                    (long long)wait_ms);
 }
 
 /* A call that does not wait for others: prepared by `prepare_more`, driven to its end. */
@@ -278,7 +286,9 @@ static int simple_call(redlatch_lock *lock, struct call *call, uint8_t kind, uin
         call->operation.wait_until = now + client->command_timeout;
         drive_start(call, now);
         status = drive(call);
-        if (status != REDLATCH_OK) {
+        if (status != REDLATCH_OK && call->operation.set) {
+            joint_failed_as_set(lock, &call->operation, verb, 0);
+        } else if (status != REDLATCH_OK) {
             lock_failed(lock, verb, status, 0);
         }
     }

@@ -202,10 +202,26 @@ static int prepare_by_id(const redlatch_permit_semaphore *permits, const char *i
     return REDLATCH_OK;
 }
 
+/* Makes it; of what is wrong with the permit it tells by the id, where the sentences of these statuses speak of a lock.
+ */
+static int call_by_id(const redlatch_permit_semaphore *permits, const struct count_call *what) {
+    int status = counted_call(permits->client, permits->resource, what, NULL);
+    if (status != REDLATCH_LOST && status != REDLATCH_NOT_OWNED) {
+        return status;
+    }
+    char id[REDLATCH_PERMIT_ID_SIZE];
+    char shown[64];
+    write_id(what->permit, id);
+    shown_name(permits->resource->name, permits->resource->name_size, shown);
+    return fail_with(status, "%s permit %s of \"%s\": %s", what->change == PERMITS_RELEASE ? "release" : "extend", id,
+                     shown, status == REDLATCH_LOST ? "it was taken and has been lost"
+                                                    : "there is no such permit, or others have had it since");
+}
+
 int redlatch_permit_semaphore_release(redlatch_permit_semaphore *permits, const char *id) {
     struct count_call what = {.change = PERMITS_RELEASE, .verb = "release a permit of"};
     int status = prepare_by_id(permits, id, &what);
-    return status != REDLATCH_OK ? status : counted_call(permits->client, permits->resource, &what, NULL);
+    return status != REDLATCH_OK ? status : call_by_id(permits, &what);
 }
 
 int redlatch_permit_semaphore_start_release_by_id(redlatch_permit_semaphore *permits, const char *id, uint64_t tag) {
@@ -223,7 +239,7 @@ int redlatch_permit_semaphore_start_release(redlatch_permit_semaphore *permits, 
 int redlatch_permit_semaphore_update_lease(redlatch_permit_semaphore *permits, const char *id, int64_t lease_ms) {
     struct count_call what = {.change = PERMITS_EXTEND, .ttl_ms = lease_ms, .verb = "update the lease of a permit of"};
     int status = prepare_by_id(permits, id, &what);
-    return status != REDLATCH_OK ? status : counted_call(permits->client, permits->resource, &what, NULL);
+    return status != REDLATCH_OK ? status : call_by_id(permits, &what);
 }
 
 int redlatch_permit_semaphore_start_update_lease(redlatch_permit_semaphore *permits, const char *id, int64_t lease_ms,

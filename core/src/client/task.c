@@ -68,7 +68,7 @@ static void note(struct task *task) {
         const struct set_member *member = &operation->set->members[i];
         const struct hold *hold = resource_hold_of(member->resource, member->lock_kind, operation->owner);
         int64_t deadline = hold ? hold->deadline : 0;
-        uint32_t count = hold ? hold->count : 0;
+        uint32_t count = hold ? hold_levels_left(hold) : 0;
         task->deadline = deadline < task->deadline ? deadline : task->deadline;
         task->count = count < task->count ? count : task->count;
     }

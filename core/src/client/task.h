@@ -15,7 +15,7 @@ struct task {
     bool active;      /* started and not collected */
     int status;       /* once it is not */
     int64_t deadline; /* of an acquire that was granted: the first end of a hold's safe time */
-    uint32_t count;   /* the same: the fewest levels that the owner has now of one of the names */
+    uint32_t count;   /* the same: the fewest levels that the owner keeps now of one of the names */
     uint32_t member;  /* of an acquire that was not: what was in the way */
 };
 

@@ -248,9 +248,9 @@ static void reconsider(struct multi *multi, int64_t now) {
         pause_for(multi, growing(multi, TROUBLE_PAUSE_MS), MULTI_TOGETHER, now);
         return;
     }
-    bool conflict = multi->ordered && group != multi->lead;
+    bool conflict = needs_all(multi) && multi->ordered && group != multi->lead;
     multi->ordered = true;
-    multi->lead = needs_all(multi) ? group : 0;
+    multi->lead = group;
     multi->watched_group = group;
     multi->watched_member = multi->groups[group].member;
     multi->watch_begun = false;
