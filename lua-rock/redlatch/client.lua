@@ -12,6 +12,8 @@ local read_write = require "redlatch.read_write"
 local reports = require "redlatch.reports"
 local semaphore = require "redlatch.semaphore"
 local settings = require "redlatch.options"
+local started = require "redlatch.started"
+local walk = require "redlatch.walk"
 
 --- What connect() returns. A forked child opens its own, and so does each Lua state.
 ---@class redlatch.Client
@@ -173,10 +175,15 @@ end
 ---@param owner? string an id as of a party, told of first if it holds the name, however many others do
 ---@return redlatch.Report? report, string? message, string? code
 function Client:inspect(name, owner)
-    if owner ~= nil and type(owner) ~= "string" then
-        outcome.misuse("owner is of type %s; expected string", type(owner))
-    end
-    return reports.inspect(self, settings.check_name(name), owner)
+    return reports.inspect(self, settings.check_name(name), reports.check_owner(owner))
+end
+
+--- Starts such a look and returns at once. Its event is "answered", with the report as `value`.
+---@param name string
+---@param owner? string
+---@return integer? tag, string? message, string? code
+function Client:start_inspect(name, owner)
+    return reports.start_inspect(self, settings.check_name(name), reports.check_owner(owner))
 end
 
 --- The locks on the server whose names match, for `for report in client:scan("orders:*") do`. Never blocks the server
@@ -185,6 +192,13 @@ end
 ---@return fun(): redlatch.Report?
 function Client:scan(pattern)
     return reports.scan(self, settings.check_pattern(pattern))
+end
+
+--- The same locks, one for each Walk:start_next(). Nothing is sent yet.
+---@param pattern? string all, as the empty one
+---@return redlatch.Walk
+function Client:walk(pattern)
+    return walk.new(self, settings.check_pattern(pattern))
 end
 
 local OF_WAIT_FREE = {timeout = true}
@@ -240,14 +254,18 @@ end
 --- when there is none; to be called until then, whenever the descriptor is readable.
 ---@return redlatch.Event|false|nil event, string? message, string? code
 function Client:next_event()
-    local status, record = core.client_next_event(self._handle)
-    if status == core.AGAIN then
-        return false
+    while true do
+        local status, record, report, state = core.client_next_event(self._handle)
+        if status == core.AGAIN then
+            return false
+        end
+        if status ~= core.OK then
+            return outcome.failure(status, record)
+        end
+        if record.status ~= core.AGAIN or not started.again(self, record.tag) then
+            return event.of(self, record, report, state)
+        end
     end
-    if status ~= core.OK then
-        return outcome.failure(status, record)
-    end
-    return event.of(self, record)
 end
 
 --- Ends a started acquire or wait that is not done: its event will say "cancelled", or that it was granted before.

@@ -86,6 +86,30 @@ function Latch:start_count_down(count)
     return started.begin(self._client, {object = self, field = "latch"}, core.latch_start_count_down)
 end
 
+local function start(self, value, call, ...)
+    return started.begin(self._client, {object = self, field = "latch", value = value}, call, ...)
+end
+
+--- Starts try_set_count() and returns at once. Its event is "answered", with what that returns as `value`, as are those
+--- of the next two.
+---@param count integer 1 or more
+---@return integer? tag, string? message, string? code
+function Latch:start_try_set_count(count)
+    return start(self, counted.flag_of, core.latch_start_try_set_count, (options.amount(count, "count", 1)))
+end
+
+--- Starts count() and returns at once.
+---@return integer? tag, string? message, string? code
+function Latch:start_count()
+    return start(self, counted.number_of, core.latch_start_count)
+end
+
+--- Starts delete() and returns at once.
+---@return integer? tag, string? message, string? code
+function Latch:start_delete()
+    return start(self, counted.flag_of, core.latch_start_delete)
+end
+
 --- The name as it was given, without the client's prefix.
 ---@return string
 function Latch:name()

@@ -61,7 +61,7 @@ end
 
 --- What stands in a report of the core.
 ---@return redlatch.Report? report, string? message, string? code
-local function read(handle)
+function reports.read(handle)
     local status, facts = core.report_facts(handle)
     if status ~= core.OK then
         return outcome.failure(status, facts)
@@ -94,7 +94,25 @@ function reports.inspect(client, name, owner)
     if status ~= core.OK then
         return outcome.failure(status, handle)
     end
-    return read(handle)
+    return reports.read(handle)
+end
+
+--- An owner to be told of first, or none.
+function reports.check_owner(owner)
+    if owner ~= nil and type(owner) ~= "string" then
+        outcome.misuse("owner is of type %s; expected string", type(owner))
+    end
+    return owner
+end
+
+local function read_value(_, handle)
+    return (reports.read(handle))
+end
+
+--- The same as a started call.
+function reports.start_inspect(client, name, owner)
+    local what = {object = client, field = "name", value = read_value}
+    return started.begin(client, what, core.start_inspect, name, owner)
 end
 
 --- A function that returns one report after the other, and nil at the end. A failure is raised: as nil it would look
@@ -113,7 +131,7 @@ function reports.scan(client, pattern)
         if handle == nil then
             return nil
         end
-        local report, message = read(handle)
+        local report, message = reports.read(handle)
         return report or outcome.misuse("%s", message)
     end
 end

@@ -13,10 +13,8 @@ from typing import Callable, Iterator, List
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
+from env import RedisServer
 from lua_programs import LUAS, ROOT, environment
-
-MakeServer = Callable[..., RedisServer]
 
 README = ROOT / "README.md"
 MANUAL = ROOT / "lua-rock" / "README.md"
@@ -24,27 +22,25 @@ MANUAL = ROOT / "lua-rock" / "README.md"
 LATCHES = ("batch", "ready")
 
 
-@pytest.fixture(scope="module")
-def addresses(module_server: RedisServer) -> Iterator[Callable[[str], str]]:
+@pytest.fixture
+def addresses(servers: List[RedisServer]) -> Callable[[str], str]:
     """Puts addresses of servers that are there in the places of those that a program names."""
-    with RedisServer() as two, RedisServer() as three:
-        urls = {"redis://a:6379": module_server.url, "redis://b:6379": two.url, "redis://c:6379": three.url}
 
-        def with_addresses(program: str) -> str:
-            for named, url in urls.items():
-                program = program.replace(named, url)
-            return re.sub(r"redis://127\.0\.0\.1:6379(/0)?", module_server.url, program)
+    def with_addresses(program: str) -> str:
+        for place, server in zip("abc", servers):
+            program = program.replace(f"redis://{place}:6379", server.url)
+        return re.sub(r"redis://127\.0\.0\.1:6379(/0)?", servers[0].url, program)
 
-        yield with_addresses
+    return with_addresses
 
 
 @pytest.fixture(autouse=True)
-def somebody_counts_down(server: RedisServer) -> Iterator[None]:
-    """Opens the latches that the programs close, and waits for nothing else."""
+def somebody_counts_down(servers: List[RedisServer]) -> Iterator[None]:
+    """Opens the latches that the programs close."""
     done = threading.Event()
 
     def count_down() -> None:
-        with redlatch.connect(server.url) as client:
+        with redlatch.connect(servers[0].url) as client:
             while not done.wait(0.01):
                 for latch in map(client.latch, LATCHES):
                     if latch.count() > 0:
@@ -78,29 +74,30 @@ def as_one_lua_program(found: List[str], lua: str) -> str:
     return "\n".join([said[0], *(f"do\n{each}end" for each in said[1:])])
 
 
-def test_00_python(server: RedisServer, addresses: Callable[[str], str], tmp_path: Path) -> None:
+def test_00_python(addresses: Callable[[str], str], tmp_path: Path) -> None:
     """One after the other, as the later ones use the client of the first."""
     script = tmp_path / "readme.py"
     script.write_text(addresses("\n".join(programs(README, "python"))), encoding="utf-8")
     printed = run([sys.executable, str(script)], PYTHONPATH=str(Path(redlatch.__file__).resolve().parents[1]))
     for words in ("only one process", "one of three at a", "all is done", "token = 1", "both seats", "two of three"):
         assert words in printed, printed
-    wait_until(lambda: server.admin.hlen("payroll") == 0)
 
 
 @pytest.mark.parametrize("lua", LUAS)
 @pytest.mark.parametrize("page", [README, MANUAL], ids=["readme", "manual"])
-def test_01_lua(addresses: Callable[[str], str], tmp_path: Path, page: Path, lua: str, server: RedisServer) -> None:
+def test_01_lua(
+    servers: List[RedisServer], addresses: Callable[[str], str], tmp_path: Path, page: Path, lua: str
+) -> None:
     script = tmp_path / "readme.lua"
     script.write_text(addresses(as_one_lua_program(programs(page, "lua"), lua)), encoding="utf-8")
-    printed = run([lua, str(script)], **environment(lua), REDIS_URL=server.url)
+    printed = run([lua, str(script)], **environment(lua), REDIS_URL=servers[0].url)
     ours = {README: ("nobody else is here", "token = 1", "both, or neither", "two of three"),
             MANUAL: ("with the token", "wait behind us", "would_deadlock", "both seats", "already_held")}
     for words in ours[page]:
         assert words in printed, printed
 
 
-def test_02_c(addresses: Callable[[str], str], tmp_path: Path, server: RedisServer) -> None:
+def test_02_c(servers: List[RedisServer], addresses: Callable[[str], str], tmp_path: Path) -> None:
     """Compiled as README says, but for where the library is."""
     source, program, library = tmp_path / "program.c", tmp_path / "program", ROOT / "build" / "core"
     flags = ["-Wall", "-Wextra", "-Werror", f"-I{ROOT}/core/include", f"-L{library}", "-lredlatch"]
@@ -111,4 +108,4 @@ def test_02_c(addresses: Callable[[str], str], tmp_path: Path, server: RedisServ
         printed.append(run([str(program)], LD_LIBRARY_PATH=str(library)))
     update = "UPDATE ledger SET sum = 7, token = 1 WHERE token <= 1\n"
     assert printed == ["only one process at a time is here\n", update]
-    assert server.admin.exists("ledger", "stock:7", "orders:42") == 0
+    assert servers[0].admin.exists("ledger", "stock:7", "orders:42") == 0

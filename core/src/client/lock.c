@@ -348,26 +348,31 @@ int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out) {
     return status;
 }
 
+void lock_state_of(const struct lock_answer *answer, redlatch_lock_state *state_out) {
+    *state_out = (redlatch_lock_state){.struct_size = sizeof *state_out,
+                                       .locked = answer->locked,
+                                       .ttl_ms = answer->ttl_ms,
+                                       .count = answer->count,
+                                       .holders = answer->holders,
+                                       .waiters = answer->waiters};
+    memcpy(state_out->owner, answer->owner, sizeof state_out->owner);
+}
+
 int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
     int status = guard_lock(lock);
     if (status != REDLATCH_OK) {
         return status;
     }
-    redlatch_lock_state state = {.locked = 0};
-    if (lock->joint) {
-        status = joint_query(lock, &state);
-    } else {
-        struct call call;
-        call_init(&call, lock->client, NULL);
-        status = simple_call(lock, &call, OPERATION_QUERY, 0, "query of");
-        state.locked = call.answer.locked;
-        state.ttl_ms = call.answer.ttl_ms;
-        state.count = call.answer.count;
-        state.holders = call.answer.holders;
-        state.waiters = call.answer.waiters;
-        memcpy(state.owner, call.answer.owner, sizeof state.owner);
+    struct call call;
+    call_init(&call, lock->client, NULL);
+    status = lock->joint ? joint_query(lock, &call.answer)
+                         : simple_call(lock, &call, OPERATION_QUERY, 0, "query of");
+    if (status != REDLATCH_OK) {
+        return status;
     }
-    return status != REDLATCH_OK ? status : answer_write(state_out, &state, sizeof state, "state_out");
+    redlatch_lock_state state;
+    lock_state_of(&call.answer, &state);
+    return answer_write(state_out, &state, sizeof state, "state_out");
 }
 
 int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_out) {

@@ -60,8 +60,8 @@ static bool is_of_redis(const struct reply *reply) {
     static const char *const sentences[] = {
         "WRONGPASS invalid username-password pair",
         "WRONGPASS invalid username-password pair or user is disabled.",
-        "ERR AUTH <password> called without any password configured for the default user."
-        " Are you sure your configuration is correct?",
+        ("ERR AUTH <password> called without any password configured for the default user."
+         " Are you sure your configuration is correct?"),
     };
     for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++) {
         if (reply->size == strlen(sentences[i]) && memcmp(reply->text, sentences[i], reply->size) == 0) {
