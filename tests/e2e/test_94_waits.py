@@ -122,7 +122,7 @@ def test_25_what_a_number_is_can_be_said(server: RedisServer, lock_name: str) ->
             said = redlatch(server, "wait", "-w", "0", "--kind", kind, lock_name)
             assert (said.returncode, said.stderr) == (status, "")
         gate.acquire()
-        assert redlatch(server, "wait", "-w", "0.1", "--kind", "semaphore", lock_name).returncode == 1
+        assert redlatch(server, "wait", "-w", "0.5", "--kind", "semaphore", lock_name).returncode == 1
         assert redlatch(server, "wait", "-w", "0", "--kind", "latch", lock_name).returncode == 0
         with listening(server, lock_name, f"redisson_sc:{{{lock_name}}}", "--kind", "semaphore"):
             gate.release()
