@@ -87,7 +87,8 @@ STAGES = [
     Stage("e2e", f"{PYTEST} tests/e2e -n 3", ("build",), alone=True),
     Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
           # What measures, and a thousand turns of it, say nothing more under a sanitizer; they are in e2e.
-          + f" && REDLATCH_TEST_COMMAND=$PWD/build/address/bin/redlatch {PYTEST} -n 3 tests/e2e/test_9[2-4]_*.py"
+          + f" && REDLATCH_TEST_COMMAND=$PWD/build/address/bin/redlatch {PYTEST} -n 3"
+          + " tests/e2e/test_9[2-4]_*.py tests/e2e/test_95_completions.py tests/e2e/test_96_read_write_run.py"
           + " -k 'not slowest_command and not fifty_processes'"
           # How long it takes to start is printed, not judged.
           + f" && {PYTHON} tests/bench/run.py --only S1 --quick", ("build",), alone=True),

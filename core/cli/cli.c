@@ -46,6 +46,12 @@ int complain_of(int status) {
     return complain(exit_status_of(status), "%s", redlatch_last_error());
 }
 
+int complain_of_wait(int status) {
+    bool away = status == REDLATCH_UNREACHABLE || status == REDLATCH_NO_REPLY;
+    return away ? complain(exit_status_of(status), "gave up waiting, the server is away: %s", redlatch_last_error())
+                : complain_of(status);
+}
+
 bool take_place_option(struct place *place, int letter, const char *command, const char *usage, int *status_out) {
     switch (letter) {
     case 'u':

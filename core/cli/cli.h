@@ -60,6 +60,9 @@ int complain(int exit_status, const char *format, ...) __attribute__((format(pri
 /* The same for a failed call of the library, with its own words. */
 int complain_of(int status);
 
+/* The same for one that waited. */
+int complain_of_wait(int status);
+
 /* Opens the client that a command works with, whose own options may be NULL; the prefix is set here. */
 int open_client(const struct place *place, const redlatch_client_options *own, redlatch_client **client_out);
 

@@ -87,7 +87,10 @@ static int print(const struct found *found, size_t count, bool as_json) {
 /* Asks about each owner, and prints each name once. */
 static int ask_and_print(redlatch_client *client, const struct mine *mine, bool as_json) {
     struct found *found = calloc(mine->owners.count, sizeof *found);
-    int exit_status = found ? STATUS_GOOD : complain(STATUS_SYSTEM, "out of memory");
+    if (!found) {
+        return complain(STATUS_SYSTEM, "out of memory");
+    }
+    int exit_status = STATUS_GOOD;
     bool all_held = true;
     size_t count = 0;
     while (exit_status == STATUS_GOOD && count < mine->owners.count) {

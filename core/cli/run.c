@@ -103,7 +103,7 @@ static int acquire_and_run(const struct run_options *options, redlatch_client *c
         return signals_ending(signals_asked_to_end());
     }
     if (status != REDLATCH_OK) {
-        return complain_of(status);
+        return complain_of_wait(status);
     }
     if (options->verbose) {
         complain(0, "waited %lld ms", (long long)(clock_ms() - begun));

@@ -91,7 +91,7 @@ static int wait_for_permit(redlatch_client *client, const char *name, int64_t wa
 static int exit_status_of_wait(int status) {
     return status == REDLATCH_OK        ? STATUS_GOOD
            : status == REDLATCH_TIMEOUT ? STATUS_NOT_OBTAINED
-                                        : complain_of(status);
+                                        : complain_of_wait(status);
 }
 
 static int wait_for(redlatch_client *client, const char *name, int kind, int64_t wait_ms) {

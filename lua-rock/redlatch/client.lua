@@ -195,7 +195,7 @@ function Client:scan(pattern)
 end
 
 --- The same locks, one for each Walk:start_next(). Nothing is sent yet.
----@param pattern? string
+---@param pattern? string all, as the empty one
 ---@return redlatch.Walk
 function Client:walk(pattern)
     return walk.new(self, settings.check_pattern(pattern))

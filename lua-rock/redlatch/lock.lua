@@ -472,7 +472,7 @@ local function start_query(self, answer)
 end
 
 --- Starts locked() and returns at once. Its event is "answered", with what that returns as `value`, as are those of the
---- next four.
+--- next five.
 ---@return integer? tag, string? message, string? code
 function Lock:start_locked()
     return start_query(self, locked_in)

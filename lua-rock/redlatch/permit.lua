@@ -66,6 +66,12 @@ function permit.id_of(value)
     return options.check_text(value, "id")
 end
 
+--- Starts a call on the permit of an id.
+---@return integer? tag, string? message, string? code
+function permit.start(semaphore, call, id, ...)
+    return started.begin(semaphore._client, {object = semaphore, field = "semaphore", permit_id = id}, call, id, ...)
+end
+
 --- The id by which any process may release it: 32 hexadecimal digits.
 ---@return string
 function Permit:id()
@@ -153,8 +159,7 @@ function Permit:start_extend(seconds)
     if self._released then
         return over(self)
     end
-    local what = {object = self._semaphore, field = "semaphore"}
-    return started.begin(self._semaphore._client, what, core.permit_semaphore_start_update_lease, self._id, lease_ms)
+    return permit.start(self._semaphore, core.permit_semaphore_start_update_lease, self._id, lease_ms)
 end
 
 --- Lua 5.4 calls this at the end of the block of `local permit <close>`. An error of the block is never hidden.

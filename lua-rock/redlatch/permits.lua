@@ -231,7 +231,7 @@ function PermitSemaphore:start_release(of)
     if permit.is_one(of) then
         return of:start_release()
     end
-    return start(self, nil, core.permit_semaphore_start_release_by_id, permit.id_of(of))
+    return permit.start(self, core.permit_semaphore_start_release_by_id, permit.id_of(of))
 end
 
 --- Starts extend() and returns at once. Its event is "extended".
@@ -240,7 +240,7 @@ end
 ---@return integer? tag, string? message, string? code
 function PermitSemaphore:start_extend(of, seconds)
     local id, lease_ms = permit.id_of(of), options.span(seconds, "seconds")
-    return start(self, nil, core.permit_semaphore_start_update_lease, id, lease_ms)
+    return permit.start(self, core.permit_semaphore_start_update_lease, id, lease_ms)
 end
 
 local function lease_in(record)

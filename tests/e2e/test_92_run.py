@@ -105,6 +105,16 @@ def test_14_no_server_is_69(server: RedisServer, lock_name: str) -> None:
     assert done.returncode == STATUS["unreachable"] and "refused" in done.stderr
 
 
+def test_14_a_server_that_goes_away_is_given_up(server: RedisServer, lock_name: str) -> None:
+    """A wait without end gives it half a minute; a short one says the same as soon as its own time is over."""
+    server.admin.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
+    try:
+        done = redlatch(server, "run", "-w", "0.2", lock_name, "--", "true")
+    finally:
+        server.admin.execute_command("CLIENT", "UNPAUSE")
+    assert done.returncode == STATUS["unreachable"] and "gave up waiting, the server is away" in done.stderr
+
+
 @pytest.mark.parametrize("options", [[], ["--kind", "fair"], ["-s"], ["--kind", "plain"], ["other"]])
 def test_14_what_is_no_lock_is_65(server: RedisServer, lock_name: str, options: List[str]) -> None:
     """Not 69, at which a job may try again: that would be for ever."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -413,6 +414,22 @@ def test_41_the_program_itself() -> None:
     assert "run NAME" in redlatch(None, "--help").stdout
     assert redlatch(None).returncode == 64 and redlatch(None, "lock").returncode == 64
     assert redlatch(None, "show").returncode == 64 and redlatch(None, "list", "a", "b").returncode == 64
+
+
+def test_41_options_of_every_command_may_stand_before_it(server: RedisServer) -> None:
+    put_hash(server, "shop:a", {f"{UUID}:1": 1})
+    done = redlatch(None, "--url", server.url, "--prefix=shop:", "list", "--json")
+    assert (done.returncode, [one["name"] for one in json.loads(done.stdout)]) == (0, ["a"])
+    assert redlatch(None, "-u", server.url, "show", "shop:a", "--json").returncode == 0, "options behind names, too"
+    assert redlatch(None, "-u", server.url, "run", "b", "--", "echo", "-n", "x").stdout == "x"
+    for wrong in (["--json", "list"], ["--url"], ["-u", server.url], ["help", "nothing"]):
+        refused = redlatch(None, *wrong)
+        assert refused.returncode == 64 and refused.stderr and not refused.stdout
+
+
+@pytest.mark.parametrize("command", ["run", "list", "show", "wait", "unlock"])
+def test_41_help_of_a_command(command: str) -> None:
+    assert redlatch(None, "help", command).stdout == redlatch(None, command, "--help").stdout
 
 
 def test_42_output_that_can_not_be_written_is_an_error(server: RedisServer) -> None:

@@ -44,11 +44,19 @@ _redlatch() {
     local words starts head
     _redlatch_words
     local last=$((${#words[@]} - 1))
-    local word=${words[last]} before=${words[last - 1]} command=${words[1]-}
-    local place='--url --prefix --help' options index
+    local word=${words[last]} before=${words[last - 1]}
+    local place='--url --prefix --help' at=1 command options index
     COMPREPLY=()
-    if [ "$last" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run list show wait unlock --help --version' -- "$word")
+    while [ "$at" -lt "$last" ]; do # options before the command
+        case ${words[at]} in
+        -u | --url | --prefix) at=$((at + 2)) ;;
+        -*) at=$((at + 1)) ;;
+        *) break ;;
+        esac
+    done
+    command=${words[at]-}
+    if [ "$at" -eq "$last" ] || [ "$command" = help ]; then
+        mapfile -t COMPREPLY < <(compgen -W 'run list show wait unlock help --url --prefix --help --version' -- "$word")
         return
     fi
     case $before in
@@ -72,7 +80,7 @@ _redlatch() {
     *) return ;;
     esac
     if [ "$command" = run ]; then # behind -- stands a command, with completions of its own
-        for ((index = 2; index < last; index++)); do
+        for ((index = at + 1; index < last; index++)); do
             [ "${words[index]}" = -- ] || continue
             if declare -F _command_offset >/dev/null; then
                 _command_offset "${starts[index + 1]}"

@@ -5,7 +5,7 @@ function __redlatch_names
     redlatch list 2>/dev/null </dev/null | awk 'NR > 1 && !/\\x[0-9a-f][0-9a-f]/ { sub(/  +[a-z_]+  .*/, ""); print }'
 end
 
-set -l commands run list show wait unlock
+set -l commands run list show wait unlock help
 
 complete -c redlatch -f
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a run -d 'Hold a lock while a command runs'
@@ -13,6 +13,8 @@ complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a list -d '
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a show -d 'Everything known of a lock'
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a wait -d 'Wait until a lock is free'
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a unlock -d 'Take a lock from whoever holds it'
+complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a help -d 'The options of a command'
+complete -c redlatch -n "__fish_seen_subcommand_from help" -a 'run list show wait unlock'
 complete -c redlatch -n "__fish_seen_subcommand_from run show wait unlock" -a '(__redlatch_names)'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -a '(__fish_complete_command)'
 
