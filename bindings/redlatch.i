@@ -194,6 +194,7 @@ RECORD(redlatch_permit, permit_out)
 %immutable redlatch_facts::type;
 %immutable redlatch_party::owner;
 %immutable redlatch_party::host;
+%immutable redlatch_party::value;
 %immutable redlatch_permit::id;
 
 /* Options begin with their defaults. Texts are copied into them, as Lua may collect a string at any time. */

@@ -62,6 +62,12 @@ static int add_party(json_t *holders, json_t *waiters, const redlatch_party *par
         failed |= set_bytes(holder, "host", "host_hex", party->host, strlen(party->host));
         failed |= json_object_set_new(holder, "pid", json_integer(party->pid));
     }
+    if (party->value[0]) {
+        failed |= json_object_set_new(holder, "value", json_string(party->value));
+    }
+    if (party->ttl_ms >= 0) {
+        failed |= json_object_set_new(holder, "ttl_ms", json_integer(party->ttl_ms));
+    }
     if (party->role != REDLATCH_HOLDER) {
         failed |= json_object_set_new(holder, "role", json_string(role_name(party->role)));
     }

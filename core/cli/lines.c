@@ -29,6 +29,14 @@ static void print_parties(const struct found *found) {
         if (party.role != REDLATCH_WAITER) {
             printf("  count %llu", (unsigned long long)party.count);
         }
+        if (party.value[0]) {
+            printf("  value %s", party.value);
+        }
+        if (party.ttl_ms >= 0) {
+            char ttl[32];
+            text_ttl(party.ttl_ms, ttl);
+            printf("  ttl %s", ttl);
+        }
         if (party.pid) {
             printf("  process %lld on %s", (long long)party.pid, host ? host : "?");
         }

@@ -61,8 +61,10 @@ static void name_holders(const struct found *found, void (*say)(const struct fou
     for (uint64_t i = 0; found_party(found, i, &party); i++) {
         if (party.role != REDLATCH_WAITER) {
             bool sided = party.role != REDLATCH_HOLDER;
-            snprintf(text, sizeof text, "%s, %s%scount %llu", party.owner, sided ? role_name(party.role) : "",
-                     sided ? ", " : "", (unsigned long long)party.count);
+            bool valued = party.value[0] != '\0';
+            snprintf(text, sizeof text, "%s, %s%s%s%scount %llu", party.owner, sided ? role_name(party.role) : "",
+                     valued ? "value " : "", party.value, sided || valued ? ", " : "",
+                     (unsigned long long)party.count);
             say(found, text);
             named++;
         }

@@ -59,6 +59,9 @@ typedef struct redlatch_party {
     char owner[128];              /* the owner id as it stands in Redis, cut if longer; of a permit its id in hex */
     char host[72];                /* of redlatch_inspect: the machine of an owner that is connected with redlatch */
     int64_t pid;                  /* and its process there; empty and 0 where that is not known */
+    char value[24];               /* of a group: the value that is held, as it stands in Redis, a digest; else empty */
+    int64_t ttl_ms;               /* of a group's value and of a permit: what is left of its lease; -1: it has none of
+                                     its own */
 } redlatch_party;
 
 /* Finds out all there is to know of a name, a lock or not; writes nothing. The client's name prefix is put before it.

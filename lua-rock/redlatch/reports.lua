@@ -12,6 +12,8 @@ local started = require "redlatch.started"
 ---@field count integer levels held; 0 for a waiter
 ---@field host? string the machine of an owner that is connected with redlatch; of inspect() only
 ---@field pid? integer its process there
+---@field value? string of a group: the value that is held, as it stands in Redis, a digest
+---@field ttl? number of a group's value and of a permit: seconds left of its lease
 
 --- What a name was when the server was asked.
 ---@class redlatch.Report
@@ -52,6 +54,8 @@ local function party_of(record)
         count = record.count,
         host = record.host ~= "" and record.host or nil,
         pid = record.host ~= "" and record.pid or nil,
+        value = record.value ~= "" and record.value or nil,
+        ttl = record.ttl_ms ~= -1 and record.ttl_ms / 1000 or nil,
     }
 end
 

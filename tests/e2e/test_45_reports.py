@@ -88,6 +88,11 @@ def test_45_what_is_held_of_what_has_permits(client: redlatch.Client, lock_name:
     with slots:
         report = client.inspect(slots.name)
         assert (report.form, report.count, report.locked) == ("permit_semaphore", 4, True)
+        assert report.parties[0].ttl is not None and 20 < report.parties[0].ttl <= 30
+    with client.group_lock(lock_name, ["a", "b"], lease=20):
+        parties = client.inspect(lock_name).parties
+        assert len({party.value for party in parties}) == 2, "each value by itself"
+        assert all(party.ttl is not None and 10 < party.ttl <= 20 for party in parties)
     for bare in (gate, slots, done):
         bare.delete()
 

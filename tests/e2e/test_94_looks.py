@@ -189,7 +189,11 @@ def test_10_show_tells_all_of_a_lock(server: RedisServer) -> None:
     assert sorted((one["role"], one["owner"], one["count"]) for one in writing) == [
         ("reader", f"{UUID}:1", 2), ("writer", f"{UUID}:1", 1)]
     assert shown(server, "show", "reading")["holder_count"] == 2
-    assert shown(server, "show", "group")["holders"] == [{"owner": f"{UUID}:3", "count": 1}]
+    (group,) = shown(server, "show", "group")["holders"]
+    assert 50_000 < group.pop("ttl_ms") <= 60_000
+    assert group == {"owner": f"{UUID}:3", "count": 1, "value": "t6rZwibGo2uy1OSmNVe8pg"}
+    line = r":3  count 1  value t6rZwibGo2uy1OSmNVe8pg  ttl 5\d\.\d s"
+    assert re.search(line, redlatch(server, "show", "group").stdout)
     plain = redlatch(server, "show", "mutex").stdout
     assert f"{UUID}:42  count 2" in plain and "held" in plain
 
@@ -261,6 +265,7 @@ def test_17_permits_are_shown_with_their_ids(server: RedisServer) -> None:
     found = shown(server, "show", "slots")
     assert (found["kind"], found["count"], found["holder_count"]) == ("permit_semaphore", 4, 2)
     assert [one["owner"] for one in found["holders"]] == ["00" * 16, "01" * 16]
+    assert all(50_000 < one["ttl_ms"] <= 60_000 for one in found["holders"])
     assert redlatch(server, "show", "--owner", "01" * 16, "slots").returncode == 0
     with library.connect(server.url) as client:
         permit = client.permit_semaphore("slots").acquire()
@@ -289,7 +294,7 @@ def test_18_what_is_counted_is_neither_held_nor_free(server: RedisServer) -> Non
         for kind in ("count", "permit_semaphore", "permit_semaphore"):
             found, plain = shown(server, "show", "slots"), redlatch(server, "show", "slots")
             assert (found["kind"], "held" in found, plain.returncode) == (kind, False, 0)
-            assert "state" not in plain.stdout and "ttl" not in plain.stdout
+            assert not re.search("^(state|ttl)", plain.stdout, re.MULTILINE)
             slots.acquire(blocking=False)
     server.admin.pexpire("slots", 50_000)
     assert re.search(r"^ttl +[45]\d\.\d s$", redlatch(server, "show", "slots").stdout, re.MULTILINE)
@@ -363,7 +368,7 @@ def test_30_unlock_names_each_who_holds_it(server: RedisServer) -> None:
     put_hash(server, "many", {"mode": "read", **{f"{UUID}:{one}": 1 for one in range(300)}})
     expected = {"reading": [f"{UUID}:1, reader, count 1", f"{UUID}:2, reader, count 3"],
                 "writing": [f"{UUID}:1, reader, count 2", f"{UUID}:1, writer, count 1"],
-                "group": [f"{UUID}:3, count 1"]}
+                "group": [f"{UUID}:3, value t6rZwibGo2uy1OSmNVe8pg, count 1"]}
     for name, holders in expected.items():
         refused = redlatch(server, "unlock", name).stderr.splitlines()
         assert refused.pop() == f'redlatch: "{name}" is not unlocked without --force'

@@ -33,7 +33,14 @@ function scenes.inspect(url, name)
     check(party.host and party.pid > 1, "host and process of a client that is connected")
     same(assert(client:inspect(name, held:owner())).parties[1].owner, held:owner())
     raises("owner is of type number", client.inspect, client, name, 7)
+    same(party.value, nil)
+    same(party.ttl, nil)
     assert(lock:release() and lock:release())
+    local group = client:group_lock(name, {"a"}, {lease = 20})
+    assert(group:acquire())
+    party = assert(client:inspect(name)).parties[1]
+    check(#party.value == 22 and party.ttl > 15 and party.ttl <= 20, "a value of a group, with its own lease")
+    assert(group:release())
     raises("name is 0 bytes", client.inspect, client, "")
 end
 
