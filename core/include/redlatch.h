@@ -359,7 +359,8 @@ REDLATCH_API int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64
 
 /* Deletes the lock whoever holds it and wakes waiters. `released_out` (may be NULL) says whether there was one. A side
  * of a read-write lock is left alone while the lock is held for the other; who writes and reads holds it for writing.
- * BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, -4xx. Since 0.1. */
+ * WRONG_TYPE: the key is no lock of this kind, as a string without a TTL is no plain lock, unless its word is such as
+ * redis-py and python-redis-lock write, whose locks may have no lease. BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, -4xx. Since 0.1. */
 REDLATCH_API int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out);
 
 /* How an owner stands with a lock, as far as this process knows without asking the server. Since 0.1. */
