@@ -20,8 +20,10 @@ void leave_call(struct client *client);
 /* Whether a name can be one of this client's, its prefix included: OK, or INVALID with the last error set. */
 int check_name(const struct client *client, const char *name, size_t size);
 
-/* Sets the last error for a failed call about a name and returns the status. */
-int call_failed(const struct client *client, const char *verb, const char *name, size_t size, int status);
+/* Sets the last error for a failed call about a name and returns the status. `answer` has the server's words about its
+ * access rules; it may be NULL. */
+int call_failed(const struct client *client, const struct lock_answer *answer, const char *verb, const char *name,
+                size_t size, int status);
 
 /* events.c: what nobody will collect any more */
 void events_give_back(struct client *client);

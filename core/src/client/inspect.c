@@ -50,7 +50,7 @@ static int ask(struct client *client, struct inquiry *inquiry) {
         status = drive(&call);
     }
     if (status != REDLATCH_OK) {
-        call_failed(client, "inspect", shown->text, shown->size, status);
+        call_failed(client, &call.answer, "inspect", shown->text, shown->size, status);
     }
     leave_call(client);
     return status;

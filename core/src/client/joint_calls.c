@@ -17,7 +17,7 @@ static const int64_t ANSWER_WAIT = SECOND / 4;
 static int answer(const struct redlatch_lock *lock, const char *verb, int status, int64_t wait_ms) {
     if (status != REDLATCH_OK) {
         client_lock(lock->client);
-        lock_failed(lock, verb, status, wait_ms);
+        lock_failed(lock, NULL, verb, status, wait_ms);
         client_unlock(lock->client);
     }
     return status;

@@ -38,7 +38,8 @@ void acquire_prepare(struct call *call, const struct redlatch_lock *lock, int64_
 /* Whether lease and wait are in range: OK or INVALID. */
 int acquire_check(int64_t lease_ms, int64_t wait_ms);
 
-/* Sets the last error for a failed call and returns the status. */
-int lock_failed(const struct redlatch_lock *lock, const char *verb, int status, int64_t wait_ms);
+/* Sets the last error for a failed call and returns the status. `answer` as for call_failed. */
+int lock_failed(const struct redlatch_lock *lock, const struct lock_answer *answer, const char *verb, int status,
+                int64_t wait_ms);
 
 #endif
