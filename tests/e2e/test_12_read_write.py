@@ -514,28 +514,3 @@ def test_45_closing_releases_both_sides(server: RedisServer, lock_name: str) -> 
         read, write = sides(client, lock_name)
         assert write.acquire() and read.acquire()
     assert server.admin.keys() == []
-
-
-def test_46_what_the_readme_says_is_enough(server: RedisServer, lock_name: str) -> None:
-    """The commands it names, and the keys and the channel of this one lock."""
-    words = "evalsha eval subscribe unsubscribe ping publish hset hget hdel hexists hgetall hlen pexpire pttl del"
-    words += " client|id client|kill info get set hsetnx hkeys"
-    allowed = [f"+{word}" for word in words.split()]
-    keys = [lock_name, f"{{{lock_name}}}:*"]
-    server.set_user("frugal", "word", "-@all", *allowed, keys=keys, channel=channel(lock_name))
-    try:
-        with redlatch.connect(server.url, username="frugal", password="word", watchdog_lease=0.5) as client:
-            read, write = sides(client, lock_name)
-            with write, read, write, read:
-                waiting = Waiting(read, 10, keep=True)
-                before = client.stats()["renewals"]
-                wait_until(lambda: client.stats()["renewals"] >= before + 4 and client.stats()["waiters"] == 1)
-                read.extend(5)
-                write.extend(5)
-                assert read.locked() and write.locked() and read.ttl() > 1
-            assert waiting.result() is True
-            assert not write.acquire(blocking=False)
-            waiting.leave()
-            assert not read.force_release() and not write.force_release()
-    finally:
-        server.admin.execute_command("ACL", "DELUSER", "frugal")
