@@ -239,8 +239,8 @@ typedef struct redlatch_lock redlatch_lock;
  *
  * READ and WRITE are the two sides of a name: many readers or one writer. Both re-enter, each side has holds of its
  * own. Who writes may also read, and reads on after releasing the write lock; who reads and asks to write gets
- * WOULD_DEADLOCK at once. That goes by owners: both sides are to be used by one thread, or by handles that share a
- * number.
+ * WOULD_DEADLOCK at once, or LOST if the read lock has been lost, until a release has told it. That goes by owners:
+ * both sides are to be used by one thread, or by handles that share a number.
  *
  * In one process, who comes first goes first: no reader overtakes a writer who waits. Readers of other processes do,
  * for the format has no place for a waiting writer; while reads overlap somewhere without a gap, it waits for ever.

@@ -180,10 +180,26 @@ def test_13_a_reader_who_would_write_is_refused_at_once(
             assert caught.value.status_name == "would_deadlock" and caught.value.lock_name == lock_name
         with theirs.read, pytest.raises(redlatch.WouldDeadlockError):
             write.acquire()
-        assert scripts(sent_by(monitor.since(mark), server, client)) == []
+        assert scripts(sent_by(monitor.since(mark), server, client)) == ["reenter_read"] * 3  # whether it still reads
     with write, read, write:  # who writes already re-enters
         assert write.hold_count() == 2
     assert server.admin.keys() == []
+
+
+def test_14_a_reader_who_was_lost_is_told_so_when_it_would_write(
+    client: redlatch.Client, other: redlatch.Client, lock_name: str
+) -> None:
+    read, write = sides(client, lock_name)
+    read.acquire()
+    assert other.read_write_lock(lock_name).read.force_release()
+    for _ in range(2):
+        with pytest.raises(redlatch.LockLostError):
+            write.acquire(timeout=5)
+    with pytest.raises(redlatch.LockLostError):
+        read.release()
+    with write:
+        pass
+
 
 
 def test_14_another_thread_is_another_owner(client: redlatch.Client, lock_name: str) -> None:
