@@ -14,7 +14,7 @@ from read_write import (
     about, channel, levels, owner_of, peer_reads, peer_writes, sides, timeout_key, ttl_ms, wire,
 )
 from steps import Call
-from waiters import SOON, Waiting
+from waiters import SOON
 from wire import load_scripts, scripts, sent_by
 
 
