@@ -7,7 +7,7 @@
 #
 # The comment lines at the head of a script are for its readers; they are left out of the text, and so out of its SHA1.
 # Nothing else is changed, so the same source always gives the same digest. A head that says `Begins with shared/x.lua`
-# has the text of that file put before its own; there may be several.
+# has the text of that file put before its own; there may be several, and these may name others. Each is put in once.
 
 cmake_minimum_required(VERSION 3.18)
 
@@ -25,8 +25,13 @@ function(strip_head path text_out)
             message(FATAL_ERROR "embed_scripts: ${path} begins with a long comment; write `-- ` before each line")
         endif()
         if(line MATCHES "^-- Begins with shared/([a-z_]+)\\.lua")
-            strip_head("${SCRIPTS}/shared/${CMAKE_MATCH_1}.lua" part)
-            string(APPEND before "${part}")
+            set(part_name "${CMAKE_MATCH_1}")
+            get_property(put_in GLOBAL PROPERTY PUT_IN)
+            if(NOT part_name IN_LIST put_in)
+                set_property(GLOBAL APPEND PROPERTY PUT_IN "${part_name}")
+                strip_head("${SCRIPTS}/shared/${part_name}.lua" part)
+                string(APPEND before "${part}")
+            endif()
         endif()
         string(LENGTH "${line}" length)
         string(SUBSTRING "${text}" ${length} -1 text)
@@ -58,6 +63,7 @@ foreach(path IN LISTS paths)
     if(NOT path MATCHES "/[a-z][a-z0-9_]*\\.lua$")
         message(FATAL_ERROR "embed_scripts: ${path}: expected a name of lower-case letters, digits and underscores")
     endif()
+    set_property(GLOBAL PROPERTY PUT_IN "")
     strip_head("${path}" text)
     write_if_changed("${OUT}/scripts/${name}.lua" "${text}")
     file(SHA1 "${OUT}/scripts/${name}.lua" digest)

@@ -84,7 +84,8 @@ enum redlatch_status {
     REDLATCH_LOADING = -405,      /* the server is loading its data */
     REDLATCH_SERVER_BUSY = -406,  /* the server is running a script that does not end */
     REDLATCH_AUTHENTICATION = -407, /* no or wrong user name or password */
-    REDLATCH_NO_PERMISSION = -408,  /* the server's access rules forbid a command, key or channel we need */
+    REDLATCH_NO_PERMISSION = -408,  /* the server's access rules forbid a command, key or channel we need; of calls on
+                                       one name redlatch_last_error ends with the server's words */
     REDLATCH_TOO_MANY_CLIENTS = -409,
     REDLATCH_NOT_WRITABLE = -410, /* refused for now: too few replicas, failed snapshot, or the master is down */
 
@@ -238,8 +239,8 @@ typedef struct redlatch_lock redlatch_lock;
  *
  * READ and WRITE are the two sides of a name: many readers or one writer. Both re-enter, each side has holds of its
  * own. Who writes may also read, and reads on after releasing the write lock; who reads and asks to write gets
- * WOULD_DEADLOCK at once. That goes by owners: both sides are to be used by one thread, or by handles that share a
- * number.
+ * WOULD_DEADLOCK at once, or LOST if the read lock has been lost, until a release has told it. That goes by owners:
+ * both sides are to be used by one thread, or by handles that share a number.
  *
  * In one process, who comes first goes first: no reader overtakes a writer who waits. Readers of other processes do,
  * for the format has no place for a waiting writer; while reads overlap somewhere without a gap, it waits for ever.
@@ -359,7 +360,9 @@ REDLATCH_API int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64
 
 /* Deletes the lock whoever holds it and wakes waiters. `released_out` (may be NULL) says whether there was one. A side
  * of a read-write lock is left alone while the lock is held for the other; who writes and reads holds it for writing.
- * BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, -4xx. Since 0.1. */
+ * WRONG_TYPE: the key is no lock of this kind, as a string without a TTL is no plain lock, unless its word is such as
+ * redis-py and python-redis-lock write, whose locks may have no lease. Also BAD_HANDLE, CLOSED, FORKED, NO_REPLY,
+ * UNREACHABLE, -4xx. Since 0.1. */
 REDLATCH_API int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out);
 
 /* How an owner stands with a lock, as far as this process knows without asking the server. Since 0.1. */

@@ -25,8 +25,12 @@ _HASH: Dict[str, Write] = {"hash": lambda redis, key: redis.hset(key, mapping={"
 _HASHES: Dict[str, Write] = {
     **_HASH,
     "hash-of-one": lambda redis, key: redis.hset(key, "somebody", "else"),
+    "hash-of-one-number": lambda redis, key: redis.hset(key, "item", "2"),
     "hash-of-numbers": lambda redis, key: redis.hset(key, mapping={"visits": "1", "likes": "2"}),
     "hash-with-mode": lambda redis, key: redis.hset(key, mapping={"mode": "dark", "size": "2"}),
+    "hash-that-reads": lambda redis, key: redis.hset(key, mapping={"mode": "read", "size": "2"}),
+    "hash-that-writes": lambda redis, key: redis.hset(key, mapping={"mode": "write", "size:write": "2"}),
+    "hash-of-ids": lambda redis, key: redis.hset(key, mapping={f"{i:x<22}": "1" for i in range(3)}),
     "hash-of-many": lambda redis, key: redis.hset(key, mapping={f"field-{i}": "1" for i in range(600)}),
 }
 _NO_COUNT: Dict[str, Write] = {
@@ -37,7 +41,7 @@ _NO_COUNT: Dict[str, Write] = {
 }
 _NO_HASH = {**_TEXT, **_NUMBER, **_LIST, **_SET, **_ZSET, **_STREAM}
 NO_LOCK = {**_NO_HASH, **_HASHES}
-# A hash of one field with a number is what a lock is, and a word is a plain lock.
+# A word is a plain lock.
 NO_PLAIN = {**_LIST, **_SET, **_ZSET, **_STREAM, **_HASH}
 NO_COUNT = {**_NO_COUNT, **_LIST, **_SET, **_ZSET, **_STREAM, **_HASH}
 NO_QUEUE = {**_TEXT, **_NUMBER, **_LIST, **_SET, **_ZSET, **_HASH}

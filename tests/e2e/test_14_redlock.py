@@ -210,9 +210,15 @@ def test_09_the_safe_time_is_that_of_the_majority(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     clients = [redlatch.connect(server.url, watchdog_lease=lease) for server, lease in zip(servers, (2, 6, 20))]
-    try:
+
+    def lasts() -> bool:
+        """Once all three have answered. A server that is too slow for that is given back: then it is tried again."""
         with over(clients, lock_name) as hold:
-            assert 5 < hold.remaining() < 6, "two of the three last at least that long"
+            wait_until(lambda: 5 < hold.remaining() < 6 or not all(fields(server, lock_name) for server in servers))
+            return 5 < hold.remaining() < 6
+
+    try:
+        wait_until(lasts, message="two of the three to last that long")
     finally:
         for client in clients:
             client.close()

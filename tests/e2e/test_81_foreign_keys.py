@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
+import uuid
 from contextlib import suppress
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 import redlatch
 from env import RedisServer, wait_until
-from foreign_keys import KINDS, Do, Kind, Place, Write, cases, snapshot
+from foreign_keys import KINDS, NO_LOCK, Do, Kind, Place, Write, cases, snapshot
 from steps import Call
 
 CASES = [pytest.param(*case, id="-".join(case)) for case in cases()]
 # What a call may say: the key is of another type or shape; or what it held is not there any more.
 CLEAR = ("wrong_type", "lost")
+HASHES = [shape for shape in NO_LOCK if shape.startswith("hash")]
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +216,7 @@ def test_86_the_watchdog_leaves_leases_of_something_else(server: RedisServer, lo
         assert_untouched(server, there)
 
 
-@pytest.mark.parametrize("shape", ["list", "set", "sorted-set", "stream", "hash"])
+@pytest.mark.parametrize("shape", ["list", "set", "sorted-set", "stream", *HASHES])
 def test_87_nobody_waits_for_what_is_no_lock(
     server: RedisServer, client: redlatch.Client, lock_name: str, shape: str
 ) -> None:
@@ -224,3 +226,48 @@ def test_87_nobody_waits_for_what_is_no_lock(
     assert caught.value.status_name == "wrong_type"
     assert not client.inspect(lock_name).locked
     assert_untouched(server, there)
+
+
+# ------------------------------------------------------------------------------------------- strings without a TTL --
+
+
+@pytest.mark.parametrize("word", ["abc", "5", "", "d41d8cd98f00b204e9800998ecf8427e", "x" * 200])
+def test_88_a_string_without_a_ttl_is_no_plain_lock_to_release(
+    server: RedisServer, client: redlatch.Client, lock_name: str, word: str
+) -> None:
+    redis: Any = server.admin
+    redis.set(lock_name, word)
+    other = client.plain_lock(f"{lock_name}:other")
+    for lock in (client.plain_lock(lock_name), client.multi_lock(client.plain_lock(lock_name), other)):
+        with pytest.raises(redlatch.ServerError) as caught:
+            lock.force_release()
+        assert caught.value.status_name == "wrong_type"
+    assert redis.get(lock_name) == word.encode() and redis.ttl(lock_name) == -1
+    redis.expire(lock_name, 100)
+    assert client.plain_lock(lock_name).force_release()
+    assert not redis.exists(lock_name)
+
+
+@pytest.mark.parametrize("word", ["6c7d2784e67211f197f702fc00000001", "AAECAwQFBgcICQoLDA0ODxAR"])
+def test_88_locks_of_others_that_have_no_lease_are_released(
+    server: RedisServer, client: redlatch.Client, lock_name: str, word: str
+) -> None:
+    server.admin.set(lock_name, word)  # redis-py's and python-redis-lock's, when no lease is asked for
+    assert client.plain_lock(lock_name).force_release()
+    assert not server.admin.exists(lock_name)
+
+
+# --------------------------------------------------------------------------------------------- what others hold so --
+
+
+def test_89_a_transaction_of_redisson_is_waited_for(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    owner = f"{uuid.uuid4()}:42:{uuid.uuid4().hex}"
+    server.admin.hset(lock_name, owner, "1")
+    server.admin.pexpire(lock_name, 100_000)
+    lock = client.lock(lock_name)
+    assert not lock.acquire(blocking=False) and lock.owner() == owner
+    report = client.inspect(lock_name)
+    assert report.form == "mutex" and report.locked
+    assert lock.force_release()

@@ -7,12 +7,12 @@
 
 const struct planted_edit planted_sides[] = {
     {"read beside a stranger who writes", SCRIPT_ACQUIRE_READ, REDLATCH_READ,
-     "if mode == 'write' and", "if mode == 'none' and"},
+     "elseif mode == 'write' then", "elseif mode == 'none' then"},
     {"read without a timeout key", SCRIPT_ACQUIRE_READ, REDLATCH_READ,
      "if not redis.call('set', timeout, '1', 'px', ARGV[2], 'nx') then", "if false then"},
     {"read that leaves the lock's lease", SCRIPT_ACQUIRE_READ, REDLATCH_READ, "if ttl < lease then", "if ttl < 0 then"},
-    {"write beside readers", SCRIPT_ACQUIRE_WRITE, REDLATCH_READ, "if mode == 'write' then\n    return ttl",
-     "if mode == 'read' then\n    redis.call('hset', KEYS[1], 'mode', 'write', ARGV[1], 1)\n    return nil"},
+    {"write beside readers", SCRIPT_ACQUIRE_WRITE, REDLATCH_READ, "elseif mode == 'write' then\n    return ttl",
+     "elseif mode == 'read' then\n    redis.call('hset', KEYS[1], 'mode', 'write', ARGV[1], 1)\n    return nil"},
     {"write that strikes out living readers", SCRIPT_ACQUIRE_WRITE, REDLATCH_READ,
      "best == -2 and tonumber(fields[i + 1])", "tonumber(fields[i + 1])"},
     {"write acquired again adds leases (W-13)", SCRIPT_ACQUIRE_WRITE, REDLATCH_READ,

@@ -186,11 +186,15 @@ static void who_reads_and_asks_to_write_is_refused_at_once(void) {
     rig_open();
     grant(REDLATCH_READ, 1);
     grant(REDLATCH_READ, 2);
-    CHECK_EQ_INT(writer(1)->status, REDLATCH_WOULD_DEADLOCK);
+    struct call *call = writer(1);
+    const struct command *asks = sends(COMMAND_REENTER, REDLATCH_READ); /* whether it still does */
+    CHECK(asks->count == 1 && asks->lease_ms == 1);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(call->status, REDLATCH_WOULD_DEADLOCK);
     CHECK(rig_send(LANE) == NULL);
     end(REDLATCH_READ, 2);
     release(REDLATCH_READ, 1);
-    struct call *call = writer(1); /* its read lock is on its way out */
+    call = writer(1); /* its read lock is on its way out */
     CHECK(!call->done);
     sends(COMMAND_RELEASE, REDLATCH_READ);
     sends(COMMAND_ACQUIRE, REDLATCH_WRITE);
@@ -314,6 +318,32 @@ static void a_try_does_not_overtake_a_waiting_writer(void) {
     RIG_CLOSE();
 }
 
+/* By its clock, or as the server says; it is told by a release first. */
+static void a_reader_who_was_lost_is_told_so_and_may_write_then(void) {
+    rig_open();
+    for (int by_server = 0; by_server < 2; by_server++) {
+        const struct hold *hold = grant(REDLATCH_READ, 1);
+        struct call *call = NULL;
+        if (by_server) {
+            call = writer(1);
+            sends(COMMAND_REENTER, REDLATCH_READ);
+            rig_integer(LANE, 0);
+        } else {
+            rig.now = hold->deadline;
+            call = writer(1);
+        }
+        CHECK_EQ_INT(call->status, REDLATCH_LOST);
+        CHECK_EQ_INT(writer(1)->status, REDLATCH_LOST);
+        CHECK_EQ_INT(release(REDLATCH_READ, 1)->status, REDLATCH_LOST);
+        while (rig_send(LANE)) { /* what may have been left on the server is released */
+            rig_integer(LANE, 1);
+        }
+        grant(REDLATCH_WRITE, 1);
+        end(REDLATCH_WRITE, 1);
+    }
+    RIG_CLOSE();
+}
+
 static void calls_of_one_named_owner_make_one_hold(void) {
     rig_open();
     rig.lock_kind = REDLATCH_READ;
@@ -324,9 +354,11 @@ static void calls_of_one_named_owner_make_one_hold(void) {
     struct call *upgrade = rig_acquire_named("a", 1);
     rig_nil(LANE);
     CHECK_EQ_INT(calls[0]->status, REDLATCH_OK);
-    CHECK_EQ_INT(upgrade->status, REDLATCH_WOULD_DEADLOCK);
     CHECK_EQ_INT(sends(COMMAND_REENTER, REDLATCH_READ)->count, 2);
     rig_integer(LANE, 1);
+    CHECK_EQ_INT(sends(COMMAND_REENTER, REDLATCH_READ)->count, 2);
+    rig_integer(LANE, 1);
+    CHECK_EQ_INT(upgrade->status, REDLATCH_WOULD_DEADLOCK);
     CHECK(calls[1]->status == REDLATCH_OK && calls[1]->hold == calls[0]->hold && calls[0]->hold->count == 2);
     end(REDLATCH_READ, 1);
     end(REDLATCH_READ, 1);
@@ -392,6 +424,7 @@ int main(void) {
     RUN(held_back_readers_go_when_the_writer_gives_up);
     RUN(a_writer_who_gives_up_in_the_middle_lets_readers_join);
     RUN(who_reads_and_asks_to_write_is_refused_at_once);
+    RUN(a_reader_who_was_lost_is_told_so_and_may_write_then);
     RUN(who_writes_reads_past_the_queue);
     RUN(a_writer_hands_over_to_a_writer_only);
     RUN(a_writer_who_reads_downgrades);

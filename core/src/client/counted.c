@@ -116,7 +116,7 @@ int counted_call(struct client *client, struct resource *resource, const struct 
         drive_start(&call, now);
         status = drive(&call);
         if (status != REDLATCH_OK) {
-            call_failed(client, what->verb, resource->name, resource->name_size, status);
+            call_failed(client, &call.answer, what->verb, resource->name, resource->name_size, status);
             keeper_start(client); /* what goes on in the background, or is undone there, is the keeper's */
         }
     }

@@ -45,7 +45,7 @@ int inquiry_ask(struct client *client, struct inquiry *inquiry) {
         status = drive(&call);
     }
     if (status != REDLATCH_OK) {
-        call_failed(client, "inspect", inquiry->subject.text, inquiry->subject.size, status);
+        call_failed(client, &call.answer, "inspect", inquiry->subject.text, inquiry->subject.size, status);
     }
     leave_call(client);
     return status;

@@ -21,7 +21,7 @@ static int finish(struct run *run, const struct redlatch_lock *lock, int64_t wai
     }
     int status = run->multi.status;
     if (status != REDLATCH_OK) {
-        joint_acquire_failed(lock, &run->multi, wait_ms);
+        joint_acquire_failed(lock, run, wait_ms);
     }
     run_free(run);
     return status;

@@ -12,6 +12,7 @@ struct culprit {
     const struct joint_group *group;
     uint32_t member;
     uint32_t failed;
+    const struct lock_answer *answer;
 };
 
 enum { NAMES_SHOWN = 3, NAMES_SIZE = NAMES_SHOWN * 72 };
@@ -31,16 +32,16 @@ static const char *shown_names(const struct name_set *set, char text[NAMES_SIZE]
     return text;
 }
 
-int joint_failed_as_set(const struct redlatch_lock *lock, const struct operation *operation, const char *verb,
-                        int64_t wait_ms) {
+int joint_failed_as_set(const struct redlatch_lock *lock, const struct call *call, const char *verb, int64_t wait_ms) {
+    const struct operation *operation = &call->operation;
     const struct name_set *set = operation->set;
     if (operation->status == REDLATCH_TIMEOUT || set->count == 1) {
         struct redlatch_lock culprit = *lock;
         culprit.resource = set->members[operation->met_member].resource;
-        return lock_failed(&culprit, verb, operation->status, wait_ms);
+        return lock_failed(&culprit, &call->answer, verb, operation->status, wait_ms);
     }
     char names[NAMES_SIZE];
-    return call_failed_of(lock->client, verb, shown_names(set, names), operation->status);
+    return call_failed_of(lock->client, &call->answer, verb, shown_names(set, names), operation->status);
 }
 
 /* Of a majority, on how many servers; else on which one, unless that has been said. */
@@ -51,7 +52,7 @@ static int tell(const struct redlatch_lock *lock, const struct culprit *culprit,
     blamed.client = culprit->group->client;
     blamed.resource = culprit->group->set->members[culprit->member].resource;
     client_lock(blamed.client);
-    lock_failed(&blamed, verb, status, wait_ms);
+    lock_failed(&blamed, culprit->answer, verb, status, wait_ms);
     client_unlock(blamed.client);
     char before[400];
     snprintf(before, sizeof before, "%s", redlatch_last_error());
@@ -66,12 +67,14 @@ static int tell(const struct redlatch_lock *lock, const struct culprit *culprit,
                      : fail_with(status, "%s, on %.100s:%d", before, uri->host, uri->port);
 }
 
-int joint_acquire_failed(const struct redlatch_lock *lock, const struct multi *multi, int64_t wait_ms) {
+int joint_acquire_failed(const struct redlatch_lock *lock, const struct run *run, int64_t wait_ms) {
+    const struct multi *multi = &run->multi;
     struct culprit culprit = {.group = &lock->joint->groups[multi->watched_group], .member = multi->watched_member};
     for (uint32_t i = multi->count; i-- > 0;) {
         if (multi->groups[i].answered && multi->groups[i].status == multi->status) {
             culprit.group = &lock->joint->groups[i];
             culprit.member = multi->groups[i].member;
+            culprit.answer = &run->tasks[i].call.answer;
             culprit.failed++;
         }
     }
@@ -87,7 +90,7 @@ int joint_tasks_failed(const struct redlatch_lock *lock, const struct task *task
     for (uint32_t i = joint->group_count; i-- > 0;) {
         for (uint32_t j = by_group ? 1 : joint->groups[i].set->count; j-- > 0;) {
             if (tasks[--next].status == status) {
-                culprit = (struct culprit){&joint->groups[i], j, culprit.failed + 1};
+                culprit = (struct culprit){&joint->groups[i], j, culprit.failed + 1, &tasks[next].call.answer};
             }
         }
     }

@@ -245,25 +245,33 @@ static const char *hindrance_of(uint8_t kind) {
     }
 }
 
-int call_failed_of(const struct client *client, const char *verb, const char *names, int status) {
-    const char *detail = client->ports[LANE_CALLERS].connection.detail;
-    if (status_has_detail(status) && detail[0]) {
+int call_failed_of(const struct client *client, const struct lock_answer *answer, const char *verb, const char *names,
+                   int status) {
+    const char *detail = "";
+    if (status_has_detail(status)) {
+        detail = client->ports[LANE_CALLERS].connection.detail;
+    } else if (status == REDLATCH_NO_PERMISSION && answer) {
+        detail = answer->forbidden;
+    }
+    if (detail[0]) {
         return fail_with(status, "%s %s: %s (%s)", verb, names, redlatch_strerror(status), detail);
     }
     return fail_with(status, "%s %s: %s", verb, names, redlatch_strerror(status));
 }
 
-int call_failed(const struct client *client, const char *verb, const char *name, size_t size, int status) {
+int call_failed(const struct client *client, const struct lock_answer *answer, const char *verb, const char *name,
+                size_t size, int status) {
     char shown[64];
     char quoted[68];
     snprintf(quoted, sizeof quoted, "\"%s\"", shown_name(name, size, shown));
-    return call_failed_of(client, verb, quoted, status);
+    return call_failed_of(client, answer, verb, quoted, status);
 }
 
-int lock_failed(const struct redlatch_lock *lock, const char *verb, int status, int64_t wait_ms) {
+int lock_failed(const struct redlatch_lock *lock, const struct lock_answer *answer, const char *verb, int status,
+                int64_t wait_ms) {
     const struct resource *resource = lock->resource;
     if (status != REDLATCH_TIMEOUT) {
-        return call_failed(lock->client, verb, resource->name, resource->name_size, status);
+        return call_failed(lock->client, answer, verb, resource->name, resource->name_size, status);
     }
     char shown[64];
     shown_name(resource->name, resource->name_size, shown);
@@ -287,9 +295,9 @@ static int simple_call(redlatch_lock *lock, struct call *call, uint8_t kind, uin
         drive_start(call, now);
         status = drive(call);
         if (status != REDLATCH_OK && call->operation.set) {
-            joint_failed_as_set(lock, &call->operation, verb, 0);
+            joint_failed_as_set(lock, call, verb, 0);
         } else if (status != REDLATCH_OK) {
-            lock_failed(lock, verb, status, 0);
+            lock_failed(lock, &call->answer, verb, status, 0);
         }
     }
     leave_call(client);

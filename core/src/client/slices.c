@@ -62,9 +62,10 @@ int slices_answer(const struct redlatch_lock *lock, const struct call *call, int
         joint_note_granted(lock->joint, operation->owner, joint_hold_new(lock->joint));
     }
     if (operation->status != REDLATCH_OK && operation->set) {
-        joint_failed_as_set(lock, operation, "acquire", wait_ms);
+        joint_failed_as_set(lock, call, "acquire", wait_ms);
     } else if (operation->status != REDLATCH_OK) {
-        lock_failed(lock, operation->kind == OPERATION_WATCH ? "wait for" : "acquire", operation->status, wait_ms);
+        const char *verb = operation->kind == OPERATION_WATCH ? "wait for" : "acquire";
+        lock_failed(lock, &call->answer, verb, operation->status, wait_ms);
     }
     return operation->status;
 }

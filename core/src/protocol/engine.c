@@ -371,6 +371,20 @@ static bool sent_as_text(struct engine *engine, struct command *command, const s
     return true;
 }
 
+/* Access rules are somebody's to mend, who has to know what they lack: the server's words are kept for the caller. */
+static void note_words(struct operation *operation, const struct reply *reply) {
+    if (reply->kind != REPLY_ERROR || !operation || !operation->answer ||
+        refusal_of(reply->text, reply->size).status != REDLATCH_NO_PERMISSION) {
+        return;
+    }
+    char *words = operation->answer->forbidden;
+    size_t size = reply->size < REFUSAL_TEXT_SIZE ? reply->size : REFUSAL_TEXT_SIZE - 1;
+    for (size_t i = 0; i < size; i++) {
+        words[i] = reply->text[i] >= ' ' && reply->text[i] <= '~' ? reply->text[i] : '.';
+    }
+    words[size] = '\0';
+}
+
 void engine_replied(struct engine *engine, enum lane_number number, const struct reply *reply, int64_t now) {
     struct lane *lane = &engine->lanes[number];
     struct list_link *link = list_pop(&lane->sent);
@@ -384,6 +398,7 @@ void engine_replied(struct engine *engine, enum lane_number number, const struct
     if (sent_as_text(engine, command, reply)) {
         return;
     }
+    note_words(command->operation, reply);
     switch (command->kind) {
     case COMMAND_ACQUIRE:
         kind_of(command->resource)->replied(engine, command, reply, now);

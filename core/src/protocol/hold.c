@@ -49,12 +49,19 @@ static void send_for_hold(struct engine *engine, struct hold *hold, struct opera
     push_command(engine, command);
 }
 
+/* Whether the owner of a read lock asks to write, which it may not: then its levels are stated as they are, to learn
+ * whether it still reads. */
+static bool is_upgrade(const struct hold *hold, const struct operation *operation) {
+    return hold->lock_kind != operation->lock_kind;
+}
+
 void hold_acquire(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now) {
+    bool upgrades = is_upgrade(hold, operation);
     if (hold->stage == HOLD_GONE) {
         finish(engine, operation, REDLATCH_LOST);
         return;
     }
-    if (operation->not_reentrant && hold->stage == HOLD_ALIVE) {
+    if (operation->not_reentrant && hold->stage == HOLD_ALIVE && !upgrades) {
         finish(engine, operation, REDLATCH_ALREADY_HELD);
         return;
     }
@@ -64,9 +71,9 @@ void hold_acquire(struct engine *engine, struct hold *hold, struct operation *op
     }
     struct command *command = take_command(engine, operation);
     command->kind = COMMAND_REENTER;
-    command->count = hold->count + (PLANTED(FAULT_REENTRY_NOT_INTENDED) ? 0 : 1);
+    command->count = hold->count + (upgrades || PLANTED(FAULT_REENTRY_NOT_INTENDED) ? 0 : 1);
     command->lease_ms = lease_within(engine_wire_lease(engine, operation->lease_ms), hold->max_hold_at, now);
-    if (command->lease_ms == 0) {
+    if (command->lease_ms == 0 || upgrades) {
         command->lease_ms = 1; /* leases are never shortened, so this leaves it as it is */
     }
     send_for_hold(engine, hold, operation, command);
@@ -324,7 +331,7 @@ static void level_replied(struct engine *engine, struct command *command, int64_
         hold->count = command->count;
         hold->renewed_from = hold->renewed_from <= hold->count ? hold->renewed_from : 0;
         hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
-    } else if (command->kind == COMMAND_REENTER && operation) {
+    } else if (command->kind == COMMAND_REENTER && operation && !is_upgrade(hold, operation)) {
         hold_raise(engine, hold, operation, command->sent_at, command->lease_ms);
     } else if (command->kind == COMMAND_EXTEND) {
         hold_confirm(hold, command->sent_at, command->lease_ms);
@@ -333,8 +340,9 @@ static void level_replied(struct engine *engine, struct command *command, int64_
         hold_confirm(hold, command->first_sent_at, command->lease_ms);
     }
     if (operation) {
+        bool upgrades = hold && operation->kind == OPERATION_ACQUIRE && is_upgrade(hold, operation);
         operation->id = hold ? hold->id : operation->id;
-        finish(engine, operation, lost ? REDLATCH_LOST : REDLATCH_OK);
+        finish(engine, operation, lost ? REDLATCH_LOST : upgrades ? REDLATCH_WOULD_DEADLOCK : REDLATCH_OK);
     }
     if (lost && found > 0) {
         release_lost(engine, command, id);

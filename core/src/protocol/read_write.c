@@ -4,7 +4,8 @@
  *
  *   an owner who holds   and asks to read                  and asks to write
  *   nothing              queues                            queues
- *   the read lock        re-enters                         WOULD_DEADLOCK: it would wait for itself
+ *   the read lock        re-enters                         WOULD_DEADLOCK if the server says so, too; else LOST
+ *   one that was lost    LOST until it has been released   LOST until it has been released
  *   the write lock       asks at once, past the queue      re-enters
  *   both                 re-enters                         re-enters
  *
@@ -38,11 +39,13 @@ static void pass_queue(struct contest *contest, struct operation *operation) {
 void read_write_begin(struct engine *engine, struct operation *operation, int64_t now) {
     uint8_t other = operation->lock_kind == REDLATCH_READ ? REDLATCH_WRITE : REDLATCH_READ;
     engine_hold_of(engine, operation->resource, other, operation->owner, now); /* it may be over by now */
-    struct hold *held = live_hold(operation->resource, other, operation->owner);
-    if (!held || (operation->lock_kind == REDLATCH_WRITE && PLANTED(FAULT_UPGRADE_WAITS))) {
+    struct hold *held = resource_hold_of(operation->resource, other, operation->owner);
+    bool writes = operation->lock_kind == REDLATCH_WRITE;
+    if (!held || held->stage == HOLD_RELEASING || (held->stage == HOLD_GONE && !writes) ||
+        (writes && PLANTED(FAULT_UPGRADE_WAITS))) {
         acquire_begin(engine, operation, now);
-    } else if (operation->lock_kind == REDLATCH_WRITE) {
-        finish(engine, operation, REDLATCH_WOULD_DEADLOCK);
+    } else if (writes) {
+        hold_acquire(engine, held, operation, now);
     } else {
         struct contest *contest = attach_contest(engine, operation);
         bool waits = queue_will_reenter(contest, operation);
@@ -63,14 +66,17 @@ uint64_t read_write_pass(const struct resource *resource, uint8_t lock_kind, uin
     return held ? held->id : 0;
 }
 
-/* Whether an owner who is to write reads, and would wait for itself. */
-bool read_write_is_upgrade(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
-                           int64_t now) {
-    if (lock_kind != REDLATCH_WRITE) {
-        return false;
+/* What keeps an owner from writing who reads: WOULD_DEADLOCK, LOST of a read lock that is known to be lost, or OK. */
+int read_write_upgrade(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
+                       int64_t now) {
+    if (lock_kind != REDLATCH_WRITE || live_hold(resource, REDLATCH_WRITE, owner)) {
+        return REDLATCH_OK;
     }
-    engine_hold_of(engine, resource, REDLATCH_READ, owner, now); /* it may be over by now */
-    return live_hold(resource, REDLATCH_READ, owner) && !live_hold(resource, REDLATCH_WRITE, owner);
+    const struct hold *hold = engine_hold_of(engine, resource, REDLATCH_READ, owner, now); /* it may be over by now */
+    if (!hold || hold->stage == HOLD_RELEASING) {
+        return REDLATCH_OK;
+    }
+    return hold->stage == HOLD_GONE ? REDLATCH_LOST : REDLATCH_WOULD_DEADLOCK;
 }
 
 /* Whether the owner of a write lock has, or is about to have or to give back, the read lock as well. */

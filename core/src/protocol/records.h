@@ -100,7 +100,9 @@ enum operation_phase {
     PHASE_DONE
 };
 
-/* How a lock stands with the server, the answer to a query. */
+enum { REFUSAL_TEXT_SIZE = 192 };
+
+/* How a lock stands with the server, the answer to a query; of any call what the server said if it forbade it. */
 struct lock_answer {
     int64_t ttl_ms;
     uint64_t count;
@@ -108,6 +110,7 @@ struct lock_answer {
     uint64_t waiters; /* of a fair lock */
     bool locked;
     char owner[128];
+    char forbidden[REFUSAL_TEXT_SIZE]; /* the server's words, which name its rules, commands and keys; else empty */
 };
 
 /* An argument of a command comes in up to three parts that belong together. */

@@ -87,8 +87,9 @@ void set_acquire_begin(struct engine *engine, struct operation *operation, int64
             end(engine, operation, REDLATCH_ALREADY_HELD, now);
             return;
         }
-        if (read_write_is_upgrade(engine, member->resource, member->lock_kind, operation->owner, now)) {
-            end(engine, operation, REDLATCH_WOULD_DEADLOCK, now);
+        int reads = read_write_upgrade(engine, member->resource, member->lock_kind, operation->owner, now);
+        if (reads != REDLATCH_OK) {
+            end(engine, operation, reads, now);
             return;
         }
     }

@@ -83,8 +83,8 @@ struct operation *operation_answered(const struct command *command, const struct
 /* read_write.c: what the two sides of a read-write lock are to each other */
 void read_write_begin(struct engine *engine, struct operation *operation, int64_t now);
 uint64_t read_write_pass(const struct resource *resource, uint8_t lock_kind, uint64_t owner);
-bool read_write_is_upgrade(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
-                           int64_t now);
+int read_write_upgrade(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
+                       int64_t now);
 bool read_write_is_downgrade(const struct hold *hold);
 
 /* set.c: an acquire of several names */

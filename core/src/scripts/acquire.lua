@@ -12,7 +12,7 @@ if ttl == -2 then
     redis.call('pexpire', KEYS[1], ARGV[2])
     return nil
 end
-local holder = holder_of(KEYS[1])
+local holder = holder_of(KEYS[1], ARGV[1])
 if holder == ARGV[1] then
     if ttl < tonumber(ARGV[2]) then
         redis.call('pexpire', KEYS[1], ARGV[2])

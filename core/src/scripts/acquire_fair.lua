@@ -13,7 +13,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 local owner, place = ARGV[1], ARGV[3]
 local ttl = redis.call('pttl', KEYS[1])
-local holder = ttl ~= -2 and holder_of(KEYS[1])
+local holder = ttl ~= -2 and holder_of(KEYS[1], owner)
 if holder == owner then
     if ttl < tonumber(ARGV[2]) then
         redis.call('pexpire', KEYS[1], ARGV[2])

@@ -10,7 +10,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 local ttl = redis.call('pttl', KEYS[1])
 local held = ttl ~= -2
-local holder = held and holder_of(KEYS[1])
+local holder = held and holder_of(KEYS[1], ARGV[1])
 if held and holder ~= ARGV[1] then
     return holder and ttl or refuse_hash()
 end

@@ -3,6 +3,7 @@
 -- Begins with shared/one_holder.lua.
 -- Begins with shared/tokens.lua.
 -- Begins with shared/group.lua.
+-- Begins with shared/sides.lua.
 -- KEYS for each line: name; of form f its counter of tokens, too
 -- ARGV[1] lease in ms; 0 only looks   ARGV[2] the form of each line, a letter; a capital one raises what is held
 -- then for each line: owner; of a capital form its levels; of form f whether tokens begin at the server's time (1), of
@@ -52,7 +53,7 @@ end
 
 local function look_hash(line)
     line.ttl = call('pttl', line.name)
-    local holder = line.ttl ~= FREE and holder_of(line.name)
+    local holder = line.ttl ~= FREE and holder_of(line.name, line.owner)
     if holder == line.owner then
         return nil
     elseif line.levels then
@@ -104,9 +105,13 @@ local function look_side(line)
     line.mode = call('hget', line.name, 'mode')
     line.ttl = call('pttl', line.name)
     if line.mode ~= 'read' and line.mode ~= 'write' and line.ttl ~= FREE then
-        return redis.error_reply('WRONGTYPE the key is no read-write lock')
+        return refuse_sides()
     end
-    line.count = tonumber(line.mode and call('hget', line.name, line.owner) or 0) or 0
+    local count = line.mode and call('hget', line.name, line.owner)
+    if line.mode and not count and not is_read_write(line.name) then
+        return refuse_sides()
+    end
+    line.count = tonumber(count or 0) or 0
     line.timeout = ARGV[line.at] .. ':' .. line.owner .. ':rwlock_timeout:'
     return nil
 end

@@ -1,5 +1,6 @@
 -- acquire_read: the owner holds a read lock with one level, beside other readers or its own write lock.
 -- Effects as RReadWriteLock's read lock (wire format 2.5).
+-- Begins with shared/sides.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms   ARGV[3] base of timeout keys   ARGV[4] the field of the write
 -- lock that the same owner holds, else empty
 -- Returns nil when the owner holds the lock; else the remaining ms of the writer, -1 if the lock has no lease.
@@ -9,11 +10,15 @@
 local mode = redis.call('hget', KEYS[1], 'mode')
 local ttl, lease = redis.call('pttl', KEYS[1]), tonumber(ARGV[2])
 if mode ~= 'read' and mode ~= 'write' and ttl ~= -2 then
-    return redis.error_reply('WRONGTYPE the key is no read-write lock')
+    return refuse_sides()
 end
-if mode == 'write' and redis.call('hexists', KEYS[1], ARGV[1]) == 0 and
-    redis.call('hexists', KEYS[1], ARGV[4]) == 0 then
-    return ttl
+if mode and redis.call('hexists', KEYS[1], ARGV[1]) == 0 and
+    (mode == 'read' or redis.call('hexists', KEYS[1], ARGV[4]) == 0) then
+    if not is_read_write(KEYS[1]) then
+        return refuse_sides()
+    elseif mode == 'write' then
+        return ttl
+    end
 end
 local timeout = ARGV[3] .. ':' .. ARGV[1] .. ':rwlock_timeout:1'
 if not redis.call('set', timeout, '1', 'px', ARGV[2], 'nx') then

@@ -1,5 +1,6 @@
 -- acquire_write: the owner holds a free read-write lock for writing, with one level.
 -- Effects as RReadWriteLock's write lock (wire format 2.6).
+-- Begins with shared/sides.lua.
 -- KEYS[1] name   ARGV[1] field of the writer   ARGV[2] lease in ms   ARGV[3] base of timeout keys
 -- Returns nil when the owner holds the lock; else the holders' remaining ms, -1 if the lock has no lease.
 -- May be sent twice: a repeat finds the own field, and leaves the lease at least as long as asked.
@@ -10,7 +11,7 @@
 local mode = redis.call('hget', KEYS[1], 'mode')
 local ttl = redis.call('pttl', KEYS[1])
 if mode ~= 'read' and mode ~= 'write' and ttl ~= -2 then
-    return redis.error_reply('WRONGTYPE the key is no read-write lock')
+    return refuse_sides()
 end
 if not mode then
     redis.call('hset', KEYS[1], 'mode', 'write', ARGV[1], 1)
@@ -23,7 +24,9 @@ if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
     end
     return nil
 end
-if mode == 'write' then
+if not is_read_write(KEYS[1]) then
+    return refuse_sides()
+elseif mode == 'write' then
     return ttl
 end
 local longest, dead = -2, {}

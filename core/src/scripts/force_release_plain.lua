@@ -1,9 +1,17 @@
 -- force_release_plain: a plain lock is free, whoever held it, and those who listen are told.
 -- KEYS[1] key   ARGV[1] channel
 -- Returns 1 when there was a lock, else 0. get makes a key of another type an error before anything is deleted.
+-- A string without a TTL is an error, too, unless its word is such as redis-py or python-redis-lock write: their locks
+-- have no lease if none is asked for, and nothing else frees those of the dead.
 -- SPDX-License-Identifier: Apache-2.0
-if not redis.call('get', KEYS[1]) then
+local word = redis.call('get', KEYS[1])
+if not word then
     return 0
+end
+local is_uuid1 = #word == 32 and string.find(word, '^%x+$') and string.find(word, '^1%x%x%x[89ab]', 13)
+local is_random = #word == 24 and string.find(word, '^[%w+/]+$')
+if redis.call('pttl', KEYS[1]) == -1 and not (is_uuid1 or is_random) then
+    return redis.error_reply('WRONGTYPE the key has no TTL, which a lock has')
 end
 redis.call('del', KEYS[1])
 redis.call('publish', ARGV[1], '0')

@@ -15,7 +15,7 @@ local NOTHING, MUTEX, FENCED, FAIR, READ_WRITE, GROUP, PLAIN, COUNT, PERMITS, UN
     0, 1, 2, 3, 4, 5, 6, 7, 8, 99
 local HOLDER, READER, WRITER, WAITER = 1, 2, 3, 4
 local uuid = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 3) .. '%-' .. string.rep('%x', 12)
-local owner_form, write_form = '^' .. uuid .. ':%-?%d+$', '^(' .. uuid .. ':.*):write$'
+local owner_form, write_form = '^' .. uuid .. ':%-?%d+[:%x]*$', '^(' .. uuid .. ':.*):write$' -- as shared/owner.lua
 local value_form = '^' .. string.rep('[%w+/]', 22) .. '$'
 local value_count_form = '^(' .. string.rep('[%w+/]', 22) .. '):(.+):lock_count$'
 local value_end_form = '^' .. string.rep('[%w+/]', 22) .. ':.+:expire_time$'

@@ -1,4 +1,5 @@
 -- query_side: who holds one side of a read-write lock, how often and for how long; writes nothing.
+-- Begins with shared/sides.lua.
 -- KEYS[1] name   ARGV[1] mode: read or write
 -- Returns an empty array when nobody does; else remaining ms (-1: no lease), owner, count, number of holders. Of
 -- several readers it tells one. A writer who also reads holds both sides. A hash that is no read-write lock is an
@@ -6,8 +7,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 local mode = redis.call('hget', KEYS[1], 'mode')
 if mode ~= 'read' and mode ~= 'write' then
-    return redis.call('pttl', KEYS[1]) == -2 and {} or
-        redis.error_reply('WRONGTYPE the key is no read-write lock')
+    return redis.call('pttl', KEYS[1]) == -2 and {} or refuse_sides()
+elseif not is_read_write(KEYS[1]) then
+    return refuse_sides()
 end
 local holders = redis.call('hlen', KEYS[1]) - (mode == 'write' and 2 or 1)
 if ARGV[1] == 'write' then
@@ -24,4 +26,4 @@ for i = 1, #fields, 2 do
         return {redis.call('pttl', KEYS[1]), writer or field, count, holders}
     end
 end
-return redis.error_reply('WRONGTYPE the key is no read-write lock')
+return refuse_sides()

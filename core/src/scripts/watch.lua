@@ -3,6 +3,7 @@
 -- two it is: with leases beside it, or if it is zero or less, it is a semaphore's, else what a latch has left.
 -- Begins with shared/one_holder.lua.
 -- Begins with shared/group.lua.
+-- Begins with shared/sides.lua.
 -- KEYS[1] name   ARGV[1] the kind it is watched as (enum redlatch_kind)
 -- Returns -2 when it is free; else, where a name of another kind than it is watched as is told of on another channel,
 -- -10 less that kind; else the remaining ms, at most 250 of a plain lock, whose release by others is not told; -1
@@ -44,7 +45,7 @@ if redis.call('type', KEYS[1]).ok == 'string' then
         ttl = math.min(ttl, 250)
     end
 end
-if kind == MUTEX and redis.call('hexists', KEYS[1], 'mode') == 1 then
+if kind == MUTEX and redis.call('hexists', KEYS[1], 'mode') == 1 and is_read_write(KEYS[1]) then
     kind = READ
 elseif kind == MUTEX and not holder_of(KEYS[1]) and is_foreign(KEYS[1]) then
     return refuse_hash()

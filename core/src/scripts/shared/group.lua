@@ -16,7 +16,7 @@ local function owner_of(group, value)
     return ends and tonumber(ends) and owner, tonumber(ends)
 end
 
--- Whether a hash is something else: none of its fields, or of some of many, is a value, or a value and more.
+-- Whether a hash is something else: of its fields, or of some of many, none is what a value's owner has of it.
 local function is_foreign(group)
     local size, step = redis.call('hlen', group), 1
     local fields = {}
@@ -26,8 +26,8 @@ local function is_foreign(group)
         fields = redis.call('hkeys', group)
     end
     for i = 1, #fields, step do
-        local hashed = string.match(fields[i], '^[%w+/]+')
-        if hashed and #hashed == 22 and (#fields[i] == 22 or string.sub(fields[i], 23, 23) == ':') then
+        local hashed, what = string.match(fields[i], '^([%w+/]+):.+:(%a+_%a+)$')
+        if hashed and #hashed == 22 and (what == 'expire_time' or what == 'lock_count') then
             return false
         end
     end

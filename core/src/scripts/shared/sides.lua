@@ -1,0 +1,28 @@
+-- sides: what scripts of read-write locks begin with that may meet another hash (wire format 2.5, 2.6).
+-- Begins with shared/owner.lua.
+-- SPDX-License-Identifier: Apache-2.0
+-- Whether a field is that of a reader, or of a writer.
+local function is_party(field)
+    return is_owner(field) or string.sub(field, -6) == ':write' and is_owner(string.sub(field, 1, -7))
+end
+
+-- Whether a hash that has a mode is such a lock: its other fields are parties. One of many tells, or of two the one
+-- that is not the mode; servers older than 6.2, and some access rules, show only all.
+local function is_read_write(name)
+    local fields = {redis.pcall('hrandfield', name)}
+    if type(fields[1]) ~= 'string' then
+        fields = redis.call('hkeys', name)
+    elseif fields[1] == 'mode' then
+        fields = redis.call('hrandfield', name, 2)
+    end
+    for _, field in ipairs(fields) do
+        if is_party(field) then
+            return true
+        end
+    end
+    return false
+end
+
+local function refuse_sides()
+    return redis.error_reply('WRONGTYPE the key is no read-write lock')
+end

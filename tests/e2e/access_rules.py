@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user of the server needs for each kind: the commands from the scripts, the keys and channels by hand.
+README.md shows it as a table, which has to be the one that `table` makes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Set, Tuple
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "build" / "scripts"
+
+# Of every client: what it sends itself, and what nearly every script calls.
+EVERYBODY = ["evalsha", "eval", "subscribe", "unsubscribe", "ping", "publish", "pttl", "pexpire"]
+# Without these it goes on, less well.
+BETTER = ["client|id", "client|kill", "info", "client|setname", "client|list"]
+
+
+class Rules(NamedTuple):
+    """A row: its scripts, and key and channel patterns, in which N is the name and {N} its hash tag. Of `shown` scripts
+    call more, but only what another row has as well."""
+
+    scripts: str
+    keys: List[str]
+    channels: List[str]
+    shown: Tuple[str, ...] = ()
+
+    def commands(self) -> List[str]:
+        """What the scripts call, without what everybody needs."""
+        if self.shown:
+            return list(self.shown)
+        found: Set[str] = set()
+        for name in self.scripts.split():
+            text = (SCRIPTS / f"{name}.lua").read_text(encoding="utf-8")
+            for command, part in re.findall(r"\b(?:p?call|try)\('([a-z]+)'(?:, '(usage)')?", text):
+                found.add(f"{command}|{part}" if part else command)
+        return sorted(found - set(EVERYBODY))
+
+
+_LOCK_CHANNEL = "redisson_lock__channel:{N}"
+_RECORDS = "redlatch_op:{N}:*"
+
+RULES: Dict[str, Rules] = {
+    "mutex, spin lock": Rules(
+        "acquire release reenter extend renew query force_release hand_over", ["N"], [_LOCK_CHANNEL]
+    ),
+    "fenced mutex": Rules(
+        "acquire_fenced hand_over_fenced release reenter extend renew query force_release",
+        ["N", "redisson_lock_token:{N}"],
+        [_LOCK_CHANNEL],
+    ),
+    "fair mutex": Rules(
+        "acquire_fair release_fair hand_over_fair refresh_fair query_fair force_release_fair reenter extend renew",
+        ["N", "redisson_lock_queue:{N}", "redisson_lock_timeout:{N}", "redlatch_waiting:{N}:*"],
+        [f"{_LOCK_CHANNEL}*"],
+    ),
+    "read-write lock": Rules(
+        "acquire_read acquire_write release_read release_write reenter reenter_read extend_read extend_write renew"
+        " renew_read hand_over_write query_side force_release_side",
+        ["N", "{N}:*"],
+        ["redisson_rwlock:{N}"],
+    ),
+    "group lock": Rules(
+        "acquire_group release_group reenter_group extend_group renew_group query_group force_release_group"
+        " hand_over_group",
+        ["N"],
+        [_LOCK_CHANNEL],
+    ),
+    "plain lock": Rules(
+        "acquire_plain release_plain extend_plain renew_plain query_plain force_release_plain hand_over_plain",
+        ["N"],
+        ["redlatch_lock__channel:{N}"],
+    ),
+    "multi lock, beside its members'": Rules("acquire_many release_many", [], [], ("exists",)),
+    "semaphore": Rules(
+        "acquire_semaphore release_semaphore add_semaphore drain_semaphore try_set_count count_left delete_semaphore"
+        " undo_taken",
+        ["N", _RECORDS],
+        ["redisson_sc:{N}"],
+    ),
+    "permit semaphore": Rules(
+        "acquire_permits release_permits set_permits add_semaphore try_set_count count_permits extend_permit"
+        " renew_permits lease_of_permit delete_permits",
+        ["N", "{N}:timeout", _RECORDS],
+        ["redisson_sc:{N}"],
+    ),
+    "latch": Rules(
+        "count_down try_set_count count_left delete_latch watch_latch",
+        ["N", _RECORDS],
+        ["redisson_countdownlatch__channel__{N}"],
+    ),
+    "looking at a name, waiting for it": Rules(
+        "inspect watch",
+        ["N", "{N}:timeout", "redisson_lock_queue:{N}", "redisson_lock_token:{N}"],
+        [_LOCK_CHANNEL, "redlatch_lock__channel:{N}", "redisson_rwlock:{N}", "redisson_sc:{N}",
+         "redisson_countdownlatch__channel__{N}"],
+    ),
+}  # fmt: skip
+
+
+def table() -> str:
+    """The rows for README.md."""
+
+    def cell(words: List[str]) -> str:
+        return f" `{' '.join(words)}`".replace("|", "\\|") if words else ""
+
+    lines = ["| for | commands | keys | channels |", "|---|---|---|---|", f"| all |{cell(EVERYBODY)} | | |"]
+    for row, rules in RULES.items():
+        lines.append(f"| {row} |{cell(rules.commands())} |{cell(rules.keys)} |{cell(rules.channels)} |")
+    return "\n".join(lines)
