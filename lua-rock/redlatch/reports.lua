@@ -24,8 +24,7 @@ local started = require "redlatch.started"
 ---@field ttl number seconds left of the lease; math.huge if it has none, 0 if there is nothing
 ---@field token? integer|string of a fenced lock: the last one issued
 ---@field count? integer of "count" the number, of a permit semaphore the permits that may be taken
----@field locked? boolean whether anybody holds it; of a permit semaphore, whether any of its permits is taken; nil of a
----"count": a number does not tell whether a semaphore has permits left or a latch is closed
+---@field locked? boolean whether anybody holds it; nil of what is counted: `count` and `holders` tell of a semaphore
 ---@field holders integer
 ---@field waiters integer who queues on the server; 0 where the form does not tell
 ---@field parties redlatch.Party[] holders first; of very many only some
@@ -41,7 +40,7 @@ local reports = {}
 
 -- Whether anybody holds it, where the data say so.
 local function locked_in(facts)
-    if facts.form == core.FORM_COUNT then
+    if facts.form == core.FORM_COUNT or facts.form == core.FORM_PERMIT_SEMAPHORE then
         return nil
     end
     return facts.holders ~= 0

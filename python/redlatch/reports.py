@@ -50,9 +50,8 @@ class Report:
 
     @property
     def locked(self) -> Optional[bool]:
-        """Whether anybody holds it; of a permit semaphore, whether any of its permits is taken. None of a "count":
-        a number does not tell whether a semaphore has permits left or a latch is closed."""
-        return None if self.form == "count" else self.holders > 0
+        """Whether anybody holds it. None of what is counted: `count` and `holders` tell of a semaphore, not this."""
+        return None if self.form in ("count", "permit_semaphore") else self.holders > 0
 
 
 def inspect(client: CData, name: LockName, data: bytes, owner: Optional[str]) -> Report:
