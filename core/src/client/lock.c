@@ -248,6 +248,9 @@ int call_failed(const struct client *client, const struct lock_answer *answer, c
                 size_t size, int status) {
     char shown[64];
     shown_name(name, size, shown);
+    if (status == REDLATCH_INVALID) { /* the one that only the server can tell */
+        return fail_with(status, "%s \"%s\": there would be more permits than %d", verb, shown, REDLATCH_PERMITS_MAX);
+    }
     const char *detail = "";
     if (status <= -300 && status > -400) {
         detail = client->ports[LANE_CALLERS].connection.detail;

@@ -5,6 +5,7 @@
  *
  *   phase    event                           next
  *   ASKING   a number                        DONE (OK)
+ *            -1, where that says too many    DONE (INVALID): nothing was changed
  *            refusal that may pass           ASKING again after a pause; DONE where it may not be sent twice
  *            other refusal                   DONE
  *            connection broke                sent again, if its record is sure to live; else DONE (NO_REPLY)
@@ -26,11 +27,12 @@ enum ending { FORGOTTEN, GOES_ON, UNDONE };
 static const struct {
     uint8_t ending;  /* when the caller gives up: enum ending */
     bool repeatable; /* recorded, states its result, or writes nothing */
+    bool bounded;    /* refused with -1 where there would be more than REDLATCH_PERMITS_MAX permits */
 } changes[CHANGES] = {
     [SEMAPHORE_TRY_SET] = {FORGOTTEN, true},
-    [SEMAPHORE_ADD] = {FORGOTTEN, true},
-    [SEMAPHORE_RELEASE] = {GOES_ON, true},
-    [SEMAPHORE_RELEASE_IF_EXISTS] = {GOES_ON, true},
+    [SEMAPHORE_ADD] = {FORGOTTEN, true, .bounded = true},
+    [SEMAPHORE_RELEASE] = {GOES_ON, true, .bounded = true},
+    [SEMAPHORE_RELEASE_IF_EXISTS] = {GOES_ON, true, .bounded = true},
     [SEMAPHORE_DRAIN] = {UNDONE, true},
     [SEMAPHORE_COUNT] = {FORGOTTEN, true},
     [SEMAPHORE_DELETE] = {FORGOTTEN, false},
@@ -40,7 +42,7 @@ static const struct {
     [LATCH_DELETE] = {FORGOTTEN, false},
     [PERMITS_TRY_SET] = {FORGOTTEN, true},
     [PERMITS_SET] = {FORGOTTEN, true},
-    [PERMITS_ADD] = {FORGOTTEN, true},
+    [PERMITS_ADD] = {FORGOTTEN, true, .bounded = true},
     [PERMITS_RELEASE] = {GOES_ON, true},
     [PERMITS_EXTEND] = {FORGOTTEN, true},
     [PERMITS_LEASE] = {FORGOTTEN, true},
@@ -108,6 +110,8 @@ void change_replied(struct engine *engine, struct command *command, const struct
     struct operation *operation = command->operation;
     if (reply->kind == REPLY_ERROR) {
         change_refused(engine, command, refusal_of(reply->text, reply->size), now);
+    } else if (operation && changes[operation->change].bounded && reply->integer < 0) {
+        finish(engine, operation, REDLATCH_INVALID);
     } else if (operation) {
         operation->result = reply->integer;
         finish(engine, operation, reply->kind == REPLY_INTEGER ? REDLATCH_OK : REDLATCH_PROTOCOL);
