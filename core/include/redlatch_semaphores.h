@@ -49,9 +49,9 @@ REDLATCH_API void redlatch_semaphore_free(redlatch_semaphore *semaphore);
 REDLATCH_API int redlatch_semaphore_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
                                             redlatch_cancel *cancel, int64_t slice_ms);
 
-/* Adds `permits` (0 or more) and wakes waiters. A semaphore that does not exist is made. INVALID: also where there would
- * be more than REDLATCH_PERMITS_MAX.
- * Also BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY. Since 0.1. */
+/* Adds `permits` (0 or more) and wakes waiters. A semaphore that does not exist is made. INVALID: also where there
+ * would be more than REDLATCH_PERMITS_MAX. Also BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx,
+ * NO_MEMORY. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_release(redlatch_semaphore *semaphore, int64_t permits);
 
 /* The same only if the semaphore exists, which `released_out` says. Statuses as redlatch_semaphore_release.
