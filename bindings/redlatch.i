@@ -168,12 +168,33 @@ RECORD(redlatch_stats, stats_out)
 RECORD(redlatch_facts, facts_out)
 RECORD(redlatch_party, party_out)
 RECORD(redlatch_permit, permit_out)
+/* What an event brings is a result of its own beside it: the report, which Lua frees, and a copy of the state. */
+%ignore redlatch_event::report;
+%ignore redlatch_event::state;
+%typemap(argout) redlatch_event *event_out {
+    if (result == REDLATCH_OK) {
+        push_record(L, $1, sizeof *$1, $descriptor); SWIG_arg++;
+        if ($1->report != NULL) {
+            SWIG_NewPointerObj(L, $1->report, $descriptor(redlatch_report *), 1);
+        } else {
+            lua_pushnil(L);
+        }
+        SWIG_arg++;
+        if ($1->state != NULL) {
+            push_record(L, $1->state, sizeof *$1->state, $descriptor(redlatch_lock_state *));
+        } else {
+            lua_pushnil(L);
+        }
+        SWIG_arg++;
+    }
+}
 %immutable redlatch_hold::owner;
 %immutable redlatch_lock_state::owner;
 %immutable redlatch_event::name;
 %immutable redlatch_facts::type;
 %immutable redlatch_party::owner;
 %immutable redlatch_party::host;
+%immutable redlatch_party::value;
 %immutable redlatch_permit::id;
 
 /* Options begin with their defaults. Texts are copied into them, as Lua may collect a string at any time. */

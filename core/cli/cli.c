@@ -36,11 +36,20 @@ static int exit_status_of(int status) {
     if (status <= -200 && status > -300) {
         return STATUS_USAGE;
     }
+    if (status == REDLATCH_WRONG_TYPE) { /* which no repetition will mend */
+        return STATUS_NO_LOCK;
+    }
     return status <= -500 ? STATUS_SYSTEM : STATUS_UNREACHABLE;
 }
 
 int complain_of(int status) {
     return complain(exit_status_of(status), "%s", redlatch_last_error());
+}
+
+int complain_of_wait(int status) {
+    bool away = status == REDLATCH_UNREACHABLE || status == REDLATCH_NO_REPLY;
+    return away ? complain(exit_status_of(status), "gave up waiting, the server is away: %s", redlatch_last_error())
+                : complain_of(status);
 }
 
 bool take_place_option(struct place *place, int letter, const char *command, const char *usage, int *status_out) {
@@ -80,6 +89,16 @@ int open_client(const struct place *place, const redlatch_client_options *own, r
         options.name_prefix_size = strlen(place->prefix);
     }
     return redlatch_client_open(place->url, &options, client_out);
+}
+
+int connect_client(const struct place *place, redlatch_client **client_out) {
+    int status = open_client(place, NULL, client_out);
+    return status == REDLATCH_OK ? STATUS_GOOD : complain_of(status);
+}
+
+const char *place_url(const struct place *place) {
+    const char *environment = getenv("REDIS_URL");
+    return place->url ? place->url : environment && *environment ? environment : "redis://127.0.0.1:6379/0";
 }
 
 bool read_seconds(const char *option, const char *text, int64_t low_ms, int high, int64_t *ms_out) {

@@ -25,7 +25,7 @@ enum {
     STATUS_BY_SIGNAL = 128
 };
 
-/* One for each command: its exit status. argv[0] is the command's name. */
+/* One for each command: its exit status. argv[0] is what getopt_long's complaints begin with. */
 int command_run(int argc, char **argv);
 int command_list(int argc, char **argv);
 int command_show(int argc, char **argv);
@@ -40,7 +40,7 @@ struct place {
 
 /* Letters of options that have no short form. */
 enum { OPTION_PREFIX = 256, OPTION_JSON, OPTION_FORCE, OPTION_LEASE, OPTION_MAX_HOLD, OPTION_MIN_HOLD, OPTION_GRACE,
-       OPTION_KIND, OPTION_PERMITS, OPTION_LIMIT, OPTION_KEY_TEMPLATE, OPTION_OWNER, OPTION_VERBOSE };
+       OPTION_KIND, OPTION_PERMITS, OPTION_LIMIT, OPTION_KEY_TEMPLATE, OPTION_OWNER, OPTION_MINE, OPTION_VERBOSE };
 
 #define PLACE_OPTIONS                                                                                           \
     {"url", required_argument, NULL, 'u'}, {"prefix", required_argument, NULL, OPTION_PREFIX},                  \
@@ -60,8 +60,17 @@ int complain(int exit_status, const char *format, ...) __attribute__((format(pri
 /* The same for a failed call of the library, with its own words. */
 int complain_of(int status);
 
+/* The same for one that waited. */
+int complain_of_wait(int status);
+
 /* Opens the client that a command works with, whose own options may be NULL; the prefix is set here. */
 int open_client(const struct place *place, const redlatch_client_options *own, redlatch_client **client_out);
+
+/* The same for a command with no options of its own, and why not is said: the exit status. */
+int connect_client(const struct place *place, redlatch_client **client_out);
+
+/* The URL of the server: the given one, that of the environment, or what it is without either. */
+const char *place_url(const struct place *place);
 
 /* What read_seconds takes at most: nine years and a half, as the library takes ten. */
 enum { SECONDS_MAX = 300000000 };
@@ -73,8 +82,11 @@ bool read_seconds(const char *option, const char *text, int64_t low_ms, int high
 /* A whole number in a range; false after a complaint. */
 bool read_number(const char *option, const char *text, long low, long high, int *number_out);
 
-/* A kind of lock by its name; false after a complaint. */
-bool read_kind(const char *option, const char *text, int *kind_out);
+/* A kind as options name it: "permit-semaphore". Static memory. */
+const char *kind_word(int kind);
+
+/* One of some kinds (enum redlatch_kind) by its name; false after a complaint. */
+bool read_kind(const char *option, const char *text, const int *kinds, size_t count, int *kind_out);
 
 /* Ends a command that has printed: STATUS_OUTPUT if standard output did not take it, else `exit_status`. */
 int finish_output(int exit_status);

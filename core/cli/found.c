@@ -16,21 +16,13 @@ bool found_read(struct found *found, redlatch_report *report) {
     return status == REDLATCH_OK;
 }
 
-int found_ask(const struct place *place, const char *name, const char *owner, redlatch_client **client_out,
-              struct found *found) {
+int found_ask(redlatch_client *client, const char *name, const char *owner, struct found *found) {
     redlatch_report *report;
-    int status = open_client(place, NULL, client_out);
-    if (status != REDLATCH_OK) {
-        return complain_of(status);
-    }
-    status = redlatch_inspect_owner(*client_out, name, strlen(name), owner, &report);
+    int status = redlatch_inspect_owner(client, name, strlen(name), owner, &report);
     int exit_status = status == REDLATCH_OK ? STATUS_GOOD : complain_of(status);
     if (exit_status == STATUS_GOOD && !found_read(found, report)) {
         redlatch_report_free(report);
         exit_status = STATUS_SYSTEM;
-    }
-    if (exit_status != STATUS_GOOD) {
-        redlatch_client_free(*client_out);
     }
     return exit_status;
 }
@@ -40,14 +32,17 @@ bool found_is_count(const struct found *found) {
 }
 
 bool found_is_held(const struct found *found) {
-    switch (found->facts.form) {
-    case REDLATCH_FORM_COUNT:
-        return true; /* a latch that is closed, or a semaphore with nothing left: see redlatch_wait_free */
-    case REDLATCH_FORM_PERMIT_SEMAPHORE:
-        return found->facts.count <= 0;
-    default:
-        return found->facts.holders > 0;
+    return !found_is_count(found) && found->facts.holders > 0;
+}
+
+bool found_is_held_by(const struct found *found, const char *owner) {
+    redlatch_party party;
+    for (uint64_t i = 0; found_party(found, i, &party); i++) {
+        if (party.role != REDLATCH_WAITER && strcmp(party.owner, owner) == 0) {
+            return true;
+        }
     }
+    return false;
 }
 
 bool found_party(const struct found *found, uint64_t index, redlatch_party *party) {

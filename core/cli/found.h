@@ -12,19 +12,22 @@ struct found {
     const char *name;
 };
 
-/* Opens a client and asks about a name, and about an owner, who may be NULL. STATUS_GOOD: the client and the report are
- * the caller's, to be freed. Else why not, said already. */
-int found_ask(const struct place *place, const char *name, const char *owner, redlatch_client **client_out,
-              struct found *found);
+/* Asks about a name, and about an owner, who may be NULL. STATUS_GOOD: the report is the caller's, to be freed. Else
+ * why not, said already. */
+int found_ask(redlatch_client *client, const char *name, const char *owner, struct found *found);
 
 /* Reads the facts of a report, which it takes over. false: the library refused, which it has said. */
 bool found_read(struct found *found, redlatch_report *report);
 
-/* Whether it is a number that a semaphore or a latch has left, which has no lease of its own. */
+/* Whether it is a number that a semaphore or a latch has left. That has no lease of its own, and nobody holds it as a
+ * whole: whether one who comes now has to wait depends on what it is and on how much is asked for. */
 bool found_is_count(const struct found *found);
 
-/* Whether one who comes now has to wait, as `redlatch wait` sees it. */
+/* Whether somebody holds it; of what is counted there is nothing to be said. */
 bool found_is_held(const struct found *found);
+
+/* Whether an owner holds it, alone or beside others. */
+bool found_is_held_by(const struct found *found, const char *owner);
 
 /* One party; false if there is none of that index. */
 bool found_party(const struct found *found, uint64_t index, redlatch_party *party);
@@ -35,6 +38,12 @@ const char *role_name(int role);
 /* json.c: the same as one object, or as an array of them, on standard output. false: no memory. */
 bool json_print_one(const struct found *found);
 bool json_print_all(const struct found *found, size_t count);
+
+/* lines.c: everything known of one, a line for each thing. */
+void lines_print(const struct found *found);
+
+/* mine.c: `show --mine`. The exit status. */
+int show_mine(const struct place *given, bool as_json);
 
 /* table.c: one line for each. */
 void table_print(const struct found *found, size_t count);

@@ -118,14 +118,66 @@ static int ensure_made(struct holding *holding) {
                : redlatch_permit_semaphore_try_set_permits(holding->permits, limit, NULL);
 }
 
+static bool is_set_to(const char *variable, const char *text) {
+    const char *value = getenv(variable);
+    return value && text ? strcmp(value, text) == 0 : value == text;
+}
+
+static bool is_line_of(const char *lines, const char *name) {
+    size_t size = strlen(name);
+    for (const char *line = lines; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
+        if (strncmp(line, name, size) == 0 && (line[size] == '\n' || line[size] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first name that is also one of the `run` that runs this one, as its environment tells; NULL if there is none. */
+static const char *name_from_around(const struct run_options *options) {
+    bool same_place = is_set_to("REDLATCH_URL", place_url(&options->place)) &&
+                      is_set_to("REDLATCH_PREFIX", options->place.prefix) &&
+                      is_set_to("REDLATCH_KEY_TEMPLATE", options->key_template);
+    for (size_t i = 0; same_place && i < options->name_count; i++) {
+        if (is_line_of(getenv("REDLATCH_LOCK"), options->names[i])) {
+            return options->names[i];
+        }
+    }
+    return NULL;
+}
+
+/* A `run` within a `run` is another owner, and whoever holds what is waited for may be waiting for the waiter. */
+static void warn_of(const char *name) {
+    if (name) {
+        complain(0, "the redlatch run that runs this one holds \"%s\" as another owner: waiting for it may be in vain",
+                 name);
+    }
+}
+
+/* What the `run` around this one holds is tried first: one reader may stand beside another, and then there is nothing
+ * to be said. */
+static int acquire_lock(const struct holding *holding, const char *around, redlatch_cancel *cancel) {
+    int64_t wait_ms = holding->options->wait_ms;
+    if (around) {
+        int status = redlatch_lock_acquire_as(holding->lock, 0, REDLATCH_LEASE_OF_LOCK, 0, cancel, REDLATCH_FOREVER);
+        if (status != REDLATCH_TIMEOUT) {
+            return status;
+        }
+        warn_of(around);
+    }
+    return redlatch_lock_acquire_as(holding->lock, 0, REDLATCH_LEASE_OF_LOCK, wait_ms, cancel, REDLATCH_FOREVER);
+}
+
 int holding_acquire(struct holding *holding, redlatch_cancel *cancel) {
     int64_t wait_ms = holding->options->wait_ms;
+    const char *around = wait_ms ? name_from_around(holding->options) : NULL;
     int status;
     if (holding->lock) {
-        status = redlatch_lock_acquire_as(holding->lock, 0, REDLATCH_LEASE_OF_LOCK, wait_ms, cancel, REDLATCH_FOREVER);
+        status = acquire_lock(holding, around, cancel);
     } else {
         status = take_permits(holding, 0, cancel);
         if (status == REDLATCH_TIMEOUT) {
+            warn_of(around);
             status = ensure_made(holding);
             status = status == REDLATCH_OK ? take_permits(holding, wait_ms, cancel) : status;
         }

@@ -62,6 +62,12 @@ static int add_party(json_t *holders, json_t *waiters, const redlatch_party *par
         failed |= set_bytes(holder, "host", "host_hex", party->host, strlen(party->host));
         failed |= json_object_set_new(holder, "pid", json_integer(party->pid));
     }
+    if (party->value[0]) {
+        failed |= json_object_set_new(holder, "value", json_string(party->value));
+    }
+    if (party->ttl_ms >= 0) {
+        failed |= json_object_set_new(holder, "ttl_ms", json_integer(party->ttl_ms));
+    }
     if (party->role != REDLATCH_HOLDER) {
         failed |= json_object_set_new(holder, "role", json_string(role_name(party->role)));
     }
@@ -80,7 +86,9 @@ static json_t *object_of(const struct found *found) {
     }
     failed |= set_bytes(object, "name", "name_hex", found->name, (size_t)facts->name_size);
     failed |= json_object_set_new(object, "kind", json_string(redlatch_form_name(facts->form)));
-    failed |= json_object_set_new(object, "held", json_boolean(found_is_held(found)));
+    if (!found_is_count(found)) {
+        failed |= json_object_set_new(object, "held", json_boolean(found_is_held(found)));
+    }
     failed |= json_object_set_new(object, "holders", holders);
     failed |= json_object_set_new(object, "holder_count", json_integer((json_int_t)facts->holders));
     failed |= json_object_set_new(object, "ttl_ms", json_integer(facts->ttl_ms));

@@ -113,9 +113,9 @@ int command_list(int argc, char **argv) {
         return complain(STATUS_USAGE, "list: got %d operands: expected at most one, a pattern", argc - optind);
     }
     redlatch_client *client;
-    int status = open_client(&place, NULL, &client);
-    if (status != REDLATCH_OK) {
-        return complain_of(status);
+    exit_status = connect_client(&place, &client);
+    if (exit_status != STATUS_GOOD) {
+        return exit_status;
     }
     struct locks locks = {NULL, 0, 0};
     exit_status = collect(client, argc > optind ? argv[optind] : "*", &locks);

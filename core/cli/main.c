@@ -10,7 +10,7 @@
 #include "cli.h"
 
 static const char usage[] =
-    "usage: redlatch COMMAND [OPTION...] [ARGUMENT...]\n"
+    "usage: redlatch [--url URL] [--prefix TEXT] COMMAND [OPTION...] [ARGUMENT...]\n"
     "\n"
     "  run NAME -- CMD...   holds a lock while CMD runs\n"
     "  list [PATTERN]       the locks on the server\n"
@@ -19,7 +19,9 @@ static const char usage[] =
     "  unlock --force NAME  takes a lock from whoever holds it\n"
     "\n"
     "The server comes from --url or REDIS_URL, else redis://127.0.0.1:6379/0.\n"
-    "`redlatch COMMAND --help` tells of a command's options, `man redlatch` of everything.\n";
+    "`redlatch help COMMAND` tells of a command's options, `man redlatch` of everything.\n";
+
+static const struct option long_options[] = {{"version", no_argument, NULL, 'V'}, PLACE_OPTIONS};
 
 static const struct {
     const char *name;
@@ -41,25 +43,64 @@ static void fill_standard_streams(void) {
     }
 }
 
+static int run_command(const char *name, int argc, char **argv) {
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(name, commands[i].name) == 0) {
+            char title[32]; /* which getopt_long puts before what it has to complain of */
+            snprintf(title, sizeof title, "redlatch: %s", name);
+            argv[0] = title;
+            optind = 0; /* it begins anew */
+            return commands[i].run(argc, argv);
+        }
+    }
+    return complain(STATUS_USAGE, "the command is '%s': expected run, list, show, wait, unlock or help", name);
+}
+
+static int help(char *command) {
+    if (command) {
+        return run_command(command, 2, (char *[]){command, (char[]){"--help"}, NULL});
+    }
+    fputs(usage, stdout);
+    return finish_output(STATUS_GOOD);
+}
+
+/* Reads options up to the command; false when there is nothing more to do, and *status_out is how to exit. */
+static bool pass_options(int argc, char **argv, int *status_out) {
+    int letter;
+    while ((letter = getopt_long(argc, argv, "+u:hV", long_options, NULL)) != -1) {
+        switch (letter) {
+        case 'h':
+            *status_out = help(NULL);
+            return false;
+        case 'V':
+            printf("redlatch %s\n", redlatch_version());
+            *status_out = finish_output(STATUS_GOOD);
+            return false;
+        case '?': /* getopt_long has said what is wrong */
+            *status_out = complain(STATUS_USAGE, "see: redlatch --help");
+            return false;
+        default: /* the command's own */
+            break;
+        }
+    }
+    return true;
+}
+
 int main(int argc, char **argv) {
     fill_standard_streams();
-    if (argc < 2) {
+    int exit_status;
+    if (!pass_options(argc, argv, &exit_status)) {
+        return exit_status;
+    }
+    if (optind >= argc) {
         fputs(usage, stderr);
         return STATUS_USAGE;
     }
-    const char *word = argv[1];
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
-        fputs(usage, stdout);
-        return finish_output(STATUS_GOOD);
+    char *word = argv[optind];
+    if (strcmp(word, "help") == 0) {
+        return help(argv[optind + 1]);
     }
-    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
-        printf("redlatch %s\n", redlatch_version());
-        return finish_output(STATUS_GOOD);
-    }
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        if (strcmp(word, commands[i].name) == 0) {
-            return commands[i].run(argc - 1, argv + 1);
-        }
-    }
-    return complain(STATUS_USAGE, "the command is '%s': expected run, list, show, wait or unlock", word);
+    memmove(argv + 2, argv + 1, (size_t)(optind - 1) * sizeof *argv); /* options before the command go behind it */
+    argv[1] = word;
+    return run_command(word, argc - 1, argv + 1);
 }

@@ -177,7 +177,8 @@ struct outcome mind(const struct run_options *options, redlatch_client *client, 
     int error = child_start(&minding.child, options->command);
     signals_listen();
     if (error) {
-        outcome.exit_status = complain(not_started(error), "%s: %s", options->command[0], strerror(error));
+        outcome.exit_status =
+            complain(not_started(error), "'%s' cannot be run: %s", options->command[0], strerror(error));
         return outcome;
     }
     if (options->verbose) {

@@ -27,13 +27,20 @@ static bool say_what_is_held(const struct holding *holding) {
     return good;
 }
 
+/* Where CMD finds what is held, which `show --mine` reads. */
+static bool set_place(const struct run_options *options) {
+    return set_variable("REDLATCH_URL", place_url(&options->place)) &&
+           set_variable("REDLATCH_PREFIX", options->place.prefix) &&
+           set_variable("REDLATCH_KEY_TEMPLATE", options->key_template);
+}
+
 /* What CMD is told; nothing is left of a `run` around this one. */
 static bool set_environment(const struct run_options *options, const struct holding *holding) {
     char *owners;
     char *tokens;
     char *names = join_texts(options->names, options->name_count, "\n");
     bool good = holding_owners(holding, "\n", &owners, &tokens) && names && set_variable("REDLATCH_LOCK", names) &&
-                set_variable("REDLATCH_OWNER", owners) && set_variable("REDLATCH_TOKEN", tokens);
+                set_variable("REDLATCH_OWNER", owners) && set_variable("REDLATCH_TOKEN", tokens) && set_place(options);
     free(names);
     free(owners);
     free(tokens);
@@ -45,7 +52,9 @@ static int give_back(const struct run_options *options, struct holding *holding,
     int64_t left = outcome.ran && !outcome.lost ? options->min_hold_ms - (clock_ms() - holding->since) : 0;
     int status = left > 0 ? holding_leave(holding, left) : holding_release(holding);
     if (status == REDLATCH_LOST || status == REDLATCH_NOT_OWNED) { /* which may have been said already */
-        return outcome.lost ? outcome.exit_status : complain(STATUS_LOST, "%s", redlatch_last_error());
+        return outcome.lost ? outcome.exit_status
+                            : complain(STATUS_LOST, "lost \"%s\": %s was gone when it was to be given back",
+                                       holding->shown, holding->permits ? "a permit" : "it");
     }
     if (status != REDLATCH_OK) { /* CMD's work was done under the lock: its status counts */
         complain(0, "%s; %s", redlatch_last_error(),
@@ -94,7 +103,7 @@ static int acquire_and_run(const struct run_options *options, redlatch_client *c
         return signals_ending(signals_asked_to_end());
     }
     if (status != REDLATCH_OK) {
-        return complain_of(status);
+        return complain_of_wait(status);
     }
     if (options->verbose) {
         complain(0, "waited %lld ms", (long long)(clock_ms() - begun));
@@ -119,7 +128,7 @@ static int with_client(const struct run_options *options, redlatch_client *clien
 
 int command_run(int argc, char **argv) {
     struct run_options options = {
-        .kind = REDLATCH_MUTEX, .wait_ms = REDLATCH_FOREVER, .max_hold_ms = REDLATCH_FOREVER, .grace_ms = 5000,
+        .wait_ms = REDLATCH_FOREVER, .max_hold_ms = REDLATCH_FOREVER, .grace_ms = 5000,
         .conflict_status = STATUS_NOT_OBTAINED};
     int exit_status;
     if (!run_read_options(&options, argc, argv, &exit_status)) {

@@ -16,7 +16,9 @@ struct run_options {
     int64_t min_hold_ms; /* the lock stays taken at least this long */
     int64_t grace_ms;    /* from TERM to KILL */
     int conflict_status; /* when the lock was not obtained in time */
-    int kind;            /* enum redlatch_kind */
+    int kind;            /* enum redlatch_kind; 0 while it is not said */
+    bool shared;         /* -s, which says the same as a kind */
+    bool nonblock;       /* -n, which says the same as a wait */
     const char *key_template; /* of a plain lock, or NULL */
     int permits;         /* how many permits of a semaphore to take; 0: not said, one */
     int limit;           /* how many a semaphore gets that nobody has made; 0: it is not made */

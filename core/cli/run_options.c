@@ -20,7 +20,7 @@ static const char usage[] =
     "      --kind KIND       what NAME is: mutex; fenced, whose token CMD sees in REDLATCH_TOKEN; fair, which goes to\n"
     "                        those who wait in the order in which they came; spin; plain; read, beside other readers;\n"
     "                        write, alone; semaphore; permit-semaphore, whose permits have leases (mutex)\n"
-    "      --permits N       how many permits of a semaphore to take (1)\n"
+    "      --permits N       how many permits of a semaphore to take (1), of a permit-semaphore at most 1000\n"
     "      --limit N         makes the semaphore, with N permits, unless there is one\n"
     "      --key-template TEXT   of a plain lock: the key, with {name} once in the place of the name\n"
     "      --verbose         says on standard error what happens\n"
@@ -28,12 +28,18 @@ static const char usage[] =
     "      --prefix TEXT     put before the name\n"
     "  -h, --help            this text\n"
     "\n"
-    "CMD sees REDLATCH_LOCK and REDLATCH_OWNER. Status: CMD's own, 128 + N if signal N ended it (INT and QUIT end\n"
-    "redlatch itself), 1 not obtained in time, 64 usage, 65 a semaphore that nobody has made, 69 server unreachable,\n"
-    "70 lock lost, 126 CMD cannot be run, 127 no such CMD.\n";
+    "CMD sees REDLATCH_LOCK and REDLATCH_OWNER; in it redlatch show --mine tells whether all is still held. Status:\n"
+    "CMD's own, 128 + N if signal N ended it (INT and QUIT end redlatch itself), 1 not obtained in time, 64 usage,\n"
+    "65 a key that holds something else or a semaphore that nobody has made, 69 server unreachable, 70 lock lost,\n"
+    "126 CMD cannot be run, 127 no such CMD.\n";
 
 /* A day: what the library takes as the lease of its watchdog. */
 enum { LEASE_SECONDS_MAX = 86400 };
+
+/* What a program can be run under. */
+static const int kinds[] = {REDLATCH_MUTEX, REDLATCH_FENCED, REDLATCH_FAIR,  REDLATCH_SPIN,
+                            REDLATCH_READ,  REDLATCH_WRITE,  REDLATCH_PLAIN, REDLATCH_SEMAPHORE,
+                            REDLATCH_PERMIT_SEMAPHORE};
 
 static const struct option long_options[] = {
     {"nonblock", no_argument, NULL, 'n'},
@@ -59,14 +65,14 @@ static bool take_option(struct run_options *options, int letter, int *status_out
     *status_out = STATUS_USAGE;
     switch (letter) {
     case 'n':
-        options->wait_ms = 0;
+        options->nonblock = true;
         return true;
     case 'w':
         return read_seconds("-w", optarg, 0, SECONDS_MAX, &options->wait_ms);
     case 'E':
         return read_number("-E", optarg, 0, 255, &options->conflict_status);
     case 's':
-        options->kind = REDLATCH_READ;
+        options->shared = true;
         return true;
     case OPTION_LEASE:
         return read_seconds("--lease", optarg, 30, LEASE_SECONDS_MAX, &options->lease_ms);
@@ -77,7 +83,7 @@ static bool take_option(struct run_options *options, int letter, int *status_out
     case OPTION_GRACE:
         return read_seconds("--grace", optarg, 0, SECONDS_MAX, &options->grace_ms);
     case OPTION_KIND:
-        return read_kind("--kind", optarg, &options->kind);
+        return read_kind("--kind", optarg, kinds, sizeof kinds / sizeof kinds[0], &options->kind);
     case OPTION_PERMITS:
         return read_number("--permits", optarg, 1, REDLATCH_PERMITS_MAX, &options->permits);
     case OPTION_LIMIT:
@@ -93,36 +99,76 @@ static bool take_option(struct run_options *options, int letter, int *status_out
     }
 }
 
-/* What the options say of each other; false after a complaint. */
-static bool go_together(const struct run_options *options) {
-    bool counts = options->kind == REDLATCH_SEMAPHORE || options->kind == REDLATCH_PERMIT_SEMAPHORE;
-    const char *kind = redlatch_kind_name(options->kind);
-    if (options->max_hold_ms != REDLATCH_FOREVER && options->min_hold_ms > options->max_hold_ms) {
-        complain(STATUS_USAGE,
-                 "--min-hold is %g s, --max-hold %g s: expected the first to be no longer than the second",
-                 (double)options->min_hold_ms / 1000, (double)options->max_hold_ms / 1000);
-    } else if (!counts && (options->permits || options->limit)) {
+/* Two ways to say the same must not say different things; false after a complaint. */
+static bool settle_twofold(struct run_options *options) {
+    if (options->shared && options->kind && options->kind != REDLATCH_READ) {
+        complain(STATUS_USAGE, "-s with --kind %s: expected one of them", kind_word(options->kind));
+        return false;
+    }
+    if (options->nonblock && options->wait_ms != REDLATCH_FOREVER) {
+        complain(STATUS_USAGE, "-n with -w %g: expected one of them", (double)options->wait_ms / 1000);
+        return false;
+    }
+    options->kind = options->shared ? REDLATCH_READ : options->kind ? options->kind : REDLATCH_MUTEX;
+    options->wait_ms = options->nonblock ? 0 : options->wait_ms;
+    return true;
+}
+
+/* What is said of permits; false after a complaint. */
+static bool check_permits(const struct run_options *options, bool counts) {
+    const char *kind = kind_word(options->kind);
+    if (!counts && (options->permits || options->limit)) {
         complain(STATUS_USAGE, "%s with --kind %s: expected --kind semaphore or permit-semaphore",
                  options->permits ? "--permits" : "--limit", kind);
+    } else if (options->kind == REDLATCH_PERMIT_SEMAPHORE && options->permits > REDLATCH_PERMITS_AT_ONCE_MAX) {
+        complain(STATUS_USAGE, "--permits is %d: expected 1 to %d with --kind %s", options->permits,
+                 REDLATCH_PERMITS_AT_ONCE_MAX, kind);
     } else if (options->limit && options->limit < options->permits) {
         complain(STATUS_USAGE, "--permits is %d, --limit %d: expected the first to be no more than the second",
                  options->permits, options->limit);
     } else if (options->kind == REDLATCH_SEMAPHORE && (options->min_hold_ms || options->lease_ms)) {
         complain(STATUS_USAGE, "%s with --kind semaphore, whose permits have no lease: expected permit-semaphore",
                  options->min_hold_ms ? "--min-hold" : "--lease");
-    } else if (counts && options->key_template) {
-        complain(STATUS_USAGE, "--key-template with --kind %s: expected plain", kind);
-    } else if (counts && options->name_count > 1) {
-        complain(STATUS_USAGE, "%zu names with --kind %s: expected one", options->name_count, kind);
     } else {
         return true;
     }
     return false;
 }
 
+/* What is said of names; false after a complaint. */
+static bool check_names(const struct run_options *options, bool counts) {
+    const char *template = options->key_template;
+    const char *kind = kind_word(options->kind);
+    const char *place = template ? strstr(template, "{name}") : NULL;
+    if (template && options->kind != REDLATCH_PLAIN) {
+        complain(STATUS_USAGE, "--key-template with --kind %s: expected --kind plain", kind);
+    } else if (template && (!place || strstr(place + 1, "{name}"))) {
+        complain(STATUS_USAGE, "--key-template is '%s': expected {name} in it once", template);
+    } else if (options->name_count > 1 && (counts || options->kind == REDLATCH_FAIR)) {
+        complain(STATUS_USAGE, "%zu names with --kind %s: expected one", options->name_count, kind);
+    } else if (options->name_count > REDLATCH_MEMBERS_MAX) {
+        complain(STATUS_USAGE, "%zu names: expected at most %d", options->name_count, REDLATCH_MEMBERS_MAX);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/* What the options say of each other; false after a complaint. */
+static bool go_together(const struct run_options *options) {
+    bool counts = options->kind == REDLATCH_SEMAPHORE || options->kind == REDLATCH_PERMIT_SEMAPHORE;
+    if (options->max_hold_ms != REDLATCH_FOREVER && options->min_hold_ms > options->max_hold_ms) {
+        complain(STATUS_USAGE,
+                 "--min-hold is %g s, --max-hold %g s: expected the first to be no longer than the second",
+                 (double)options->min_hold_ms / 1000, (double)options->max_hold_ms / 1000);
+        return false;
+    }
+    return check_permits(options, counts) && check_names(options, counts);
+}
+
 /* Names and command, parted by the first --. It may not be left out even behind a single name: were it, a -- among the
- * command's arguments would make names of the command. */
-static bool take_operands(struct run_options *options, char **words) {
+ * command's arguments would make names of the command. `begun`: a -- stood before them all, as it may. */
+static bool take_operands(struct run_options *options, char **words, bool begun) {
     if (!words[0] || !words[0][0]) {
         complain(STATUS_USAGE, "run: expected the name of a lock");
         return false;
@@ -132,7 +178,9 @@ static bool take_operands(struct run_options *options, char **words) {
         before++;
     }
     if (!words[before]) {
-        complain(STATUS_USAGE, "run: no -- behind the name '%s': expected NAME... -- CMD", words[0]);
+        complain(STATUS_USAGE,
+                 begun ? "run: no name before --, or no -- behind the name '%s': expected NAME... -- CMD"
+                       : "run: no -- behind the name '%s': expected NAME... -- CMD", words[0]);
         return false;
     }
     options->names = words;
@@ -159,5 +207,6 @@ bool run_read_options(struct run_options *options, int argc, char **argv, int *s
         }
     }
     *status_out = STATUS_USAGE;
-    return take_operands(options, argv + optind) && go_together(options);
+    bool begun = strcmp(argv[optind - 1], "--") == 0;
+    return take_operands(options, argv + optind, begun) && settle_twofold(options) && go_together(options);
 }

@@ -53,24 +53,60 @@ static int force(redlatch_client *client, int kind, const char *name, int32_t *r
     return status;
 }
 
+/* Says each holder by `say`, who is given a holder in words, and how many more there are that the report has not. */
+static void name_holders(const struct found *found, void (*say)(const struct found *found, const char *holder)) {
+    char text[256];
+    redlatch_party party;
+    uint64_t named = 0;
+    for (uint64_t i = 0; found_party(found, i, &party); i++) {
+        if (party.role != REDLATCH_WAITER) {
+            bool sided = party.role != REDLATCH_HOLDER;
+            bool valued = party.value[0] != '\0';
+            snprintf(text, sizeof text, "%s, %s%s%s%scount %llu", party.owner, sided ? role_name(party.role) : "",
+                     valued ? "value " : "", party.value, sided || valued ? ", " : "",
+                     (unsigned long long)party.count);
+            say(found, text);
+            named++;
+        }
+    }
+    if (found->facts.holders > named) {
+        snprintf(text, sizeof text, "%llu more", (unsigned long long)(found->facts.holders - named));
+        say(found, text);
+    }
+}
+
+static void say_was_held(const struct found *found, const char *holder) {
+    (void)found;
+    int width;
+    char *shown = text_shown(holder, strlen(holder), 0, &width);
+    printf("it was held by %s\n", shown ? shown : "?");
+    free(shown);
+}
+
+static void say_is_held(const struct found *found, const char *holder) {
+    int width;
+    char *name = text_shown(found->name, (size_t)found->facts.name_size, 60, &width);
+    complain(STATUS_USAGE, "\"%s\" is held by %s", name ? name : "?", holder);
+    free(name);
+}
+
 /* Why this lock is not unlocked; STATUS_GOOD if it may be. */
 static int refusal(const struct found *found, bool forced) {
     const redlatch_facts *facts = &found->facts;
-    const char *kind = redlatch_form_name(facts->form);
     int width;
     char *name = text_shown(found->name, (size_t)facts->name_size, 60, &width);
     int exit_status = STATUS_GOOD;
-    redlatch_party party;
     if (facts->form == REDLATCH_FORM_UNKNOWN) {
         exit_status = complain(STATUS_NO_LOCK, "\"%s\" is no lock we know (a %s): left as it is", name, facts->type);
     } else if (facts->form == REDLATCH_FORM_COUNT || facts->form == REDLATCH_FORM_PERMIT_SEMAPHORE) {
-        exit_status = complain(STATUS_USAGE,
-                               "\"%s\" is a %s, of a semaphore or a latch: expected a lock; left as it is", name, kind);
+        exit_status = complain(STATUS_USAGE, "\"%s\" is %s: expected a lock; left as it is", name,
+                               facts->form == REDLATCH_FORM_COUNT ? "a number, as semaphores and latches are"
+                                                                  : "a permit semaphore");
     } else if (facts->holders == 0) {
         exit_status = complain(STATUS_FREE, "\"%s\" is free", name);
-    } else if (!forced && found_party(found, 0, &party)) {
-        exit_status = complain(STATUS_USAGE, "\"%s\" is held by %s, count %llu: not unlocked without --force", name,
-                               party.owner, (unsigned long long)party.count);
+    } else if (!forced) {
+        name_holders(found, say_is_held);
+        exit_status = complain(STATUS_USAGE, "\"%s\" is not unlocked without --force", name);
     }
     free(name);
     return exit_status;
@@ -89,16 +125,11 @@ static int unlock(redlatch_client *client, const char *name, const struct found 
     if (status != REDLATCH_OK) {
         return complain_of(status);
     }
-    redlatch_party party;
-    found_party(found, 0, &party);
     if (as_json && !json_print_one(found)) {
         return complain(STATUS_OUTPUT, "the lock could not be printed");
     }
     if (!as_json) {
-        int width;
-        char *owner = text_shown(party.owner, strlen(party.owner), 0, &width);
-        printf("it was held by %s, count %llu\n", owner ? owner : "?", (unsigned long long)party.count);
-        free(owner);
+        name_holders(found, say_was_held);
     }
     return finish_output(released ? STATUS_GOOD : STATUS_FREE);
 }
@@ -124,11 +155,15 @@ int command_unlock(int argc, char **argv) {
     }
     redlatch_client *client;
     struct found found;
-    exit_status = found_ask(&place, name, NULL, &client, &found);
+    exit_status = connect_client(&place, &client);
+    if (exit_status != STATUS_GOOD) {
+        return exit_status;
+    }
+    exit_status = found_ask(client, name, NULL, &found);
     if (exit_status == STATUS_GOOD) {
         exit_status = unlock(client, name, &found, forced, as_json);
         redlatch_report_free(found.report);
-        redlatch_client_free(client);
     }
+    redlatch_client_free(client);
     return exit_status;
 }

@@ -1,16 +1,18 @@
-/* redlatch wait: waits until a lock is free, without taking it.
+/* redlatch wait: waits until a lock is free, a semaphore has a permit or a latch is open, without taking it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "cli.h"
+#include "found.h"
 
 static const char usage[] =
     "usage: redlatch wait [OPTION...] NAME\n"
     "\n"
     "Waits until nobody holds the lock NAME. When it returns, somebody else may hold it already: to do something\n"
-    "under the lock, use redlatch run. Status: 0 it was free, 1 it was held all the time.\n"
+    "under the lock, use redlatch run. Status: 0 it was free, 1 it was held all the time, 65 the key is no lock.\n"
     "\n"
     "  -w, --wait SECONDS  waits that long at most; 0 only looks\n"
+    "      --kind KIND     what NAME is if it is not a lock: semaphore, until it has a permit; permit-semaphore; or\n"
+    "                      latch, until it is open. Else a number above zero is taken for a latch\n"
     "  -u, --url URL       the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
     "      --prefix TEXT   put before the name\n"
     "  -h, --help          this text\n";
@@ -18,17 +20,110 @@ static const char usage[] =
 static const struct option long_options[] = {
     {"wait", required_argument, NULL, 'w'},
     {"timeout", required_argument, NULL, 'w'},
+    {"kind", required_argument, NULL, OPTION_KIND},
     PLACE_OPTIONS,
 };
+
+static const int kinds[] = {REDLATCH_SEMAPHORE, REDLATCH_PERMIT_SEMAPHORE, REDLATCH_LATCH};
+
+/* How long a semaphore is waited for between two looks. */
+static const int64_t LOOK_MS = 5000;
+
+/* The number that a name is, 0 if it is none; one with leases of permits beside it counts unless it is to be bare.
+ * Where the server's access rules hide it, or the server is away, the wait itself will say so. */
+static int64_t number_of(redlatch_client *client, const char *name, bool bare) {
+    redlatch_report *report;
+    if (redlatch_inspect(client, name, strlen(name), &report) != REDLATCH_OK) {
+        return 0;
+    }
+    struct found found;
+    bool good = found_read(&found, report) && found_is_count(&found);
+    int64_t number = good && !(bare && found.facts.form != REDLATCH_FORM_COUNT) ? found.facts.count : 0;
+    redlatch_report_free(report);
+    return number;
+}
+
+static int wait_for_latch(redlatch_client *client, const char *name, int64_t wait_ms) {
+    redlatch_latch *latch;
+    int status = redlatch_latch_new(client, name, strlen(name), &latch);
+    if (status == REDLATCH_OK) {
+        status = redlatch_latch_wait(latch, wait_ms, NULL, REDLATCH_FOREVER);
+        redlatch_latch_free(latch);
+    }
+    return status;
+}
+
+/* Looks at a semaphore: the exit status if that is all, which is said, else STATUS_NOT_OBTAINED. */
+static int look_at_semaphore(redlatch_client *client, const char *name) {
+    struct found found;
+    int exit_status = found_ask(client, name, NULL, &found);
+    if (exit_status != STATUS_GOOD) {
+        return exit_status;
+    }
+    if (found.facts.form == REDLATCH_FORM_NOTHING) {
+        exit_status =
+            complain(STATUS_NO_LOCK, "there is no semaphore \"%s\": expected one that somebody has made", name);
+    } else if (!found_is_count(&found)) {
+        exit_status = complain(STATUS_NO_LOCK, "\"%s\" is no semaphore (%s, a %s)", name,
+                               redlatch_form_name(found.facts.form), found.facts.type);
+    } else if (found.facts.count <= 0) {
+        exit_status = STATUS_NOT_OBTAINED;
+    }
+    redlatch_report_free(found.report);
+    return exit_status;
+}
+
+/* A number of zero is waited for as a semaphore by redlatch_wait_free, too. One that a permit has come to between our
+ * look and its own would be a latch to it: therefore another look now and then. */
+static int wait_for_permit(redlatch_client *client, const char *name, int64_t wait_ms) {
+    redlatch_cancel *cancel;
+    int status = redlatch_cancel_new(&cancel);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    do {
+        status = redlatch_wait_free(client, name, strlen(name), wait_ms, cancel, LOOK_MS);
+    } while (status == REDLATCH_AGAIN && number_of(client, name, false) <= 0);
+    redlatch_cancel_free(cancel);
+    return status == REDLATCH_AGAIN ? REDLATCH_OK : status;
+}
+
+static int exit_status_of_wait(int status) {
+    return status == REDLATCH_OK        ? STATUS_GOOD
+           : status == REDLATCH_TIMEOUT ? STATUS_NOT_OBTAINED
+                                        : complain_of_wait(status);
+}
+
+static int wait_for(redlatch_client *client, const char *name, int kind, int64_t wait_ms) {
+    if (kind == REDLATCH_LATCH) {
+        return exit_status_of_wait(wait_for_latch(client, name, wait_ms));
+    }
+    if (kind == REDLATCH_SEMAPHORE || kind == REDLATCH_PERMIT_SEMAPHORE) {
+        int exit_status = look_at_semaphore(client, name);
+        bool waits = exit_status == STATUS_NOT_OBTAINED && wait_ms != 0;
+        return waits ? exit_status_of_wait(wait_for_permit(client, name, wait_ms)) : exit_status;
+    }
+    int64_t number = number_of(client, name, true);
+    if (number > 0) {
+        complain(0, "\"%s\" is a number, %lld: taken for a latch and waited for until it is zero; --kind says what it"
+                 " is", name, (long long)number);
+    }
+    return exit_status_of_wait(redlatch_wait_free(client, name, strlen(name), wait_ms, NULL, REDLATCH_FOREVER));
+}
 
 int command_wait(int argc, char **argv) {
     struct place place = {NULL, NULL};
     int64_t wait_ms = REDLATCH_FOREVER;
+    int kind = REDLATCH_MUTEX; /* or whatever else the data say */
     int exit_status;
     int letter;
     while ((letter = getopt_long(argc, argv, "w:u:h", long_options, NULL)) != -1) {
         if (letter == 'w') {
             if (!read_seconds("-w", optarg, 0, SECONDS_MAX, &wait_ms)) {
+                return STATUS_USAGE;
+            }
+        } else if (letter == OPTION_KIND) {
+            if (!read_kind("--kind", optarg, kinds, sizeof kinds / sizeof kinds[0], &kind)) {
                 return STATUS_USAGE;
             }
         } else if (!take_place_option(&place, letter, "wait", usage, &exit_status)) {
@@ -40,14 +135,10 @@ int command_wait(int argc, char **argv) {
         return STATUS_USAGE;
     }
     redlatch_client *client;
-    int status = open_client(&place, NULL, &client);
-    if (status == REDLATCH_OK) {
-        status = redlatch_wait_free(client, name, strlen(name), wait_ms, NULL, REDLATCH_FOREVER);
-        exit_status = status == REDLATCH_OK        ? STATUS_GOOD
-                      : status == REDLATCH_TIMEOUT ? STATUS_NOT_OBTAINED
-                                                   : complain_of(status);
+    exit_status = connect_client(&place, &client);
+    if (exit_status == STATUS_GOOD) {
+        exit_status = wait_for(client, name, kind, wait_ms);
         redlatch_client_free(client);
-        return exit_status;
     }
-    return complain_of(status);
+    return exit_status;
 }

@@ -71,7 +71,7 @@ enum redlatch_status {
     REDLATCH_FORKED = -203,       /* the handle belongs to the parent process; open a client of your own */
     REDLATCH_BAD_HANDLE = -204,   /* NULL, freed, or a handle of another kind */
     REDLATCH_UNSUPPORTED = -205,  /* recognised, and not supported by this version */
-    REDLATCH_IN_USE = -206,       /* the cancel object already names another wait */
+    REDLATCH_IN_USE = -206,       /* the cancel object already names another wait, or a step of the walk is started */
 
     REDLATCH_UNREACHABLE = -301,  /* no connection could be made, or it broke before the command was sent */
     REDLATCH_NO_REPLY = -302,     /* sent, and no reply came in time: it may or may not have been carried out */

@@ -23,7 +23,8 @@ enum redlatch_event_kind {
     REDLATCH_EVENT_ABANDONED = 5,  /* an owner ended while it held; the lease runs out */
     REDLATCH_EVENT_OPENED = 6,     /* a started wait for a latch is done; see status */
     REDLATCH_EVENT_COUNTED = 7,    /* a started count-down is done; see status */
-    REDLATCH_EVENT_FREE = 8        /* a started wait until a name is free is done; see status */
+    REDLATCH_EVENT_FREE = 8,       /* a started wait until a name is free is done; see status */
+    REDLATCH_EVENT_ANSWERED = 9    /* any other started call is done; see status and what it found */
 };
 
 typedef struct redlatch_event {
@@ -35,7 +36,13 @@ typedef struct redlatch_event {
     uint64_t owner;
     uint64_t serial;              /* which hold; 0 if none */
     uint64_t name_size;           /* of the lock's name, prefix included; more than 255 if `name` was cut */
-    char name[256];               /* NUL-terminated */
+    char name[256];               /* NUL-terminated; of a step of a walk the walk's pattern */
+    int64_t number;               /* of a completion that is OK: the number that the blocking call would have handed
+                                     out, or 1 for yes and 0 for no; 0 where it hands out none */
+    struct redlatch_report *report; /* of a started inspection or step of a walk, or NULL: the caller's, to be freed by
+                                     redlatch_report_free. A caller whose struct ends before it gets none */
+    const redlatch_lock_state *state; /* of a started query, or NULL: borrowed until the next
+                                     redlatch_client_next_event of this client, in whatever thread */
 } redlatch_event;
 
 /* A descriptor that is readable when redlatch_client_next_event has something to do: completions of this client's
@@ -67,8 +74,27 @@ REDLATCH_API int redlatch_lock_start_release(redlatch_lock *lock, uint64_t owner
 REDLATCH_API int redlatch_lock_start_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, uint64_t tag);
 
 /* Cancels every started acquire or wait with this tag that is not done: its event will say CANCELLED, or OK if it was
- * granted before. BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
+ * granted before. Calls that do not wait for others are not cancelled: they are over within the command time-out.
+ * BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
 REDLATCH_API int redlatch_client_cancel(redlatch_client *client, uint64_t tag);
+
+/* Whatever else asks or changes something on the server can be started as well, by a function that is named after the
+ * blocking one: redlatch_semaphore_drain and redlatch_semaphore_start_drain. It takes what that one takes, but instead
+ * of places for what is handed out a tag, and never blocks. Its completion is an ANSWERED event, unless its comment
+ * names another kind, with what the blocking call would have returned as `status` and what it would have handed out as
+ * `number`, `report` or `state`. The handle may be freed before. Of two such calls on one name that are under way at
+ * once either may be carried out first.
+ * All of them return INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY or SYSTEM if they were not started; no event comes
+ * then.
+ *
+ * Not to be started: redlatch_client_open, which does not wait for the server if the options say lazy, and
+ * redlatch_client_close, which has its own time-out. */
+
+/* Starts redlatch_lock_query: its ANSWERED event has the `state`. Since 0.1. */
+REDLATCH_API int redlatch_lock_start_query(redlatch_lock *lock, uint64_t tag);
+
+/* Starts redlatch_lock_force_release: the `number` of its ANSWERED event says whether there was a lock. Since 0.1. */
+REDLATCH_API int redlatch_lock_start_force_release(redlatch_lock *lock, uint64_t tag);
 
 /* bindings: end */
 

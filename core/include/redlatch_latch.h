@@ -61,6 +61,16 @@ REDLATCH_API int redlatch_latch_start_wait(redlatch_latch *latch, int64_t wait_m
  * Since 0.1. */
 REDLATCH_API int redlatch_latch_start_count_down(redlatch_latch *latch, uint64_t tag);
 
+/* Starts a try to set: the `number` of its ANSWERED event says whether the latch was set. See redlatch_events.h for
+ * this and the next two. Since 0.1. */
+REDLATCH_API int redlatch_latch_start_try_set_count(redlatch_latch *latch, int64_t count, uint64_t tag);
+
+/* Starts redlatch_latch_count: the `number` is what is left to be counted down. Since 0.1. */
+REDLATCH_API int redlatch_latch_start_count(redlatch_latch *latch, uint64_t tag);
+
+/* Starts redlatch_latch_delete: the `number` says whether it was closed. Since 0.1. */
+REDLATCH_API int redlatch_latch_start_delete(redlatch_latch *latch, uint64_t tag);
+
 /* bindings: end */
 
 #ifdef __cplusplus

@@ -59,6 +59,9 @@ typedef struct redlatch_party {
     char owner[128];              /* the owner id as it stands in Redis, cut if longer; of a permit its id in hex */
     char host[72];                /* of redlatch_inspect: the machine of an owner that is connected with redlatch */
     int64_t pid;                  /* and its process there; empty and 0 where that is not known */
+    char value[24];               /* of a group: the value that is held, as it stands in Redis, a digest; else empty */
+    int64_t ttl_ms;               /* of a group's value and of a permit: what is left of its lease; -1: it has none of
+                                     its own */
 } redlatch_party;
 
 /* Finds out all there is to know of a name, a lock or not; writes nothing. The client's name prefix is put before it.
@@ -73,6 +76,11 @@ REDLATCH_API int redlatch_inspect(redlatch_client *client, const char *name, siz
  * redlatch_inspect. Since 0.1. */
 REDLATCH_API int redlatch_inspect_owner(redlatch_client *client, const char *name, size_t name_size, const char *owner,
                                         redlatch_report **report_out);
+
+/* Starts redlatch_inspect_owner, or redlatch_inspect with an `owner` of NULL: its ANSWERED event has the `report`. See
+ * redlatch_events.h. Since 0.1. */
+REDLATCH_API int redlatch_start_inspect(redlatch_client *client, const char *name, size_t name_size, const char *owner,
+                                        uint64_t tag);
 
 /* The name that was found, without the client's prefix; its size is in the facts, and a NUL follows it. Borrowed for
  * the life of the report; NULL for a bad handle. Since 0.1. */
@@ -99,9 +107,15 @@ REDLATCH_API int redlatch_scan_new(redlatch_client *client, const char *pattern,
 
 /* The next lock, or NULL in `report_out` when there are no more. Asks the server for about a hundred keys at a time,
  * and for large locks one by one, so that it never blocks others for long. As Redis's SCAN: what is there all the time
- * is found, perhaps more than once. One thread at a time. The report is the caller's. Statuses as redlatch_inspect;
- * the walk may go on after a failure. Since 0.1. */
+ * is found, perhaps more than once. One thread at a time. The report is the caller's. Statuses as redlatch_inspect, and
+ * IN_USE; the walk may go on after a failure. Since 0.1. */
 REDLATCH_API int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out);
+
+/* Starts a step of the walk, of one question to the server at most. Its ANSWERED event has the `report` of the next
+ * lock; without one OK means that there are no more, and AGAIN that this step came upon none: start the next. One that
+ * the last answer told of already needs no question; its event comes at once. Until the event was handed out IN_USE is
+ * what this and redlatch_scan_next return. The walk may be freed before. See redlatch_events.h. Since 0.1. */
+REDLATCH_API int redlatch_scan_start_next(redlatch_scan *scan, uint64_t tag);
 
 /* Gives the walk back; NULL is allowed. Since 0.1. */
 REDLATCH_API void redlatch_scan_free(redlatch_scan *scan);

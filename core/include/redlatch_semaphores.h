@@ -90,6 +90,28 @@ REDLATCH_API int redlatch_semaphore_start_acquire(redlatch_semaphore *semaphore,
  * redlatch_semaphore_start_acquire. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_start_release(redlatch_semaphore *semaphore, int64_t permits, uint64_t tag);
 
+/* Starts a release of `permits` (1 or more) unless the semaphore does not exist, which the `number` of its RELEASED
+ * event says: see redlatch_events.h. Since 0.1. */
+REDLATCH_API int redlatch_semaphore_start_release_if_exists(redlatch_semaphore *semaphore, int64_t permits,
+                                                            uint64_t tag);
+
+/* Starts a try to set: the `number` of its ANSWERED event says whether the semaphore was made. See redlatch_events.h
+ * for this and the next four. Since 0.1. */
+REDLATCH_API int redlatch_semaphore_start_try_set_permits(redlatch_semaphore *semaphore, int64_t permits,
+                                                          int64_t ttl_ms, uint64_t tag);
+
+/* Starts redlatch_semaphore_add_permits. Since 0.1. */
+REDLATCH_API int redlatch_semaphore_start_add_permits(redlatch_semaphore *semaphore, int64_t permits, uint64_t tag);
+
+/* Starts redlatch_semaphore_drain: the `number` says how many there were. Since 0.1. */
+REDLATCH_API int redlatch_semaphore_start_drain(redlatch_semaphore *semaphore, uint64_t tag);
+
+/* Starts redlatch_semaphore_available: the `number` says how many there are. Since 0.1. */
+REDLATCH_API int redlatch_semaphore_start_available(redlatch_semaphore *semaphore, uint64_t tag);
+
+/* Starts redlatch_semaphore_delete: the `number` says whether there was one. Since 0.1. */
+REDLATCH_API int redlatch_semaphore_start_delete(redlatch_semaphore *semaphore, uint64_t tag);
+
 /* -------------------------------------------------------------------------------------------- permit semaphores -- */
 
 /* A number of permits that have an id and a lease each, Redisson's RPermitExpirableSemaphore. Whoever knows the id may
@@ -188,6 +210,43 @@ REDLATCH_API int redlatch_permit_semaphore_start_acquire(redlatch_permit_semapho
  * redlatch_permit_semaphore_start_acquire. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_start_release(redlatch_permit_semaphore *permit_semaphore, uint64_t serial,
                                                          uint64_t tag);
+
+/* Starts redlatch_permit_semaphore_release, by the id of a permit that anybody may have taken: its completion is a
+ * RELEASED event. See redlatch_events.h for this and all that follow. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_start_release_by_id(redlatch_permit_semaphore *permit_semaphore,
+                                                               const char *id, uint64_t tag);
+
+/* Starts redlatch_permit_semaphore_update_lease: its completion is an EXTENDED event. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_start_update_lease(redlatch_permit_semaphore *permit_semaphore,
+                                                              const char *id, int64_t lease_ms, uint64_t tag);
+
+/* Starts redlatch_permit_semaphore_lease_of: the `number` of its ANSWERED event is the lease. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_start_lease_of(redlatch_permit_semaphore *permit_semaphore, const char *id,
+                                                          uint64_t tag);
+
+/* Starts a try to set: the `number` says whether the semaphore was made. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_start_try_set_permits(redlatch_permit_semaphore *permit_semaphore,
+                                                                 int64_t permits, uint64_t tag);
+
+/* Starts redlatch_permit_semaphore_set_permits. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_start_set_permits(redlatch_permit_semaphore *permit_semaphore,
+                                                             int64_t permits, uint64_t tag);
+
+/* Starts redlatch_permit_semaphore_add_permits. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_start_add_permits(redlatch_permit_semaphore *permit_semaphore,
+                                                             int64_t permits, uint64_t tag);
+
+/* Starts redlatch_permit_semaphore_available: the `number` says how many can be taken. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_start_available(redlatch_permit_semaphore *permit_semaphore, uint64_t tag);
+
+/* Starts redlatch_permit_semaphore_acquired: the `number` says how many are taken. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_start_acquired(redlatch_permit_semaphore *permit_semaphore, uint64_t tag);
+
+/* Starts redlatch_permit_semaphore_permits: the `number` says how many there are in all. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_start_permits(redlatch_permit_semaphore *permit_semaphore, uint64_t tag);
+
+/* Starts redlatch_permit_semaphore_delete: the `number` says whether there was one. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_start_delete(redlatch_permit_semaphore *permit_semaphore, uint64_t tag);
 
 /* bindings: end */
 

@@ -12,6 +12,8 @@ local read_write = require "redlatch.read_write"
 local reports = require "redlatch.reports"
 local semaphore = require "redlatch.semaphore"
 local settings = require "redlatch.options"
+local started = require "redlatch.started"
+local walk = require "redlatch.walk"
 
 --- What connect() returns. A forked child opens its own, and so does each Lua state.
 ---@class redlatch.Client
@@ -102,10 +104,7 @@ end
 ---@param options? redlatch.LockOptions
 ---@return redlatch.Lock
 function Client:group_lock(group, values, options)
-    if values == nil then
-        outcome.misuse("values are nil; expected a list of strings")
-    end
-    return lock.new(self, core.GROUP, group, options, values)
+    return lock.new(self, core.GROUP, group, options, settings.check_values(values))
 end
 
 --- Two locks of one name and one owner: `.read` for many at once and `.write` for one alone. Who holds the write lock
@@ -176,18 +175,30 @@ end
 ---@param owner? string an id as of a party, told of first if it holds the name, however many others do
 ---@return redlatch.Report? report, string? message, string? code
 function Client:inspect(name, owner)
-    if owner ~= nil and type(owner) ~= "string" then
-        outcome.misuse("owner is of type %s; expected string", type(owner))
-    end
-    return reports.inspect(self, settings.check_name(name), owner)
+    return reports.inspect(self, settings.check_name(name), reports.check_owner(owner))
+end
+
+--- Starts such a look and returns at once. Its event is "answered", with the report as `value`.
+---@param name string
+---@param owner? string
+---@return integer? tag, string? message, string? code
+function Client:start_inspect(name, owner)
+    return reports.start_inspect(self, settings.check_name(name), reports.check_owner(owner))
 end
 
 --- The locks on the server whose names match, for `for report in client:scan("orders:*") do`. Never blocks the server
 --- for long. As with Redis's SCAN, what is there all the time is found, perhaps more than once. Failures are raised.
----@param pattern? string a glob of Redis, below the client's prefix; all
+---@param pattern? string a glob of Redis, below the client's prefix; all, as the empty one
 ---@return fun(): redlatch.Report?
 function Client:scan(pattern)
-    return reports.scan(self, pattern == nil and "" or settings.check_name(pattern, "pattern"))
+    return reports.scan(self, settings.check_pattern(pattern))
+end
+
+--- The same locks, one for each Walk:start_next(). Nothing is sent yet.
+---@param pattern? string all, as the empty one
+---@return redlatch.Walk
+function Client:walk(pattern)
+    return walk.new(self, settings.check_pattern(pattern))
 end
 
 local OF_WAIT_FREE = {timeout = true}
@@ -243,14 +254,18 @@ end
 --- when there is none; to be called until then, whenever the descriptor is readable.
 ---@return redlatch.Event|false|nil event, string? message, string? code
 function Client:next_event()
-    local status, record = core.client_next_event(self._handle)
-    if status == core.AGAIN then
-        return false
+    while true do
+        local status, record, report, state = core.client_next_event(self._handle)
+        if status == core.AGAIN then
+            return false
+        end
+        if status ~= core.OK then
+            return outcome.failure(status, record)
+        end
+        if record.status ~= core.AGAIN or not started.again(self, record.tag) then
+            return event.of(self, record, report, state)
+        end
     end
-    if status ~= core.OK then
-        return outcome.failure(status, record)
-    end
-    return event.of(self, record)
 end
 
 --- Ends a started acquire or wait that is not done: its event will say "cancelled", or that it was granted before.

@@ -36,6 +36,19 @@ function counted.flag(status, number)
     return number == 1
 end
 
+--- What the events of started calls have as `value`: a number, yes or no, or that it is done.
+function counted.number_of(record)
+    return record.number
+end
+
+function counted.flag_of(record)
+    return record.number == 1
+end
+
+function counted.done_of()
+    return true
+end
+
 --- How long a call waits, by its options: for ever, unless it is said.
 function counted.wait_ms(given)
     if given.timeout == nil then

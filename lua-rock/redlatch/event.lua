@@ -5,8 +5,8 @@ local core = require "redlatch.core"
 local started = require "redlatch.started"
 
 ---@class redlatch.Event
----@field kind "acquired"|"released"|"extended"|"opened"|"counted"|"free"|"lost"|"abandoned" which started call is
----done, or what became of a hold or a permit
+---@field kind "acquired"|"released"|"extended"|"opened"|"counted"|"free"|"answered"|"lost"|"abandoned" which started
+---call is done, "answered" for all that ask or change something, or what became of a hold or a permit
 ---@field ok boolean whether the call succeeded; false for "lost" and "abandoned"
 ---@field message? string what went wrong, and with which lock
 ---@field code? string what went wrong, such as "timeout"
@@ -14,6 +14,9 @@ local started = require "redlatch.started"
 ---@field lock? redlatch.Lock of a call that was started
 ---@field semaphore? redlatch.Semaphore|redlatch.PermitSemaphore the same
 ---@field latch? redlatch.Latch the same
+---@field walk? redlatch.Walk the same
+---@field value any of a started call that asks or changes something, and was ok: what the blocking call would have
+---returned
 ---@field permits? redlatch.Permit[] that a started acquire of a permit semaphore has brought
 ---@field reason? "expired"|"missing"|"max_hold"|"abandoned" why a hold was lost
 ---@field serial integer|string|nil names the hold, as Hold:serial() does, or the first of the permits
@@ -28,6 +31,7 @@ local KINDS = {
     [core.EVENT_OPENED] = "opened",
     [core.EVENT_COUNTED] = "counted",
     [core.EVENT_FREE] = "free",
+    [core.EVENT_ANSWERED] = "answered",
 }
 local REASONS = {
     [core.REASON_EXPIRED] = "expired",
@@ -38,16 +42,27 @@ local REASONS = {
 
 local event = {}
 
+-- What has happened to a permit, of which the sentences of these statuses would speak as of a lock.
+local OF_PERMITS = {
+    [core.LOST] = "%s was taken and has been lost",
+    [core.NOT_OWNED] = "%s is not there, or others have had it since",
+}
+
 -- Events carry no words of their own: what is known is the name, printable and short, and what the status means.
-local function message_of(record, status, field)
+local function message_of(record, status, field, permit_id)
     local name = record.name:gsub("[^ -~]", ".")
     name = #name <= 60 and name or name:sub(1, 57) .. "..."
-    return string.format('%s "%s": %s', field, name, core.strerror(status))
+    local words = core.strerror(status)
+    if field == "semaphore" and OF_PERMITS[status] then
+        words = OF_PERMITS[status]:format(permit_id and "permit " .. permit_id or "a permit")
+    end
+    return string.format('%s "%s": %s', field, name, words)
 end
 
---- The event in a record of the core. The client learns which call is done and which hold is lost.
+--- The event in a record of the core, with the report or the state that it brings. The client learns which call is done
+--- and which hold is lost.
 ---@return redlatch.Event
-function event.of(client, record)
+function event.of(client, record, report, state_of_lock)
     local status = record.status
     local made = {
         kind = KINDS[record.kind],
@@ -73,10 +88,13 @@ function event.of(client, record)
         end
     end
     if status ~= core.OK then
-        made.message = message_of(record, status, what and what.field or state and state.field or "lock")
+        local about = what or state
+        made.message = message_of(record, status, about and about.field or "lock", about and about.permit_id)
         made.code = core.status_name(status)
     elseif what and what.complete then
         what.complete(made)
+    elseif what and what.value then
+        made.value = what.value(record, report, state_of_lock)
     end
     return made
 end

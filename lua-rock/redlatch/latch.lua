@@ -26,6 +26,13 @@ function latch.new(client, name)
     return counted.new(Latch, core.latch_new, client, name)
 end
 
+-- A count-down is by one: a number would be passed over in silence.
+local function check_no_count(count)
+    if count ~= nil then
+        outcome.misuse("count is %s; expected none: a latch is counted down by one", outcome.shown(count))
+    end
+end
+
 --- Closes the latch until it has been counted down so often, unless it is closed already: then false.
 ---@param count integer 1 or more
 ---@return boolean? set, string? message, string? code
@@ -34,8 +41,10 @@ function Latch:try_set_count(count)
 end
 
 --- Counts down by one. At zero the latch is open; of an open one it changes nothing.
+---@param count? nil is refused: it is one
 ---@return true? done, string? message, string? code
-function Latch:count_down()
+function Latch:count_down(count)
+    check_no_count(count)
     local status, message = core.latch_count_down(self._handle)
     return outcome.settle(status, message)
 end
@@ -70,9 +79,35 @@ function Latch:start_wait(given)
 end
 
 --- Starts a count-down and returns at once. Its event is "counted".
+---@param count? nil is refused: it is one
 ---@return integer? tag, string? message, string? code
-function Latch:start_count_down()
+function Latch:start_count_down(count)
+    check_no_count(count)
     return started.begin(self._client, {object = self, field = "latch"}, core.latch_start_count_down)
+end
+
+local function start(self, value, call, ...)
+    return started.begin(self._client, {object = self, field = "latch", value = value}, call, ...)
+end
+
+--- Starts try_set_count() and returns at once. Its event is "answered", with what that returns as `value`, as are those
+--- of the next two.
+---@param count integer 1 or more
+---@return integer? tag, string? message, string? code
+function Latch:start_try_set_count(count)
+    return start(self, counted.flag_of, core.latch_start_try_set_count, (options.amount(count, "count", 1)))
+end
+
+--- Starts count() and returns at once.
+---@return integer? tag, string? message, string? code
+function Latch:start_count()
+    return start(self, counted.number_of, core.latch_start_count)
+end
+
+--- Starts delete() and returns at once.
+---@return integer? tag, string? message, string? code
+function Latch:start_delete()
+    return start(self, counted.flag_of, core.latch_start_delete)
 end
 
 --- The name as it was given, without the client's prefix.

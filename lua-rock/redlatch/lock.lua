@@ -52,7 +52,7 @@ local SETTINGS = {
     token_from_time = {fits = options.flag, [core.FENCED] = true},
     back_off_initial = {fits = options.span, field = "back_off_initial_ms", [core.SPIN] = true},
     back_off_max = {fits = options.span, field = "back_off_max_ms", [core.SPIN] = true},
-    back_off_multiplier = {fits = options.whole, [core.SPIN] = true},
+    back_off_multiplier = {fits = options.multiplier, [core.SPIN] = true},
     key_template = {fits = options.bytes, [core.PLAIN] = true},
 }
 
@@ -154,9 +154,6 @@ end
 --- `values`: of a group.
 function lock.new(client, kind, name, given, values)
     options.check_name(name)
-    if values ~= nil then
-        options.check_values(values)
-    end
     given = options.check_known(given, of_lock(kind))
     local lease_ms, wait_ms, max_hold_ms = core.RENEWED, core.FOREVER, core.FOREVER
     if given.lease ~= nil then
@@ -213,9 +210,7 @@ end
 
 --- A lock that stands for several: `members` is a table of lock objects, which keep their clients alive.
 function lock.joint(members, majority, given)
-    if type(members) ~= "table" or #members == 0 then
-        outcome.misuse("members are %s; expected a table of redlatch.Lock", outcome.shown(members))
-    end
+    options.check_list(members, "member", "redlatch.Lock")
     given = options.check_known(given, majority and OF_MAJORITY or OF_SEVERAL)
     local status, handle = joint_handle(members, majority, given)
     if status ~= core.OK then
@@ -364,54 +359,64 @@ function Lock:lost()
     return now.state == core.GONE
 end
 
--- What the server says of the lock, whoever holds it.
-local function query(self)
+-- What the server says of the lock, whoever holds it: one of the answers below.
+local function query(self, answer)
     local status, record = core.lock_query(self._handle)
     if status ~= core.OK then
         return outcome.failure(status, record)
     end
-    return record
+    return answer(record)
+end
+
+local function locked_in(state)
+    return state.locked == 1
+end
+
+local function ttl_in(state)
+    return state.ttl_ms == -1 and math.huge or state.ttl_ms / 1000
+end
+
+local function owner_in(state)
+    return state.owner ~= "" and state.owner
+end
+
+local function holders_in(state)
+    return state.holders
+end
+
+local function waiters_in(state)
+    return state.waiters
 end
 
 --- Asks the server whether anybody holds the lock.
 ---@return boolean? locked, string? message, string? code
 function Lock:locked()
-    local state, message, code = query(self)
-    if not state then
-        return nil, message, code
-    end
-    return state.locked == 1
+    return query(self, locked_in)
 end
 
 --- Asks the server how many seconds are left of the holder's lease, whoever that is: 0 if nobody holds the lock,
 --- math.huge if it was taken without a lease.
 ---@return number? seconds, string? message, string? code
 function Lock:ttl()
-    local state, message, code = query(self)
-    if not state then
-        return nil, message, code
-    end
-    return state.ttl_ms == -1 and math.huge or state.ttl_ms / 1000
+    return query(self, ttl_in)
 end
 
 --- Asks the server who holds the lock: the owner id, "uuid:number", or false if nobody does.
 ---@return string|false|nil owner, string? message, string? code
 function Lock:owner()
-    local state, message, code = query(self)
-    if not state then
-        return nil, message, code
-    end
-    return state.owner ~= "" and state.owner
+    return query(self, owner_in)
+end
+
+--- Asks the server how many hold the lock at once: of a read lock there may be several.
+---@return integer? count, string? message, string? code
+function Lock:holders()
+    return query(self, holders_in)
 end
 
 --- Asks the server how many queue for a fair lock, in all processes; of other kinds it does not know.
 ---@return integer? count, string? message, string? code
 function Lock:waiters()
-    local state, message, code = query(self)
-    if not state then
-        return nil, message, code
-    end
-    return state.waiters
+    return query(self, waiters_in)
 end
 
 --- Deletes the lock, whoever holds it, and wakes waiters.
@@ -453,6 +458,56 @@ end
 ---@return integer? tag, string? message, string? code
 function Lock:start_extend(seconds)
     return start(self, core.lock_start_extend, (options.span(seconds, "seconds")))
+end
+
+-- Starts a question or a change, which is on nobody's behalf.
+local function start_asking(self, value, call)
+    return started.begin(self._client, {object = self, field = "lock", value = value}, call)
+end
+
+local function start_query(self, answer)
+    return start_asking(self, function(_, _, state)
+        return answer(state)
+    end, core.lock_start_query)
+end
+
+--- Starts locked() and returns at once. Its event is "answered", with what that returns as `value`, as are those of the
+--- next five.
+---@return integer? tag, string? message, string? code
+function Lock:start_locked()
+    return start_query(self, locked_in)
+end
+
+--- Starts ttl() and returns at once.
+---@return integer? tag, string? message, string? code
+function Lock:start_ttl()
+    return start_query(self, ttl_in)
+end
+
+--- Starts owner() and returns at once.
+---@return integer? tag, string? message, string? code
+function Lock:start_owner()
+    return start_query(self, owner_in)
+end
+
+--- Starts holders() and returns at once.
+---@return integer? tag, string? message, string? code
+function Lock:start_holders()
+    return start_query(self, holders_in)
+end
+
+--- Starts waiters() and returns at once.
+---@return integer? tag, string? message, string? code
+function Lock:start_waiters()
+    return start_query(self, waiters_in)
+end
+
+--- Starts force_release() and returns at once.
+---@return integer? tag, string? message, string? code
+function Lock:start_force_release()
+    return start_asking(self, function(record)
+        return record.number == 1
+    end, core.lock_start_force_release)
 end
 
 --- The hold that a started acquire, or acquire(), has brought; false if there is none.

@@ -72,17 +72,8 @@ function options.flag(value, name)
     return value and 1 or 0
 end
 
---- A whole number.
-function options.whole(value, name)
-    if type(value) ~= "number" or value < 0 or value >= 2 ^ 31 or value ~= math.floor(value) then
-        misuse("%s is %s; expected a whole number, 0 or more", name, shown(value))
-    end
-    return value
-end
-
---- A number of permits or counts, which Redisson can read.
-function options.amount(value, name, least)
-    local most = core.PERMITS_MAX
+--- A whole number within bounds.
+function options.whole(value, name, least, most)
     if type(value) ~= "number" then
         misuse("%s is %s, a %s; expected a whole number", name, shown(value), type(value))
     end
@@ -90,6 +81,16 @@ function options.amount(value, name, least)
         misuse("%s is %s; expected a whole number, %d to %d", name, shown(value), least, most)
     end
     return value
+end
+
+--- By what a pause may be longer than the one before.
+function options.multiplier(value, name)
+    return options.whole(value, name, 1, 1000)
+end
+
+--- A number of permits or counts, which Redisson can read.
+function options.amount(value, name, least)
+    return options.whole(value, name, least, core.PERMITS_MAX)
 end
 
 --- What can be called.
@@ -121,23 +122,51 @@ function options.bytes(value, name)
     return value
 end
 
---- A lock's name, or a pattern for names: any bytes.
-function options.check_name(value, name)
-    name = name or "name"
-    if #options.bytes(value, name) < 1 or #value > core.NAME_SIZE_MAX then
-        misuse("%s is %d bytes long; expected 1 to %d", name, #value, core.NAME_SIZE_MAX)
+--- A lock's name: any bytes.
+function options.check_name(value)
+    if #options.bytes(value, "name") < 1 or #value > core.NAME_SIZE_MAX then
+        misuse("name is %d bytes long; expected 1 to %d", #value, core.NAME_SIZE_MAX)
     end
     return value
 end
 
+--- A pattern for names: any bytes. Without one all are meant, as by the empty one.
+function options.check_pattern(value)
+    value = value == nil and "" or value
+    if #options.bytes(value, "pattern") > core.NAME_SIZE_MAX then
+        misuse("pattern is %d bytes long; expected at most %d", #value, core.NAME_SIZE_MAX)
+    end
+    return value
+end
+
+--- A list without holes: where Lua takes such a list to end is a matter of luck. `item` is how one of them is called.
+function options.check_list(list, item, expected)
+    if type(list) ~= "table" then
+        misuse("%ss are %s, a %s; expected a list of %s", item, shown(list), type(list), expected)
+    end
+    local count, last = 0, 0
+    for place in pairs(list) do
+        if type(place) == "number" then
+            count, last = count + 1, math.max(last, place)
+        end
+    end
+    if count == 0 then
+        misuse("there are no %ss; expected a list of %s, at least one", item, expected)
+    end
+    for place = 1, last do
+        if list[place] == nil then
+            misuse("%s %d is nil; expected a list of %s without holes", item, place, expected)
+        end
+    end
+    return list
+end
+
 --- A list of strings of any bytes.
 function options.check_values(values)
-    if type(values) ~= "table" then
-        misuse("values are %s, a %s; expected a list of strings", shown(values), type(values))
-    end
-    for i, value in ipairs(values) do
+    for i, value in ipairs(options.check_list(values, "value", "strings")) do
         options.bytes(value, "value " .. i)
     end
+    return values
 end
 
 --- Refuses what is no table of options; nil is an empty one.
@@ -184,7 +213,9 @@ local OTHERS = {
     lazy = options.flag,
     release_on_close = options.flag,
     look = options.flag,
-    database = options.whole,
+    database = function(value, name)
+        return options.whole(value, name, 0, 1000000)
+    end,
     username = options.check_text,
     password = options.check_text,
     name_prefix = options.bytes,

@@ -13,7 +13,7 @@ local started = require "redlatch.started"
 ---@field package _semaphore redlatch.PermitSemaphore
 ---@field package _serial integer|string
 ---@field package _id string
----@field package _state {lost: boolean, field: string} shared with the client, which notes a loss in it
+---@field package _state {lost: boolean, field: string, permit_id: string} in which the client notes a loss
 ---@field package _released boolean through this object
 local Permit = {}
 Permit.__index = Permit
@@ -37,7 +37,7 @@ function permit.new(semaphore, serial)
     if not record then
         return nil, message, code
     end
-    local state = {lost = false, field = "semaphore"}
+    local state = {lost = false, field = "semaphore", permit_id = record.id}
     semaphore._client._states[serial] = state
     return setmetatable({
         _semaphore = semaphore,
@@ -64,6 +64,12 @@ function permit.id_of(value)
             type(value))
     end
     return options.check_text(value, "id")
+end
+
+--- Starts a call on the permit of an id.
+---@return integer? tag, string? message, string? code
+function permit.start(semaphore, call, id, ...)
+    return started.begin(semaphore._client, {object = semaphore, field = "semaphore", permit_id = id}, call, id, ...)
 end
 
 --- The id by which any process may release it: 32 hexadecimal digits.
@@ -138,11 +144,22 @@ function Permit:start_release()
     if self._released then
         return over(self)
     end
-    local what = {object = self._semaphore, field = "semaphore"}
+    local what = {object = self._semaphore, field = "semaphore", permit_id = self._id}
     local tag, message, code = started.begin(self._semaphore._client, what, core.permit_semaphore_start_release,
         self._serial)
     self._released = tag ~= nil
     return tag, message, code
+end
+
+--- Starts extend() and returns at once. Its event is "extended".
+---@param seconds number
+---@return integer? tag, string? message, string? code
+function Permit:start_extend(seconds)
+    local lease_ms = options.span(seconds, "seconds")
+    if self._released then
+        return over(self)
+    end
+    return permit.start(self._semaphore, core.permit_semaphore_start_update_lease, self._id, lease_ms)
 end
 
 --- Lua 5.4 calls this at the end of the block of `local permit <close>`. An error of the block is never hidden.

@@ -12,7 +12,8 @@ local started = require "redlatch.started"
 
 --- Permits by name, made by Client:permit_semaphore(); Redisson's RPermitExpirableSemaphore. Whoever knows the id may
 --- give a permit back, in any process; one that nobody gives back is free again when its lease is over. In one client
---- waiters are served strictly first come, first served.
+--- waiters are served strictly first come, first served. A semaphore that nobody has made, by try_set_permits(), has no
+--- permits: acquire() waits until somebody makes it.
 ---@class redlatch.PermitSemaphore
 ---@field package _client redlatch.Client
 ---@field package _handle userdata
@@ -67,6 +68,11 @@ local function obtain_one(self, lease_ms, wait_ms)
     return list[1]
 end
 
+-- What is left of a lease.
+local function seconds_of(lease_ms)
+    return lease_ms == core.FOREVER and math.huge or lease_ms / 1000
+end
+
 --- Takes a permit, and waits for one. In Lua 5.4: `local permit <close> = assert(permits:acquire())`.
 ---@param given? redlatch.AcquireOptions timeout: -1; lease: -1, one that is renewed until the permit is released
 ---@return redlatch.Permit? permit, string? message, string? code "timeout" when there was none all the time
@@ -88,7 +94,7 @@ end
 ---@param given? redlatch.AcquireOptions
 ---@return redlatch.Permit[]? permits, string? message, string? code "timeout" when there were too few all the time
 function PermitSemaphore:acquire_many(count, given)
-    count = options.amount(count, "count", 1)
+    count = options.whole(count, "count", 1, core.PERMITS_AT_ONCE_MAX)
     local lease_ms, wait_ms = terms(given, OF_ACQUIRE)
     return obtain(self, count, lease_ms, wait_ms)
 end
@@ -140,7 +146,7 @@ function PermitSemaphore:lease_of(of)
     if not lease_ms then
         return nil, message, code
     end
-    return lease_ms == core.FOREVER and math.huge or lease_ms / 1000
+    return seconds_of(lease_ms)
 end
 
 --- Makes the semaphore with so many permits, unless it exists: then false.
@@ -192,7 +198,7 @@ function PermitSemaphore:delete()
 end
 
 -- Starts an acquire, whose event brings the permits.
-local function start(self, count, lease_ms, wait_ms)
+local function start_obtaining(self, count, lease_ms, wait_ms)
     local what = {object = self, field = "semaphore", complete = function(made)
         made.permits = permits_of(self, made.serial, count)
     end}
@@ -203,7 +209,7 @@ end
 ---@param given? redlatch.AcquireOptions
 ---@return integer? tag, string? message, string? code
 function PermitSemaphore:start_acquire(given)
-    return start(self, 1, terms(given, OF_ACQUIRE))
+    return start_obtaining(self, 1, terms(given, OF_ACQUIRE))
 end
 
 --- Starts an acquire of several and returns at once. Its event is "acquired", with the list.
@@ -211,7 +217,90 @@ end
 ---@param given? redlatch.AcquireOptions
 ---@return integer? tag, string? message, string? code
 function PermitSemaphore:start_acquire_many(count, given)
-    return start(self, options.amount(count, "count", 1), terms(given, OF_ACQUIRE))
+    return start_obtaining(self, options.whole(count, "count", 1, core.PERMITS_AT_ONCE_MAX), terms(given, OF_ACQUIRE))
+end
+
+local function start(self, value, call, ...)
+    return started.begin(self._client, {object = self, field = "semaphore", value = value}, call, ...)
+end
+
+--- Starts release() and returns at once. Its event is "released".
+---@param of redlatch.Permit|string
+---@return integer? tag, string? message, string? code
+function PermitSemaphore:start_release(of)
+    if permit.is_one(of) then
+        return of:start_release()
+    end
+    return permit.start(self, core.permit_semaphore_start_release_by_id, permit.id_of(of))
+end
+
+--- Starts extend() and returns at once. Its event is "extended".
+---@param of redlatch.Permit|string
+---@param seconds number
+---@return integer? tag, string? message, string? code
+function PermitSemaphore:start_extend(of, seconds)
+    local id, lease_ms = permit.id_of(of), options.span(seconds, "seconds")
+    return permit.start(self, core.permit_semaphore_start_update_lease, id, lease_ms)
+end
+
+local function lease_in(record)
+    return seconds_of(record.number)
+end
+
+--- Starts lease_of() and returns at once. Its event is "answered", with what that returns as `value`, as are those of
+--- all that follow.
+---@param of redlatch.Permit|string
+---@return integer? tag, string? message, string? code
+function PermitSemaphore:start_lease_of(of)
+    return start(self, lease_in, core.permit_semaphore_start_lease_of, permit.id_of(of))
+end
+
+--- Starts try_set_permits() and returns at once.
+---@param count integer 0 or more
+---@return integer? tag, string? message, string? code
+function PermitSemaphore:start_try_set_permits(count)
+    count = options.amount(count, "count", 0)
+    return start(self, counted.flag_of, core.permit_semaphore_start_try_set_permits, count)
+end
+
+--- Starts set_permits() and returns at once.
+---@param count integer 0 or more
+---@return integer? tag, string? message, string? code
+function PermitSemaphore:start_set_permits(count)
+    count = options.amount(count, "count", 0)
+    return start(self, counted.done_of, core.permit_semaphore_start_set_permits, count)
+end
+
+--- Starts add_permits() and returns at once.
+---@param count integer
+---@return integer? tag, string? message, string? code
+function PermitSemaphore:start_add_permits(count)
+    count = options.amount(count, "count", -core.PERMITS_MAX)
+    return start(self, counted.done_of, core.permit_semaphore_start_add_permits, count)
+end
+
+--- Starts available() and returns at once.
+---@return integer? tag, string? message, string? code
+function PermitSemaphore:start_available()
+    return start(self, counted.number_of, core.permit_semaphore_start_available)
+end
+
+--- Starts acquired() and returns at once.
+---@return integer? tag, string? message, string? code
+function PermitSemaphore:start_acquired()
+    return start(self, counted.number_of, core.permit_semaphore_start_acquired)
+end
+
+--- Starts permits() and returns at once.
+---@return integer? tag, string? message, string? code
+function PermitSemaphore:start_permits()
+    return start(self, counted.number_of, core.permit_semaphore_start_permits)
+end
+
+--- Starts delete() and returns at once.
+---@return integer? tag, string? message, string? code
+function PermitSemaphore:start_delete()
+    return start(self, counted.flag_of, core.permit_semaphore_start_delete)
 end
 
 --- The name as it was given, without the client's prefix.

@@ -12,6 +12,8 @@ local started = require "redlatch.started"
 ---@field count integer levels held; 0 for a waiter
 ---@field host? string the machine of an owner that is connected with redlatch; of inspect() only
 ---@field pid? integer its process there
+---@field value? string of a group: the value that is held, as it stands in Redis, a digest
+---@field ttl? number of a group's value and of a permit: seconds left of its lease
 
 --- What a name was when the server was asked.
 ---@class redlatch.Report
@@ -22,7 +24,8 @@ local started = require "redlatch.started"
 ---@field ttl number seconds left of the lease; math.huge if it has none, 0 if there is nothing
 ---@field token? integer|string of a fenced lock: the last one issued
 ---@field count? integer of "count" the number, of a permit semaphore the permits that may be taken
----@field locked boolean whether anybody holds it; of a permit semaphore, whether any of its permits is taken
+---@field locked? boolean whether anybody holds it; of a permit semaphore, whether any of its permits is taken; nil of a
+---"count": a number does not tell whether a semaphore has permits left or a latch is closed
 ---@field holders integer
 ---@field waiters integer who queues on the server; 0 where the form does not tell
 ---@field parties redlatch.Party[] holders first; of very many only some
@@ -36,6 +39,14 @@ local ROLES = {
 
 local reports = {}
 
+-- Whether anybody holds it, where the data say so.
+local function locked_in(facts)
+    if facts.form == core.FORM_COUNT then
+        return nil
+    end
+    return facts.holders ~= 0
+end
+
 local function party_of(record)
     return {
         role = ROLES[record.role],
@@ -43,12 +54,14 @@ local function party_of(record)
         count = record.count,
         host = record.host ~= "" and record.host or nil,
         pid = record.host ~= "" and record.pid or nil,
+        value = record.value ~= "" and record.value or nil,
+        ttl = record.ttl_ms ~= -1 and record.ttl_ms / 1000 or nil,
     }
 end
 
 --- What stands in a report of the core.
 ---@return redlatch.Report? report, string? message, string? code
-local function read(handle)
+function reports.read(handle)
     local status, facts = core.report_facts(handle)
     if status ~= core.OK then
         return outcome.failure(status, facts)
@@ -68,7 +81,7 @@ local function read(handle)
         ttl = facts.ttl_ms == -1 and math.huge or facts.ttl_ms / 1000,
         token = facts.token ~= 0 and facts.token or nil,
         count = (facts.form == core.FORM_COUNT or facts.form == core.FORM_PERMIT_SEMAPHORE) and facts.count or nil,
-        locked = facts.holders ~= 0,
+        locked = locked_in(facts),
         holders = facts.holders,
         waiters = facts.waiters,
         parties = parties,
@@ -81,7 +94,25 @@ function reports.inspect(client, name, owner)
     if status ~= core.OK then
         return outcome.failure(status, handle)
     end
-    return read(handle)
+    return reports.read(handle)
+end
+
+--- An owner to be told of first, or none.
+function reports.check_owner(owner)
+    if owner ~= nil and type(owner) ~= "string" then
+        outcome.misuse("owner is of type %s; expected string", type(owner))
+    end
+    return owner
+end
+
+local function read_value(_, handle)
+    return (reports.read(handle))
+end
+
+--- The same as a started call.
+function reports.start_inspect(client, name, owner)
+    local what = {object = client, field = "name", value = read_value}
+    return started.begin(client, what, core.start_inspect, name, owner)
 end
 
 --- A function that returns one report after the other, and nil at the end. A failure is raised: as nil it would look
@@ -100,7 +131,7 @@ function reports.scan(client, pattern)
         if handle == nil then
             return nil
         end
-        local report, message = read(handle)
+        local report, message = reports.read(handle)
         return report or outcome.misuse("%s", message)
     end
 end

@@ -16,7 +16,7 @@ local started = require "redlatch.started"
 --- Permits by name, made by Client:semaphore(); Redisson's RSemaphore. Nobody owns a permit: whoever took it, anybody
 --- may give it back, and what a program that died had taken stays taken (a permit semaphore knows better). In one
 --- client waiters are served strictly first come, first served: one that waits for many permits holds back those behind
---- it.
+--- it. One that nobody has made, by try_set_permits(), has no permits: acquire() waits until somebody makes it.
 ---@class redlatch.Semaphore
 ---@field package _client redlatch.Client
 ---@field package _handle userdata
@@ -46,6 +46,13 @@ local function terms(given, known)
     return amount(given.permits), counted.wait_ms(given)
 end
 
+-- How many permits a semaphore is to have, and for how long.
+local function size(permits, given)
+    permits = options.amount(permits, "permits", 0)
+    local ttl = options.check_known(given, OF_SET).ttl
+    return permits, ttl == nil and core.FOREVER or options.limit(ttl, "ttl")
+end
+
 local function obtain(self, permits, wait_ms)
     local status, message = core.lua_acquire_permits(self._handle, permits, wait_ms, self._client._cancel)
     return outcome.settle(status, message)
@@ -56,10 +63,7 @@ end
 ---@param given? {ttl: number?} the semaphore vanishes after so many seconds, or -1; -1
 ---@return boolean? set, string? message, string? code
 function Semaphore:try_set_permits(permits, given)
-    permits = options.amount(permits, "permits", 0)
-    local ttl = options.check_known(given, OF_SET).ttl
-    local ttl_ms = ttl == nil and core.FOREVER or options.limit(ttl, "ttl")
-    return counted.flag(core.semaphore_try_set_permits(self._handle, permits, ttl_ms))
+    return counted.flag(core.semaphore_try_set_permits(self._handle, size(permits, given)))
 end
 
 --- Takes so many permits at once, and waits for them.
@@ -165,6 +169,54 @@ function Semaphore:start_release(permits)
     local count = options.amount(permits == nil and 1 or permits, "permits", 1)
     local what = {object = self, field = "semaphore"}
     return started.begin(self._client, what, core.semaphore_start_release, count)
+end
+
+local function start(self, value, call, ...)
+    return started.begin(self._client, {object = self, field = "semaphore", value = value}, call, ...)
+end
+
+--- Starts release_if_exists() of one permit or more and returns at once. Its event is "released", with what that
+--- returns as `value`.
+---@param permits? integer 1 or more; 1
+---@return integer? tag, string? message, string? code
+function Semaphore:start_release_if_exists(permits)
+    local count = options.amount(permits == nil and 1 or permits, "permits", 1)
+    return start(self, counted.flag_of, core.semaphore_start_release_if_exists, count)
+end
+
+--- Starts try_set_permits() and returns at once. Its event is "answered", with what that returns as `value`, as are
+--- those of the next four.
+---@param permits integer 0 or more
+---@param given? {ttl: number?}
+---@return integer? tag, string? message, string? code
+function Semaphore:start_try_set_permits(permits, given)
+    return start(self, counted.flag_of, core.semaphore_start_try_set_permits, size(permits, given))
+end
+
+--- Starts add_permits() and returns at once.
+---@param permits integer
+---@return integer? tag, string? message, string? code
+function Semaphore:start_add_permits(permits)
+    permits = options.amount(permits, "permits", -core.PERMITS_MAX)
+    return start(self, counted.done_of, core.semaphore_start_add_permits, permits)
+end
+
+--- Starts drain() and returns at once.
+---@return integer? tag, string? message, string? code
+function Semaphore:start_drain()
+    return start(self, counted.number_of, core.semaphore_start_drain)
+end
+
+--- Starts available() and returns at once.
+---@return integer? tag, string? message, string? code
+function Semaphore:start_available()
+    return start(self, counted.number_of, core.semaphore_start_available)
+end
+
+--- Starts delete() and returns at once.
+---@return integer? tag, string? message, string? code
+function Semaphore:start_delete()
+    return start(self, counted.flag_of, core.semaphore_start_delete)
 end
 
 --- The name as it was given, without the client's prefix.

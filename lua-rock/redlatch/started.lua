@@ -7,8 +7,11 @@ local outcome = require "redlatch.outcome"
 ---@class redlatch.Started
 ---@field object redlatch.Lock|redlatch.Semaphore|redlatch.PermitSemaphore|redlatch.Latch|redlatch.Client what the call
 ---is about, kept until its event has come: the end of a lock object would be that of its holds
----@field field "lock"|"semaphore"|"latch"|"name" as what the event tells it
+---@field field "lock"|"semaphore"|"latch"|"walk"|"name" as what the event tells it
+---@field permit_id? string of a call on one permit
 ---@field complete? fun(made: redlatch.Event) adds to the event of a call that has succeeded
+---@field value? fun(record: userdata, report: userdata?, state: userdata?): any what such a call would have returned
+---@field again? fun(tag: integer): integer starts the next part of a call that comes in several
 
 local started = {}
 
@@ -20,15 +23,22 @@ local unpack = table.unpack or unpack
 ---@return integer? tag, string? message, string? code
 function started.begin(client, what, call, ...)
     local tag = client._last_tag + 1
-    local arguments = {...}
-    arguments[#arguments + 1] = tag
-    local status, message = call(what.object._handle, unpack(arguments))
+    local arguments, count = {...}, select("#", ...) -- among which may be nil
+    arguments[count + 1] = tag
+    local status, message = call(what.object._handle, unpack(arguments, 1, count + 1))
     if status ~= core.OK then
         return outcome.failure(status, message)
     end
     client._last_tag = tag
     client._started[tag] = what
     return tag
+end
+
+--- Whether a call that has come upon nothing yet was started again, under its tag.
+---@return boolean
+function started.again(client, tag)
+    local what = client._started[tag]
+    return what ~= nil and what.again ~= nil and what.again(tag) == core.OK
 end
 
 --- What is known of the call whose event has come, and will be known no longer.

@@ -249,16 +249,17 @@ class Client:
         timeout: Optional[Seconds] = None,
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
+        owner: Literal["thread", "handle"] = "thread",
         reentrant: bool = True,
     ) -> ReadWriteLock:
-        """Two locks of one name, `.read` for many at once and `.write` for one alone, owned by the calling thread.
+        """Two locks of one name and one owner, `.read` for many at once and `.write` for one alone.
 
         In this process who comes first goes first. Readers of other processes may overtake a writer who waits here: as
         long as they overlap without a gap, it waits for ever.
 
         The arguments are those of lock(), for both sides.
         """
-        return ReadWriteLock(self, name, timeout, lease, max_hold, reentrant)
+        return ReadWriteLock(self, name, timeout, lease, max_hold, owner, reentrant)
 
     def group_lock(
         self,

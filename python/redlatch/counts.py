@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
 
 from redlatch._ffi import FOREVER, CData, ffi, lib
-from redlatch.durations import Seconds, wait_ms
 from redlatch.errors import InvalidArgumentError, LockName, failure
 from redlatch.options import name_bytes
 from redlatch.owners import pause, slice_ms
@@ -88,18 +87,6 @@ class Counted:
         if status and status != lib.REDLATCH_TIMEOUT:
             raise failure(status, self._name)
         return not status
-
-
-def patience_ms(blocking: bool, timeout: Optional[Seconds]) -> int:
-    """How long an acquire waits, by the two arguments that threading's have."""
-    if not isinstance(blocking, int):
-        raise TypeError(f"blocking is {blocking!r}; expected True or False (did you mean timeout={blocking!r}?)")
-    wait = wait_ms(timeout, "timeout")
-    if blocking:
-        return wait
-    if wait >= 0:
-        raise InvalidArgumentError("cannot specify a timeout for a non-blocking call")
-    return 0
 
 
 def whole(value: int, argument: str, least: Optional[int], most: int = lib.REDLATCH_PERMITS_MAX) -> int:

@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Optional, Union
 
@@ -14,15 +15,28 @@ from redlatch.errors import InvalidArgumentError
 # An int is welcome wherever a float is.
 Seconds = Union[float, timedelta]
 
-# As threading.TIMEOUT_MAX, which callers pass to wait for ever: 292 years.
-SECONDS_MAX = 9223372036
+# Ten years, as in the core, which would else refuse in its own words and unit.
+SECONDS_MAX = 10 * 365 * 86400
 
 
 def wait_ms(seconds: Optional[Seconds], argument: str) -> int:
-    """A time to wait: None or -1 waits for ever, 0 tries once."""
-    if _is_endless(seconds):
+    """A time to wait: None or -1 waits for ever, as does the standard library's longest; 0 tries once."""
+    if _is_endless(seconds) or seconds == threading.TIMEOUT_MAX:
         return FOREVER
     return _milliseconds(seconds, argument, "None or -1 to wait for ever, 0 to try once, or seconds")
+
+
+def patience_ms(blocking: bool, timeout: Optional[Seconds]) -> int:
+    """How long an acquire waits, by the two arguments that threading's have."""
+    if not isinstance(blocking, int) or blocking not in (0, 1):
+        # acquire(5) means a time-out, and taken for a yes it would wait for ever.
+        raise TypeError(f"blocking is {blocking!r}; expected True or False (did you mean timeout={blocking!r}?)")
+    wait = wait_ms(timeout, "timeout")
+    if blocking:
+        return wait
+    if wait >= 0:
+        raise InvalidArgumentError("cannot specify a timeout for a non-blocking call")
+    return 0
 
 
 def lease_ms(seconds: Optional[Seconds], argument: str) -> int:

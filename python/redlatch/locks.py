@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NoReturn, Optional, Type, TypeVar, cast
 
 from redlatch._ffi import LEASE_OF_LOCK, CData, ffi, lib, new_record, text
-from redlatch.durations import Seconds, lease_ms, limit_ms, span_ms, wait_ms
-from redlatch.errors import InvalidArgumentError, LockName, failure
+from redlatch.durations import Seconds, lease_ms, limit_ms, patience_ms, span_ms, wait_ms
+from redlatch.errors import LockName, failure
 from redlatch.holds import Hold
 from redlatch.options import lock_options, name_bytes, value_list
 from redlatch.owners import Wait, current, pause
@@ -94,13 +94,7 @@ class Lock:
         The lock's own `timeout` is that of `with`; here None or -1 wait for ever. A lease of -1 is renewed; None is
         that of the lock.
         """
-        if not isinstance(blocking, int):
-            raise TypeError(f"blocking is {blocking!r}; expected True or False (did you mean timeout={blocking!r}?)")
-        wait = wait_ms(timeout, "timeout")
-        if not blocking:
-            if wait >= 0:
-                raise InvalidArgumentError("cannot specify a timeout for a non-blocking call")
-            wait = 0
+        wait = patience_ms(blocking, timeout)
         return self._obtain(wait, LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease"), False) is not None
 
     def release(self) -> None:

@@ -5,7 +5,8 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Tuple, Union
+from collections.abc import Iterable
+from typing import Any, Callable, Dict, List, Mapping, Tuple, Union
 
 from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import delay_ms, span_ms
@@ -26,6 +27,10 @@ def values_of_group(values: Iterable[LockName]) -> List[bytes]:
     """The values of a group as bytes."""
     if isinstance(values, (str, bytes)):
         raise TypeError(f"values is {values!r}; expected an iterable of str or bytes, such as [{values!r}]")
+    if not isinstance(values, Iterable):
+        raise TypeError(
+            f"values is {values!r}, of type {type(values).__name__}; expected an iterable of str or bytes"
+        )
     return [_encoded(value, "a value") for value in values]
 
 
@@ -73,12 +78,17 @@ def _flag(value: bool, argument: str) -> int:
     return int(value)
 
 
-def _whole(value: int, argument: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{argument} is {value!r}, of type {type(value).__name__}; expected a whole number")
-    if not 0 <= value < 2**31:
-        raise InvalidArgumentError(f"{argument} is {value}; expected 0 or more")
-    return value
+def _whole(least: int, most: int) -> Callable[[Any, str], int]:
+    """What makes a whole number fit that has bounds."""
+
+    def fit(value: int, argument: str) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{argument} is {value!r}, of type {type(value).__name__}; expected a whole number")
+        if not least <= value <= most:
+            raise InvalidArgumentError(f"{argument} is {value}; expected {least} to {most}")
+        return value
+
+    return fit
 
 
 # The names of connect()'s options, with the field that each one fills and what makes its value fit.
@@ -95,17 +105,18 @@ _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "fair_timeout": ("fair_timeout_ms", span_ms),
     "release_on_close": ("release_on_close", _flag),
     "look": ("look", _flag),
-    "database": ("database", _whole),
+    "database": ("database", _whole(0, 1_000_000)),
 }
 _STRINGS = ("username", "password")
 
 # The settings that only some kinds of locks have, with the field that each one fills and what makes its value fit.
 _LOCK_SETTINGS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "reentrant": ("reentrant", _flag),
+    "owner_number": ("owner", lambda value, _: int(value)),
     "token_from_time": ("token_from_time", _flag),
     "back_off_initial": ("back_off_initial_ms", span_ms),
     "back_off_max": ("back_off_max_ms", span_ms),
-    "back_off_multiplier": ("back_off_multiplier", _whole),
+    "back_off_multiplier": ("back_off_multiplier", _whole(1, 1000)),
 }
 
 

@@ -25,6 +25,15 @@ GREEN_SLICE_MS = 1
 GREEN_PAUSE = 0.005
 
 
+def new_number() -> int:
+    """The number of an owner, which never was one and never will be one again."""
+    number = ffi.new("uint64_t *")
+    status: int = lib.redlatch_owner_new(number)
+    if status:
+        raise failure(status)
+    return int(number[0])
+
+
 class Wait:
     """The record of one acquire (see python_wait.h)."""
 
@@ -46,11 +55,7 @@ class Caller:
 
     def __init__(self) -> None:
         self._pid = os.getpid()
-        number = ffi.new("uint64_t *")
-        status: int = lib.redlatch_owner_new(number)
-        if status:
-            raise failure(status)
-        self.number: int = number[0]
+        self.number = new_number()
         self.slice_ms = slice_ms()
         # None while it is in use, further down the stack for a signal handler or finaliser that acquires, too; and when
         # the last one was abandoned.

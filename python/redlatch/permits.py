@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, List, NoReturn, Optional, Type, Union
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
-from redlatch.counts import Counted, patience_ms, whole
-from redlatch.durations import Seconds, lease_ms, span_ms
+from redlatch.counts import Counted, whole
+from redlatch.durations import Seconds, lease_ms, patience_ms, span_ms
 from redlatch.errors import InvalidArgumentError, LockLostError, LockName, NotOwnedError, failure
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Permit:
         """Whether the permit ended without being released: its time ran out, or the server forgot it."""
         losses = self._semaphore._client._losses
         if self._semaphore._standing(self._serial).state == lib.REDLATCH_GONE:
-            losses.note(self._serial)
+            self._note_lost()
         return losses.knows(self._serial)
 
     @property
@@ -66,13 +66,22 @@ class Permit:
 
     def release(self) -> None:
         """Gives the permit back. LockLostError if its lease was over, NotOwnedError if it was released before."""
-        if self._released:
-            raise NotOwnedError(f"permit {self._id} was released before", lock_name=self._semaphore.name)
+        self._check_not_released()
         self._released = True
         try:
             self._semaphore.release(self._id)
         except LockLostError:
-            self._semaphore._client._losses.note(self._serial)
+            self._note_lost()
+            raise
+
+    def extend(self, seconds: Seconds) -> None:
+        """Lets the lease end so many seconds from now, also if that is sooner than it was. A permit that is renewed
+        goes on being renewed. LockLostError or NotOwnedError as of release()."""
+        self._check_not_released()
+        try:
+            self._semaphore.extend(self._id, seconds)
+        except LockLostError:
+            self._note_lost()
             raise
 
     def __enter__(self) -> Permit:
@@ -98,6 +107,14 @@ class Permit:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a redlatch.Permit cannot be pickled or copied; its id can be passed on")
 
+    def _check_not_released(self) -> None:
+        if self._released:
+            name = self._semaphore.name
+            raise NotOwnedError(f"permit {self._id} of semaphore {name!r} was released before", lock_name=name)
+
+    def _note_lost(self) -> None:
+        self._semaphore._client._losses.note(self._serial)
+
 
 class _Entered(threading.local):
     """The permits that a thread took by `with`, the innermost last."""
@@ -109,7 +126,8 @@ class _Entered(threading.local):
 class PermitSemaphore(Counted):
     """Permits by name, each with an id and a lease, made by Client.permit_semaphore(); Redisson's
     RPermitExpirableSemaphore. Whoever knows the id may give a permit back, in any process; one that nobody gives back
-    is free again when its lease is over. In one client waiters are served strictly first come, first served.
+    is free again when its lease is over. In one client waiters are served strictly first come, first served. A
+    semaphore that nobody has made, by try_set_permits(), has no permits: acquire() waits until somebody makes it.
 
     `with semaphore as permit:` takes a permit, waiting as long as it takes, and gives it back; LockLostError, if it was
     lost, unless the block raised. With a time-out: `acquire(timeout=5)`, which returns None when that is over.
@@ -166,10 +184,14 @@ class PermitSemaphore(Counted):
         else:
             self._call(lib.redlatch_permit_semaphore_release, _id_bytes(permit))
 
-    def update_lease(self, permit: Union[Permit, str], lease: Seconds) -> None:
+    def extend(self, permit: Union[Permit, str], seconds: Seconds) -> None:
         """Lets a permit's lease end so many seconds from now, also if that is sooner than it was. One that is renewed
         goes on being renewed. LockLostError or NotOwnedError as of release()."""
-        self._call(lib.redlatch_permit_semaphore_update_lease, _id_bytes(permit), span_ms(lease, "lease"))
+        lease = span_ms(seconds, "seconds")
+        if isinstance(permit, Permit):
+            permit.extend(seconds)
+        else:
+            self._call(lib.redlatch_permit_semaphore_update_lease, _id_bytes(permit), lease)
 
     def lease_of(self, permit: Union[Permit, str]) -> float:
         """Asks the server how many seconds a permit is taken yet: 0.0 when it is not, infinity when it has no lease."""

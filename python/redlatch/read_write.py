@@ -5,12 +5,13 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, Dict, NoReturn, Optional
 
 from redlatch._ffi import lib
 from redlatch.durations import Seconds
 from redlatch.errors import LockName
 from redlatch.locks import Lock
+from redlatch.owners import new_number
 
 if TYPE_CHECKING:
     from redlatch.client import Client
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 class ReadWriteLock:
     """Many readers or one writer, made by Client.read_write_lock().
 
-    `read` and `write` are Locks, owned by the calling thread. Each may be acquired again, and has to be released as
-    often. A thread that writes may also read, and reads on after releasing `write`. A thread that reads and asks for
-    `write` gets a WouldDeadlockError at once.
+    `read` and `write` are Locks of one owner: the calling thread, or with owner="handle" this object, whose sides any
+    thread may release. Each may be acquired again, and has to be released as often. An owner that writes may also read,
+    and reads on after releasing `write`. One that reads and asks for `write` gets a WouldDeadlockError at once.
     """
 
     __slots__ = ("_read", "_write")
@@ -33,10 +34,14 @@ class ReadWriteLock:
         timeout: Optional[Seconds],
         lease: Optional[Seconds],
         max_hold: Optional[Seconds],
+        owner: str,
         reentrant: bool,
     ) -> None:
-        self._read = Lock(client, lib.REDLATCH_READ, name, timeout, lease, max_hold, "thread", reentrant=reentrant)
-        self._write = Lock(client, lib.REDLATCH_WRITE, name, timeout, lease, max_hold, "thread", reentrant=reentrant)
+        settings: Dict[str, Any] = {"reentrant": reentrant}
+        if owner == "handle":
+            settings["owner_number"] = new_number()  # by which the sides know that they are one's
+        self._read = Lock(client, lib.REDLATCH_READ, name, timeout, lease, max_hold, owner, **settings)
+        self._write = Lock(client, lib.REDLATCH_WRITE, name, timeout, lease, max_hold, owner, **settings)
 
     @property
     def name(self) -> LockName:

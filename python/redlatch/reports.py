@@ -29,6 +29,8 @@ class Party:
     count: int  # levels held; 0 for a waiter
     host: Optional[str] = None  # the machine of an owner that is connected with redlatch; of inspect() only
     pid: Optional[int] = None  # and its process there
+    value: Optional[str] = None  # of a group: the value that is held, as it stands in Redis, a digest
+    ttl: Optional[float] = None  # of a group's value and of a permit: seconds left of its lease; None: it has none
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,10 @@ class Report:
     count: int = 0  # of "count" the number, of a permit semaphore the permits that may be taken
 
     @property
-    def locked(self) -> bool:
-        """Whether anybody holds it; of a permit semaphore, whether any of its permits is taken."""
-        return self.holders > 0
+    def locked(self) -> Optional[bool]:
+        """Whether anybody holds it; of a permit semaphore, whether any of its permits is taken. None of a "count":
+        a number does not tell whether a semaphore has permits left or a latch is closed."""
+        return None if self.form == "count" else self.holders > 0
 
 
 def inspect(client: CData, name: LockName, data: bytes, owner: Optional[str]) -> Report:
@@ -118,8 +121,15 @@ def _parties(report: CData, count: int) -> List[Party]:
 
 def _party(party: CData) -> Party:
     host = text(party.host)
-    place = (host, int(party.pid)) if host else (None, None)
-    return Party(_ROLES[party.role], text(party.owner), party.count, *place)
+    return Party(
+        role=_ROLES[party.role],
+        owner=text(party.owner),
+        count=party.count,
+        host=host or None,
+        pid=int(party.pid) if host else None,
+        value=text(party.value) or None,
+        ttl=None if party.ttl_ms == -1 else party.ttl_ms / 1000,
+    )
 
 
 def _shown(name: bytes) -> LockName:

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Optional, Type
 
 from redlatch._ffi import ffi, lib
-from redlatch.counts import Counted, patience_ms, whole
-from redlatch.durations import Seconds, limit_ms
+from redlatch.counts import Counted, whole
+from redlatch.durations import Seconds, limit_ms, patience_ms
 from redlatch.errors import LockName
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ class Semaphore(Counted):
 
     Nobody owns a permit: whoever took it, anybody may give it back, and what a process that died had taken stays taken
     (a permit semaphore knows better). In one client waiters are served strictly first come, first served: one that
-    waits for many permits holds back those behind it.
+    waits for many permits holds back those behind it. One that nobody has made, by try_set_permits(), has no permits:
+    acquire() waits until somebody makes it.
 
     `with semaphore:` takes one permit and gives it back.
     """

@@ -2,18 +2,16 @@
  * not a holder. The engine and the scripts are the real ones; server, scripts' host and random numbers are those of
  * tests/sim. SPDX-License-Identifier: Apache-2.0
  *
- *   network.c   requests and replies on their way, broken connections, late copies, messages
+ *   network.c   the server, its messages, and what becomes of each packet
  *   actors.c    threads that take, give and wait at random, and what they were told
  *   judge.c     what every operation changed on the server, against what its caller was told */
 #ifndef COUNTS_H
 #define COUNTS_H
 
-#include "engine.h"
-#include "script_set.h"
-#include "sim_random.h"
+#include "packets.h"
 #include "wire.h"
 
-enum { CLIENTS = 3, ACTORS = 4, WORDS_MAX = 2 * RENEWAL_BATCH_SIZE + 4, IDS_MAX = 6000, TOTAL = 4, PERMITS_HELD = 8 };
+enum { CLIENTS = 3, ACTORS = 4, IDS_MAX = 6000, TOTAL = 4, PERMITS_HELD = 8 };
 
 enum outcome { CHANGES_NOTHING, CHANGES_EXACTLY, CHANGES_OR_NOT };
 
@@ -23,23 +21,6 @@ struct account {
     int64_t amount;
     uint8_t told;     /* enum outcome */
     bool carried_out; /* once, at least */
-};
-
-struct packet {
-    struct packet *next;
-    int64_t at;
-    uint64_t order;
-    uint32_t client;
-    uint32_t lane;
-    uint32_t epoch;
-    bool is_reply;
-    bool is_message; /* to a subscriber */
-    bool is_ready;   /* the connection is there again */
-    enum script_id script;
-    uint32_t keys, words;
-    char *text[WORDS_MAX];
-    size_t size[WORDS_MAX];
-    struct redis_reply reply;
 };
 
 struct actor {
@@ -57,10 +38,7 @@ struct client {
     struct engine engine;
     struct resource *resource;
     struct actor actors[ACTORS];
-    uint32_t epoch[LANE_COUNT];
-    bool up[LANE_COUNT];
-    int64_t arrival[LANE_COUNT]; /* of the last request sent: they keep their order */
-    int64_t returned[LANE_COUNT];
+    struct lanes lanes;
     bool subscribed;
     int64_t hungry_since;
     uint64_t deleted_to; /* the last id that was given when all permits were deleted */
@@ -74,7 +52,6 @@ struct world {
     struct memory *memory; /* everything that engines were given */
     uint64_t seed;
     int64_t now;
-    uint64_t order;
     uint8_t kind; /* enum redlatch_kind */
     bool denied;  /* connections can not be killed */
     bool calm;    /* no faults at all */
@@ -84,18 +61,17 @@ struct world {
     bool existed;         /* before the script that was run last */
     struct script_set *scripts;
     struct keyspace *keyspace;
-    struct packet *packets;
+    struct packets packets;
     struct client clients[CLIENTS];
     char failure[200];
 };
 
 void network_flush(struct world *world);
-void network_cut(struct world *world, uint32_t number, uint32_t lane);
-void network_cut_messages(struct world *world, uint32_t number);
+void network_cut(struct world *world, struct client *client, uint32_t lane);
+void network_cut_messages(struct world *world, struct client *client);
 bool network_step(struct world *world, int64_t until);
 int network_publish(void *context, bool sharded, struct redis_text channel, struct redis_text message);
 int64_t network_call(struct world *world, const char *command, const char *key, const char *argument);
-void network_free(struct world *world);
 
 /* Zeroed, and freed with the world. */
 void *world_allocate(struct world *world, size_t size);

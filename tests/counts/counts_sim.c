@@ -32,7 +32,7 @@ void world_free(struct world *world) {
         world->memory = memory->next;
         free(memory);
     }
-    network_free(world);
+    packets_free(&world->packets);
     keyspace_free(world->keyspace);
 }
 
@@ -54,17 +54,17 @@ static void make_client(struct world *world, uint32_t number) {
     client->resource->hash = resource_hash("n", 1);
     resource_add(&client->engine.resources, client->resource);
     for (uint32_t lane = 0; lane < LANE_COUNT; lane++) {
-        client->up[lane] = true;
+        client->lanes.up[lane] = true;
     }
 }
 
 static void misfortune(struct world *world) {
-    uint32_t number = random_below(&world->random, CLIENTS);
+    struct client *client = &world->clients[random_below(&world->random, CLIENTS)];
     uint32_t dice = random_below(&world->random, 100);
     if (dice < 60) {
-        network_cut(world, number, dice < 30 ? LANE_CALLERS : dice < 50 ? LANE_CALLERS_SECOND : LANE_KEEPER);
+        network_cut(world, client, dice < 30 ? LANE_CALLERS : dice < 50 ? LANE_CALLERS_SECOND : LANE_KEEPER);
     } else if (dice < 85) {
-        network_cut_messages(world, number);
+        network_cut_messages(world, client);
     } else {
         world->refuse_until = world->now + random_between(&world->random, 1000, 300000);
     }
@@ -110,6 +110,8 @@ static void run(struct world *world, uint64_t seed, uint8_t kind, struct script_
     world->total = TOTAL;
     world->keyspace = keyspace_new();
     world->now = 1000 * SECOND;
+    world->packets.random = &world->random;
+    world->packets.slow = 50;
     keyspace_on_publish(world->keyspace, network_publish, world);
     keyspace_set(world->keyspace, redis_text("n"), redis_text("4"));
     for (uint32_t i = 0; i < CLIENTS; i++) {
@@ -152,12 +154,12 @@ static void run(struct world *world, uint64_t seed, uint8_t kind, struct script_
     world_free(world);
 }
 
-/* Mistakes in scripts: what is replaced by what. */
+/* Mistakes in scripts: a part of one, and what stands there instead. */
 static const struct {
     const char *what;
     uint8_t kind;
     enum script_id script;
-    const char *from, *to;
+    const char *part, *instead;
 } plants[] = {
     {"acquire forgets what it recorded", REDLATCH_SEMAPHORE, SCRIPT_ACQUIRE_SEMAPHORE, "if recorded then",
      "if false then"},
@@ -216,17 +218,6 @@ static const struct {
     {"the safe time is longer than the lease", REDLATCH_PERMIT_SEMAPHORE, FAULT_NO_MARGIN},
 };
 
-static char *replaced(const char *text, const char *from, const char *to) {
-    const char *at = strstr(text, from);
-    if (!at) {
-        return NULL;
-    }
-    size_t size = strlen(text) + strlen(to) + 1;
-    char *changed = allocate(1, size);
-    snprintf(changed, size, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-    return changed;
-}
-
 /* The first seed of so many that fails; 0 if none does. */
 static uint64_t first_failure(struct world *world, uint8_t kind, struct script_set *scripts, uint64_t first,
                               uint64_t seeds) {
@@ -257,15 +248,13 @@ static int find_faults(struct world *world) {
     int missed = 0;
     for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
         struct script_set scripts;
-        char *text = replaced(scripts_embedded[plants[i].script].text, plants[i].from, plants[i].to);
-        if (!text || !script_set_open(&scripts, NULL) ||
-            !script_set_replace(&scripts, plants[i].script, redis_text(text))) {
+        if (!script_set_open(&scripts, NULL) ||
+            !script_set_edit(&scripts, plants[i].script, plants[i].part, plants[i].instead)) {
             printf("%s: can not be planted\n", plants[i].what);
             return 1;
         }
         missed += !found(world, plants[i].what, plants[i].kind, &scripts);
         script_set_close(&scripts);
-        free(text);
     }
     for (size_t i = 0; i < sizeof engine_faults / sizeof engine_faults[0]; i++) {
         struct script_set scripts;

@@ -19,13 +19,11 @@ void fail(struct world *world, const char *format, ...) {
 
 /* The operation that a script was run for, by the name of its record. */
 static struct account *account_of(struct world *world, const struct packet *packet) {
-    for (uint32_t i = 0; i < packet->keys; i++) {
-        const char *text = packet->text[i];
-        if (packet->size[i] > 50 && memcmp(text, "redlatch_op:{n}:", 16) == 0) {
-            struct client *client = &world->clients[text[16] - '0'];
-            char digits[24] = "";
-            memcpy(digits, text + 53, packet->size[i] - 53);
-            return &client->accounts[strtoull(digits, NULL, 10)];
+    for (uint32_t i = 0; i < packet->key_count; i++) {
+        struct redis_text key = packet->texts[i];
+        if (key.size > 50 && memcmp(key.bytes, "redlatch_op:{n}:", 16) == 0) {
+            struct client *client = &world->clients[key.bytes[16] - '0'];
+            return &client->accounts[strtoull(key.bytes + 53, NULL, 10)];
         }
     }
     return NULL;
@@ -71,12 +69,12 @@ void judge_answer(struct world *world, const struct packet *packet) {
     } else if (packet->script == SCRIPT_COUNT_PERMITS) {
         int64_t taken = live_leases(world);
         int64_t available = value + network_call(world, "zcard", "{n}:timeout", NULL) - taken;
-        char asked = packet->text[packet->keys][0];
+        char asked = packet->texts[packet->key_count].bytes[0];
         available = world->existed ? available : 0;
         expected = asked == '0' ? available : asked == '1' ? taken : available + taken;
     } else if (packet->script == SCRIPT_LEASE_OF_PERMIT) {
         int64_t now_ms = world->now / MILLISECOND;
-        double left = lease_end(world, packet->text[packet->keys]) - (double)now_ms;
+        double left = lease_end(world, packet->texts[packet->key_count].bytes) - (double)now_ms;
         expected = left > 0 ? (int64_t)left : 0;
     }
     if (said != expected) {
@@ -99,7 +97,7 @@ static int64_t expected_total(struct world *world, const struct packet *packet, 
         return world->total;
     }
     account->carried_out = true;
-    int64_t amount = strtoll(packet->text[packet->keys], NULL, 10);
+    int64_t amount = strtoll(packet->texts[packet->key_count].bytes, NULL, 10);
     switch (packet->script) {
     case SCRIPT_SET_PERMITS:
         return amount;

@@ -22,6 +22,7 @@ from env.server import server_command
 
 MakeServer = Callable[..., RedisServer]
 MakePeer = Callable[..., RedissonShapedPeer]
+OpenClients = Callable[..., List[Any]]
 
 _LOG_TAIL = 4_000
 _LEAK_TIMEOUT = 1.0
@@ -90,6 +91,36 @@ def make_server(server_binary: List[str]) -> Iterator[MakeServer]:
 def fresh_server(make_server: MakeServer) -> RedisServer:
     """A server of the test's own, for tests that stop it or change its configuration."""
     return make_server()
+
+
+@pytest.fixture(scope="module")
+def module_servers(server_binary: List[str]) -> Iterator[List[RedisServer]]:
+    """Three servers of the module, in whatever state the last test left them; tests use `servers`."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(RedisServer()) for _ in range(3)]
+
+
+@pytest.fixture
+def servers(module_servers: List[RedisServer]) -> Iterator[List[RedisServer]]:
+    """The module's three servers, running and empty."""
+    for each in module_servers:
+        each.make_pristine()
+    yield module_servers
+    for each in module_servers:
+        if each.running:
+            each.sigcont()
+        each.close_clients()
+
+
+@pytest.fixture
+def open_clients() -> Iterator[OpenClients]:
+    """Opens a client for each of several servers, or URLs."""
+    import redlatch  # which tests of other languages do without
+
+    with ExitStack() as stack:
+        yield lambda places, **options: [
+            stack.enter_context(redlatch.connect(getattr(place, "url", place), **options)) for place in places
+        ]
 
 
 @pytest.fixture

@@ -251,14 +251,14 @@ KINDS: Dict[str, Kind] = {
         lambda slots: slots.try_set_permits(2) and slots.acquire(),
         {
             "release": lambda permit: permit.release(),
-            "update_lease": lambda permit: permit._semaphore.update_lease(permit, 25.0),
+            "extend": lambda permit: permit.extend(25.0),
             "lease_of": lambda permit: permit._semaphore.lease_of(permit),
         },
         {
             "name": Place(_name, NO_COUNT, ("lease_of",)),
             "leases": Place(_beside("{tag}:timeout"), NO_LEASES, ("try_set_permits",)),
             "record": _RECORD._replace(
-                unaware=("try", "available", "acquired", "permits", "delete", "release", "update_lease", "lease_of"),
+                unaware=("try", "available", "acquired", "permits", "delete", "release", "extend", "lease_of"),
                 left_out=("acquire",),
             ),
         },

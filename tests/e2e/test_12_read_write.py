@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from typing import Any, Iterator, List
 
@@ -13,6 +14,7 @@ from read_write import (
     about, channel, levels, owner_of, peer_reads, peer_writes, sides, timeout_key, ttl_ms, wire,
 )
 from steps import Call
+from waiters import SOON
 from wire import load_scripts, scripts, sent_by
 
 
@@ -209,6 +211,25 @@ def test_14_another_thread_is_another_owner(client: redlatch.Client, lock_name: 
             Call(write.release).result()
     with pytest.raises(redlatch.NotOwnedError):
         read.release()
+
+
+def test_14_the_object_may_be_the_owner_of_both_sides(client: redlatch.Client, lock_name: str) -> None:
+    catalogue = client.read_write_lock(lock_name, owner="handle")
+    twin = client.read_write_lock(lock_name, owner="handle")
+    with catalogue.write:
+        assert Call(catalogue.read.acquire).result(SOON) is True, "another thread of the same owner reads on"
+        assert not twin.read.acquire(blocking=False) and not twin.write.acquire(blocking=False)
+    assert twin.read.acquire(blocking=False), "a reader is left"
+    assert isinstance(Call(catalogue.write.acquire).error(), redlatch.WouldDeadlockError)
+    Call(catalogue.read.release).result(SOON)
+    twin.read.release()
+    assert catalogue.write.acquire(blocking=False)
+    del catalogue
+    gc.collect()  # the error above knows it, too; what it holds is released in the background
+    with client.read_write_lock(lock_name, timeout=SOON).write:
+        pass
+    with pytest.raises(redlatch.InvalidArgumentError, match="owner is 'process'; expected 'thread' or 'handle'"):
+        client.read_write_lock(lock_name, owner="process")  # type: ignore[arg-type]
 
 
 def test_15_not_reentrant(client: redlatch.Client, lock_name: str) -> None:

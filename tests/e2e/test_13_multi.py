@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import ExitStack
 from functools import partial
 from typing import Any, Callable, Iterator, List
 
@@ -37,32 +36,6 @@ def other(server: RedisServer) -> Iterator[redlatch.Client]:
 def names(lock_name: str) -> List[str]:
     """Three names."""
     return [f"{lock_name}:{letter}" for letter in "abc"]
-
-
-@pytest.fixture(scope="module")
-def module_servers(server_binary: List[str]) -> Iterator[List[RedisServer]]:
-    """Three servers, which all tests of the module share."""
-    with ExitStack() as stack:
-        yield [stack.enter_context(RedisServer()) for _ in range(3)]
-
-
-@pytest.fixture
-def servers(module_servers: List[RedisServer]) -> Iterator[List[RedisServer]]:
-    """The three servers, running and empty."""
-    for each in module_servers:
-        each.make_pristine()
-    yield module_servers
-    for each in module_servers:
-        each.close_clients()
-
-
-@pytest.fixture
-def open_clients() -> Iterator[Callable[..., List[redlatch.Client]]]:
-    """Opens a client for each of several servers, or URLs."""
-    with ExitStack() as stack:
-        yield lambda places, **options: [
-            stack.enter_context(redlatch.connect(getattr(place, "url", place), **options)) for place in places
-        ]
 
 
 def over(client: redlatch.Client, names: List[str], **options: Any) -> redlatch.MultiLock:

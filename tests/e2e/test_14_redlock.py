@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import ExitStack
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Any, Callable, List, Optional
 
 import pytest
 import redlatch
@@ -18,34 +18,6 @@ LEASE = 1.5
 # A waiter that nothing wakes looks again after five seconds.
 BY_ITSELF = 4.5
 OpenClients = Callable[..., List[redlatch.Client]]
-
-
-@pytest.fixture(scope="module")
-def module_servers(server_binary: List[str]) -> Iterator[List[RedisServer]]:
-    """Three servers, which all tests of the module share."""
-    with ExitStack() as stack:
-        yield [stack.enter_context(RedisServer()) for _ in range(3)]
-
-
-@pytest.fixture
-def servers(module_servers: List[RedisServer]) -> Iterator[List[RedisServer]]:
-    """The three servers, running and empty."""
-    for each in module_servers:
-        each.make_pristine()
-    yield module_servers
-    for each in module_servers:
-        if each.running:
-            each.sigcont()
-        each.close_clients()
-
-
-@pytest.fixture
-def open_clients() -> Iterator[OpenClients]:
-    """Opens a client for each of several servers, or URLs."""
-    with ExitStack() as stack:
-        yield lambda places, **options: [
-            stack.enter_context(redlatch.connect(getattr(place, "url", place), **options)) for place in places
-        ]
 
 
 def over(clients: List[redlatch.Client], name: str, **options: Any) -> redlatch.RedLock:
@@ -238,9 +210,15 @@ def test_09_the_safe_time_is_that_of_the_majority(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     clients = [redlatch.connect(server.url, watchdog_lease=lease) for server, lease in zip(servers, (2, 6, 20))]
-    try:
+
+    def lasts() -> bool:
+        """Once all three have answered. A server that is too slow for that is given back: then it is tried again."""
         with over(clients, lock_name) as hold:
-            assert 5 < hold.remaining() < 6, "two of the three last at least that long"
+            wait_until(lambda: 5 < hold.remaining() < 6 or not all(fields(server, lock_name) for server in servers))
+            return 5 < hold.remaining() < 6
+
+    try:
+        wait_until(lasts, message="two of the three to last that long")
     finally:
         for client in clients:
             client.close()
@@ -291,7 +269,7 @@ def test_11_a_level_that_a_server_missed_is_made_up_for(
 def test_11_a_level_that_a_server_missed_is_not_given_back_there(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
-    """It would be the first level that it gave back, and the whole would be lost with fewer servers than it is held on."""
+    """It would give back its first level, and the whole would be held on fewer servers than believed."""
     clients = open_clients(servers, watchdog_lease=LEASE)
     lock = over(clients, lock_name)
     lock.acquire()

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import select
 import time
-from contextlib import ExitStack
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Any, Callable, List, Optional
 
 import pytest
 import redlatch
@@ -17,32 +16,6 @@ from wire import counts, fields
 
 OpenClients = Callable[..., List[redlatch.Client]]
 LEASE = 1.5
-
-
-@pytest.fixture(scope="module")
-def module_servers(server_binary: List[str]) -> Iterator[List[RedisServer]]:
-    """Three servers, which all tests of the module share."""
-    with ExitStack() as stack:
-        yield [stack.enter_context(RedisServer()) for _ in range(3)]
-
-
-@pytest.fixture
-def servers(module_servers: List[RedisServer]) -> Iterator[List[RedisServer]]:
-    """The three servers, running and empty."""
-    for each in module_servers:
-        each.make_pristine()
-    yield module_servers
-    for each in module_servers:
-        each.close_clients()
-
-
-@pytest.fixture
-def open_clients() -> Iterator[OpenClients]:
-    """Opens a client for each of several servers."""
-    with ExitStack() as stack:
-        yield lambda servers, **options: [
-            stack.enter_context(redlatch.connect(server.url, **options)) for server in servers
-        ]
 
 
 class Host:

@@ -153,8 +153,12 @@ def test_07_release_without_permits(slots: redlatch.PermitSemaphore, server: Red
         slots.release(UNKNOWN)
     permit = must(slots.acquire())
     permit.release()
-    for again in (permit.release, lambda: slots.release(permit.id)):
-        with pytest.raises(redlatch.NotOwnedError):
+    for again, words in (
+        (permit.release, f"permit {permit.id} of semaphore '{lock_name}' was released before"),
+        (lambda: slots.release(permit.id), f'release permit {permit.id} of "{lock_name}": there is no such permit'),
+        (lambda: slots.extend(UNKNOWN, 5), f'extend permit {UNKNOWN} of "{lock_name}": there is no such permit'),
+    ):
+        with pytest.raises(redlatch.NotOwnedError, match=words):
             again()
     assert sum_of(server, lock_name) == 1
 
@@ -171,7 +175,11 @@ def test_08_release_expired_by_another_process(
         stranger = other.permit_semaphore(lock_name)
         if reclaimed:
             stranger.acquire()
-        with pytest.raises(redlatch.NotOwnedError if reclaimed else redlatch.LockLostError):
+        words = "there is no such permit, or others have had it" if reclaimed else "it was taken and has been lost"
+        with pytest.raises(
+            redlatch.NotOwnedError if reclaimed else redlatch.LockLostError,
+            match=f'^release permit {permit.id} of "{lock_name[:57]}.*": {words}',
+        ):
             stranger.release(permit.id)
         assert sum_of(server, lock_name) == 2
 
@@ -181,21 +189,30 @@ def test_09_update_lease(server: RedisServer, slots: redlatch.PermitSemaphore, l
     slots.try_set_permits(2)
     permit = must(slots.acquire(lease=10))
     for seconds in (5.0, 20.0):
-        slots.update_lease(permit, seconds)
+        slots.extend(permit, seconds)
         assert seconds - 1 < slots.lease_of(permit) <= seconds
         assert seconds - 1 < permit.remaining() < seconds
     with redlatch.connect(server.url) as other:
         stranger = other.permit_semaphore(lock_name)
         assert 19 < stranger.lease_of(permit.id) <= 20
-        stranger.update_lease(permit.id, 60)
+        stranger.extend(permit.id, 60)
         assert 59 < slots.lease_of(permit.id) <= 60
         for gone in (UNKNOWN,):
             with pytest.raises(redlatch.NotOwnedError):
-                stranger.update_lease(gone, 5)
+                stranger.extend(gone, 5)
+    permit.extend(30)
+    assert 29 < slots.lease_of(permit) <= 30
+    with pytest.raises(redlatch.InvalidArgumentError, match="seconds is 0; expected more than 0 seconds"):
+        permit.extend(0)
+    permit.release()
+    for late in (lambda: permit.extend(5), lambda: slots.extend(permit, 5)):
+        with pytest.raises(redlatch.NotOwnedError, match=rf"permit {permit.id} .*{lock_name}.* was released before"):
+            late()
     short = must(slots.acquire(lease=0.1))
-    time.sleep(0.2)
-    with pytest.raises(redlatch.LockLostError):
-        slots.update_lease(short, 5)
+    wait_until(lambda: short.lost)
+    for late in (lambda: slots.extend(short, 5), lambda: short.extend(5)):
+        with pytest.raises(redlatch.LockLostError, match=f"extend permit {short.id} of .*: it was taken and"):
+            late()
     server.admin.zadd(f"{{{lock_name}}}:timeout", {bytes.fromhex(UNKNOWN): NEVER})
     assert slots.lease_of(UNKNOWN) == math.inf
 

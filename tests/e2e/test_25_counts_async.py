@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import select
-import time
-from typing import Any, Iterator, List
+from typing import Iterator
 
 import pytest
 import redlatch
 from env import RedisServer, wait_until
+from hosts import Host
 from redlatch._ffi import FOREVER, RENEWED, ffi, lib, new_record
 
 CLAIM = 0.4
@@ -20,37 +19,6 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
     """A client whose host collects events."""
     with redlatch.connect(server.url, claim_timeout=CLAIM) as opened:
         yield opened
-
-
-class Host:
-    """What collects the events of a client."""
-
-    def __init__(self, client: redlatch.Client) -> None:
-        self._handle = client._handle
-        out = ffi.new("int *")
-        assert lib.redlatch_client_event_fd(self._handle, out) == 0
-        self._descriptor = out[0]
-
-    def events(self, count: int) -> List[Any]:
-        """So many events."""
-        found: List[Any] = []
-        while len(found) < count:
-            ready, _, _ = select.select([self._descriptor], [], [], 5.0)
-            assert ready, f"{len(found)} events came, expected {count}"
-            record = new_record("redlatch_event")
-            while lib.redlatch_client_next_event(self._handle, record) == 0:
-                found.append(record)
-                record = new_record("redlatch_event")
-        return found
-
-    def quiet(self) -> bool:
-        """Whether there is no event; work there may be."""
-        until = time.monotonic() + 0.1
-        while (left := until - time.monotonic()) > 0:
-            ready, _, _ = select.select([self._descriptor], [], [], left)
-            if ready and lib.redlatch_client_next_event(self._handle, new_record("redlatch_event")) == 0:
-                return False
-        return True
 
 
 def test_00_acquire_and_release_of_a_semaphore(client: redlatch.Client, lock_name: str) -> None:

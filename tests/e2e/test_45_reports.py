@@ -75,6 +75,28 @@ def test_45_a_lock_of_redisson_and_what_is_no_lock(
     assert (report.form, report.type, report.holders) == ("unknown", "string", 0)
 
 
+def test_45_what_is_held_of_what_has_permits(client: redlatch.Client, lock_name: str) -> None:
+    gate, slots, done = (make(f"{lock_name}:{make.__name__}") for make in (
+        client.semaphore, client.permit_semaphore, client.latch
+    ))
+    gate.try_set_permits(5)
+    slots.try_set_permits(5)
+    done.try_set_count(5)
+    for bare in (gate, slots, done):
+        report = client.inspect(bare.name)
+        assert (report.form, report.count, report.locked) == ("count", 5, None), "a number does not tell"
+    with slots:
+        report = client.inspect(slots.name)
+        assert (report.form, report.count, report.locked) == ("permit_semaphore", 4, True)
+        assert report.parties[0].ttl is not None and 20 < report.parties[0].ttl <= 30
+    with client.group_lock(lock_name, ["a", "b"], lease=20):
+        parties = client.inspect(lock_name).parties
+        assert len({party.value for party in parties}) == 2, "each value by itself"
+        assert all(party.ttl is not None and 10 < party.ttl <= 20 for party in parties)
+    for bare in (gate, slots, done):
+        bare.delete()
+
+
 def test_45_a_scan_finds_every_lock_and_nothing_else(server: RedisServer) -> None:
     with server.admin.pipeline(transaction=False) as pipeline:
         for number in range(3000):

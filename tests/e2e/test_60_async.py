@@ -32,6 +32,11 @@ def test_60_host_beside_others(server: RedisServer, lock_name: str, scene: str) 
     play("scenes_host", scene, server.url, lock_name)
 
 
+@pytest.mark.parametrize("scene", scenes_of("scenes_answers"))
+def test_60_answers(server: RedisServer, lock_name: str, scene: str) -> None:
+    play("scenes_answers", scene, server.url, lock_name)
+
+
 @pytest.mark.parametrize("scene", scenes_of("scenes_cancel"))
 def test_60_cancelling(server: RedisServer, lock_name: str, scene: str) -> None:
     play("scenes_cancel", scene, server.url, lock_name)

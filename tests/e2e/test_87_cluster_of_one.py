@@ -108,7 +108,7 @@ def test_05_counts(cluster: RedisServer, lock_name: str, form: str) -> None:
         assert slots.try_set_permits(2)
         permit = slots.acquire()
         assert permit is not None and slots.available() == 1 and slots.acquired() == 1
-        slots.update_lease(permit, 20)
+        slots.extend(permit, 20)
         permit.release()
         assert slots.available() == slots.permits() == 2 and slots.delete()
         gate = client.semaphore(name)

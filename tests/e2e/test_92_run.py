@@ -19,7 +19,7 @@ from wire import fields, is_owner, remaining_ms, subscribers
 
 # A wait that missed its message looks after 5 s.
 LOOK = 4.0
-STATUS = {"not obtained": 1, "usage": 64, "unreachable": 69, "lost": 70, "system": 71}
+STATUS = {"not obtained": 1, "usage": 64, "no lock": 65, "unreachable": 69, "lost": 70, "system": 71}
 
 
 def pending_signals(pid: int) -> int:
@@ -68,10 +68,12 @@ def test_10_ends_as_the_command_does(server: RedisServer, lock_name: str, text: 
     assert server.admin.exists(lock_name) == 0
 
 
-@pytest.mark.parametrize(("command", "status"), [("/nonexistent", 127), ("no-such-program", 127), ("/tmp", 126)])
+@pytest.mark.parametrize(
+    ("command", "status"), [("/nonexistent", 127), ("no-such-program", 127), ("", 127), ("/tmp", 126)]
+)
 def test_11_what_can_not_be_run(server: RedisServer, lock_name: str, command: str, status: int) -> None:
     done = redlatch(server, "run", "--min-hold", "60", lock_name, "--", command)
-    assert done.returncode == status and command in done.stderr
+    assert done.returncode == status and f"redlatch: '{command}' cannot be run: " in done.stderr
     assert server.admin.exists(lock_name) == 0
 
 
@@ -103,6 +105,24 @@ def test_14_no_server_is_69(server: RedisServer, lock_name: str) -> None:
     assert done.returncode == STATUS["unreachable"] and "refused" in done.stderr
 
 
+def test_14_a_server_that_goes_away_is_given_up(server: RedisServer, lock_name: str) -> None:
+    """A wait without end gives it half a minute; a short one says the same as soon as its own time is over."""
+    server.admin.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
+    try:
+        done = redlatch(server, "run", "-w", "0.2", lock_name, "--", "true")
+    finally:
+        server.admin.execute_command("CLIENT", "UNPAUSE")
+    assert done.returncode == STATUS["unreachable"] and "gave up waiting, the server is away" in done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--kind", "fair"], ["-s"], ["--kind", "plain"], ["other"]])
+def test_14_what_is_no_lock_is_65(server: RedisServer, lock_name: str, options: List[str]) -> None:
+    """Not 69, at which a job may try again: that would be for ever."""
+    server.admin.rpush(lock_name, "a")
+    done = redlatch(server, "run", *options, lock_name, "--", "true")
+    assert done.returncode == STATUS["no lock"] and "not a lock" in done.stderr
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -124,6 +144,15 @@ def test_14_no_server_is_69(server: RedisServer, lock_name: str) -> None:
 def test_15_misuse_is_64_and_says_what_is_wrong(server: RedisServer, arguments: List[str]) -> None:
     done = redlatch(server, "run", *arguments)
     assert done.returncode == STATUS["usage"] and done.stderr.strip() and not done.stdout
+
+
+@pytest.mark.parametrize(
+    "options", [["-s", "--kind", "mutex"], ["--kind", "write", "-s"], ["-n", "-w", "3"], ["-w", "0", "-n"]]
+)
+def test_15_flags_that_contradict_each_other(server: RedisServer, lock_name: str, options: List[str]) -> None:
+    done = redlatch(server, "run", *options, lock_name, "--", "true")
+    assert done.returncode == STATUS["usage"] and "expected one of them" in done.stderr
+    assert redlatch(server, "run", "-s", "--kind", "read", "-n", lock_name, "--", "true").returncode == 0
 
 
 def test_15_the_longest_lease_is_a_day(server: RedisServer, lock_name: str) -> None:
@@ -335,7 +364,7 @@ def test_45_lost_unnoticed_it_is_70_at_the_end(server: RedisServer, lock_name: s
     server.admin.delete(lock_name)
     (tmp_path / "go").touch()
     _, err = holder.communicate(timeout=10)
-    assert holder.returncode == STATUS["lost"] and "lost" in err
+    assert holder.returncode == STATUS["lost"] and err.startswith(f'redlatch: lost "{lock_name}": it was gone')
 
 
 # ------------------------------------------------------------------------------------------- what a parent passes on --

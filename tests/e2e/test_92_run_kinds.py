@@ -55,8 +55,10 @@ def test_01_others_are_kept_out_and_can_force_it(server: RedisServer, lock_name:
     ("options", "words"),
     [
         (["--kind", "mutx"], "expected one of mutex, fenced"),
-        (["--kind", "plain", "--key-template", "lock"], "{name}"),
-        (["--key-template", "lock:{name}"], "plain"),
+        (["--kind", "mutx"], "semaphore, permit-semaphore\n"),
+        (["--kind", "plain", "--key-template", "lock"], "--key-template is 'lock': expected {name} in it once"),
+        (["--kind", "plain", "--key-template", "{name}{name}"], "expected {name} in it once"),
+        (["--key-template", "lock:{name}"], "--key-template with --kind mutex"),
     ],
 )
 def test_02_misuse(server: RedisServer, lock_name: str, options: List[str], words: str) -> None:

@@ -159,8 +159,8 @@ def test_08_min_hold_leaves_a_permit_to_run_out(
         (["--kind", "semaphore", "--permits", "3", "--limit", "2"], "--permits is 3, --limit 2"),
         (["--kind", "semaphore", "--min-hold", "1"], "no lease"),
         (["--kind", "semaphore", "--lease", "1"], "no lease"),
-        (["--kind", "semaphore", "--key-template", "x:{name}"], "expected plain"),
-        (["--kind", "permit-semaphore", "--permits", "1001"], "1000"),
+        (["--kind", "semaphore", "--key-template", "x:{name}"], "expected --kind plain"),
+        (["--kind", "permit-semaphore", "--permits", "1001"], "--permits is 1001: expected 1 to 1000"),
     ],
 )
 def test_10_misuse(server: RedisServer, lock_name: str, options: List[str], words: str) -> None:
@@ -173,4 +173,4 @@ def test_10_misuse(server: RedisServer, lock_name: str, options: List[str], word
 def test_11_what_is_none_is_left_as_it_is(server: RedisServer, lock_name: str, kind: str) -> None:
     server.admin.rpush(lock_name, "a")
     done = redlatch(server, "run", "--kind", kind, "--limit", "1", lock_name, "--", "true")
-    assert done.returncode == 69 and done.stderr and server.admin.lrange(lock_name, 0, -1) == [b"a"]
+    assert done.returncode == 65 and done.stderr and server.admin.lrange(lock_name, 0, -1) == [b"a"]

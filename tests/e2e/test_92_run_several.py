@@ -139,9 +139,11 @@ def test_08_several_of_a_kind(server: RedisServer, several: List[str], options: 
         (["a", "", "--", "true"], "empty"),
         (["a", "b", "--"], "expected a command"),
         (["a", "-n", "--", "true"], "-n among the names"),
-        (["--kind", "fair", "a", "b", "--", "true"], "fair"),
+        (["--kind", "fair", "a", "b", "--", "true"], "2 names with --kind fair: expected one"),
+        ([*map(str, range(101)), "--", "true"], "101 names: expected at most 100"),
+        (["--", "true"], "no name before --"),
         (["--kind", "semaphore", "a", "b", "--", "true"], "2 names with --kind semaphore"),
-        (["--kind", "permit-semaphore", "a", "b", "--", "true"], "expected one"),
+        (["--kind", "permit-semaphore", "a", "b", "--", "true"], "2 names with --kind permit-semaphore: expected one"),
     ],
 )
 def test_10_misuse(server: RedisServer, arguments: List[str], words: str) -> None:

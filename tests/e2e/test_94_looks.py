@@ -1,79 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`redlatch list`, `show`, `wait` and `unlock`: what they find, what they cost the server, what they print."""
+"""`redlatch list`, `show` and `unlock`: what they find, what they cost the server, what they print."""
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Set
+from typing import Any, Set
 
 import pytest
 import redlatch as library
 from env import RedisServer, RedissonShapedPeer, closed_port, wait_until
-from shell import environment, names, program, redlatch, shown, start
-from wire import channel, counts, subscribers
-
-# A wait that missed its message looks after 5 s.
-LOOK = 4.0
-UUID = "3f2b7c1a-0d4e-4b7a-9c11-2f6d0a9e8b77"
-
-
-def put_hash(server: RedisServer, name: object, values: Dict[str, object], ttl_ms: int = 60_000) -> None:
-    """A hash with a lease."""
-    client: Any = server.admin
-    client.hset(name, mapping=values)
-    client.pexpire(name, ttl_ms)
-
-
-def put_every_form(server: RedisServer) -> Dict[str, str]:
-    """One key of each form in Redisson's format; the kind of each name."""
-    client: Any = server.admin
-    put_hash(server, "mutex", {f"{UUID}:42": 2})
-    put_hash(server, "fenced", {f"{UUID}:1": 1})
-    client.set("redisson_lock_token:{fenced}", 17)
-    put_hash(server, "{t}:fair", {f"{UUID}:1": 1})
-    client.rpush("redisson_lock_queue:{t}:fair", f"{UUID}:7", f"{UUID}:8")
-    until = int(time.time() * 1000) + 60_000
-    client.zadd("redisson_lock_timeout:{t}:fair", {f"{UUID}:7": until, f"{UUID}:8": until})
-    put_hash(server, "writing", {"mode": "write", f"{UUID}:1:write": 1, f"{UUID}:1": 2})
-    put_hash(server, "reading", {"mode": "read", f"{UUID}:1": 1, f"{UUID}:2": 3})
-    value = "t6rZwibGo2uy1OSmNVe8pg"
-    owner = f"{UUID}:3"
-    put_hash(server, "group", {value: owner, f"{value}:{owner}:expire_time": int(time.time() * 1000) + 60_000,
-                               f"{value}:{owner}:lock_count": 1})
-    client.set("plain", f"{UUID[:14]}8{UUID[15:]}:5", px=60_000)
-    put_permits(server, "slots", taken=2)
-    return {"mutex": "mutex", "fenced": "fenced", "{t}:fair": "fair", "writing": "read_write",
-            "reading": "read_write", "group": "group", "plain": "plain", "slots": "permit_semaphore"}
-
-
-def put_permits(server: RedisServer, name: str, taken: int) -> None:
-    """A permit semaphore with three permits that may be taken, and one whose lease is over."""
-    client: Any = server.admin
-    client.set(name, 3)
-    now = int(time.time() * 1000)
-    ends = {bytes([number]) * 16: now + 60_000 for number in range(taken)}
-    client.zadd(f"{{{name}}}:timeout", {**ends, b"\xff" * 16: now - 1000})
-
-
-def put_what_is_no_lock(server: RedisServer) -> List[str]:
-    """Keys that are something else; their names."""
-    client: Any = server.admin
-    client.set("text", "five")
-    client.set("page", "12345678901234567890")
-    client.hset("visits", mapping={"home": 5})
-    client.hset("user", mapping={"name": "x", "mode": "dark"})
-    client.hset("large", mapping={str(number): number for number in range(3000)})
-    client.hset("almost", mapping={f"{UUID}:1": "none"})
-    client.rpush("queue", "a")
-    client.zadd("scores", {"a": 1})
-    return ["text", "page", "visits", "user", "large", "almost", "queue", "scores"]
+from forms import UUID, put_every_form, put_hash, put_permits, put_what_is_no_lock
+from shell import environment, names, program, redlatch, shown
+from wire import channel, counts
 
 
 # ------------------------------------------------------------------------------------------------------------ list --
@@ -244,7 +189,11 @@ def test_10_show_tells_all_of_a_lock(server: RedisServer) -> None:
     assert sorted((one["role"], one["owner"], one["count"]) for one in writing) == [
         ("reader", f"{UUID}:1", 2), ("writer", f"{UUID}:1", 1)]
     assert shown(server, "show", "reading")["holder_count"] == 2
-    assert shown(server, "show", "group")["holders"] == [{"owner": f"{UUID}:3", "count": 1}]
+    (group,) = shown(server, "show", "group")["holders"]
+    assert 50_000 < group.pop("ttl_ms") <= 60_000
+    assert group == {"owner": f"{UUID}:3", "count": 1, "value": "t6rZwibGo2uy1OSmNVe8pg"}
+    line = r":3  count 1  value t6rZwibGo2uy1OSmNVe8pg  ttl 5\d\.\d s"
+    assert re.search(line, redlatch(server, "show", "group").stdout)
     plain = redlatch(server, "show", "mutex").stdout
     assert f"{UUID}:42  count 2" in plain and "held" in plain
 
@@ -314,9 +263,9 @@ def test_16_what_eyes_see_holds_no_control_characters(server: RedisServer) -> No
 def test_17_permits_are_shown_with_their_ids(server: RedisServer) -> None:
     put_permits(server, "slots", taken=2)
     found = shown(server, "show", "slots")
-    assert (found["kind"], found["held"], found["count"], found["holder_count"]) == ("permit_semaphore", False, 4, 2)
+    assert (found["kind"], found["count"], found["holder_count"]) == ("permit_semaphore", 4, 2)
     assert [one["owner"] for one in found["holders"]] == ["00" * 16, "01" * 16]
-    assert redlatch(server, "show", "slots").returncode == 3
+    assert all(50_000 < one["ttl_ms"] <= 60_000 for one in found["holders"])
     assert redlatch(server, "show", "--owner", "01" * 16, "slots").returncode == 0
     with library.connect(server.url) as client:
         permit = client.permit_semaphore("slots").acquire()
@@ -335,6 +284,20 @@ def test_18_a_number_may_be_a_semaphore_a_latch_or_anything(server: RedisServer)
         plain = redlatch(server, "show", "number")
         assert plain.returncode == 0 and re.search(rf"^count +{number}$", plain.stdout, re.MULTILINE)
     assert shown(server, "list") == [], "any counter would be there"
+
+
+def test_18_what_is_counted_is_neither_held_nor_free(server: RedisServer) -> None:
+    """Whether of its permits none, some or all are taken: its data look as a latch's before the first, and after."""
+    with library.connect(server.url) as client:
+        slots = client.permit_semaphore("slots")
+        slots.try_set_permits(2)
+        for kind in ("count", "permit_semaphore", "permit_semaphore"):
+            found, plain = shown(server, "show", "slots"), redlatch(server, "show", "slots")
+            assert (found["kind"], "held" in found, plain.returncode) == (kind, False, 0)
+            assert not re.search("^(state|ttl)", plain.stdout, re.MULTILINE)
+            slots.acquire(blocking=False)
+    server.admin.pexpire("slots", 50_000)
+    assert re.search(r"^ttl +[45]\d\.\d s$", redlatch(server, "show", "slots").stdout, re.MULTILINE)
 
 
 def test_19_an_owner_is_found_among_very_many(server: RedisServer) -> None:
@@ -359,119 +322,6 @@ def test_19_an_owner_is_found_among_very_many(server: RedisServer) -> None:
             assert redlatch(server, "show", "--owner", nobody, name).returncode == 3, nobody
     both = shown(server, "show", "--owner", f"{UUID}:7", "read")["holders"][:2]
     assert [(one["role"], one["count"]) for one in both] == [("writer", 1), ("reader", 2)]
-
-
-# ------------------------------------------------------------------------------------------------------------ wait --
-
-
-def test_20_wait_returns_when_it_is_released(
-    server: RedisServer, peer: RedissonShapedPeer, lock_name: str
-) -> None:
-    assert redlatch(server, "wait", lock_name).returncode == 0
-    peer.lock(lock_name)
-    assert redlatch(server, "wait", "-w", "0", lock_name).returncode == 1
-    waiting = start(server, "wait", lock_name)
-    wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to listen")
-    released = time.monotonic()
-    peer.unlock(lock_name)
-    assert waiting.wait(10) == 0 and time.monotonic() - released < LOOK, "a message woke it, not the lease"
-    assert server.admin.exists(lock_name) == 0, "it was not taken"
-    waiting.communicate()
-
-
-def test_21_wait_ends_with_the_lease_or_its_own_time(server: RedisServer, lock_name: str) -> None:
-    put_hash(server, lock_name, {f"{UUID}:1": 1})
-    begun = time.monotonic()
-    assert redlatch(server, "wait", "-w", "0.2", lock_name).returncode == 1
-    assert 0.2 <= time.monotonic() - begun < LOOK
-    put_hash(server, lock_name, {f"{UUID}:1": 1}, ttl_ms=500)
-    begun = time.monotonic()
-    assert redlatch(server, "wait", lock_name).returncode == 0
-    assert 0.4 <= time.monotonic() - begun < LOOK
-
-
-def test_22_wait_of_many_of_one_client_and_of_waiters_beside(server: RedisServer, lock_name: str) -> None:
-    with library.connect(server.url) as client:
-        held = client.lock(lock_name)
-        held.acquire()
-        waiting = [start(server, "wait", lock_name) for _ in range(5)]
-        wait_until(lambda: subscribers(server, lock_name) == 5, message="all to listen")
-        held.release()
-        assert [one.wait(10) for one in waiting] == [0] * 5
-        for one in waiting:
-            one.communicate()
-
-
-def test_23_what_is_no_lock_is_not_waited_for(server: RedisServer, lock_name: str) -> None:
-    server.admin.set(lock_name, "x")
-    done = redlatch(server, "wait", lock_name)
-    assert done.returncode == 69 and "not a lock" in done.stderr
-
-
-@contextmanager
-def listening(server: RedisServer, name: str, told: str) -> Iterator[subprocess.Popen[str]]:
-    """The command, waiting for a name and listening to a channel; at the end a message has ended it."""
-    admin: Any = server.admin
-    waiting = start(server, "wait", name)
-    wait_until(lambda: admin.pubsub_numsub(told)[0][1] == 1, message=f"the command to listen to {told}")
-    released = time.monotonic()
-    yield waiting
-    assert waiting.wait(10) == 0 and time.monotonic() - released < LOOK, "a message woke it"
-    waiting.communicate()
-
-
-@pytest.mark.parametrize("kind", ["read", "write", "fair", "fenced", "spin", "plain", "group"])
-def test_24_wait_listens_where_the_kind_is_told_of(server: RedisServer, lock_name: str, kind: str) -> None:
-    prefix = {"read": "redisson_rwlock", "write": "redisson_rwlock", "plain": "redlatch_lock__channel"}
-    with library.connect(server.url) as client:
-        locks = {"read": lambda: client.read_write_lock(lock_name).read,
-                 "write": lambda: client.read_write_lock(lock_name).write,
-                 "group": lambda: client.group_lock(lock_name, ["a", "b"])}
-        lock = locks.get(kind, lambda: getattr(client, f"{kind}_lock")(lock_name))()
-        lock.acquire()
-        told = f"{prefix.get(kind, 'redisson_lock__channel')}:{{{lock_name}}}"
-        with listening(server, lock_name, told):
-            lock.release()
-
-
-def test_25_wait_for_what_is_counted(server: RedisServer, lock_name: str) -> None:
-    with library.connect(server.url) as client:
-        latch = client.latch(lock_name)
-        latch.try_set_count(2)
-        with listening(server, lock_name, f"redisson_countdownlatch__channel__{{{lock_name}}}"):
-            latch.count_down()
-            latch.count_down()
-        gate = client.semaphore(lock_name)
-        gate.try_set_permits(1)
-        gate.acquire()
-        with listening(server, lock_name, f"redisson_sc:{{{lock_name}}}"):
-            gate.release()
-        server.admin.delete(lock_name)
-        slots = client.permit_semaphore(lock_name)
-        slots.try_set_permits(1)
-        permit = slots.acquire()
-        assert redlatch(server, "wait", "-w", "0", lock_name).returncode == 1
-        with listening(server, lock_name, f"redisson_sc:{{{lock_name}}}"):
-            slots.release(permit)
-        assert redlatch(server, "wait", "-w", "0", lock_name).returncode == 1, "a number alone: a latch, or a counter"
-
-
-def test_26_a_name_that_becomes_another_kind_is_followed(server: RedisServer, lock_name: str) -> None:
-    with library.connect(server.url) as client:
-        put_hash(server, lock_name, {f"{UUID}:1": 1})
-        waiting = start(server, "wait", lock_name)
-        wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to listen")
-        pipe: Any = server.admin.pipeline(transaction=True)
-        pipe.delete(lock_name)
-        pipe.set(lock_name, 1)
-        pipe.publish(channel(lock_name), 0)
-        pipe.execute()
-        told = f"redisson_countdownlatch__channel__{{{lock_name}}}"
-        admin: Any = server.admin
-        wait_until(lambda: admin.pubsub_numsub(told)[0][1] == 1, message="the command to listen elsewhere")
-        client.latch(lock_name).count_down()
-        assert waiting.wait(10) == 0
-        waiting.communicate()
 
 
 # ---------------------------------------------------------------------------------------------------------- unlock --
@@ -512,12 +362,30 @@ def test_31_unlock_wakes_those_who_wait_for_any_kind(server: RedisServer, name: 
     assert wait_until(lambda: listener.get_message(timeout=0.1), message="the message")["type"] == "message"
 
 
+def test_30_unlock_names_each_who_holds_it(server: RedisServer) -> None:
+    """Of more than are told of, it says how many."""
+    put_every_form(server)
+    put_hash(server, "many", {"mode": "read", **{f"{UUID}:{one}": 1 for one in range(300)}})
+    expected = {"reading": [f"{UUID}:1, reader, count 1", f"{UUID}:2, reader, count 3"],
+                "writing": [f"{UUID}:1, reader, count 2", f"{UUID}:1, writer, count 1"],
+                "group": [f"{UUID}:3, value t6rZwibGo2uy1OSmNVe8pg, count 1"]}
+    for name, holders in expected.items():
+        refused = redlatch(server, "unlock", name).stderr.splitlines()
+        assert refused.pop() == f'redlatch: "{name}" is not unlocked without --force'
+        assert sorted(refused) == [f'redlatch: "{name}" is held by {holder}' for holder in holders]
+        done = redlatch(server, "unlock", "--force", name).stdout.splitlines()
+        assert sorted(done) == [f"it was held by {holder}" for holder in holders]
+    *named, more = redlatch(server, "unlock", "--force", "many").stdout.splitlines()
+    assert 10 < len(named) < 300 and more == f"it was held by {300 - len(named)} more"
+
+
 def test_33_unlock_leaves_what_is_counted(server: RedisServer) -> None:
     put_permits(server, "slots", taken=2)
     server.admin.set("gate", 0)
-    for name in ("slots", "gate"):
+    kinds = {"slots": "is a permit semaphore:", "gate": "is a number, as semaphores and latches are:"}
+    for name, words in kinds.items():
         refused = redlatch(server, "unlock", "--force", name)
-        assert refused.returncode == 64 and "semaphore or a latch" in refused.stderr
+        assert refused.returncode == 64 and f'"{name}" {words} expected a lock' in refused.stderr
     assert server.admin.get("slots") == b"3" and server.admin.get("gate") == b"0"
     assert server.admin.zcard("{slots}:timeout") == 3
 
@@ -535,7 +403,9 @@ def test_32_unlock_leaves_what_is_no_lock(server: RedisServer) -> None:
 def test_40_every_command_helps_and_refuses(server: RedisServer, command: str) -> None:
     helped = redlatch(None, command, "--help")
     assert helped.returncode == 0 and f"usage: redlatch {command}" in helped.stdout and not helped.stderr
-    assert redlatch(server, command, "--no-such-option").returncode == 64
+    refused = redlatch(server, command, "--no-such-option")
+    assert refused.returncode == 64
+    assert all(line.startswith("redlatch: ") for line in refused.stderr.splitlines())
     operands = [] if command == "list" else ["x"]
     force = ["--force"] if command == "unlock" else []
     end = ["--", "true"] if command == "run" else []
@@ -549,6 +419,22 @@ def test_41_the_program_itself() -> None:
     assert "run NAME" in redlatch(None, "--help").stdout
     assert redlatch(None).returncode == 64 and redlatch(None, "lock").returncode == 64
     assert redlatch(None, "show").returncode == 64 and redlatch(None, "list", "a", "b").returncode == 64
+
+
+def test_41_options_of_every_command_may_stand_before_it(server: RedisServer) -> None:
+    put_hash(server, "shop:a", {f"{UUID}:1": 1})
+    done = redlatch(None, "--url", server.url, "--prefix=shop:", "list", "--json")
+    assert (done.returncode, [one["name"] for one in json.loads(done.stdout)]) == (0, ["a"])
+    assert redlatch(None, "-u", server.url, "show", "shop:a", "--json").returncode == 0, "options behind names, too"
+    assert redlatch(None, "-u", server.url, "run", "b", "--", "echo", "-n", "x").stdout == "x"
+    for wrong in (["--json", "list"], ["--url"], ["-u", server.url], ["help", "nothing"]):
+        refused = redlatch(None, *wrong)
+        assert refused.returncode == 64 and refused.stderr and not refused.stdout
+
+
+@pytest.mark.parametrize("command", ["run", "list", "show", "wait", "unlock"])
+def test_41_help_of_a_command(command: str) -> None:
+    assert redlatch(None, "help", command).stdout == redlatch(None, command, "--help").stdout
 
 
 def test_42_output_that_can_not_be_written_is_an_error(server: RedisServer) -> None:

@@ -54,7 +54,10 @@ def locks(server: RedisServer) -> List[str]:
 
 def test_00_bash(server: RedisServer, locks: List[str]) -> None:
     assert in_bash(server, "redlatch", "") == [
-        "run", "list", "show", "wait", "unlock", "--help", "--version"]
+        "run", "list", "show", "wait", "unlock", "help", "--url", "--prefix", "--help", "--version"]
+    assert in_bash(server, "redlatch", "--url", "x", "--prefix", "p", "un") == ["unlock"]
+    assert in_bash(server, "redlatch", "--prefix", "") == [""]
+    assert in_bash(server, "redlatch", "help", "sh") == ["show"]
     assert in_bash(server, "redlatch", "un") == ["unlock"]
     assert in_bash(server, "redlatch", "show", "ord") == locks
     assert in_bash(server, "redlatch", "unlock", "--f") == ["--force"]
@@ -115,6 +118,7 @@ def terminal(shared_terminal: Terminal) -> Terminal:
     ("redlatch run -n deploy:shop -- cat /etc/hostn", "redlatch run -n deploy:shop -- cat /etc/hostname"),
     ("redlatch run two\\ words deploy:s", "redlatch run two\\ words deploy:shop"),
     ("redlatch run deploy:shop dee -- printe", "redlatch run deploy:shop dee -- printenv"),
+    ("redlatch -u redis://127.0.0.1:1 show --own", "redlatch -u redis://127.0.0.1:1 show --owner"),
     ("redlatch run --url redis://127.0.0.1:1 deploy:shop -- printe",
      "redlatch run --url redis://127.0.0.1:1 deploy:shop -- printenv"),
 ])

@@ -130,3 +130,10 @@ def test_95_10_reports(server: RedisServer, lua: str, scene: str, lock_name: str
     """What the server knows of locks."""
     play(lua, "reports", scene, server.url, lock_name)
     assert server.admin.keys("*") == []
+
+
+@pytest.mark.parametrize("scene", scenes_of("answers"))
+def test_95_11_answers(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+    """Started questions and changes, and what their events bring."""
+    play(lua, "answers", scene, server.url, lock_name)
+    assert [key for key in server.admin.keys("*") if not key.startswith(b"redlatch_op:")] == []

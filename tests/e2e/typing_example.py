@@ -52,6 +52,16 @@ def by_hand(client: redlatch.Client) -> None:
     lock.extend(30)
 
 
+def kinds(client: redlatch.Client) -> None:
+    sides = client.read_write_lock("catalogue", owner="handle", lease=5)
+    assert_type(sides.read, redlatch.Lock)
+    slots = client.permit_semaphore("slots")
+    with slots as permit:
+        assert_type(permit, redlatch.Permit)
+        permit.extend(5)
+        slots.extend(permit.id, timedelta(seconds=5))
+
+
 def all_options() -> None:
     with redlatch.connect(
         "unix:///run/redis.sock",
@@ -82,6 +92,7 @@ def all_options() -> None:
             places = [(party.host, party.pid) for party in report.parties]
             assert_type(places, List[Tuple[Optional[str], Optional[int]]])
         assert_type(client.inspect(b"job").ttl, float)
+        assert_type(client.inspect(b"job").locked, Optional[bool])
 
 
 def decorated(client: redlatch.Client) -> int:

@@ -104,7 +104,7 @@ def test_leases_across_the_line(slots: redlatch.PermitSemaphore, rival: OnThread
     assert 39 < slots.lease_of(mine) <= 40
     other: str = rival.acquire(ms(20_000))
     assert 19 < slots.lease_of(other) <= 20
-    slots.update_lease(other, 5)
+    slots.extend(other, 5)
     assert 4_000 < rival.getLeaseTime(other) <= 5_000
     endless: str = rival.acquire()
     assert slots.lease_of(endless) == float("inf") and rival.getLeaseTime(endless) == -1

@@ -32,7 +32,7 @@ static void make_peer(struct process *process, uint32_t number) {
     must(world, redlatch_client_event_fd(peer->handle, &descriptor), "event descriptor");
     peer->client = peer->handle->client;
     for (uint32_t lane = 0; lane < LANE_COUNT; lane++) {
-        peer->up[lane] = true;
+        peer->lanes.up[lane] = true;
     }
     for (uint32_t i = 0; i < world->name_count; i++) {
         char name = (char)('a' + i);

@@ -2,7 +2,7 @@
  * ones, asynchronous calls and all, and so are the scripts; the servers and random numbers are those of tests/sim. What
  * is not there are sockets, the keeper's thread and the clock. SPDX-License-Identifier: Apache-2.0
  *
- *   network.c   requests, replies and messages on their way; servers that pause, fail and come back; what comes late
+ *   network.c   the servers, which pause, fail and come back; subscriptions; what becomes of each packet
  *   players.c   processes: their keepers' work, and callers who take, extend and give at random
  *   judge.c     who believes to hold what, against what the servers know */
 #ifndef SEVERAL_H
@@ -10,28 +10,10 @@
 
 #include "joint_async.h"
 #include "lock.h"
-#include "script_set.h"
-#include "sim_random.h"
+#include "packets.h"
 #include "wire.h"
 
-enum { PROCESSES = 3, SERVERS_MAX = 5, NAMES_MAX = 2, CALLERS = 2, WORDS_MAX = 64, LEVELS_MAX = 3, FIRST_OWNER = 1000 };
-
-enum packet_kind { PACKET_REQUEST, PACKET_REPLY, PACKET_READY, PACKET_SUBSCRIBED, PACKET_MESSAGE };
-
-struct packet {
-    struct packet *next;
-    enum packet_kind kind;
-    int64_t at;
-    uint64_t order;
-    struct peer *peer;
-    uint32_t lane;
-    uint32_t epoch;
-    enum script_id script;
-    uint32_t keys, words;
-    char *text[WORDS_MAX]; /* of a subscription or a message the channel */
-    size_t size[WORDS_MAX];
-    struct redis_reply reply;
-};
+enum { PROCESSES = 3, SERVERS_MAX = 5, NAMES_MAX = 2, CALLERS = 2, LEVELS_MAX = 3, FIRST_OWNER = 1000 };
 
 struct server {
     struct world *world;
@@ -47,10 +29,7 @@ struct peer {
     redlatch_client *handle;
     struct client *client;
     redlatch_lock *names[NAMES_MAX];
-    uint32_t epoch[LANE_COUNT];
-    bool up[LANE_COUNT];
-    int64_t arrival[LANE_COUNT]; /* of the last request sent: they keep their order */
-    int64_t returned[LANE_COUNT];
+    struct lanes lanes;
     bool hears[NAMES_MAX];
 };
 
@@ -85,14 +64,13 @@ struct world {
     struct sim_random random;
     uint64_t seed;
     int64_t now;
-    uint64_t order;
     bool majority;
     bool denied;     /* connections can not be killed */
     bool long_lease; /* none runs out before the end: what is free was given back */
     uint32_t server_count, name_count, quorum;
     struct script_set *scripts;
     struct server servers[SERVERS_MAX];
-    struct packet *packets;
+    struct packets packets;
     struct process processes[PROCESSES];
     uint64_t grants, losses, troubled; /* what was reached */
     char failure[200];

@@ -33,7 +33,14 @@ function scenes.inspect(url, name)
     check(party.host and party.pid > 1, "host and process of a client that is connected")
     same(assert(client:inspect(name, held:owner())).parties[1].owner, held:owner())
     raises("owner is of type number", client.inspect, client, name, 7)
+    same(party.value, nil)
+    same(party.ttl, nil)
     assert(lock:release() and lock:release())
+    local group = client:group_lock(name, {"a"}, {lease = 20})
+    assert(group:acquire())
+    party = assert(client:inspect(name)).parties[1]
+    check(#party.value == 22 and party.ttl > 15 and party.ttl <= 20, "a value of a group, with its own lease")
+    assert(group:release())
     raises("name is 0 bytes", client.inspect, client, "")
 end
 
@@ -57,6 +64,9 @@ function scenes.scan(url, name)
         all[report.name] = true
     end
     check(all[other:name()] and all[locks[300]:name()], "all of them without a pattern")
+    local found = client:scan("")()
+    check(found and all[found.name], "and with an empty one")
+    raises("pattern is 65536 bytes long", client.scan, client, ("x"):rep(65536))
     raises("pattern is 7", client.scan, client, 7)
     local walk = client:scan()
     client:close()

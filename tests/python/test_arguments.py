@@ -54,6 +54,13 @@ def test_options_of_a_lock_are_checked(client: redlatch.Client, keywords: Dict[s
     assert f"{argument} is {value!r}; expected " in str(caught.value)
 
 
+@pytest.mark.parametrize("values", [None, 5, "ab", b"ab"])
+def test_values_of_a_group_are_a_list(client: redlatch.Client, values: Any) -> None:
+    with pytest.raises(TypeError, match=f"values is {values!r}.*; expected an iterable of str or bytes"):
+        client.group_lock("g", values)
+    assert client.group_lock("g", (each for each in "ab")).name == "g"
+
+
 def test_acquire_has_the_signature_of_threading_lock(client: redlatch.Client) -> None:
     parameters = list(inspect.signature(client.lock("x").acquire).parameters.values())
     assert [(parameter.name, parameter.default) for parameter in parameters[:2]] == [
@@ -71,9 +78,21 @@ def test_acquire_refuses_what_threading_lock_refuses(client: redlatch.Client, ar
         client.lock("x").acquire(*arguments)
 
 
-def test_a_time_out_in_the_place_of_blocking_is_noticed(client: redlatch.Client) -> None:
-    with pytest.raises(TypeError, match=r"did you mean timeout=0\.5"):
-        client.lock("x").acquire(0.5)  # type: ignore[arg-type]
+@pytest.mark.parametrize("seconds", [0.5, 5, 2, -1, 1.0, "no", None])
+def test_a_time_out_in_the_place_of_blocking_is_noticed(client: redlatch.Client, seconds: Any) -> None:
+    for call in (
+        lambda: client.lock("x").acquire(seconds),
+        lambda: client.semaphore("x").acquire(blocking=seconds),
+        lambda: client.permit_semaphore("x").acquire(blocking=seconds),
+    ):
+        with pytest.raises(TypeError, match=f"blocking is {seconds!r}; .*did you mean timeout={seconds!r}"):
+            call()
+
+
+@pytest.mark.parametrize("blocking", [True, False, 1, 0])
+def test_blocking_is_yes_or_no(client: redlatch.Client, blocking: Any) -> None:
+    with pytest.raises(redlatch.ConnectionError):
+        client.lock("x").acquire(blocking)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("inf")])
@@ -90,6 +109,7 @@ def test_extend_wants_an_end(client: redlatch.Client, seconds: float) -> None:
         ("connect_timeout", -1, ValueError),
         ("linger", -1, ValueError),
         ("database", -1, ValueError),
+        ("database", 2**70, ValueError),
         ("database", "0", TypeError),
         ("database", True, TypeError),
         ("lazy", 1, TypeError),
@@ -100,6 +120,19 @@ def test_extend_wants_an_end(client: redlatch.Client, seconds: float) -> None:
 def test_options_of_a_client_are_checked(argument: str, value: Any, kind: type) -> None:
     with pytest.raises(kind, match=f"{argument} is {value!r}"):
         redlatch.connect("redis://127.0.0.1:9", **{"lazy": True, argument: value})
+
+
+def test_bounds_of_whole_numbers_are_those_of_the_core(client: redlatch.Client) -> None:
+    for database in (-1, 1_000_001, 2**70):
+        with pytest.raises(redlatch.InvalidArgumentError, match=f"database is {database}; expected 0 to 1000000$"):
+            redlatch.connect("redis://127.0.0.1:9", lazy=True, database=database)
+    redlatch.connect("redis://127.0.0.1:9", lazy=True, database=1_000_000).close()
+    for multiplier in (0, 1001, 2**70):
+        with pytest.raises(
+            redlatch.InvalidArgumentError, match=f"back_off_multiplier is {multiplier}; expected 1 to 1000$"
+        ):
+            client.spin_lock("x", back_off_multiplier=multiplier)
+    client.spin_lock("x", back_off_multiplier=1000)
 
 
 def test_options_reach_their_fields() -> None:

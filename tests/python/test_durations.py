@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, Callable
 
 import pytest
+import redlatch
 from redlatch.durations import SECONDS_MAX, delay_ms, lease_ms, limit_ms, span_ms, wait_ms
 from redlatch.errors import InvalidArgumentError
 
@@ -90,5 +91,15 @@ def test_what_must_end_is_never_endless(convert: Callable[[Any, str], int]) -> N
         convert(-1, "seconds")
 
 
-def test_the_longest_time_of_the_standard_library_is_allowed() -> None:
-    assert wait_ms(threading.TIMEOUT_MAX, "timeout") > 0
+def test_the_longest_time_of_the_standard_library_is_endless() -> None:
+    assert wait_ms(threading.TIMEOUT_MAX, "timeout") == -1
+
+
+def test_the_longest_time_that_is_named_is_one_of_the_core(client: redlatch.Client) -> None:
+    lock = client.lock("x", timeout=SECONDS_MAX, lease=SECONDS_MAX, max_hold=SECONDS_MAX)
+    for longest in (SECONDS_MAX, threading.TIMEOUT_MAX):
+        with pytest.raises(redlatch.ConnectionError):
+            lock.acquire(timeout=longest)
+    for call in (lambda: client.lock("x", lease=4e8), lambda: lock.extend(4e8), lambda: lock.acquire(timeout=4e8)):
+        with pytest.raises(InvalidArgumentError, match=rf"(lease|seconds|timeout) is .*, at most {SECONDS_MAX}$"):
+            call()

@@ -158,8 +158,7 @@ static void judge_removed(struct world *world, const struct request *request, ui
     } else if (own) {
         wire_removed(world, field, script == SCRIPT_RELEASE ? REMOVED_RELEASE : REMOVED_HANDED, world->now);
     } else {
-        world_violation(world, "a script removed another owner's hold", "%s removed client %u id %d",
-                        scripts_embedded[request->script].name, field->client, (int)field->id);
+        wrongly_removed(world, request->script, field);
     }
 }
 
@@ -172,8 +171,7 @@ static void judge_created(struct world *world, const struct request *request, ui
     bool handed = script == SCRIPT_HAND_OVER && about && old->count == 1 &&
                   wire_is_argument(request, 0, &old->fields[0]) && wire_is_argument(request, 1, field);
     if (!acquired && !handed) {
-        world_violation(world, "a script made a hold out of nothing", "%s made client %u id %d",
-                        scripts_embedded[request->script].name, field->client, (int)field->id);
+        wrongly_created(world, request->script, field);
         return;
     }
     if (acquired && field->count != 1) {
@@ -185,32 +183,21 @@ static void judge_created(struct world *world, const struct request *request, ui
         return; /* a move to a new id, not a hand-over */
     }
     old->chain = handed ? old->chain + 1 : 0;
-    if (old->chain == 16) {
-        cover(world, COVER_HAND_OVER_BOUND);
-    } else if (old->chain > 16) {
-        world_violation(world, "a process keeps the lock to itself", "%u hand-overs in a row", old->chain);
-    }
+    check_chain(world, old->chain);
 }
 
 static void judge_changed(struct world *world, const struct request *request, const struct wire_field *before,
                           const struct wire_field *after) {
     enum script_id script = role_of(request->script);
-    const char *name = scripts_embedded[request->script].name;
     bool own = !request->renewal && wire_is_argument(request, 0, before);
-    if (after->count < before->count && !(script == SCRIPT_RELEASE && own)) {
-        world_violation(world, "a script lowered a count", "%s: %d -> %d", name, (int)before->count,
-                        (int)after->count);
-    }
-    if (after->count > before->count && !(script == SCRIPT_REENTER && own)) {
-        world_violation(world, "a script raised a count", "%s: %d -> %d", name, (int)before->count,
-                        (int)after->count);
-    }
-    if (after->expires < before->expires && !(script == SCRIPT_EXTEND && own)) {
-        world_violation(world, "a script shortened a lease", "%s: by %d us", name,
-                        (int)(before->expires - after->expires));
+    struct count_changes allowed = {.lower = script == SCRIPT_RELEASE && own, .raise = script == SCRIPT_REENTER && own};
+    check_count(world, request->script, before->count, after->count, allowed);
+    if (!(script == SCRIPT_EXTEND && own)) {
+        check_not_shortened(world, request->script, before->expires, after->expires);
     }
     if (after->expires > before->expires && !own && !is_renewed(request, before)) {
-        world_violation(world, "a script lengthened another owner's lease", "%s", name);
+        world_violation(world, "a script lengthened another owner's lease", "%s",
+                        scripts_embedded[request->script].name);
     }
 }
 

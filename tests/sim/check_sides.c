@@ -154,8 +154,7 @@ static void judge_removed(struct world *world, const struct deed *deed, const st
     } else if ((deed->script == SCRIPT_HAND_OVER_WRITE && !reads && is_by(deed, field)) || is_moved(deed, field)) {
         wire_removed(world, field, REMOVED_HANDED, world->now);
     } else if (!reads || !field->dead) {
-        world_violation(world, "a script removed another owner's hold", "%s removed client %u id %d",
-                        scripts_embedded[deed->script].name, field->client, (int)field->id);
+        wrongly_removed(world, deed->script, field);
     }
 }
 
@@ -172,34 +171,23 @@ static void judge_created(struct world *world, const struct deed *deed, const st
                   is_by(deed, writer) && next;
     bool moved = next && !own && script == (reads ? SCRIPT_EXTEND_READ : SCRIPT_EXTEND_WRITE);
     if (!reader && !wrote && !handed && !moved) {
-        world_violation(world, "a script made a hold out of nothing", "%s made client %u id %d",
-                        scripts_embedded[script].name, field->client, (int)field->id);
+        wrongly_created(world, script, field);
         return;
     }
     wire_created(world, field);
     world->checker.created++;
     writers->chain = handed ? writers->chain + 1 : moved ? writers->chain : 0;
-    if (writers->chain == 16) {
-        cover(world, COVER_HAND_OVER_BOUND);
-    } else if (writers->chain > 16) {
-        world_violation(world, "a process keeps the lock to itself", "%u hand-overs in a row", writers->chain);
-    }
+    check_chain(world, writers->chain);
 }
 
 static void judge_changed(struct world *world, const struct deed *deed, const struct wire_field *before,
                           const struct wire_field *after, bool reads) {
     enum script_id script = deed->script;
-    if (after->count < before->count && script != (reads ? SCRIPT_RELEASE_READ : SCRIPT_RELEASE_WRITE)) {
-        world_violation(world, "a script lowered a count", "%s: %d -> %d", scripts_embedded[script].name,
-                        (int)before->count, (int)after->count);
-    }
-    if (after->count > before->count && script != (reads ? SCRIPT_REENTER_READ : SCRIPT_REENTER)) {
-        world_violation(world, "a script raised a count", "%s: %d -> %d", scripts_embedded[script].name,
-                        (int)before->count, (int)after->count);
-    }
-    if (after->expires < before->expires && script != (reads ? SCRIPT_EXTEND_READ : SCRIPT_EXTEND_WRITE)) {
-        world_violation(world, "a script shortened a lease", "%s: by %d us", scripts_embedded[script].name,
-                        (int)(before->expires - after->expires));
+    struct count_changes allowed = {.lower = script == (reads ? SCRIPT_RELEASE_READ : SCRIPT_RELEASE_WRITE),
+                                    .raise = script == (reads ? SCRIPT_REENTER_READ : SCRIPT_REENTER)};
+    check_count(world, script, before->count, after->count, allowed);
+    if (script != (reads ? SCRIPT_EXTEND_READ : SCRIPT_EXTEND_WRITE)) {
+        check_not_shortened(world, script, before->expires, after->expires);
     }
     bool renews = script == SCRIPT_RENEW || script == SCRIPT_RENEW_READ;
     if (reads && after->expires > before->expires && !renews && !is_by(deed, before)) {

@@ -302,8 +302,7 @@ static void judge_removed(struct world *world, const struct request *request, ui
     } else if ((script == SCRIPT_RELEASE || script == SCRIPT_HAND_OVER) && is_owner_of(world, request, name, field)) {
         wire_removed(world, field, script == SCRIPT_RELEASE ? REMOVED_RELEASE : REMOVED_HANDED, world->now);
     } else {
-        world_violation(world, "a script removed another owner's hold", "%s removed client %u id %d",
-                        scripts_embedded[script].name, field->client, (int)field->id);
+        wrongly_removed(world, script, field);
     }
 }
 
@@ -316,8 +315,7 @@ static void judge_created(struct world *world, const struct request *request, ui
                   wire_is_argument(request, 0, &before->fields[0]) &&
                   wire_is_argument(request, 1, field);
     if (!acquired && !handed) {
-        world_violation(world, "a script made a hold out of nothing", "%s made client %u id %d",
-                        scripts_embedded[script].name, field->client, (int)field->id);
+        wrongly_created(world, script, field);
         return;
     }
     wire_created(world, field);
@@ -330,14 +328,9 @@ static void judge_created(struct world *world, const struct request *request, ui
         return;
     }
     check_token_drawn(world, name, note);
-    wire->chain = handed ? wire->chain + 1 : 0;
-    if (world->plan.lock_kind == REDLATCH_FAIR) { /* the queue says whose turn it is */
-        wire->chain = 0;
-    } else if (wire->chain == 16) {
-        cover(world, COVER_HAND_OVER_BOUND);
-    } else if (wire->chain > 16) {
-        world_violation(world, "a process keeps the lock to itself", "%u hand-overs in a row", wire->chain);
-    }
+    bool in_turn = world->plan.lock_kind == REDLATCH_FAIR; /* the queue says whose turn it is */
+    wire->chain = handed && !in_turn ? wire->chain + 1 : 0;
+    check_chain(world, wire->chain);
 }
 
 static void judge_changed(struct world *world, const struct request *request, uint32_t name,
@@ -345,18 +338,11 @@ static void judge_changed(struct world *world, const struct request *request, ui
                           const struct wire_name *now) {
     const struct wire_name *old = &world->checker.wire[name];
     enum script_id script = role_of(request->script);
-    if (after->count < before->count && script != SCRIPT_RELEASE) {
-        world_violation(world, "a script lowered a count", "%s: %d -> %d", scripts_embedded[script].name,
-                        (int)before->count, (int)after->count);
-    }
     bool own = script == SCRIPT_ACQUIRE_MANY && is_owner_of(world, request, name, before);
-    if (after->count > before->count && script != SCRIPT_REENTER && !own) {
-        world_violation(world, "a script raised a count", "%s: %d -> %d", scripts_embedded[script].name,
-                        (int)before->count, (int)after->count);
-    }
-    if (now->expires < old->expires && script != SCRIPT_EXTEND) {
-        world_violation(world, "a script shortened a lease", "%s: by %d us", scripts_embedded[script].name,
-                        (int)(old->expires - now->expires));
+    struct count_changes allowed = {.lower = script == SCRIPT_RELEASE, .raise = script == SCRIPT_REENTER || own};
+    check_count(world, script, before->count, after->count, allowed);
+    if (script != SCRIPT_EXTEND) {
+        check_not_shortened(world, script, old->expires, now->expires);
     }
     if (now->expires > old->expires && script != SCRIPT_RENEW && before->client != FOREIGN &&
         !is_owner_of(world, request, name, before)) {

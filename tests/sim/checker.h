@@ -119,6 +119,25 @@ void wire_removed(struct world *world, const struct wire_field *field, enum remo
 void wire_created(struct world *world, const struct wire_field *field);
 void wire_update(struct world *world, uint32_t name, const struct wire_name *new, bool told);
 const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client, uint64_t id);
+uint32_t names_of(const struct world *world, const struct request *request);
+uint32_t key_name(struct world *world, const struct request *request, uint32_t index);
+uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name);
+char form_of_line(struct world *world, const struct request *request, uint32_t name);
+struct wire_field owner_named(const struct request *request, uint32_t argument);
+
+/* What a script may do to the count of a hold. */
+struct count_changes {
+    bool lower;
+    bool raise;
+};
+
+/* check_changes.c; the counts and ends of leases are those before and after a script */
+void wrongly_removed(struct world *world, enum script_id script, const struct wire_field *field);
+void wrongly_created(struct world *world, enum script_id script, const struct wire_field *field);
+void check_chain(struct world *world, uint32_t chain);
+void check_count(struct world *world, enum script_id script, int64_t before, int64_t after,
+                 struct count_changes allowed);
+void check_not_shortened(struct world *world, enum script_id script, int64_t before, int64_t after);
 
 /* check_sides.c: what check_wire.c and check_beliefs.c do for a read-write lock */
 void judge_sides(struct world *world, const struct request *request, uint32_t name, bool whole);
@@ -128,11 +147,6 @@ void watch_clock_of_sides(struct world *world, uint32_t name);
 void check_exclusion_of_sides(struct world *world, uint32_t name);
 void check_upgrade(struct client *client, const struct sim_operation *operation);
 void check_upgrade_waits(struct client *client, const struct sim_operation *operation);
-uint32_t names_of(const struct world *world, const struct request *request);
-uint32_t key_name(struct world *world, const struct request *request, uint32_t index);
-uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name);
-char form_of_line(struct world *world, const struct request *request, uint32_t name);
-struct wire_field owner_named(const struct request *request, uint32_t argument);
 
 /* check_groups.c: the same for values of a group */
 void judge_group(struct world *world, const struct request *request, bool whole);

@@ -1,9 +1,9 @@
 /* Commands of the engine become requests, answers become replies for the engine.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include <assert.h>
 #include <stdlib.h>
 
+#include "engine_reply.h"
 #include "sim_client.h"
 #include "world.h"
 
@@ -132,28 +132,6 @@ void link_subscribe(struct link *link) {
     }
 }
 
-static void convert(const struct redis_reply *from, struct reply *to, struct reply *elements) {
-    static const enum reply_kind kinds[] = {
-        [REDIS_NIL] = REPLY_NIL,     [REDIS_INTEGER] = REPLY_INTEGER, [REDIS_STATUS] = REPLY_STRING,
-        [REDIS_BULK] = REPLY_STRING, [REDIS_ERROR] = REPLY_ERROR,     [REDIS_ARRAY] = REPLY_ARRAY,
-    };
-    assert(to);
-    memset(to, 0, sizeof *to);
-    to->kind = kinds[from->kind];
-    if (from->kind == REDIS_INTEGER) {
-        to->integer = from->integer;
-    } else if (from->kind == REDIS_ARRAY) {
-        for (size_t i = 0; i < from->size; i++) {
-            convert(&from->elements[i], &elements[i], NULL);
-        }
-        to->elements = elements;
-        to->count = from->size;
-    } else if (from->kind != REDIS_NIL) {
-        to->text = from->text;
-        to->size = from->size;
-    }
-}
-
 static void trace_reply(struct client *client, enum link_kind kind, const struct redis_reply *reply) {
     struct world *world = client->world;
     if (world->trace.mode == TRACE_OFF) {
@@ -170,9 +148,8 @@ static void trace_reply(struct client *client, enum link_kind kind, const struct
 
 void link_reply(struct link *link, const struct redis_reply *reply) {
     struct client *client = link->client;
-    struct reply elements[RENEWAL_BATCH_SIZE + 1];
-    struct reply converted;
-    convert(reply, &converted, elements);
+    struct reply elements[REPLY_ELEMENTS_MAX];
+    struct reply converted = engine_reply(reply, elements);
     trace_reply(client, link->kind, reply);
     struct command *command = container_of(list_first(&client->engine.lanes[link->kind].sent), struct command, link);
     check_reply(client, command, &converted);

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "sim_kinds.h"
+#include "kind_lacks.h"
 
 #define COVER_WORDS(name, words) [name] = (words),
 static const char *const point_words[COVER_COUNT] = {NEMESIS_KINDS(COVER_WORDS) OTHER_POINTS(COVER_WORDS)};

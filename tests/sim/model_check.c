@@ -361,8 +361,8 @@ static bool play_call(struct check *check, int64_t *server_ms) {
     const char *script = call->script < 0 ? NULL : check->calls.scripts[call->script].text;
     struct redis_reply server_reply;
     struct redis_reply reply;
-    int64_t before =
-        timed_server_ask(check->server, script, call->arguments, call->count, CALL_SCRIPT_KEYS, &server_reply, server_ms);
+    int64_t before = timed_server_ask(check->server, script, call->arguments, call->count, CALL_SCRIPT_KEYS,
+                                      &server_reply, server_ms);
     cut_microseconds(call, &server_reply);
     count_call(check, &server_reply);
     bool equal = false;

@@ -52,17 +52,11 @@ static struct sim_operation *prepare(struct owner *owner, uint8_t kind, uint32_t
 
 static void get_impatient(struct world *world, void *actor, uint64_t serial) {
     struct sim_operation *operation = actor;
-    if (!operation->in_use || operation->serial != serial || operation->operation.phase == PHASE_DONE) {
-        return;
+    if (client_may_abort(world, operation, serial, get_impatient)) {
+        cover(world, COVER_CANCELLED);
+        operation->renounced = true;
+        client_abort(operation->owner->client, operation, REDLATCH_CANCELLED);
     }
-    struct client *client = operation->owner->client;
-    if (client->paused_until > world->now) {
-        world_at(world, client->paused_until, get_impatient, operation, serial);
-        return;
-    }
-    cover(world, COVER_CANCELLED);
-    operation->renounced = true;
-    client_abort(client, operation, REDLATCH_CANCELLED);
 }
 
 static void acquire(struct owner *owner, uint32_t name) {

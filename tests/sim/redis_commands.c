@@ -133,6 +133,15 @@ bool integer_argument(struct redis_call *call, size_t index, int64_t *integer_ou
     return false;
 }
 
+bool add_increment(struct redis_call *call, int64_t increment, int64_t *number) {
+    if (increment > 0 ? *number > INT64_MAX - increment : *number < INT64_MIN - increment) {
+        redis_reply_error(call->reply, "ERR increment or decrement would overflow");
+        return false;
+    }
+    *number += increment;
+    return true;
+}
+
 bool double_argument(struct redis_call *call, size_t index, double *number_out) {
     if (double_parse(call->arguments[index], number_out)) {
         return true;

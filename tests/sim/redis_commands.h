@@ -8,7 +8,6 @@
 
 #define SYNTAX_ERROR "ERR syntax error"
 #define NOT_AN_INTEGER "ERR value is not an integer or out of range"
-#define WOULD_OVERFLOW "ERR increment or decrement would overflow"
 
 /* One command on its way. The body leaves its answer in `reply`, which is nil before. */
 struct redis_call {
@@ -28,7 +27,7 @@ struct redis_command {
 /* The command of that name in any case, or NULL. */
 const struct redis_command *redis_command_find(struct redis_text name);
 bool redis_command_takes(const struct redis_command *command, size_t count);
-void redis_command_run(const struct redis_command *command, struct keyspace *keyspace, 
+void redis_command_run(const struct redis_command *command, struct keyspace *keyspace,
                        const struct redis_text *arguments, size_t count, struct redis_reply *reply_out);
 
 /* keyspace.c: the value of a key that has not expired, or NULL. */
@@ -53,6 +52,9 @@ void drop_key_if_empty(struct redis_call *call, const struct stored_value *value
 /* Reads an argument; false, with the answer given, when it is not what it should be. */
 bool integer_argument(struct redis_call *call, size_t index, int64_t *integer_out);
 bool double_argument(struct redis_call *call, size_t index, double *number_out);
+
+/* Adds to a number; false, with the answer given, when there is no such sum. */
+bool add_increment(struct redis_call *call, int64_t increment, int64_t *number);
 
 void answer_wrong_arity(struct redis_call *call);
 

@@ -93,14 +93,13 @@ void run_hincrby(struct redis_call *call) {
         redis_reply_error(call->reply, "ERR hash value is not an integer");
         return;
     }
-    if (increment > 0 ? number > INT64_MAX - increment : number < INT64_MIN - increment) {
-        redis_reply_error(call->reply, WOULD_OVERFLOW);
+    if (!add_increment(call, increment, &number)) {
         return;
     }
     char text[NUMBER_TEXT_SIZE];
-    size_t size = integer_format(number + increment, text);
+    size_t size = integer_format(number, text);
     hash_put(&find_or_make_key(call, VALUE_HASH)->hash, call->arguments[2], (struct redis_text){text, size});
-    redis_reply_integer(call->reply, number + increment);
+    redis_reply_integer(call->reply, number);
 }
 
 void run_hlen(struct redis_call *call) {

@@ -107,19 +107,18 @@ static void add(struct redis_call *call, int64_t increment) {
         redis_reply_error(call->reply, NOT_AN_INTEGER);
         return;
     }
-    if (increment > 0 ? number > INT64_MAX - increment : number < INT64_MIN - increment) {
-        redis_reply_error(call->reply, WOULD_OVERFLOW);
+    if (!add_increment(call, increment, &number)) {
         return;
     }
     char text[NUMBER_TEXT_SIZE];
-    size_t size = integer_format(number + increment, text);
+    size_t size = integer_format(number, text);
     if (!value) {
         value = value_new(VALUE_STRING);
         keyspace_put(call->keyspace, call->arguments[1], value);
     }
     free(value->string);
     value->string = text_store((struct redis_text){text, size});
-    redis_reply_integer(call->reply, number + increment);
+    redis_reply_integer(call->reply, number);
 }
 
 void run_incr(struct redis_call *call) {

@@ -18,10 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kind_lacks.h"
 #include "kinds.h"
 #include "planted.h"
 #include "planted_scripts.h"
-#include "sim_kinds.h"
 #include "world.h"
 
 enum { KINDS_END = 32 };
@@ -230,24 +230,15 @@ static bool hunt(const struct options *options, struct script_set *scripts, cons
     return found;
 }
 
-/* The script's text with the edit made, in new memory. */
-static char *edited(const struct planted_edit *edit) {
-    const char *text = scripts_embedded[edit->script].text;
-    const char *part = strstr(text, edit->part);
-    if (!part) {
-        fprintf(stderr, "%s: the script has no such part: %s\n", edit->name, edit->part);
-        exit(1);
-    }
-    char *whole = allocate(strlen(text) + strlen(edit->instead) + 1, 1);
-    sprintf(whole, "%.*s%s%s", (int)(part - text), text, edit->instead, part + strlen(edit->part));
-    return whole;
-}
-
-static bool hunt_with_script(const struct options *options, enum script_id script, const char *text,
+/* With `text` in place of a part of a script, or of all of it where `part` is NULL. */
+static bool hunt_with_script(const struct options *options, enum script_id script, const char *part, const char *text,
                              const char *name) {
     struct script_set with_fault;
-    if (!script_set_open(&with_fault, options->scripts) ||
-        !script_set_replace(&with_fault, script, redis_text(text))) {
+    bool planted = script_set_open(&with_fault, options->scripts) &&
+                   (part ? script_set_edit(&with_fault, script, part, text)
+                         : script_set_replace(&with_fault, script, redis_text(text)));
+    if (!planted) {
+        fprintf(stderr, "%s: can not be planted\n", name);
         exit(1);
     }
     bool found = hunt(options, &with_fault, name);
@@ -260,9 +251,7 @@ static int hunt_edits(const struct options *options, const struct planted_edit *
     int missed = 0;
     for (; edit->name; edit++) {
         if (edit->lock_kind == options->lock_kind) {
-            char *text = edited(edit);
-            missed += !hunt_with_script(options, edit->script, text, edit->name);
-            free(text);
+            missed += !hunt_with_script(options, edit->script, edit->part, edit->instead, edit->name);
         }
     }
     return missed;
@@ -273,7 +262,7 @@ static int hunt_scripts(const struct options *options, const struct planted_scri
     int missed = 0;
     for (; planted->name; planted++) {
         if (planted->lock_kind == options->lock_kind) {
-            missed += !hunt_with_script(options, planted->script, planted->text, planted->name);
+            missed += !hunt_with_script(options, planted->script, NULL, planted->text, planted->name);
         }
     }
     return missed;

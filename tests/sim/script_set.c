@@ -81,6 +81,21 @@ bool script_set_replace(struct script_set *set, enum script_id script, struct re
     return load(set, script, text);
 }
 
+bool script_set_edit(struct script_set *set, enum script_id script, const char *part, const char *instead) {
+    const char *text = scripts_embedded[script].text;
+    const char *at = strstr(text, part);
+    if (!at) {
+        fprintf(stderr, "%s: the script has no such part: %s\n", scripts_embedded[script].name, part);
+        return false;
+    }
+    size_t room = strlen(text) + strlen(instead) + 1;
+    char *whole = allocate(room, 1);
+    snprintf(whole, room, "%.*s%s%s", (int)(at - text), text, instead, at + strlen(part));
+    bool good = load(set, script, redis_text(whole));
+    free(whole);
+    return good;
+}
+
 void script_set_close(struct script_set *set) {
     script_host_free(set->host);
 }

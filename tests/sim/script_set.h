@@ -27,6 +27,10 @@ bool script_set_open(struct script_set *set, const char *folder);
 
 /* Runs `text` from now on as that script. */
 bool script_set_replace(struct script_set *set, enum script_id script, struct redis_text text);
+
+/* Runs from now on the embedded text with `instead` where `part` first stands; false, with a message printed, when it
+ * has no such part, or does not compile so. */
+bool script_set_edit(struct script_set *set, enum script_id script, const char *part, const char *instead);
 void script_set_close(struct script_set *set);
 
 /* Runs a script on a server in that trouble; `texts` are its keys and then its arguments. */
@@ -34,7 +38,7 @@ void script_set_run(struct script_set *set, enum script_id script, enum script_r
                     struct keyspace *keyspace, const struct redis_text *texts, size_t key_count, size_t argument_count,
                     struct redis_reply *reply_out);
 
-/* Prints the scripts that were run, and how often; every_script.py reads this. */
+/* Prints the scripts that were run, and how often; run.py reads this. */
 void script_runs_print(const uint64_t runs[SCRIPT_COUNT]);
 
 #endif

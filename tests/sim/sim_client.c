@@ -151,17 +151,23 @@ struct sim_operation *client_operation(struct client *client, struct owner *owne
     return each;
 }
 
+bool client_may_abort(struct world *world, struct sim_operation *operation, uint64_t serial, event_handler *handler) {
+    if (!operation->in_use || operation->serial != serial || operation->operation.phase == PHASE_DONE) {
+        return false;
+    }
+    const struct client *client = operation->owner->client;
+    if (client->paused_until > world->now) {
+        world_at(world, client->paused_until, handler, operation, serial);
+        return false;
+    }
+    return true;
+}
+
 static void patience_ends(struct world *world, void *actor, uint64_t serial) {
     struct sim_operation *operation = actor;
-    if (!operation->in_use || operation->serial != serial || operation->operation.phase == PHASE_DONE) {
-        return;
+    if (client_may_abort(world, operation, serial, patience_ends)) {
+        client_abort(operation->owner->client, operation, REDLATCH_TIMEOUT);
     }
-    struct client *client = operation->owner->client;
-    if (client->paused_until > world->now) {
-        world_at(world, client->paused_until, patience_ends, operation, serial);
-        return;
-    }
-    client_abort(client, operation, REDLATCH_TIMEOUT);
 }
 
 void client_begin(struct client *client, struct sim_operation *operation) {

@@ -6,6 +6,7 @@
 #include "sim_connection.h"
 #include "drift_clock.h"
 #include "engine.h"
+#include "event_queue.h"
 #include "owner.h"
 #include "plan.h"
 #include "wire.h"
@@ -66,6 +67,10 @@ void client_settle(struct client *client);
 void client_begin(struct client *client, struct sim_operation *operation);
 struct sim_operation *client_operation(struct client *client, struct owner *owner, uint8_t kind, uint32_t name);
 void client_abort(struct client *client, struct sim_operation *operation, int status);
+
+/* Whether an operation that is to be given up is still under way. While its client is stopped it is not given up:
+ * `handler` is called again when that goes on. */
+bool client_may_abort(struct world *world, struct sim_operation *operation, uint64_t serial, event_handler *handler);
 
 /* client_memory.c */
 void *client_allocate(struct client *client, size_t size);

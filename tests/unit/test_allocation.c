@@ -97,7 +97,7 @@ static void contended(redlatch_client *client, redlatch_lock *lock, redlatch_loc
 }
 
 /* The next event, which must come and be of this tag; its status. */
-static int next_event(redlatch_client *client, int fd, uint64_t tag) {
+static int next_event(redlatch_client *client, int fd, uint64_t tag, redlatch_report **report_out) {
     redlatch_event event = {.struct_size = sizeof event};
     int64_t until = system_now() + 10 * SECOND;
     int status;
@@ -107,6 +107,9 @@ static int next_event(redlatch_client *client, int fd, uint64_t tag) {
     }
     CHECK_EQ_INT(status, REDLATCH_OK);
     CHECK_EQ_INT(event.tag, tag);
+    if (report_out) {
+        *report_out = event.report;
+    }
     return event.status;
 }
 
@@ -116,17 +119,50 @@ static void asynchronous(redlatch_client *client, redlatch_lock *lock) {
     uint64_t owner;
     CHECK_EQ_INT(redlatch_owner_new(&owner), REDLATCH_OK);
     if (!GOOD(redlatch_lock_start_acquire(lock, owner, REDLATCH_RENEWED, WAIT_MS, 1)) ||
-        !GOOD(next_event(client, fd, 1))) {
+        !GOOD(next_event(client, fd, 1, NULL))) {
         return;
     }
     if (GOOD(redlatch_lock_start_extend(lock, owner, LEASE_MS, 2))) {
-        GOOD(next_event(client, fd, 2));
+        GOOD(next_event(client, fd, 2, NULL));
     }
     bool released = false;
     for (int tries = 0; tries < 2 && !released; tries++) {
-        released = GOOD(redlatch_lock_start_release(lock, owner, 3)) && GOOD(next_event(client, fd, 3));
+        released = GOOD(redlatch_lock_start_release(lock, owner, 3)) && GOOD(next_event(client, fd, 3, NULL));
     }
     CHECK(released);
+}
+
+/* Started looks, while a lock is held whose owner is connected: they fail or tell the truth. */
+static void started_looks(redlatch_client *client, redlatch_lock *lock) {
+    int fd = -1;
+    CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), REDLATCH_OK);
+    if (!GOOD(redlatch_lock_acquire(lock, WAIT_MS))) {
+        return;
+    }
+    redlatch_report *report = NULL;
+    if (GOOD(redlatch_start_inspect(client, "orders", 6, "somebody", 4)) && GOOD(next_event(client, fd, 4, &report))) {
+        redlatch_facts facts = {.struct_size = sizeof facts};
+        CHECK_EQ_INT(redlatch_report_facts(report, &facts), REDLATCH_OK);
+        CHECK_EQ_INT(facts.form, REDLATCH_FORM_MUTEX);
+        redlatch_report_free(report);
+    }
+    if (GOOD(redlatch_lock_start_query(lock, 5))) {
+        GOOD(next_event(client, fd, 5, NULL));
+    }
+    redlatch_scan *scan = NULL;
+    if (GOOD(redlatch_scan_new(client, NULL, 0, &scan))) {
+        int status = REDLATCH_AGAIN;
+        for (report = NULL; status == REDLATCH_AGAIN || report; redlatch_report_free(report)) {
+            report = NULL;
+            status = redlatch_scan_start_next(scan, 6);
+            status = GOOD(status) ? next_event(client, fd, 6, &report) : status;
+            if (status != REDLATCH_AGAIN) {
+                GOOD(status);
+            }
+        }
+        redlatch_scan_free(scan);
+    }
+    SURELY(redlatch_lock_release(lock));
 }
 
 static void cancelled(redlatch_lock *lock) {
@@ -185,6 +221,7 @@ static void scenario(void) {
     if (lock && of_other_client) {
         contended(client, lock, of_other_client);
         asynchronous(client, lock);
+        started_looks(client, lock);
         cancelled(lock);
     }
     if (lock && GOOD(redlatch_lock_acquire(lock, WAIT_MS))) {

@@ -110,13 +110,13 @@ static void only_the_foremost_polls(void) {
 
 static void the_last_look_comes_before_the_end_of_patience(void) {
     rig_open_spin();
-    struct call *call = waiter(2, 50 * MILLISECOND);
+    struct call *call = waiter(2, 80 * MILLISECOND);
     rig_send(LANE);
     rig_integer(LANE, 30000);
     check_look(10, 10);
     check_look(20, 20);
-    check_look(15, 15); /* instead of 40, which would be after the end: 5 ms before it */
-    rig_pass(5 * MILLISECOND);
+    check_look(25, 25); /* instead of 40, when it would be too late for the answer: 25 ms before the end */
+    rig_pass(25 * MILLISECOND);
     CHECK(rig_send(LANE) == NULL);
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_TIMEOUT);

@@ -241,6 +241,33 @@ static void a_receiver_does_not_wait_for_ever_for_its_hand_over(void) {
     }
 }
 
+/* Nobody sleeps in it: the engine's own timer ends it, by whether its command was sent. */
+static void an_asynchronous_question_ends_with_its_patience(void) {
+    static const enum operation_kind kinds[] = {OPERATION_QUERY, OPERATION_FORCE, OPERATION_CHANGE};
+    for (int sent = 0; sent < 2; sent++) {
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+            rig_open();
+            struct call *call = rig_call(kinds[i], "a", 0);
+            call->operation->asynchronous = true;
+            call->operation->change = SEMAPHORE_COUNT;
+            call->operation->wait_until = rig.now + 50 * MILLISECOND;
+            rig_start(call);
+            if (sent) {
+                rig_send(LANE);
+            }
+            rig_pass(49 * MILLISECOND);
+            CHECK(!call->done);
+            rig_pass(MILLISECOND);
+            CHECK_EQ_INT(call->status, sent ? REDLATCH_NO_REPLY : REDLATCH_UNREACHABLE);
+            if (sent) {
+                rig_integer(LANE, 1); /* late: nobody is told */
+            }
+            CHECK(rig_send(LANE) == NULL);
+            RIG_CLOSE();
+        }
+    }
+}
+
 static void random_numbers_stay_below_their_bound(void) {
     rig_open();
     uint32_t seen = 0;
@@ -267,6 +294,7 @@ int main(void) {
     RUN(what_was_sent_waits_for_the_next_connection);
     RUN(all_fail_when_it_can_not_pass_by_itself);
     RUN(a_receiver_does_not_wait_for_ever_for_its_hand_over);
+    RUN(an_asynchronous_question_ends_with_its_patience);
     RUN(random_numbers_stay_below_their_bound);
     return unit_done();
 }

@@ -19,6 +19,14 @@ static void call_waiter(const char *name, struct operation *operation) {
     }
 }
 
+/* A waiter looks from its place, whose number is `id`, and has the lock. */
+static void look_is_granted(const struct call *waiter, uint64_t id) {
+    struct command *look = rig_send(LANE);
+    CHECK(look && look->id == id && look->place == PLACE_TAKEN);
+    rig_nil(LANE);
+    CHECK_EQ_INT(waiter->status, REDLATCH_OK);
+}
+
 static void a_release_hands_over_to_the_head(void) {
     struct call *waiters[4];
     open_fair();
@@ -50,10 +58,7 @@ static void if_another_stands_at_the_head_the_release_was_one(void) {
     CHECK_EQ_INT(waiters[2]->operation->phase, PHASE_PARKED);
     CHECK(rig_send(LANE) == NULL); /* it will be called */
     call_waiter("a", waiters[2]->operation);
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 2 && look->place == PLACE_TAKEN);
-    rig_nil(LANE);
-    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
+    look_is_granted(waiters[2], 2);
     rig_end("a", 2);
     RIG_CLOSE();
 }
@@ -68,10 +73,7 @@ static void a_call_during_a_hand_over_is_not_missed(void) {
     call_waiter("a", waiters[2]->operation);
     CHECK(rig_send(LANE) == NULL);
     rig_integer(LANE, 2);
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 2 && look->place == PLACE_TAKEN);
-    rig_nil(LANE);
-    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
+    look_is_granted(waiters[2], 2);
     rig_end("a", 2);
     RIG_CLOSE();
 }
@@ -165,10 +167,7 @@ static void a_head_that_still_asks_looks_again(void) {
     rig_send(LANE_HOST);
     queued_on(LANE_HOST, 2500, "1");
     queued(300, "");
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 1 && look->place == PLACE_TAKEN);
-    rig_nil(LANE);
-    CHECK_EQ_INT(head->status, REDLATCH_OK);
+    look_is_granted(head, 1);
     rig_abort(other, REDLATCH_CANCELLED);
     while (rig_send(LANE_HOST)) {
         rig_integer(LANE_HOST, 0);
@@ -216,10 +215,7 @@ static void a_loss_makes_the_foremost_look(void) {
     held_with_waiters(waiters, 2);
     engine_owner_end(&rig.engine, 1, rig.now);
     rig_turn();
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 2 && look->place == PLACE_TAKEN);
-    rig_nil(LANE);
-    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
+    look_is_granted(waiters[2], 2);
     rig_end("a", 2);
     RIG_CLOSE();
 }
@@ -233,10 +229,7 @@ static void a_forced_release_of_ours_makes_the_foremost_look(void) {
     rig_send(LANE);
     rig_integer(LANE, 1); /* whom it has called did not hear it yet */
     CHECK(force->forced);
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 2 && look->place == PLACE_TAKEN);
-    rig_nil(LANE);
-    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
+    look_is_granted(waiters[2], 2);
     engine_owner_end(&rig.engine, 1, rig.now);
     rig_end("a", 2);
     RIG_CLOSE();

@@ -4,6 +4,7 @@
 #include "greeting.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -190,6 +191,32 @@ static void check_first_refusal(const char *answer, int status) {
     end();
 }
 
+static void check_said(const char *password, const char *answer, const char *shown) {
+    char line[200];
+    begin(false);
+    settings.password = password;
+    dial();
+    snprintf(line, sizeof line, "-%s\r\n", answer);
+    fake_say(&server, line);
+    CHECK_EQ_INT(outcome(), REDLATCH_AUTHENTICATION);
+    CHECK(strstr(connection.detail, shown));
+    if (strcmp(answer, shown) != 0) {
+        CHECK(!strstr(connection.detail, answer));
+    }
+    end();
+}
+
+static void what_redis_says_is_not_cut_at_letters_of_the_password(void) {
+    static const char wrong[] = "WRONGPASS invalid username-password pair or user is disabled.";
+    static const char needless[] = "ERR AUTH <password> called without any password configured for the default user."
+                                   " Are you sure your configuration is correct?";
+    check_said("p", wrong, wrong);
+    check_said("password", wrong, wrong);
+    check_said("A", needless, needless);
+    check_said("p", "ERR you said p", "ERR you said ");
+    check_said("p", "WRONGPASS invalid username-password pair: p", "WRONGPASS invalid username-");
+}
+
 static void refused_password_or_database(void) {
     check_first_refusal("-ERR AUTH <password> called without any password configured\r\n", REDLATCH_AUTHENTICATION);
     check_first_refusal("-ERR invalid password\r\n", REDLATCH_AUTHENTICATION);
@@ -369,6 +396,7 @@ int main(void) {
     RUN(errors_that_end_it);
     RUN(errors_that_can_be_lived_with);
     RUN(refused_password_or_database);
+    RUN(what_redis_says_is_not_cut_at_letters_of_the_password);
     RUN(the_server_hangs_up);
     RUN(the_server_is_silent);
     RUN(nobody_listens);

@@ -48,6 +48,8 @@ static void check_client(redlatch_client *client, int status) {
     redlatch_report *report = NULL;
     redlatch_scan *scan = NULL;
     CHECK_EQ_INT(redlatch_inspect(client, "x", 1, &report), status);
+    CHECK_EQ_INT(redlatch_start_inspect(client, "x", 1, NULL, 1), status);
+    CHECK_EQ_INT(redlatch_start_wait_free(client, "x", 1, 0, 1), status);
     CHECK_EQ_INT(redlatch_scan_new(client, "*", 1, &scan), status);
     CHECK_EQ_INT(redlatch_wait_free(client, "x", 1, 0, NULL, REDLATCH_FOREVER), status);
     CHECK(report == NULL && scan == NULL);
@@ -71,6 +73,8 @@ static void check_lock(redlatch_lock *lock, int status) {
     CHECK_EQ_INT(redlatch_lock_start_acquire(lock, 1, 1000, 0, 1), status);
     CHECK_EQ_INT(redlatch_lock_start_release(lock, 1, 1), status);
     CHECK_EQ_INT(redlatch_lock_start_extend(lock, 1, 1000, 1), status);
+    CHECK_EQ_INT(redlatch_lock_start_query(lock, 1), status);
+    CHECK_EQ_INT(redlatch_lock_start_force_release(lock, 1), status);
     CHECK(hold.count == 77 && state.locked == 77 && released == 77);
     CHECK(status != REDLATCH_BAD_HANDLE || strstr(redlatch_last_error(), "expected one that redlatch_lock_new made"));
 }
@@ -87,6 +91,7 @@ static void null_handles(void) {
     CHECK_EQ_INT(redlatch_owner_new(NULL), REDLATCH_INVALID);
     redlatch_report *report = NULL;
     CHECK_EQ_INT(redlatch_scan_next(NULL, &report), REDLATCH_BAD_HANDLE);
+    CHECK_EQ_INT(redlatch_scan_start_next(NULL, 1), REDLATCH_BAD_HANDLE);
     redlatch_scan_free(NULL);
     redlatch_client_free(NULL);
     redlatch_lock_free(NULL);

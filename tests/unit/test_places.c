@@ -11,8 +11,8 @@
 /* A report of one holder and one waiter. */
 static redlatch_report *report_of(const char *holder, const char *waiter) {
     char text[300];
-    snprintf(text, sizeof text, "1:a4:hash1:15:299991:01:11:11:01:21:11:1%zu:%s1:41:0%zu:%s", strlen(holder), holder,
-             strlen(waiter), waiter);
+    snprintf(text, sizeof text, "1:a4:hash1:15:299991:01:11:11:01:21:11:1%zu:%s0:2:-11:41:0%zu:%s0:2:-1",
+             strlen(holder), holder, strlen(waiter), waiter);
     struct argument_part record = {text, strlen(text)};
     redlatch_report *report = NULL;
     CHECK_EQ_INT(report_new(&record, 0, &report), REDLATCH_OK);

@@ -9,10 +9,11 @@ static int make(const char *record, size_t prefix_size, redlatch_report **report
     return report_new(&part, prefix_size, report_out);
 }
 
-/* Of 5 bytes of prefix: name, type, form, remaining ms, token, holders, waiters, count, parties; a holder; a waiter. */
+/* Of 5 bytes of prefix: name, type, form, remaining ms, token, holders, waiters, count, parties; a holder of a
+ * value for 50 ms; a waiter. */
 static const char LOCK[] = "8:shop:a:b4:hash1:15:299991:71:11:12:-31:2"
-                           "1:11:26:f4c1:9"
-                           "1:41:06:f4c1:2";
+                           "1:11:26:f4c1:92:Vx2:50"
+                           "1:41:06:f4c1:20:2:-1";
 
 static void a_record_is_read(void) {
     redlatch_report *report = NULL;
@@ -30,9 +31,12 @@ static void a_record_is_read(void) {
     CHECK_EQ_INT(redlatch_report_party(report, 0, &party), REDLATCH_OK);
     CHECK(party.role == REDLATCH_HOLDER && party.count == 2);
     CHECK_STR(party.owner, "f4c1:9");
+    CHECK_STR(party.value, "Vx");
+    CHECK_EQ_INT(party.ttl_ms, 50);
     CHECK_EQ_INT(redlatch_report_party(report, 1, &party), REDLATCH_OK);
     CHECK(party.role == REDLATCH_WAITER && party.count == 0);
     CHECK_STR(party.owner, "f4c1:2");
+    CHECK(party.value[0] == '\0' && party.ttl_ms == -1);
     CHECK_EQ_INT(redlatch_report_party(report, 2, &party), REDLATCH_INVALID);
     CHECK(strstr(redlatch_last_error(), "index is 2") != NULL);
     redlatch_report_free(report);

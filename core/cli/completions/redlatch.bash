@@ -44,16 +44,26 @@ _redlatch() {
     local words starts head
     _redlatch_words
     local last=$((${#words[@]} - 1))
-    local word=${words[last]} before=${words[last - 1]} command=${words[1]-}
-    local place='--url --prefix --help' options index
+    local word=${words[last]} before=${words[last - 1]}
+    local place='--url --prefix --help' at=1 command options index
     COMPREPLY=()
-    if [ "$last" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run list show wait unlock --help --version' -- "$word")
+    while [ "$at" -lt "$last" ]; do # options before the command
+        case ${words[at]} in
+        -u | --url | --prefix) at=$((at + 2)) ;;
+        -*) at=$((at + 1)) ;;
+        *) break ;;
+        esac
+    done
+    command=${words[at]-}
+    if [ "$at" -eq "$last" ] || [ "$command" = help ]; then
+        mapfile -t COMPREPLY < <(compgen -W 'run list show wait unlock help --url --prefix --help --version' -- "$word")
         return
     fi
     case $before in
     --kind)
-        mapfile -t COMPREPLY < <(compgen -W 'mutex fenced fair spin plain read write semaphore permit-semaphore' -- "$word")
+        local kinds='mutex fenced fair spin plain read write semaphore permit-semaphore'
+        [ "$command" = wait ] && kinds='semaphore permit-semaphore latch'
+        mapfile -t COMPREPLY < <(compgen -W "$kinds" -- "$word")
         return
         ;;
     -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | \
@@ -64,13 +74,13 @@ _redlatch() {
     case $command in
     run) options="--nonblock --shared --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --permits --limit --key-template --verbose $place" ;;
     list) options="--json $place" ;;
-    show) options="--json --owner $place" ;;
-    wait) options="--wait $place" ;;
+    show) options="--json --owner --mine $place" ;;
+    wait) options="--wait --kind $place" ;;
     unlock) options="--force --json $place" ;;
     *) return ;;
     esac
     if [ "$command" = run ]; then # behind -- stands a command, with completions of its own
-        for ((index = 2; index < last; index++)); do
+        for ((index = at + 1; index < last; index++)); do
             [ "${words[index]}" = -- ] || continue
             if declare -F _command_offset >/dev/null; then
                 _command_offset "${starts[index + 1]}"

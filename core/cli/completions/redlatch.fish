@@ -5,7 +5,7 @@ function __redlatch_names
     redlatch list 2>/dev/null </dev/null | awk 'NR > 1 && !/\\x[0-9a-f][0-9a-f]/ { sub(/  +[a-z_]+  .*/, ""); print }'
 end
 
-set -l commands run list show wait unlock
+set -l commands run list show wait unlock help
 
 complete -c redlatch -f
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a run -d 'Hold a lock while a command runs'
@@ -13,6 +13,8 @@ complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a list -d '
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a show -d 'Everything known of a lock'
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a wait -d 'Wait until a lock is free'
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a unlock -d 'Take a lock from whoever holds it'
+complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a help -d 'The options of a command'
+complete -c redlatch -n "__fish_seen_subcommand_from help" -a 'run list show wait unlock'
 complete -c redlatch -n "__fish_seen_subcommand_from run show wait unlock" -a '(__redlatch_names)'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -a '(__fish_complete_command)'
 
@@ -22,6 +24,7 @@ complete -c redlatch -s h -l help -d 'The options of this command'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -s s -l shared -d 'Beside other readers'
 complete -c redlatch -n "__fish_seen_subcommand_from list show unlock" -l json -d 'As JSON'
 complete -c redlatch -n "__fish_seen_subcommand_from show" -l owner -x -d 'Held by this owner?'
+complete -c redlatch -n "__fish_seen_subcommand_from show" -l mine -d 'What the run around this holds'
 complete -c redlatch -n "__fish_seen_subcommand_from unlock" -l force -d 'Yes, really'
 complete -c redlatch -n "__fish_seen_subcommand_from run wait" -s w -l wait -x -d 'Wait at most so many seconds'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -s n -l nonblock -d 'Do not wait'
@@ -31,6 +34,7 @@ complete -c redlatch -n "__fish_seen_subcommand_from run" -l max-hold -x -d 'End
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l min-hold -x -d 'Keep the lock at least so long'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l grace -x -d 'From TERM to KILL'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l kind -x -a 'mutex fenced fair spin plain read write semaphore permit-semaphore' -d 'The kind of lock'
+complete -c redlatch -n "__fish_seen_subcommand_from wait" -l kind -x -a 'semaphore permit-semaphore latch' -d 'What is counted there'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l permits -x -d 'How many permits of a semaphore'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l limit -x -d 'Make the semaphore with so many permits'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l key-template -x -d 'The key of a plain lock'

@@ -42,7 +42,7 @@ static struct status_facts facts_of(enum redlatch_status status) {
     case REDLATCH_UNSUPPORTED:
         return (struct status_facts){"unsupported", "not supported yet", 0, 0};
     case REDLATCH_IN_USE:
-        return (struct status_facts){"in_use", "the cancel object already names another wait", 0, 0};
+        return (struct status_facts){"in_use", "another call is under way with it", 0, 0};
     case REDLATCH_UNREACHABLE:
         return (struct status_facts){"unreachable", "the server cannot be reached", 1, 0};
     case REDLATCH_NO_REPLY:

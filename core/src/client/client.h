@@ -31,6 +31,7 @@ struct call {
     bool inside;     /* a thread is in it and will read if it is woken */
     struct joint *joint; /* asynchronous, and about all its members: kept; else NULL */
     struct run *run;     /* asynchronous, and part of it; else NULL */
+    struct inquiry *inquiry; /* asynchronous, and what it asks of a name or a page; else NULL */
     uint64_t tag;    /* asynchronous */
     int32_t event;   /* asynchronous: enum redlatch_event_kind */
 };
@@ -105,6 +106,7 @@ struct client {
     bool event_raised;
     bool event_polling;   /* the host is inside redlatch_client_next_event */
     struct list events;   /* completed asynchronous calls */
+    redlatch_lock_state told_state; /* the answer that the last event pointed to */
     _Atomic uint32_t loss_word;
     atomic_bool losses_told[2];          /* somebody asks for losses: by enum loss_queue */
     struct told_loss *joint_losses[2]; /* joint_holds.c's */

@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counted.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "started.h"
 
 int check_amount(const char *what, int64_t amount, int64_t low) {
     if (amount < low || amount > REDLATCH_PERMITS_MAX) {
@@ -63,8 +64,45 @@ static int prepare(struct call *call, struct resource *resource, const struct co
     return client_supply(call->client, OPERATION_CHANGE) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
+int counted_outcome(const struct operation *operation, int64_t *number_out) {
+    int64_t result = operation->result;
+    *number_out = 0;
+    if (operation->status != REDLATCH_OK || operation->kind != OPERATION_CHANGE) {
+        return operation->status;
+    }
+    switch ((enum change)operation->change) {
+    case SEMAPHORE_TRY_SET:
+    case SEMAPHORE_RELEASE_IF_EXISTS:
+    case SEMAPHORE_DELETE:
+    case LATCH_TRY_SET:
+    case LATCH_DELETE:
+    case PERMITS_TRY_SET:
+    case PERMITS_DELETE:
+        *number_out = result == 1;
+        break;
+    case LATCH_COUNT:
+        *number_out = result > 0 ? result : 0;
+        break;
+    case SEMAPHORE_COUNT:
+    case SEMAPHORE_DRAIN:
+    case PERMITS_LEASE:
+    case PERMITS_AVAILABLE:
+    case PERMITS_TAKEN:
+    case PERMITS_ALL:
+        *number_out = result;
+        break;
+    case PERMITS_RELEASE:
+        return result > 0 ? REDLATCH_OK : result < 0 ? REDLATCH_LOST : REDLATCH_NOT_OWNED;
+    case PERMITS_EXTEND:
+        return result == 1 ? REDLATCH_OK : REDLATCH_NOT_OWNED;
+    default:
+        break;
+    }
+    return REDLATCH_OK;
+}
+
 int counted_call(struct client *client, struct resource *resource, const struct count_call *what,
-                 int64_t *result_out) {
+                 int64_t *number_out) {
     struct call call;
     call_init(&call, client, NULL);
     int status = enter_call(client);
@@ -83,8 +121,21 @@ int counted_call(struct client *client, struct resource *resource, const struct 
         }
     }
     leave_call(client);
-    if (status == REDLATCH_OK && result_out) {
-        *result_out = call.operation.result;
+    int64_t number;
+    if (status == REDLATCH_OK && (status = counted_outcome(&call.operation, &number)) != REDLATCH_OK) {
+        return fail_plain(status);
+    }
+    if (status == REDLATCH_OK && number_out) {
+        *number_out = number;
+    }
+    return status;
+}
+
+int counted_ask(struct client *client, struct resource *resource, const struct count_call *what, int32_t *answer_out) {
+    int64_t number = 0;
+    int status = counted_call(client, resource, what, &number);
+    if (status == REDLATCH_OK && answer_out) {
+        *answer_out = (int32_t)number;
     }
     return status;
 }
@@ -164,41 +215,6 @@ int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, 
         return status;
     }
     return slices_go_on(cancel, slice_ms);
-}
-
-struct call *call_start_entered(struct client *client, int32_t event, uint64_t tag, int *status_out) {
-    struct call *call = malloc(sizeof *call);
-    if (!call) {
-        *status_out = fail_plain(REDLATCH_NO_MEMORY);
-        return NULL;
-    }
-    *status_out = enter_call(client);
-    if (*status_out != REDLATCH_OK) {
-        free(call);
-        return NULL;
-    }
-    call_init(call, client, NULL);
-    call->tag = tag;
-    call->event = event;
-    call->operation.asynchronous = true;
-    call->operation.lane = LANE_HOST;
-    return call;
-}
-
-int call_start_prepared(struct call *call, int status, int64_t now) {
-    struct client *client = call->client;
-    if (status == REDLATCH_OK && !keeper_start(client)) {
-        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to listen");
-    }
-    if (status == REDLATCH_OK) {
-        resource_keep(call->operation.resource);
-        engine_start(&client->engine, &call->operation, now);
-        client_settle(client, now);
-    } else {
-        free(call);
-    }
-    leave_call(client);
-    return status;
 }
 
 int counted_start(struct client *client, struct resource *resource, const struct count_call *what, int32_t event,

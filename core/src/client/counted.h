@@ -24,8 +24,13 @@ int counted_name(redlatch_client *handle, uint8_t kind, const char *name, size_t
 /* Lets go of the name when its handle is freed. */
 void counted_drop(struct client *client, struct resource *resource);
 
-/* Makes the call. `result_out` may be NULL. */
-int counted_call(struct client *client, struct resource *resource, const struct count_call *what, int64_t *result_out);
+/* Makes the call; hands out its number, or yes or no. The last may be NULL. */
+int counted_call(struct client *client, struct resource *resource, const struct count_call *what, int64_t *number_out);
+int counted_ask(struct client *client, struct resource *resource, const struct count_call *what, int32_t *answer_out);
+
+/* What the answer to such a call means, blocking or not: the status, and on OK a number for the caller, 1 and 0 for yes
+ * and no, 0 if there is none. */
+int counted_outcome(const struct operation *operation, int64_t *number_out);
 
 /* Starts it for an event of that kind. */
 int counted_start(struct client *client, struct resource *resource, const struct count_call *what, int32_t event,
@@ -50,10 +55,6 @@ int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, 
 
 /* Starts a wait for an event of that kind. */
 int counted_start_wait(const struct count_wait *wait, int32_t event, uint64_t tag);
-
-/* An asynchronous call, entered; NULL with the status otherwise. Then sends it on its way, if it was prepared well. */
-struct call *call_start_entered(struct client *client, int32_t event, uint64_t tag, int *status_out);
-int call_start_prepared(struct call *call, int status, int64_t now);
 
 /* A number of permits or counts between two bounds: OK or INVALID. */
 int check_amount(const char *what, int64_t amount, int64_t low);

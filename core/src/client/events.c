@@ -8,8 +8,8 @@
 #include "errors.h"
 #include "joint_async.h"
 #include "joint_holds.h"
-#include "lock.h"
 #include "options.h"
+#include "started.h"
 
 static int begin(redlatch_client *handle, struct client **client_out) {
     int status = guard_client(handle);
@@ -78,57 +78,6 @@ int redlatch_client_event_fd(redlatch_client *handle, int *fd_out) {
     return status;
 }
 
-static void set_name(redlatch_event *event, const struct resource *resource) {
-    size_t size = resource->name_size < sizeof event->name - 1 ? resource->name_size : sizeof event->name - 1;
-    memcpy(event->name, resource->name, size);
-    event->name_size = resource->name_size;
-}
-
-/* The joint that the call was about is the caller's to drop, without the mutex. */
-static struct joint *free_call(struct client *client, struct call *call) {
-    struct joint *joint = call->joint;
-    if (call->run) {
-        joint_collected(call->run);
-    }
-    engine_claimed(&client->engine, &call->operation);
-    resource_drop(&client->engine, call->operation.resource);
-    free(call);
-    return joint;
-}
-
-/* What a call about all members of a multi lock did is noted, and told by the number of the whole. */
-static void note_joint(struct call *call, redlatch_event *event) {
-    const struct operation *operation = &call->operation;
-    if (operation->kind == OPERATION_ACQUIRE && operation->status == REDLATCH_OK) {
-        joint_note_granted(call->joint, operation->owner, joint_hold_new(call->joint));
-    }
-    event->serial = joint_serial(call->joint, operation->owner);
-    if (operation->kind == OPERATION_RELEASE && operation->status != REDLATCH_CLOSED) {
-        joint_note_released(call->joint, operation->owner, operation->status);
-    }
-}
-
-static bool take_completion(struct client *client, redlatch_event *event, struct joint **joint_out) {
-    struct list_link *link = list_pop(&client->events);
-    if (!link) {
-        return false;
-    }
-    struct call *call = container_of(link, struct call, operation.link);
-    const struct operation *operation = &call->operation;
-    event->kind = call->event;
-    event->status = operation->status;
-    event->tag = call->tag;
-    event->owner = operation->owner;
-    event->serial = operation->id;
-    set_name(event, operation->resource);
-    engine_claimed(&client->engine, &call->operation);
-    if (call->joint) {
-        note_joint(call, event);
-    }
-    *joint_out = free_call(client, call);
-    return true;
-}
-
 static bool take_loss(struct client *client, enum loss_queue queue, redlatch_event *event) {
     struct hold *hold = engine_first_loss(&client->engine, queue);
     if (!hold) {
@@ -139,7 +88,7 @@ static bool take_loss(struct client *client, enum loss_queue queue, redlatch_eve
     event->reason = hold->reason;
     event->owner = hold->owner;
     event->serial = hold->id;
-    set_name(event, hold->resource);
+    event_set_name(event, hold->resource->name, hold->resource->name_size);
     engine_loss_taken(&client->engine, queue);
     return true;
 }
@@ -173,6 +122,14 @@ static void update_signal(struct client *client) {
     }
 }
 
+/* A report for which the caller's struct, of an older version, has no room is nobody's. */
+static int hand_out(redlatch_event *event_out, const redlatch_event *event) {
+    if (event_out->struct_size < offsetof(redlatch_event, report) + sizeof event->report) {
+        redlatch_report_free(event->report);
+    }
+    return answer_write(event_out, event, sizeof *event, "event_out");
+}
+
 int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_out) {
     redlatch_event event = {0};
     struct client *client;
@@ -187,7 +144,7 @@ int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_ou
         client_settle(client, now);
     }
     struct joint *joint = NULL;
-    bool found = take_completion(client, &event, &joint) || take_loss(client, LOSS_EVENTS, &event);
+    bool found = call_next_told(client, &event, &joint) || take_loss(client, LOSS_EVENTS, &event);
     client->engine.stats.empty_polls += !found;
     client->event_polling = false;
     update_signal(client);
@@ -196,7 +153,7 @@ int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_ou
     if (joint) {
         joint_drop(joint);
     }
-    return found ? answer_write(event_out, &event, sizeof event, "event_out") : REDLATCH_AGAIN;
+    return found ? hand_out(event_out, &event) : REDLATCH_AGAIN;
 }
 
 int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch_event *event_out) {
@@ -224,77 +181,6 @@ int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch
         return answer_write(event_out, &event, sizeof event, "event_out");
     }
     return closed ? fail_plain(REDLATCH_CLOSED) : REDLATCH_AGAIN;
-}
-
-/* Makes an asynchronous call and starts it. */
-static int start(redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t lease_ms, int64_t wait_ms, uint64_t tag) {
-    static const int32_t kinds[] = {[OPERATION_ACQUIRE] = REDLATCH_EVENT_ACQUIRED,
-                                    [OPERATION_RELEASE] = REDLATCH_EVENT_RELEASED,
-                                    [OPERATION_EXTEND] = REDLATCH_EVENT_EXTENDED};
-    if (owner == 0 && lock->owner == 0) {
-        return fail_with(REDLATCH_INVALID, "owner is 0: an asynchronous call on a lock that threads own expects an"
-                                           " explicit owner");
-    }
-    if (lock->joint && (kind == OPERATION_EXTEND || !joint_is_one_set(lock->joint))) {
-        return joint_start(lock, kind, owner, lease_ms, wait_ms, tag, kinds[kind]);
-    }
-    struct client *client = lock->client;
-    struct call *call = malloc(sizeof *call);
-    if (!call) {
-        return fail_plain(REDLATCH_NO_MEMORY);
-    }
-    int status = enter_call(client);
-    if (status != REDLATCH_OK) {
-        free(call);
-        return status;
-    }
-    call_init(call, client, NULL);
-    call->tag = tag;
-    call->event = kinds[kind];
-    call->operation.asynchronous = true;
-    call->operation.lane = LANE_HOST;
-    status = lock_prepare(call, lock, kind, owner);
-    if (status == REDLATCH_OK && !keeper_start(client)) {
-        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to renew leases");
-    }
-    if (status == REDLATCH_OK) {
-        int64_t now = system_now();
-        if (kind == OPERATION_ACQUIRE) {
-            acquire_prepare(call, lock, lease_ms, wait_ms, now);
-        } else {
-            call->operation.lease_ms = lease_ms;
-            call->operation.wait_until = now + client->command_timeout;
-        }
-        resource_keep(lock->resource);
-        call->joint = lock->joint ? joint_keep(lock->joint) : NULL;
-        engine_start(&client->engine, &call->operation, now);
-        client_settle(client, now);
-    } else {
-        free(call);
-    }
-    leave_call(client);
-    return status;
-}
-
-int redlatch_lock_start_acquire(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms, uint64_t tag) {
-    int status = guard_lock(lock);
-    if (status != REDLATCH_OK || (status = acquire_check(lease_ms, wait_ms)) != REDLATCH_OK) {
-        return status;
-    }
-    return start(lock, OPERATION_ACQUIRE, owner, lease_ms, wait_ms, tag);
-}
-
-int redlatch_lock_start_release(redlatch_lock *lock, uint64_t owner, uint64_t tag) {
-    int status = guard_lock(lock);
-    return status != REDLATCH_OK ? status : start(lock, OPERATION_RELEASE, owner, 0, 0, tag);
-}
-
-int redlatch_lock_start_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, uint64_t tag) {
-    int status = guard_lock(lock);
-    if (status != REDLATCH_OK || (status = check_duration("lease_ms", lease_ms, 1, false)) != REDLATCH_OK) {
-        return status;
-    }
-    return start(lock, OPERATION_EXTEND, owner, lease_ms, 0, tag);
 }
 
 int redlatch_client_cancel(redlatch_client *handle, uint64_t tag) {
@@ -333,7 +219,7 @@ void events_give_back(struct client *client) {
 void events_discard(struct client *client) {
     struct list_link *link;
     while ((link = list_pop(&client->events)) != NULL) {
-        struct joint *joint = free_call(client, container_of(link, struct call, operation.link));
+        struct joint *joint = call_free(client, container_of(link, struct call, operation.link));
         if (joint) {
             client_unlock(client);
             joint_drop(joint);

@@ -7,9 +7,11 @@
 #include "lock.h"
 
 static int check_values(const redlatch_value *values, size_t count) {
-    if (!values || count == 0 || count > REDLATCH_GROUP_VALUES_MAX) {
-        return fail_with(REDLATCH_INVALID, "values are %zu: expected 1 to %d", values ? count : 0,
-                         REDLATCH_GROUP_VALUES_MAX);
+    if (count == 0 || count > REDLATCH_GROUP_VALUES_MAX) {
+        return fail_with(REDLATCH_INVALID, "values are %zu: expected 1 to %d", count, REDLATCH_GROUP_VALUES_MAX);
+    }
+    if (!values) {
+        return fail_with(REDLATCH_INVALID, "values is NULL: expected an array of %zu values", count);
     }
     for (size_t i = 0; i < count; i++) {
         if (!values[i].bytes && values[i].size > 0) {

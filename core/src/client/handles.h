@@ -80,13 +80,7 @@ struct redlatch_report {
 struct redlatch_scan {
     _Atomic uint32_t magic;
     struct client *client;
-    char *pattern;       /* prefix included */
-    size_t pattern_size;
-    char cursor[24];     /* the server's, "0" at the beginning and at the end */
-    bool over;           /* the server has no more pages */
-    char *page;          /* records of the last page */
-    size_t page_size;
-    size_t page_at;      /* told of up to here */
+    struct walk *walk; /* kept */
     struct redlatch_scan *next_free;
 };
 

@@ -45,9 +45,12 @@ static int compare_members(const void *one, const void *other) {
 }
 
 static int check_members(redlatch_lock *const *members, size_t count) {
-    if (!members || count == 0 || count > REDLATCH_MEMBERS_MAX) {
-        fail_with(REDLATCH_INVALID, "count is %zu: expected 1 to %d members", members ? count : 0,
-                  REDLATCH_MEMBERS_MAX);
+    if (count == 0 || count > REDLATCH_MEMBERS_MAX) {
+        fail_with(REDLATCH_INVALID, "count is %zu: expected 1 to %d members", count, REDLATCH_MEMBERS_MAX);
+        return REDLATCH_INVALID;
+    }
+    if (!members) {
+        fail_with(REDLATCH_INVALID, "members is NULL: expected an array of %zu locks", count);
         return REDLATCH_INVALID;
     }
     for (size_t i = 0; i < count; i++) {

@@ -24,6 +24,9 @@ static struct run *new_run(const struct redlatch_lock *lock, uint8_t kind, uint6
     call_init(done, lock->client, NULL);
     done->operation.kind = kind;
     done->operation.asynchronous = true;
+    if (kind == OPERATION_QUERY || kind == OPERATION_FORCE) {
+        run->owner = 0; /* for nobody in particular */
+    }
     done->operation.owner = run->owner;
     done->operation.resource = lock->resource;
     done->run = run;
@@ -224,6 +227,8 @@ void joint_discard_runs(struct client *client) {
             client_settle(client, system_now());
             client_unlock(client);
             free(run->done);
+        } else if (!run->collected) {
+            run->done->run = NULL; /* it is among the events yet */
         }
         run_free(run);
     }

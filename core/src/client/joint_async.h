@@ -8,7 +8,7 @@
 
 #include "run.h"
 
-/* Starts an acquire, a release or an extension whose completion comes as an event of the first client. */
+/* Starts a call whose completion comes as an event of the first client. */
 int joint_start(const struct redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
                 uint64_t tag, int32_t event);
 

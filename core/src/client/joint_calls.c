@@ -7,28 +7,22 @@
 
 #include "errors.h"
 #include "joint_holds.h"
+#include "joint_words.h"
 #include "lock.h"
 #include "slices.h"
 
 /* How much longer a question waits for the servers of a minority. */
 static const int64_t ANSWER_WAIT = SECOND / 4;
 
-/* The words for a failed call; told of the first member. */
-static int answer(const struct redlatch_lock *lock, const char *verb, int status, int64_t wait_ms) {
-    if (status != REDLATCH_OK) {
-        client_lock(lock->client);
-        lock_failed(lock, NULL, verb, status, wait_ms);
-        client_unlock(lock->client);
-    }
-    return status;
-}
-
 /* The end of a run: notes what was granted. */
 static int finish(struct run *run, const struct redlatch_lock *lock, int64_t wait_ms) {
     if (run->multi.status == REDLATCH_OK) {
         joint_note_granted(run->joint, run->owner, joint_hold_new(run->joint));
     }
-    int status = answer(lock, "acquire", run->multi.status, wait_ms);
+    int status = run->multi.status;
+    if (status != REDLATCH_OK) {
+        joint_acquire_failed(lock, run, wait_ms);
+    }
     run_free(run);
     return status;
 }
@@ -158,15 +152,19 @@ static struct task *start_all(const struct joint *joint, const struct errand *pa
     return tasks;
 }
 
+/* Each answer counts, also of a minority. */
+static bool asks(uint8_t kind) {
+    return kind == OPERATION_QUERY || kind == OPERATION_FORCE;
+}
+
 /* The same, driven to the end. */
 static struct task *run_all(const struct joint *joint, const struct errand *pattern, bool by_group,
                             uint32_t *count_out) {
     int64_t started_at = system_now();
     struct task *tasks = start_all(joint, pattern, by_group, count_out);
     if (tasks) {
-        bool asks = pattern->kind == OPERATION_QUERY || pattern->kind == OPERATION_FORCE; /* each answer counts */
         drive_all(tasks, *count_out, joint->majority ? joint->quorum : *count_out, started_at,
-                  asks ? ANSWER_WAIT : 0);
+                  asks(pattern->kind) ? ANSWER_WAIT : 0);
     }
     return tasks;
 }
@@ -178,7 +176,43 @@ static int outcome(const struct joint *joint, const struct task *tasks, uint32_t
 }
 
 static int sum_up(const struct redlatch_lock *lock, struct task *tasks, uint32_t count, const char *verb) {
-    return answer(lock, verb, outcome(lock->joint, tasks, count), 0);
+    int status = outcome(lock->joint, tasks, count);
+    return status == REDLATCH_OK ? status : joint_tasks_failed(lock, tasks, count, verb, status);
+}
+
+static bool any_forced(const struct task *tasks, uint32_t count) {
+    bool forced = false;
+    for (uint32_t i = 0; i < count; i++) {
+        forced = forced || (tasks[i].status == REDLATCH_OK && tasks[i].call.operation.forced);
+    }
+    return forced;
+}
+
+/* Somebody holds it, so that nobody else can: of a multi lock one member, of a RedLock as many as make it impossible.
+ * The one told of is the one that holds it longest. */
+static struct lock_answer joint_answer(const struct joint *joint, const struct task *tasks, uint32_t count) {
+    struct lock_answer answer = {.locked = false};
+    uint32_t locked = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct lock_answer *found = &tasks[i].call.answer;
+        if (tasks[i].status != REDLATCH_OK || !found->locked) {
+            continue;
+        }
+        bool longer = answer.ttl_ms >= 0 && (found->ttl_ms == -1 || found->ttl_ms > answer.ttl_ms);
+        if (locked++ == 0 || longer) {
+            answer = *found;
+        }
+    }
+    uint32_t needed = joint->majority ? joint->member_count - joint->quorum + 1 : 1;
+    return locked < needed ? (struct lock_answer){.locked = false} : answer;
+}
+
+static void note_answer(struct run *run) {
+    if (run->kind == OPERATION_FORCE) {
+        run->done->operation.forced = any_forced(run->crew, run->crew_count);
+    } else if (run->kind == OPERATION_QUERY) {
+        run->done->answer = joint_answer(run->joint, run->crew, run->crew_count);
+    }
 }
 
 bool joint_crew_step(struct run *run, int64_t now, int *status_out) {
@@ -206,7 +240,7 @@ bool joint_crew_step(struct run *run, int64_t now, int *status_out) {
     uint32_t active = count_active(run->crew, run->crew_count);
     bool enough = joint->majority && count_status(run->crew, run->crew_count, REDLATCH_OK) >= joint->quorum;
     if (active > 0 && enough && run->crew_until == NEVER) {
-        run->crew_until = multi_moment(run->started_at, now);
+        run->crew_until = multi_moment(run->started_at, now) + (asks(run->kind) ? ANSWER_WAIT : 0);
     }
     for (uint32_t i = 0; now >= run->crew_until && i < run->crew_count; i++) {
         if (run->crew[i].active) {
@@ -214,8 +248,12 @@ bool joint_crew_step(struct run *run, int64_t now, int *status_out) {
             active--;
         }
     }
-    *status_out = active > 0 ? REDLATCH_OK : outcome(joint, run->crew, run->crew_count);
-    return active == 0;
+    if (active > 0) {
+        return false;
+    }
+    note_answer(run);
+    *status_out = outcome(joint, run->crew, run->crew_count);
+    return true;
 }
 
 int joint_release(const struct redlatch_lock *lock, uint64_t owner) {
@@ -257,49 +295,23 @@ int joint_force(const struct redlatch_lock *lock, int32_t *released_out) {
     if (!tasks) {
         return REDLATCH_NO_MEMORY;
     }
-    bool forced = false;
-    for (uint32_t i = 0; i < count; i++) {
-        forced = forced || (tasks[i].status == REDLATCH_OK && tasks[i].call.operation.forced);
-    }
     int status = sum_up(lock, tasks, count, "force release of");
     if (status == REDLATCH_OK && released_out) {
-        *released_out = forced;
+        *released_out = any_forced(tasks, count);
     }
     free(tasks);
     return status;
 }
 
-/* Somebody holds it, so that nobody else can: of a multi lock one member, of a RedLock as many as make it impossible.
- * The one told of is the one that holds it longest. */
-int joint_query(const struct redlatch_lock *lock, redlatch_lock_state *state) {
+int joint_query(const struct redlatch_lock *lock, struct lock_answer *answer_out) {
     uint32_t count;
     struct errand errand = {.kind = OPERATION_QUERY, .max_hold_ms = REDLATCH_FOREVER};
     struct task *tasks = run_all(lock->joint, &errand, false, &count);
     if (!tasks) {
         return REDLATCH_NO_MEMORY;
     }
-    uint32_t locked = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct lock_answer *found = &tasks[i].call.answer;
-        if (tasks[i].status != REDLATCH_OK || !found->locked) {
-            continue;
-        }
-        bool longer = state->ttl_ms >= 0 && (found->ttl_ms == -1 || found->ttl_ms > state->ttl_ms);
-        if (locked++ == 0 || longer) {
-            state->ttl_ms = found->ttl_ms;
-            state->count = found->count;
-            state->holders = found->holders;
-            state->waiters = found->waiters;
-            memcpy(state->owner, found->owner, sizeof state->owner);
-        }
-    }
-    uint32_t needed = lock->joint->majority ? lock->joint->member_count - lock->joint->quorum + 1 : 1;
+    *answer_out = joint_answer(lock->joint, tasks, count);
     int status = sum_up(lock, tasks, count, "query of");
-    if (locked < needed) {
-        *state = (redlatch_lock_state){.locked = 0};
-    } else {
-        state->locked = 1;
-    }
     free(tasks);
     return status;
 }

@@ -14,12 +14,12 @@ int joint_go_on(struct redlatch_cancel *cancel, int64_t slice_ms);
 
 int joint_release(const struct redlatch_lock *lock, uint64_t owner);
 
-/* An asynchronous release or extension: true when it is over. */
+/* An asynchronous call that is no acquire: true when it is over, and its call has the answer. */
 bool joint_crew_step(struct run *run, int64_t now, int *status_out);
 
 /* Of each member by itself. */
 int joint_extend(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms);
 int joint_force(const struct redlatch_lock *lock, int32_t *released_out);
-int joint_query(const struct redlatch_lock *lock, redlatch_lock_state *state);
+int joint_query(const struct redlatch_lock *lock, struct lock_answer *answer_out);
 
 #endif

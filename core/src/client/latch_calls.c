@@ -65,18 +65,25 @@ int redlatch_latch_start_wait(redlatch_latch *latch, int64_t wait_ms, uint64_t t
     return counted_start_wait(&wait, REDLATCH_EVENT_OPENED, tag);
 }
 
-int redlatch_latch_try_set_count(redlatch_latch *latch, int64_t count, int32_t *set_out) {
+static int start(redlatch_latch *latch, const struct count_call *what, int32_t event, uint64_t tag) {
+    return counted_start(latch->client, latch->resource, what, event, tag);
+}
+
+static int check_count(const redlatch_latch *latch, int64_t count) {
     int status = guard_latch(latch);
-    if (status != REDLATCH_OK || (status = check_amount("count", count, 1)) != REDLATCH_OK) {
-        return status;
-    }
+    return status == REDLATCH_OK ? check_amount("count", count, 1) : status;
+}
+
+int redlatch_latch_try_set_count(redlatch_latch *latch, int64_t count, int32_t *set_out) {
+    int status = check_count(latch, count);
     struct count_call what = {.change = LATCH_TRY_SET, .amount = count, .verb = "set the count of"};
-    int64_t result;
-    status = counted_call(latch->client, latch->resource, &what, &result);
-    if (status == REDLATCH_OK && set_out) {
-        *set_out = result == 1;
-    }
-    return status;
+    return status != REDLATCH_OK ? status : counted_ask(latch->client, latch->resource, &what, set_out);
+}
+
+int redlatch_latch_start_try_set_count(redlatch_latch *latch, int64_t count, uint64_t tag) {
+    int status = check_count(latch, count);
+    struct count_call what = {.change = LATCH_TRY_SET, .amount = count};
+    return status != REDLATCH_OK ? status : start(latch, &what, REDLATCH_EVENT_ANSWERED, tag);
 }
 
 int redlatch_latch_count_down(redlatch_latch *latch) {
@@ -87,36 +94,30 @@ int redlatch_latch_count_down(redlatch_latch *latch) {
 
 int redlatch_latch_start_count_down(redlatch_latch *latch, uint64_t tag) {
     int status = guard_latch(latch);
-    struct count_call what = {.change = LATCH_COUNT_DOWN, .verb = "count down"};
-    return status != REDLATCH_OK
-               ? status
-               : counted_start(latch->client, latch->resource, &what, REDLATCH_EVENT_COUNTED, tag);
+    struct count_call what = {.change = LATCH_COUNT_DOWN};
+    return status != REDLATCH_OK ? status : start(latch, &what, REDLATCH_EVENT_COUNTED, tag);
 }
 
 int redlatch_latch_count(redlatch_latch *latch, int64_t *count_out) {
     int status = guard_latch(latch);
     struct count_call what = {.change = LATCH_COUNT, .verb = "query of"};
-    if (status != REDLATCH_OK) {
-        return status;
-    }
-    int64_t left;
-    status = counted_call(latch->client, latch->resource, &what, &left);
-    if (status == REDLATCH_OK && count_out) {
-        *count_out = left > 0 ? left : 0;
-    }
-    return status;
+    return status != REDLATCH_OK ? status : counted_call(latch->client, latch->resource, &what, count_out);
+}
+
+int redlatch_latch_start_count(redlatch_latch *latch, uint64_t tag) {
+    int status = guard_latch(latch);
+    struct count_call what = {.change = LATCH_COUNT};
+    return status != REDLATCH_OK ? status : start(latch, &what, REDLATCH_EVENT_ANSWERED, tag);
 }
 
 int redlatch_latch_delete(redlatch_latch *latch, int32_t *deleted_out) {
     int status = guard_latch(latch);
     struct count_call what = {.change = LATCH_DELETE, .verb = "delete"};
-    if (status != REDLATCH_OK) {
-        return status;
-    }
-    int64_t result;
-    status = counted_call(latch->client, latch->resource, &what, &result);
-    if (status == REDLATCH_OK && deleted_out) {
-        *deleted_out = result == 1;
-    }
-    return status;
+    return status != REDLATCH_OK ? status : counted_ask(latch->client, latch->resource, &what, deleted_out);
+}
+
+int redlatch_latch_start_delete(redlatch_latch *latch, uint64_t tag) {
+    int status = guard_latch(latch);
+    struct count_call what = {.change = LATCH_DELETE};
+    return status != REDLATCH_OK ? status : start(latch, &what, REDLATCH_EVENT_ANSWERED, tag);
 }

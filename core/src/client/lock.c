@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lock.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "key_template.h"
 #include "joint_calls.h"
 #include "joint_holds.h"
+#include "joint_words.h"
 #include "kinds.h"
 #include "options.h"
 #include "owners.h"
@@ -243,24 +245,29 @@ static const char *hindrance_of(uint8_t kind) {
     }
 }
 
-/* The words for a failed call. */
-int call_failed(const struct client *client, const struct lock_answer *answer, const char *verb, const char *name,
-                size_t size, int status) {
-    char shown[64];
-    shown_name(name, size, shown);
+int call_failed_of(const struct client *client, const struct lock_answer *answer, const char *verb, const char *names,
+                   int status) {
     if (status == REDLATCH_INVALID) { /* the one that only the server can tell */
-        return fail_with(status, "%s \"%s\": there would be more permits than %d", verb, shown, REDLATCH_PERMITS_MAX);
+        return fail_with(status, "%s %s: there would be more permits than %d", verb, names, REDLATCH_PERMITS_MAX);
     }
     const char *detail = "";
-    if (status <= -300 && status > -400) {
+    if (status_has_detail(status)) {
         detail = client->ports[LANE_CALLERS].connection.detail;
     } else if (status == REDLATCH_NO_PERMISSION && answer) {
         detail = answer->forbidden;
     }
     if (detail[0]) {
-        return fail_with(status, "%s \"%s\": %s (%s)", verb, shown, redlatch_strerror(status), detail);
+        return fail_with(status, "%s %s: %s (%s)", verb, names, redlatch_strerror(status), detail);
     }
-    return fail_with(status, "%s \"%s\": %s", verb, shown, redlatch_strerror(status));
+    return fail_with(status, "%s %s: %s", verb, names, redlatch_strerror(status));
+}
+
+int call_failed(const struct client *client, const struct lock_answer *answer, const char *verb, const char *name,
+                size_t size, int status) {
+    char shown[64];
+    char quoted[68];
+    snprintf(quoted, sizeof quoted, "\"%s\"", shown_name(name, size, shown));
+    return call_failed_of(client, answer, verb, quoted, status);
 }
 
 int lock_failed(const struct redlatch_lock *lock, const struct lock_answer *answer, const char *verb, int status,
@@ -271,8 +278,10 @@ int lock_failed(const struct redlatch_lock *lock, const struct lock_answer *answ
     }
     char shown[64];
     shown_name(resource->name, resource->name_size, shown);
-    return fail_with(status, "%s \"%s\": %s for the %lld ms waited", verb, shown, hindrance_of(resource->kind),
-                     (long long)wait_ms);
+    const char *hindrance = hindrance_of(resource->kind);
+    return wait_ms == 0 ? fail_with(status, "%s \"%s\": %s", verb, shown, hindrance)
+                        : fail_with(status, "%s \"%s\": %s for the %lld ms waited", verb, shown, hindrance,
+                                    (long long)wait_ms);
 }
 
 /* A call that does not wait for others: prepared by `prepare_more`, driven to its end. */
@@ -288,7 +297,9 @@ static int simple_call(redlatch_lock *lock, struct call *call, uint8_t kind, uin
         call->operation.wait_until = now + client->command_timeout;
         drive_start(call, now);
         status = drive(call);
-        if (status != REDLATCH_OK) {
+        if (status != REDLATCH_OK && call->operation.set) {
+            joint_failed_as_set(lock, call, verb, 0);
+        } else if (status != REDLATCH_OK) {
             lock_failed(lock, &call->answer, verb, status, 0);
         }
     }
@@ -348,26 +359,31 @@ int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out) {
     return status;
 }
 
+void lock_state_of(const struct lock_answer *answer, redlatch_lock_state *state_out) {
+    *state_out = (redlatch_lock_state){.struct_size = sizeof *state_out,
+                                       .locked = answer->locked,
+                                       .ttl_ms = answer->ttl_ms,
+                                       .count = answer->count,
+                                       .holders = answer->holders,
+                                       .waiters = answer->waiters};
+    memcpy(state_out->owner, answer->owner, sizeof state_out->owner);
+}
+
 int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
     int status = guard_lock(lock);
     if (status != REDLATCH_OK) {
         return status;
     }
-    redlatch_lock_state state = {.locked = 0};
-    if (lock->joint) {
-        status = joint_query(lock, &state);
-    } else {
-        struct call call;
-        call_init(&call, lock->client, NULL);
-        status = simple_call(lock, &call, OPERATION_QUERY, 0, "query of");
-        state.locked = call.answer.locked;
-        state.ttl_ms = call.answer.ttl_ms;
-        state.count = call.answer.count;
-        state.holders = call.answer.holders;
-        state.waiters = call.answer.waiters;
-        memcpy(state.owner, call.answer.owner, sizeof state.owner);
+    struct call call;
+    call_init(&call, lock->client, NULL);
+    status = lock->joint ? joint_query(lock, &call.answer)
+                         : simple_call(lock, &call, OPERATION_QUERY, 0, "query of");
+    if (status != REDLATCH_OK) {
+        return status;
     }
-    return status != REDLATCH_OK ? status : answer_write(state_out, &state, sizeof state, "state_out");
+    redlatch_lock_state state;
+    lock_state_of(&call.answer, &state);
+    return answer_write(state_out, &state, sizeof state, "state_out");
 }
 
 int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_out) {

@@ -186,71 +186,110 @@ int redlatch_permit_semaphore_permit(redlatch_permit_semaphore *permits, uint64_
     return answer_write(permit_out, &answer, sizeof answer, "permit_out");
 }
 
+/* Says of the permit, by its id, what the sentences of these statuses say of a lock. */
+static int call_by_id(const struct redlatch_permit_semaphore *permits, const struct count_call *what) {
+    int status = counted_call(permits->client, permits->resource, what, NULL);
+    if (status != REDLATCH_LOST && status != REDLATCH_NOT_OWNED) {
+        return status;
+    }
+    char id[REDLATCH_PERMIT_ID_SIZE];
+    char shown[64];
+    write_id(what->permit, id);
+    shown_name(permits->resource->name, permits->resource->name_size, shown);
+    return fail_with(status, "%s permit %s of \"%s\": %s", what->change == PERMITS_RELEASE ? "release" : "extend", id,
+                     shown, status == REDLATCH_LOST ? "it was taken and has been lost"
+                                                    : "there is no such permit, or others have had it since");
+}
+
+static int start(redlatch_permit_semaphore *permits, const struct count_call *what, int32_t event, uint64_t tag) {
+    return counted_start(permits->client, permits->resource, what, event, tag);
+}
+
+/* A call on the permit of an id, checked: on its hold, if it is this client's. */
+static int prepare_by_id(const redlatch_permit_semaphore *permits, const char *id, struct count_call *what) {
+    int status = guard_permits(permits);
+    if (status != REDLATCH_OK || (status = read_id(id, what->permit)) != REDLATCH_OK ||
+        (what->change == PERMITS_EXTEND &&
+         (status = check_duration("lease_ms", what->ttl_ms, 1, false)) != REDLATCH_OK)) {
+        return status;
+    }
+    what->owner = what->change == PERMITS_LEASE ? 0 : owner_of(permits, what->permit);
+    return REDLATCH_OK;
+}
+
 int redlatch_permit_semaphore_release(redlatch_permit_semaphore *permits, const char *id) {
     struct count_call what = {.change = PERMITS_RELEASE, .verb = "release a permit of"};
-    int status = guard_permits(permits);
-    if (status != REDLATCH_OK || (status = read_id(id, what.permit)) != REDLATCH_OK) {
-        return status;
-    }
-    what.owner = owner_of(permits, what.permit);
-    int64_t result;
-    status = counted_call(permits->client, permits->resource, &what, &result);
-    if (status != REDLATCH_OK || what.owner || result > 0) {
-        return status;
-    }
-    return fail_plain(result < 0 ? REDLATCH_LOST : REDLATCH_NOT_OWNED);
+    int status = prepare_by_id(permits, id, &what);
+    return status != REDLATCH_OK ? status : call_by_id(permits, &what);
+}
+
+int redlatch_permit_semaphore_start_release_by_id(redlatch_permit_semaphore *permits, const char *id, uint64_t tag) {
+    struct count_call what = {.change = PERMITS_RELEASE};
+    int status = prepare_by_id(permits, id, &what);
+    return status != REDLATCH_OK ? status : start(permits, &what, REDLATCH_EVENT_RELEASED, tag);
 }
 
 int redlatch_permit_semaphore_start_release(redlatch_permit_semaphore *permits, uint64_t serial, uint64_t tag) {
     int status = guard_permits(permits);
-    struct count_call what = {.change = PERMITS_RELEASE, .verb = "release a permit of"};
-    what.owner = PERMIT_OWNER | serial;
-    return status != REDLATCH_OK
-               ? status
-               : counted_start(permits->client, permits->resource, &what, REDLATCH_EVENT_RELEASED, tag);
+    struct count_call what = {.change = PERMITS_RELEASE, .owner = PERMIT_OWNER | serial};
+    return status != REDLATCH_OK ? status : start(permits, &what, REDLATCH_EVENT_RELEASED, tag);
 }
 
 int redlatch_permit_semaphore_update_lease(redlatch_permit_semaphore *permits, const char *id, int64_t lease_ms) {
     struct count_call what = {.change = PERMITS_EXTEND, .ttl_ms = lease_ms, .verb = "update the lease of a permit of"};
-    int status = guard_permits(permits);
-    if (status != REDLATCH_OK || (status = read_id(id, what.permit)) != REDLATCH_OK ||
-        (status = check_duration("lease_ms", lease_ms, 1, false)) != REDLATCH_OK) {
-        return status;
-    }
-    what.owner = owner_of(permits, what.permit);
-    int64_t result;
-    status = counted_call(permits->client, permits->resource, &what, &result);
-    return status != REDLATCH_OK || what.owner || result == 1 ? status : fail_plain(REDLATCH_NOT_OWNED);
+    int status = prepare_by_id(permits, id, &what);
+    return status != REDLATCH_OK ? status : call_by_id(permits, &what);
+}
+
+int redlatch_permit_semaphore_start_update_lease(redlatch_permit_semaphore *permits, const char *id, int64_t lease_ms,
+                                                 uint64_t tag) {
+    struct count_call what = {.change = PERMITS_EXTEND, .ttl_ms = lease_ms};
+    int status = prepare_by_id(permits, id, &what);
+    return status != REDLATCH_OK ? status : start(permits, &what, REDLATCH_EVENT_EXTENDED, tag);
 }
 
 int redlatch_permit_semaphore_lease_of(redlatch_permit_semaphore *permits, const char *id, int64_t *lease_ms_out) {
     struct count_call what = {.change = PERMITS_LEASE, .verb = "query of"};
-    int status = guard_permits(permits);
-    if (status != REDLATCH_OK || (status = read_id(id, what.permit)) != REDLATCH_OK) {
-        return status;
-    }
-    return counted_call(permits->client, permits->resource, &what, lease_ms_out);
+    int status = prepare_by_id(permits, id, &what);
+    return status != REDLATCH_OK ? status : counted_call(permits->client, permits->resource, &what, lease_ms_out);
+}
+
+int redlatch_permit_semaphore_start_lease_of(redlatch_permit_semaphore *permits, const char *id, uint64_t tag) {
+    struct count_call what = {.change = PERMITS_LEASE};
+    int status = prepare_by_id(permits, id, &what);
+    return status != REDLATCH_OK ? status : start(permits, &what, REDLATCH_EVENT_ANSWERED, tag);
 }
 
 /* ------------------------------------------------------------------------------------------------- all of them -- */
 
 static int call(redlatch_permit_semaphore *permits, enum change change, int64_t amount, const char *verb,
-                int64_t *result_out) {
+                int64_t *number_out) {
     int status = guard_permits(permits);
     struct count_call what = {.change = change, .amount = amount, .verb = verb};
-    return status != REDLATCH_OK ? status : counted_call(permits->client, permits->resource, &what, result_out);
+    return status != REDLATCH_OK ? status : counted_call(permits->client, permits->resource, &what, number_out);
+}
+
+static int start_call(redlatch_permit_semaphore *permits, enum change change, int64_t amount, uint64_t tag) {
+    int status = guard_permits(permits);
+    struct count_call what = {.change = change, .amount = amount};
+    return status != REDLATCH_OK ? status : start(permits, &what, REDLATCH_EVENT_ANSWERED, tag);
+}
+
+static int ask(redlatch_permit_semaphore *permits, enum change change, int64_t amount, const char *verb,
+               int32_t *answer_out) {
+    int status = guard_permits(permits);
+    struct count_call what = {.change = change, .amount = amount, .verb = verb};
+    return status != REDLATCH_OK ? status : counted_ask(permits->client, permits->resource, &what, answer_out);
 }
 
 int redlatch_permit_semaphore_try_set_permits(redlatch_permit_semaphore *permits, int64_t count, int32_t *set_out) {
-    int64_t result;
     int status = check_amount("permits", count, 0);
-    if (status == REDLATCH_OK) {
-        status = call(permits, PERMITS_TRY_SET, count, "set permits of", &result);
-    }
-    if (status == REDLATCH_OK && set_out) {
-        *set_out = result == 1;
-    }
-    return status;
+    return status != REDLATCH_OK ? status : ask(permits, PERMITS_TRY_SET, count, "set permits of", set_out);
+}
+
+int redlatch_permit_semaphore_start_try_set_permits(redlatch_permit_semaphore *permits, int64_t count, uint64_t tag) {
+    int status = check_amount("permits", count, 0);
+    return status != REDLATCH_OK ? status : start_call(permits, PERMITS_TRY_SET, count, tag);
 }
 
 int redlatch_permit_semaphore_set_permits(redlatch_permit_semaphore *permits, int64_t count) {
@@ -258,28 +297,49 @@ int redlatch_permit_semaphore_set_permits(redlatch_permit_semaphore *permits, in
     return status != REDLATCH_OK ? status : call(permits, PERMITS_SET, count, "set permits of", NULL);
 }
 
+int redlatch_permit_semaphore_start_set_permits(redlatch_permit_semaphore *permits, int64_t count, uint64_t tag) {
+    int status = check_amount("permits", count, 0);
+    return status != REDLATCH_OK ? status : start_call(permits, PERMITS_SET, count, tag);
+}
+
 int redlatch_permit_semaphore_add_permits(redlatch_permit_semaphore *permits, int64_t count) {
     int status = check_amount("permits", count, -REDLATCH_PERMITS_MAX);
     return status != REDLATCH_OK ? status : call(permits, PERMITS_ADD, count, "add permits to", NULL);
+}
+
+int redlatch_permit_semaphore_start_add_permits(redlatch_permit_semaphore *permits, int64_t count, uint64_t tag) {
+    int status = check_amount("permits", count, -REDLATCH_PERMITS_MAX);
+    return status != REDLATCH_OK ? status : start_call(permits, PERMITS_ADD, count, tag);
 }
 
 int redlatch_permit_semaphore_available(redlatch_permit_semaphore *permits, int64_t *available_out) {
     return call(permits, PERMITS_AVAILABLE, 0, "query of", available_out);
 }
 
+int redlatch_permit_semaphore_start_available(redlatch_permit_semaphore *permits, uint64_t tag) {
+    return start_call(permits, PERMITS_AVAILABLE, 0, tag);
+}
+
 int redlatch_permit_semaphore_acquired(redlatch_permit_semaphore *permits, int64_t *acquired_out) {
     return call(permits, PERMITS_TAKEN, 0, "query of", acquired_out);
+}
+
+int redlatch_permit_semaphore_start_acquired(redlatch_permit_semaphore *permits, uint64_t tag) {
+    return start_call(permits, PERMITS_TAKEN, 0, tag);
 }
 
 int redlatch_permit_semaphore_permits(redlatch_permit_semaphore *permits, int64_t *permits_out) {
     return call(permits, PERMITS_ALL, 0, "query of", permits_out);
 }
 
+int redlatch_permit_semaphore_start_permits(redlatch_permit_semaphore *permits, uint64_t tag) {
+    return start_call(permits, PERMITS_ALL, 0, tag);
+}
+
 int redlatch_permit_semaphore_delete(redlatch_permit_semaphore *permits, int32_t *deleted_out) {
-    int64_t result;
-    int status = call(permits, PERMITS_DELETE, 0, "delete", &result);
-    if (status == REDLATCH_OK && deleted_out) {
-        *deleted_out = result == 1;
-    }
-    return status;
+    return ask(permits, PERMITS_DELETE, 0, "delete", deleted_out);
+}
+
+int redlatch_permit_semaphore_start_delete(redlatch_permit_semaphore *permits, uint64_t tag) {
+    return start_call(permits, PERMITS_DELETE, 0, tag);
 }

@@ -8,7 +8,7 @@
 #include "errors.h"
 #include "options.h"
 
-enum { PARTY_STRINGS = 3 };
+enum { PARTY_STRINGS = 5 };
 
 bool report_next_string(const char *text, size_t size, size_t *at, struct argument_part *string_out) {
     size_t length = 0;
@@ -62,14 +62,18 @@ static bool next_party(const struct redlatch_report *report, size_t *at, redlatc
     int64_t role;
     int64_t count;
     struct argument_part owner;
+    struct argument_part value;
     if (!next_number(report->record, report->record_size, at, &role) ||
         !next_number(report->record, report->record_size, at, &count) ||
-        !report_next_string(report->record, report->record_size, at, &owner)) {
+        !report_next_string(report->record, report->record_size, at, &owner) ||
+        !report_next_string(report->record, report->record_size, at, &value) ||
+        !next_number(report->record, report->record_size, at, &party->ttl_ms)) {
         return false;
     }
     party->role = (int32_t)role;
     party->count = (uint64_t)count;
     copy_cut(party->owner, sizeof party->owner, &owner);
+    copy_cut(party->value, sizeof party->value, &value);
     return true;
 }
 

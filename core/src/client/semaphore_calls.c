@@ -85,23 +85,22 @@ int redlatch_semaphore_start_acquire(redlatch_semaphore *semaphore, int64_t perm
 
 /* ---------------------------------------------------------------------------------------------------- changing -- */
 
-static int change(redlatch_semaphore *semaphore, const struct count_call *what, int64_t *result_out) {
-    return counted_call(semaphore->client, semaphore->resource, what, result_out);
+static int change(redlatch_semaphore *semaphore, const struct count_call *what, int64_t *number_out) {
+    return counted_call(semaphore->client, semaphore->resource, what, number_out);
 }
 
-/* Changes whose answer is yes or no. */
-static int ask(redlatch_semaphore *semaphore, const struct count_call *what, int32_t *answer_out) {
-    int64_t result;
-    int status = change(semaphore, what, &result);
-    if (status == REDLATCH_OK && answer_out) {
-        *answer_out = result == 1;
-    }
-    return status;
+static int start(redlatch_semaphore *semaphore, const struct count_call *what, int32_t event, uint64_t tag) {
+    return counted_start(semaphore->client, semaphore->resource, what, event, tag);
+}
+
+static int check_permits(const redlatch_semaphore *semaphore, int64_t permits, int64_t low) {
+    int status = guard_semaphore(semaphore);
+    return status == REDLATCH_OK ? check_amount("permits", permits, low) : status;
 }
 
 int redlatch_semaphore_release(redlatch_semaphore *semaphore, int64_t permits) {
-    int status = guard_semaphore(semaphore);
-    if (status != REDLATCH_OK || (status = check_amount("permits", permits, 0)) != REDLATCH_OK || permits == 0) {
+    int status = check_permits(semaphore, permits, 0);
+    if (status != REDLATCH_OK || permits == 0) {
         return status;
     }
     struct count_call what = {.change = SEMAPHORE_RELEASE, .amount = permits, .verb = "release permits of"};
@@ -109,17 +108,14 @@ int redlatch_semaphore_release(redlatch_semaphore *semaphore, int64_t permits) {
 }
 
 int redlatch_semaphore_start_release(redlatch_semaphore *semaphore, int64_t permits, uint64_t tag) {
-    int status = guard_semaphore(semaphore);
-    if (status != REDLATCH_OK || (status = check_amount("permits", permits, 1)) != REDLATCH_OK) {
-        return status;
-    }
-    struct count_call what = {.change = SEMAPHORE_RELEASE, .amount = permits, .verb = "release permits of"};
-    return counted_start(semaphore->client, semaphore->resource, &what, REDLATCH_EVENT_RELEASED, tag);
+    int status = check_permits(semaphore, permits, 1);
+    struct count_call what = {.change = SEMAPHORE_RELEASE, .amount = permits};
+    return status != REDLATCH_OK ? status : start(semaphore, &what, REDLATCH_EVENT_RELEASED, tag);
 }
 
 int redlatch_semaphore_release_if_exists(redlatch_semaphore *semaphore, int64_t permits, int32_t *released_out) {
-    int status = guard_semaphore(semaphore);
-    if (status != REDLATCH_OK || (status = check_amount("permits", permits, 0)) != REDLATCH_OK) {
+    int status = check_permits(semaphore, permits, 0);
+    if (status != REDLATCH_OK) {
         return status;
     }
     if (permits == 0) {
@@ -129,30 +125,50 @@ int redlatch_semaphore_release_if_exists(redlatch_semaphore *semaphore, int64_t 
         return REDLATCH_OK;
     }
     struct count_call what = {.change = SEMAPHORE_RELEASE_IF_EXISTS, .amount = permits, .verb = "release permits of"};
-    return ask(semaphore, &what, released_out);
+    return counted_ask(semaphore->client, semaphore->resource, &what, released_out);
+}
+
+int redlatch_semaphore_start_release_if_exists(redlatch_semaphore *semaphore, int64_t permits, uint64_t tag) {
+    int status = check_permits(semaphore, permits, 1);
+    struct count_call what = {.change = SEMAPHORE_RELEASE_IF_EXISTS, .amount = permits};
+    return status != REDLATCH_OK ? status : start(semaphore, &what, REDLATCH_EVENT_RELEASED, tag);
+}
+
+/* A try to set, checked. */
+static int prepare_try_set(const redlatch_semaphore *semaphore, int64_t permits, int64_t ttl_ms,
+                           struct count_call *what_out) {
+    int status = check_permits(semaphore, permits, 0);
+    *what_out = (struct count_call){.change = SEMAPHORE_TRY_SET,
+                                    .amount = permits,
+                                    .ttl_ms = ttl_ms == REDLATCH_FOREVER ? 0 : ttl_ms,
+                                    .verb = "set permits of"};
+    return status == REDLATCH_OK ? check_duration("ttl_ms", ttl_ms, 1, true) : status;
 }
 
 int redlatch_semaphore_try_set_permits(redlatch_semaphore *semaphore, int64_t permits, int64_t ttl_ms,
                                        int32_t *set_out) {
-    int status = guard_semaphore(semaphore);
-    if (status != REDLATCH_OK || (status = check_amount("permits", permits, 0)) != REDLATCH_OK ||
-        (status = check_duration("ttl_ms", ttl_ms, 1, true)) != REDLATCH_OK) {
-        return status;
-    }
-    struct count_call what = {.change = SEMAPHORE_TRY_SET,
-                              .amount = permits,
-                              .ttl_ms = ttl_ms == REDLATCH_FOREVER ? 0 : ttl_ms,
-                              .verb = "set permits of"};
-    return ask(semaphore, &what, set_out);
+    struct count_call what;
+    int status = prepare_try_set(semaphore, permits, ttl_ms, &what);
+    return status != REDLATCH_OK ? status : counted_ask(semaphore->client, semaphore->resource, &what, set_out);
+}
+
+int redlatch_semaphore_start_try_set_permits(redlatch_semaphore *semaphore, int64_t permits, int64_t ttl_ms,
+                                             uint64_t tag) {
+    struct count_call what;
+    int status = prepare_try_set(semaphore, permits, ttl_ms, &what);
+    return status != REDLATCH_OK ? status : start(semaphore, &what, REDLATCH_EVENT_ANSWERED, tag);
 }
 
 int redlatch_semaphore_add_permits(redlatch_semaphore *semaphore, int64_t permits) {
-    int status = guard_semaphore(semaphore);
-    if (status != REDLATCH_OK || (status = check_amount("permits", permits, -REDLATCH_PERMITS_MAX)) != REDLATCH_OK) {
-        return status;
-    }
+    int status = check_permits(semaphore, permits, -REDLATCH_PERMITS_MAX);
     struct count_call what = {.change = SEMAPHORE_ADD, .amount = permits, .verb = "add permits to"};
-    return change(semaphore, &what, NULL);
+    return status != REDLATCH_OK ? status : change(semaphore, &what, NULL);
+}
+
+int redlatch_semaphore_start_add_permits(redlatch_semaphore *semaphore, int64_t permits, uint64_t tag) {
+    int status = check_permits(semaphore, permits, -REDLATCH_PERMITS_MAX);
+    struct count_call what = {.change = SEMAPHORE_ADD, .amount = permits};
+    return status != REDLATCH_OK ? status : start(semaphore, &what, REDLATCH_EVENT_ANSWERED, tag);
 }
 
 int redlatch_semaphore_drain(redlatch_semaphore *semaphore, int64_t *drained_out) {
@@ -161,14 +177,33 @@ int redlatch_semaphore_drain(redlatch_semaphore *semaphore, int64_t *drained_out
     return status != REDLATCH_OK ? status : change(semaphore, &what, drained_out);
 }
 
+int redlatch_semaphore_start_drain(redlatch_semaphore *semaphore, uint64_t tag) {
+    int status = guard_semaphore(semaphore);
+    struct count_call what = {.change = SEMAPHORE_DRAIN};
+    return status != REDLATCH_OK ? status : start(semaphore, &what, REDLATCH_EVENT_ANSWERED, tag);
+}
+
 int redlatch_semaphore_available(redlatch_semaphore *semaphore, int64_t *available_out) {
     int status = guard_semaphore(semaphore);
     struct count_call what = {.change = SEMAPHORE_COUNT, .verb = "query of"};
     return status != REDLATCH_OK ? status : change(semaphore, &what, available_out);
 }
 
+int redlatch_semaphore_start_available(redlatch_semaphore *semaphore, uint64_t tag) {
+    int status = guard_semaphore(semaphore);
+    struct count_call what = {.change = SEMAPHORE_COUNT};
+    return status != REDLATCH_OK ? status : start(semaphore, &what, REDLATCH_EVENT_ANSWERED, tag);
+}
+
 int redlatch_semaphore_delete(redlatch_semaphore *semaphore, int32_t *deleted_out) {
     int status = guard_semaphore(semaphore);
     struct count_call what = {.change = SEMAPHORE_DELETE, .verb = "delete"};
-    return status != REDLATCH_OK ? status : ask(semaphore, &what, deleted_out);
+    return status != REDLATCH_OK ? status
+                                 : counted_ask(semaphore->client, semaphore->resource, &what, deleted_out);
+}
+
+int redlatch_semaphore_start_delete(redlatch_semaphore *semaphore, uint64_t tag) {
+    int status = guard_semaphore(semaphore);
+    struct count_call what = {.change = SEMAPHORE_DELETE};
+    return status != REDLATCH_OK ? status : start(semaphore, &what, REDLATCH_EVENT_ANSWERED, tag);
 }

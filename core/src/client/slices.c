@@ -7,6 +7,7 @@
 #include "errors.h"
 #include "joint_calls.h"
 #include "joint_holds.h"
+#include "joint_words.h"
 #include "options.h"
 
 /* Of a parent process, which shares its descriptor, and whose client the wait it names belongs to. */
@@ -60,7 +61,9 @@ int slices_answer(const struct redlatch_lock *lock, const struct call *call, int
     if (operation->status == REDLATCH_OK && lock->joint) {
         joint_note_granted(lock->joint, operation->owner, joint_hold_new(lock->joint));
     }
-    if (operation->status != REDLATCH_OK) {
+    if (operation->status != REDLATCH_OK && operation->set) {
+        joint_failed_as_set(lock, call, "acquire", wait_ms);
+    } else if (operation->status != REDLATCH_OK) {
         const char *verb = operation->kind == OPERATION_WATCH ? "wait for" : "acquire";
         lock_failed(lock, &call->answer, verb, operation->status, wait_ms);
     }

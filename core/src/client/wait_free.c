@@ -1,6 +1,7 @@
 /* Waiting until a name is free without taking it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counted.h"
+#include "started.h"
 
 /* What tells of its releases on a channel of its own, beside what says so on the channel of a mutex, which is first. */
 static const uint8_t roles[WATCH_ROLES] = {REDLATCH_MUTEX, REDLATCH_READ, REDLATCH_PLAIN, REDLATCH_SEMAPHORE,

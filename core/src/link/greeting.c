@@ -55,10 +55,26 @@ static int refuse(struct connection *connection, int status, const struct reply 
     return status;
 }
 
+/* What Redis itself says of a refused AUTH: it repeats nothing, whatever letters a password shares with it. */
+static bool is_of_redis(const struct reply *reply) {
+    static const char *const sentences[] = {
+        "WRONGPASS invalid username-password pair",
+        "WRONGPASS invalid username-password pair or user is disabled.",
+        ("ERR AUTH <password> called without any password configured for the default user."
+         " Are you sure your configuration is correct?"),
+    };
+    for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++) {
+        if (reply->size == strlen(sentences[i]) && memcmp(reply->text, sentences[i], reply->size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Cuts an error at whatever may be our own AUTH said back: a server that lacks the command quotes its arguments. */
 static struct reply without_secrets(const struct connection *connection, const struct reply *reply) {
     const char *password = connection->settings->password ? connection->settings->password : "";
-    size_t length = strlen(password);
+    size_t length = is_of_redis(reply) ? 0 : strlen(password);
     struct reply shown = *reply;
     for (size_t i = 0; i < shown.size; i++) {
         bool quote = strchr("'`\"", reply->text[i]) != NULL;

@@ -217,19 +217,16 @@ static void refused(struct engine *engine, struct operation *operation, struct r
 }
 
 void fair_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct operation *operation = command->operation;
+    struct operation *operation = operation_answered(command, reply);
     if (!operation) {
         return; /* given up on; it is left behind it */
     }
-    operation->command = NULL;
     if (reply->kind == REPLY_ERROR) {
         struct refusal refusal = refusal_of(reply->text, reply->size);
         refusal.may_have_run = refusal.may_have_run || command->repeated; /* before the connection broke */
         refused(engine, operation, refusal, now);
         return;
     }
-    operation->trouble = 0;
-    operation->trouble_since = 0;
     if (reply->kind == REPLY_NIL && joins_its_owner(engine, operation, now)) {
         return;
     }

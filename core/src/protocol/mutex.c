@@ -23,7 +23,7 @@
 static const int64_t LOOK_CAP = 5 * SECOND;
 static const int64_t POLL_CAP = SECOND / 4;
 
-/* How long before the end of its patience a waiter that polls looks for the last time: the answer has to come before. */
+/* How long before the end of its patience a waiter that polls looks for the last time: its answer takes a while. */
 static const int64_t LAST_LOOK = 25 * MILLISECOND;
 
 int64_t engine_wire_lease(const struct engine *engine, int64_t lease_ms) {
@@ -239,6 +239,20 @@ void operation_pause(struct engine *engine, struct operation *operation, int sta
     arm_operation(engine, operation);
 }
 
+/* Who asked what is answered; NULL when that was given up on. A server that does not refuse is in no trouble. */
+struct operation *operation_answered(const struct command *command, const struct reply *reply) {
+    struct operation *operation = command->operation;
+    if (!operation) {
+        return NULL;
+    }
+    operation->command = NULL;
+    if (reply->kind != REPLY_ERROR) {
+        operation->trouble = 0;
+        operation->trouble_since = 0;
+    }
+    return operation;
+}
+
 /* A refusal that may pass is waited out, unless the caller does not wait. */
 void acquire_refused(struct engine *engine, struct operation *operation, struct refusal refusal, int64_t now) {
     if (refusal.may_have_run) {
@@ -253,19 +267,16 @@ void acquire_refused(struct engine *engine, struct operation *operation, struct 
 }
 
 void acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct operation *operation = command->operation;
+    struct operation *operation = operation_answered(command, reply);
     if (!operation) {
         return; /* given up on; its undo is queued behind it */
     }
-    operation->command = NULL;
     if (reply->kind == REPLY_ERROR) {
         struct refusal refusal = refusal_of(reply->text, reply->size);
         refusal.may_have_run = refusal.may_have_run || command->repeated; /* before the connection broke */
         acquire_refused(engine, operation, refusal, now);
         return;
     }
-    operation->trouble = 0;
-    operation->trouble_since = 0;
     uint64_t token;
     if (read_token(reply, &token) || reply->kind == REPLY_NIL) {
         acquire_granted(engine, operation, command->sent_at, command->lease_ms, token, now);

@@ -79,17 +79,14 @@ static void refused(struct engine *engine, struct command *command, struct opera
 }
 
 void semaphore_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct operation *operation = command->operation;
+    struct operation *operation = operation_answered(command, reply);
     if (!operation) {
         return; /* given up on; its undo is queued behind it */
     }
-    operation->command = NULL;
     if (reply->kind == REPLY_ERROR) {
         refused(engine, command, operation, reply, now);
         return;
     }
-    operation->trouble = 0;
-    operation->trouble_since = 0;
     if (reply->kind != REPLY_INTEGER) {
         end(engine, operation, REDLATCH_PROTOCOL, now);
         return;

@@ -289,17 +289,14 @@ static void refused(struct engine *engine, struct operation *operation, struct c
 }
 
 void set_acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct operation *operation = command->operation;
+    struct operation *operation = operation_answered(command, reply);
     if (!operation) {
         return; /* given up on; its undo is queued behind it */
     }
-    operation->command = NULL;
     if (reply->kind == REPLY_ERROR) {
         refused(engine, operation, command, reply, now);
         return;
     }
-    operation->trouble = 0;
-    operation->trouble_since = 0;
     bool sound = reply->kind == REPLY_ARRAY && reply->count > 0 && reply->elements[0].kind == REPLY_INTEGER &&
                  reply->elements[0].integer >= 0 && reply->elements[0].integer <= command->line_count &&
                  (reply->elements[0].integer == 0 || reply->count == 2);

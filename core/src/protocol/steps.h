@@ -78,6 +78,7 @@ int64_t acquire_lease(const struct engine *engine, const struct operation *opera
 void undo_acquire(struct engine *engine, struct operation *operation, uint64_t id, int64_t repeat_until);
 
 void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now);
+struct operation *operation_answered(const struct command *command, const struct reply *reply);
 
 /* read_write.c: what the two sides of a read-write lock are to each other */
 void read_write_begin(struct engine *engine, struct operation *operation, int64_t now);

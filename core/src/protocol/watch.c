@@ -96,11 +96,10 @@ static bool read_answer(const struct reply *reply, int64_t *left_ms_out) {
 }
 
 void watch_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct operation *operation = command->operation;
+    struct operation *operation = operation_answered(command, reply);
     if (!operation) {
         return; /* given up on */
     }
-    operation->command = NULL;
     if (reply->kind == REPLY_ERROR) {
         struct refusal refusal = refusal_of(reply->text, reply->size);
         if (refusal.passing && !operation->once) {
@@ -110,8 +109,6 @@ void watch_replied(struct engine *engine, struct command *command, const struct 
         }
         return;
     }
-    operation->trouble = 0;
-    operation->trouble_since = 0;
     int64_t left_ms;
     if (!read_answer(reply, &left_ms)) {
         end(engine, operation, REDLATCH_PROTOCOL, now);

@@ -3,8 +3,10 @@
 -- or no key, and ARGV[1] cursor   ARGV[2] pattern   ARGV[3] how many keys to look at
 -- Returns one string: the next cursor ("0": no more), then a record for each name. Each of them, and each part of a
 -- record, stands as <size>:<bytes>. A record: name, type, form, remaining ms, token, holders, waiters, what a semaphore
--- or latch has left, number of parties told of; then role, count, owner of each party. Forms and roles are enum
--- redlatch_form and redlatch_role. The forms of Redisson's hashes: wire format 1.5, 2.5, 2.9; numbers: 2.10 to 2.12.
+-- or latch has left, number of parties told of; then of each party role, count, owner, the value of a group that it
+-- holds or "", and the remaining ms of that value or of a permit, -1 without a lease of its own. Forms and roles are
+-- enum redlatch_form and redlatch_role. The forms of Redisson's hashes: wire format 1.5, 2.5, 2.9; numbers: 2.10 to
+-- 2.12.
 -- The server does nothing else meanwhile, so what is no lock is told by cheap signs, before anything long is read, and
 -- a few hundred fields of a hash are the most that is. Where a page has many large locks or long names, the last of
 -- them get a record of the name alone: they are to be asked about one by one.
@@ -41,11 +43,25 @@ local function put(parts, value)
     parts[#parts + 1] = #value .. ':' .. value
 end
 
-local function put_party(parties, role, count, owner)
+local function put_party(parties, role, count, owner, value, ttl)
     put(parties, role)
     put(parties, count)
     put(parties, owner)
+    put(parties, value or '')
+    put(parties, ttl or -1)
     parties.count = parties.count + 1
+end
+
+local function now_ms()
+    local time = redis.call('time')
+    return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- What is left of a lease that others have written; one that ends in thirty years is none.
+local ENDLESS_MS = 1000000000000
+local function left_of(ends, now)
+    local left = tonumber(ends) - now
+    return left < ENDLESS_MS and left or -1
 end
 
 -- Whether the fields are too long for a lock. Where the server's access rules do not tell, they are not.
@@ -112,7 +128,7 @@ end
 -- Of each value of a group: the value's hash, its owner, and the owner's expire time, which the client's clock set.
 -- Whether there are any; one owner may be left out.
 local function values(name, parties, fields, but_of)
-    local now = redis.call('time')
+    local now = now_ms()
     local found = false
     for i = 1, #fields, 2 do
         local value, owner = string.match(fields[i], value_count_form)
@@ -120,9 +136,9 @@ local function values(name, parties, fields, but_of)
             found = true
             work = work + 2
             local ends = redis.call('hget', name, value .. ':' .. owner .. ':expire_time')
-            local lives = ends and tonumber(ends) and tonumber(ends) > now[1] * 1000 + now[2] / 1000
+            local lives = ends and tonumber(ends) and tonumber(ends) > now
             if lives and owner ~= but_of and is_count(fields[i + 1]) and redis.call('hget', name, value) == owner then
-                put_party(parties, HOLDER, fields[i + 1], owner)
+                put_party(parties, HOLDER, fields[i + 1], owner, value, left_of(ends, now))
             end
         end
     end
@@ -205,18 +221,21 @@ end
 
 -- The permits that are taken, by the ids that clients show; how many, and how many more there are whose lease is over.
 local function permits(leases, parties)
-    local time = redis.call('time')
-    local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+    local clock = now_ms()
+    local now = string.format('%.0f', clock)
     local first = sought and string.find(sought, '^' .. string.rep('%x', 32) .. '$') and
         string.gsub(sought, '%x%x', function(digits) return string.char(tonumber(digits, 16)) end)
     local ends = first and redis.call('zscore', leases, first)
-    if ends and tonumber(ends) > tonumber(now) then
-        put_party(parties, HOLDER, 1, string.lower(sought))
+    if ends and tonumber(ends) > clock then
+        put_party(parties, HOLDER, 1, string.lower(sought), '', left_of(ends, clock))
     end
-    for _, id in ipairs(redis.call('zrangebyscore', leases, '(' .. now, '+inf', 'limit', 0, FIELDS_MAX)) do
+    local taken = redis.call('zrangebyscore', leases, '(' .. now, '+inf', 'withscores', 'limit', 0, FIELDS_MAX)
+    for i = 1, #taken, 2 do
+        local id = taken[i]
         work = work + 1
         if #id == 16 and id ~= first then
-            put_party(parties, HOLDER, 1, string.format(string.rep('%02x', 16), string.byte(id, 1, 16)))
+            local hex = string.format(string.rep('%02x', 16), string.byte(id, 1, 16))
+            put_party(parties, HOLDER, 1, hex, '', left_of(taken[i + 1], clock))
         end
     end
     return redis.call('zcount', leases, '(' .. now, '+inf'), redis.call('zcount', leases, 0, now)

@@ -134,7 +134,8 @@ local function collect(client)
         for _, actor in pairs(actors) do
             if event.tag and actor.tag == event.tag and actor.client == client then
                 actor.tag = nil
-                actor.done = outcome(event.ok or nil, event.message, event.code, ids_of(event.permits))
+                actor.done = outcome(event.ok or nil, event.message, event.code,
+                    ids_of(event.permits) or actor.shown(event.value))
             end
         end
         event, message, code = client:next_event()
@@ -162,8 +163,14 @@ local function finish(actor)
     return done
 end
 
-local function start(client, call, object, method, ...)
+local function itself(value)
+    return value
+end
+
+-- `shown` makes of the event's value what is told.
+local function start_shown(shown, client, call, object, method, ...)
     local actor = actor_of(call)
+    actor.shown = shown
     assert(not actor.tag and not actor.done, "the actor has a call that is not finished")
     client:event_fd() -- from the first one on, events are kept; of a closed client the call itself tells
     local tag, message, code = object[method](object, ...)
@@ -172,6 +179,14 @@ local function start(client, call, object, method, ...)
         actor.done = outcome(nil, message, code)
     end
     return call.start and {started = true} or finish(actor)
+end
+
+local function start(...)
+    return start_shown(itself, ...)
+end
+
+local function nothing()
+    return nil
 end
 
 -- ------------------------------------------------------------------------------------------------ calls on locks --
@@ -207,7 +222,10 @@ function methods.extend(object, call, client)
     return outcome(object:extend(call.lease_ms / 1000))
 end
 
-function methods.force_release(object)
+function methods.force_release(object, call, client)
+    if asynchronous then
+        return start(client, call, object, "start_force_release")
+    end
     local released, message, code = object:force_release()
     return outcome(released, message, code, released)
 end
@@ -229,8 +247,27 @@ local function ask(object, names)
     return answers
 end
 
-function methods.query(object)
-    local now, failure = ask(object, {"locked", "ttl", "owner"})
+-- The same by started calls.
+local function start_asking(client, call, object, names)
+    local answers = {}
+    for _, name in ipairs(names) do
+        local done = start(client, call, object, "start_" .. name)
+        if done.status ~= "ok" then
+            return nil, done
+        end
+        answers[name] = done.value
+    end
+    return answers
+end
+
+function methods.query(object, call, client)
+    local names = {"locked", "ttl", "owner"}
+    local now, failure
+    if asynchronous then
+        now, failure = start_asking(client, call, object, names)
+    else
+        now, failure = ask(object, names)
+    end
     return failure or outcome(true, nil, nil, {
         locked = now.locked,
         ttl_ms = milliseconds(now.ttl),
@@ -300,40 +337,58 @@ function counted.count_down(object, call, client)
     return outcome(object:count_down())
 end
 
-function counted.release_if_exists(object, call)
+function counted.release_if_exists(object, call, client)
+    if asynchronous then
+        return start(client, call, object, "start_release_if_exists", call.permits)
+    end
     return answer_of(object:release_if_exists(call.permits))
 end
 
-function counted.release_permit(object, call)
+function counted.release_permit(object, call, client)
+    if asynchronous then
+        return start(client, call, object, "start_release", call.id)
+    end
     return outcome(object:release(call.id))
 end
 
-function counted.update_lease(object, call)
+function counted.update_lease(object, call, client)
+    if asynchronous then
+        return start(client, call, object, "start_extend", call.id, call.lease_ms / 1000)
+    end
     return outcome(object:extend(call.id, call.lease_ms / 1000))
 end
 
-function counted.lease_of(object, call)
+function counted.lease_of(object, call, client)
+    if asynchronous then
+        return start_shown(milliseconds, client, call, object, "start_lease_of", call.id)
+    end
     local lease, message, code = object:lease_of(call.id)
     return outcome(lease, message, code, lease and milliseconds(lease))
 end
 
-function counted.try_set(object, call)
-    if object.try_set_count then
-        return answer_of(object:try_set_count(call.number))
+function counted.try_set(object, call, client)
+    local method = object.try_set_count and "try_set_count" or "try_set_permits"
+    local options = call.ttl_ms and {ttl = call.ttl_ms / 1000}
+    if asynchronous then
+        return start(client, call, object, "start_" .. method, call.number, options)
     end
-    return answer_of(object:try_set_permits(call.number, call.ttl_ms and {ttl = call.ttl_ms / 1000}))
+    return answer_of(object[method](object, call.number, options))
 end
 
-function counted.set_permits(object, call)
-    return outcome(object:set_permits(call.permits))
-end
-
-function counted.add_permits(object, call)
-    return outcome(object:add_permits(call.permits))
+for _, name in ipairs {"set_permits", "add_permits"} do
+    counted[name] = function(object, call, client)
+        if asynchronous then
+            return start_shown(nothing, client, call, object, "start_" .. name, call.permits)
+        end
+        return outcome(object[name](object, call.permits))
+    end
 end
 
 for _, name in ipairs {"available", "acquired", "permits", "drain", "count", "delete"} do
-    counted[name] = function(object)
+    counted[name] = function(object, call, client)
+        if asynchronous then
+            return start(client, call, object, "start_" .. name)
+        end
         return answer_of(object[name](object))
     end
 end
@@ -373,12 +428,23 @@ local function told(report)
 end
 
 function looks.inspect(client, call)
+    if asynchronous then
+        return start_shown(told, client, call, client, "start_inspect", text(call.name))
+    end
     local report, message, code = client:inspect(text(call.name))
     return outcome(report, message, code, report and told(report))
 end
 
 function looks.scan(client, call)
     local found = {}
+    local walk = asynchronous and client:walk(text(call.name))
+    while walk do
+        local step = start(client, call, walk, "start_next")
+        if not step.value then
+            return step.status == "ok" and outcome(true, nil, nil, found) or step
+        end
+        found[#found + 1] = told(step.value)
+    end
     for report in client:scan(text(call.name)) do
         found[#found + 1] = told(report)
     end

@@ -307,7 +307,7 @@ COUNTED: Dict[str, Callable[[Any, Call], Any]] = {
     "release_permits": lambda target, call: target.release(call["permits"]),
     "release_if_exists": lambda target, call: target.release_if_exists(call["permits"]),
     "release_permit": lambda target, call: target.release(call["id"]),
-    "update_lease": lambda target, call: target.update_lease(call["id"], seconds(call["lease_ms"])),
+    "update_lease": lambda target, call: target.extend(call["id"], seconds(call["lease_ms"])),
     "lease_of": lease_of,
     "try_set": try_set,
     "set_permits": lambda target, call: target.set_permits(call["permits"]),

@@ -70,8 +70,7 @@ def python_driver() -> Driver:
 _EXITS = {
     "timeout": frozenset({"exit 1"}),
     "lost": frozenset({"exit 70"}),
-    # `show` and `unlock` have found out what the key is; `run` was refused by the server.
-    "wrong_type": frozenset({"exit 65", "exit 69"}),
+    "wrong_type": frozenset({"exit 65"}),
     **dict.fromkeys(["invalid", "unsupported"], frozenset({"exit 64"})),
     **dict.fromkeys(
         ["unreachable", "authentication", "no_permission", "read_only", "server_out_of_memory", "not_writable"],

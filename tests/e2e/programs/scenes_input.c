@@ -113,6 +113,18 @@ static void durations(void) {
     end();
 }
 
+static void lists_that_are_missing(void) {
+    begin();
+    redlatch_lock *made = NULL;
+    INVALID(redlatch_multi_lock_new(NULL, 2, NULL, &made), "members is NULL", "expected an array of 2 locks");
+    INVALID(redlatch_redlock_new(NULL, 3, 0, NULL, &made), "members is NULL", "expected an array of 3 locks");
+    INVALID(redlatch_multi_lock_new(&lock, 0, NULL, &made), "count is 0", "expected 1 to 100 members");
+    INVALID(redlatch_group_lock_new(client, "g", 1, NULL, 2, NULL, &made), "values is NULL", "an array of 2 values");
+    INVALID(redlatch_group_lock_new(client, "g", 1, NULL, 0, NULL, &made), "values are 0", "expected 1 to 10000");
+    MUST(!made, "written on failure");
+    end();
+}
+
 struct number_field {
     const char *name;
     size_t offset;
@@ -312,8 +324,13 @@ static void lazy(void) {
 
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
-        {"names", names},     {"durations", durations},       {"settings_of_kinds", settings_of_kinds},
-        {"handles", handles}, {"struct_sizes", struct_sizes}, {"client_options", client_options_out_of_range},
+        {"names", names},
+        {"durations", durations},
+        {"lists_that_are_missing", lists_that_are_missing},
+        {"settings_of_kinds", settings_of_kinds},
+        {"handles", handles},
+        {"struct_sizes", struct_sizes},
+        {"client_options", client_options_out_of_range},
         {"lazy", lazy},
     };
     return stage_main(argc, argv, scenes, sizeof scenes / sizeof scenes[0]);

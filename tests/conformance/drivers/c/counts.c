@@ -78,7 +78,7 @@ static int64_t lease_of_call(const json_t *call) {
     return leased ? milliseconds_of(call, "lease_ms", "renewed", REDLATCH_RENEWED) : REDLATCH_RENEWED;
 }
 
-json_t *counted_ids(const struct counted *counted, uint64_t serial, json_int_t permits) {
+static json_t *ids_of(const struct counted *counted, uint64_t serial, json_int_t permits) {
     if (!counted->permits) {
         return NULL;
     }
@@ -102,31 +102,12 @@ static json_t *acquire_permits(const struct counted *counted, const json_t *call
     uint64_t serial = 0;
     int status = redlatch_permit_semaphore_acquire(counted->permits, permits, lease_of_call(call), wait_ms, NULL,
                                                    REDLATCH_FOREVER, &serial);
-    return status == REDLATCH_OK ? outcome(status, counted_ids(counted, serial, permits)) : outcome(status, NULL);
+    return status == REDLATCH_OK ? outcome(status, ids_of(counted, serial, permits)) : outcome(status, NULL);
 }
 
 static json_t *wait_open(const struct counted *counted, const json_t *call) {
     int64_t wait_ms = milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER);
     return outcome(redlatch_latch_wait(counted->latch, wait_ms, NULL, REDLATCH_FOREVER), NULL);
-}
-
-int start_counted(const struct counted *counted, const json_t *call, uint64_t tag) {
-    const char *name = string_of(call, "call");
-    if (strcmp(name, "acquire_permits") == 0) {
-        int64_t permits = whole_of(call, "permits");
-        int64_t wait_ms = milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER);
-        return counted->semaphore ? redlatch_semaphore_start_acquire(counted->semaphore, permits, wait_ms, tag)
-                                  : redlatch_permit_semaphore_start_acquire(counted->permits, permits,
-                                                                            lease_of_call(call), wait_ms, tag);
-    }
-    if (strcmp(name, "release_permits") == 0) {
-        return redlatch_semaphore_start_release(counted->semaphore, whole_of(call, "permits"), tag);
-    }
-    if (strcmp(name, "wait") == 0) {
-        int64_t wait_ms = milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER);
-        return redlatch_latch_start_wait(counted->latch, wait_ms, tag);
-    }
-    return strcmp(name, "count_down") == 0 ? redlatch_latch_start_count_down(counted->latch, tag) : REDLATCH_AGAIN;
 }
 
 /* ----------------------------------------------------------------------------------------------------- changes -- */
@@ -263,4 +244,94 @@ json_t *call_counted(const struct counted *counted, const json_t *call) {
         }
     }
     misunderstood("there is no call %s", name);
+}
+
+/* ----------------------------------------------------------------------------------------------- started calls -- */
+
+static int start_wait(const struct counted *counted, const json_t *call, uint64_t tag) {
+    int64_t wait_ms = milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER);
+    if (counted->latch) {
+        return redlatch_latch_start_wait(counted->latch, wait_ms, tag);
+    }
+    int64_t permits = whole_of(call, "permits");
+    return counted->semaphore ? redlatch_semaphore_start_acquire(counted->semaphore, permits, wait_ms, tag)
+                              : redlatch_permit_semaphore_start_acquire(counted->permits, permits,
+                                                                        lease_of_call(call), wait_ms, tag);
+}
+
+static int start_latch_call(redlatch_latch *latch, const char *name, const json_t *call, uint64_t tag) {
+    return strcmp(name, "try_set") == 0 ? redlatch_latch_start_try_set_count(latch, whole_of(call, "number"), tag)
+           : strcmp(name, "count_down") == 0 ? redlatch_latch_start_count_down(latch, tag)
+           : strcmp(name, "count") == 0      ? redlatch_latch_start_count(latch, tag)
+                                             : redlatch_latch_start_delete(latch, tag);
+}
+
+static int start_semaphore_call(redlatch_semaphore *semaphore, const char *name, const json_t *call, uint64_t tag) {
+    if (strcmp(name, "try_set") == 0) {
+        int64_t ttl_ms = json_object_get(call, "ttl_ms") ? whole_of(call, "ttl_ms") : REDLATCH_FOREVER;
+        return redlatch_semaphore_start_try_set_permits(semaphore, whole_of(call, "number"), ttl_ms, tag);
+    }
+    if (strcmp(name, "drain") == 0 || strcmp(name, "available") == 0 || strcmp(name, "delete") == 0) {
+        return strcmp(name, "drain") == 0    ? redlatch_semaphore_start_drain(semaphore, tag)
+               : strcmp(name, "delete") == 0 ? redlatch_semaphore_start_delete(semaphore, tag)
+                                             : redlatch_semaphore_start_available(semaphore, tag);
+    }
+    int64_t permits = whole_of(call, "permits");
+    return strcmp(name, "release_permits") == 0 ? redlatch_semaphore_start_release(semaphore, permits, tag)
+           : strcmp(name, "add_permits") == 0   ? redlatch_semaphore_start_add_permits(semaphore, permits, tag)
+                                                : redlatch_semaphore_start_release_if_exists(semaphore, permits, tag);
+}
+
+static int start_permits_call(redlatch_permit_semaphore *permits, const char *name, const json_t *call,
+                              uint64_t tag) {
+    if (json_object_get(call, "id")) {
+        const char *id = string_of(call, "id");
+        return strcmp(name, "release_permit") == 0
+                   ? redlatch_permit_semaphore_start_release_by_id(permits, id, tag)
+               : strcmp(name, "lease_of") == 0
+                   ? redlatch_permit_semaphore_start_lease_of(permits, id, tag)
+                   : redlatch_permit_semaphore_start_update_lease(permits, id, whole_of(call, "lease_ms"), tag);
+    }
+    if (strcmp(name, "try_set") == 0) {
+        return redlatch_permit_semaphore_start_try_set_permits(permits, whole_of(call, "number"), tag);
+    }
+    if (json_object_get(call, "permits")) {
+        int64_t count = whole_of(call, "permits");
+        return strcmp(name, "set_permits") == 0 ? redlatch_permit_semaphore_start_set_permits(permits, count, tag)
+                                                : redlatch_permit_semaphore_start_add_permits(permits, count, tag);
+    }
+    return strcmp(name, "available") == 0  ? redlatch_permit_semaphore_start_available(permits, tag)
+           : strcmp(name, "acquired") == 0 ? redlatch_permit_semaphore_start_acquired(permits, tag)
+           : strcmp(name, "permits") == 0  ? redlatch_permit_semaphore_start_permits(permits, tag)
+                                           : redlatch_permit_semaphore_start_delete(permits, tag);
+}
+
+int start_counted(const struct counted *counted, const json_t *call, uint64_t tag) {
+    const char *name = string_of(call, "call");
+    if (strcmp(name, "acquire_permits") == 0 || strcmp(name, "wait") == 0) {
+        return start_wait(counted, call, tag);
+    }
+    return counted->latch       ? start_latch_call(counted->latch, name, call, tag)
+           : counted->semaphore ? start_semaphore_call(counted->semaphore, name, call, tag)
+                                : start_permits_call(counted->permits, name, call, tag);
+}
+
+json_t *counted_value(const struct counted *counted, const json_t *call, const redlatch_event *event) {
+    static const char *const numbers[] = {"lease_of", "available", "acquired", "permits", "drain", "count"};
+    static const char *const flags[] = {"try_set", "delete", "release_if_exists"};
+    const char *name = string_of(call, "call");
+    if (strcmp(name, "acquire_permits") == 0) {
+        return ids_of(counted, event->serial, whole_of(call, "permits"));
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (strcmp(name, numbers[i]) == 0) {
+            return json_integer((json_int_t)event->number);
+        }
+    }
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (strcmp(name, flags[i]) == 0) {
+            return json_boolean(event->number);
+        }
+    }
+    return NULL;
 }

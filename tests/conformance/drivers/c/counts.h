@@ -18,10 +18,10 @@ void counted_free(void);
 /* All other calls, on any thread; the outcome is the caller's. */
 json_t *call_counted(const struct counted *counted, const json_t *call);
 
-/* Starts a call. AGAIN: it has no asynchronous form. */
+/* Starts a call. */
 int start_counted(const struct counted *counted, const json_t *call, uint64_t tag);
 
-/* What a started acquire of `permits` has brought: their ids, or NULL where they have none. */
-json_t *counted_ids(const struct counted *counted, uint64_t serial, json_int_t permits);
+/* What such a call has brought, by its event: NULL where that is nothing. */
+json_t *counted_value(const struct counted *counted, const json_t *call, const redlatch_event *event);
 
 #endif

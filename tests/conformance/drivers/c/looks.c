@@ -38,8 +38,7 @@ static json_t *party_of(const redlatch_report *report, uint64_t index) {
                      (json_int_t)party.count, "host", party.host, "pid", (json_int_t)party.pid);
 }
 
-/* Reads a report and gives it back. */
-static json_t *value_of(redlatch_report *report) {
+json_t *shown_report(redlatch_report *report) {
     redlatch_facts facts = {.struct_size = sizeof facts};
     redlatch_report_facts(report, &facts);
     json_t *parties = json_array();
@@ -58,7 +57,7 @@ static json_t *value_of(redlatch_report *report) {
 static json_t *inspect(redlatch_client *client, struct text name) {
     redlatch_report *report = NULL;
     int status = redlatch_inspect(client, name.bytes, name.size, &report);
-    return outcome(status, status == REDLATCH_OK ? value_of(report) : NULL);
+    return outcome(status, status == REDLATCH_OK ? shown_report(report) : NULL);
 }
 
 static json_t *scan(redlatch_client *client, struct text pattern) {
@@ -67,7 +66,7 @@ static json_t *scan(redlatch_client *client, struct text pattern) {
     json_t *found = json_array();
     int status = redlatch_scan_new(client, pattern.bytes, pattern.size, &walk);
     while (status == REDLATCH_OK && (status = redlatch_scan_next(walk, &report)) == REDLATCH_OK && report) {
-        json_array_append_new(found, value_of(report));
+        json_array_append_new(found, shown_report(report));
     }
     json_t *told = outcome(status, found);
     redlatch_scan_free(walk);
@@ -94,12 +93,11 @@ json_t *call_look(redlatch_client *client, const json_t *call) {
 }
 
 int start_look(redlatch_client *client, const json_t *call, uint64_t tag) {
-    if (strcmp(string_of(call, "call"), "wait_free") != 0) {
-        return REDLATCH_AGAIN;
-    }
+    bool waits = strcmp(string_of(call, "call"), "wait_free") == 0;
     struct text name = text_of(call, "name");
-    int64_t wait_ms = milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER);
-    int status = redlatch_start_wait_free(client, name.bytes, name.size, wait_ms, tag);
+    int64_t wait_ms = waits ? milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER) : 0;
+    int status = waits ? redlatch_start_wait_free(client, name.bytes, name.size, wait_ms, tag)
+                       : redlatch_start_inspect(client, name.bytes, name.size, NULL, tag);
     free(name.bytes);
     return status;
 }

@@ -13,7 +13,10 @@ bool is_look(const json_t *call);
 /* The call, on any thread; the outcome is the caller's. */
 json_t *call_look(redlatch_client *client, const json_t *call);
 
-/* Starts it. AGAIN: it has no asynchronous form. */
+/* Starts it, unless it is a scan. */
 int start_look(redlatch_client *client, const json_t *call, uint64_t tag);
+
+/* A report as JSON; gives it back. */
+json_t *shown_report(redlatch_report *report);
 
 #endif

@@ -38,12 +38,16 @@ static json_t *force_release(redlatch_lock *lock, const json_t *call) {
     return outcome(status, json_boolean(released));
 }
 
+json_t *shown_state(const redlatch_lock_state *state) {
+    return json_pack("{s:b, s:I, s:s}", "locked", state->locked, "ttl_ms", (json_int_t)state->ttl_ms, "owner",
+                     state->owner);
+}
+
 static json_t *query(redlatch_lock *lock, const json_t *call) {
     (void)call;
     redlatch_lock_state state = {.struct_size = sizeof state};
     int status = redlatch_lock_query(lock, &state);
-    return outcome(status, json_pack("{s:b, s:I, s:s}", "locked", state.locked, "ttl_ms", (json_int_t)state.ttl_ms,
-                                     "owner", state.owner));
+    return outcome(status, shown_state(&state));
 }
 
 static json_t *hold(redlatch_lock *lock, uint64_t owner) {

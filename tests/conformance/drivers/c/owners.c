@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
@@ -16,8 +17,10 @@ struct owner {
     uint64_t number; /* 0: the entry is free */
     redlatch_client *client;
     const struct counted *counted; /* what the call under way is about, if that is no lock */
-    json_int_t permits; /* that it asks for */
-    uint64_t tag;     /* of the call under way; 0: none is */
+    json_t *call;     /* that one */
+    uint64_t tag;     /* of it; 0: none is under way */
+    redlatch_scan *walk; /* that it is; else NULL */
+    json_t *found;    /* by the walk so far */
     json_t *outcome;  /* of the call that is done, until it is fetched */
 };
 
@@ -41,11 +44,24 @@ static struct owner *owner_of(const char *name, bool make) {
     return free_one;
 }
 
+/* What a call that went well has brought. */
+static json_t *value_of(const struct owner *owner, const redlatch_event *event) {
+    if (owner->counted) {
+        return counted_value(owner->counted, owner->call, event);
+    }
+    if (event->state) {
+        return shown_state(event->state);
+    }
+    if (event->report) {
+        return shown_report(event->report);
+    }
+    return strcmp(string_of(owner->call, "call"), "force_release") == 0 ? json_boolean(event->number) : NULL;
+}
+
 /* Events carry no words: the message is the lock's name, which may hold any bytes, and what the status means. */
 static json_t *outcome_of(const struct owner *owner, const redlatch_event *event) {
     if (event->status == REDLATCH_OK) {
-        bool permits = owner->counted && event->kind == REDLATCH_EVENT_ACQUIRED;
-        return outcome(REDLATCH_OK, permits ? counted_ids(owner->counted, event->serial, owner->permits) : NULL);
+        return outcome(REDLATCH_OK, owner->walk ? json_incref(owner->found) : value_of(owner, event));
     }
     char shown[SHOWN_SIZE];
     snprintf(shown, sizeof shown, "%s", event->name);
@@ -60,6 +76,27 @@ static json_t *outcome_of(const struct owner *owner, const redlatch_event *event
 static void done(struct owner *owner, json_t *outcome) {
     owner->tag = 0;
     owner->outcome = outcome;
+    json_decref(owner->call);
+    owner->call = NULL;
+    redlatch_scan_free(owner->walk);
+    owner->walk = NULL;
+    json_decref(owner->found);
+    owner->found = NULL;
+}
+
+/* A step of a walk is followed by the next one, until there are no more locks. */
+static bool walks_on(struct owner *owner, const redlatch_event *event) {
+    if (!owner->walk || (event->status != REDLATCH_AGAIN && !event->report)) {
+        return false;
+    }
+    if (event->report) {
+        json_array_append_new(owner->found, shown_report(event->report));
+    }
+    int status = redlatch_scan_start_next(owner->walk, owner->tag);
+    if (status != REDLATCH_OK) {
+        done(owner, outcome(status, NULL));
+    }
+    return true;
 }
 
 /* A client that is closed has no more events: what waited has ended with it. */
@@ -82,7 +119,7 @@ static void collect(redlatch_client *client, int wait_ms) {
         redlatch_event event = {.struct_size = sizeof event};
         status = redlatch_client_next_event(client, &event);
         for (size_t i = 0; status == REDLATCH_OK && i < OWNERS; i++) {
-            if (event.tag && owners[i].tag == event.tag) {
+            if (event.tag && owners[i].tag == event.tag && !walks_on(&owners[i], &event)) {
                 done(&owners[i], outcome_of(&owners[i], &event));
             }
         }
@@ -104,7 +141,6 @@ static json_t *fetch(struct owner *owner) {
     return outcome;
 }
 
-/* REDLATCH_AGAIN: the call has no asynchronous form. */
 static int start(redlatch_lock *lock, const struct owner *owner, uint64_t tag, const json_t *call) {
     const char *name = string_of(call, "call");
     if (strcmp(name, "acquire") == 0) {
@@ -124,7 +160,16 @@ static int start(redlatch_lock *lock, const struct owner *owner, uint64_t tag, c
         int64_t lease_ms = milliseconds_of(call, "lease_ms", NULL, 0);
         return redlatch_lock_start_extend(lock, owner->number, lease_ms, tag);
     }
-    return REDLATCH_AGAIN;
+    return strcmp(name, "query") == 0 ? redlatch_lock_start_query(lock, tag)
+                                      : redlatch_lock_start_force_release(lock, tag);
+}
+
+static int start_scan(struct owner *owner, redlatch_client *client, const json_t *call, uint64_t tag) {
+    struct text pattern = text_of(call, "name");
+    int status = redlatch_scan_new(client, pattern.bytes, pattern.size, &owner->walk);
+    free(pattern.bytes);
+    owner->found = json_array();
+    return status == REDLATCH_OK ? redlatch_scan_start_next(owner->walk, tag) : status;
 }
 
 json_t *owner_call(const struct target *target, const json_t *call) {
@@ -136,20 +181,21 @@ json_t *owner_call(const struct target *target, const json_t *call) {
     int fd;
     /* From the first one on events are kept; a closed client is told of below. */
     redlatch_client_event_fd(target->client, &fd);
-    uint64_t tag = ++last_tag;
-    int status = target->counted ? start_counted(target->counted, call, tag)
-                 : target->lock  ? start(target->lock, owner, tag, call)
-                                 : start_look(target->client, call, tag);
-    if (status == REDLATCH_AGAIN) {
+    const char *name = string_of(call, "call");
+    if (strcmp(name, "hold") == 0) { /* which asks nobody */
         return call_target(target, owner->number, call);
     }
+    uint64_t tag = ++last_tag;
+    int status = target->counted             ? start_counted(target->counted, call, tag)
+                 : target->lock              ? start(target->lock, owner, tag, call)
+                 : strcmp(name, "scan") == 0 ? start_scan(owner, target->client, call, tag)
+                                             : start_look(target->client, call, tag);
     owner->counted = target->counted;
-    owner->permits = json_integer_value(json_object_get(call, "permits"));
+    owner->call = json_deep_copy(call);
     owner->client = target->client;
-    if (status == REDLATCH_OK) {
-        owner->tag = tag;
-    } else {
-        owner->outcome = outcome(status, NULL);
+    owner->tag = tag;
+    if (status != REDLATCH_OK) {
+        done(owner, outcome(status, NULL));
     }
     return json_object_get(call, "start") ? json_pack("{s:b}", "started", 1) : fetch(owner);
 }
@@ -168,7 +214,9 @@ bool owner_is_waiting(const char *name) {
 
 static void leave(struct owner *owner) {
     redlatch_owner_end(owner->number);
-    json_decref(owner->outcome);
+    json_t *outcome = owner->outcome;
+    done(owner, NULL);
+    json_decref(outcome);
     memset(owner, 0, sizeof *owner);
 }
 

@@ -1,6 +1,6 @@
 /* What some kinds of locks do not have.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "sim_kinds.h"
+#include "kind_lacks.h"
 
 #include <stddef.h>
 

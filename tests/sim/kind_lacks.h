@@ -1,7 +1,7 @@
 /* What some kinds of locks do not have, so that no run can come by it.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef SIM_KINDS_H
-#define SIM_KINDS_H
+#ifndef KIND_LACKS_H
+#define KIND_LACKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

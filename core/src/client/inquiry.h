@@ -1,0 +1,46 @@
+/* A question of the script `inspect` and the text of its answer, for who waits for it and for a started call.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef INQUIRY_H
+#define INQUIRY_H
+
+#include "report.h"
+
+struct inquiry {
+    struct question question;
+    struct argument_part words[3];
+    struct argument_part subject; /* for messages and events: a name, or the pattern of a walk */
+    char *text; /* the answer's */
+    size_t size;
+
+    /* of a started call, on the heap */
+    bool (*answered)(struct call *call); /* puts what is to be told into the operation's status and `report`; false if
+                                            another question, which it has set, is to be asked before */
+    char *name;         /* these two are memory of its words; NULL */
+    char *owner;
+    struct walk *walk;  /* whose step it is, kept; NULL */
+    redlatch_report *report;
+};
+
+/* Asks, waiting for the answer as long as for any command. The text is the caller's to free, also on failure. */
+int inquiry_ask(struct client *client, struct inquiry *inquiry);
+
+/* Starts a call that asks: its event is ANSWERED. On failure the inquiry is freed. */
+int inquiry_start(struct client *client, struct inquiry *inquiry, uint64_t tag);
+
+/* The same without a question: what is to be told is known. */
+int inquiry_start_known(struct client *client, struct inquiry *inquiry, int status, uint64_t tag);
+
+/* Takes in the answer of a started call that is done and on no list; false if it went on to ask something else. With
+ * the mutex, which is dropped for a moment. */
+bool inquiry_is_told(struct call *call);
+
+void inquiry_free(struct inquiry *inquiry);
+
+/* The answer about one name becomes a report; the last error is the caller's business. */
+int inquiry_report(const struct client *client, const struct inquiry *inquiry, redlatch_report **report_out);
+
+/* Writes the client's prefix (as a glob that matches just that, if so wanted) and `text` into new memory; NULL without.
+ */
+char *name_join(const struct client *client, bool as_glob, const char *text, size_t size, size_t *joined_size_out);
+
+#endif

@@ -1,0 +1,100 @@
+/* Starting calls on locks.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "errors.h"
+#include "joint_async.h"
+#include "lock.h"
+#include "options.h"
+#include "started.h"
+
+/* What is started, of a lock of whatever kind. */
+struct start {
+    uint8_t kind; /* enum operation_kind */
+    int32_t event;
+    uint64_t owner; /* 0: the lock's own */
+    int64_t lease_ms;
+    int64_t wait_ms;
+};
+
+/* Members that one operation does not serve all at once. */
+static bool wants_run(const struct redlatch_lock *lock, uint8_t kind) {
+    bool by_member = kind != OPERATION_ACQUIRE && kind != OPERATION_RELEASE;
+    return lock->joint && (by_member || !joint_is_one_set(lock->joint));
+}
+
+static int start(redlatch_lock *lock, const struct start *what, uint64_t tag) {
+    if (wants_run(lock, what->kind)) {
+        return joint_start(lock, what->kind, what->owner, what->lease_ms, what->wait_ms, tag, what->event);
+    }
+    struct client *client = lock->client;
+    int status;
+    struct call *call = call_start_entered(client, what->event, tag, &status);
+    if (!call) {
+        return status;
+    }
+    int64_t now = system_now();
+    status = lock_prepare(call, lock, what->kind, what->owner);
+    if (what->kind == OPERATION_ACQUIRE) {
+        acquire_prepare(call, lock, what->lease_ms, what->wait_ms, now);
+    } else {
+        call->operation.lease_ms = what->lease_ms;
+        call->operation.wait_until = now + client->command_timeout;
+    }
+    if (what->kind == OPERATION_QUERY || what->kind == OPERATION_FORCE) {
+        call->operation.owner = 0; /* for nobody in particular */
+    }
+    call->joint = lock->joint ? joint_keep(lock->joint) : NULL;
+    status = call_start_prepared(call, status, now);
+    if (status != REDLATCH_OK && lock->joint) {
+        joint_drop(lock->joint);
+    }
+    return status;
+}
+
+/* The thread that starts a call need not be there when it is done. */
+static int check_owner(const struct redlatch_lock *lock, uint64_t owner) {
+    return owner != 0 || lock->owner != 0
+               ? REDLATCH_OK
+               : fail_with(REDLATCH_INVALID, "owner is 0: an asynchronous call on a lock that threads own expects an"
+                                             " explicit owner");
+}
+
+int redlatch_lock_start_acquire(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms, uint64_t tag) {
+    int status = guard_lock(lock);
+    if (status != REDLATCH_OK || (status = acquire_check(lease_ms, wait_ms)) != REDLATCH_OK ||
+        (status = check_owner(lock, owner)) != REDLATCH_OK) {
+        return status;
+    }
+    struct start what = {OPERATION_ACQUIRE, REDLATCH_EVENT_ACQUIRED, owner, lease_ms, wait_ms};
+    return start(lock, &what, tag);
+}
+
+int redlatch_lock_start_release(redlatch_lock *lock, uint64_t owner, uint64_t tag) {
+    int status = guard_lock(lock);
+    if (status != REDLATCH_OK || (status = check_owner(lock, owner)) != REDLATCH_OK) {
+        return status;
+    }
+    struct start what = {OPERATION_RELEASE, REDLATCH_EVENT_RELEASED, owner, 0, 0};
+    return start(lock, &what, tag);
+}
+
+int redlatch_lock_start_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, uint64_t tag) {
+    int status = guard_lock(lock);
+    if (status != REDLATCH_OK || (status = check_duration("lease_ms", lease_ms, 1, false)) != REDLATCH_OK ||
+        (status = check_owner(lock, owner)) != REDLATCH_OK) {
+        return status;
+    }
+    struct start what = {OPERATION_EXTEND, REDLATCH_EVENT_EXTENDED, owner, lease_ms, 0};
+    return start(lock, &what, tag);
+}
+
+int redlatch_lock_start_query(redlatch_lock *lock, uint64_t tag) {
+    int status = guard_lock(lock);
+    struct start what = {OPERATION_QUERY, REDLATCH_EVENT_ANSWERED, 0, 0, 0};
+    return status != REDLATCH_OK ? status : start(lock, &what, tag);
+}
+
+int redlatch_lock_start_force_release(redlatch_lock *lock, uint64_t tag) {
+    int status = guard_lock(lock);
+    struct start what = {OPERATION_FORCE, REDLATCH_EVENT_ANSWERED, 0, 0, 0};
+    return status != REDLATCH_OK ? status : start(lock, &what, tag);
+}

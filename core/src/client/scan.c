@@ -1,0 +1,277 @@
+/* A walk over the locks of a server, page by page.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "scan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "errors.h"
+#include "guard.h"
+#include "inquiry.h"
+
+/* How many keys the server looks at for one page of a walk: a fraction of a millisecond of its time. */
+static const char PAGE_KEYS[] = "100";
+
+/* Where a walk stands: the handle's, and that of a started step, which may outlive the handle. */
+struct walk {
+    _Atomic uint32_t references;
+    atomic_bool stepping; /* a step was started whose event was not handed out: nobody else touches the rest */
+    bool over;            /* the server has no more pages */
+    char cursor[24];      /* the server's, "0" at the beginning and at the end */
+    char *pattern;        /* prefix included */
+    size_t pattern_size;
+    char *page;           /* records of the last page */
+    size_t page_size;
+    size_t page_at;       /* told of up to here */
+};
+
+/* What comes next of a walk. */
+enum next { NEXT_REPORT, NEXT_QUESTION, NEXT_END };
+
+void walk_drop(struct walk *walk) {
+    if (atomic_fetch_sub(&walk->references, 1) == 1) {
+        free(walk->pattern);
+        free(walk->page);
+        free(walk);
+    }
+}
+
+static struct walk *walk_new(const struct client *client, const char *pattern, size_t size) {
+    struct walk *walk = calloc(1, sizeof *walk);
+    if (!walk) {
+        return NULL;
+    }
+    walk->references = 1;
+    strcpy(walk->cursor, "0");
+    walk->pattern = name_join(client, true, size ? pattern : "*", size ? size : 1, &walk->pattern_size);
+    if (!walk->pattern) {
+        walk_drop(walk);
+        return NULL;
+    }
+    return walk;
+}
+
+int redlatch_scan_new(redlatch_client *handle, const char *pattern, size_t pattern_size, redlatch_scan **scan_out) {
+    int status = guard_client(handle);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    if (!scan_out) {
+        return fail_with(REDLATCH_INVALID, "scan_out is NULL: expected where to put the walk");
+    }
+    if ((pattern_size > 0 && !pattern) || pattern_size > REDLATCH_NAME_SIZE_MAX) {
+        return fail_with(REDLATCH_INVALID, "pattern %s: expected at most %d bytes", pattern ? "is too long" : "is NULL",
+                         REDLATCH_NAME_SIZE_MAX);
+    }
+    struct redlatch_scan *scan = handle_new_scan();
+    struct walk *walk = scan ? walk_new(handle->client, pattern, pattern_size) : NULL;
+    if (!walk) {
+        if (scan) {
+            handle_free_scan(scan);
+        }
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    scan->walk = walk;
+    scan->client = client_keep(handle->client);
+    *scan_out = scan;
+    return REDLATCH_OK;
+}
+
+static int guard_scan_handle(const struct redlatch_scan *scan) {
+    if (!scan || atomic_load(&scan->magic) != MAGIC_SCAN) {
+        return fail_with(REDLATCH_BAD_HANDLE, "scan is %s: expected one that redlatch_scan_new made",
+                         scan ? "freed or of another kind" : "NULL");
+    }
+    return REDLATCH_OK;
+}
+
+static int guard_scan(const struct redlatch_scan *scan) {
+    int status = guard_scan_handle(scan);
+    if (status != REDLATCH_OK || (status = client_check(scan->client)) != REDLATCH_OK) {
+        return status;
+    }
+    if (atomic_load(&scan->walk->stepping)) {
+        return fail_with(REDLATCH_IN_USE, "scan takes a step: expected the event of that step before the next one");
+    }
+    return REDLATCH_OK;
+}
+
+void redlatch_scan_free(redlatch_scan *scan) {
+    if (!scan || guard_scan_handle(scan) != REDLATCH_OK) {
+        return;
+    }
+    struct client *client = scan->client;
+    walk_drop(scan->walk);
+    handle_free_scan(scan);
+    client_drop(client);
+}
+
+/* ------------------------------------------------------------------------------------------------------ stepping -- */
+
+static void ask_for_page(const struct walk *walk, struct inquiry *inquiry) {
+    inquiry->question = (struct question){.argument_count = 3};
+    inquiry->subject = (struct argument_part){walk->pattern, walk->pattern_size};
+    inquiry->words[0] = (struct argument_part){walk->cursor, strlen(walk->cursor)};
+    inquiry->words[1] = (struct argument_part){walk->pattern, walk->pattern_size};
+    inquiry->words[2] = (struct argument_part){PAGE_KEYS, sizeof PAGE_KEYS - 1};
+}
+
+/* Looks at the next record of the page, or beyond it: a report that is known, or what to ask for it. A failure that may
+ * pass leaves the record for the next time. */
+static int look(struct walk *walk, const struct client *client, struct inquiry *inquiry, enum next *next_out,
+                redlatch_report **report_out) {
+    if (walk->page_at >= walk->page_size) {
+        ask_for_page(walk, inquiry);
+        *next_out = walk->over ? NEXT_END : NEXT_QUESTION;
+        return REDLATCH_OK;
+    }
+    struct argument_part record;
+    size_t at = walk->page_at;
+    if (!report_next_string(walk->page, walk->page_size, &at, &record)) {
+        walk->page_at = walk->page_size;
+        return REDLATCH_PROTOCOL;
+    }
+    if (report_is_name(&record, &inquiry->words[0])) { /* the page left it out: it is asked about alone */
+        inquiry->question = (struct question){.key_count = 1};
+        inquiry->subject = inquiry->words[0];
+        *next_out = NEXT_QUESTION;
+        return REDLATCH_OK;
+    }
+    *next_out = NEXT_REPORT;
+    int status = report_new(&record, client->name_prefix_size, report_out);
+    if (status == REDLATCH_OK || status == REDLATCH_PROTOCOL) {
+        walk->page_at = at;
+    }
+    return status;
+}
+
+/* The next page of the walk takes the place of the last one. */
+static int take_page(struct walk *walk, struct inquiry *inquiry) {
+    struct argument_part cursor;
+    size_t at = 0;
+    if (!report_next_string(inquiry->text, inquiry->size, &at, &cursor) || cursor.size == 0 ||
+        cursor.size >= sizeof walk->cursor) {
+        return REDLATCH_PROTOCOL;
+    }
+    memcpy(walk->cursor, cursor.text, cursor.size);
+    walk->cursor[cursor.size] = '\0';
+    walk->over = strcmp(walk->cursor, "0") == 0;
+    free(walk->page);
+    walk->page = inquiry->text;
+    walk->page_size = inquiry->size;
+    walk->page_at = at;
+    inquiry->text = NULL;
+    return REDLATCH_OK;
+}
+
+/* The answer about a name that its page left out. There is no report, only OK, if it is no lock, or no longer. */
+static int take_alone(struct walk *walk, const struct client *client, const struct inquiry *inquiry,
+                      redlatch_report **report_out) {
+    redlatch_report *report = NULL;
+    int status = inquiry_report(client, inquiry, &report);
+    if (status == REDLATCH_OK || status == REDLATCH_PROTOCOL) {
+        struct argument_part passed_over;
+        report_next_string(walk->page, walk->page_size, &walk->page_at, &passed_over);
+    }
+    int form = report ? report->facts.form : REDLATCH_FORM_NOTHING;
+    bool is_lock = form != REDLATCH_FORM_UNKNOWN && form != REDLATCH_FORM_COUNT;
+    if (report && (!is_lock || strcmp(report->facts.type, "none") == 0)) {
+        redlatch_report_free(report);
+        report = NULL;
+    }
+    *report_out = report;
+    return status;
+}
+
+/* Takes in the answer to what `look` wanted to be asked. */
+static int take(struct walk *walk, const struct client *client, struct inquiry *inquiry, redlatch_report **report_out) {
+    return inquiry->question.key_count == 1 ? take_alone(walk, client, inquiry, report_out) : take_page(walk, inquiry);
+}
+
+int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out) {
+    int status = guard_scan(scan);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    if (!report_out) {
+        return fail_with(REDLATCH_INVALID, "report_out is NULL: expected where to put the report");
+    }
+    struct walk *walk = scan->walk;
+    redlatch_report *report = NULL;
+    enum next next = NEXT_QUESTION;
+    while (!report && next == NEXT_QUESTION) {
+        struct inquiry inquiry = {.text = NULL};
+        status = look(walk, scan->client, &inquiry, &next, &report);
+        if (status == REDLATCH_OK && next == NEXT_QUESTION) {
+            status = inquiry_ask(scan->client, &inquiry);
+            if (status != REDLATCH_OK) {
+                free(inquiry.text);
+                return status;
+            }
+            status = take(walk, scan->client, &inquiry, &report);
+            free(inquiry.text);
+        }
+        if (status != REDLATCH_OK) {
+            return fail_plain(status);
+        }
+    }
+    *report_out = report;
+    return REDLATCH_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ a started step -- */
+
+/* Nothing was to be asked. */
+static bool known(struct call *call) {
+    atomic_store(&call->inquiry->walk->stepping, false);
+    return true;
+}
+
+/* The page, or the name, that was asked about has brought the next report, or none; the next question is the next
+ * step's. */
+static bool answered(struct call *call) {
+    struct inquiry *inquiry = call->inquiry;
+    struct walk *walk = inquiry->walk;
+    int status = call->operation.status;
+    if (status == REDLATCH_OK) {
+        status = take(walk, call->client, inquiry, &inquiry->report);
+    }
+    if (status == REDLATCH_OK && !inquiry->report) {
+        enum next next;
+        status = look(walk, call->client, inquiry, &next, &inquiry->report);
+        if (status == REDLATCH_OK && next == NEXT_QUESTION) {
+            status = REDLATCH_AGAIN;
+        }
+    }
+    call->operation.status = status;
+    atomic_store(&walk->stepping, false);
+    return true;
+}
+
+int redlatch_scan_start_next(redlatch_scan *scan, uint64_t tag) {
+    int status = guard_scan(scan);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    struct client *client = scan->client;
+    struct walk *walk = scan->walk;
+    struct inquiry *inquiry = calloc(1, sizeof *inquiry);
+    if (!inquiry) {
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    enum next next = NEXT_END;
+    size_t page_at = walk->page_at;
+    int found = look(walk, client, inquiry, &next, &inquiry->report);
+    bool asks = found == REDLATCH_OK && next == NEXT_QUESTION;
+    atomic_fetch_add(&walk->references, 1);
+    atomic_store(&walk->stepping, true);
+    inquiry->walk = walk;
+    inquiry->answered = asks ? answered : known;
+    inquiry->subject = (struct argument_part){walk->pattern, walk->pattern_size};
+    status = asks ? inquiry_start(client, inquiry, tag) : inquiry_start_known(client, inquiry, found, tag);
+    if (status != REDLATCH_OK) {
+        walk->page_at = page_at;
+        atomic_store(&walk->stepping, false);
+    }
+    return status;
+}

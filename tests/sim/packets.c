@@ -1,0 +1,200 @@
+/* What is on its way between clients and servers, one packet after the other.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "packets.h"
+
+#include <stdlib.h>
+
+#include "engine_reply.h"
+#include "wire.h"
+
+struct packet *packet_new(struct lanes *lanes, enum packet_kind kind, uint32_t lane) {
+    struct packet *packet = allocate(1, sizeof *packet);
+    memset(packet, 0, sizeof *packet);
+    packet->kind = kind;
+    packet->lanes = lanes;
+    packet->lane = lane;
+    packet->epoch = lanes->epoch[lane];
+    return packet;
+}
+
+void packet_free(struct packet *packet) {
+    free(packet->texts);
+    redis_reply_free(&packet->reply);
+    free(packet);
+}
+
+/* --------------------------------------------------------------------------------------------------------- texts -- */
+
+/* Texts are written in two goes: the first measures, with `at` NULL; in the second there is room. */
+struct text_sink {
+    struct argument_sink sink;
+    struct redis_text *texts;
+    uint32_t count;
+    size_t size;
+    char *at;
+};
+
+static void append(struct argument_sink *sink, const struct argument_part *parts, size_t part_count) {
+    struct text_sink *self = container_of(sink, struct text_sink, sink);
+    size_t size = 0;
+    for (size_t i = 0; i < part_count; i++) {
+        if (self->at) {
+            memcpy(self->at + size, parts[i].text, parts[i].size);
+        }
+        size += parts[i].size;
+    }
+    if (self->at) {
+        self->texts[self->count] = (struct redis_text){self->at, size};
+        self->at[size] = '\0';
+        self->at += size + 1;
+    }
+    self->count++;
+    self->size += size + 1;
+}
+
+/* Room for what was measured: the texts, and behind them their bytes. */
+static struct text_sink make_room(const struct text_sink *measured) {
+    struct redis_text *texts = allocate(1, measured->count * sizeof *texts + measured->size);
+    return (struct text_sink){{append}, texts, 0, 0, (char *)(texts + measured->count)};
+}
+
+static void write_request(struct packet *packet, const struct engine *engine, const struct command *command) {
+    struct text_sink measured = {{append}, NULL, 0, 0, NULL};
+    command_write(engine, command, &measured.sink);
+    struct text_sink texts = make_room(&measured);
+    command_write(engine, command, &texts.sink);
+    packet->script = command_script(command);
+    command_counts(command, &packet->key_count, &packet->argument_count);
+    packet->texts = texts.texts;
+}
+
+void packet_set_channel(struct packet *packet, struct redis_text channel) {
+    struct argument_part part = {channel.bytes, channel.size};
+    struct text_sink measured = {{append}, NULL, 0, 0, NULL};
+    append(&measured.sink, &part, 1);
+    struct text_sink texts = make_room(&measured);
+    append(&texts.sink, &part, 1);
+    packet->texts = texts.texts;
+}
+
+/* ------------------------------------------------------------------------------------------------------- the way -- */
+
+int64_t packets_delay(struct packets *packets) {
+    return random_between(packets->random, 100, random_chance(packets->random, packets->slow) ? 60000 : 3000);
+}
+
+void packets_post(struct packets *packets, struct packet *packet, int64_t at) {
+    packet->at = at;
+    packet->order = ++packets->order;
+    packet->next = packets->first;
+    packets->first = packet;
+}
+
+struct packet *packets_first(const struct packets *packets) {
+    struct packet *first = NULL;
+    for (struct packet *packet = packets->first; packet; packet = packet->next) {
+        bool earlier =
+            !first || packet->at < first->at || (packet->at == first->at && packet->order < first->order);
+        first = earlier ? packet : first;
+    }
+    return first;
+}
+
+void packets_take(struct packets *packets, const struct packet *packet) {
+    struct packet **place = &packets->first;
+    while (*place != packet) {
+        place = &(*place)->next;
+    }
+    *place = packet->next;
+}
+
+void packets_drop(struct packets *packets, const struct lanes *lanes, enum packet_kind kind, uint32_t lane) {
+    for (struct packet **place = &packets->first; *place;) {
+        struct packet *packet = *place;
+        bool of_lane = lane == LANE_COUNT || packet->lane == lane;
+        if (packet->lanes == lanes && packet->kind == kind && of_lane) {
+            *place = packet->next;
+            packet_free(packet);
+        } else {
+            place = &packet->next;
+        }
+    }
+}
+
+void packets_free(struct packets *packets) {
+    while (packets->first) {
+        struct packet *packet = packets->first;
+        packets->first = packet->next;
+        packet_free(packet);
+    }
+}
+
+/* When what is sent now comes, behind `last`, what was sent before it. */
+static int64_t next_behind(struct packets *packets, int64_t *last, int64_t now) {
+    int64_t at = now + packets_delay(packets);
+    *last = at > *last ? at : *last + 1;
+    return *last;
+}
+
+/* ------------------------------------------------------------------------------------------ requests and replies -- */
+
+void packets_send(struct packets *packets, struct lanes *lanes, struct engine *engine, uint32_t lane, int64_t now) {
+    struct command *command;
+    while (lanes->up[lane] && (command = engine_next_to_send(engine, lane, now)) != NULL) {
+        struct packet *packet = packet_new(lanes, PACKET_REQUEST, lane);
+        write_request(packet, engine, command);
+        packets_post(packets, packet, next_behind(packets, &lanes->arrival[lane], now));
+    }
+}
+
+void packet_run(struct packet *packet, struct script_set *scripts, enum script_refusal refusal,
+                struct keyspace *keyspace, int64_t now) {
+    keyspace_set_time(keyspace, now / MILLISECOND);
+    script_set_run(scripts, packet->script, refusal, keyspace, packet->texts, packet->key_count,
+                   packet->argument_count, &packet->reply);
+}
+
+void packets_return(struct packets *packets, struct packet *packet, int64_t now) {
+    if (packet->epoch != packet->lanes->epoch[packet->lane]) {
+        packet_free(packet);
+        return;
+    }
+    packet->kind = PACKET_REPLY;
+    packets_post(packets, packet, next_behind(packets, &packet->lanes->returned[packet->lane], now));
+}
+
+void packet_answer(const struct packet *packet, struct engine *engine, int64_t now) {
+    struct reply elements[REPLY_ELEMENTS_MAX];
+    if (packet->epoch == packet->lanes->epoch[packet->lane]) {
+        struct reply reply = engine_reply(&packet->reply, elements);
+        engine_replied(engine, packet->lane, &reply, now);
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------- connections -- */
+
+bool packets_cut(struct packets *packets, struct lanes *lanes, struct engine *engine, uint32_t lane, int64_t now) {
+    if (!lanes->up[lane]) {
+        return false;
+    }
+    lanes->up[lane] = false;
+    lanes->epoch[lane]++;
+    engine_lane_lost(engine, lane, now);
+    int64_t at = now + random_between(packets->random, 500, 400000);
+    packets_post(packets, packet_new(lanes, PACKET_READY, lane), at);
+    return true;
+}
+
+void packets_reconnect(struct packets *packets, const struct packet *ready, struct engine *engine, bool denied,
+                       int64_t now) {
+    if (!denied) {
+        packets_drop(packets, ready->lanes, PACKET_REQUEST, ready->lane);
+    }
+    for (struct packet *packet = packets->first; packet; packet = packet->next) {
+        if (packet->kind == PACKET_REQUEST && packet->lanes == ready->lanes && packet->lane == ready->lane) {
+            packet->at += random_between(packets->random, 0, 3 * SECOND);
+        }
+    }
+    ready->lanes->up[ready->lane] = true;
+    engine_lane_ready(engine, ready->lane, denied ? SETTLEMENT_DENIED : SETTLED_BY_KILL, now);
+}
