@@ -27,12 +27,11 @@ enum ending { FORGOTTEN, GOES_ON, UNDONE };
 static const struct {
     uint8_t ending;  /* when the caller gives up: enum ending */
     bool repeatable; /* recorded, states its result, or writes nothing */
-    bool bounded;    /* refused with -1 where there would be more than REDLATCH_PERMITS_MAX permits */
 } changes[CHANGES] = {
     [SEMAPHORE_TRY_SET] = {FORGOTTEN, true},
-    [SEMAPHORE_ADD] = {FORGOTTEN, true, .bounded = true},
-    [SEMAPHORE_RELEASE] = {GOES_ON, true, .bounded = true},
-    [SEMAPHORE_RELEASE_IF_EXISTS] = {GOES_ON, true, .bounded = true},
+    [SEMAPHORE_ADD] = {FORGOTTEN, true},
+    [SEMAPHORE_RELEASE] = {GOES_ON, true},
+    [SEMAPHORE_RELEASE_IF_EXISTS] = {GOES_ON, true},
     [SEMAPHORE_DRAIN] = {UNDONE, true},
     [SEMAPHORE_COUNT] = {FORGOTTEN, true},
     [SEMAPHORE_DELETE] = {FORGOTTEN, false},
@@ -42,7 +41,7 @@ static const struct {
     [LATCH_DELETE] = {FORGOTTEN, false},
     [PERMITS_TRY_SET] = {FORGOTTEN, true},
     [PERMITS_SET] = {FORGOTTEN, true},
-    [PERMITS_ADD] = {FORGOTTEN, true, .bounded = true},
+    [PERMITS_ADD] = {FORGOTTEN, true},
     [PERMITS_RELEASE] = {GOES_ON, true},
     [PERMITS_EXTEND] = {FORGOTTEN, true},
     [PERMITS_LEASE] = {FORGOTTEN, true},
@@ -51,6 +50,12 @@ static const struct {
     [PERMITS_ALL] = {FORGOTTEN, true},
     [PERMITS_DELETE] = {FORGOTTEN, false},
 };
+
+/* Whether the script refuses with -1 where there would be more than REDLATCH_PERMITS_MAX permits. */
+static bool is_bounded(uint8_t change) {
+    return change == SEMAPHORE_ADD || change == SEMAPHORE_RELEASE || change == SEMAPHORE_RELEASE_IF_EXISTS ||
+           change == PERMITS_ADD;
+}
 
 int64_t record_life_ms(const struct engine *engine) {
     return engine->kill_denied ? KILL_DENIED_MS : engine->settings.unreachable_timeout_ms + BEYOND_PATIENCE_MS;
@@ -110,7 +115,7 @@ void change_replied(struct engine *engine, struct command *command, const struct
     struct operation *operation = command->operation;
     if (reply->kind == REPLY_ERROR) {
         change_refused(engine, command, refusal_of(reply->text, reply->size), now);
-    } else if (operation && changes[operation->change].bounded && reply->integer < 0) {
+    } else if (operation && is_bounded(operation->change) && reply->integer < 0) {
         finish(engine, operation, REDLATCH_INVALID);
     } else if (operation) {
         operation->result = reply->integer;
