@@ -28,7 +28,8 @@ extern "C" {
  * other change: it was carried out or it was not. UNREACHABLE: it was not. Opaque. */
 typedef struct redlatch_semaphore redlatch_semaphore;
 
-/* The most permits at once, as Redisson's. */
+/* The most permits there may be, as Redisson's, those of a permit semaphore that are taken included. What would make
+ * them more is refused by the server as INVALID, and changes nothing. */
 enum { REDLATCH_PERMITS_MAX = 2147483647 };
 
 /* Makes a handle; nothing is sent. `name` is copied: 1 to REDLATCH_NAME_SIZE_MAX bytes of any value. The handle is the
@@ -48,8 +49,9 @@ REDLATCH_API void redlatch_semaphore_free(redlatch_semaphore *semaphore);
 REDLATCH_API int redlatch_semaphore_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
                                             redlatch_cancel *cancel, int64_t slice_ms);
 
-/* Adds `permits` (0 or more) and wakes waiters. A semaphore that does not exist is made.
- * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY. Since 0.1. */
+/* Adds `permits` (0 or more) and wakes waiters. A semaphore that does not exist is made. INVALID: also where there
+ * would be more than REDLATCH_PERMITS_MAX. Also BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx,
+ * NO_MEMORY. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_release(redlatch_semaphore *semaphore, int64_t permits);
 
 /* The same only if the semaphore exists, which `released_out` says. Statuses as redlatch_semaphore_release.

@@ -77,6 +77,7 @@ RULES: Dict[str, Rules] = {
         " undo_taken",
         ["N", _RECORDS],
         ["redisson_sc:{N}"],
+        ("decrby", "del", "get", "incrby", "set"),
     ),
     "permit semaphore": Rules(
         "acquire_permits release_permits set_permits add_semaphore try_set_count count_permits extend_permit"

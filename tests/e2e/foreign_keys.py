@@ -256,7 +256,7 @@ KINDS: Dict[str, Kind] = {
         },
         {
             "name": Place(_name, NO_COUNT, ("lease_of",)),
-            "leases": Place(_beside("{tag}:timeout"), NO_LEASES, ("try_set_permits", "add_permits")),
+            "leases": Place(_beside("{tag}:timeout"), NO_LEASES, ("try_set_permits",)),
             "record": _RECORD._replace(
                 unaware=("try", "available", "acquired", "permits", "delete", "release", "extend", "lease_of"),
                 left_out=("acquire",),

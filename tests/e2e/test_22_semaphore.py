@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Iterator, List, Optional
+from typing import Any, Callable, Iterator, List, Optional
 
 import pytest
 import redlatch
 from env import Monitor, RedisServer, wait_until
 from steps import Call
-from wire import load_scripts, script_of
+from wire import SCRIPTS, load_scripts, script_of
 
 # What is a matter of milliseconds, well below the look of every 5 s.
 SOON = 1.0
@@ -405,6 +405,44 @@ def test_41_a_key_of_another_shape_is_untouched(
 def test_42_bad_numbers(semaphore: redlatch.Semaphore, call: Any, words: str) -> None:
     with pytest.raises(redlatch.InvalidArgumentError, match=words):
         call(semaphore)
+
+
+@pytest.mark.parametrize("kind", ["semaphore", "permit_semaphore"])
+def test_42_there_are_never_more_than_the_most(
+    server: RedisServer, client: redlatch.Client, lock_name: str, kind: str
+) -> None:
+    gate: Any = getattr(client, kind)(lock_name)
+    assert gate.try_set_permits(PERMITS_MAX)
+    taken = gate.acquire()
+    before = server.admin.dump(lock_name)
+    calls: List[Callable[[], object]] = [lambda: gate.add_permits(2)]
+    if kind == "semaphore":
+        calls += [lambda: gate.release(2), lambda: gate.release_if_exists(2)]
+    else:
+        calls += [lambda: gate.add_permits(1)]  # the one that is taken comes back
+    for call in calls:
+        with pytest.raises(redlatch.InvalidArgumentError, match="there would be more permits than 2147483647"):
+            call()
+    assert server.admin.dump(lock_name) == before
+    if kind == "semaphore":
+        gate.release(1)
+    else:
+        gate.release(taken)
+    gate.add_permits(-3)
+    gate.add_permits(3)
+    assert gate.available() == PERMITS_MAX
+
+
+@pytest.mark.parametrize("name", ["add_semaphore", "release_semaphore"])
+def test_42_what_was_refused_stays_refused(server: RedisServer, lock_name: str, name: str) -> None:
+    admin: Any = server.admin
+    script = SCRIPTS[name].text.decode()
+    words = [lock_name, f"redlatch_op:{{{lock_name}}}:1", 2, 60_000, "channel", "0"]
+    admin.set(lock_name, PERMITS_MAX - 1)
+    assert admin.eval(script, 2, *words) == -1
+    admin.set(lock_name, 0)
+    assert admin.eval(script, 2, *words) == -1
+    assert admin.get(lock_name) == b"0"
 
 
 def test_43_what_is_no_number(semaphore: redlatch.Semaphore) -> None:

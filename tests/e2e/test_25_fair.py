@@ -10,11 +10,13 @@ import threading
 import time
 import uuid
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Callable, Iterator, List, Tuple
 
 import pytest
 import redlatch
 from env import Monitor, RedisServer, wait_until
+from steps import Call
 from waiters import SOON, Waiting
 from wire import channel, fields, load_scripts, scripts, sent_by
 
@@ -148,6 +150,25 @@ def test_places_scores_and_signs_of_life(server: RedisServer, connect: Connect, 
     assert server.admin.pttl(queue_key(lock_name)) == server.admin.pttl(timeout_key(lock_name)) == -1
     holder.release()
     assert all(waiting.result() for waiting in [*waits, patient])
+
+
+def test_the_last_waiter_takes_the_sign_of_life_away(
+    server: RedisServer, connect: Connect, lock_name: str
+) -> None:
+    holder, waiter = connect(), connect()
+    for patience in (0.05, 10.0):
+        with holder.fair_lock(lock_name, owner="handle"):
+            lock = waiter.fair_lock(lock_name, owner="handle")
+            waiting = Call(partial(lock.acquire, timeout=patience))
+            if patience > 1:
+                wait_until(lambda: server.admin.exists(f"redlatch_waiting:{{{lock_name}}}:{waiter.uuid}"))
+            else:
+                assert waiting.result() is False
+                assert list(server.admin.keys()) == [lock_name.encode()]
+        if patience > 1:
+            assert waiting.result() is True
+            assert list(server.admin.keys()) == [lock_name.encode()]
+            lock.release()
 
 
 def test_leaving_shifts_nobody(server: RedisServer, connect: Connect, lock_name: str) -> None:

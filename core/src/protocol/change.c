@@ -5,6 +5,7 @@
  *
  *   phase    event                           next
  *   ASKING   a number                        DONE (OK)
+ *            -1, where that says too many    DONE (INVALID): nothing was changed
  *            refusal that may pass           ASKING again after a pause; DONE where it may not be sent twice
  *            other refusal                   DONE
  *            connection broke                sent again, if its record is sure to live; else DONE (NO_REPLY)
@@ -49,6 +50,12 @@ static const struct {
     [PERMITS_ALL] = {FORGOTTEN, true},
     [PERMITS_DELETE] = {FORGOTTEN, false},
 };
+
+/* Whether the script refuses with -1 where there would be more than REDLATCH_PERMITS_MAX permits. */
+static bool is_bounded(uint8_t change) {
+    return change == SEMAPHORE_ADD || change == SEMAPHORE_RELEASE || change == SEMAPHORE_RELEASE_IF_EXISTS ||
+           change == PERMITS_ADD;
+}
 
 int64_t record_life_ms(const struct engine *engine) {
     return engine->kill_denied ? KILL_DENIED_MS : engine->settings.unreachable_timeout_ms + BEYOND_PATIENCE_MS;
@@ -108,6 +115,8 @@ void change_replied(struct engine *engine, struct command *command, const struct
     struct operation *operation = command->operation;
     if (reply->kind == REPLY_ERROR) {
         change_refused(engine, command, refusal_of(reply->text, reply->size), now);
+    } else if (operation && is_bounded(operation->change) && reply->integer < 0) {
+        finish(engine, operation, REDLATCH_INVALID);
     } else if (operation) {
         operation->result = reply->integer;
         finish(engine, operation, reply->kind == REPLY_INTEGER ? REDLATCH_OK : REDLATCH_PROTOCOL);

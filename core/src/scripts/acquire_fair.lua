@@ -52,6 +52,7 @@ if ttl == -2 and (head == owner or not head and place ~= '2') then
     if head then
         redis.call('lpop', queue)
         redis.call('zrem', timeouts, owner)
+        drop_sign()
     end
     return nil
 end

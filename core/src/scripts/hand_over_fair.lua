@@ -17,6 +17,7 @@ if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
         redis.call('pexpire', KEYS[1], ARGV[4])
         redis.call('lpop', queue)
         redis.call('zrem', timeouts, ARGV[2])
+        drop_sign()
         return 1
     end
     redis.call('hdel', KEYS[1], ARGV[1])

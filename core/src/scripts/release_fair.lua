@@ -21,6 +21,7 @@ end
 if ARGV[3] == '1' then -- whatever the lock has become
     redis.pcall('zrem', timeouts, ARGV[1])
     redis.pcall('lrem', queue, 1, ARGV[1])
+    drop_sign()
 end
 local held = redis.call('hdel', KEYS[1], ARGV[1])
 local told = 0

@@ -4,7 +4,7 @@
 -- Returns how many were given back.
 -- May be sent twice, before, after or without what it undoes: the record becomes a mark that this script respects, and
 -- the others take for a refusal. A semaphore that was deleted meanwhile is not made again, and what is something else
--- by now stays as it is.
+-- by now stays as it is. What others gave it meanwhile may leave no room for all of it.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
 local recorded = redis.call('get', KEYS[2])
@@ -13,6 +13,7 @@ local taken = tonumber(recorded or 0) or 0
 if taken == 0 or not (value and is_count(value)) then
     return 0
 end
+taken = math.min(taken, math.max(PERMITS_MAX - value, 0))
 value = redis.call('incrby', KEYS[1], string.format('%.0f', taken))
 if value > 0 then
     redis.call('publish', ARGV[2], string.format('%.0f', value))

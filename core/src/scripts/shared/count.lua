@@ -5,6 +5,9 @@ local function is_count(text)
     return string.find(text, '^%-?%d+$') and string.format('%.0f', tonumber(text)) == text
 end
 
+-- The most permits there may be, in all, as Redisson's (a Java int); a number is refused by a script that says -1.
+local PERMITS_MAX = 2147483647
+
 local function refuse_text()
     return redis.error_reply('WRONGTYPE the key holds no number')
 end

@@ -16,6 +16,13 @@ local function sign_of(owner)
     return string.sub(owner, 15, 15) == '8' and string.sub(sign, 1, -37) .. string.sub(owner, 1, 36) or nil
 end
 
+-- Somebody left the queue: with nobody in it the client's sign of life is of no use any more.
+local function drop_sign()
+    if redis.call('exists', queue) == 0 and redis.pcall('get', sign) == '1' then
+        redis.call('del', sign)
+    end
+end
+
 local function set_score(owner, score)
     redis.call('zadd', timeouts, 'xx', string.format('%.0f', score), owner)
 end
