@@ -44,7 +44,7 @@ def test_what_a_driver_leaves_out_is_in_the_vocabulary(driver: Driver) -> None:
     assert sum(param.values[1] is driver for param in RUNS) >= FEWEST, "too much is left out"
 
 
-# The rows of README's table of languages by their beginnings, and the words of the traces that play what they are about.
+# The rows of README's table of languages, and the words of the traces that play what they are about.
 ROWS = {
     "reentrant mutex": ["lock", "reentry"],
     "mutex that is not reentrant": ["lock.reentrant"],
