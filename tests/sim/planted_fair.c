@@ -19,6 +19,7 @@ const struct planted_edit planted_fair[] = {
     {"a leave that keeps the place", SCRIPT_RELEASE_FAIR, REDLATCH_FAIR, "ARGV[3] == '1'", "ARGV[3] == '2'"},
     {"a hand-over to whom it pleases", SCRIPT_HAND_OVER_FAIR, REDLATCH_FAIR, "find_head(ARGV[2]) == ARGV[2]", "true"},
     {"a hand-over that leaves the place", SCRIPT_HAND_OVER_FAIR, REDLATCH_FAIR,
-     "redis.call('lpop', queue)\n        redis.call('zrem', timeouts, ARGV[2])\n        return 1", "return 1"},
+     "redis.call('lpop', queue)\n        redis.call('zrem', timeouts, ARGV[2])\n        drop_sign()\n        return 1",
+     "return 1"},
     {NULL, SCRIPT_COUNT, 0, NULL, NULL},
 };
