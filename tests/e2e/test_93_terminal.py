@@ -10,6 +10,7 @@ import pytest
 from env import RedisServer, wait_until
 from shell import ON_TERM, UNTIL_END, is_alive, is_stopped, pid_of, program, script_of
 from terminal import Terminal
+from waiters import hold_as_redisson
 from wire import fields, remaining_ms, subscribers
 
 ON_INT = "trap 'echo told; exit 9' INT"
@@ -54,8 +55,7 @@ def test_00_control_c_reaches_the_command_and_frees_the_lock(
 def test_01_control_c_ends_a_wait(
     server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path
 ) -> None:
-    server.admin.hset(lock_name, "somebody", 1)
-    server.admin.pexpire(lock_name, 60_000)
+    hold_as_redisson(server, lock_name, 60_000)
     terminal.enter(f"{program()} run {lock_name} -- echo ran")
     wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to wait")
     terminal.keys("C-c")
@@ -154,8 +154,7 @@ def test_07_control_c_ends_a_loop_of_bash(
 def test_08_control_c_ends_a_loop_that_waits(
     server: RedisServer, terminal: Terminal, lock_name: str
 ) -> None:
-    server.admin.hset(lock_name, "somebody", 1)
-    server.admin.pexpire(lock_name, 60_000)
+    hold_as_redisson(server, lock_name, 60_000)
     terminal.enter(f"while :; do {program()} run {lock_name} -- true; echo a turn is over; done")
     wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to wait")
     terminal.keys("C-c")
