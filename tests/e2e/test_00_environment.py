@@ -342,6 +342,13 @@ def test_32_ports_that_refuse_and_ports_that_do_not_answer() -> None:
             connection.connect(("127.0.0.1", hole.port))
 
 
+def test_33_a_port_is_that_of_one_process_also_while_its_server_is_down() -> None:
+    ask = f"from env.ports import claim; print(claim({free_port()}), claim(9_999))"
+    here = Path(__file__).parent
+    done = subprocess.run([sys.executable, "-c", ask], cwd=here, stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
+
+
 # ------------------------------------------------------------------------------------------------------- leak check --
 
 LEAKS = """

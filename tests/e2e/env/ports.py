@@ -3,19 +3,46 @@
 
 Ports come from below the system's ephemeral range: a port of that range can be taken by any outgoing connection while
 its server is down, and a client that keeps connecting to a closed one on loopback can even end up connected to itself.
+
+A port is one process's until that ends: a server of another test that took the port of one that is down for a while
+would answer in its place.
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
 import random
 import socket
-from typing import Tuple
+import tempfile
+from typing import Optional, Set, Tuple
 
 _LOWEST = 10_000
 _RANGE_FILE = "/proc/sys/net/ipv4/ip_local_port_range"
 
 # Test plug-ins seed the shared generator alike in every worker process, which would make workers race for one port.
 _random = random.SystemRandom()
+
+
+# A byte of this file is locked for each port, by the process that has it.
+_claims_path = os.path.join(tempfile.gettempdir(), f"redlatch-test-ports-{os.getuid()}")
+_claims: Optional[int] = None
+_claimed: Set[int] = set()
+
+
+def claim(port: int) -> bool:
+    """Whether the port is nobody's yet; then it is this process's."""
+    global _claims
+    if _claims is None:
+        _claims = os.open(_claims_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    if port in _claimed:
+        return False
+    try:
+        fcntl.lockf(_claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    _claimed.add(port)
+    return True
 
 
 def _ephemeral_start() -> int:
@@ -40,10 +67,14 @@ def listening_socket(port: int, backlog: int = 512) -> socket.socket:
 
 
 def free_port() -> int:
-    """A port that nobody listens on at this moment; whoever binds it must be ready to lose the race and ask again."""
+    """A port that nobody listens on at this moment, and that no other test gets; whoever binds it must be ready to lose
+    the race to somebody else and ask again.
+    """
     highest = max(_ephemeral_start(), _LOWEST + 1_000)
     for _ in range(200):
         port = _random.randrange(_LOWEST, highest)
+        if not claim(port):
+            continue
         try:
             listening_socket(port).close()
         except OSError:
