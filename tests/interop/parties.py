@@ -161,6 +161,7 @@ class TheirParty:
     """A Java thread with a lock of Redisson."""
 
     def __init__(self, java: Redisson, lock: RedissonObject) -> None:
+        self.java = java
         self.thread = java.thread()
         self.lock: OnThread = lock.on(self.thread)
 
@@ -189,6 +190,12 @@ class TheirParty:
             if error.kind != "IllegalMonitorStateException":
                 raise
             raise NotHeld(error.message) from error
+
+    def wait_asleep(self) -> None:
+        """Until its thread waits for a message. A writer's release wakes as many of Redisson's as sleep at that moment:
+        one that is only about to sleeps for the rest of the lease.
+        """
+        wait_until(lambda: self.java.sleeps(self.thread), message="a thread of Redisson's to sleep")
 
     def held(self) -> bool:
         """As Party says."""

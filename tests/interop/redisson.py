@@ -64,6 +64,10 @@ class Redisson(Peer):
         """Interrupt a thread in its call; whether it was in one."""
         return bool(self.send({"call": "interrupt", "arguments": [thread]}).result())
 
+    def sleeps(self, thread: int) -> bool:
+        """Whether a thread waits for a message."""
+        return bool(self.send({"call": "sleeps", "arguments": [thread]}).result())
+
 
 class RedissonClient:
     """One client of a Java process."""

@@ -12,7 +12,7 @@ import redlatch
 from env import Monitor, RedisServer
 from kinds import KINDS, Kind
 from parties import AlreadyHeld, Attempt, NotHeld, OurParty, Party, TheirParty, wait_parked
-from redisson import Redisson
+from redisson import Redisson, RedissonClient
 from wire import addresses
 
 # Between what a message takes, which is milliseconds, and the look that comes after 5 s without one.
@@ -32,6 +32,8 @@ def start_waiting(waiter: Party, kind: Kind, monitor: Monitor, name: str, looks:
     attempt = waiter.start()
     if kind.pushes:
         wait_parked(monitor, mark, name, looks)
+    if isinstance(waiter, TheirParty) and kind.theirs in (RedissonClient.read_lock, RedissonClient.write_lock):
+        waiter.wait_asleep()
     return attempt
 
 

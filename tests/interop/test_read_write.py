@@ -143,6 +143,7 @@ def test_our_downgrade_wakes_their_readers(threads: Threads, monitor: Monitor, n
     mark = monitor.mark()
     attempt = theirs.read.start()
     wait_parked(monitor, mark, name)
+    theirs.read.wait_asleep()
     released_at = time.monotonic()
     ours.write.release()
     assert attempt.result() is True and attempt.ended_at - released_at < WOKEN

@@ -70,7 +70,10 @@ void actor_start(struct actor *actor, const struct target *target, json_t *call)
         misunderstood("the actor %s has a call that is not finished", actor->name);
     }
     actor->target = *target;
-    actor->call = json_incref(call);
+    actor->call = json_deep_copy(call); /* its count of references is the actor's alone */
+    if (!actor->call) {
+        misunderstood("no memory for a call of the actor %s", actor->name);
+    }
     pthread_cond_broadcast(&actor->changed);
     pthread_mutex_unlock(&actor->mutex);
 }

@@ -43,8 +43,10 @@ public final class Peer {
         try {
             var request = JsonParser.parseString(line).getAsJsonObject();
             id = request.get("id");
-            if (request.has("call") && request.get("call").getAsString().equals("interrupt")) {
-                answers.result(id, 0, workers.interrupt(arguments(request).get(0).getAsInt()), false);
+            var call = request.has("call") ? request.get("call").getAsString() : "";
+            if (call.equals("interrupt") || call.equals("sleeps")) { // of a thread, which is busy itself
+                var number = arguments(request).get(0).getAsInt();
+                answers.result(id, 0, call.equals("sleeps") ? workers.sleeps(number) : workers.interrupt(number), false);
                 return;
             }
             var requestId = id;
@@ -79,7 +81,7 @@ public final class Peer {
                 return clients.get(arguments.get(0).getAsInt()).getId() + ":" + Thread.currentThread().getId();
             default:
                 throw new IllegalArgumentException("there is no call '" + call
-                        + "' without an object; expected connect, close, owner or interrupt");
+                        + "' without an object; expected connect, close, owner, interrupt or sleeps");
         }
     }
 

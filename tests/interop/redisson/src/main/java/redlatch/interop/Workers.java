@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package redlatch.interop;
 
+import java.util.Arrays;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.Semaphore;
 
 /** The threads that make the calls: each number is one Java thread with a queue of its own, since threads own locks. */
 final class Workers {
@@ -19,6 +21,13 @@ final class Workers {
     boolean interrupt(int number) {
         var worker = workers.get(number);
         return worker != null && worker.interruptWork();
+    }
+
+    /** Whether a thread sleeps until a message comes, which it does in a semaphore of its lock. */
+    boolean sleeps(int number) {
+        var worker = workers.get(number);
+        return worker != null && Arrays.stream(worker.thread.getStackTrace())
+                .anyMatch(frame -> frame.getClassName().equals(Semaphore.class.getName()));
     }
 
     private static final class Worker implements Runnable {
