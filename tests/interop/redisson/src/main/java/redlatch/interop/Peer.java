@@ -46,7 +46,8 @@ public final class Peer {
             var call = request.has("call") ? request.get("call").getAsString() : "";
             if (call.equals("interrupt") || call.equals("sleeps")) { // of a thread, which is busy itself
                 var number = arguments(request).get(0).getAsInt();
-                answers.result(id, 0, call.equals("sleeps") ? workers.sleeps(number) : workers.interrupt(number), false);
+                var does = call.equals("sleeps") ? workers.sleeps(number) : workers.interrupt(number);
+                answers.result(id, 0, does, false);
                 return;
             }
             var requestId = id;
