@@ -12,8 +12,8 @@ local ttl, lease = redis.call('pttl', KEYS[1]), tonumber(ARGV[2])
 if mode ~= 'read' and mode ~= 'write' and ttl ~= -2 then
     return refuse_sides()
 end
-if mode and redis.call('hexists', KEYS[1], ARGV[1]) == 0 and
-    (mode == 'read' or redis.call('hexists', KEYS[1], ARGV[4]) == 0) then
+if mode == 'read' or mode and redis.call('hexists', KEYS[1], ARGV[1]) == 0 and
+    redis.call('hexists', KEYS[1], ARGV[4]) == 0 then
     if not is_read_write(KEYS[1]) then
         return refuse_sides()
     elseif mode == 'write' then

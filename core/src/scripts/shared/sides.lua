@@ -9,18 +9,12 @@ end
 -- Whether a hash that has a mode is such a lock: its other fields are parties. One of many tells, or of two the one
 -- that is not the mode; servers older than 6.2, and some access rules, show only all.
 local function is_read_write(name)
-    local fields = {redis.pcall('hrandfield', name)}
-    if type(fields[1]) ~= 'string' then
-        fields = redis.call('hkeys', name)
-    elseif fields[1] == 'mode' then
-        fields = redis.call('hrandfield', name, 2)
+    local field = redis.pcall('hrandfield', name)
+    if type(field) == 'string' and field ~= 'mode' then
+        return is_party(field)
     end
-    for _, field in ipairs(fields) do
-        if is_party(field) then
-            return true
-        end
-    end
-    return false
+    local fields = field == 'mode' and redis.call('hrandfield', name, 2) or redis.call('hkeys', name)
+    return is_party(fields[1]) or fields[2] ~= nil and is_party(fields[2])
 end
 
 local function refuse_sides()
