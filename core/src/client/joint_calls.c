@@ -132,11 +132,12 @@ static struct task *start_all(const struct joint *joint, const struct errand *pa
         return NULL;
     }
     uint32_t next = 0;
-    uint32_t levels = pattern->kind == OPERATION_RELEASE ? joint_levels(joint, pattern->owner) : 0;
+    bool may_lack = joint->majority && pattern->kind == OPERATION_RELEASE; /* what needs all has as many of all */
+    uint32_t levels = may_lack ? joint_levels(joint, pattern->owner) : 0;
     for (uint32_t i = 0; i < joint->group_count; i++) {
         const struct joint_group *group = &joint->groups[i];
         struct errand errand = *pattern;
-        if (is_left_out(group, pattern->owner, levels, &tasks[next].status)) {
+        if (may_lack && is_left_out(group, pattern->owner, levels, &tasks[next].status)) {
             next++;
             continue;
         }
