@@ -64,6 +64,18 @@ static int prepare(struct call *call, struct resource *resource, const struct co
     return client_supply(call->client, OPERATION_CHANGE) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
+/* Sets the last error. That an amount is too much for what there is only the server can tell. */
+static void change_failed(const struct call *call, const char *verb, int status) {
+    const struct resource *resource = call->operation.resource;
+    if (status == REDLATCH_INVALID) {
+        char shown[64];
+        fail_with(status, "%s \"%s\": there would be more permits than %d", verb,
+                  shown_name(resource->name, resource->name_size, shown), REDLATCH_PERMITS_MAX);
+        return;
+    }
+    call_failed(call->client, &call->answer, verb, resource->name, resource->name_size, status);
+}
+
 int counted_outcome(const struct operation *operation, int64_t *number_out) {
     int64_t result = operation->result;
     *number_out = 0;
@@ -116,7 +128,7 @@ int counted_call(struct client *client, struct resource *resource, const struct 
         drive_start(&call, now);
         status = drive(&call);
         if (status != REDLATCH_OK) {
-            call_failed(client, &call.answer, what->verb, resource->name, resource->name_size, status);
+            change_failed(&call, what->verb, status);
             keeper_start(client); /* what goes on in the background, or is undone there, is the keeper's */
         }
     }

@@ -247,9 +247,6 @@ static const char *hindrance_of(uint8_t kind) {
 
 int call_failed_of(const struct client *client, const struct lock_answer *answer, const char *verb, const char *names,
                    int status) {
-    if (status == REDLATCH_INVALID) { /* the one that only the server can tell */
-        return fail_with(status, "%s %s: there would be more permits than %d", verb, names, REDLATCH_PERMITS_MAX);
-    }
     const char *detail = "";
     if (status_has_detail(status)) {
         detail = client->ports[LANE_CALLERS].connection.detail;
