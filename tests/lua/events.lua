@@ -7,20 +7,8 @@ local stage = require "stage"
 local same, check, fails = stage.same, stage.check, stage.fails
 local scenes = {}
 
-local WAIT = 10
-
--- The next event, within a time that is generous.
 local function next_event(client)
-    local ends = os.time() + WAIT
-    while os.time() <= ends do
-        local event, message = client:next_event()
-        if event then
-            return event
-        end
-        same(message, nil, "no event is no failure")
-        os.execute("sleep 0.005")
-    end
-    error("no event within " .. WAIT .. " s", 2)
+    return stage.next_event(client, "sleep 0.005")
 end
 
 local function expect(client, kind, tag, lock, code)

@@ -14,6 +14,23 @@ function stage.same(actual, expected, what)
     end
 end
 
+--- The next event, within a time that is generous. Between two looks the program sleeps by the command `pause`; without
+--- one it looks again at once.
+function stage.next_event(client, pause)
+    local ends = os.time() + 10
+    while os.time() <= ends do
+        local event, message = client:next_event()
+        if event then
+            return event
+        end
+        stage.same(message, nil, "no event is no failure")
+        if pause then
+            os.execute(pause)
+        end
+    end
+    error("no event within 10 s", 2)
+end
+
 --- Fails unless the condition holds.
 function stage.check(condition, what)
     if not condition then
