@@ -113,6 +113,18 @@ def servers(module_servers: List[RedisServer]) -> Iterator[List[RedisServer]]:
 
 
 @pytest.fixture
+def client(server: RedisServer, open_clients: OpenClients) -> Any:
+    """A client straight at the server; files that want another one have their own."""
+    return open_clients([server])[0]
+
+
+@pytest.fixture
+def other(server: RedisServer, open_clients: OpenClients) -> Any:
+    """A second client: another owner, whichever thread calls."""
+    return open_clients([server])[0]
+
+
+@pytest.fixture
 def open_clients() -> Iterator[OpenClients]:
     """Opens a client for each of several servers, or URLs."""
     import redlatch  # which tests of other languages do without

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Iterator, List
+from typing import Any, List
 
 import pytest
 import redlatch
@@ -13,13 +13,6 @@ from wire import SCRIPTS, channel, counts, fields, is_owner, load_scripts, remai
 
 # How long a test may take between asking for a lease and looking at its TTL, in milliseconds.
 PATIENCE_MS = 2_000
-
-
-@pytest.fixture
-def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client straight at the server."""
-    with redlatch.connect(server.url) as opened:
-        yield opened
 
 
 class Listener:

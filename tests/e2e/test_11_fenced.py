@@ -18,13 +18,6 @@ CUTS = ["cut_before", "cut_inside", "cut_after"]
 
 
 @pytest.fixture
-def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client straight at the server."""
-    with redlatch.connect(server.url) as opened:
-        yield opened
-
-
-@pytest.fixture
 def patient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
     """A client behind the proxy whose calls outlast what the tests do to them."""
     load_scripts(server)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from typing import Any, Iterator, List
+from typing import Any, List
 
 import pytest
 import redlatch
@@ -16,20 +16,6 @@ from read_write import (
 from steps import Call
 from waiters import SOON
 from wire import load_scripts, scripts, sent_by
-
-
-@pytest.fixture
-def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client straight at the server."""
-    with redlatch.connect(server.url) as opened:
-        yield opened
-
-
-@pytest.fixture
-def other(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A second client: another owner, whichever thread calls."""
-    with redlatch.connect(server.url) as opened:
-        yield opened
 
 
 class Messages:

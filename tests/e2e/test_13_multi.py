@@ -26,13 +26,6 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
 
 
 @pytest.fixture
-def other(server: RedisServer) -> Iterator[redlatch.Client]:
-    """Another client, as of another process."""
-    with redlatch.connect(server.url) as opened:
-        yield opened
-
-
-@pytest.fixture
 def names(lock_name: str) -> List[str]:
     """Three names."""
     return [f"{lock_name}:{letter}" for letter in "abc"]

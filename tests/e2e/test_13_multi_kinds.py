@@ -39,13 +39,6 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
         yield opened
 
 
-@pytest.fixture
-def other(server: RedisServer) -> Iterator[redlatch.Client]:
-    """Another client, as of another process."""
-    with redlatch.connect(server.url) as opened:
-        yield opened
-
-
 @pytest.fixture(scope="module")
 def second_server(server_binary: List[str]) -> Iterator[RedisServer]:
     """A second server, which all tests of the module share."""

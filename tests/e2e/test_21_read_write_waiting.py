@@ -24,13 +24,6 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
         yield opened
 
 
-@pytest.fixture
-def other(server: RedisServer) -> Iterator[redlatch.Client]:
-    """Another process' client, as far as the server can tell."""
-    with redlatch.connect(server.url) as opened:
-        yield opened
-
-
 def parked(client: redlatch.Client, server: RedisServer, name: str, waiters: int) -> None:
     """Wait until so many calls wait, and the client listens, and nothing is under way any more."""
     wait_until(lambda: client.stats()["waiters"] == waiters and server.admin.pubsub_numsub(channel(name))[0][1] > 0)

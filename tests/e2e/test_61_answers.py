@@ -98,20 +98,6 @@ BY_ID = [
 FORCE = Form("lock", "force_release", (), FLAG)
 
 
-@pytest.fixture
-def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client whose host collects events."""
-    with redlatch.connect(server.url) as opened:
-        yield opened
-
-
-@pytest.fixture
-def other(server: RedisServer) -> Iterator[redlatch.Client]:
-    """Another client, as of another process."""
-    with redlatch.connect(server.url) as opened:
-        yield opened
-
-
 def outcome(host: Host, form: Form, handle: Any, identity: bytes = b"") -> Tuple[int, int]:
     """Starts a call: the status and the number of its event, which has to be of the right kind."""
     assert form.start(handle, 7, identity) == 0
