@@ -76,7 +76,7 @@ REDLATCH_API int redlatch_semaphore_drain(redlatch_semaphore *semaphore, int64_t
  * redlatch_semaphore_release. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_available(redlatch_semaphore *semaphore, int64_t *available_out);
 
-/* Deletes the semaphore; `deleted_out` says whether there was one. Who waits goes on waiting. Statuses as
+/* Deletes the semaphore; `deleted_out` says whether there was one. Who waits for permits goes on waiting. Statuses as
  * redlatch_semaphore_release. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_delete(redlatch_semaphore *semaphore, int32_t *deleted_out);
 
@@ -196,8 +196,8 @@ REDLATCH_API int redlatch_permit_semaphore_acquired(redlatch_permit_semaphore *p
 /* Asks the server how many permits there are in all. Statuses as redlatch_semaphore_release. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_permits(redlatch_permit_semaphore *permit_semaphore, int64_t *permits_out);
 
-/* Deletes the semaphore with all leases; `deleted_out` says whether there was one. Who waits goes on waiting. Statuses
- * as redlatch_semaphore_release. Since 0.1. */
+/* Deletes the semaphore with all leases; `deleted_out` says whether there was one. Who waits for permits goes on
+ * waiting. Statuses as redlatch_semaphore_release. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_delete(redlatch_permit_semaphore *permit_semaphore, int32_t *deleted_out);
 
 /* Starts an acquire: its completion is an ACQUIRED event with `tag`, whose serial is that of the first permit. Permits

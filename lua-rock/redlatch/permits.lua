@@ -191,7 +191,7 @@ function PermitSemaphore:permits()
     return counted.number(core.permit_semaphore_permits(self._handle))
 end
 
---- Deletes the semaphore and all leases; false if there was none. Who waits goes on waiting.
+--- Deletes the semaphore and all leases; false if there was none. Who waits for permits goes on waiting.
 ---@return boolean? deleted, string? message, string? code
 function PermitSemaphore:delete()
     return counted.flag(core.permit_semaphore_delete(self._handle))

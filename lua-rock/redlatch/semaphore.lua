@@ -118,7 +118,7 @@ function Semaphore:available()
     return counted.number(core.semaphore_available(self._handle))
 end
 
---- Deletes the semaphore; false if there was none. Who waits goes on waiting.
+--- Deletes the semaphore; false if there was none. Who waits for permits goes on waiting.
 ---@return boolean? deleted, string? message, string? code
 function Semaphore:delete()
     return counted.flag(core.semaphore_delete(self._handle))

@@ -223,7 +223,7 @@ class PermitSemaphore(Counted):
         return self._number(lib.redlatch_permit_semaphore_permits)
 
     def delete(self) -> bool:
-        """Deletes the semaphore and all leases; False if there was none. Who waits goes on waiting."""
+        """Deletes the semaphore and all leases; False if there was none. Who waits for permits goes on waiting."""
         return self._flag(lib.redlatch_permit_semaphore_delete)
 
     def __enter__(self) -> Permit:

@@ -80,7 +80,7 @@ class Semaphore(Counted):
         return self._number(lib.redlatch_semaphore_available)
 
     def delete(self) -> bool:
-        """Deletes the semaphore; False if there was none. Who waits goes on waiting."""
+        """Deletes the semaphore; False if there was none. Who waits for permits goes on waiting."""
         return self._flag(lib.redlatch_semaphore_delete)
 
     def __enter__(self) -> Semaphore:

@@ -90,7 +90,7 @@ static bool act_on_whole(struct world *world, struct client *client, struct acto
         change(world, client, actor, whole->adds, random_between(&world->random, -1, 2));
     } else if (dice >= 60 && dice < 80 && whole->sets) {
         change(world, client, actor, whole->sets, random_between(&world->random, 2, 6));
-    } else if (dice >= 80 && dice < 90 && world->seed % 5 == 0) {
+    } else if (dice >= 80 && dice < 90 && (world->seed % 5 == 0 || world->seed % 25 == 1)) {
         change(world, client, actor, whole->deletes, 0);
     } else if (dice >= 90 && dice < 100 && world->kind == REDLATCH_SEMAPHORE) {
         begin(world, client, actor, OPERATION_WATCH, 0);

@@ -111,7 +111,7 @@ static void run(struct world *world, uint64_t seed, uint8_t kind, struct script_
     world->keyspace = keyspace_new();
     world->now = 1000 * SECOND;
     world->packets.random = &world->random;
-    world->packets.slow = 50;
+    world->packets.slow = seed % 3 ? 50 : 500; /* much happens on the way to those who seldom act */
     keyspace_on_publish(world->keyspace, network_publish, world);
     keyspace_set(world->keyspace, redis_text("n"), redis_text("4"));
     for (uint32_t i = 0; i < CLIENTS; i++) {
@@ -180,7 +180,10 @@ static const struct {
     {"count-down forgets what it recorded", REDLATCH_LATCH, SCRIPT_COUNT_DOWN, "if recorded then", "if false then"},
     {"count-down tells nobody", REDLATCH_LATCH, SCRIPT_COUNT_DOWN, "if left == 0 then", "if left == -5 then"},
     {"a set latch is set again", REDLATCH_LATCH, SCRIPT_TRY_SET_COUNT, "if recorded then", "if false then"},
-    {"a deleted latch tells nobody", REDLATCH_LATCH, SCRIPT_DELETE_LATCH, "redis.call('publish', ARGV[1], '1')", ""},
+    {"a deleted latch tells nobody", REDLATCH_LATCH, SCRIPT_DELETE_COUNT, "redis.call('publish', ARGV[1], ARGV[2])",
+     ""},
+    {"a deleted semaphore tells nobody", REDLATCH_SEMAPHORE, SCRIPT_DELETE_COUNT,
+     "redis.call('publish', ARGV[1], ARGV[2])", ""},
     {"a closed latch is open", REDLATCH_LATCH, SCRIPT_WATCH_LATCH, "tonumber(value) <= 0", "tonumber(value) <= 1"},
     {"a semaphore without permits is free", REDLATCH_SEMAPHORE, SCRIPT_WATCH, "tonumber(word) > 0",
      "tonumber(word) >= 0"},

@@ -126,7 +126,7 @@ void judge_effect(struct world *world, const struct packet *packet, int64_t chan
         return;
     }
     struct account *account = account_of(world, packet);
-    bool deletes = packet->script == SCRIPT_DELETE_SEMAPHORE || packet->script == SCRIPT_DELETE_LATCH;
+    bool deletes = packet->script == SCRIPT_DELETE_COUNT;
     if (account) {
         account->effect += change;
     } else if (change != 0 && !deletes) {

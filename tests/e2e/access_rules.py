@@ -73,7 +73,7 @@ RULES: Dict[str, Rules] = {
     ),
     "multi lock, beside its members'": Rules("acquire_many release_many", [], [], ("exists",)),
     "semaphore": Rules(
-        "acquire_semaphore release_semaphore add_semaphore drain_semaphore try_set_count count_left delete_semaphore"
+        "acquire_semaphore release_semaphore add_semaphore drain_semaphore try_set_count count_left delete_count"
         " undo_taken",
         ["N", _RECORDS],
         ["redisson_sc:{N}"],
@@ -86,7 +86,7 @@ RULES: Dict[str, Rules] = {
         ["redisson_sc:{N}"],
     ),
     "latch": Rules(
-        "count_down try_set_count count_left delete_latch watch_latch",
+        "count_down try_set_count count_left delete_count watch_latch",
         ["N", _RECORDS],
         ["redisson_countdownlatch__channel__{N}"],
     ),

@@ -134,6 +134,21 @@ def test_45_wait_free_returns_when_the_lock_is_released(
     assert server.admin.exists(lock_name) == 0
 
 
+@pytest.mark.parametrize("kind", ["semaphore", "permit_semaphore"])
+def test_45_wait_free_returns_when_the_semaphore_is_deleted(
+    server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str, kind: str
+) -> None:
+    semaphore = getattr(other, kind)(lock_name)
+    assert semaphore.try_set_permits(1) and semaphore.acquire()
+    waiting = WaitingFree(client, lock_name)
+    wait_until(lambda: server.admin.pubsub_numsub(f"redisson_sc:{{{lock_name}}}")[0][1] == 1)
+    assert waiting.free == []
+    deleted_at = time.monotonic()
+    assert semaphore.delete()
+    waiting.join(10)
+    assert waiting.free == [True] and waiting.ended_at - deleted_at < SOON
+
+
 def test_45_ctrl_c_ends_wait_free(server: RedisServer, lock_name: str) -> None:
     hold_as_redisson(server, lock_name)
     program = (

@@ -116,11 +116,11 @@ static const struct form changes[CHANGES] = {
     [SEMAPHORE_RELEASE_IF_EXISTS] = {SCRIPT_RELEASE_SEMAPHORE, "NO", "aeC1"},
     [SEMAPHORE_DRAIN] = {SCRIPT_DRAIN_SEMAPHORE, "NO", "e"},
     [SEMAPHORE_COUNT] = {SCRIPT_COUNT_LEFT, "N", ""},
-    [SEMAPHORE_DELETE] = {SCRIPT_DELETE_SEMAPHORE, "N", ""},
+    [SEMAPHORE_DELETE] = {SCRIPT_DELETE_COUNT, "N", "C0"},
     [LATCH_TRY_SET] = {SCRIPT_TRY_SET_COUNT, "NO", "aeC1l"},
     [LATCH_COUNT_DOWN] = {SCRIPT_COUNT_DOWN, "NO", "eC"},
     [LATCH_COUNT] = {SCRIPT_COUNT_LEFT, "N", ""},
-    [LATCH_DELETE] = {SCRIPT_DELETE_LATCH, "N", "C"},
+    [LATCH_DELETE] = {SCRIPT_DELETE_COUNT, "N", "C1"},
     [PERMITS_TRY_SET] = {SCRIPT_TRY_SET_COUNT, "NO", "aeCal"},
     [PERMITS_SET] = {SCRIPT_SET_PERMITS, "NLO", "aeC"},
     [PERMITS_ADD] = {SCRIPT_ADD_SEMAPHORE, "NOL", "aeC"},
@@ -130,7 +130,7 @@ static const struct form changes[CHANGES] = {
     [PERMITS_AVAILABLE] = {SCRIPT_COUNT_PERMITS, "NL", "0"},
     [PERMITS_TAKEN] = {SCRIPT_COUNT_PERMITS, "NL", "1"},
     [PERMITS_ALL] = {SCRIPT_COUNT_PERMITS, "NL", "2"},
-    [PERMITS_DELETE] = {SCRIPT_DELETE_PERMITS, "NL", ""},
+    [PERMITS_DELETE] = {SCRIPT_DELETE_PERMITS, "NL", "C"},
 };
 
 static const struct form *form_of(uint8_t lock_kind, uint8_t command_kind) {

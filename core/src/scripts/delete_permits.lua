@@ -1,7 +1,8 @@
--- delete_permits: there is no permit semaphore any more, and no lease of its permits. Waiters go on waiting.
+-- delete_permits: there is no permit semaphore any more, and no lease of its permits; listeners are told, of whom those
+-- who wait for permits go on waiting.
 -- Begins with shared/count.lua.
 -- Begins with shared/permits.lua.
--- KEYS[1] name   KEYS[2] leases
+-- KEYS[1] name   KEYS[2] leases   ARGV[1] channel
 -- Returns 1 when there was one, else 0. Keys of another type or shape are an error.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
@@ -12,4 +13,8 @@ end
 if first and not is_permit(first) then
     return refuse_leases()
 end
-return redis.call('del', KEYS[1], KEYS[2]) > 0 and 1 or 0
+if redis.call('del', KEYS[1], KEYS[2]) == 0 then
+    return 0
+end
+redis.call('publish', ARGV[1], '0')
+return 1
