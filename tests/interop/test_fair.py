@@ -278,7 +278,7 @@ def test_a_try_leaves_no_place(make_ours: MakeOurs, server: RedisServer, name: s
     assert holder.acquire(blocking=False)
     assert not other.acquire(blocking=False)
     assert queue(server, name) == []
-    assert not other.acquire(timeout=0.2)
+    assert not other.acquire(timeout=0.5)
     holder.release()
     assert other.acquire(blocking=False)
     other.release()

@@ -129,7 +129,7 @@ def test_a_latch_that_is_set_again_closes_their_gate(latch: redlatch.Latch, riva
 def test_waits_that_end(latch: redlatch.Latch, rival: OnThread) -> None:
     """Either side gives up."""
     latch.try_set_count(1)
-    assert rival.await_(ms(200)) is False and latch.wait(timeout=0.2) is False
+    assert rival.await_(ms(200)) is False and latch.wait(timeout=0.5) is False
 
 
 def test_many_count_down(ours: redlatch.Client, java: Redisson, theirs: RedissonClient, name: str) -> None:

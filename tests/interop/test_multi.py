@@ -274,7 +274,7 @@ def test_a_read_lock_that_their_multi_lock_extended_alone(
     other = theirs.multi_lock(theirs.read_lock(names[0]), theirs.lock(names[1])).on(java.thread())
     mine = ours.multi_lock(ours.lock(names[2]), ours.read_write_lock(names[0]).write)
     other.lock(ms(10_000))
-    assert mine.acquire(timeout=0.2) is False and not server.admin.exists(names[2])
+    assert mine.acquire(timeout=0.5) is False and not server.admin.exists(names[2])
     party = OurParty(mine)
     attempt = party.start()
     wait_until(lambda: ours.stats()["subscriptions"] == 1, message="ours to wait")

@@ -319,7 +319,7 @@ def test_their_write_levels_add_up_and_are_waited_for(
         assert lock.call(thread, "tryLock", ms(0), ms(20_000))
     assert about(ttl_ms(server, name), 40_000)
     _, write = sides(ours, name)
-    assert not write.acquire(timeout=0.2)
+    assert not write.acquire(timeout=0.5)
     for _ in range(2):
         lock.call(thread, "unlock")
     assert write.acquire(timeout=2)
