@@ -19,6 +19,8 @@ from env import RedisServer, wait_until
 from wire import build_directory, fields
 
 
+# How long a command may take to start on a slow machine, a sanitizer in it.
+PATIENCE = 20.0
 UNTIL_END = "while :; do sleep 0.02; done"
 ON_TERM = "trap 'echo told; exit 5' TERM"
 
@@ -69,12 +71,17 @@ def script_of(folder: Path, text: str, trap: str = "") -> str:
     return f"{trap}\necho $$ >{folder}/new && mv {folder}/new {folder}/pid\n{text}\n"
 
 
+def wait_running(folder: Path) -> None:
+    """Waits until such a script runs."""
+    wait_until((folder / "pid").exists, PATIENCE, "CMD to run")
+
+
 def start_holder(
     server: RedisServer, name: str, folder: Path, *options: object, text: str = UNTIL_END, trap: str = ON_TERM
 ) -> subprocess.Popen[str]:
     """Starts `run` with such a script; returns when it runs, its trap set."""
     holder = start(server, "run", *options, name, "--", "sh", "-c", script_of(folder, text, trap))
-    wait_until((folder / "pid").exists, message="CMD to run")
+    wait_running(folder)
     assert fields(server, name)
     return holder
 

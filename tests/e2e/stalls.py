@@ -22,18 +22,22 @@ class Stalls:
 
     def __init__(self) -> None:
         self._worst = 0.0
+        self._asleep_since = time.monotonic()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._measure, name="e2e-stalls", daemon=True)
 
     def _measure(self) -> None:
         while not self._over.is_set():
-            started_at = time.monotonic()
+            self._asleep_since = time.monotonic()
             time.sleep(_PERIOD)
-            self._worst = max(self._worst, time.monotonic() - started_at - _PERIOD)
+            self._worst = max(self._worst, self._late())
+
+    def _late(self) -> float:
+        return time.monotonic() - self._asleep_since - _PERIOD
 
     def widen(self, bound: float) -> float:
-        """A bound in seconds and what the machine may have added so far."""
-        return bound + _THREADS * self._worst
+        """A bound in seconds and what the machine may have added so far, in a stall that still lasts, too."""
+        return bound + _THREADS * (self._worst if self._over.is_set() else max(self._worst, self._late()))
 
     def __enter__(self) -> Stalls:
         self._thread.start()

@@ -8,10 +8,8 @@ import uuid
 from typing import Dict, Optional
 
 from env import RedisServer, wait_until
-from shell import environment
+from shell import PATIENCE, environment
 
-# What is waited for so long does not come.
-PATIENCE = 20.0
 BASH = ("bash", "--norc", "--noprofile", "-i")
 
 

@@ -146,9 +146,9 @@ def test_07_clients_and_calls_are_counted(server: RedisServer) -> None:
 
 def test_08_waiting_in_vain_says_for_what() -> None:
     started = time.monotonic()
-    with pytest.raises(AssertionError, match=r"waited 0\.0\d+ s in vain for: the sky to fall \(last value: 0\)"):
+    with pytest.raises(AssertionError, match=r"waited \d\.\d{3} s in vain for: the sky to fall \(last value: 0\)"):
         wait_until(lambda: 0, 0.03, "the sky to fall")
-    assert time.monotonic() - started < 0.5
+    assert 0.03 <= time.monotonic() - started < 4.0, "not as long as it waits unless told otherwise"
     answers = iter([0, None, "yes"])
     assert wait_until(lambda: next(answers)) == "yes"
 
@@ -263,12 +263,13 @@ def test_22_a_peer_waits_for_the_lease_or_for_its_own_time(
     peer: RedissonShapedPeer, make_peer: MakePeer, lock_name: str
 ) -> None:
     other = make_peer()
-    peer.lock(lock_name, 700)
+    assert not other.is_locked(lock_name), "it is connected"
     started = time.monotonic()
+    peer.lock(lock_name, 1_000)
     assert not other.try_lock(lock_name, wait_ms=100)
-    assert 0.1 <= time.monotonic() - started < 0.7
+    assert 0.1 <= time.monotonic() - started < 1.0
     assert other.try_lock(lock_name, wait_ms=5_000)
-    assert 0.6 <= time.monotonic() - started < 3.0
+    assert 1.0 <= time.monotonic() - started < 5.0
 
 
 def test_23_force_unlock_wakes(monitor: Monitor, peer: RedissonShapedPeer, make_peer: MakePeer, lock_name: str) -> None:
@@ -284,16 +285,17 @@ def test_23_force_unlock_wakes(monitor: Monitor, peer: RedissonShapedPeer, make_
 
 
 def test_24_the_peers_watchdog_renews_what_has_no_lease(make_peer: MakePeer, lock_name: str) -> None:
-    peer = make_peer(watchdog_ms=600)
-    peer.start_watchdog()
+    peer = make_peer(watchdog_ms=1_200)
     peer.lock(lock_name)
+    peer.lock(f"{lock_name}:other")
     peer.lock(f"{lock_name}:leased", 500)
-    wait_until(lambda: len(peer.renewals) >= 4, message="four renewals")
-    assert peer.remaining_ms(lock_name) > 300 and not peer.is_locked(f"{lock_name}:leased")
+    peer.start_watchdog()
+    wait_until(lambda: len(peer.renewals) >= 2, message="two renewals")
+    assert peer.remaining_ms(lock_name) > 400 and not peer.is_locked(f"{lock_name}:leased")
     peer.force_unlock(lock_name)
     renewals = len(peer.renewals)
-    time.sleep(0.3)
-    assert len(peer.renewals) <= renewals + 1 and set(map(tuple, peer.renewals)) <= {(1,), (0,)}
+    wait_until(lambda: len(peer.renewals) >= renewals + 2, message="two renewals of the other")
+    assert list(peer.renewals)[:2] == [[1, 1]] * 2 and peer.renewals[-1] == [1]
 
 
 # --------------------------------------------------------------------------------------------------- broken servers --
@@ -309,7 +311,7 @@ def test_30_http_garbage_and_silence() -> None:
     with SilentServer() as silent, RawClient(("127.0.0.1", silent.port)) as raw:
         with pytest.raises(TimeoutError):
             raw.call_within(0.05, "PING")
-        assert silent.accepted == 1
+        wait_until(lambda: silent.accepted == 1)
 
 
 def test_31_scripted_replies_are_what_redis_py_takes_them_for() -> None:
@@ -343,7 +345,8 @@ def test_32_ports_that_refuse_and_ports_that_do_not_answer() -> None:
 
 
 def test_33_a_port_is_that_of_one_process_also_while_its_server_is_down() -> None:
-    ask = f"from env.ports import claim; print(claim({free_port()}), claim(9_999))"
+    nobodys = 1_000 + os.getpid() % 9_000  # below those of servers; another run of this test asks for another
+    ask = f"from env.ports import claim; print(claim({free_port()}), claim({nobodys}))"
     here = Path(__file__).parent
     done = subprocess.run([sys.executable, "-c", ask], cwd=here, stdout=subprocess.PIPE, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import random
+import select
 import signal
 import subprocess
 import sys
@@ -15,6 +17,8 @@ import pytest
 import redlatch
 from env import Monitor, RedisServer, free_port, wait_until
 from scenes import play, scenes_of
+from stalls import Stalls
+from waiters import SOON
 
 MakeServer = Callable[..., RedisServer]
 
@@ -49,8 +53,8 @@ def test_60_closing(server: RedisServer, lock_name: str, scene: str) -> None:
 
 # --------------------------------------------------------------------------------------------------------- Ctrl-C --
 
-# Waits in its main thread, with another waiter of the same process behind it. The times are the clock's that the
-# test reads, too.
+# Waits in its main thread, with another waiter of the same process behind it, and says when it does. The times are
+# the clock's that the test reads, too.
 WAITING = """
 import signal, sys, threading, time
 import redlatch
@@ -62,10 +66,16 @@ def wait_behind():
     with client.lock(name):
         print("second", time.monotonic(), flush=True)
 behind = threading.Thread(target=wait_behind)
+main = threading.get_ident()
 def start_behind():
+    while "redlatch" not in sys._current_frames()[main].f_code.co_filename:
+        time.sleep(0.001)
     while form != "connecting" and client.stats()["waiters"] < 1:
         time.sleep(0.001)
     behind.start()
+    while form != "connecting" and client.stats()["waiters"] < 2:
+        time.sleep(0.001)
+    print("waiting", flush=True)
 starter = threading.Thread(target=start_behind)
 starter.start()
 try:
@@ -118,24 +128,24 @@ def test_60_control_c_ends_a_wait_and_leaves_nothing(
     form: str,
     start_script: Callable[..., subprocess.Popen[str]],
 ) -> None:
-    with redlatch.connect(server.url) as client:
+    with redlatch.connect(server.url) as client, Stalls() as stalls:
         lock = client.lock(lock_name)
         lock.acquire()
         process = start_script(WAITING, server.url, lock_name, form)
+        line_of(process, "waiting")
         wait_until(lambda: server.client().pubsub_numsub(f"redisson_lock__channel:{{{lock_name}}}")[0][1] == 1)
-        time.sleep(0.15)  # the second waiter is in the queue, too
         mark = monitor.mark()
         sent = time.monotonic()
         process.send_signal(signal.SIGINT)
         at, owned = line_of(process, "interrupted")
-        assert float(at) - sent < 0.1
+        assert float(at) - sent < stalls.widen(0.4)
         assert owned == "False"
         assert server.client().hlen(lock_name) == 1, "only the holder's field is there"
         assert lock.owned()
         released = time.monotonic()
         lock.release()
         (second,) = line_of(process, "second")
-        assert 0 <= float(second) - released < 0.5, "the one behind comes next, by the message"
+        assert 0 <= float(second) - released < stalls.widen(SOON), "the one behind comes next, by the message"
         assert line_of(process, "end") == ["0", "0"]
         assert process.wait(10) == 0
         grants = [entry for entry in monitor.since(mark) if entry.lua and entry.command == "HSET"]
@@ -152,12 +162,14 @@ def test_60_control_c_ends_a_wait_for_a_server_that_is_down(
         "x",
         "connecting",
     )
-    time.sleep(1.0)
+    line_of(process, "waiting")
+    time.sleep(0.8)
     assert process.poll() is None
-    sent = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    at, owned = line_of(process, "interrupted")
-    assert float(at) - sent < 0.1 and owned == "False"
+    with Stalls() as stalls:
+        sent = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        at, owned = line_of(process, "interrupted")
+        assert float(at) - sent < stalls.widen(0.4) and owned == "False"
     assert line_of(process, "end") == ["0", "0"]
     assert process.wait(10) == 0
 
@@ -184,8 +196,8 @@ competitor = threading.Thread(target=compete)
 competitor.start()
 print("begin", flush=True)
 struck = wrong = rounds = 0
-end = time.monotonic() + 3
-while time.monotonic() < end:
+end = time.monotonic() + 2.5
+while time.monotonic() < end or struck <= 50 or rounds <= 50:
     inside = False
     try:
         armed = True
@@ -198,6 +210,7 @@ while time.monotonic() < end:
         wrong += inside and lock.owned()
     if lock.owned():
         lock.release()
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # those that come until the end is heard of
 over = True
 competitor.join()
 print("end", struck, wrong, rounds, client.stats()["held"], client.stats()["waiters"], flush=True)
@@ -209,13 +222,12 @@ def test_60_control_c_at_any_moment_of_an_acquire_leaves_nothing(
 ) -> None:
     process = start_script(INTERRUPTED_OFTEN, server.url, lock_name)
     line_of(process, "begin")
-    end = time.monotonic() + 2.5
-    while time.monotonic() < end:
+    assert process.stdout is not None
+    # Where an acquire takes long, only a pause now and then lets one end.
+    while not select.select([process.stdout], [], [], random.choice((0.0004, 0.0013, 0.0013, 0.01)))[0]:
         os.kill(process.pid, signal.SIGINT)
-        time.sleep(0.0013)
     struck, wrong, rounds, held, waiters = map(int, line_of(process, "end"))
-    assert struck > 50 and rounds > 50
-    assert wrong == 0
+    assert struck > 50 and rounds > 50 and wrong == 0
     assert (held, waiters) == (0, 0)
     assert process.wait(10) == 0
     assert not server.client().exists(lock_name)
@@ -225,9 +237,9 @@ def test_60_control_c_at_any_moment_of_an_acquire_leaves_nothing(
 
 
 def test_60_close_tells_a_hundred_waiters(server: RedisServer, lock_name: str) -> None:
-    with redlatch.connect(server.url) as other:
+    with redlatch.connect(server.url) as other, Stalls() as stalls:
         other.lock(lock_name).acquire()
-        client = redlatch.connect(server.url)
+        client = redlatch.connect(server.url, close_timeout=10)
         errors: List[BaseException] = []
 
         def wait() -> None:
@@ -242,7 +254,7 @@ def test_60_close_tells_a_hundred_waiters(server: RedisServer, lock_name: str) -
         wait_until(lambda: client.stats()["waiters"] == 100)
         start = time.monotonic()
         client.close()
-        assert time.monotonic() - start < 0.5
+        assert time.monotonic() - start < stalls.widen(SOON)
         for thread in threads:
             thread.join(5)
         assert [type(error) for error in errors] == [redlatch.ClosedError] * 100
@@ -263,12 +275,13 @@ def test_60_close_with_a_dead_server_takes_the_close_timeout(
         assert hold is not None and not hold.lost_event.is_set()
     server.sigstop()
     try:
-        start = time.monotonic()
-        client.close()
-        took = time.monotonic() - start
+        with Stalls() as stalls:
+            start = time.monotonic()
+            client.close()
+            took = time.monotonic() - start
     finally:
         server.sigcont()
-    assert 0.39 <= took < 0.6
+    assert 0.39 <= took < stalls.widen(0.8)
 
 
 @pytest.mark.parametrize("release", [True, False])
@@ -285,9 +298,10 @@ def test_60_close_does_not_wait_for_the_watching_thread(server: RedisServer, loc
     client = redlatch.connect(server.url)
     with client.lock(lock_name) as hold:
         assert not hold.lost_event.is_set()
-    start = time.monotonic()
-    client.close()
-    assert time.monotonic() - start < 0.2
+    with Stalls() as stalls:
+        start = time.monotonic()
+        client.close()
+        assert time.monotonic() - start < stalls.widen(0.5)
 
 
 def test_60_lazy_client_works_once_the_server_is_up(make_server: MakeServer, lock_name: str) -> None:
@@ -298,7 +312,7 @@ def test_60_lazy_client_works_once_the_server_is_up(make_server: MakeServer, loc
     start = time.monotonic()
     with pytest.raises(redlatch.ConnectionError) as caught:
         lock.acquire(blocking=False)
-    assert time.monotonic() - start < 1.0
+    assert time.monotonic() - start < 4.0, "it does not wait for the server, as the command time-out would let it"
     assert caught.value.retryable and not caught.value.ambiguous
     assert str(server.port) in str(caught.value)
     with pytest.raises(redlatch.ConnectionError):
@@ -313,7 +327,7 @@ def test_60_lazy_client_works_once_the_server_is_up(make_server: MakeServer, loc
     thread.start()
     assert not obtained.wait(0.3)
     server.start()
-    assert obtained.wait(2.0), "who waits when the server comes up gets the lock"
+    assert obtained.wait(10.0), "who waits when the server comes up gets the lock"
     thread.join()
     with lock:
         assert lock.locked()

@@ -261,7 +261,7 @@ def test_12_locks_over_several_servers(server_binary: List[str], lock_name: str,
     with ExitStack() as stack:
         servers = [stack.enter_context(RedisServer()) for _ in range(3)]
         ours, theirs = (
-            [stack.enter_context(redlatch.connect(each.url, command_timeout=0.5)) for each in servers] for _ in range(2)
+            [stack.enter_context(redlatch.connect(each.url, command_timeout=1)) for each in servers] for _ in range(2)
         )
 
         def over(clients: List[redlatch.Client]) -> Any:
@@ -277,8 +277,9 @@ def test_12_locks_over_several_servers(server_binary: List[str], lock_name: str,
         record = new_record("redlatch_lock_state")
         try:
             assert lib.redlatch_lock_start_query(lock._handle, 6) == 0
+            blocking = lib.redlatch_lock_query(lock._handle, record)
             event = host.event()
-            assert event.status == lib.redlatch_lock_query(lock._handle, record)
+            assert event.status == blocking
             assert event.status == (0 if majority else lib.REDLATCH_NO_REPLY)
         finally:
             servers[2].sigcont()
@@ -351,7 +352,7 @@ def test_21_locks_that_their_page_left_out(client: redlatch.Client, lock_name: s
     """They are asked about one by one, a step each."""
     large = [client.group_lock(f"{lock_name}:{number}", [str(value) for value in range(60)]) for number in range(60)]
     for lock in large:
-        lock.acquire()
+        lock.acquire(lease=60)  # no renewal takes a round trip
     before = client.stats()["round_trips"]
     found = [report for _, report in steps_of(client, walk_of(client, b""))]
     assert client.stats()["round_trips"] - before > 20
@@ -406,13 +407,14 @@ def test_30_a_server_that_is_not_there(lock_name: str) -> None:
 
 def test_31_a_server_that_does_not_answer(server: RedisServer, lock_name: str) -> None:
     """They end with the command time-out; cancelling is for waits."""
-    with redlatch.connect(server.url, command_timeout=0.3) as client:
+    with redlatch.connect(server.url, command_timeout=1) as client:
         host = Host(client)
         assert lib.redlatch_semaphore_start_available(client.semaphore(lock_name)._handle, 99) == 0
         assert host.event().status == 0  # the connection is there
         server.sigstop()
         try:
-            kinds, began = start_all(client, lock_name), time.monotonic()
+            began = time.monotonic()
+            kinds = start_all(client, lock_name)
             for tag in range(len(kinds)):
                 assert lib.redlatch_client_cancel(client._handle, tag) == 0
             events = {event.tag: (event.kind, event.status) for event in host.events(len(kinds))}
@@ -420,7 +422,7 @@ def test_31_a_server_that_does_not_answer(server: RedisServer, lock_name: str) -
         finally:
             server.sigcont()
         assert events == {tag: (kind, lib.REDLATCH_NO_REPLY) for tag, kind in enumerate(kinds)}
-        assert took > 0.25 and client.semaphore(lock_name).delete() in (True, False)
+        assert took > 0.95 and client.semaphore(lock_name).delete() in (True, False)
 
 
 def test_32_closing_with_calls_under_way(server: RedisServer, lock_name: str) -> None:

@@ -192,7 +192,7 @@ def test_84_no_token_is_handed_over_where_there_is_no_counter(
 def test_85_the_watchdog_leaves_it_and_tells_the_holder(
     server: RedisServer, lock_name: str, kind: str, shape: Write
 ) -> None:
-    with redlatch.connect(server.url, watchdog_lease=0.3) as client:
+    with redlatch.connect(server.url, watchdog_lease=0.6) as client:
         lock = KINDS[kind].make(client, lock_name)
         lock.acquire()
         hold = lock.hold()
@@ -206,7 +206,7 @@ def test_85_the_watchdog_leaves_it_and_tells_the_holder(
 
 
 def test_86_the_watchdog_leaves_leases_of_something_else(server: RedisServer, lock_name: str) -> None:
-    with redlatch.connect(server.url, watchdog_lease=0.3) as client:
+    with redlatch.connect(server.url, watchdog_lease=0.6) as client:
         slots = client.permit_semaphore(lock_name)
         slots.try_set_permits(1)
         permit = slots.acquire()

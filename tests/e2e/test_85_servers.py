@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Optional, Tuple
 
 import pytest
+import redis
 import redlatch
 import access_rules
 from env import (
@@ -27,24 +28,31 @@ from env import (
 MakeServer = Callable[..., RedisServer]
 
 
+# A generous bound on what is refused at once, or after the time-out of less than a second that a test sets; what waits
+# for anything else waits longer.
+SOON = 3.0
+
+
 @contextmanager
-def fails(status: str, within: float, *, after: float = 0.0, kind: Any = redlatch.ServerError) -> Iterator[None]:
+def fails(
+    status: str, within: float = SOON, *, after: float = 0.0, kind: Any = redlatch.ServerError, words: str = ""
+) -> Iterator[None]:
     """The block must raise an error of this status, not later than `within` seconds and not before `after`."""
     start = time.monotonic()
     with pytest.raises(redlatch.RedlatchError) as caught:
         yield
     took = time.monotonic() - start
     assert caught.value.status_name == status, repr(caught.value)
-    assert isinstance(caught.value, kind)
+    assert isinstance(caught.value, kind) and words in str(caught.value)
     assert after <= took < within, f"it took {took:.3f} s"
 
 
 def check_every_way(lock: redlatch.Lock, status: str, *, waits: bool, kind: Any = redlatch.ServerError) -> None:
     """A try fails at once; a wait does so, too, or waits for what may pass; all say the same."""
-    with fails(status, 1.0, kind=kind):
+    with fails(status, kind=kind):
         lock.acquire(blocking=False)
-    with fails(status, 1.5 if waits else 0.5, after=0.5 if waits else 0.0, kind=kind):
-        lock.acquire(timeout=0.5)
+    with fails(status, after=0.5 if waits else 0.0, kind=kind):
+        lock.acquire(timeout=0.5 if waits else 30)
     assert not lock.owned()
 
 
@@ -67,7 +75,7 @@ def test_85_a_key_of_another_type_stays_as_it_was(server: RedisServer, lock_name
         lock = client.lock(lock_name)
         check_every_way(lock, "wrong_type", waits=False)
         for call in (lock.locked, lock.ttl, lock.owner, lock.force_release):
-            with fails("wrong_type", 0.3):
+            with fails("wrong_type"):
                 call()
     assert witness.dump(lock_name) == before and witness.pttl(lock_name) == -1
 
@@ -85,7 +93,7 @@ def test_85_a_key_of_another_type_put_in_place_of_a_held_lock(server: RedisServe
         hold = lock.hold()
         assert hold is not None
         witness.set(lock_name, "x")
-        assert hold.lost_event.wait(2.0)
+        assert hold.lost_event.wait(10.0)
     assert witness.get(lock_name) == b"x"
 
 
@@ -95,7 +103,7 @@ def test_85_a_key_of_another_type_put_in_place_of_a_held_lock(server: RedisServe
 def test_85_read_only_replica(make_server: MakeServer, lock_name: str) -> None:
     server = make_server(repl_diskless_sync_delay=0)
     replica = make_server(replicaof=["127.0.0.1", str(server.port)])
-    wait_until(lambda: replica.admin.info("replication")["master_link_status"] == "up")
+    wait_until(lambda: replica.admin.info("replication")["master_link_status"] == "up", 20.0)
     with redlatch.connect(replica.url) as client:
         check_every_way(client.lock(lock_name), "read_only", waits=False)
         assert not client.lock(lock_name).locked()
@@ -104,14 +112,15 @@ def test_85_read_only_replica(make_server: MakeServer, lock_name: str) -> None:
 
 def test_85_out_of_memory(make_server: MakeServer, lock_name: str) -> None:
     server = make_server(maxmemory_policy="noeviction")
-    with redlatch.connect(server.url, watchdog_lease=0.6) as client:
+    with redlatch.connect(server.url, watchdog_lease=1.5) as client:
         held, other = client.lock(lock_name + ":held"), client.lock(lock_name)
         other.acquire()
         other.release()
         held.acquire()
         server.admin.config_set("maxmemory", "1")
         check_every_way(other, "server_out_of_memory", waits=True)
-        time.sleep(0.8)
+        renewals = client.stats()["renewals"]
+        wait_until(lambda: client.stats()["renewals"] >= renewals + 2)
         assert held.owned() and held.locked(), "what is held is renewed"
         held.release()
         assert not server.admin.exists(lock_name + ":held"), "and released"
@@ -126,18 +135,16 @@ def test_85_loading(make_server: MakeServer, lock_name: str) -> None:
         lock = client.lock(lock_name)
         lock.acquire()
         lock.release()
-        server.admin.execute_command("DEBUG", "POPULATE", "20000")
+        server.admin.execute_command("DEBUG", "POPULATE", "12000")
         server.restart(keep_data=True, wait_ready=False)
-        with fails("loading", 0.5):
+        with fails("loading"):
             lock.acquire(blocking=False)
-        with fails("loading", 0.8, after=0.3):
+        with fails("loading", after=0.3):
             lock.acquire(timeout=0.3)
         with redlatch.connect(server.url) as another:  # what is said first may be said while the server loads
-            with fails("loading", 0.5):
+            with fails("loading"):
                 another.lock(lock_name).acquire(blocking=False)
-        start = time.monotonic()
-        assert lock.acquire(timeout=20), "who waits gets the lock when the server has loaded"
-        assert time.monotonic() - start > 0.3
+        assert lock.acquire(timeout=30), "who waits gets the lock when the server has loaded"
         lock.release()
 
 
@@ -147,6 +154,15 @@ def busy_server(make_server: MakeServer) -> RedisServer:
     return make_server(busy_reply_threshold=50) if RedisServer.live[0].version >= (7, 0, 0) else make_server(
         lua_time_limit=50
     )
+
+
+def is_busy(server: RedisServer) -> bool:
+    """Whether it refuses all but the end of its script."""
+    try:
+        server.admin.ping()
+    except redis.RedisError:
+        return True
+    return False
 
 
 def test_85_busy_with_a_script(server: RedisServer, busy_server: RedisServer, lock_name: str) -> None:
@@ -163,9 +179,9 @@ def test_85_busy_with_a_script(server: RedisServer, busy_server: RedisServer, lo
 
         endless = threading.Thread(target=keep_busy)
         endless.start()
-        time.sleep(0.2)
+        wait_until(lambda: is_busy(busy_server), message="the script to have run for too long")
         check_every_way(lock, "server_busy", waits=True)
-        with fails("server_busy", 0.5):
+        with fails("server_busy"):
             redlatch.connect(busy_server.url)
         obtained = threading.Event()
 
@@ -177,7 +193,7 @@ def test_85_busy_with_a_script(server: RedisServer, busy_server: RedisServer, lo
         waiter.start()
         assert not obtained.wait(0.3)
         busy_server.client().script_kill()
-        assert obtained.wait(2), "who waits gets the lock when the script has ended"
+        assert obtained.wait(10), "who waits gets the lock when the script has ended"
         endless.join()
         waiter.join()
 
@@ -186,11 +202,11 @@ def test_85_busy_with_a_script(server: RedisServer, busy_server: RedisServer, lo
 def test_85_authentication(make_server: MakeServer, lock_name: str, url: str) -> None:
     server = make_server(requirepass="right")
     address = f"{url}127.0.0.1:{server.port}/0"
-    with fails("authentication", 0.5):
+    with fails("authentication"):
         redlatch.connect(address)
     with redlatch.connect(address, lazy=True) as client:
         check_every_way(client.lock(lock_name), "authentication", waits=False)
-        with fails("authentication", 0.5):
+        with fails("authentication"):
             client.lock(lock_name).acquire()  # for ever, were it not that nothing will change
     with redlatch.connect(address, username="default", password="right") as client:
         with client.lock(lock_name):
@@ -272,10 +288,10 @@ def test_85_no_subscribing_means_looking(server: RedisServer, lock_name: str) ->
         ) as client:
             theirs = other.lock(lock_name)
             theirs.acquire()
-            threading.Timer(0.5, server.client().delete, (lock_name,)).start()
             start = time.monotonic()
+            threading.Timer(0.5, server.client().delete, (lock_name,)).start()
             with client.lock(lock_name):
-                assert 0.4 < time.monotonic() - start < 1.5
+                assert 0.5 <= time.monotonic() - start < 4.0, "sooner than who listens would look"
             with pytest.raises(redlatch.LockLostError):
                 theirs.release()
     finally:
@@ -287,7 +303,7 @@ def test_85_too_many_clients(make_server: MakeServer, lock_name: str) -> None:
     crowd = [server.client(single_connection_client=True) for _ in range(4)]
     for one in crowd:
         one.ping()
-    with fails("too_many_clients", 0.5):
+    with fails("too_many_clients"):
         redlatch.connect(server.url)
     with redlatch.connect(server.url, lazy=True) as client:
         lock = client.lock(lock_name)
@@ -295,7 +311,7 @@ def test_85_too_many_clients(make_server: MakeServer, lock_name: str) -> None:
         for one in crowd:
             one.close()
             one.connection_pool.disconnect()
-        assert lock.acquire(timeout=3), "there is room now"
+        assert lock.acquire(timeout=20), "there is room now"
         lock.release()
 
 
@@ -327,13 +343,13 @@ def test_85_too_few_replicas(make_server: MakeServer, lock_name: str) -> None:
 def test_85_error_replies(
     server: RedisServer, proxy: Proxy, lock_name: str, reply: str, status: str, waits: bool
 ) -> None:
-    with redlatch.connect(proxy.url) as client:
+    with redlatch.connect(proxy.url, command_timeout=1) as client:
         lock = client.lock(lock_name)
         with lock:
             pass
         fault = proxy.answer(ErrorReply(reply), "EVALSHA", times=None)
         check_every_way(lock, status, waits=waits)
-        with fails(status, 0.3 if not waits else 5.3):
+        with fails(status):
             lock.locked()
         fault.release()
         with lock:
@@ -361,22 +377,22 @@ def test_85_error_replies(
 )
 def test_85_garbage(lock_name: str, garbage: Optional[bytes]) -> None:
     with (GarbageServer() if garbage is None else GarbageServer(garbage)) as other:
-        with fails("protocol", 0.5, kind=redlatch.ConnectionError):
+        with fails("protocol", kind=redlatch.ConnectionError):
             redlatch.connect(other.url)
         with redlatch.connect(other.url, lazy=True) as client:
             lock = client.lock(lock_name)
-            with fails("protocol", 0.5, kind=redlatch.ConnectionError):
+            with fails("protocol", kind=redlatch.ConnectionError):
                 lock.acquire(blocking=False)
-            with fails("protocol", 0.8, kind=redlatch.ConnectionError):
+            with fails("protocol", kind=redlatch.ConnectionError):
                 lock.acquire(timeout=0.3)
 
 
 def test_85_a_web_server(lock_name: str) -> None:
     with HttpServer() as other:
-        with fails("protocol", 0.5, kind=redlatch.ConnectionError):
+        with fails("protocol", kind=redlatch.ConnectionError):
             redlatch.connect(other.url)
         with redlatch.connect(other.url, lazy=True) as client:
-            with fails("protocol", 0.5, kind=redlatch.ConnectionError):
+            with fails("protocol", kind=redlatch.ConnectionError):
                 client.lock(lock_name).acquire(blocking=False)
 
 
@@ -384,60 +400,59 @@ def test_85_a_web_server(lock_name: str) -> None:
 def test_85_silence(lock_name: str, begin: bytes) -> None:
     """Nothing comes, or a reply that has no end."""
     with (GarbageServer(begin) if begin else SilentServer()) as other:
-        with fails("no_reply", 0.6, after=0.3, kind=redlatch.ConnectionError):
+        words = f"127.0.0.1:{other.port}: connected, but no answer"
+        with fails("no_reply", after=0.3, kind=redlatch.ConnectionError, words=words):
             redlatch.connect(other.url, connect_timeout=0.3)
-        with pytest.raises(redlatch.ConnectionError, match=f"127.0.0.1:{other.port}: connected, but no answer"):
-            redlatch.connect(other.url, connect_timeout=0.05)
         # Of a lock nothing was sent: that is not the ambiguous kind.
         with redlatch.connect(other.url, lazy=True, connect_timeout=0.3, close_timeout=0.2) as client:
-            with fails("unreachable", 0.6, after=0.25, kind=redlatch.ConnectionError):
+            with fails("unreachable", after=0.25, kind=redlatch.ConnectionError):
                 client.lock(lock_name).acquire(blocking=False)
         with redlatch.connect(other.url, lazy=True, command_timeout=0.3, close_timeout=0.2) as client:
-            with fails("unreachable", 0.6, after=0.25, kind=redlatch.ConnectionError):
+            with fails("unreachable", after=0.25, kind=redlatch.ConnectionError):
                 client.lock(lock_name).acquire(blocking=False)
 
 
 def test_85_no_answer_to_the_first_packet(lock_name: str) -> None:
     with SynBlackHole() as hole:
-        with fails("unreachable", 0.6, after=0.3, kind=redlatch.ConnectionError):
+        with fails("unreachable", after=0.3, kind=redlatch.ConnectionError):
             redlatch.connect(hole.url, connect_timeout=0.3)
         with redlatch.connect(hole.url, lazy=True, close_timeout=0.2) as client:
-            with fails("unreachable", 0.6, after=0.3, kind=redlatch.ConnectionError):
+            with fails("unreachable", after=0.3, kind=redlatch.ConnectionError):
                 client.lock(lock_name).acquire(timeout=0.3)
 
 
 def test_85_nobody_there(lock_name: str) -> None:
     with closed_port() as port:
-        with fails("unreachable", 0.3, kind=redlatch.ConnectionError):
+        with fails("unreachable", kind=redlatch.ConnectionError):
             redlatch.connect(f"redis://127.0.0.1:{port}/0")
-    with fails("unreachable", 5.5, kind=redlatch.ConnectionError):
+    with fails("unreachable", 9.0, kind=redlatch.ConnectionError):
         redlatch.connect("redis://no-such-host.invalid/0", connect_timeout=5)
-    with fails("unreachable", 0.3, kind=redlatch.ConnectionError):
+    with fails("unreachable", kind=redlatch.ConnectionError):
         redlatch.connect("unix:///no/such/socket")
 
 
 def test_85_the_server_falls_silent(server: RedisServer, lock_name: str) -> None:
-    with redlatch.connect(server.url, command_timeout=0.3, close_timeout=0.2) as client:
+    with redlatch.connect(server.url, command_timeout=0.8, close_timeout=0.2) as client:
         lock = client.lock(lock_name)
         with lock:
             pass
         server.sigstop()
         try:
-            with fails("no_reply", 0.5, after=0.3, kind=redlatch.ConnectionError):
+            with fails("no_reply", after=0.3, kind=redlatch.ConnectionError):
                 lock.acquire(blocking=False)
-            with fails("no_reply", 0.5, after=0.3, kind=redlatch.ConnectionError):
+            with fails("no_reply", after=0.3, kind=redlatch.ConnectionError):
                 lock.acquire(timeout=0.3)
-            with fails("no_reply", 0.5, after=0.3, kind=redlatch.ConnectionError):
+            with fails("no_reply", after=0.3, kind=redlatch.ConnectionError):
                 lock.locked()
         finally:
             server.sigcont()
-        wait_until(lambda: not server.client().exists(lock_name), 1)
+        wait_until(lambda: not server.client().exists(lock_name))
         with lock:
             pass
 
 
 def test_85_wrong_database(server: RedisServer) -> None:
-    with fails("server", 0.5):
+    with fails("server"):
         redlatch.connect(server.url, database=999)
 
 

@@ -149,7 +149,7 @@ def test_86_what_the_readme_says_is_enough(rules_server: RedisServer, lock_name:
     def make(of: redlatch.Client) -> Any:
         return KINDS[kind].make(of, lock_name)
 
-    with open_frugal(server, watchdog_lease=0.5) as client, redlatch.connect(server.url) as other:
+    with open_frugal(server, watchdog_lease=1.2) as client, redlatch.connect(server.url) as other:
         play_free(kind, lambda: make(client))
         server.admin.flushdb()
         play_held(kind, lambda: make(client), client)

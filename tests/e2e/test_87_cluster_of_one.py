@@ -36,7 +36,7 @@ def cluster(server_binary: List[str]) -> Iterator[RedisServer]:
     with RedisServer(cluster_enabled="yes", cluster_require_full_coverage="no") as started:
         admin: Any = started.admin
         admin.execute_command("CLUSTER", "ADDSLOTS", *range(SLOTS))
-        wait_until(lambda: b"cluster_state:ok" in admin.execute_command("CLUSTER", "INFO"))
+        wait_until(lambda: b"cluster_state:ok" in admin.execute_command("CLUSTER", "INFO"), 20.0)
         yield started
 
 

@@ -34,7 +34,7 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
 
 def test_04_one_bad_lock_delays_the_renewal_of_no_other(server: RedisServer, lock_name: str) -> None:
     """W-4: of two batches one line is refused; the others of its batch, and those behind it, are renewed."""
-    with redlatch.connect(server.url, watchdog_lease=0.6) as client:
+    with redlatch.connect(server.url, watchdog_lease=1.5) as client:
         locks = [client.lock(f"{lock_name}:{number}", owner="handle") for number in range(150)]
         for lock in locks:
             lock.acquire()
@@ -45,7 +45,7 @@ def test_04_one_bad_lock_delays_the_renewal_of_no_other(server: RedisServer, loc
             transaction.execute()
         wait_until(lambda: holds[7].lost)
         renewals = client.stats()["renewals"]
-        wait_until(lambda: client.stats()["renewals"] >= renewals + 6 * len(locks))
+        wait_until(lambda: client.stats()["renewals"] >= renewals + 4 * len(locks), 20.0)
         assert [number for number, hold in enumerate(holds) if hold.lost] == [7]
 
 
@@ -53,7 +53,7 @@ def test_04_a_silent_server_delays_no_renewal_on_another(make_server: MakeServer
     """W-4: Redisson renews one server after the other."""
     with make_server() as silent, make_server() as sound:
         with (
-            redlatch.connect(sound.url, watchdog_lease=0.6) as other,
+            redlatch.connect(sound.url, watchdog_lease=1.5) as other,
             redlatch.connect(silent.url, watchdog_lease=0.6, close_timeout=0.1) as client,
         ):
             locks = [each.lock(lock_name, owner="handle") for each in (client, other)]
@@ -64,7 +64,7 @@ def test_04_a_silent_server_delays_no_renewal_on_another(make_server: MakeServer
             try:
                 wait_until(lambda: holds[0].lost)
                 renewals = other.stats()["renewals"]
-                wait_until(lambda: other.stats()["renewals"] >= renewals + 4)
+                wait_until(lambda: other.stats()["renewals"] >= renewals + 2)
                 assert not holds[1].lost
             finally:
                 silent.sigcont()
@@ -75,7 +75,7 @@ def test_05_many_short_holds_leave_one_timer(server: RedisServer, monitor: Monit
     load_scripts(server)
     lease = 0.9
     with redlatch.connect(server.url, watchdog_lease=lease) as client:
-        held, other = client.lock(lock_name, owner="handle"), client.lock(f"{lock_name}:other")
+        held, other = client.lock(lock_name, owner="handle"), client.lock(f"{lock_name}:other", lease=60)
         mark, started = monitor.mark(), time.monotonic()
         held.acquire()
         while True:
@@ -84,9 +84,8 @@ def test_05_many_short_holds_leave_one_timer(server: RedisServer, monitor: Monit
             held.release()
             held.acquire()
             time.sleep(0.002)
-            if time.monotonic() - started > lease:
+            if time.monotonic() - started > lease and client.stats()["acquired"] > 20:
                 break
-        assert client.stats()["acquired"] > 20
         renewals = client.stats()["renewals"]
         wait_until(lambda: client.stats()["renewals"] >= renewals + 4)
         executed = scripts(sent_by(monitor.since(mark), server, client))
@@ -97,15 +96,15 @@ def test_06_a_level_with_a_lease_does_not_end_renewal(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     """W-6: with Redisson the release of the inner level ends the renewal of the outer one."""
-    with redlatch.connect(server.url, watchdog_lease=0.6) as short:
+    with redlatch.connect(server.url, watchdog_lease=1.5) as short:
         lock = short.lock(lock_name, owner="handle")
         lock.acquire()
-        lock.acquire(lease=0.3)
+        lock.acquire(lease=0.5)
         lock.release()
         renewals = short.stats()["renewals"]
-        wait_until(lambda: short.stats()["renewals"] >= renewals + 6)
+        wait_until(lambda: short.stats()["renewals"] >= renewals + 4)
         assert lock.hold_count() == 1 and not client.lock(lock_name).acquire(blocking=False)
-        assert 0 < remaining_ms(server, lock_name) <= 600
+        assert 0 < remaining_ms(server, lock_name) <= 1_500
         lock.release()
 
 
@@ -155,8 +154,12 @@ def test_23_hundreds_of_channels_take_one_connection(
         hold_as_redisson(server, name)
     waits = [Waiting(client.lock(name, owner="handle"), 30.0) for name in names]
     wait_until(lambda: client.stats()["subscriptions"] == len(names), 20.0)
-    listening = [entry for entry in server.client_list("redlatch:") if int(entry["sub"]) > 0]
-    assert [int(entry["sub"]) for entry in listening] == [len(names)]
+
+    def listening() -> List[int]:
+        return [int(entry["sub"]) for entry in server.client_list("redlatch:") if int(entry["sub"]) > 0]
+
+    wait_until(lambda: sum(listening()) == len(names))
+    assert listening() == [len(names)]
     for name in names:
         with server.admin.pipeline(transaction=True) as transaction:
             transaction.delete(name)
@@ -172,7 +175,7 @@ CHILD = """
 import sys, time, redlatch
 url, name = sys.argv[1:]
 assert time.time() > float(sys.stdin.readline()) + 1000, "the wall clock is right"
-with redlatch.connect(url, watchdog_lease=0.6) as client:
+with redlatch.connect(url, watchdog_lease=1.5) as client:
     held = client.lock(name + ":held")
     held.acquire()
     started = time.monotonic()
@@ -180,9 +183,9 @@ with redlatch.connect(url, watchdog_lease=0.6) as client:
     waited = time.monotonic() - started
     assert 0.5 <= waited < 4.5, waited
     renewals = client.stats()["renewals"]
-    while client.stats()["renewals"] < renewals + 4:
+    while client.stats()["renewals"] < renewals + 2:
         time.sleep(0.01)
-    assert held.owned() and not held.hold().lost and 0 < held.hold().remaining() <= 0.6
+    assert held.owned() and not held.hold().lost and 0 < held.hold().remaining() <= 1.5
     held.release()
     print("queue", flush=True)
     assert client.fair_lock(name + ":fair").acquire(timeout=30)

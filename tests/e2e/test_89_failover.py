@@ -49,7 +49,7 @@ def pair(make_server: MakeServer) -> Iterator[Pair]:
     replica = make_server(replicaof=["127.0.0.1", str(master.port)], repl_diskless_sync_delay=0)
     with Proxy(master.address) as proxy:
         both = Pair(master, replica, proxy)
-        wait_until(both.synchronous)
+        wait_until(both.synchronous, 20.0)
         yield both
 
 
@@ -58,7 +58,7 @@ def test_00_random_locks_go_on(pair: Pair, lock_name: str) -> None:
     over = threading.Event()
     turns = [0] * THREADS
     unexpected: List[BaseException] = []
-    with redlatch.connect(pair.proxy.url, watchdog_lease=1.0, command_timeout=2) as client:
+    with redlatch.connect(pair.proxy.url, watchdog_lease=2.0, command_timeout=2) as client:
 
         def work(number: int) -> None:
             draw = random.Random(number)
@@ -75,7 +75,7 @@ def test_00_random_locks_go_on(pair: Pair, lock_name: str) -> None:
         threads = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
         for thread in threads:
             thread.start()
-        wait_until(lambda: min(turns) >= TURNS or unexpected)
+        wait_until(lambda: min(turns) >= TURNS or unexpected, 20.0)
         pair.fail_over()
         before = list(turns)
         wait_until(lambda: all(now >= then + TURNS for now, then in zip(turns, before)) or unexpected, 20.0)
@@ -104,7 +104,7 @@ def test_01_a_waiter_listens_on_the_new_master(pair: Pair, lock_name: str, kind:
             wait_until(lambda: client.stats()["subscriptions"] >= 1 and client.stats()["waiters"] == 1)
             wait_until(pair.synchronous)
             pair.fail_over()
-            wait_until(lambda: any(lock_name.encode() in channel for channel in channels(pair.replica)))
+            wait_until(lambda: any(lock_name.encode() in channel for channel in channels(pair.replica)), 15.0)
             release(holder)
             assert waiting.result(10.0) is True
             waiting.leave()
@@ -137,6 +137,6 @@ def test_02_a_message_on_the_new_master_wakes(pair: Pair, lock_name: str) -> Non
         wait_until(lambda: subscribers(pair.master, lock_name) == 1)
         wait_until(pair.synchronous)
         pair.fail_over()
-        wait_until(lambda: subscribers(pair.replica, lock_name) == 1)
+        wait_until(lambda: subscribers(pair.replica, lock_name) == 1, 15.0)
         release_as_redisson(pair.replica, lock_name)
         assert waiting.result(10.0) is True

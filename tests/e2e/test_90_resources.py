@@ -8,7 +8,7 @@ import sys
 from typing import Dict
 
 import pytest
-from env import RedisServer
+from env import RedisServer, wait_until
 from scenes import play, scenes_of
 
 
@@ -159,4 +159,4 @@ def test_90_resources_in_python(server: RedisServer, lock_name: str, cycle: str)
     assert (descriptors, threads) == (0, 0)
     assert rss_kib < ALLOWED_KIB, f"{rss_kib} KiB more"
     assert blocks < 1_000, f"{blocks} objects more"
-    assert not server.client_list("redlatch:")
+    wait_until(lambda: not server.client_list("redlatch:"))

@@ -14,7 +14,7 @@ from typing import Any, List
 import pytest
 import redlatch as library
 from env import RedisServer, RedissonShapedPeer, closed_port, wait_until
-from shell import UNTIL_END, environment, is_alive, pid_of, program, redlatch, start, start_holder
+from shell import PATIENCE, UNTIL_END, environment, is_alive, pid_of, program, redlatch, start, start_holder
 from wire import fields, is_owner, remaining_ms, subscribers
 
 # A wait that missed its message looks after 5 s.
@@ -82,7 +82,7 @@ def test_12_nonblock_says_so_at_once(server: RedisServer, peer: RedissonShapedPe
     begun = time.monotonic()
     done = redlatch(server, "run", "-n", lock_name, "--", "echo", "ran")
     assert (done.returncode, done.stdout, done.stderr) == (STATUS["not obtained"], "", "")
-    assert time.monotonic() - begun < LOOK
+    assert time.monotonic() - begun < PATIENCE, "not as long as the other holds it"
     assert redlatch(server, "run", "-n", "-E", "42", lock_name, "--", "true").returncode == 42
 
 
@@ -90,9 +90,9 @@ def test_13_wait_ends_after_its_time(server: RedisServer, peer: RedissonShapedPe
     peer.lock(lock_name)
     begun = time.monotonic()
     assert redlatch(server, "run", "-w", "0.5", lock_name, "--", "true").returncode == STATUS["not obtained"]
-    assert 0.5 <= time.monotonic() - begun < LOOK
+    assert 0.5 <= time.monotonic() - begun < PATIENCE
     waiting = start(server, "run", "-w", "20", lock_name, "--", "echo", "ran")
-    wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to wait")
+    wait_until(lambda: subscribers(server, lock_name) == 1, PATIENCE, "the command to wait")
     peer.unlock(lock_name)
     released = time.monotonic()
     assert waiting.communicate(timeout=10)[0] == "ran\n"
@@ -206,17 +206,20 @@ def test_23_a_prefix_stands_before_the_name(server: RedisServer, lock_name: str)
 
 
 def is_renewed(server: RedisServer, name: str) -> None:
-    """Waits until the lease of a lock has run down a little, and was made longer again."""
-    begun = remaining_ms(server, name)
-    wait_until(lambda: remaining_ms(server, name) < begun - 20, message="the lease to run down")
-    low = remaining_ms(server, name)
-    wait_until(lambda: remaining_ms(server, name) > low + 20, message="a renewal")
+    """Waits until the lease of a lock, which runs down by itself, was made longer again."""
+    seen = [remaining_ms(server, name)]
+
+    def longer() -> bool:
+        seen.append(remaining_ms(server, name))
+        return seen[-1] > seen[-2]
+
+    wait_until(longer, message="a renewal")
 
 
 def test_24_the_lease_is_the_watchdogs(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
-    holder = start_holder(server, lock_name, tmp_path, "--lease", "0.6")
+    holder = start_holder(server, lock_name, tmp_path, "--lease", "1.2")
     owner = fields(server, lock_name)
-    assert 0 < remaining_ms(server, lock_name) <= 600
+    assert 0 < remaining_ms(server, lock_name) <= 1_200
     for _ in range(3):
         is_renewed(server, lock_name)
     assert fields(server, lock_name) == owner
@@ -243,7 +246,7 @@ def test_30_signals_reach_the_command(server: RedisServer, lock_name: str, tmp_p
 def test_31_the_whole_group_is_told(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     text = f"(trap 'echo grandchild; exit 0' TERM; touch {tmp_path}/up; {UNTIL_END}) & wait"
     holder = start_holder(server, lock_name, tmp_path, text=text, trap="trap 'wait; exit 3' TERM")
-    wait_until((tmp_path / "up").exists, message="the grandchild")
+    wait_until((tmp_path / "up").exists, PATIENCE, "the grandchild")
     assert os.getpgid(pid_of(tmp_path)) == pid_of(tmp_path) != os.getpgid(holder.pid)
     holder.terminate()
     assert holder.communicate(timeout=10)[0] == "grandchild\n"
@@ -258,7 +261,7 @@ def test_32_a_signal_ends_the_wait(
 ) -> None:
     peer.lock(lock_name)
     waiting = start(server, "run", lock_name, "--", "echo", "ran")
-    wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to wait")
+    wait_until(lambda: subscribers(server, lock_name) == 1, PATIENCE, "the command to wait")
     waiting.send_signal(number)
     signalled = time.monotonic()
     assert waiting.communicate(timeout=10)[0] == ""
@@ -297,7 +300,7 @@ def test_36_what_comes_before_the_command_is_not_kept_for_it(
 ) -> None:
     peer.lock(lock_name)
     waiting = start(server, "run", lock_name, "--", "sh", "-c", "sleep 0.2; echo ran")
-    wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to wait")
+    wait_until(lambda: subscribers(server, lock_name) == 1, PATIENCE, "the command to wait")
     for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT):
         waiting.send_signal(number)
     wait_until(lambda: not pending_signals(waiting.pid), message="the signals to be taken")
@@ -309,7 +312,7 @@ def test_36_what_comes_before_the_command_is_not_kept_for_it(
 
 
 def test_40_a_lost_lock_ends_the_command(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
-    holder = start_holder(server, lock_name, tmp_path, "--lease", "0.6")
+    holder = start_holder(server, lock_name, tmp_path, "--lease", "1.2")
     server.admin.delete(lock_name)
     out, err = holder.communicate(timeout=10)
     assert (holder.returncode, out) == (STATUS["lost"], "told\n") and lock_name in err
@@ -319,10 +322,10 @@ def test_40_a_lost_lock_ends_the_command(server: RedisServer, lock_name: str, tm
 def test_41_after_the_grace_it_is_killed_with_its_group(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     text = f"({UNTIL_END}) & echo $!; {UNTIL_END}"
     holder = start_holder(
-        server, lock_name, tmp_path, "--lease", "0.6", "--grace", "0.3", text=text, trap="trap '' TERM"
+        server, lock_name, tmp_path, "--lease", "1.2", "--grace", "0.3", text=text, trap="trap '' TERM"
     )
-    server.admin.delete(lock_name)
     begun = time.monotonic()
+    server.admin.delete(lock_name)
     out, _ = holder.communicate(timeout=10)
     assert holder.returncode == STATUS["lost"] and time.monotonic() - begun >= 0.3
     assert not is_alive(pid_of(tmp_path))
@@ -332,7 +335,7 @@ def test_41_after_the_grace_it_is_killed_with_its_group(server: RedisServer, loc
 def test_42_stopped_beyond_its_lease_it_ends_the_command_when_it_wakes(
     server: RedisServer, peer: RedissonShapedPeer, lock_name: str, tmp_path: Path
 ) -> None:
-    holder = start_holder(server, lock_name, tmp_path, "--lease", "0.5")
+    holder = start_holder(server, lock_name, tmp_path, "--lease", "0.9")
     holder.send_signal(signal.SIGSTOP)
     peer.lock(lock_name)
     assert is_alive(pid_of(tmp_path)), "nobody could tell it"
@@ -344,14 +347,14 @@ def test_42_stopped_beyond_its_lease_it_ends_the_command_when_it_wakes(
 
 def test_43_max_hold_ends_the_command(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     begun = time.monotonic()
-    holder = start_holder(server, lock_name, tmp_path, "--max-hold", "0.7")
+    holder = start_holder(server, lock_name, tmp_path, "--max-hold", "1.2")
     out, err = holder.communicate(timeout=10)
     assert (holder.returncode, out) == (STATUS["lost"], "told\n") and "--max-hold" in err
-    assert 0.6 <= time.monotonic() - begun < 5.0
+    assert time.monotonic() - begun >= 1.2
 
 
 def test_44_a_server_that_goes_away_ends_the_command(fresh_server: RedisServer, lock_name: str, tmp_path: Path) -> None:
-    holder = start_holder(fresh_server, lock_name, tmp_path, "--lease", "0.6")
+    holder = start_holder(fresh_server, lock_name, tmp_path, "--lease", "0.9")
     fresh_server.kill()
     out, _ = holder.communicate(timeout=20)
     assert (holder.returncode, out) == (STATUS["lost"], "told\n")
@@ -389,10 +392,10 @@ def test_61_a_loss_ends_the_command_though_nobody_reads_our_messages(
     os.close(reading)
     up = tmp_path / "up"
     text = f"exec 2>/dev/null; trap 'echo told >{up}; exit 5' TERM; : >{up}; {UNTIL_END}"
-    command = [program(), "run", "--verbose", "--lease", "0.3", lock_name, "--", "sh", "-c", text]
+    command = [program(), "run", "--verbose", "--lease", "0.9", lock_name, "--", "sh", "-c", text]
     holder = subprocess.Popen(command, env=environment(server), stderr=writing)
     os.close(writing)
-    wait_until(up.exists, message="the command")
+    wait_until(up.exists, PATIENCE, "the command")
     server.admin.delete(lock_name)
     assert holder.wait(10) == STATUS["lost"]
     assert up.read_text() == "told\n", "it had its grace"

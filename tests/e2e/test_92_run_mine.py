@@ -61,7 +61,7 @@ def test_02_one_that_waits_for_the_one_around_it_says_so(
 ) -> None:
     """Only where it has to wait: a reader stands beside a reader."""
     words = [word.format(lock_name) for word in inner]
-    limit = [] if "-n" in inner else ["-w", "0.5"]
+    limit = [] if "-n" in inner else ["-w", "0.5" if warned else "30"]
     within = [program(), "run", *limit, *words, f"{lock_name}:b", "--", "true"]
     names = [f"{lock_name}:a", f"{lock_name}:b"] if "--kind" not in options else [f"{lock_name}:b"]
     done = redlatch(server, "run", *options, *names, "--", *within)

@@ -11,7 +11,7 @@ from typing import Any, Iterator, List
 import pytest
 import redlatch as library
 from env import RedisServer, wait_until
-from shell import ON_TERM, UNTIL_END, is_alive, pid_of, program, redlatch, script_of, start
+from shell import PATIENCE, ON_TERM, UNTIL_END, is_alive, pid_of, program, redlatch, script_of, start, wait_running
 
 KINDS = ["semaphore", "permit-semaphore"]
 LOOK = 'echo "$REDLATCH_LOCK ${REDLATCH_OWNER-none} ${REDLATCH_TOKEN-none}"'
@@ -54,10 +54,10 @@ def test_01_several_at_once_and_whoever_waits_is_woken(
     end = f"while ! [ -e {tmp_path}/go ]; do sleep 0.02; done"
     command = ["--kind", kind, "--limit", "3", "--permits", "2", lock_name, "--", "sh", "-c", script_of(tmp_path, end)]
     holder = start(server, "run", *command)
-    wait_until((tmp_path / "pid").exists, message="CMD to run")
+    wait_running(tmp_path)
     assert left(client, kind, lock_name) == 1
     waiting = start(server, "run", "--kind", kind, "--permits", "2", lock_name, "--", "echo", "ran")
-    wait_until(lambda: told_on(server, lock_name) == 1, message="the other to wait")
+    wait_until(lambda: told_on(server, lock_name) == 1, PATIENCE, "the other to wait")
     (tmp_path / "go").touch()
     released = time.monotonic()
     assert waiting.communicate(timeout=10)[0] == "ran\n" and time.monotonic() - released < 4.0, "a message woke it"
@@ -90,9 +90,9 @@ def test_04_ended_by_a_signal_it_gives_back(
 ) -> None:
     text = script_of(tmp_path, UNTIL_END, ON_TERM)
     holder = start(server, "run", "--kind", kind, "--limit", "1", lock_name, "--", "sh", "-c", text)
-    wait_until((tmp_path / "pid").exists, message="CMD to run")
+    wait_running(tmp_path)
     waiting = start(server, "run", "--kind", kind, lock_name, "--", "echo", "ran")
-    wait_until(lambda: told_on(server, lock_name) == 1, message="the other to wait")
+    wait_until(lambda: told_on(server, lock_name) == 1, PATIENCE, "the other to wait")
     waiting.send_signal(signal.SIGTERM)
     assert (waiting.communicate(timeout=10)[0], waiting.returncode) == ("", 143)
     holder.terminate()
@@ -107,16 +107,16 @@ def test_05_max_hold(server: RedisServer, client: library.Client, lock_name: str
     options = ["--kind", kind, "--limit", "1", "--max-hold", "1"]
     done = redlatch(server, "run", *options, lock_name, "--", "sh", "-c", text)
     assert (done.returncode, done.stdout) == (70, "told\n") and "--max-hold" in done.stderr
-    assert 1.0 <= time.monotonic() - begun < 5.0 and left(client, kind, lock_name) == 1
+    assert time.monotonic() - begun >= 1.0 and left(client, kind, lock_name) == 1
 
 
 def test_06_a_permit_that_is_lost_ends_the_command(
     server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path
 ) -> None:
     text = script_of(tmp_path, UNTIL_END, ON_TERM)
-    options = ["--kind", "permit-semaphore", "--limit", "2", "--permits", "2", "--lease", "0.6"]
+    options = ["--kind", "permit-semaphore", "--limit", "2", "--permits", "2", "--lease", "1.2"]
     holder = start(server, "run", *options, lock_name, "--", "sh", "-c", text)
-    wait_until((tmp_path / "pid").exists, message="CMD to run")
+    wait_running(tmp_path)
     slots = client.permit_semaphore(lock_name)
     slots.release(client.inspect(lock_name).parties[0].owner)
     out, said = holder.communicate(timeout=10)
@@ -129,9 +129,9 @@ def test_07_permits_of_one_that_was_killed_come_back(
     server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path
 ) -> None:
     text = script_of(tmp_path, UNTIL_END)
-    options = ["--kind", "permit-semaphore", "--limit", "1", "--lease", "0.5"]
+    options = ["--kind", "permit-semaphore", "--limit", "1", "--lease", "0.9"]
     holder = start(server, "run", *options, lock_name, "--", "sh", "-c", text)
-    wait_until((tmp_path / "pid").exists, message="CMD to run")
+    wait_running(tmp_path)
     holder.kill()
     assert redlatch(server, "run", "--kind", "permit-semaphore", lock_name, "--", "true").returncode == 0
     holder.communicate()

@@ -10,7 +10,7 @@ from typing import Any, Iterator, List
 import pytest
 import redlatch as library
 from env import RedisServer, RedissonShapedPeer, wait_until
-from shell import is_alive, pid_of, program, redlatch, script_of, start
+from shell import PATIENCE, is_alive, pid_of, program, redlatch, script_of, start, wait_running
 from wire import channel, fields, is_owner, subscribers
 
 LOOK = 'echo "$REDLATCH_LOCK"; echo "$REDLATCH_OWNER"; echo "${REDLATCH_TOKEN-none}"'
@@ -50,11 +50,11 @@ def test_02_whoever_holds_one_of_them_keeps_it_out(
     peer.lock(several[1])
     assert redlatch(server, "run", "-n", *several, "--", "true").returncode == 1
     begun = time.monotonic()
-    assert redlatch(server, "run", "-w", "0.3", *several, "--", "true").returncode == 1
-    assert time.monotonic() - begun >= 0.3
+    assert redlatch(server, "run", "-w", "0.6", *several, "--", "true").returncode == 1
+    assert time.monotonic() - begun >= 0.6
     assert not server.admin.exists(several[0], several[2]), "nothing is held while it waits"
     waiting = start(server, "run", *several, "--", "echo", "ran")
-    wait_until(lambda: subscribers(server, several[1]) == 1, message="the command to wait")
+    wait_until(lambda: subscribers(server, several[1]) == 1, PATIENCE, "the command to wait")
     peer.unlock(several[1])
     assert waiting.communicate(timeout=10)[0] == "ran\n" and waiting.returncode == 0
 
@@ -64,7 +64,7 @@ def test_03_it_keeps_out_whoever_wants_one_of_them(
 ) -> None:
     end = f"while ! [ -e {tmp_path}/go ]; do sleep 0.02; done"
     holder = start(server, "run", *several, "--", "sh", "-c", script_of(tmp_path, end))
-    wait_until((tmp_path / "pid").exists, message="CMD to run")
+    wait_running(tmp_path)
     assert not peer.try_lock(several[0]) and not client.lock(several[1]).acquire(blocking=False)
     assert redlatch(server, "run", "-n", several[2], "--", "true").returncode == 1
     (tmp_path / "go").touch()
@@ -75,8 +75,8 @@ def test_03_it_keeps_out_whoever_wants_one_of_them(
 
 def test_04_one_lost_is_all_lost(server: RedisServer, several: List[str], tmp_path: Path) -> None:
     text = script_of(tmp_path, "sleep 60 & wait", "trap 'exit 5' TERM")
-    holder = start(server, "run", "--lease", "0.6", *several, "--", "sh", "-c", text)
-    wait_until((tmp_path / "pid").exists, message="CMD to run")
+    holder = start(server, "run", "--lease", "1.2", *several, "--", "sh", "-c", text)
+    wait_running(tmp_path)
     server.admin.delete(several[1])
     _, said = holder.communicate(timeout=10)
     assert holder.returncode == 70 and all(f'"{name}"' in said for name in several)

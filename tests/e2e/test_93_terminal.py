@@ -8,7 +8,7 @@ from typing import Iterator
 
 import pytest
 from env import RedisServer, wait_until
-from shell import ON_TERM, UNTIL_END, is_alive, is_stopped, pid_of, program, script_of
+from shell import ON_TERM, PATIENCE, UNTIL_END, is_alive, is_stopped, pid_of, program, script_of, wait_running
 from terminal import Terminal
 from waiters import hold_as_redisson
 from wire import fields, remaining_ms, subscribers
@@ -35,16 +35,11 @@ def run_line(name: str, folder: Path, text: str = UNTIL_END, trap: str = "", opt
     return f"{program()} run {options} {name} -- bash {script}; echo status $?"
 
 
-def started(folder: Path) -> None:
-    """Waits until the script runs."""
-    wait_until((folder / "pid").exists, message="CMD to run")
-
-
 def test_00_control_c_reaches_the_command_and_frees_the_lock(
     server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path
 ) -> None:
     terminal.enter(run_line(lock_name, tmp_path, trap=ON_INT))
-    started(tmp_path)
+    wait_running(tmp_path)
     assert fields(server, lock_name)
     terminal.keys("C-c")
     terminal.shows("told")
@@ -57,7 +52,7 @@ def test_01_control_c_ends_a_wait(
 ) -> None:
     hold_as_redisson(server, lock_name, 60_000)
     terminal.enter(f"{program()} run {lock_name} -- echo ran")
-    wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to wait")
+    wait_until(lambda: subscribers(server, lock_name) == 1, PATIENCE, "the command to wait")
     terminal.keys("C-c")
     terminal.enter("echo status $?")
     terminal.shows("status 130")
@@ -67,7 +62,7 @@ def test_02_the_command_reads_the_keys(
     server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path
 ) -> None:
     terminal.enter(run_line(lock_name, tmp_path, "read -r word; echo got $word"))
-    started(tmp_path)
+    wait_running(tmp_path)
     terminal.enter("hello")
     terminal.shows("got hello")
     terminal.shows("status 0")
@@ -75,15 +70,20 @@ def test_02_the_command_reads_the_keys(
     terminal.shows("the shell has its terminal back")
 
 
+def stop(terminal: Terminal) -> None:
+    """Presses Ctrl-Z, and waits until the shell says what it did."""
+    terminal.keys("C-z")
+    wait_until(lambda: "Stopped" in terminal.screen(), PATIENCE, lambda: "the stop on:\n" + terminal.screen())
+
+
 def test_03_control_z_and_fg(server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path) -> None:
     terminal.enter(run_line(lock_name, tmp_path, trap=ON_INT))
-    started(tmp_path)
-    terminal.keys("C-z")
-    wait_until(lambda: "Stopped" in terminal.screen(), message=lambda: "the stop on:\n" + terminal.screen())
+    wait_running(tmp_path)
+    stop(terminal)
     assert fields(server, lock_name) and is_alive(pid_of(tmp_path))
     terminal.enter("fg; echo then $?")
     # Told to go on only once the terminal is its own: a Ctrl-C before would be the shell's.
-    wait_until(lambda: not is_stopped(pid_of(tmp_path)), message=lambda: "fg on:\n" + terminal.screen())
+    wait_until(lambda: not is_stopped(pid_of(tmp_path)), PATIENCE, lambda: "fg on:\n" + terminal.screen())
     terminal.keys("C-c")
     terminal.shows("told")
     terminal.shows("then 9")
@@ -93,10 +93,9 @@ def test_03_control_z_and_fg(server: RedisServer, terminal: Terminal, lock_name:
 def test_04_stopped_beyond_its_lease_fg_finds_it_lost(
     server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path
 ) -> None:
-    terminal.enter(run_line(lock_name, tmp_path, trap=ON_TERM, options="--lease 0.8"))
-    started(tmp_path)
-    terminal.keys("C-z")
-    wait_until(lambda: "Stopped" in terminal.screen(), message=lambda: "the stop on:\n" + terminal.screen())
+    terminal.enter(run_line(lock_name, tmp_path, trap=ON_TERM, options="--lease 1.2"))
+    wait_running(tmp_path)
+    stop(terminal)
     wait_until(lambda: remaining_ms(server, lock_name) == -2, message="the lease to run out")
     terminal.enter("fg; echo then $?")
     terminal.shows("told")
@@ -111,7 +110,7 @@ def test_05_in_a_script_control_c_ends_both(
     script.write_text(f"echo $$ >{tmp_path}/pid\nexec sleep 60\n")
     outer.write_text(f"{program()} run {lock_name} -- bash {script}; echo status $?\necho after\n")
     terminal.enter(f"sh {outer}")
-    started(tmp_path)
+    wait_running(tmp_path)
     terminal.keys("C-c")
     terminal.enter("echo outer $?")
     terminal.shows("outer 130")
@@ -125,7 +124,7 @@ def test_06_in_a_script_the_command_reads_the_keys_too(
     outer = tmp_path / "outer"
     outer.write_text(run_line(lock_name, tmp_path, "read -r word; echo got $word") + "\n")
     terminal.enter(f"sh {outer}")
-    started(tmp_path)
+    wait_running(tmp_path)
     terminal.enter("hello")
     terminal.shows("got hello")
     terminal.shows("status 0")
@@ -142,7 +141,7 @@ def test_07_control_c_ends_a_loop_of_bash(
     outer = tmp_path / "outer"
     outer.write_text(f"{loop}\necho after\n")
     terminal.enter(loop if interactive else f"bash {outer}")
-    started(tmp_path)
+    wait_running(tmp_path)
     terminal.keys("C-c")
     terminal.enter("echo outer $?")
     terminal.shows("outer 130")
@@ -156,7 +155,7 @@ def test_08_control_c_ends_a_loop_that_waits(
 ) -> None:
     hold_as_redisson(server, lock_name, 60_000)
     terminal.enter(f"while :; do {program()} run {lock_name} -- true; echo a turn is over; done")
-    wait_until(lambda: subscribers(server, lock_name) == 1, message="the command to wait")
+    wait_until(lambda: subscribers(server, lock_name) == 1, PATIENCE, "the command to wait")
     terminal.keys("C-c")
     terminal.enter("echo outer $?")
     terminal.shows("outer 130")

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Set
+from typing import Any, Dict, Set
 
 import pytest
 import redlatch as library
@@ -53,10 +53,13 @@ def test_01_a_prefix_is_no_pattern(server: RedisServer) -> None:
     assert names(shown(server, "list", "--prefix", "a*b:", "t*")) == ["two"]
 
 
-def slowest_us(server: RedisServer) -> int:
-    """The longest that any command took, by the server's slow log."""
+def slow_commands(server: RedisServer) -> Dict[bytes, int]:
+    """The commands in the server's slow log, and the longest that each took, in microseconds."""
     client: Any = server.admin
-    return max((entry["duration"] for entry in client.slowlog_get(1000)), default=0)
+    slow: Dict[bytes, int] = {}
+    for entry in client.slowlog_get(5000):
+        slow[entry["command"]] = max(entry["duration"], slow.get(entry["command"], 0))
+    return slow
 
 
 def memory_of_list(server: RedisServer, out: Path) -> int:
@@ -74,23 +77,25 @@ def memory_of_list(server: RedisServer, out: Path) -> int:
 
 
 def quietest_us(server: RedisServer, expected: Set[str], out: Path) -> int:
-    """Lists all, into a file; the longest that any command of the server took, in the quietest of some tries: a command
-    that was put aside for another process counts as slow, too.
+    """Lists all, into a file; the longest that any command of the server took, each in the quietest of some tries: a
+    command that was put aside for another process counts as slow, too.
     """
     client: Any = server.admin
     client.config_set("slowlog-max-len", 5000)
-    tries = []
-    for _ in range(10):
+    slowest: Dict[bytes, int] = {}
+    for attempt in range(10):
         client.config_set("slowlog-log-slower-than", 1000)
         client.slowlog_reset()
         kilobytes = memory_of_list(server, out)
         client.config_set("slowlog-log-slower-than", -1)
         assert {line.split()[0] for line in out.read_text().splitlines()} == {"NAME", *expected}
         assert kilobytes < 50 * 1024
-        tries.append(slowest_us(server))
-        if tries[-1] < 5_000:
+        slow = slow_commands(server)
+        slowest = {command: min(took, slowest.get(command, took)) for command, took in slow.items()
+                   if attempt == 0 or command in slowest}
+        if max(slowest.values(), default=0) < 5_000:
             break
-    return min(tries)
+    return max(slowest.values(), default=0)
 
 
 def test_02_slowest_command_among_a_hundred_thousand_keys(fresh_server: RedisServer, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Iterator, List
 
 import pytest
 from env import RedisServer, wait_until
-from shell import environment, program
+from shell import PATIENCE, environment, program
 from terminal import BASH, Terminal
 
 FOLDER = Path(__file__).resolve().parents[2] / "core" / "cli" / "completions"
@@ -131,4 +131,4 @@ def test_10_the_key_tab(server: RedisServer, terminal: Terminal, typed: str, lin
     terminal.keys("Tab")
     terminal.keys("-l", "#")  # comes after what the shell has completed, and a blank
     wait_until(lambda: any(shown.rstrip() in (f"$ {line} #", f"$ {line}#") for shown in terminal.screen().splitlines()),
-               message=lambda: f"{line!r} on:\n{terminal.screen()}")
+               PATIENCE, lambda: f"{line!r} on:\n{terminal.screen()}")

@@ -16,7 +16,7 @@ ENDS = SOURCES / "ends.lua"
 # Scenes that talk with their test, or end in a way of their own.
 TALKING = ["binary_names", "program_fails", "waits", "waits_in_coroutine", "waits_without_taking"]
 # Well below the lease of 30 s and the look every 5 s.
-SOON = 2.0
+SOON = 4.0
 
 
 @pytest.fixture(params=LUAS)

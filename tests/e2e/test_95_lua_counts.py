@@ -21,7 +21,7 @@ WAITS = {
     "waits_for_latch": "redisson_countdownlatch__channel__{%s}",
 }
 # Well below the time after which a waiter would look by itself.
-SOON = 2.0
+SOON = 4.0
 
 
 def keys(server: RedisServer) -> List[bytes]:

@@ -58,6 +58,7 @@ def test_02_unlock_frees_either_mode(server: RedisServer, lock_name: str, mode: 
 
 
 def test_03_wait_returns_when_it_is_free(server: RedisServer, lock_name: str) -> None:
-    peer_reads(server, lock_name, 7, 300, 300)
+    peer_reads(server, lock_name, 7, 30_000, 30_000)
     assert redlatch(server, "wait", "-w", "0", lock_name).returncode == NOT_OBTAINED
+    peer_reads(server, lock_name, 7, 300, 300)
     assert redlatch(server, "wait", "-w", "10", lock_name).returncode == 0

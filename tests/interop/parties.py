@@ -236,14 +236,15 @@ class _Granted:
         return True
 
 
-def wait_parked(monitor: Monitor, mark: int, name: str, looks: bool = True) -> int:
-    """Wait until somebody has subscribed for `name` and, if it looks then, asked once more after that; a mark behind
-    it."""
+def wait_parked(monitor: Monitor, mark: int, name: str, looks: bool = True, listening: bool = False) -> int:
+    """Wait until somebody has subscribed for `name`, unless it is listening already, and, if it looks then, asked once
+    more after that; a mark behind it."""
 
     def parked() -> bool:
         about = [entry for entry in monitor.top_level(mark) if any(name.encode() in word for word in entry.arguments)]
         words = [entry.command for entry in about]
-        return "SUBSCRIBE" in words and (not looks or "EVALSHA" in words[words.index("SUBSCRIBE") :])
+        after = words[words.index("SUBSCRIBE") :] if "SUBSCRIBE" in words else words if listening else []
+        return bool(after) and (not looks or "EVALSHA" in after)
 
     wait_until(parked, message=f"a waiter for {name} to park")
     return monitor.mark()

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator
 import pytest
 from env import RedisServer, wait_until
 from redisson import Redisson, RedissonClient, RedissonObject, ms
-from shell import names, redlatch, shown, start
+from shell import PATIENCE, names, redlatch, shown, start
 
 # A message wakes at once; a look without one comes after 5 s.
 WOKEN = 2.0
@@ -78,7 +78,7 @@ class Waiting:
     def __init__(self, server: RedisServer, name: str, channel: str) -> None:
         before = listeners(server, channel)
         self._process = start(server, "wait", name)
-        wait_until(lambda: listeners(server, channel) > before, message=f"the command to listen to {channel}")
+        wait_until(lambda: listeners(server, channel) > before, PATIENCE, f"the command to listen to {channel}")
 
     def woken(self, within: float = WOKEN) -> None:
         """The name was freed just now: a message ends the wait."""
@@ -140,6 +140,8 @@ def test_a_lock_is_unlocked_and_its_waiters_are_woken(
     pending = rival.start(other, "tryLock", ms(20_000), ms(10_000))
     channel = row.channel.format(name)
     wait_until(lambda: listeners(server, channel) or is_queue_of(server, name, 1), message="Redisson to wait")
+    if row.channel == SIDES_CHANNEL:  # where a message wakes only who sleeps by then
+        wait_until(lambda: java.sleeps(other), message="its thread to sleep")
     refused = redlatch(server, "unlock", name)
     assert refused.returncode == 64 and owner in refused.stderr
     done = redlatch(server, "unlock", "--force", name)

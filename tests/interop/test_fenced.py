@@ -63,7 +63,7 @@ def test_their_holder_without_a_lease_is_respected(
     server.admin.persist(name)
     lock = ours.fenced_lock(name)
     assert not lock.acquire(blocking=False)
-    assert not lock.acquire(timeout=0.2)
+    assert not lock.acquire(timeout=0.5)
     java_lock.unlock()
     with lock as hold:
         assert hold.token == 2

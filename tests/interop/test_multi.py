@@ -12,13 +12,11 @@ import pytest
 import redlatch
 from env import RedisServer, wait_until
 from kinds import KINDS
-from parties import OurParty
+from parties import OurParty, TheirParty
 from peers import PeerError
 from redisson import Redisson, RedissonClient, RedissonObject, ms
 
 MakeServer = Callable[..., RedisServer]
-# From a release to the other side's waiter going on.
-SOON = 0.2
 # Between what a message, or a look at a spin lock, takes and the look that comes after 5 s without one.
 WOKEN = 2.0
 # Redisson's multi lock waits for its first member only, and a round of it may fail: it has no bound but its own wait.
@@ -70,6 +68,11 @@ def held_by_nobody(server: RedisServer, names: List[str]) -> bool:
     return server.admin.exists(*names) == 0
 
 
+def wait_free(servers: List[RedisServer], name: str) -> None:
+    """What one of the servers was late with is given back behind a call."""
+    wait_until(lambda: not any(server.admin.exists(name) for server in servers), message="all to be free")
+
+
 def test_lock_and_unlock(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, names: List[str]
 ) -> None:
@@ -109,13 +112,13 @@ def test_waiting_for_a_holder_of_three_seconds(
 ) -> None:
     """The lease of one side ends, and the other has all, neither sooner nor much later."""
     mine, other = our_multi(ours, names), their_multi(theirs, names).on(java.thread())
+    started = time.monotonic()
     other.lock(ms(3_000))
-    started = time.monotonic()
     assert mine.acquire() is True
-    assert 2.8 < time.monotonic() - started < 3.5
+    assert 2.8 < time.monotonic() - started < 4.5, "sooner than a look that knows of no lease"
     mine.release()
-    assert mine.acquire(lease=3) is True
     started = time.monotonic()
+    assert mine.acquire(lease=3) is True
     other.lock()
     assert 2.8 < time.monotonic() - started < 3.5 + THEIRS
     with pytest.raises(redlatch.LockLostError):
@@ -144,7 +147,7 @@ def test_each_wakes_the_other(
     single.call(thread, "unlock")
     assert attempt.result() is True
     note_seconds("our multi lock, from their release", attempt.ended_at - released_at)
-    assert attempt.ended_at - released_at < SOON
+    assert attempt.ended_at - released_at < WOKEN
     waiting = their_multi(theirs, names).start(java.thread(), "lock")
     time.sleep(0.3)
     assert not waiting.done
@@ -161,9 +164,9 @@ def test_the_watchdog_of_each_keeps_all(
     names: List[str],
 ) -> None:
     """Without a lease all names live on, while the other side waits."""
-    client = make_ours(watchdog_lease=1)
+    client = make_ours(watchdog_lease=1.5)
     mine = our_multi(client, names)
-    other = their_multi(open_theirs([server], lockWatchdogTimeout=1_000)[0], names).on(java.thread())
+    other = their_multi(open_theirs([server], lockWatchdogTimeout=1_500)[0], names).on(java.thread())
     for acquire, release, refused in (
         (mine.acquire, mine.release, lambda: other.tryLock(ms(2_500))),
         (other.lock, other.unlock, lambda: mine.acquire(timeout=2.5)),
@@ -205,7 +208,8 @@ def test_a_member_of_each_kind(
     """Redisson's lock keeps our multi lock out and wakes it; and the reverse, whatever kind the member is."""
     kind, other = KINDS[member], f"{name}:other"
     party = OurParty(ours.multi_lock(ours.lock(other), kind.ours(ours, name)))
-    single = kind.theirs(theirs, name).on(java.thread())
+    them = TheirParty(java, kind.theirs(theirs, name))
+    single = them.lock
     single.lock()
     assert not party.acquire(wait=0) and not server.admin.exists(other)
     attempt = party.start()
@@ -217,6 +221,8 @@ def test_a_member_of_each_kind(
     note_seconds(f"our multi lock with {member}, from their release", attempt.ended_at - released_at)
     assert not single.tryLock()
     waiting = single.start("lock")
+    if kind.theirs in (RedissonClient.read_lock, RedissonClient.write_lock):
+        them.wait_asleep()
     time.sleep(0.2)
     assert not waiting.done
     party.release()
@@ -268,7 +274,7 @@ def test_a_read_lock_that_their_multi_lock_extended_alone(
     other = theirs.multi_lock(theirs.read_lock(names[0]), theirs.lock(names[1])).on(java.thread())
     mine = ours.multi_lock(ours.lock(names[2]), ours.read_write_lock(names[0]).write)
     other.lock(ms(10_000))
-    assert mine.acquire(timeout=0.2) is False and not server.admin.exists(names[2])
+    assert mine.acquire(timeout=0.5) is False and not server.admin.exists(names[2])
     party = OurParty(mine)
     attempt = party.start()
     wait_until(lambda: ours.stats()["subscriptions"] == 1, message="ours to wait")
@@ -301,9 +307,9 @@ def test_three_servers(
         assert not other.tryLock()
     single = peers[held].lock(name).on(java.thread())
     single.lock()
-    assert not mine.acquire(blocking=False) and not mine.acquire(timeout=0.1)
+    assert not mine.acquire(blocking=False) and not mine.acquire(timeout=0.4)
     single.unlock()
-    assert not any(server.admin.exists(name) for server in servers)
+    wait_free(servers, name)
 
 
 def test_red_locks(
@@ -331,7 +337,7 @@ def test_red_locks(
             mine.release()
         for single in singles:
             single.unlock()
-    assert not any(server.admin.exists(name) for server in servers)
+    wait_free(servers, name)
 
 
 def test_a_red_lock_with_one_of_three_servers_down(
@@ -348,8 +354,7 @@ def test_a_red_lock_with_one_of_three_servers_down(
     servers[2].stop()
     with mine:
         assert not other.tryLock(ms(500), ms(10_000))
-    for server in servers[:2]:
-        assert not server.admin.exists(name)
+    wait_free(servers[:2], name)
 
 
 def test_a_hundred_turns_beside_redisson(

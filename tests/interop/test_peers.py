@@ -33,11 +33,14 @@ EXCLUSIVE = {
 def test_exclusive(make: MakeLock, java: Redisson, theirs: RedissonClient, name: str) -> None:
     """A second thread is refused, waits, and gets the lock when the first releases it."""
     lock = make(theirs, name)
-    first, second = lock.on(java.thread()), lock.on(java.thread())
+    thread = java.thread()
+    first, second = lock.on(java.thread()), lock.on(thread)
     first.lock(ms(20_000))
     assert first.isHeldByCurrentThread()
     assert not second.tryLock()
     waiting = second.start("tryLock", ms(10_000), ms(20_000))
+    if make is RedissonClient.write_lock:  # whose release wakes only who sleeps by then
+        wait_until(lambda: java.sleeps(thread), message="the second thread to sleep")
     first.unlock()
     assert waiting.result() is True
     assert second.isHeldByCurrentThread()

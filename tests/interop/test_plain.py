@@ -98,10 +98,10 @@ def test_we_hold(library: str, us: OurParty, them: PlainPeer, server: RedisServe
 @every_library
 def test_a_lease_of_theirs_that_ends(library: str, us: OurParty, them: PlainPeer) -> None:
     """Who waits for a dead peer has the lock when its lease is over; the peer is told that it lost it."""
-    assert them.acquire(0, 1)
     started = time.monotonic()
+    assert them.acquire(0, 1)
     assert us.acquire()
-    assert time.monotonic() - started >= 0.9 - 0.1
+    assert time.monotonic() - started >= 0.9
     assert not them.extend(LEASE) and not them.release()
     assert us.hold_count() == 1
     us.release()
@@ -122,9 +122,9 @@ def test_our_watchdog(
     library: str, make_ours: Callable[..., redlatch.Client], them: PlainPeer, server: RedisServer, name: str
 ) -> None:
     """Ours is renewed for as long as it is held; they wait in vain for more than two leases."""
-    lock = our_lock(make_ours(watchdog_lease=0.6), library, name)
+    lock = our_lock(make_ours(watchdog_lease=0.9), library, name)
     lock.acquire()
-    assert not them.acquire(1.5, LEASE)
+    assert not them.acquire(1.9, LEASE)
     assert lock.owned()
     lock.release()
     assert them.acquire(5, LEASE) and them.release()

@@ -100,13 +100,16 @@ def test_a_waiting_writer_is_woken_by_the_last_reader(
 
 
 @pytest.mark.parametrize("ours_writes", [True, False], ids=["ours-writes", "theirs-writes"])
-def test_waiting_readers_enter_together(threads: Threads, monitor: Monitor, name: str, ours_writes: bool) -> None:
+def test_waiting_readers_enter_together(threads: Threads, ours: redlatch.Client, ours_writes: bool) -> None:
     """Six readers of the other side, and six of the writer's own, are all in as soon as the writer is out."""
     writer = threads.ours() if ours_writes else threads.theirs()
     assert writer.write.acquire()
     readers = [side for _ in range(6) for side in threads.both()]
     attempts = [reader.read.start() for reader in readers]
-    time.sleep(1.0)  # all of them are parked by then
+    wait_until(lambda: ours.stats()["waiters"] == 6, message="ours to wait")
+    for reader in readers:
+        if isinstance(reader.read, TheirParty):
+            reader.read.wait_asleep()
     assert not any(attempt.done for attempt in attempts)
     released_at = time.monotonic()
     writer.write.release()
@@ -199,9 +202,9 @@ def test_their_release_leaves_our_lease(threads: Threads, server: RedisServer, n
 def test_watchdogs_of_readers_side_by_side(
     make_ours: Callable[..., redlatch.Client], java: Redisson, server: RedisServer, name: str
 ) -> None:
-    """Both renew for three leases beside each other; a writer gets in only after both."""
-    our_client = make_ours(watchdog_lease=1.0)
-    their_client = java.connect(server.url, lockWatchdogTimeout=1000)
+    """Both renew for two leases beside each other; a writer gets in only after both."""
+    our_client = make_ours(watchdog_lease=1.5)
+    their_client = java.connect(server.url, lockWatchdogTimeout=1500)
     with ExitStack() as stack:
         threads = Threads(stack, java, our_client, their_client, name)
         ours, theirs = threads.both()
@@ -225,7 +228,7 @@ def test_a_dead_redisson_reader_is_cleaned_up(
     doomed = make_redisson()
     client = doomed.connect(server.url, lockWatchdogTimeout=1000)
     assert TheirParty(doomed, client.read_lock(name)).acquire()
-    ours = make_ours(watchdog_lease=1.0)
+    ours = make_ours(watchdog_lease=1.5)
     both = ours.read_write_lock(name)
     assert both.read.acquire() and len(wire(server, name)) == 3
     doomed.kill()

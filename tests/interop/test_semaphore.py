@@ -10,14 +10,14 @@ from typing import Any, Callable, List, Tuple
 import pytest
 import redlatch
 from env import Monitor, RedisServer, wait_until
-from parties import Task
+from parties import Task, wait_parked
 from redisson import OnThread, Redisson, RedissonClient, ms
 from wire import sent_by
 
 MakeOurs = Callable[..., redlatch.Client]
 
 # Wake-ups by message; a look without one comes after 5 s.
-WOKEN = 0.2
+WOKEN = 2.0
 PERMITS_MAX = 2_147_483_647
 
 
@@ -105,10 +105,9 @@ def test_theirs_release_wakes_ours(
     """Between its park and the message our waiter sends nothing."""
     with ThreadPoolExecutor(1) as pool:
         for give, arguments in (("release", [2]), ("addPermits", [2]), ("releaseIfExists", [2])):
+            listening, mark = listeners(server, name) == 1, monitor.mark()
             waiting = our_wait(pool, lambda: semaphore.acquire(2))
-            wait_until(lambda: listeners(server, name) == 1)
-            time.sleep(0.05)
-            mark = monitor.mark()
+            mark = wait_parked(monitor, mark, name, listening=listening)
             time.sleep(0.2)
             assert [entry.arguments for entry in sent_by(monitor.since(mark), server, ours)] == []
             given_at = time.monotonic()
@@ -146,9 +145,9 @@ def test_deleted_and_expired_by_theirs(semaphore: redlatch.Semaphore, rival: OnT
     semaphore.try_set_permits(5)
     assert rival.delete() is True
     assert semaphore.available() == 0 and not semaphore.acquire(blocking=False)
-    assert rival.trySetPermits(3, ms(300)) is True
-    semaphore.acquire()
-    wait_until(lambda: semaphore.available() == 0, 2.0)
+    assert rival.trySetPermits(3, ms(1000)) is True
+    assert semaphore.acquire(timeout=10)
+    wait_until(lambda: semaphore.available() == 0)
 
 
 @pytest.mark.parametrize("permits", [1, 3, PERMITS_MAX])

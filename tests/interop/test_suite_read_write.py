@@ -33,10 +33,10 @@ def on_thread(call: Callable[[], Any]) -> Any:
 
 
 def test_read_leases_end_one_by_one(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
-    """Readers with leases of 1 s and 0.3 s: a writer enters when the longer one is over, not before."""
+    """Readers with leases of 1 s and 0.5 s: a writer enters when the longer one is over, not before."""
     started = time.monotonic()
     assert ours.read_write_lock(name).read.acquire(lease=1.0)
-    assert make_ours().read_write_lock(name).read.acquire(lease=0.3)
+    assert make_ours().read_write_lock(name).read.acquire(lease=0.5)
     writer = make_ours().read_write_lock(name).write
     assert writer.acquire(timeout=10)
     assert 0.9 < time.monotonic() - started < 5.0
@@ -55,7 +55,7 @@ def test_a_writers_own_read(ours: redlatch.Client, theirs: RedissonClient, name:
 
 def test_fifty_reads_are_renewed(make_ours: MakeOurs, name: str) -> None:
     """Fifty readers on ten threads hold for several leases of the watchdog, and none is lost."""
-    client = make_ours(watchdog_lease=0.6)
+    client = make_ours(watchdog_lease=1.2)
     began: Any = client.stats()["renewals"]
 
     def read(_: int) -> None:
@@ -85,14 +85,14 @@ def test_a_name_in_braces(ours: redlatch.Client, server: RedisServer, name: str)
 
 
 def test_write_levels_with_leases(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
-    """Levels of 0.8 s and 0.2 s: others are refused until the longest is over, and leases are not added up (W-13)."""
+    """Levels of 1.2 s and 0.2 s: others are refused until the longest is over, and leases are not added up (W-13)."""
     _, write = sides(ours, name)
     other = make_ours().read_write_lock(name).write
     started = time.monotonic()
-    assert write.acquire(lease=0.8) and write.acquire(lease=0.2)
+    assert write.acquire(lease=1.2) and write.acquire(lease=0.2)
     assert not other.acquire(timeout=0.4)
     assert other.acquire(timeout=10)
-    assert 0.75 < time.monotonic() - started < 5.0
+    assert 1.15 < time.monotonic() - started < 5.0
 
 
 def test_readers_enter_when_a_writers_lease_ends(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
@@ -111,11 +111,11 @@ def test_a_reader_who_leaves_leaves_the_others_lease(ours: redlatch.Client, make
 
 
 def test_two_read_levels_and_one_release(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
-    """Two levels of 0.5 s, one released: a writer enters when the lease of the other is over."""
+    """Two levels of 0.8 s, one released: a writer enters when the lease of the other is over."""
     read, _ = sides(ours, name)
-    assert read.acquire(lease=0.5) and read.acquire(lease=0.5)
-    read.release()
     writer = make_ours().read_write_lock(name).write
+    assert read.acquire(lease=0.8) and read.acquire(lease=0.8)
+    read.release()
     assert not writer.acquire(blocking=False)
     assert writer.acquire(timeout=5)
 
@@ -146,7 +146,7 @@ def test_twenty_readers_wait_for_a_writer(ours: redlatch.Client, make_ours: Make
         writer.release()
         for one in done:
             one.result()
-    assert time.monotonic() - released < 3.0
+    assert time.monotonic() - released < 5.0
 
 
 def test_a_writer_who_reads_keeps_others_out(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
@@ -268,15 +268,15 @@ def test_random_readers_and_writers(make_ours: MakeOurs, name: str, clients: int
 
 def test_a_dead_reader_costs_its_own_lease(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
     """testMultiInstanceReadLockZombieCleanup among ours: one dies reading, another reads on, and a writer gets in."""
-    dead = make_ours(watchdog_lease=0.8, release_on_close=False)
+    dead = make_ours(watchdog_lease=1.2, release_on_close=False)
     assert dead.read_write_lock(name).read.acquire()
-    reader = make_ours(watchdog_lease=0.8).read_write_lock(name).read
+    reader = make_ours(watchdog_lease=1.2).read_write_lock(name).read
     assert reader.acquire()
     dead.close()
     wait_until(lambda: len(list(server.admin.keys("{*rwlock_timeout*"))) == 1, timeout=10)
     assert len(wire(server, name)) == 3
     reader.release()
-    assert make_ours().read_write_lock(name).write.acquire(timeout=1)
+    assert make_ours().read_write_lock(name).write.acquire(timeout=3)
 
 
 def test_many_dead_readers(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
@@ -319,7 +319,7 @@ def test_their_write_levels_add_up_and_are_waited_for(
         assert lock.call(thread, "tryLock", ms(0), ms(20_000))
     assert about(ttl_ms(server, name), 40_000)
     _, write = sides(ours, name)
-    assert not write.acquire(timeout=0.2)
+    assert not write.acquire(timeout=0.5)
     for _ in range(2):
         lock.call(thread, "unlock")
     assert write.acquire(timeout=2)

@@ -172,7 +172,10 @@ static void one_wait_at_a_time(void) {
     pthread_t thread;
     int status = 0;
     CHECK(pthread_create(&thread, NULL, wait_with_it, &status) == 0);
-    usleep(50000);
+    redlatch_stats stats = {.struct_size = sizeof stats};
+    for (int64_t until = system_now() + 20 * SECOND; stats.waiters == 0 && system_now() < until; usleep(1000)) {
+        CHECK_EQ_INT(redlatch_client_stats(client, &stats), REDLATCH_OK);
+    }
     CHECK_EQ_INT(acquire(0), REDLATCH_IN_USE);
     CHECK_STR(redlatch_last_error(), redlatch_strerror(REDLATCH_IN_USE));
     redlatch_cancel_fire(cancel);

@@ -184,11 +184,11 @@ static void silence_ends_at_the_time_out(void) {
 }
 
 static void a_dead_peer_is_left(void) {
-    begin_with("s", 20000, 200);
+    begin_with("s", 20000, 600);
     int64_t start = system_now();
     CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
     int64_t passed = system_now() - start;
-    CHECK(passed >= SECOND / 5 - MILLISECOND && passed < 10 * SECOND);
+    CHECK(passed >= 599 * MILLISECOND && passed < 10 * SECOND);
     CHECK_EQ_INT(stats().reconnects, 1);
     CHECK_EQ_INT(redlatch_lock_release_as(lock, 5), REDLATCH_OK);
     end();
@@ -207,6 +207,10 @@ static bool within(int64_t seconds, bool (*is_so)(void)) {
 
 static bool is_subscribed(void) {
     return stats().subscriptions == 1 && atomic_load(&watched) >= 0;
+}
+
+static bool is_told(void) {
+    return stats().messages >= 1;
 }
 
 static bool is_waiting(void) {
@@ -236,7 +240,7 @@ static void a_message_wakes_a_waiter(void) {
     pthread_join(thread, NULL);
     CHECK_EQ_INT(status, REDLATCH_OK);
     CHECK(system_now() - start < 3 * SECOND); /* sooner than the look without a message */
-    CHECK(stats().messages >= 1);
+    CHECK(within(10, is_told)); /* the look may have been later than thought, and the first to find it free */
     CHECK_EQ_INT(redlatch_lock_release_as(lock, 5), REDLATCH_OK);
     end();
 }

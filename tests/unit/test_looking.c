@@ -135,7 +135,7 @@ static void threads_of_the_holders_own_client_hear_of_the_release(void) {
     redlatch_client *client = open_with(NULL);
     redlatch_lock *lock = held_lock(client, "watched");
     CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 0, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
-    CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 20, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 300, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
     struct watcher watchers[8];
     pthread_t threads[8];
     for (int i = 0; i < 8; i++) {
@@ -200,8 +200,8 @@ static void a_wait_goes_on_between_slices(void) {
     CHECK_EQ_INT(status, REDLATCH_OK);
     CHECK_EQ_INT(slice(client, cancel), REDLATCH_OK); /* a wait of its own */
     CHECK_EQ_INT(redlatch_lock_acquire(lock, 0), REDLATCH_OK);
-    CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 30, cancel, 10), REDLATCH_AGAIN);
-    while ((status = redlatch_wait_free(client, "watched", 7, 30, cancel, 10)) == REDLATCH_AGAIN) {
+    CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 500, cancel, 10), REDLATCH_AGAIN);
+    while ((status = redlatch_wait_free(client, "watched", 7, 500, cancel, 10)) == REDLATCH_AGAIN) {
     }
     CHECK_EQ_INT(status, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(slice(client, cancel), REDLATCH_AGAIN);

@@ -55,7 +55,7 @@ static void check_refused(const char *answer, int status, const char *words) {
     first_answer = answer;
     begin(answer_as_told);
     redlatch_client_options options = defaults();
-    options.connect_timeout_ms = 300;
+    options.connect_timeout_ms = 1000;
     options.password = "SECRET";
     redlatch_client *client = NULL;
     int64_t start = system_now();

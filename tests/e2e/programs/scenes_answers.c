@@ -120,6 +120,7 @@ static void clients_closed(void) {
         redlatch_client *client = client_with(&options);
         redlatch_client *other = client_new();
         struct things things = things_of(client, other);
+        tell("DEL %s", stage_name(1)); /* a release at the end of the round before may have been cut off */
         OK(redlatch_lock_acquire(things.lock, 0));
         int count = start_all(&things, REDLATCH_OK);
         if (order >= 1) {

@@ -70,17 +70,17 @@ static void time_outs(void) {
     int64_t start = now_ms();
     OK(redlatch_lock_start_acquire(lock, owner_new(), REDLATCH_LEASE_OF_LOCK, 0, 1));
     event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_TIMEOUT, 1);
-    MUST(now_ms() - start < 200 * (SANITIZED ? 10 : 1), "a try took %d ms", (int)(now_ms() - start));
+    MUST(now_ms() - start < SOON, "a try took %d ms", (int)(now_ms() - start));
     start = now_ms();
-    OK(redlatch_lock_start_acquire(lock, owner_new(), REDLATCH_LEASE_OF_LOCK, 150, 2));
-    OK(redlatch_lock_start_acquire(lock, owner_new(), REDLATCH_LEASE_OF_LOCK, 300, 3));
+    OK(redlatch_lock_start_acquire(lock, owner_new(), REDLATCH_LEASE_OF_LOCK, 400, 2));
+    OK(redlatch_lock_start_acquire(lock, owner_new(), REDLATCH_LEASE_OF_LOCK, 700, 3));
     OK(redlatch_lock_start_acquire(lock, owner_new(), REDLATCH_LEASE_OF_LOCK, 100, 4));
     event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_TIMEOUT, 4);
     int64_t first = now_ms() - start;
     event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_TIMEOUT, 2);
     event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_TIMEOUT, 3);
     int64_t last = now_ms() - start;
-    MUST(first >= 100 && last >= 300 && last < 400 * (SANITIZED ? 3 : 1), "after %d and %d ms", (int)first, (int)last);
+    MUST(first >= 100 && last >= 700 && last < 700 + SOON, "after %d and %d ms", (int)first, (int)last);
     MUST(stats_of(client).waiters == 0, "somebody is still queued");
     OK(redlatch_lock_release(theirs));
     sleep_ms(50);
@@ -89,6 +89,21 @@ static void time_outs(void) {
     redlatch_lock_free(theirs);
     redlatch_client_free(client);
     redlatch_client_free(other);
+}
+
+/* Starts an acquire and cancels it; whether that came before the answer, which the keeper may be quick to read. */
+static bool is_cancelled_in_time(redlatch_client *client, redlatch_lock *lock, uint64_t owner) {
+    OK(redlatch_lock_start_acquire(lock, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, 3));
+    OK(redlatch_client_cancel(client, 3));
+    redlatch_event event;
+    OK(event_within(client, 5000, &event));
+    MUST(event.kind == REDLATCH_EVENT_ACQUIRED && event.tag == 3, "kind %d", event.kind);
+    if (event.status == REDLATCH_OK) {
+        OK(redlatch_lock_release_as(lock, owner));
+        return false;
+    }
+    STATUS(event.status, REDLATCH_CANCELLED);
+    return true;
 }
 
 static void cancelling(void) {
@@ -109,14 +124,12 @@ static void cancelling(void) {
     OK(redlatch_client_cancel(client, 2)); /* both of that tag */
     event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_CANCELLED, 2);
     event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_CANCELLED, 2);
-    MUST(now_ms() - start < 100 * (SANITIZED ? 10 : 1), "cancelling took %d ms", (int)(now_ms() - start));
+    MUST(now_ms() - start < SOON, "cancelling took %d ms", (int)(now_ms() - start));
     MUST(stats_of(client).waiters == 0, "somebody is still queued");
     /* Cancelled before the server has answered, and after it was granted. */
     uint64_t owner = owner_new();
     redlatch_lock *another = lock_new(client, 2);
-    OK(redlatch_lock_start_acquire(another, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, 3));
-    OK(redlatch_client_cancel(client, 3));
-    event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_CANCELLED, 3);
+    UNTIL(is_cancelled_in_time(client, another, owner));
     UNTIL(ask("EXISTS %s", stage_name(2)) == 0);
     OK(redlatch_lock_start_acquire(another, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, 4));
     UNTIL(hold_of(another, owner).state == REDLATCH_HELD);
@@ -185,23 +198,23 @@ static void many_waiters(void) {
 static void must_lose(redlatch_client *client, uint64_t owner, int reason, int64_t within_ms) {
     redlatch_event event;
     int64_t start = now_ms();
-    OK(event_within(client, 3000 * (SANITIZED ? 4 : 1), &event));
+    OK(event_within(client, 5000 * (SANITIZED ? 4 : 1), &event));
     MUST(event.kind == REDLATCH_EVENT_LOST && event.owner == owner && event.reason == reason, "kind %d, reason %d",
          event.kind, event.reason);
-    MUST(now_ms() - start <= within_ms * (SANITIZED ? 4 : 1), "told after %d ms", (int)(now_ms() - start));
+    MUST(now_ms() - start <= within_ms + SOON, "told after %d ms", (int)(now_ms() - start));
 }
 
 static void losses(void) {
     redlatch_client_options options = client_defaults();
-    options.watchdog_lease_ms = 600;
+    options.watchdog_lease_ms = 1500;
     redlatch_client *client = client_with(&options);
     redlatch_lock *lock = lock_new(client, 1);
     event_fd_of(client);
     uint64_t owner = owner_new();
-    OK(redlatch_lock_start_acquire(lock, owner, 200, REDLATCH_FOREVER, 1));
+    OK(redlatch_lock_start_acquire(lock, owner, 600, REDLATCH_FOREVER, 1));
     redlatch_event event = event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_OK, 1);
     uint64_t serial = event.serial;
-    must_lose(client, owner, REDLATCH_REASON_EXPIRED, 300);
+    must_lose(client, owner, REDLATCH_REASON_EXPIRED, 600);
     redlatch_hold hold = hold_of(lock, owner);
     MUST(hold.state == REDLATCH_GONE && hold.serial == serial && hold.remaining_ms == 0, "state %d", hold.state);
     OK(redlatch_lock_start_release(lock, owner, 2));
@@ -210,13 +223,13 @@ static void losses(void) {
     OK(redlatch_lock_start_acquire(lock, owner, REDLATCH_RENEWED, REDLATCH_FOREVER, 3));
     event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_OK, 3);
     tell("DEL %s", stage_name(1));
-    must_lose(client, owner, REDLATCH_REASON_MISSING, 400);
+    must_lose(client, owner, REDLATCH_REASON_MISSING, 500);
     OK(redlatch_lock_start_release(lock, owner, 4));
     event_must(client, REDLATCH_EVENT_RELEASED, REDLATCH_LOST, 4);
     OK(redlatch_lock_start_acquire(lock, owner, REDLATCH_RENEWED, REDLATCH_FOREVER, 5));
     event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_OK, 5);
     OK(redlatch_owner_end(owner));
-    OK(event_within(client, 1000, &event));
+    OK(event_within(client, 5000, &event));
     MUST(event.kind == REDLATCH_EVENT_ABANDONED && event.owner == owner, "kind %d", event.kind);
     redlatch_lock_free(lock);
     redlatch_client_free(client);
@@ -229,9 +242,9 @@ struct saw {
 static void cut_on_and_on(void *shared, int number) {
     (void)number;
     struct saw *saw = shared;
-    while (!atomic_load(&saw->enough)) {
+    for (int i = 0; !atomic_load(&saw->enough); i++) {
         cut_all();
-        sleep_ms(7);
+        sleep_ms(i % 4 == 3 ? 60 : 7); /* now and then a slow machine, too, gets through with a call */
     }
 }
 

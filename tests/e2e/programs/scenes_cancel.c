@@ -52,8 +52,7 @@ static void from_a_thread(void) {
     OK(redlatch_cancel_fire(first.cancel)); /* the foremost: the next one comes next */
     crew_join(first_crew);
     STATUS(atomic_load(&first.status), REDLATCH_CANCELLED);
-    MUST(atomic_load(&first.ended_at) - start < 100 * (SANITIZED ? 5 : 1), "it took %d ms",
-         (int)(atomic_load(&first.ended_at) - start));
+    MUST(atomic_load(&first.ended_at) - start < SOON, "it took %d ms", (int)(atomic_load(&first.ended_at) - start));
     MUST(stats_of(client).waiters == 1, "it is still queued");
     OK(redlatch_lock_release(theirs));
     crew_join(second_crew);
@@ -101,7 +100,7 @@ static void from_a_signal_handler(void) {
         alarm_in(20000);
         STATUS(wait_with(lock, REDLATCH_FOREVER, of_handler), REDLATCH_CANCELLED);
         int64_t took = now_ms() - start;
-        MUST(took >= 19 && took < 120 * (SANITIZED ? 5 : 1), "it took %d ms", (int)took);
+        MUST(took >= 19 && took < 20 + SOON, "it took %d ms", (int)took);
     }
     OK(redlatch_lock_release(theirs));
     int cancelled = 0;
@@ -122,7 +121,7 @@ static void from_a_signal_handler(void) {
     signal(SIGALRM, SIG_DFL);
     MUST(cancelled > 0, "it never struck in time");
     UNTIL(ask("EXISTS %s", stage_name(1)) == 0);
-    MUST(stats_of(client).held == 0 && stats_of(client).waiters == 0, "something is held or queued");
+    UNTIL(stats_of(client).held == 0 && stats_of(client).waiters == 0);
     redlatch_cancel_free(of_handler);
     redlatch_lock_free(lock);
     redlatch_lock_free(theirs);
@@ -141,7 +140,8 @@ static void fire_on_and_on(void *shared, int number) {
     struct race *race = shared;
     for (int i = 0; !atomic_load(&race->enough); i++) {
         OK(redlatch_cancel_fire(race->cancel));
-        struct timespec pause = {0, i % 10 * 40000};
+        /* Where a call takes long, only a long pause lets one be granted. */
+        struct timespec pause = {0, i % 20 == 19 ? 5000000 : i % 10 * 40000};
         nanosleep(&pause, NULL);
     }
 }
@@ -181,7 +181,7 @@ static void race_with_grants(void) {
     crew_join(others);
     crew_join(firing);
     UNTIL(ask("EXISTS %s", stage_name(1)) == 0);
-    MUST(stats_of(client).held == 0 && stats_of(client).waiters == 0, "something is held or queued");
+    UNTIL(stats_of(client).held == 0 && stats_of(client).waiters == 0);
     redlatch_cancel_free(race.cancel);
     redlatch_lock_free(lock);
     redlatch_client_free(client);
@@ -194,31 +194,30 @@ static void slices(void) {
     uint64_t holder = owner_new();
     uint64_t owner = owner_new();
     redlatch_cancel *cancel = cancel_new();
-    OK(redlatch_lock_acquire_as(lock, holder, 5000, 0, NULL, REDLATCH_FOREVER));
+    OK(redlatch_lock_acquire_as(lock, holder, 30000, 0, NULL, REDLATCH_FOREVER));
     for (int i = 0; i < 5; i++) {
         int64_t start = now_ms();
         STATUS(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 20), REDLATCH_AGAIN);
-        MUST(now_ms() - start >= 19 && now_ms() - start < 70 * (SANITIZED ? 5 : 1), "a slice of %d ms",
-             (int)(now_ms() - start));
+        MUST(now_ms() - start >= 19 && now_ms() - start < 20 + SOON, "a slice of %d ms", (int)(now_ms() - start));
     }
     struct wait behind = {.lock = lock};
     struct crew *crew = crew_start(1, wait_in_thread, &behind);
     UNTIL(stats_of(client).waiters == 2);
     OK(redlatch_lock_release_as(lock, holder));
-    sleep_ms(100); /* between two slices it is granted */
-    MUST(hold_of(lock, owner).state == REDLATCH_HELD, "it has lost its place");
+    UNTIL(hold_of(lock, owner).state == REDLATCH_HELD); /* between two slices it is granted */
+    MUST(atomic_load(&behind.ended_at) == 0, "it has lost its place");
     OK(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 20));
     OK(redlatch_lock_release_as(lock, owner));
     crew_join(crew);
     OK(atomic_load(&behind.status));
     /* Its time-out runs on from the first slice. */
-    OK(redlatch_lock_acquire_as(lock, holder, 5000, 0, NULL, REDLATCH_FOREVER));
+    OK(redlatch_lock_acquire_as(lock, holder, 30000, 0, NULL, REDLATCH_FOREVER));
     int64_t start = now_ms();
     int status;
     while ((status = redlatch_lock_acquire_as(lock, owner, 5000, 200, cancel, 30)) == REDLATCH_AGAIN) {
     }
     STATUS(status, REDLATCH_TIMEOUT);
-    MUST(now_ms() - start >= 200 && now_ms() - start < 300 * (SANITIZED ? 5 : 1), "%d ms", (int)(now_ms() - start));
+    MUST(now_ms() - start >= 200 && now_ms() - start < 200 + SOON, "%d ms", (int)(now_ms() - start));
     STATUS(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 0), REDLATCH_AGAIN);
     OK(redlatch_cancel_fire(cancel));
     STATUS(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 20), REDLATCH_CANCELLED);

@@ -30,7 +30,7 @@ static void host_never_polls(void) {
     const int claim_ms = 2500;
     redlatch_client_options options = client_defaults();
     options.claim_timeout_ms = claim_ms;
-    options.watchdog_lease_ms = 900; /* would be over long before */
+    options.watchdog_lease_ms = 1800; /* would be over before */
     redlatch_client *client = client_with(&options);
     redlatch_lock *lock = lock_new(client, 1);
     int fd = event_fd_of(client);
@@ -58,7 +58,7 @@ static void host_never_polls(void) {
     }
     crew_join(crew);
     long long after = atomic_load(&behind.first_after);
-    MUST(after >= claim_ms && after < claim_ms + (SANITIZED ? 3000 : 1000), "those behind held after %lld ms", after);
+    MUST(after >= claim_ms && after < claim_ms + 2 * SOON, "those behind held after %lld ms", after);
     MUST(atomic_load(&behind.held) == WAITERS, "only %d held", atomic_load(&behind.held));
     MUST(is_readable(fd), "the event waits");
     event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_UNCLAIMED, 1);
@@ -75,15 +75,22 @@ static void nobody_asks(void) {
     redlatch_client *client = client_with(&options);
     redlatch_lock *lock = lock_new(client, 1);
     OK(redlatch_lock_start_acquire(lock, owner_new(), REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, 1));
-    UNTIL(ask("EXISTS %s", stage_name(1)) == 1);
+    UNTIL(stats_of(client).acquired == 1);
     UNTIL(ask("EXISTS %s", stage_name(1)) == 0);
     redlatch_event event = {.struct_size = sizeof event};
-    OK(redlatch_client_next_event(client, &event));
+    UNTIL(redlatch_client_next_event(client, &event) == REDLATCH_OK);
     STATUS(event.status, REDLATCH_UNCLAIMED);
     /* A grant that is collected in time is the host's to keep. */
     uint64_t owner = owner_new();
-    OK(redlatch_lock_start_acquire(lock, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, 2));
-    event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_OK, 2);
+    for (int tries = 1;; tries++) {
+        OK(redlatch_lock_start_acquire(lock, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, 2));
+        OK(event_within(client, 5000, &event));
+        if (event.status == REDLATCH_OK) {
+            break;
+        }
+        STATUS(event.status, REDLATCH_UNCLAIMED); /* this thread stood still for so long */
+        MUST(tries < 5, "%d times not collected in time", tries);
+    }
     sleep_ms(500);
     MUST(hold_of(lock, owner).state == REDLATCH_HELD, "it was given back all the same");
     OK(redlatch_lock_release_as(lock, owner));

@@ -55,6 +55,9 @@ void stage_status(const char *file, int line, const char *call, int status, int 
 int64_t now_ms(void);
 void sleep_ms(int64_t ms);
 
+/* A generous bound, in ms, on what is done at once, well below every time-out and look that would do it, too. */
+enum { SOON = 800 * (SANITIZED ? 4 : 1) };
+
 /* Calls the predicate until it is true, for five seconds at most. */
 #define UNTIL(condition)                                                           \
     do {                                                                           \
