@@ -12,7 +12,7 @@ import redlatch
 from env import Monitor, Proxy, RedisServer, wait_until
 from read_write import levels, wire
 from waiters import SOON, Waiting
-from wire import SCRIPTS, load_scripts, remaining_ms, scripts, sent_by
+from wire import SCRIPTS, but_renewals, load_scripts, remaining_ms, scripts, sent_by
 
 LEASE = 1.5
 _OWNER = re.compile("[0-9a-f-]{36}:[0-9]+")
@@ -104,8 +104,7 @@ def test_00_one_script_acquires_every_kind_in_its_own_format(
     mark = monitor.mark()
     with lock as hold:
         assert hold.token == 1 and hold.count == 1 and 0 < hold.remaining() < LEASE
-        sent = scripts(sent_by(monitor.since(mark), server, client))
-        assert sent == ["acquire_many"]
+        assert but_renewals(scripts(sent_by(monitor.since(mark), server, client))) == ["acquire_many"]
         for kind in KINDS:
             with alone[kind]:
                 joined, single = (name_of(each, kind) for each in (lock_name, f"{lock_name}:alone"))
@@ -115,8 +114,7 @@ def test_00_one_script_acquires_every_kind_in_its_own_format(
         reader = next(field for field in wire(server, name_of(lock_name, "read")) if field != "mode")
         assert len(levels(server, name_of(lock_name, "read"), reader)) == 1
         mark = monitor.mark()
-    monitor.sync()
-    assert scripts(sent_by(monitor.since(mark), server, client)) == ["release_many"]
+    assert but_renewals(scripts(sent_by(monitor.since(mark), server, client))) == ["release_many"]
     assert names_there(server) == []
 
 
@@ -248,10 +246,10 @@ def test_10_every_kind_is_renewed_and_the_loss_of_any_is_told(
     assert hold is not None
     event = hold.lost_event
     renewals = client.stats()["renewals"]
-    wait_until(lambda: client.stats()["renewals"] >= renewals + len(KINDS), LEASE, "the renewal of all")
-    assert all(remaining_ms(server, name_of(lock_name, each)) > LEASE * 500 for each in KINDS)
+    wait_until(lambda: client.stats()["renewals"] >= renewals + len(KINDS), 5.0, "the renewal of all")
+    wait_until(lambda: all(remaining_ms(server, name_of(lock_name, each)) > LEASE * 700 for each in KINDS))
     server.admin.delete(name_of(lock_name, kind))
-    assert event.wait(LEASE) and hold.lost and not lock.owned()
+    assert event.wait(5.0) and hold.lost and not lock.owned()
     with pytest.raises(redlatch.LockLostError):
         lock.release()
     assert locks_there(server) == []
