@@ -13,14 +13,14 @@ import redlatch
 from env import Fault, Monitor, Proxy, RedisServer, wait_until
 from steps import Call
 from waiters import SOON, Waiting, hold_as_redisson, release_as_redisson, wait_parked
-from wire import SCRIPTS, but_renewals, counts, fields, is_owner, remaining_ms, scripts, sent_by
+from wire import SCRIPTS, counts, fields, is_owner, remaining_ms, scripts, sent_by
 
 MakeServer = Callable[..., RedisServer]
-LEASE = 1.5
+LEASE = 2.0
 
 
 @pytest.fixture
-def client(server: RedisServer) -> Iterator[redlatch.Client]:
+def renewing(server: RedisServer) -> Iterator[redlatch.Client]:
     """A client with a short watchdog lease."""
     with redlatch.connect(server.url, watchdog_lease=LEASE) as opened:
         yield opened
@@ -67,14 +67,14 @@ def test_00_one_script_acquires_all_and_one_releases_them(
     for _ in range(2):  # the first round sends the scripts as text
         mark = monitor.mark()
         with lock as hold:
-            assert hold.count == 1 and 0 < hold.remaining() < LEASE and hold.token is None
+            assert hold.count == 1 and 0 < hold.remaining() < 30 and hold.token is None
             held = [fields(server, name) for name in names]
             owners = [owner for each in held for owner in each]
             assert all(len(each) == 1 and list(each.values()) == [b"1"] for each in held)
             assert all(map(is_owner, owners)) and len(set(owners)) == len(names)
-            assert all(0 < remaining_ms(server, name) <= LEASE * 1000 for name in names)
+            assert all(0 < remaining_ms(server, name) <= 30_000 for name in names)
         assert not any(fields(server, name) for name in names)
-    assert but_renewals(scripts(sent_by(monitor.since(mark), server, client))) == ["acquire_many", "release_many"]
+    assert scripts(sent_by(monitor.since(mark), server, client)) == ["acquire_many", "release_many"]
 
 
 def test_01_all_or_nothing(server: RedisServer, client: redlatch.Client, names: List[str]) -> None:
@@ -139,16 +139,16 @@ def test_04_members_that_are_held_are_re_entered_and_given_back_by_a_level(
     assert not fields(server, names[1])
 
 
-def test_05_all_are_renewed(server: RedisServer, client: redlatch.Client, names: List[str]) -> None:
-    with over(client, names):
-        wait_until(lambda: client.stats()["renewals"] >= 4 * len(names), 10.0, "more than a lease")
+def test_05_all_are_renewed(server: RedisServer, renewing: redlatch.Client, names: List[str]) -> None:
+    with over(renewing, names):
+        wait_until(lambda: renewing.stats()["renewals"] >= 4 * len(names), 10.0, "more than a lease")
         assert all(remaining_ms(server, name) > 0 for name in names)
 
 
 def test_06_the_loss_of_one_is_the_loss_of_all_and_is_told_once(
-    server: RedisServer, client: redlatch.Client, names: List[str]
+    server: RedisServer, renewing: redlatch.Client, names: List[str]
 ) -> None:
-    lock = over(client, names)
+    lock = over(renewing, names)
     lock.acquire()
     hold = lock.hold()
     assert hold is not None and not hold.lost

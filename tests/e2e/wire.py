@@ -40,11 +40,6 @@ def scripts(entries: Iterable[Entry]) -> List[str]:
     return [name for name in map(script_of, entries) if name]
 
 
-def but_renewals(names: Iterable[str]) -> List[str]:
-    """The scripts that a test runs itself: a lease is renewed whenever its time has come."""
-    return [name for name in names if not name.startswith("renew")]
-
-
 def load_scripts(server: RedisServer) -> None:
     """Put all scripts into the server's cache, so that a test sees nothing but the calls it is about."""
     for script in SCRIPTS.values():
