@@ -142,7 +142,9 @@ def test_05_a_writer_who_reads_does_not_queue(
 ) -> None:
     read, write = sides(client, lock_name)
     assert write.acquire()
-    waiters = [Waiting(write, keep=True), Waiting(read, keep=True)]
+    waiters = [Waiting(write, keep=True)]
+    parked(client, server, lock_name, 1)
+    waiters.append(Waiting(read, keep=True))
     parked(client, server, lock_name, 2)
     assert read.acquire(timeout=SOON) and read.acquire(timeout=SOON)
     write.release()  # it reads on: nobody may write
