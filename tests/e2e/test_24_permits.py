@@ -169,8 +169,8 @@ def test_08_release_expired_by_another_process(
 ) -> None:
     """Told apart as long as nobody has given it back meanwhile."""
     slots.try_set_permits(2)
-    permit = must(slots.acquire(lease=0.2))
-    time.sleep(0.3)
+    permit = must(slots.acquire(lease=0.5))
+    time.sleep(0.6)
     with redlatch.connect(server.url) as other:
         stranger = other.permit_semaphore(lock_name)
         if reclaimed:

@@ -222,7 +222,7 @@ def test_20_a_compensation_that_is_pending_is_urgent(
     server: RedisServer, proxy: Proxy, stalls: Stalls, lock_name: str
 ) -> None:
     load_scripts(server)
-    with redlatch.connect(proxy.url, command_timeout=0.2) as client:
+    with redlatch.connect(proxy.url, command_timeout=0.5) as client:
         lock = client.lock(lock_name)
         refusing = proxy.refuse()
         proxy.cut_after(LATE)
