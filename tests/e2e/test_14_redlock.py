@@ -33,8 +33,8 @@ def holding(servers: List[RedisServer], name: str, level: int) -> int:
 
 
 def load_all_scripts(servers: List[RedisServer]) -> None:
-    """Who is told by no reply that a script is unknown can not send its text; and a first turn that loads them may still
-    be under way at one server when it is over."""
+    """Who is told by no reply that a script is unknown can not send its text; and a first turn that loads them may
+    still be under way at one server when it is over."""
     for server in servers:
         load_scripts(server)
 
