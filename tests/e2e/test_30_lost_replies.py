@@ -192,7 +192,7 @@ def test_10_what_was_given_up_is_undone(
     repaired_at = time.monotonic()
     if outage is not cut_before:
         fault.wait_outcome()
-    wait_until(lambda: counts(server, lock_name) == step.given_up, bound + 5.0)
+    wait_until(lambda: counts(server, lock_name) == step.given_up, bound + 1.0)
     assert time.monotonic() - repaired_at < stalls.widen(bound)
     step.check_given_up()
     proxy.resume()
