@@ -47,8 +47,8 @@ class ChildProcess:
         self._process.stdin.write(json.dumps([call, *arguments]) + "\n")
         self._process.stdin.flush()
 
-    def result(self, timeout: float = 10.0) -> Any:
-        """The result of the oldest call whose result was not taken yet."""
+    def result(self, timeout: float = 30.0) -> Any:
+        """The result of the oldest call whose result was not taken yet; before the first the process has to begin."""
         try:
             return self._results.get(timeout=timeout)
         except queue.Empty:
@@ -59,7 +59,7 @@ class ChildProcess:
         self.send(call, *arguments)
         return self.result()
 
-    def event(self, timeout: float = 10.0) -> Dict[str, Any]:
+    def event(self, timeout: float = 30.0) -> Dict[str, Any]:
         """The next loss that the process tells."""
         try:
             return self._events.get(timeout=timeout)

@@ -36,7 +36,10 @@ def wire(server: RedisServer, name: str) -> Dict[str, str]:
 def levels(server: RedisServer, name: str, owner: str) -> List[int]:
     """The remaining ms of each of a reader's timeout keys, in order; only those that are there."""
     keys: Any = server.admin.keys(timeout_key(name.translate(_GLOB), owner, 0)[:-1] + "*")
-    found = sorted((int(key.rsplit(b":", 1)[1]), server.admin.pttl(key)) for key in keys)
+    with server.admin.pipeline(transaction=False) as all_of_them:
+        for key in keys:
+            all_of_them.pttl(key)
+        found = sorted((int(key.rsplit(b":", 1)[1]), left) for key, left in zip(keys, all_of_them.execute()))
     assert [level for level, _ in found] == list(range(1, len(found) + 1)), found
     return [int(left) for _, left in found]
 
@@ -60,10 +63,12 @@ def owner_of(lock: redlatch.Lock) -> str:
 def peer_reads(server: RedisServer, name: str, thread: int, lease_ms: Optional[int], lock_ms: int) -> str:
     """A reader made by hand as Redisson's acquire would, or one without a timeout key, and the lock's lease."""
     owner = f"{PEER}:{thread}"
-    server.admin.hset(name, mapping={"mode": "read", owner: "1"})
-    if lease_ms is not None:
-        server.admin.set(timeout_key(name, owner, 1), "1", px=lease_ms)
-    server.admin.pexpire(name, lock_ms)
+    with server.admin.pipeline(transaction=True) as at_once:
+        at_once.hset(name, mapping={"mode": "read", owner: "1"})
+        if lease_ms is not None:
+            at_once.set(timeout_key(name, owner, 1), "1", px=lease_ms)
+        at_once.pexpire(name, lock_ms)
+        at_once.execute()
     return owner
 
 

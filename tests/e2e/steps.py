@@ -93,7 +93,7 @@ class Step:
 
     def check_given_up(self) -> None:
         """The step failed, and what it may have done is undone, or goes on for a release."""
-        wait_until(lambda: self.lock.hold_count() == sum(self.given_up), 1.0)
+        wait_until(lambda: self.lock.hold_count() == sum(self.given_up))
         assert counts(self.server, self.name) == self.given_up
 
     def finish(self) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, List
 
 import pytest
@@ -202,9 +201,7 @@ def test_22_a_redisson_waiter_is_woken_by_our_release(
         waiting = peer.start_lock(lock_name)
         wait_until(lambda: asks_again(monitor.top_level(mark).commands()), message="the peer to park")
         assert not waiting.done()
-    released = time.monotonic()
-    waiting.result(5.0)
-    assert time.monotonic() - released < 1.0, "the message woke it, not the lease of 30 s"
+    waiting.result(5.0)  # the message wakes it, not the lease of 30 s
     assert peer.messages == [(channel(lock_name).encode(), b"0")]
     assert fields(server, lock_name) == {peer.owner().encode(): b"1"}
 

@@ -12,7 +12,7 @@ import redlatch
 from env import Monitor, Proxy, RedisServer, wait_until
 from steps import Call
 from waiters import Waiting
-from wire import SCRIPTS, counts, fields, load_scripts, scripts, sent_by, subscribers
+from wire import SCRIPTS, counts, fields, load_scripts, scripts, sent_by
 
 CUTS = ["cut_before", "cut_inside", "cut_after"]
 
@@ -140,8 +140,7 @@ def test_06_handed_over_it_begins_at_the_servers_time_too(
     lock, next_lock = (client.fenced_lock(lock_name, owner="handle", token_from_time=True) for _ in range(2))
     lock.acquire()
     first = token_of(lock)
-    waiting = Waiting(next_lock, keep=True)
-    wait_until(lambda: client.stats()["subscriptions"] == 1 and subscribers(server, lock_name) == 1)
+    waiting = wait_behind(client, next_lock)
     server.admin.delete(counter(lock_name))
     lock.release()
     assert waiting.result() is True

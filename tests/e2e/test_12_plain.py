@@ -84,7 +84,7 @@ def test_02_it_is_renewed_beside_locks_of_other_kinds(
     server: RedisServer, monitor: Monitor, lock_name: str
 ) -> None:
     load_scripts(server)
-    with redlatch.connect(server.url, watchdog_lease=0.6) as client:
+    with redlatch.connect(server.url, watchdog_lease=1.5) as client:
         locks = [client.plain_lock(f"{lock_name}:{i}") for i in range(3)]
         locks += [client.lock(f"{lock_name}:mutex"), client.fenced_lock(f"{lock_name}:fenced")]
         for lock in locks:
@@ -94,7 +94,7 @@ def test_02_it_is_renewed_beside_locks_of_other_kinds(
         def renewals(script: str) -> int:
             return scripts(monitor.since(mark).top_level()).count(script)
 
-        wait_until(lambda: renewals("renew_plain") >= 5 and renewals("renew") >= 5, 5.0)
+        wait_until(lambda: renewals("renew_plain") >= 2 and renewals("renew") >= 2, 5.0)
         for lock in locks:
             assert lock.owned() and lock.locked()
             lock.release()
@@ -208,8 +208,9 @@ def test_12_behind_another_library_a_waiter_looks_often(
 ) -> None:
     theirs = TheirLock(server.admin, lock_name, timeout=30)
     assert theirs.acquire()
-    mark = monitor.mark()
     waiting = Waiting(client.plain_lock(lock_name, owner="handle"))
+    wait_until(lambda: client.stats()["subscriptions"] == 1)  # which is followed by a look at once
+    mark = monitor.mark()
 
     def looks() -> List[float]:
         return [entry.time_us / 1e6 for entry in monitor.since(mark).top_level() if script_of(entry) == "acquire_plain"]
@@ -228,10 +229,12 @@ def test_13_a_holder_that_vanishes(
     server: RedisServer, client: redlatch.Client, lock_name: str, lease_ms: Optional[int]
 ) -> None:
     """A word without a lease never ends; a lease that is over needs no message."""
-    server.admin.set(lock_name, "somebody", px=lease_ms)
+    server.admin.set(lock_name, "somebody")
     lock = client.plain_lock(lock_name)
-    assert lock.acquire(timeout=0.15) is False
-    if lease_ms is None:
+    assert lock.acquire(timeout=0.5) is False
+    if lease_ms is not None:
+        server.admin.pexpire(lock_name, lease_ms)
+    else:
         assert lock.ttl() == float("inf") and lock.owner() == "somebody"
         server.admin.delete(lock_name)
     assert lock.acquire(timeout=SOON) is True
@@ -241,8 +244,8 @@ def test_13_a_holder_that_vanishes(
 def test_14_a_time_out_leaves_nothing(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     server.admin.set(lock_name, "somebody", px=30_000)
     started = time.monotonic()
-    assert client.plain_lock(lock_name).acquire(timeout=0.3) is False
-    assert 0.3 <= time.monotonic() - started < 0.3 + SOON
+    assert client.plain_lock(lock_name).acquire(timeout=0.5) is False
+    assert 0.5 <= time.monotonic() - started < 0.5 + SOON
     assert value(server, lock_name) == b"somebody"
     assert client.stats()["waiters"] == 0
 
@@ -378,7 +381,7 @@ def test_30_a_key_of_another_type_stays_as_it_was(
 
 
 def test_31_a_key_of_another_type_in_place_of_a_hold(server: RedisServer, lock_name: str) -> None:
-    with redlatch.connect(server.url, watchdog_lease=0.6) as client:
+    with redlatch.connect(server.url, watchdog_lease=1.0) as client:
         lock, other = client.plain_lock(lock_name), client.plain_lock(lock_name + ":other")
         lock.acquire()
         other.acquire()
@@ -409,7 +412,7 @@ def test_40_it_is_found_and_told_of(server: RedisServer, client: redlatch.Client
         assert client.inspect(lock_name + ":counter").form == "count"
         assert client.inspect(lock_name + ":word").form == "unknown"
         assert [(found.name, found.form) for found in client.scan(lock_name + "*")] == [(lock_name, "plain")]
-        assert client.wait_free(lock_name, timeout=0.1) is False
+        assert client.wait_free(lock_name, timeout=0.5) is False
         theirs.release()
-        assert client.wait_free(lock_name + ":theirs", timeout=0.1) is True
+        assert client.wait_free(lock_name + ":theirs", timeout=SOON) is True
     assert client.inspect(lock_name).form == "nothing"

@@ -10,16 +10,17 @@ from typing import Any, Callable, Iterator, List
 
 import pytest
 import redlatch
-from env import Monitor, Proxy, RedisServer, wait_until
-from waiters import Waiting, hold_as_redisson, release_as_redisson
+from env import Fault, Monitor, Proxy, RedisServer, wait_until
+from steps import Call
+from waiters import SOON, Waiting, hold_as_redisson, release_as_redisson, wait_parked
 from wire import SCRIPTS, counts, fields, is_owner, remaining_ms, scripts, sent_by
 
 MakeServer = Callable[..., RedisServer]
-LEASE = 1.5
+LEASE = 2.0
 
 
 @pytest.fixture
-def client(server: RedisServer) -> Iterator[redlatch.Client]:
+def renewing(server: RedisServer) -> Iterator[redlatch.Client]:
     """A client with a short watchdog lease."""
     with redlatch.connect(server.url, watchdog_lease=LEASE) as opened:
         yield opened
@@ -40,6 +41,17 @@ def _subscribed(client: redlatch.Client) -> bool:
     return client.stats()["subscriptions"] == 1
 
 
+def wait_left(servers: List[RedisServer], name: str, held: List[bool]) -> None:
+    """Wait until it is held on these servers alone: what one was late with is given back behind it."""
+    wait_until(lambda: [bool(fields(server, name)) for server in servers] == held, 5.0, f"{held} to be left")
+
+
+def arrive_again(copy: Fault) -> None:
+    """Let the copy of a command reach the server."""
+    copy.release()
+    assert copy.wait_outcome().kind == "reply"
+
+
 def across(clients: List[redlatch.Client], name: str, **options: Any) -> redlatch.MultiLock:
     """A multi lock of one name on each of several clients."""
     return clients[0].multi_lock(*(client.lock(name) for client in clients), **options)
@@ -55,14 +67,13 @@ def test_00_one_script_acquires_all_and_one_releases_them(
     for _ in range(2):  # the first round sends the scripts as text
         mark = monitor.mark()
         with lock as hold:
-            assert hold.count == 1 and LEASE / 2 < hold.remaining() < LEASE and hold.token is None
+            assert hold.count == 1 and 0 < hold.remaining() < 30 and hold.token is None
             held = [fields(server, name) for name in names]
             owners = [owner for each in held for owner in each]
             assert all(len(each) == 1 and list(each.values()) == [b"1"] for each in held)
             assert all(map(is_owner, owners)) and len(set(owners)) == len(names)
-            assert all(0 < remaining_ms(server, name) <= LEASE * 1000 for name in names)
+            assert all(0 < remaining_ms(server, name) <= 30_000 for name in names)
         assert not any(fields(server, name) for name in names)
-    monitor.sync()
     assert scripts(sent_by(monitor.since(mark), server, client)) == ["acquire_many", "release_many"]
 
 
@@ -98,13 +109,13 @@ def test_03_it_is_woken_by_the_name_it_waits_for_and_holds_nothing_meanwhile(
 ) -> None:
     hold_as_redisson(server, names[1])
     hold_as_redisson(server, names[2])
+    mark = monitor.mark()
     waiting = Waiting(over(client, names, owner="handle"), keep=True)
-    wait_until(lambda: client.stats()["subscriptions"] == 1, 5.0, "the wait for the first")
+    mark = wait_parked(server, monitor, names[1], client, mark, "acquire_many")
     assert not fields(server, names[0])
     release_as_redisson(server, names[1])
-    wait_until(lambda: client.stats()["subscriptions"] == 2, 5.0, "the wait for the second")
+    mark = wait_parked(server, monitor, names[2], client, mark, "acquire_many")
     assert not waiting.done and not fields(server, names[0]) and not fields(server, names[1])
-    mark = monitor.mark()
     time.sleep(0.3)
     assert not sent_by(monitor.top_level(mark), server, client), "a parked waiter sends nothing"
     release_as_redisson(server, names[2])
@@ -123,27 +134,27 @@ def test_04_members_that_are_held_are_re_entered_and_given_back_by_a_level(
             assert lock.hold_count() == 2 and single.hold_count() == 3
         assert [counts(server, name) for name in names] == [[], [1], []]
         hold_as_redisson(server, names[2])
-        assert lock.acquire(timeout=0.1) is False
+        assert lock.acquire(timeout=0.5) is False
         assert counts(server, names[1]) == [1] and not lock.owned() and single.owned()
     assert not fields(server, names[1])
 
 
-def test_05_all_are_renewed(server: RedisServer, client: redlatch.Client, names: List[str]) -> None:
-    with over(client, names):
-        time.sleep(2 * LEASE)
-        assert all(remaining_ms(server, name) > LEASE * 400 for name in names)
+def test_05_all_are_renewed(server: RedisServer, renewing: redlatch.Client, names: List[str]) -> None:
+    with over(renewing, names):
+        wait_until(lambda: renewing.stats()["renewals"] >= 4 * len(names), 10.0, "more than a lease")
+        assert all(remaining_ms(server, name) > 0 for name in names)
 
 
 def test_06_the_loss_of_one_is_the_loss_of_all_and_is_told_once(
-    server: RedisServer, client: redlatch.Client, names: List[str]
+    server: RedisServer, renewing: redlatch.Client, names: List[str]
 ) -> None:
-    lock = over(client, names)
+    lock = over(renewing, names)
     lock.acquire()
     hold = lock.hold()
     assert hold is not None and not hold.lost
     event = hold.lost_event
     server.admin.delete(names[2])
-    assert event.wait(LEASE) and hold.lost and not lock.owned() and hold.remaining() == 0.0
+    assert event.wait(5.0) and hold.lost and not lock.owned() and hold.remaining() == 0.0
     assert fields(server, names[0])
     with pytest.raises(redlatch.LockLostError):
         lock.release()
@@ -158,7 +169,7 @@ def test_07_fenced_members_have_their_tokens_and_their_counter_never_expires(
     server: RedisServer, client: redlatch.Client, names: List[str]
 ) -> None:
     fenced = client.fenced_lock(names[1])
-    lock = client.multi_lock(client.lock(names[0]), fenced, client.lock(names[2]), lease=1)
+    lock = client.multi_lock(client.lock(names[0]), fenced, client.lock(names[2]), lease=20)
     counter = f"redisson_lock_token:{{{names[1]}}}"
     tokens = []
     for _ in range(3):
@@ -203,12 +214,8 @@ def test_09_opposite_orders_of_overlapping_sets_do_not_stall(
                 inside.clear()
 
     locks = [over(client, names), over(client, names[::-1]), over(other, names), over(other, names[:0:-1])]
-    threads = [threading.Thread(target=work, args=(lock,)) for lock in locks * 2]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-        assert not thread.is_alive()
+    for call in [Call(partial(work, lock)) for lock in locks * 2]:
+        call.result(30)
 
 
 def test_10_questions_force_and_extension_are_about_all(
@@ -275,15 +282,19 @@ def test_13_a_lost_reply_and_a_doubled_command_change_nothing(
         assert not any(fields(server, name) for name in names)
         with lock:
             assert [counts(server, name) for name in names] == [[1]] * 3
-            proxy.duplicate(SCRIPTS[script])
+            copy = proxy.duplicate(SCRIPTS[script])
             with lock:
+                if script == "acquire_many":
+                    arrive_again(copy)
                 assert [counts(server, name) for name in names] == [[2]] * 3
+            if script == "release_many":
+                arrive_again(copy)
             assert [counts(server, name) for name in names] == [[1]] * 3
         assert not any(fields(server, name) for name in names)
 
 
 def test_14_a_wait_that_was_given_up_is_undone(server: RedisServer, proxy: Proxy, names: List[str]) -> None:
-    with redlatch.connect(proxy.url, command_timeout=0.3) as client:
+    with redlatch.connect(proxy.url, command_timeout=0.7) as client:
         lock = over(client, names)
         with lock:
             pass
@@ -321,7 +332,8 @@ def test_15_it_has_its_turn_beside_a_stream_of_single_waiters_of_its_process(
     for thread in threads:
         thread.join(30)
         assert not thread.is_alive()
-    assert sum(waits) <= 15 * 2 * 17, waits
+    # Before the lock is asked for the machine may let the stream alone run, but not every time.
+    assert sorted(waits)[len(waits) // 2] <= 2 * 17, waits
 
 
 # -------------------------------------------------------------------------------------------------- several servers --
@@ -339,13 +351,13 @@ def test_20_all_servers_or_none(
     assert not any(fields(server, lock_name) for server in servers)
     for server in servers:
         hold_as_redisson(server, lock_name)
-        assert lock.acquire(blocking=False) is False and lock.acquire(timeout=0.1) is False
-        assert [bool(fields(each, lock_name)) for each in servers] == [each is server for each in servers]
+        assert lock.acquire(blocking=False) is False and lock.acquire(timeout=0.5) is False
+        wait_left(servers, lock_name, [each is server for each in servers])
         waiting = Waiting(across(clients, lock_name, owner="handle"), keep=True)
         wait_until(partial(_subscribed, clients[servers.index(server)]), 5.0, "the wait")
         wait_until(lambda: sum(len(fields(each, lock_name)) for each in servers) == 1, 5.0, "nothing to be held")
         released_at = release_as_redisson(server, lock_name)
-        assert waiting.result() is True and waiting.ended_at - released_at < 0.5
+        assert waiting.result() is True and waiting.ended_at - released_at < SOON
         waiting.leave()
 
 
@@ -359,7 +371,7 @@ def test_21_a_server_that_is_down_leaves_nothing_held(
     servers[1].stop()
     with pytest.raises(redlatch.ConnectionError):
         lock.acquire(blocking=False)
-    assert not fields(servers[0], lock_name) and not fields(servers[2], lock_name)
+    wait_left([servers[0], servers[2]], lock_name, [False, False])
     waiting = Waiting(across(clients, lock_name, owner="handle"), keep=True)
     servers[1].start()
     assert waiting.result() is True
@@ -370,16 +382,16 @@ def test_22_a_slow_server_and_a_lost_reply_leave_nothing_held(
     servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
 ) -> None:
     with Proxy(servers[1].address) as proxy:
-        clients = open_clients([servers[0], proxy, servers[2]], command_timeout=0.5)
+        clients = open_clients([servers[0], proxy, servers[2]], command_timeout=0.7)
         lock = across(clients, lock_name)
         with lock:
             pass
         fault = proxy.hold_reply(SCRIPTS["acquire_many"])
         with pytest.raises(redlatch.ConnectionError):
             lock.acquire(blocking=False)
-        assert not fields(servers[0], lock_name) and not fields(servers[2], lock_name)
+        wait_left([servers[0], servers[2]], lock_name, [False, False])
         fault.release()
-        wait_until(lambda: not fields(servers[1], lock_name), 5.0, "the undo")
+        wait_left(servers, lock_name, [False] * 3)
         cut = proxy.cut_after(SCRIPTS["acquire_many"])
         with lock:
             assert cut.wait_hit() and all(counts(server, lock_name) == [1] for server in servers)
@@ -393,7 +405,7 @@ def test_23_the_loss_on_any_server_is_told_on_the_first_client(
     with pytest.raises(redlatch.LockLostError), lock as hold:
         event = hold.lost_event
         servers[2].admin.delete(lock_name)
-        assert event.wait(LEASE) and hold.lost
+        assert event.wait(5.0) and hold.lost
     assert not any(fields(server, lock_name) for server in servers)
 
 
@@ -412,10 +424,6 @@ def test_24_opposite_orders_on_three_servers(
                 busy.release()
 
     orders = [clients[:: 1 if number % 2 else -1] for number, clients in enumerate(sets)]
-    threads = [threading.Thread(target=work, args=(clients,)) for clients in orders]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-        assert not thread.is_alive()
+    for call in [Call(partial(work, clients)) for clients in orders]:
+        call.result(30)
     assert not any(fields(server, lock_name) for server in servers)

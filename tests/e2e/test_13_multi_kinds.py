@@ -33,8 +33,15 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 @pytest.fixture
 def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client with a short watchdog lease, whose scripts are known."""
+    """A client whose scripts are known."""
     load_scripts(server)
+    with redlatch.connect(server.url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def renewing(server: RedisServer) -> Iterator[redlatch.Client]:
+    """A client with a short watchdog lease."""
     with redlatch.connect(server.url, watchdog_lease=LEASE) as opened:
         yield opened
 
@@ -103,19 +110,17 @@ def test_00_one_script_acquires_every_kind_in_its_own_format(
     alone = {kind: member(client, f"{lock_name}:alone", kind) for kind in KINDS}
     mark = monitor.mark()
     with lock as hold:
-        assert hold.token == 1 and hold.count == 1 and 0 < hold.remaining() < LEASE
-        sent = scripts(sent_by(monitor.since(mark), server, client))
-        assert sent == ["acquire_many"]
+        assert hold.token == 1 and hold.count == 1 and 0 < hold.remaining() < 30
+        assert scripts(sent_by(monitor.since(mark), server, client)) == ["acquire_many"]
         for kind in KINDS:
             with alone[kind]:
                 joined, single = (name_of(each, kind) for each in (lock_name, f"{lock_name}:alone"))
                 assert server.admin.type(joined) == server.admin.type(single)
-                assert 0 < remaining_ms(server, joined) <= LEASE * 1000
+                assert 0 < remaining_ms(server, joined) <= 30_000
                 assert shape(server, joined) == shape(server, single)
         reader = next(field for field in wire(server, name_of(lock_name, "read")) if field != "mode")
         assert len(levels(server, name_of(lock_name, "read"), reader)) == 1
         mark = monitor.mark()
-    monitor.sync()
     assert scripts(sent_by(monitor.since(mark), server, client)) == ["release_many"]
     assert names_there(server) == []
 
@@ -240,18 +245,18 @@ def test_06_the_sides_of_a_read_write_lock_are_to_each_other_what_they_are_alone
 
 @each_kind
 def test_10_every_kind_is_renewed_and_the_loss_of_any_is_told(
-    server: RedisServer, client: redlatch.Client, lock_name: str, kind: str
+    server: RedisServer, renewing: redlatch.Client, lock_name: str, kind: str
 ) -> None:
-    lock = of_every_kind(client, lock_name)
+    lock = of_every_kind(renewing, lock_name)
     lock.acquire()
     hold = lock.hold()
     assert hold is not None
     event = hold.lost_event
-    renewals = client.stats()["renewals"]
-    wait_until(lambda: client.stats()["renewals"] >= renewals + len(KINDS), LEASE, "the renewal of all")
-    assert all(remaining_ms(server, name_of(lock_name, each)) > LEASE * 500 for each in KINDS)
+    renewals = renewing.stats()["renewals"]
+    wait_until(lambda: renewing.stats()["renewals"] >= renewals + len(KINDS), 5.0, "the renewal of all")
+    wait_until(lambda: all(remaining_ms(server, name_of(lock_name, each)) > LEASE * 700 for each in KINDS))
     server.admin.delete(name_of(lock_name, kind))
-    assert event.wait(LEASE) and hold.lost and not lock.owned()
+    assert event.wait(5.0) and hold.lost and not lock.owned()
     with pytest.raises(redlatch.LockLostError):
         lock.release()
     assert locks_there(server) == []
@@ -312,9 +317,15 @@ def test_20_a_lost_reply_and_a_doubled_command_change_nothing(
         assert fault.wait_hit() and names_there(server) == []
         with lock as hold:
             states = [wire(server, name_of(lock_name, kind)) for kind in kinds]
-            proxy.duplicate(SCRIPTS[script])
+            copy = proxy.duplicate(SCRIPTS[script])
             with inner:
+                if script == "acquire_many":
+                    copy.release()
+                    assert copy.wait_outcome().kind == "reply"
                 assert all("2" in wire(server, name_of(lock_name, kind)).values() for kind in kinds)
+            if script == "release_many":
+                copy.release()
+                assert copy.wait_outcome().kind == "reply"
             assert hold.token == 2
             for kind, state in zip(kinds, states):
                 assert wire(server, name_of(lock_name, kind)).keys() == state.keys()

@@ -10,6 +10,7 @@ from typing import Any, Iterator, List
 import pytest
 import redlatch
 from env import Monitor, RedisServer, RedissonShapedPeer, wait_until
+from stalls import Stalls
 from steps import Call
 from waiters import SOON, Waiting, hold_as_redisson
 from wire import channel, counts, fields, is_owner, load_scripts, scripts, script_of, sent_by, subscribers
@@ -63,10 +64,14 @@ def test_02_pauses_of_one_length(
     hold_as_redisson(server, lock_name)
     lock = client.spin_lock(lock_name, back_off_initial=0.064, back_off_max=0.064)
     mark = monitor.mark()
-    assert lock.acquire(timeout=0.5) is False
+    with Stalls() as stalls:
+        waiting = Waiting(lock)
+        wait_until(lambda: len(looks(monitor, mark, server, client)) >= 6)
     times = looks(monitor, mark, server, client)
-    assert 3 <= len(times) <= 9
-    assert all(after - before >= 0.062 for before, after in zip(times, times[1:-1]))
+    pauses = [after - before for before, after in zip(times, times[1:])]
+    assert min(pauses) >= 0.062 and sorted(pauses)[2] < stalls.widen(0.128), "none is longer but by chance"
+    server.admin.delete(lock_name)
+    assert waiting.result() is True
 
 
 def test_03_a_time_out_is_kept(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
@@ -74,14 +79,21 @@ def test_03_a_time_out_is_kept(server: RedisServer, client: redlatch.Client, loc
     hold_as_redisson(server, lock_name)
     started = time.monotonic()
     lock = client.spin_lock(lock_name, owner="handle", back_off_initial=30, back_off_max=30)
-    waiting = Waiting(lock, 0.3)
-    wait_until(lambda: client.stats()["waiters"] == 1)
-    assert waiting.result() is False
-    assert 0.3 <= waiting.ended_at - started < 0.3 + SOON
-    waiting = Waiting(lock, 1.5)
-    wait_until(lambda: client.stats()["waiters"] == 1)
+    assert Waiting(lock, 0.5).result() is False
+    assert 0.5 <= time.monotonic() - started < 0.5 + SOON
+
     server.admin.delete(lock_name)
-    assert waiting.result() is True, "the last look found it free"
+
+    def finds_it_free() -> bool:
+        hold_as_redisson(server, lock_name)
+        asked = client.stats()["round_trips"]
+        waiting = Waiting(lock, 0.5)
+        wait_until(lambda: client.stats()["round_trips"] > asked)
+        server.admin.delete(lock_name)
+        return waiting.result() is True
+
+    # The last look comes 25 ms before the end, which a machine that pauses for as long makes too late.
+    assert any(finds_it_free() for _ in range(5)), "the last look"
 
 
 def test_04_its_release_tells_waiters(
@@ -111,8 +123,9 @@ def test_05_in_one_process_only_the_first_asks(
 ) -> None:
     holder = client.spin_lock(lock_name, owner="handle")
     holder.acquire()
+    asked = client.stats()["round_trips"]
     waiting = [Waiting(client.spin_lock(lock_name, owner="handle")) for _ in range(5)]
-    wait_until(lambda: client.stats()["waiters"] == 5)
+    wait_until(lambda: client.stats()["waiters"] == 5 and client.stats()["round_trips"] > asked)
     mark = monitor.mark()
     time.sleep(0.5)  # the time in which nothing may happen: this process holds it itself
     assert looks(monitor, mark, server, client) == []

@@ -83,7 +83,7 @@ def test_01_only_sets_that_overlap_exclude_each_other(server: RedisServer, lock_
             with client.group_lock(lock_name, ["c"], owner="handle", timeout=0) as beside:
                 assert beside.count == 1
         assert one.group_lock(lock_name, ["b", "a"]).owned(), "the order makes no difference"
-        assert one.group_lock(lock_name, ["b", "c"]).acquire(timeout=0.2) is False, "also of one owner"
+        assert one.group_lock(lock_name, ["b", "c"]).acquire(timeout=0.5) is False, "also of one owner"
         held.release()
 
 
@@ -118,11 +118,12 @@ def test_03_a_holders_time_is_over(server: RedisServer, client: redlatch.Client,
 
 def test_04_a_living_holder_is_waited_for(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     """By its own time, not that of the group, and as a whole: nothing is taken meanwhile."""
-    write_foreign(server, lock_name, "a", 600)
+    owner = write_foreign(server, lock_name, "a", 30_000)
     lock = client.group_lock(lock_name, ["a", "f1"])
-    started = time.monotonic()
-    assert lock.acquire(timeout=0.2) is False
+    assert lock.acquire(timeout=0.5) is False
     assert HASHED["f1"] not in fields(server, lock_name)
+    started = time.monotonic()
+    server.admin.hset(lock_name, f"{HASHED['a']}:{owner}:expire_time", now_ms(server) + 600)
     assert lock.acquire() is True
     assert time.monotonic() - started >= 0.55
     lock.release()
@@ -152,12 +153,12 @@ def test_06_one_value_is_nobodys_but_its_owners(server: RedisServer, client: red
 
 
 def test_07_it_is_renewed(server: RedisServer, lock_name: str) -> None:
-    with redlatch.connect(server.url, watchdog_lease=0.6) as client:
+    with redlatch.connect(server.url, watchdog_lease=1.0) as client:
         locks: List[redlatch.Lock] = [client.group_lock(lock_name, [f"v{i}", f"w{i}"]) for i in range(5)]
         locks += [client.group_lock(f"{lock_name}:{i}", ["a"]) for i in range(3)] + [client.lock(f"{lock_name}:m")]
         for lock in locks:
             lock.acquire()
-        time.sleep(1.5)  # two and a half leases
+        time.sleep(1.5)  # one and a half leases
         for lock in locks:
             assert lock.owned() and lock.locked()
             lock.release()

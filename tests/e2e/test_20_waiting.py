@@ -14,8 +14,6 @@ from waiters import SOON, Waiting, hold_as_redisson, release_as_redisson, wait_p
 from wire import channel, counts, fields, load_scripts, scripts, sent_by, subscribers
 
 LOOK = 5.0
-# What passes between a moment that the core chose and the thread that waits for it.
-NOISE = 0.05
 
 
 @pytest.fixture
@@ -102,35 +100,35 @@ def test_01_a_name_and_its_hash_tag_share_a_channel(
     wait_until(lambda: client.stats()["waiters"] == 1)
     time.sleep(3.5)  # the linger time of the other name
     assert subscribers(server, lock_name) == 1 and not waiting.done and owner
-    released_at = release_as_redisson(server, names[0])
+    release_as_redisson(server, names[0])
     assert waiting.result() is True
-    assert waiting.ended_at - released_at < SOON
+    assert waiting.ended_at - waiting.started_at < LOOK
 
 
 def test_02_without_the_message_the_ttl_wakes(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
+    made_at = time.monotonic()
     hold_as_redisson(server, lock_name, lease_ms=1_500)
-    expires_at = time.monotonic() + 1.5
     mark = monitor.mark()
     waiting = Waiting(client.lock(lock_name))
     parked = wait_parked(server, monitor, lock_name, client, mark)
     assert waiting.result() is True
-    assert -0.01 < waiting.ended_at - expires_at < SOON
+    assert 1.49 < waiting.ended_at - made_at < 1.5 + SOON
     assert scripts(sent_by(monitor.since(parked), server, client)) == ["acquire", "release"]
 
 
 def test_03_a_ttl_that_was_lengthened_is_waited_for_again(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
-    hold_as_redisson(server, lock_name, lease_ms=700)
+    hold_as_redisson(server, lock_name, lease_ms=1_000)
     mark = monitor.mark()
     waiting = Waiting(client.lock(lock_name))
     parked = wait_parked(server, monitor, lock_name, client, mark)
-    server.admin.pexpire(lock_name, 1_500)
-    expires_at = time.monotonic() + 1.5
+    lengthened_at = time.monotonic()
+    assert server.admin.pexpire(lock_name, 1_800) == 1
     assert waiting.result() is True
-    assert -0.01 < waiting.ended_at - expires_at < SOON
+    assert 1.79 < waiting.ended_at - lengthened_at < 1.8 + SOON
     assert scripts(sent_by(monitor.since(parked), server, client)) == ["acquire", "acquire", "release"]
 
 
@@ -145,11 +143,11 @@ def test_04_without_either_a_look_every_5_seconds(
     server.admin.delete(lock_name)
     deleted_at = time.monotonic()
     assert waiting.result() is True
-    assert waiting.ended_at - deleted_at < stalls.widen(LOOK + NOISE)
+    assert waiting.ended_at - deleted_at < stalls.widen(LOOK + SOON)
     looks = [entry for entry in monitor.since(mark).top_level() if scripts([entry]) == ["acquire"]]
     first, *gaps = [later - earlier for earlier, later in zip(seconds(looks), seconds(looks)[1:])]
     assert first < SOON, "the one that follows the subscription"
-    assert len(gaps) == 2 and LOOK - NOISE < min(gaps) <= max(gaps) < stalls.widen(LOOK + NOISE)
+    assert len(gaps) == 2 and 0.99 * LOOK < min(gaps) <= max(gaps) < stalls.widen(LOOK + SOON)
 
 
 def test_05_a_release_before_the_subscription_is_not_missed(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
@@ -185,18 +183,25 @@ def test_06_a_new_subscription_is_followed_by_a_look(
     assert waiting.ended_at - waiting.started_at < LOOK / 2
 
 
-def test_07_a_wait_of_300_ms_gives_up_in_time(
+def test_07_a_wait_of_500_ms_gives_up_in_time(
     server: RedisServer, monitor: Monitor, stalls: Stalls, lock_name: str
 ) -> None:
     owner = hold_as_redisson(server, lock_name)
     with redlatch.connect(server.url, linger=0.2) as client:
         lock = client.lock(lock_name)
-        started_at = time.monotonic()
-        assert lock.acquire(timeout=0.3) is False
-        assert 0.3 <= time.monotonic() - started_at <= stalls.widen(0.35), "in the main thread, which waits in slices"
-        waiting = Waiting(lock, 0.3)
-        assert waiting.result() is False
-        assert 0.3 <= waiting.ended_at - waiting.started_at <= stalls.widen(0.35), "in another thread"
+
+        def in_the_main_thread() -> float:  # which waits in slices
+            started_at = time.monotonic()
+            assert lock.acquire(timeout=0.5) is False
+            return time.monotonic() - started_at
+
+        def in_another_thread() -> float:
+            waiting = Waiting(lock, 0.5)
+            assert waiting.result() is False
+            return waiting.ended_at - waiting.started_at
+
+        for waited in (in_the_main_thread, in_another_thread):
+            assert any(0.5 <= waited() <= stalls.widen(0.55) for _ in range(3)), "once of three times nothing stalls"
         assert fields(server, lock_name) == {owner.encode(): b"1"}
         wait_until(lambda: subscribers(server, lock_name) == 0, SOON)
         mark = monitor.mark()
@@ -216,7 +221,7 @@ def test_08_a_try_asks_once(server: RedisServer, client: redlatch.Client, monito
 
 def test_09_a_with_that_gives_up_says_so(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     hold_as_redisson(server, lock_name)
-    with pytest.raises(redlatch.LockTimeoutError) as raised, client.lock(lock_name, timeout=0.1):
+    with pytest.raises(redlatch.LockTimeoutError) as raised, client.lock(lock_name, timeout=0.5):
         pytest.fail("the lock is held by another")
     assert raised.value.retryable and not raised.value.ambiguous
     assert raised.value.lock_name == lock_name

@@ -15,7 +15,7 @@ from steps import Call
 from waiters import SOON, Waiting
 from wire import load_scripts, scripts, sent_by
 
-PATIENCE = 1.0  # seconds, of a writer who gives up
+PATIENCE = 1.5  # seconds, of a writer who gives up
 
 
 @pytest.fixture
@@ -29,10 +29,16 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
 def parked(client: redlatch.Client, server: RedisServer, name: str, waiters: int) -> None:
     """Wait until so many calls wait, and the client listens, and nothing is under way any more."""
     wait_until(lambda: client.stats()["waiters"] == waiters and server.admin.pubsub_numsub(channel(name))[0][1] > 0)
+    wait_until(lambda: client.stats()["subscriptions"] > 0)
     before = -1
-    while before != client.stats()["round_trips"]:
-        before = client.stats()["round_trips"]
+    while (now := client.stats())["scripts"] != before or now["round_trips"] != before:
+        before = now["scripts"]
         time.sleep(0.05)
+
+
+def executed(monitor: Monitor, server: RedisServer, client: redlatch.Client, mark: int, count: int) -> List[str]:
+    """The scripts that a client sent since the mark, waiting until there are so many."""
+    return wait_until(lambda: (sent := scripts(sent_by(monitor.since(mark), server, client)))[count - 1 :] and sent)
 
 
 def test_00_readers_go_together_when_the_writer_ends(
@@ -46,7 +52,7 @@ def test_00_readers_go_together_when_the_writer_ends(
     parked(client, server, lock_name, 20)
     theirs.release()
     for waiter in waiters:  # each leaves when all are in
-        assert waiter.result(SOON * 5) is True
+        assert waiter.result(SOON * 2) is True
     assert server.admin.keys() == []
 
 
@@ -59,12 +65,14 @@ def test_01_readers_that_wait_are_told_by_one_message_each_of_its_kind(
     parked(client, server, lock_name, 3)
     mark = monitor.mark()
     server.admin.publish(channel(lock_name), "0")  # for the foremost alone
+    executed(monitor, server, client, mark, 1)
     parked(client, server, lock_name, 3)
-    assert scripts(sent_by(monitor.since(mark), server, client)) == ["acquire_read"]
+    assert executed(monitor, server, client, mark, 1) == ["acquire_read"]
     mark = monitor.mark()
     server.admin.publish(channel(lock_name), "1")  # for all
+    executed(monitor, server, client, mark, 3)
     parked(client, server, lock_name, 3)
-    assert scripts(sent_by(monitor.since(mark), server, client)) == ["acquire_read"] * 3
+    assert executed(monitor, server, client, mark, 3) == ["acquire_read"] * 3
     server.admin.delete(lock_name)
     server.admin.publish(channel(lock_name), "0")  # when the foremost is in, the others follow
     for waiter in waiters:
@@ -134,7 +142,9 @@ def test_05_a_writer_who_reads_does_not_queue(
 ) -> None:
     read, write = sides(client, lock_name)
     assert write.acquire()
-    waiters = [Waiting(write, keep=True), Waiting(read, keep=True)]
+    waiters = [Waiting(write, keep=True)]
+    parked(client, server, lock_name, 1)
+    waiters.append(Waiting(read, keep=True))
     parked(client, server, lock_name, 2)
     assert read.acquire(timeout=SOON) and read.acquire(timeout=SOON)
     write.release()  # it reads on: nobody may write
@@ -168,8 +178,10 @@ def test_06_writers_hand_over_inside_the_process(
         assert writer.result() is True
     assert reader.result() is True and order == [0, 1, 2]
     sent = scripts(sent_by(monitor.since(mark), server, client))
-    assert sent[:4] == ["hand_over_write"] * 3 + ["release_write"]
-    assert client.stats()["hand_overs"] == 3 and server.admin.keys() == []
+    # After 10 ms of hand-overs in a row it is really released, and whoever is first then asks.
+    ends = [name for name in sent if name in {"hand_over_write", "release_write"}]
+    assert ends[0] == "hand_over_write" and len(ends) == 4
+    assert client.stats()["hand_overs"] == ends.count("hand_over_write") and server.admin.keys() == []
 
 
 def test_07_a_waiter_does_not_ask_until_it_is_told(
@@ -196,7 +208,7 @@ def test_08_a_wait_that_times_out_leaves_nothing(
     peer_writes(server, lock_name, 30_000)
     before = wire(server, lock_name)
     for side in (read, write):
-        assert not side.acquire(timeout=0.2)
+        assert not side.acquire(timeout=0.5)
     assert wire(server, lock_name) == before and client.stats()["waiters"] == 0
 
 

@@ -15,9 +15,9 @@ import pytest
 import redlatch
 from env import Proxy, RedisServer, wait_until
 from steps import Call
+from waiters import SOON
 from wire import SCRIPTS, load_scripts
 
-SOON = 1.0
 NEVER = 922337203685477
 UNKNOWN = "0123456789abcdef" * 2
 
@@ -125,19 +125,19 @@ def test_05_try_acquire(slots: redlatch.PermitSemaphore) -> None:
     started_at = time.monotonic()
     assert slots.acquire(timeout=0.5) is None
     assert 0.45 <= time.monotonic() - started_at < 0.5 + SOON
-    assert slots.acquire_many(2, timeout=0.1) == []
+    assert slots.acquire_many(2, timeout=0.5) == []
 
 
 def test_06_a_lease_that_ends(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     """testExpire and testExpireTryAcquire: the waiter enters when the lease is over, a late release is told apart."""
     slots = client.permit_semaphore(lock_name)
     slots.try_set_permits(1)
-    permit = must(slots.acquire(lease=1.0))
-    assert 0.9 < permit.remaining() < 1.0
     started_at = time.monotonic()
+    permit = must(slots.acquire(lease=1.0))
+    assert 0.0 < permit.remaining() < 1.0
     other = redlatch.connect(server.url)
     successor = must(other.permit_semaphore(lock_name).acquire(timeout=5, lease=30))
-    assert 0.8 < time.monotonic() - started_at < 1.0 + SOON
+    assert 0.99 < time.monotonic() - started_at < 1.0 + SOON
     assert permit.lost and permit.lost_event.is_set() and permit.remaining() == 0.0
     with pytest.raises(redlatch.LockLostError):
         permit.release()
@@ -169,8 +169,8 @@ def test_08_release_expired_by_another_process(
 ) -> None:
     """Told apart as long as nobody has given it back meanwhile."""
     slots.try_set_permits(2)
-    permit = must(slots.acquire(lease=0.2))
-    time.sleep(0.3)
+    permit = must(slots.acquire(lease=0.5))
+    time.sleep(0.6)
     with redlatch.connect(server.url) as other:
         stranger = other.permit_semaphore(lock_name)
         if reclaimed:
@@ -208,7 +208,7 @@ def test_09_update_lease(server: RedisServer, slots: redlatch.PermitSemaphore, l
     for late in (lambda: permit.extend(5), lambda: slots.extend(permit, 5)):
         with pytest.raises(redlatch.NotOwnedError, match=rf"permit {permit.id} .*{lock_name}.* was released before"):
             late()
-    short = must(slots.acquire(lease=0.1))
+    short = must(slots.acquire(lease=0.5))
     wait_until(lambda: short.lost)
     for late in (lambda: slots.extend(short, 5), lambda: short.extend(5)):
         with pytest.raises(redlatch.LockLostError, match=f"extend permit {short.id} of .*: it was taken and"):
@@ -220,9 +220,9 @@ def test_09_update_lease(server: RedisServer, slots: redlatch.PermitSemaphore, l
 def test_10_expiration(server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str) -> None:
     """expire() on the object: leases taken afterwards end with it, and no key is left."""
     slots.try_set_permits(1)
-    server.admin.pexpire(lock_name, 500)
+    server.admin.pexpire(lock_name, 1_000)
     slots.acquire(lease=60)
-    assert 0 < server.admin.pttl(f"{{{lock_name}}}:timeout") <= 500
+    assert 0 < server.admin.pttl(f"{{{lock_name}}}:timeout") <= 1_000
     wait_until(lambda: not server.admin.exists(lock_name, f"{{{lock_name}}}:timeout"), 3.0)
 
 
@@ -266,12 +266,13 @@ def test_20_ids_and_scores(server: RedisServer, slots: redlatch.PermitSemaphore,
 
 
 def test_21_a_permit_without_a_lease_is_renewed(server: RedisServer, lock_name: str) -> None:
-    with redlatch.connect(server.url, watchdog_lease=0.6) as client:
+    with redlatch.connect(server.url, watchdog_lease=1.0) as client:
         slots = client.permit_semaphore(lock_name)
         slots.try_set_permits(150)
         permits = slots.acquire_many(120)
         time.sleep(1.5)
-        assert all(score > now_ms(server) for score in leases(server, lock_name).values())
+        now = now_ms(server)
+        assert all(score > now for score in leases(server, lock_name).values())
         assert slots.acquired() == 120 and not any(permit.lost for permit in permits[::10])
     assert sum_of(server, lock_name) == 150 and leases(server, lock_name) == {}, "closing releases them"
 
@@ -279,7 +280,7 @@ def test_21_a_permit_without_a_lease_is_renewed(server: RedisServer, lock_name: 
 def test_22_permits_of_a_dead_process_return(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     program = (
         "import sys, os, redlatch\n"
-        "client = redlatch.connect(sys.argv[1], watchdog_lease=0.8)\n"
+        "client = redlatch.connect(sys.argv[1], watchdog_lease=1.2)\n"
         "slots = client.permit_semaphore(sys.argv[2])\n"
         "slots.try_set_permits(1)\n"
         "permit = slots.acquire()\n"
@@ -291,7 +292,7 @@ def test_22_permits_of_a_dead_process_return(server: RedisServer, client: redlat
         assert process.stdout is not None
         first = process.stdout.readline().decode().strip()
         waiting = Call(lambda: client.permit_semaphore(lock_name).acquire(timeout=10))
-        time.sleep(1.0)
+        time.sleep(1.5)
         assert not waiting.done, "it is renewed as long as the process lives"
         process.kill()
         permit = must(waiting.result(5.0))
@@ -303,10 +304,10 @@ def test_23_a_waiter_wakes_at_the_nearest_expiry(
 ) -> None:
     """Nobody tells of it: the holder is gone, and no message comes."""
     server.admin.set(lock_name, 0)
-    server.admin.zadd(f"{{{lock_name}}}:timeout", {b"x" * 16: now_ms(server) + 700})
     started_at = time.monotonic()
+    server.admin.zadd(f"{{{lock_name}}}:timeout", {b"x" * 16: now_ms(server) + 700})
     must(slots.acquire(timeout=4))
-    assert 0.6 < time.monotonic() - started_at < 0.7 + SOON
+    assert 0.69 < time.monotonic() - started_at < 0.7 + SOON
 
 
 def test_24_nine_thousand_expired_permits(server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str) -> None:
@@ -389,17 +390,17 @@ def test_31_a_doubled_command_changes_no_count(
         assert len(leases(server, lock_name)) == 2 and sum_of(server, lock_name) == 5
 
 
-def test_32_what_was_given_up_is_undone(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
-    load_scripts(server)
-    with redlatch.connect(proxy.url, command_timeout=0.3, dead_peer_timeout=60) as client:
-        slots = client.permit_semaphore(lock_name)
-        slots.try_set_permits(5)
+def test_32_what_was_given_up_is_undone(
+    server: RedisServer, proxy: Proxy, slots: redlatch.PermitSemaphore, lock_name: str
+) -> None:
+    slots.try_set_permits(5)
+    with redlatch.connect(proxy.url, command_timeout=0.3, dead_peer_timeout=60) as impatient:
         fault = proxy.hold_reply(SCRIPTS["acquire_permits"])
-        error = Call(lambda: slots.acquire_many(3, blocking=False)).error()
+        error = Call(lambda: impatient.permit_semaphore(lock_name).acquire_many(3, blocking=False)).error()
         assert isinstance(error, redlatch.ConnectionError)
         fault.release()
         fault.wait_outcome()
-        wait_until(lambda: leases(server, lock_name) == {}, 2.0)
+        wait_until(lambda: leases(server, lock_name) == {})
         assert sum_of(server, lock_name) == 5
 
 
@@ -410,7 +411,7 @@ def test_33_a_permit_that_vanished_is_lost(server: RedisServer, lock_name: str) 
         permit = must(slots.acquire())
         event = permit.lost_event
         slots.delete()
-        assert event.wait(2.0) and permit.lost
+        assert event.wait(5.0) and permit.lost
         with pytest.raises(redlatch.LockLostError):
             slots.release(permit)
 
@@ -421,11 +422,11 @@ def test_33_a_permit_that_vanished_is_lost(server: RedisServer, lock_name: str) 
 def test_40_with(slots: redlatch.PermitSemaphore) -> None:
     slots.try_set_permits(1)
     with must(slots.acquire()) as permit:
-        assert slots.available() == 0 and 29 < permit.remaining() < 30
+        assert slots.available() == 0 and 25 < permit.remaining() < 30
     assert slots.available() == 1
     with pytest.raises(KeyError):
-        with must(slots.acquire(lease=0.05)):
-            time.sleep(0.2)
+        with must(slots.acquire(lease=0.5)) as permit:
+            wait_until(lambda: permit.lost)
             raise KeyError("the block's own")
 
 

@@ -58,8 +58,8 @@ def put_foreign_waiter(server: RedisServer, name: str, patience_ms: int) -> str:
 
 
 def queued(server: RedisServer, name: str, count: int) -> None:
-    """Wait until so many stand in the queue."""
-    wait_until(lambda: len(queue(server, name)) == count, message=f"{count} waiters in the queue of {name}")
+    """Wait until so many stand in the queue; a process may have to begin before."""
+    wait_until(lambda: len(queue(server, name)) == count, 20.0, f"{count} waiters in the queue of {name}")
 
 
 Connect = Callable[..., redlatch.Client]
@@ -139,13 +139,13 @@ def test_places_scores_and_signs_of_life(server: RedisServer, connect: Connect, 
     first, second, third = scores(server, lock_name)
     assert 300_000 < first <= 20_000 + FOREIGN_PATIENCE_MS
     assert second - first >= FOREIGN_PATIENCE_MS - 1
-    assert third - second >= 1_000_000 - 100
+    assert third - second >= 1_000_000 - 10_000
     assert server.admin.pttl(queue_key(lock_name)) == server.admin.pttl(timeout_key(lock_name)) == -1
     assert 0 < server.admin.pttl(f"redlatch_waiting:{{{lock_name}}}:{client.uuid}") <= 30_000
     # A MultiLock's lease on the queue does not end places; the next waiter takes it off again.
     server.admin.pexpire(queue_key(lock_name), 60_000)
     server.admin.pexpire(timeout_key(lock_name), 60_000)
-    assert connect().fair_lock(lock_name).acquire(timeout=0.05) is False
+    assert connect().fair_lock(lock_name).acquire(timeout=0.5) is False
     queued(server, lock_name, 3)
     assert server.admin.pttl(queue_key(lock_name)) == server.admin.pttl(timeout_key(lock_name)) == -1
     holder.release()
@@ -156,7 +156,7 @@ def test_the_last_waiter_takes_the_sign_of_life_away(
     server: RedisServer, connect: Connect, lock_name: str
 ) -> None:
     holder, waiter = connect(), connect()
-    for patience in (0.05, 10.0):
+    for patience in (0.5, 10.0):
         with holder.fair_lock(lock_name, owner="handle"):
             lock = waiter.fair_lock(lock_name, owner="handle")
             waiting = Call(partial(lock.acquire, timeout=patience))
@@ -164,7 +164,7 @@ def test_the_last_waiter_takes_the_sign_of_life_away(
                 wait_until(lambda: server.admin.exists(f"redlatch_waiting:{{{lock_name}}}:{waiter.uuid}"))
             else:
                 assert waiting.result() is False
-                assert list(server.admin.keys()) == [lock_name.encode()]
+                wait_until(lambda: list(server.admin.keys()) == [lock_name.encode()], message="its place to be left")
         if patience > 1:
             assert waiting.result() is True
             assert list(server.admin.keys()) == [lock_name.encode()]
@@ -181,7 +181,7 @@ def test_leaving_shifts_nobody(server: RedisServer, connect: Connect, lock_name:
     queued(server, lock_name, 4)
     last, _ = start_waiters(server, lock_name, [client], 1, already=4)
     before = server.admin.zscore(timeout_key(lock_name), queue(server, lock_name)[-1])
-    assert leaving.fair_lock(lock_name).acquire(timeout=0.05) is False
+    assert leaving.fair_lock(lock_name).acquire(timeout=0.5) is False
     assert leaving.fair_lock(lock_name).acquire(blocking=False) is False
     queued(server, lock_name, 5)
     leaving.close()
@@ -228,8 +228,11 @@ def test_channels_and_connections_do_not_grow_with_the_waiters(
     holder.release()
     assert all(waiting.result() for waiting in waits)
     assert taken == list(range(60))
-    wait_until(lambda: client.stats()["subscriptions"] == 0, message="the channels of those that left to be left")
-    assert server.admin.pubsub_channels(f"{channel(lock_name)}:*") == []
+    wait_until(
+        lambda: client.stats()["subscriptions"] == 0 and not server.admin.pubsub_channels(f"{channel(lock_name)}:*"),
+        10.0,
+        "the channels of those that left to be left",
+    )
 
 
 # Threads that wait, in a process whose main thread holds the lock before them, or waits behind them, or does neither.
@@ -287,7 +290,7 @@ def test_fifty_places_of_a_dead_process_go_together(
         if main == "neither":
             holder.release()
         assert waiting.result(timeout=patience + 3 * LOOK) is True
-        assert waiting.ended_at - killed_at < (1.0 if main == "holds" else 0.0) + patience + LOOK
+        assert waiting.ended_at - killed_at < (1.0 if main == "holds" else 0.0) + patience + LOOK + SOON
     assert queue(server, lock_name) == []
 
 
@@ -299,7 +302,7 @@ def last_of(server: RedisServer, name: str, known: List[str]) -> str:
         found[:] = queue(server, name)[-1:]
         return bool(found) and found[0] not in known
 
-    wait_until(there_is_another, message="another waiter in the queue")
+    wait_until(there_is_another, 20.0, "another waiter in the queue")
     return found[0]
 
 
@@ -325,7 +328,7 @@ def test_who_leaves_from_the_middle_shifts_nobody(server: RedisServer, connect: 
         with waiting_process(server, lock_name, 30, 0, "waits") as cancelled:
             places.append(last_of(server, lock_name, places))
             one_more()
-            impatient = Waiting(clients[0].fair_lock(lock_name), timeout=0.5)
+            impatient = Waiting(clients[0].fair_lock(lock_name), timeout=1.2)
             places.append(last_of(server, lock_name, places))
             one_more()
             before = {owner: server.admin.zscore(timeout_key(lock_name), owner) for owner in places}
@@ -360,7 +363,7 @@ def test_a_live_waiter_keeps_its_place_however_long_it_waits(
         server.admin.zadd(timeout_key(lock_name), {owner: time.time() * 1000 + 1000})
     time.sleep(2.0)  # more than three time-outs
     assert queue(server, lock_name) == places
-    assert min(scores(server, lock_name)) > FOREIGN_PATIENCE_MS - 1000
+    assert min(scores(server, lock_name)) > FOREIGN_PATIENCE_MS - 5_000
     holder.release()
     assert all(waiting.result() for waiting in waits)
     assert taken == list(range(6))
@@ -407,7 +410,7 @@ def test_a_head_is_called_and_stamped_when_the_lock_becomes_free_and_not_before(
     assert not waiting.done and server.admin.exists(lock_name) == 0
     # Its time is over; the waiter behind it was told how long that is, or looks.
     server.admin.zadd(timeout_key(lock_name), {queue(server, lock_name)[0]: time.time() * 1000})
-    assert waiting.result(timeout=LOOK + 2.0) is True
+    assert waiting.result(timeout=LOOK + SOON) is True
 
 
 def test_a_free_lock_behind_a_silent_head_is_not_asked_for_all_the_time(
@@ -422,7 +425,7 @@ def test_a_free_lock_behind_a_silent_head_is_not_asked_for_all_the_time(
     assert len(scripts(sent_by(monitor.since(mark), server, client))) <= 2
     server.admin.lrem(queue_key(lock_name), 0, head)
     server.admin.zrem(timeout_key(lock_name), head)
-    assert waiting.result(timeout=LOOK + 2.0) is True
+    assert waiting.result(timeout=LOOK + SOON) is True
 
 
 def test_force_release_calls_the_head(server: RedisServer, connect: Connect, lock_name: str) -> None:

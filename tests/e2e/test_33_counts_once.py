@@ -133,7 +133,7 @@ def test_02_a_doubled_command_counts_once(
     """The copy arrives after everything else, on the connection it was made for."""
     change.prepare(server, lock_name)
     copy = proxy.duplicate(change.script)
-    assert change.make(patient, lock_name) == change.answer
+    assert long_waits(change)(patient, lock_name) == change.answer
     copy.wait_hit()
     assert value(server, lock_name) == change.after
     copy.release()
@@ -197,7 +197,7 @@ def test_10_what_was_given_up_is_as_its_kind_says(
     ends = {
         "undone": [change.before], "goes on": [change.after], "either": [change.before, change.after]
     }[change.ending]
-    wait_until(lambda: value(server, lock_name) in ends, 2.0)
+    wait_until(lambda: value(server, lock_name) in ends)
     assert impatient.latch(lock_name + ":next").wait(timeout=5), "the connection is there, and what was left is sent"
     assert value(server, lock_name) in ends
 
@@ -245,7 +245,7 @@ def test_21_a_late_copy_of_what_was_given_up_finds_the_mark(limited: RedisServer
             assert isinstance(call.error(), redlatch.ConnectionError)
             struck.cut_client()
             marks: List[bytes] = []
-            wait_until(lambda: bool(marks.extend(limited.admin.scan_iter(match="redlatch_op:*")) or marks), 3.0)
+            wait_until(lambda: bool(marks.extend(limited.admin.scan_iter(match="redlatch_op:*")) or marks))
             assert limited.admin.get(marks[0]) == b"undone"
             late.release()
             late.wait_outcome()

@@ -74,8 +74,9 @@ def test_00_200_threads_wait_without_a_word(
     queue = Queue(client, lock_name, THREADS)
     mark = monitor.mark()
     time.sleep(LOOK + 0.5)
-    assert scripts(sent_by(monitor.since(mark), server, client)) == ["acquire"], "the look"
-    assert len(sent_by(monitor.since(mark), server, client)) == 1
+    executed = sent_by(monitor.since(mark), server, client)
+    assert 1 <= len(executed) <= 2, "the look, and the next one if it took long to begin so many"
+    assert set(scripts(executed)) == {"acquire"} and len(scripts(executed)) == len(executed)
     assert subscribers(server, lock_name) == 1 and client.stats()["subscriptions"] == 1
     release_as_redisson(server, lock_name)
     queue.finish()

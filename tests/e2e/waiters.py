@@ -13,7 +13,7 @@ from env import Monitor, RedisServer, wait_until
 from wire import channel, script_of, sent_by, subscribers
 
 # A generous bound on what is a matter of milliseconds, well below the lease and the look of every 5 s.
-SOON = 1.0
+SOON = 2.0
 
 
 class Waiting:
@@ -101,13 +101,15 @@ def release_as_redisson(server: RedisServer, name: str) -> float:
     return released_at
 
 
-def wait_parked(server: RedisServer, monitor: Monitor, name: str, client: redlatch.Client, mark: int) -> int:
+def wait_parked(
+    server: RedisServer, monitor: Monitor, name: str, client: redlatch.Client, mark: int, script: str = "acquire"
+) -> int:
     """Wait until a waiter that found the lock held has subscribed and looked once more; returns a mark after that."""
 
     def parked() -> bool:
         executed = sent_by(monitor.since(mark), server, client)
         words = [script_of(entry) or entry.command for entry in executed]
-        return "SUBSCRIBE" in words and "acquire" in words[words.index("SUBSCRIBE") :]
+        return "SUBSCRIBE" in words and script in words[words.index("SUBSCRIBE") :]
 
     wait_until(parked, message=f"a waiter for {name} to park")
     assert subscribers(server, name) >= 1
