@@ -359,7 +359,7 @@ void check_exclusion_of_values(struct world *world, uint32_t name) {
         for (uint32_t other = 0; other < world->plan.names; other++) {
             bool overlaps = world_overlap(world, other, name);
             for (struct hold *hold = client->names[other]->holds; hold && overlaps; hold = hold->next) {
-                bool believed = is_believed(client, hold, other) && !note_of(world, i, hold->id)->tainted;
+                bool believed = is_believed(client, hold, other);
                 here += believed && other == name;
                 beside += believed && other != name;
             }
