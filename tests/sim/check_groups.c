@@ -20,7 +20,7 @@ struct groups {
 
 /* The first name behind the group that a name is of. */
 static uint32_t group_end(const struct world *world, uint32_t name) {
-    uint32_t end = world_group(world, name) + world_names_of_group(world);
+    uint32_t end = world_group(world, name) + world->plan.names_of_group;
     return end < world->plan.names ? end : world->plan.names;
 }
 

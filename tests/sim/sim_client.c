@@ -217,7 +217,7 @@ void client_start(struct world *world, uint32_t index) {
     client->engine.losses_wanted[LOSS_SETS] = world->plan.sets;
     client->set = client_allocate(client, sizeof *client->set + MAX_NAMES * sizeof client->set->members[0]);
     client->set->count = 0;
-    bool of_two = world_has_sides(world) || (world_has_values(world) && world->plan.sets);
+    bool of_two = world_has_sides(world) || world->plan.names_of_group == 2; /* of which it takes one */
     for (uint32_t first = 0; first < world->plan.names; first += of_two ? 2 : 1) {
         uint32_t name = first + (of_two && !world->plan.writers_only && random_chance(&world->random, 500));
         client->set_names[client->set->count] = name;

@@ -76,7 +76,10 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, bool se
         world->plan.reenters = 0;
     }
     world->plan.sets = sets;
-    if (world_has_sides(world) || (world_has_values(world) && sets)) {
+    if (world_has_values(world)) {
+        world->plan.names_of_group = !sets ? MAX_NAMES : seed % 3 == 0 ? 1 : 2;
+    }
+    if (world_has_sides(world) || world->plan.names_of_group == 2) {
         world->plan.names = world->plan.names > 1 ? 4 : 2;
     }
     world->plan.writers_only = world_has_sides(world) && seed % 5 == 0;

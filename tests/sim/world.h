@@ -12,7 +12,7 @@
 #include "server.h"
 #include "trace.h"
 
-enum { MAX_VALUES = MAX_NAMES + MAX_NAMES / 2 };
+enum { MAX_VALUES = 6 }; /* of two groups of two names, or three of one */
 
 struct world {
     uint64_t seed;
@@ -57,24 +57,20 @@ static inline bool world_has_sides(const struct world *world) {
     return world->plan.lock_kind == REDLATCH_READ;
 }
 
-/* Whether the names are of groups: of one, or of two where sets are taken, whose members are of a group each. Each name
- * is two values then, and shares one with the next name of its group. */
+/* Whether the names are of groups: all of one, or of several where sets are taken, whose members are of a group each.
+ * Each name is two values then, and shares one with the next name of its group. */
 static inline bool world_has_values(const struct world *world) {
     return world->plan.lock_kind == REDLATCH_GROUP;
 }
 
-static inline uint32_t world_names_of_group(const struct world *world) {
-    return world->plan.sets ? 2 : MAX_NAMES;
-}
-
 /* The first name of the group that a name is of. */
 static inline uint32_t world_group(const struct world *world, uint32_t name) {
-    return name - name % world_names_of_group(world);
+    return name - name % world->plan.names_of_group;
 }
 
 /* The first of the two values that a name is; the groups have none in common. */
 static inline uint32_t world_first_value(const struct world *world, uint32_t name) {
-    return name + name / world_names_of_group(world);
+    return name + name / world->plan.names_of_group;
 }
 
 /* Whether two names of groups have a value in common. */
