@@ -52,8 +52,8 @@ void task_start(struct task *task, struct client *client, const struct errand *e
     leave_call(client);
 }
 
-/* What was granted, or what was in the way. Whatever it was, no hold knows of the operation any more: of what is told to
- * be given back, as nobody collected it in time, a part may be lost. */
+/* What was granted, or what was in the way. Whatever it was, no hold knows of the operation any more: of what was given
+ * back, as nobody collected it in time, a part may be lost. */
 static void note(struct task *task) {
     struct operation *operation = &task->call.operation;
     task->active = false;
