@@ -12,25 +12,29 @@ static struct owner *owner_of(struct client *client, uint64_t number) {
     return NULL;
 }
 
+/* Whether a hold was taken away by who is no client of ours: under its id, or the new one that it moves to. */
+static bool is_taken_away(struct client *client, const struct hold *hold) {
+    bool moves = hold->busy && hold->busy->kind == COMMAND_MOVE;
+    return note_of(client->world, client->index, hold->id)->tainted ||
+           (moves && note_of(client->world, client->index, hold->busy->successor)->tainted);
+}
+
 bool is_believed(struct client *client, const struct hold *hold, uint32_t name) {
     struct owner *owner = owner_of(client, hold->owner);
     return hold->stage == HOLD_ALIVE && client_now(client) < hold->deadline && owner &&
-           (owner->levels[name] > 0 || owner->uncertain[name]);
+           (owner->levels[name] > 0 || owner->uncertain[name]) && !is_taken_away(client, hold);
 }
 
 static void check_hold(struct client *client, const struct hold *hold, uint32_t name) {
     struct world *world = client->world;
     const struct wire_name *wire = &world->checker.wire[name];
     const struct id_note *note = note_of(world, client->index, hold->id);
-    if (note->tainted || hold->stage != HOLD_ALIVE || client_now(client) >= hold->deadline) {
+    if (is_taken_away(client, hold) || hold->stage != HOLD_ALIVE || client_now(client) >= hold->deadline) {
         return;
     }
     const struct wire_field *field = wire_find(wire, client->index, hold->id);
     if (!field && hold->busy && hold->busy->kind == COMMAND_MOVE) {
         field = wire_find(wire, client->index, hold->busy->successor);
-        if (note_of(world, client->index, hold->busy->successor)->tainted) {
-            return;
-        }
     }
     if (!field) {
         world_violation(world, "a holder believes in what the server does not have",
@@ -61,7 +65,7 @@ void check_name(struct world *world, uint32_t name) {
                 continue;
             }
             check_hold(client, hold, name);
-            if (is_believed(client, hold, name) && !note_of(world, i, hold->id)->tainted) {
+            if (is_believed(client, hold, name)) {
                 last[1] = last[0];
                 last[0] = i;
                 believers++;

@@ -46,10 +46,10 @@ static void check_engine(struct client *client) {
 
 void check_end(struct world *world) {
     server_touch(world);
-    if (world_has_values(world) && keyspace_exists(world->server.keyspace, world->names[0])) {
-        world_violation(world, "a key is left at the end", "the group"); /* with nothing in it that anybody holds */
-    }
     for (uint32_t name = 0; name < world->plan.names; name++) {
+        if (world_has_values(world) && keyspace_exists(world->server.keyspace, world->names[name])) {
+            world_violation(world, "a key is left at the end", "the group of lock %u", name); /* nobody holds of it */
+        }
         watch_name(world, name);
         if (world->checker.wire[name].present) {
             world_violation(world, "a key is left at the end", "lock %u", name);

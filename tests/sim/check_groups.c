@@ -1,6 +1,6 @@
-/* The values of a group on the wire. Every name of a world is two values of one group, of which it shares each with a
- * neighbour. It counts as present while any of its values is held; a hold is a field of it while it has both. What an
- * owner whose time is over left behind is nothing. SPDX-License-Identifier: Apache-2.0 */
+/* The values of groups on the wire. Every name of a world is two values of a group, of which it shares each with a
+ * neighbour there. It counts as present while any of its values is held; a hold is a field of it while it has both.
+ * What an owner whose time is over left behind is nothing. SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
 #include "sim_client.h"
@@ -12,30 +12,44 @@ struct value {
     bool held;
 };
 
+/* The names of a world and their values, as far as they were read. */
+struct groups {
+    struct wire_name names[MAX_NAMES];
+    struct value values[MAX_VALUES];
+};
+
+/* The first name behind the group that a name is of. */
+static uint32_t group_end(const struct world *world, uint32_t name) {
+    uint32_t end = world_group(world, name) + world->plan.names_of_group;
+    return end < world->plan.names ? end : world->plan.names;
+}
+
 static struct redis_text value_text(const struct world *world, uint32_t value) {
     return (struct redis_text){world->values + (size_t)value * GROUP_VALUE_SIZE, GROUP_VALUE_SIZE};
 }
 
 /* What stands in a field of the group about a value and an owner. */
-static bool own_number(struct world *world, uint32_t value, struct redis_text owner, const char *what,
-                       int64_t *number_out) {
+static bool own_number(struct world *world, uint32_t group, struct redis_text text, struct redis_text owner,
+                       const char *what, int64_t *number_out) {
     char field[160];
-    struct redis_text text = value_text(world, value);
+    struct redis_text value;
     int size = snprintf(field, sizeof field, "%.*s:%.*s:%s", (int)text.size, text.bytes, (int)owner.size, owner.bytes,
                         what);
     struct redis_text name = {field, (size_t)size};
-    return keyspace_hget(world->server.keyspace, world->names[0], name, &text) && integer_parse(text, number_out);
+    return keyspace_hget(world->server.keyspace, world->names[group], name, &value) &&
+           integer_parse(value, number_out);
 }
 
-static struct value read_value(struct world *world, uint32_t value) {
+static struct value read_value(struct world *world, uint32_t group, uint32_t value) {
     struct value found = {.held = false};
+    struct redis_text text = value_text(world, value);
     struct redis_text owner;
     int64_t ends = 0;
-    if (keyspace_hget(world->server.keyspace, world->names[0], value_text(world, value), &owner) &&
-        own_number(world, value, owner, "expire_time", &ends) && ends > keyspace_time(world->server.keyspace)) {
+    if (keyspace_hget(world->server.keyspace, world->names[group], text, &owner) &&
+        own_number(world, group, text, owner, "expire_time", &ends) && ends > keyspace_time(world->server.keyspace)) {
         found.held = true;
         found.field = wire_parse_owner(owner);
-        own_number(world, value, owner, "lock_count", &found.field.count);
+        own_number(world, group, text, owner, "lock_count", &found.field.count);
         found.field.expires = clock_true(&world->server.clock, ends * MILLISECOND);
     }
     return found;
@@ -61,61 +75,77 @@ static struct wire_name name_of_values(const struct value two[2]) {
 }
 
 /* No hold has one of its values alone, unless it was taken away. */
-static void check_whole(struct world *world, const struct value *values, const struct wire_name *names) {
-    for (uint32_t i = 0; i <= world->plan.names; i++) {
-        const struct wire_field *owner = &values[i].field;
-        bool before = i > 0 && wire_find(&names[i - 1], owner->client, owner->id);
-        bool whole = before || (i < world->plan.names && wire_find(&names[i], owner->client, owner->id));
-        bool ours = values[i].held && owner->client != FOREIGN;
+static void check_whole(struct world *world, uint32_t group, const struct groups *groups) {
+    uint32_t end = group_end(world, group);
+    for (uint32_t i = group; i <= end; i++) { /* the value between two names, and those at both ends */
+        const struct value *value = &groups->values[world_first_value(world, group) + i - group];
+        const struct wire_field *owner = &value->field;
+        bool before = i > group && wire_find(&groups->names[i - 1], owner->client, owner->id);
+        bool whole = before || (i < end && wire_find(&groups->names[i], owner->client, owner->id));
+        bool ours = value->held && owner->client != FOREIGN;
         if (ours && !whole && !note_of(world, owner->client, owner->id)->tainted) {
-            world_violation(world, "a group is held in part", "value %u, client %u id %d", i, owner->client,
-                            (int)owner->id);
+            world_violation(world, "a group is held in part", "value %u of the group of lock %u, client %u id %d",
+                            i - group, group, owner->client, (int)owner->id);
         }
     }
 }
 
-/* Reads all names; the group's key must outlive what is in it. */
-static void read_group(struct world *world, struct wire_name names[MAX_NAMES], struct value values[MAX_NAMES + 1]) {
+/* Reads all names of a group; its key must outlive what is in it. */
+static void read_group(struct world *world, uint32_t group, struct groups *groups) {
     struct redis_reply kind = {0};
-    memset(names, 0, sizeof *names * MAX_NAMES);
+    uint32_t first = world_first_value(world, group);
+    memset(groups, 0, sizeof *groups);
     server_touch(world);
-    int64_t ttl = keyspace_pttl(world->server.keyspace, world->names[0]);
-    wire_call(world, "HLEN", 0, &kind);
+    int64_t ttl = keyspace_pttl(world->server.keyspace, world->names[group]);
+    wire_call(world, "HLEN", group, &kind);
     bool other_type = kind.kind == REDIS_ERROR;
     redis_reply_free(&kind);
-    for (uint32_t i = 0; i <= world->plan.names; i++) {
-        values[i] = other_type ? (struct value){.held = false} : read_value(world, i);
+    for (uint32_t value = first; value <= first + group_end(world, group) - group; value++) {
+        groups->values[value] = other_type ? (struct value){.held = false} : read_value(world, group, value);
     }
     int64_t key_ends = server_expiry(&world->server, keyspace_time(world->server.keyspace) + ttl);
-    for (uint32_t name = 0; name < world->plan.names; name++) {
-        names[name] = name_of_values(&values[name]);
+    for (uint32_t name = group; name < group_end(world, group); name++) {
+        struct wire_name *wire = &groups->names[name];
+        *wire = name_of_values(&groups->values[world_first_value(world, name)]);
         if (other_type) {
-            names[name].present = names[name].other_type = true;
-            names[name].expires = key_ends;
-        } else if (names[name].present && ttl != -1 && names[name].expires > key_ends) {
+            wire->present = wire->other_type = true;
+            wire->expires = key_ends;
+        } else if (wire->present && ttl != -1 && wire->expires > key_ends) {
             world_violation(world, "the group ends before a hold of it", "lock %u, by %d us", name,
-                            (int)(names[name].expires - key_ends));
+                            (int)(wire->expires - key_ends));
         }
     }
     if (ttl == -1) {
-        world_violation(world, "a key has no TTL", "the group");
+        world_violation(world, "a key has no TTL", "the group of lock %u", group);
     }
 }
 
-/* Nothing is left of owners but what the values say; a peer like Redisson leaves what is over (W-20). */
-static void check_leftovers(struct world *world) {
+static bool is_value_of(const struct world *world, uint32_t group, struct redis_text text) {
+    uint32_t first = world_first_value(world, group);
+    uint32_t last = first + group_end(world, group) - group;
+    while (first <= last && !text_equal(text, value_text(world, first))) {
+        first++;
+    }
+    return first <= last;
+}
+
+/* Nothing stands in a group but its values, and of their owners what belongs to them; a peer like Redisson leaves what
+ * is over (W-20). */
+static void check_leftovers(struct world *world, uint32_t group) {
     struct redis_reply all = {0};
-    wire_call(world, "HGETALL", 0, &all);
+    wire_call(world, "HGETALL", group, &all);
     for (size_t i = 0; all.kind == REDIS_ARRAY && i + 1 < all.size && !world->plan.foreign; i += 2) {
         struct redis_text field = redis_reply_view(&all.elements[i]);
-        if (field.size <= GROUP_VALUE_SIZE) {
-            continue;
-        }
-        struct redis_text value = {field.bytes, GROUP_VALUE_SIZE};
+        bool alone = field.size <= GROUP_VALUE_SIZE;
+        struct redis_text value = {field.bytes, alone ? field.size : GROUP_VALUE_SIZE};
         struct redis_text owner;
-        bool has = keyspace_hget(world->server.keyspace, world->names[0], value, &owner) &&
-                   field.size > GROUP_VALUE_SIZE + owner.size + 1 &&
-                   memcmp(field.bytes + GROUP_VALUE_SIZE + 1, owner.bytes, owner.size) == 0;
+        int64_t number;
+        bool has = is_value_of(world, group, value) &&
+                   keyspace_hget(world->server.keyspace, world->names[group], value, &owner);
+        has = has && (!alone || (own_number(world, group, value, owner, "expire_time", &number) &&
+                                 own_number(world, group, value, owner, "lock_count", &number)));
+        has = has && (alone || (field.size > GROUP_VALUE_SIZE + owner.size + 1 &&
+                                memcmp(field.bytes + GROUP_VALUE_SIZE + 1, owner.bytes, owner.size) == 0));
         if (!has) {
             world_violation(world, "something is left of who does not hold", "%.*s", (int)field.size, field.bytes);
         }
@@ -126,17 +156,25 @@ static void check_leftovers(struct world *world) {
 /* Which name a line of a request is about, by the first of its values, which end the line. */
 uint32_t group_name(const struct world *world, const struct request *request, uint32_t line) {
     uint32_t per_line = request->renewal ? request->argument_count / request->key_count : request->argument_count;
+    uint32_t end = is_set(request) ? line_argument(request, line + 1) : per_line * (line + 1);
     const struct redis_text *texts = request->many ? request->many : request->texts;
-    struct redis_text first = texts[request->key_count + per_line * (line + 1) - 2];
+    struct redis_text first = texts[request->key_count + end - 2];
     uint32_t name = 0;
-    while (name + 1 < world->plan.names && !text_equal(first, value_text(world, name))) {
+    while (name + 1 < world->plan.names && !text_equal(first, value_text(world, world_first_value(world, name)))) {
         name++;
     }
     return name;
 }
 
-static bool overlap(uint32_t one, uint32_t other) {
-    return one == other || one + 1 == other || other + 1 == one;
+/* Whether a request that is no renewal is about a name, and that of an owner. */
+static bool is_about(struct world *world, const struct request *request, uint32_t name,
+                     const struct wire_field *field) {
+    uint32_t line = 0;
+    while (line < names_of(world, request) && group_name(world, request, line) != name) {
+        line++;
+    }
+    return !request->renewal && line < names_of(world, request) &&
+           wire_is_argument(request, owner_argument(world, request, name), field);
 }
 
 static bool is_renewed(const struct request *request, const struct wire_field *field) {
@@ -152,8 +190,8 @@ static bool is_renewed(const struct request *request, const struct wire_field *f
 static void judge_removed(struct world *world, const struct request *request, uint32_t name,
                           const struct wire_field *field) {
     enum script_id script = role_of(request->script);
-    bool own = (script == SCRIPT_RELEASE || script == SCRIPT_HAND_OVER) && wire_is_argument(request, 0, field);
-    if (script == SCRIPT_FORCE_RELEASE && overlap(name, group_name(world, request, 0))) {
+    bool own = (script == SCRIPT_RELEASE || script == SCRIPT_HAND_OVER) && is_about(world, request, name, field);
+    if (script == SCRIPT_FORCE_RELEASE && world_overlap(world, name, group_name(world, request, 0))) {
         wire_removed(world, field, REMOVED_DELETED, world->now);
     } else if (own) {
         wire_removed(world, field, script == SCRIPT_RELEASE ? REMOVED_RELEASE : REMOVED_HANDED, world->now);
@@ -162,14 +200,25 @@ static void judge_removed(struct world *world, const struct request *request, ui
     }
 }
 
+/* Whether nobody else held a value of a name; the owner itself may have, if a force release by another name left it a
+ * part of them and the acquire was sent again. */
+static bool was_free(struct world *world, uint32_t name, const struct wire_field *field) {
+    const struct wire_name *names = world->checker.wire;
+    bool left = note_of(world, field->client, field->id)->removed == REMOVED_DELETED;
+    for (uint32_t other = world_group(world, name); other < group_end(world, name); other++) {
+        left = left && !(world_overlap(world, other, name) && names[other].count > 0);
+    }
+    return left || !names[name].present;
+}
+
 static void judge_created(struct world *world, const struct request *request, uint32_t name,
                           const struct wire_field *field) {
     struct wire_name *old = &world->checker.wire[name];
     enum script_id script = role_of(request->script);
-    bool about = group_name(world, request, 0) == name;
-    bool acquired = script == SCRIPT_ACQUIRE && about && !old->present && wire_is_argument(request, 0, field);
-    bool handed = script == SCRIPT_HAND_OVER && about && old->count == 1 &&
-                  wire_is_argument(request, 0, &old->fields[0]) && wire_is_argument(request, 1, field);
+    bool acquired = (script == SCRIPT_ACQUIRE || script == SCRIPT_ACQUIRE_MANY) && was_free(world, name, field) &&
+                    is_about(world, request, name, field);
+    bool handed = script == SCRIPT_HAND_OVER && old->count == 1 && is_about(world, request, name, &old->fields[0]) &&
+                  wire_is_argument(request, 1, field);
     if (!acquired && !handed) {
         wrongly_created(world, request->script, field);
         return;
@@ -179,6 +228,7 @@ static void judge_created(struct world *world, const struct request *request, ui
                         (int)field->id, (int)field->count);
     }
     wire_created(world, field);
+    world->checker.created++;
     if (handed && note_of(world, old->fields[0].client, old->fields[0].id)->release_sent_at == 0) {
         return; /* a move to a new id, not a hand-over */
     }
@@ -186,11 +236,13 @@ static void judge_created(struct world *world, const struct request *request, ui
     check_chain(world, old->chain);
 }
 
-static void judge_changed(struct world *world, const struct request *request, const struct wire_field *before,
-                          const struct wire_field *after) {
+static void judge_changed(struct world *world, const struct request *request, uint32_t name,
+                          const struct wire_field *before, const struct wire_field *after) {
     enum script_id script = role_of(request->script);
-    bool own = !request->renewal && wire_is_argument(request, 0, before);
-    struct count_changes allowed = {.lower = script == SCRIPT_RELEASE && own, .raise = script == SCRIPT_REENTER && own};
+    bool own = is_about(world, request, name, before);
+    bool raises = own && (script == SCRIPT_REENTER ||
+                          (script == SCRIPT_ACQUIRE_MANY && form_of_line(world, request, name) == 'G'));
+    struct count_changes allowed = {.lower = script == SCRIPT_RELEASE && own, .raise = raises};
     check_count(world, request->script, before->count, after->count, allowed);
     if (!(script == SCRIPT_EXTEND && own)) {
         check_not_shortened(world, request->script, before->expires, after->expires);
@@ -201,95 +253,113 @@ static void judge_changed(struct world *world, const struct request *request, co
     }
 }
 
-void judge_group(struct world *world, const struct request *request, bool whole) {
-    struct wire_name new[MAX_NAMES];
-    struct value values[MAX_NAMES + 1];
-    enum script_id script = role_of(request->script);
-    read_group(world, new, values);
-    for (uint32_t name = 0; name < world->plan.names; name++) {
+static void judge_one_group(struct world *world, const struct request *request, uint32_t group, bool told) {
+    struct groups now;
+    read_group(world, group, &now);
+    for (uint32_t name = group; name < group_end(world, group); name++) {
         const struct wire_name *old = &world->checker.wire[name];
+        const struct wire_name *new = &now.names[name];
         const struct wire_field *before = old->count ? &old->fields[0] : NULL;
-        const struct wire_field *after = before ? wire_find(&new[name], before->client, before->id) : NULL;
+        const struct wire_field *after = before ? wire_find(new, before->client, before->id) : NULL;
         if (before && after) {
-            judge_changed(world, request, before, after);
+            judge_changed(world, request, name, before, after);
         } else if (before) {
             judge_removed(world, request, name, before);
         }
-        if (new[name].count && !after) {
-            judge_created(world, request, name, &new[name].fields[0]);
+        if (new->count && !after) {
+            judge_created(world, request, name, &new->fields[0]);
         }
     }
+    check_whole(world, group, &now);
+    check_leftovers(world, group);
+    for (uint32_t name = group; name < group_end(world, group); name++) {
+        wire_update(world, name, &now.names[name], told);
+    }
+}
+
+/* A script may have to do with any value, whatever it was sent for. */
+void judge_groups(struct world *world, const struct request *request, bool whole) {
+    enum script_id script = role_of(request->script);
     bool told = whole && (script == SCRIPT_RELEASE || script == SCRIPT_FORCE_RELEASE);
-    check_whole(world, values, new);
-    check_leftovers(world);
-    for (uint32_t name = 0; name < world->plan.names; name++) {
-        wire_update(world, name, &new[name], told);
+    for (uint32_t group = 0; group < world->plan.names; group = group_end(world, group)) {
+        judge_one_group(world, request, group, told);
     }
 }
 
 /* Brings the record of a name up to date with what time alone has done. */
 void watch_values(struct world *world, uint32_t name) {
     struct wire_name *old = &world->checker.wire[name];
-    struct wire_name new[MAX_NAMES];
-    struct value values[MAX_NAMES + 1];
+    struct groups groups;
+    const struct wire_name *new = &groups.names[name];
     bool due = old->present && (world->now >= old->expires || (old->count && world->now >= old->fields[0].expires));
     if (!due) {
         return;
     }
-    read_group(world, new, values);
-    if (old->count && new[name].count == 0) {
+    read_group(world, world_group(world, name), &groups);
+    if (old->count && new->count == 0) {
         wire_removed(world, &old->fields[0], REMOVED_EXPIRED, old->fields[0].expires);
     }
     int64_t ended = old->expires < world->now ? old->expires : world->now;
-    wire_update(world, name, &new[name], false);
+    wire_update(world, name, new, false);
     old->free_since = old->present ? old->free_since : ended;
 }
 
-void watch_external_values(struct world *world, bool told) {
-    struct wire_name new[MAX_NAMES];
-    struct value values[MAX_NAMES + 1];
-    read_group(world, new, values);
-    for (uint32_t name = 0; name < world->plan.names; name++) {
+/* What is not a script was at the group that a name is of. */
+void watch_external_values(struct world *world, uint32_t name, bool told) {
+    struct groups groups;
+    uint32_t group = world_group(world, name);
+    read_group(world, group, &groups);
+    for (name = group; name < group_end(world, group); name++) {
         const struct wire_name *old = &world->checker.wire[name];
-        if (old->count && !wire_find(&new[name], old->fields[0].client, old->fields[0].id)) {
+        if (old->count && !wire_find(&groups.names[name], old->fields[0].client, old->fields[0].id)) {
             wire_removed(world, &old->fields[0], REMOVED_DELETED, world->now);
         }
-        wire_update(world, name, &new[name], told);
+        wire_update(world, name, &groups.names[name], told);
     }
 }
 
 /* The clock was set: what is there ends at another time, and what was over may be there again. */
-void watch_clock_of_values(struct world *world) {
-    struct wire_name new[MAX_NAMES];
-    struct value values[MAX_NAMES + 1];
-    read_group(world, new, values);
-    for (uint32_t i = 0; i <= world->plan.names; i++) {
-        if (values[i].held && values[i].field.client != FOREIGN) {
-            struct id_note *note = note_of(world, values[i].field.client, values[i].field.id);
+static void watch_clock_of_group(struct world *world, uint32_t group) {
+    struct groups groups;
+    uint32_t first = world_first_value(world, group);
+    read_group(world, group, &groups);
+    for (uint32_t i = first; i <= first + group_end(world, group) - group; i++) {
+        const struct value *value = &groups.values[i];
+        if (value->held && value->field.client != FOREIGN) {
+            struct id_note *note = note_of(world, value->field.client, value->field.id);
             note->tainted = note->restored = true;
             note->removed = REMOVED_NOT;
             note->removed_at = 0;
         }
     }
-    for (uint32_t name = 0; name < world->plan.names; name++) {
+    for (uint32_t name = group; name < group_end(world, group); name++) {
         const struct wire_name *old = &world->checker.wire[name];
-        const struct wire_field *is = new[name].count ? &new[name].fields[0] : NULL;
+        const struct wire_name *new = &groups.names[name];
+        const struct wire_field *is = new->count ? &new->fields[0] : NULL;
         if (old->count && !(is && same_owner(is, &old->fields[0]))) {
             wire_removed(world, &old->fields[0], REMOVED_EXPIRED, world->now);
         }
-        wire_update(world, name, &new[name], false);
+        wire_update(world, name, new, false);
+    }
+}
+
+void watch_clock_of_values(struct world *world) {
+    for (uint32_t group = 0; group < world->plan.names; group = group_end(world, group)) {
+        watch_clock_of_group(world, group);
     }
 }
 
 /* Of two names that share a value only one has a believer. */
 void check_exclusion_of_values(struct world *world, uint32_t name) {
-    bool foreign = world->foreign.held && world->now < world->foreign.until && overlap(world->foreign.name, name);
+    const struct foreign *peer = &world->foreign;
+    bool foreign = peer->held && world->now < peer->until && world_overlap(world, peer->name, name);
     uint32_t here = 0, beside = foreign;
     for (uint32_t i = 0; i < world->plan.clients; i++) {
         struct client *client = world->clients[i];
         for (uint32_t other = 0; other < world->plan.names; other++) {
-            for (struct hold *hold = client->names[other]->holds; hold && overlap(other, name); hold = hold->next) {
-                bool believed = is_believed(client, hold, other) && !note_of(world, i, hold->id)->tainted;
+            bool overlaps = world_overlap(world, other, name);
+            for (struct hold *hold = client->names[other]->holds; hold && overlaps; hold = hold->next) {
+                bool believed = is_believed(client, hold, other);
                 here += believed && other == name;
                 beside += believed && other != name;
             }

@@ -1,9 +1,64 @@
-/* Several names at once: a script makes all of the holds that are missing or none, and so do calls.
+/* Several names at once: where the lines of a script stand; it makes all of the holds that are missing or none, and so
+ * do calls.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 #include "refusal.h"
 #include "steps.h"
 #include "world.h"
+
+bool is_set(const struct request *request) {
+    return request->script == SCRIPT_ACQUIRE_MANY || request->script == SCRIPT_RELEASE_MANY;
+}
+
+/* The letters of a set's lines. */
+static const char *forms_of(const struct request *request) {
+    return request->many[request->key_count + (request->script == SCRIPT_ACQUIRE_MANY)].bytes;
+}
+
+/* How many arguments a line of a form has; one of a group ends with its values, two of them, behind their number. */
+static uint32_t arguments_of(char form, bool acquire) {
+    bool states_levels = form < 'a';
+    switch (form | 32) {
+    case 'f':
+        return 2 + states_levels;
+    case 'g':
+        return (acquire ? 4u : 5u) + states_levels;
+    case 'r':
+        return 3 + states_levels;
+    case 'w':
+        return (acquire ? 2u : 3u) + states_levels;
+    default:
+        return (acquire ? 1u : 2u) + states_levels;
+    }
+}
+
+/* Where among the arguments a line of a set begins: with its owner. */
+uint32_t line_argument(const struct request *request, uint32_t line) {
+    bool acquire = request->script == SCRIPT_ACQUIRE_MANY;
+    uint32_t argument = acquire ? 2 : 1;
+    for (uint32_t earlier = 0; earlier < line; earlier++) {
+        argument += arguments_of(forms_of(request)[earlier], acquire);
+    }
+    return argument;
+}
+
+static uint32_t line_of(struct world *world, const struct request *request, uint32_t name) {
+    uint32_t line = 0;
+    while (key_name(world, request, line) != name) {
+        line++;
+    }
+    return line;
+}
+
+/* The letter of the line about a name; 0 for a request about one. */
+char form_of_line(struct world *world, const struct request *request, uint32_t name) {
+    return is_set(request) ? forms_of(request)[line_of(world, request, name)] : 0;
+}
+
+/* Where among the arguments the owner of a name stands. */
+uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name) {
+    return is_set(request) ? line_argument(request, line_of(world, request, name)) : 0;
+}
 
 void check_all_or_nothing(struct world *world, const struct request *request, const struct redis_reply *reply) {
     bool granted = reply->kind == REDIS_ARRAY && reply->size > 0 && reply->elements[0].integer == 0;

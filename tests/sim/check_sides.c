@@ -304,8 +304,7 @@ void watch_clock_of_sides(struct world *world, uint32_t name) {
 }
 
 static bool believed(struct client *client, const struct hold *hold, uint32_t slot) {
-    return hold->lock_kind == world_side(client->world, slot) && is_believed(client, hold, slot) &&
-           !note_of(client->world, client->index, hold->id)->tainted;
+    return hold->lock_kind == world_side(client->world, slot) && is_believed(client, hold, slot);
 }
 
 /* Who writes is alone, but for its own reads. */

@@ -232,52 +232,6 @@ void watch_before(struct world *world, const struct request *request) {
     fair_before(world, request);
 }
 
-static bool is_set(const struct request *request) {
-    return request->script == SCRIPT_ACQUIRE_MANY || request->script == SCRIPT_RELEASE_MANY;
-}
-
-/* The letters of a set's lines. */
-static const char *forms_of(const struct request *request) {
-    return request->many[request->key_count + (request->script == SCRIPT_ACQUIRE_MANY)].bytes;
-}
-
-/* How many arguments a line of a form has. */
-static uint32_t arguments_of(char form, bool acquire) {
-    bool states_levels = form < 'a';
-    switch (form | 32) {
-    case 'f':
-        return 2 + states_levels;
-    case 'r':
-        return 3 + states_levels;
-    case 'w':
-        return (acquire ? 2u : 3u) + states_levels;
-    default:
-        return (acquire ? 1u : 2u) + states_levels;
-    }
-}
-
-/* The letter of the line about a name; 0 for a request about one. */
-char form_of_line(struct world *world, const struct request *request, uint32_t name) {
-    uint32_t line = 0;
-    while (is_set(request) && key_name(world, request, line) != name) {
-        line++;
-    }
-    return is_set(request) ? forms_of(request)[line] : 0;
-}
-
-/* Where among the arguments the owner of a name stands. */
-uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name) {
-    if (!is_set(request)) {
-        return 0;
-    }
-    bool acquire = request->script == SCRIPT_ACQUIRE_MANY;
-    uint32_t argument = acquire ? 2 : 1;
-    for (uint32_t line = 0; key_name(world, request, line) != name; line++) {
-        argument += arguments_of(forms_of(request)[line], acquire);
-    }
-    return argument;
-}
-
 struct wire_field owner_named(const struct request *request, uint32_t argument) {
     const struct redis_text *texts = request->many ? request->many : request->texts;
     return wire_parse_owner(texts[request->key_count + argument]);
@@ -391,7 +345,7 @@ static void judge_renewal(struct world *world, const struct request *request, co
 
 void watch_after(struct world *world, const struct request *request, const struct redis_reply *reply) {
     if (world_has_values(world)) {
-        judge_group(world, request, reply->kind != REDIS_ERROR);
+        judge_groups(world, request, reply->kind != REDIS_ERROR);
     }
     for (uint32_t i = 0; i < names_of(world, request); i++) {
         uint32_t name = key_name(world, request, i);
@@ -420,7 +374,7 @@ void watch_external(struct world *world, uint32_t name, bool told) {
         return;
     }
     if (world_has_values(world)) {
-        watch_external_values(world, told);
+        watch_external_values(world, name, told);
         return;
     }
     read_wire(world, name, &new);

@@ -5,7 +5,7 @@
  *   check_fair.c      fair locks: turns and places
  *   check_wire.c      what each script did to a key: whose hold it made, removed or changed
  *   check_sides.c    the same for the two sides of a read-write lock
- *   check_groups.c   and for values of a group
+ *   check_groups.c   and for values of groups
  *   check_sets.c      several names at once: all or nothing
  *   check_beliefs.c   no two believe in the same lock; what they believe is so on the server; nothing is left behind
  *   check_outcomes.c  what calls answered is true
@@ -121,8 +121,6 @@ void wire_update(struct world *world, uint32_t name, const struct wire_name *new
 const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client, uint64_t id);
 uint32_t names_of(const struct world *world, const struct request *request);
 uint32_t key_name(struct world *world, const struct request *request, uint32_t index);
-uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name);
-char form_of_line(struct world *world, const struct request *request, uint32_t name);
 struct wire_field owner_named(const struct request *request, uint32_t argument);
 
 /* What a script may do to the count of a hold. */
@@ -148,15 +146,19 @@ void check_exclusion_of_sides(struct world *world, uint32_t name);
 void check_upgrade(struct client *client, const struct sim_operation *operation);
 void check_upgrade_waits(struct client *client, const struct sim_operation *operation);
 
-/* check_groups.c: the same for values of a group */
-void judge_group(struct world *world, const struct request *request, bool whole);
+/* check_groups.c: the same for values of groups */
+void judge_groups(struct world *world, const struct request *request, bool whole);
 void watch_values(struct world *world, uint32_t name);
-void watch_external_values(struct world *world, bool told);
+void watch_external_values(struct world *world, uint32_t name, bool told);
 void watch_clock_of_values(struct world *world);
 void check_exclusion_of_values(struct world *world, uint32_t name);
 uint32_t group_name(const struct world *world, const struct request *request, uint32_t line);
 
 /* check_sets.c */
+bool is_set(const struct request *request);
+uint32_t line_argument(const struct request *request, uint32_t line);
+uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name);
+char form_of_line(struct world *world, const struct request *request, uint32_t name);
 void check_all_or_nothing(struct world *world, const struct request *request, const struct redis_reply *reply);
 void check_set_sent(struct client *client, const struct command *command);
 void check_set_refused(struct client *client, const struct command *command, const struct refusal *refusal);

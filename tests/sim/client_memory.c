@@ -72,7 +72,8 @@ struct resource *client_name(struct client *client, uint32_t number) {
     resource->name_size = (uint32_t)name.size;
     memcpy(resource->name, name.bytes, name.size);
     if (has_values) {
-        add_values(resource, client->world->values + number * (size_t)GROUP_VALUE_SIZE);
+        size_t first = world_first_value(client->world, number);
+        add_values(resource, client->world->values + first * GROUP_VALUE_SIZE);
     }
     resource_add(table, resource);
     return resource;

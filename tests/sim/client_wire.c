@@ -49,6 +49,9 @@ static void trace_sent(struct client *client, enum link_kind kind, const struct 
     const struct redis_text *texts = request->many ? request->many : request->texts;
     char line[TRACE_LINE_SIZE] = "";
     size_t used = 0;
+    if (client->world->trace.mode == TRACE_OFF) {
+        return;
+    }
     for (uint32_t i = 0; i < request->key_count + request->argument_count && used < 150; i++) {
         size_t skip = texts[i].size > 37 && texts[i].bytes[36] == ':' ? 37 : 0;
         used += (size_t)snprintf(line + used, sizeof line - used, " %.*s", (int)(texts[i].size - skip),

@@ -43,7 +43,8 @@ static void write_values(struct world *world, uint32_t name, int64_t expires_ms)
     struct redis_text group = world->names[name];
     char ends[24];
     snprintf(ends, sizeof ends, "%lld", (long long)expires_ms);
-    for (uint32_t value = name; value <= name + 1; value++) {
+    uint32_t first = world_first_value(world, name);
+    for (uint32_t value = first; value <= first + 1; value++) {
         struct value_fields fields = fields_of(world, value);
         keyspace_hset(keyspace, group, redis_text(fields.text[0]), own_field(world));
         keyspace_hset(keyspace, group, redis_text(fields.text[1]), redis_text(ends));
@@ -56,7 +57,8 @@ static void write_values(struct world *world, uint32_t name, int64_t expires_ms)
 }
 
 static void delete_values(struct world *world, uint32_t name) {
-    for (uint32_t value = name; value <= name + 1; value++) {
+    uint32_t first = world_first_value(world, name);
+    for (uint32_t value = first; value <= first + 1; value++) {
         struct value_fields fields = fields_of(world, value);
         struct redis_reply reply = {0};
         struct redis_text words[] = {redis_text("HDEL"), world->names[name], redis_text(fields.text[0]),

@@ -218,8 +218,9 @@ static uint32_t highest_held(const struct owner *owner) {
  * group two neighbours share a value. */
 static bool is_out_of_order(const struct owner *owner) {
     uint32_t highest = highest_held(owner);
-    bool beside = world_has_values(owner->client->world) && owner->levels[highest] > 0;
-    return owner->last_name < highest || (beside && owner->last_name == highest + 1);
+    bool beside = world_has_values(owner->client->world) && owner->levels[highest] > 0 &&
+                  owner->last_name != highest && world_overlap(owner->client->world, highest, owner->last_name);
+    return owner->last_name < highest || beside;
 }
 
 /* A lock from one on; of read-write locks maybe only their even numbers, the writers' sides. */
@@ -245,7 +246,8 @@ static void use(struct owner *owner, uint32_t name) {
         extend(owner, name);
     } else if (owner->pending == 0 && name == highest_held(owner) && name + 1 < plan->names &&
                random_chance(random, 150)) {
-        uint32_t apart = name + (world_has_values(world) ? 2 : 1); /* the next one of a group shares a value with it */
+        bool beside = world_has_values(world) && world_overlap(world, name, name + 1);
+        uint32_t apart = name + 1 + beside;
         uint32_t next = apart < plan->names ? pick(world, apart) : name;
         acquire(owner, next > name ? next : name);
     } else if (may_upgrade(owner, name) && random_chance(random, 50)) {

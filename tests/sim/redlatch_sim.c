@@ -7,6 +7,7 @@
  * redlatch_sim --faults [--seeds N]               plants faults one at a time; each must be found within N seeds
  * (2000)
  *   --kind NAME                                     locks of that kind (mutex)
+ *   --sets                                          several at once, too; with --faults, what only they do wrong
  *   --scripts DIR                                   runs the .lua files of a folder instead of the embedded scripts */
 #define _GNU_SOURCE
 #include <setjmp.h>

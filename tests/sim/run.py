@@ -18,7 +18,7 @@ PROGRAMS = ROOT / "build" / "tests"
 
 LOCKS = ["mutex", "fenced", "spin", "plain", "fair", "read", "group"]  # writers are in the world of the readers
 COUNTS = ["semaphore", "permit_semaphore", "latch"]
-SETS = ["mutex", "fenced", "spin", "plain", "read"]  # of which several names are acquired at once
+SETS = ["mutex", "fenced", "spin", "plain", "read", "group"]  # of which several names are acquired at once
 SEVERAL = ["multi", "redlock"]  # locks over several servers
 WITH_OTHERS = {"write"}
 FAULTS_AT_LEAST = 3
@@ -46,13 +46,17 @@ def run_all(programs: List[List[str]]) -> List[str]:
 
 
 def check_kinds() -> None:
-    """Every kind of the public header is simulated."""
+    """Every kind of the public header is simulated, and those that may be members of sets are so in sets, too."""
     header = (ROOT / "core" / "include" / "redlatch.h").read_text(encoding="utf-8")
     enumeration = re.search(r"enum redlatch_kind \{(.*?)\}", header, re.DOTALL)
     named = re.findall(r"\bREDLATCH_([A-Z_]+) = \d+", enumeration[1] if enumeration else "")
     missing = {name.lower() for name in named} - set(LOCKS) - set(COUNTS) - WITH_OTHERS
     if missing or not named:
         raise SystemExit(f"kinds of the header that are not simulated: {', '.join(sorted(missing)) or 'none is found'}")
+    rows = (ROOT / "core" / "src" / "protocol" / "kinds.c").read_text(encoding="utf-8")
+    members = set(re.findall(r'\{"(\w+)", [^}]*\.line_form = ', rows))
+    if members != set(SETS) | WITH_OTHERS:
+        raise SystemExit(f"kinds that are members of sets: {', '.join(sorted(members))}; simulated: {', '.join(SETS)}")
 
 
 def run_seeds(full: str, usual: str) -> None:

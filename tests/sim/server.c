@@ -29,10 +29,13 @@ static int publish(struct world *world, uint32_t name, int64_t message) {
 
 int server_publish(struct world *world, uint32_t name, int64_t message) {
     int receivers = 0;
-    for (uint32_t other = 0; other < world->plan.names && world_has_values(world); other++) {
-        receivers += publish(world, other, message); /* the channel is the group's */
+    if (!world_has_values(world)) {
+        return publish(world, name, message);
     }
-    return world_has_values(world) ? receivers : publish(world, name, message);
+    for (uint32_t other = 0; other < world->plan.names; other++) { /* the channel is the group's */
+        receivers += world_group(world, other) == world_group(world, name) ? publish(world, other, message) : 0;
+    }
+    return receivers;
 }
 
 /* A call of a waiter, on its own channel. */

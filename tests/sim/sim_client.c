@@ -59,8 +59,8 @@ static void collect(struct world *world, void *actor, uint64_t number) {
             owner_unclaimed(each->owner, each);
         } else if (each->operation.kind == OPERATION_ACQUIRE && each->operation.status == REDLATCH_OK) {
             cover(world, COVER_CLAIMED);
-            engine_claimed(&client->engine, &each->operation);
         }
+        engine_claimed(&client->engine, &each->operation); /* also what is told to be taken back: a part may be lost */
         each->in_use = false;
         each->owner->pending--;
         owner_continue(each->owner);
@@ -217,11 +217,12 @@ void client_start(struct world *world, uint32_t index) {
     client->engine.losses_wanted[LOSS_SETS] = world->plan.sets;
     client->set = client_allocate(client, sizeof *client->set + MAX_NAMES * sizeof client->set->members[0]);
     client->set->count = 0;
-    for (uint32_t name = 0; name < world->plan.names; name += world_has_sides(world) ? 2 : 1) {
-        bool reads = world_has_sides(world) && !world->plan.writers_only && random_chance(&world->random, 500);
-        client->set_names[client->set->count] = name + reads;
+    bool of_two = world_has_sides(world) || world->plan.names_of_group == 2; /* of which it takes one */
+    for (uint32_t first = 0; first < world->plan.names; first += of_two ? 2 : 1) {
+        uint32_t name = first + (of_two && !world->plan.writers_only && random_chance(&world->random, 500));
+        client->set_names[client->set->count] = name;
         client->set->members[client->set->count++] =
-            (struct set_member){.resource = client->names[name], .lock_kind = world_side(world, name + reads)};
+            (struct set_member){.resource = client->names[name], .lock_kind = world_side(world, name)};
     }
     links_start(client);
     for (uint32_t owner = 0; owner < world->plan.owners; owner++) {

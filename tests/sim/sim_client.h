@@ -39,7 +39,7 @@ struct client {
     struct engine engine;
     struct link links[LINK_COUNT];
     struct resource *names[MAX_NAMES];
-    struct name_set *set; /* all of them; of each read-write lock one side */
+    struct name_set *set; /* all of them; of each read-write lock one side, of each group one name */
     uint32_t set_names[MAX_NAMES]; /* which they are */
     struct owner owners[MAX_OWNERS];
     struct sim_operation *operations; /* all that were ever made */

@@ -75,24 +75,27 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, bool se
     if (kind_of_number(lock_kind)->single) {
         world->plan.reenters = 0;
     }
-    if (world_has_sides(world)) {
-        world->plan.names = world->plan.names > 1 ? 4 : 2;
-        world->plan.writers_only = seed % 5 == 0;
+    world->plan.sets = sets;
+    if (world_has_values(world)) {
+        world->plan.names_of_group = !sets ? MAX_NAMES : seed % 3 == 0 ? 1 : 2;
     }
+    if (world_has_sides(world) || world->plan.names_of_group == 2) {
+        world->plan.names = world->plan.names > 1 ? 4 : 2;
+    }
+    world->plan.writers_only = world_has_sides(world) && seed % 5 == 0;
     if (lock_kind == REDLATCH_FAIR) { /* a peer that takes what is free whoever stands in the queue is none of these */
         static const int64_t timeouts[] = {900, 2500, 30000};
         world->plan.settings.fair_timeout_ms = timeouts[seed % 3];
         world->plan.foreign = false;
     }
-    world->plan.sets = sets;
-    for (int i = 0; i < MAX_NAMES; i++) {
-        int key = world_has_sides(world) ? i & ~1 : world_has_values(world) ? 0 : i;
+    for (uint32_t i = 0; i < MAX_NAMES; i++) {
+        uint32_t key = world_has_sides(world) ? i & ~1u : world_has_values(world) ? world_group(world, i) : i;
         world->names[i] = redis_text(lock_names[key]);
     }
-    for (size_t i = 0; i <= MAX_NAMES; i++) {
+    for (size_t i = 0; i < MAX_VALUES; i++) {
         group_value(lock_names[0], i, world->values + i * GROUP_VALUE_SIZE);
     }
-    group_sort(world->values, MAX_NAMES + 1);
+    group_sort(world->values, MAX_VALUES);
     TRACE(world, "seed %llu: %u clients with %u owners, %u locks, delays %d-%d us, watchdog %d ms%s%s%s",
           (unsigned long long)seed, world->plan.clients, world->plan.owners, world->plan.names,
           (int)world->plan.delay_min, (int)world->plan.delay_max, (int)world->plan.settings.watchdog_lease_ms,

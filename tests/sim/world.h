@@ -12,6 +12,8 @@
 #include "server.h"
 #include "trace.h"
 
+enum { MAX_VALUES = 6 }; /* of two groups of two names, or three of one */
+
 struct world {
     uint64_t seed;
     int64_t now; /* true time, microseconds */
@@ -20,7 +22,7 @@ struct world {
     struct plan plan;
     struct script_set *scripts;
     struct redis_text names[MAX_NAMES];
-    char values[(MAX_NAMES + 1) * GROUP_VALUE_SIZE]; /* of groups: a name is one and the next */
+    char values[MAX_VALUES * GROUP_VALUE_SIZE]; /* of groups: a name is one and the next */
     struct server server;
     struct connection *connections;
     struct list late_requests;
@@ -55,9 +57,26 @@ static inline bool world_has_sides(const struct world *world) {
     return world->plan.lock_kind == REDLATCH_READ;
 }
 
-/* Whether all names are one group; each is two values of it then, and shares one with the next. */
+/* Whether the names are of groups: all of one, or of several where sets are taken, whose members are of a group each.
+ * Each name is two values then, and shares one with the next name of its group. */
 static inline bool world_has_values(const struct world *world) {
     return world->plan.lock_kind == REDLATCH_GROUP;
+}
+
+/* The first name of the group that a name is of. */
+static inline uint32_t world_group(const struct world *world, uint32_t name) {
+    return name - name % world->plan.names_of_group;
+}
+
+/* The first of the two values that a name is; the groups have none in common. */
+static inline uint32_t world_first_value(const struct world *world, uint32_t name) {
+    return name + name / world->plan.names_of_group;
+}
+
+/* Whether two names of groups have a value in common. */
+static inline bool world_overlap(const struct world *world, uint32_t one, uint32_t other) {
+    bool near = one == other || one + 1 == other || other + 1 == one;
+    return near && world_group(world, one) == world_group(world, other);
 }
 
 /* As which kind of lock a number is used. */

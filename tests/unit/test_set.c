@@ -371,6 +371,48 @@ static void what_a_broken_connection_left_is_sent_again(void) {
     }
 }
 
+/* Sends an ask, breaks the connection, and lets the repeat meet a holder of the first name. What the first sending may
+ * have been granted, an operator took a name of since: it is undone. */
+static void meet_after_a_broken_connection(uint64_t *id_out) {
+    struct command *ask = rig_send(LANE);
+    CHECK_EQ_INT(ask->kind, COMMAND_ACQUIRE_MANY);
+    *id_out = ask->lines->line[0].id;
+    rig_lost(LANE);
+    rig_ready(LANE, SETTLED_BY_KILL);
+    CHECK_EQ_INT((int64_t)rig_send(LANE)->lines->line[0].id, (int64_t)*id_out);
+    rig_met(LANE, 1, 60000);
+    struct command *undo = rig_send(LANE);
+    CHECK(undo && undo->kind == COMMAND_RELEASE_MANY);
+    for (uint32_t i = 0; undo && i < 2; i++) {
+        CHECK_EQ_INT((int64_t)undo->lines->line[i].id, (int64_t)*id_out + i);
+        CHECK_EQ_INT(undo->lines->line[i].count, 0);
+    }
+    if (undo) {
+        rig_integers(LANE, (const int64_t[]){0, 2}, 2);
+    }
+}
+
+static void what_was_granted_before_the_connection_broke_is_undone_when_the_repeat_meets_a_holder(void) {
+    rig_open();
+    uint64_t id, last_id;
+    struct call *call = try_all("ab", 1);
+    meet_after_a_broken_connection(&last_id);
+    CHECK_EQ_INT(call->status, REDLATCH_TIMEOUT);
+    call = acquire("ab", 1);
+    for (int i = 0; i < 10; i++) { /* whoever waits has memory for as many undos as it takes */
+        meet_after_a_broken_connection(&id);
+        CHECK(id > last_id);
+        last_id = id;
+        rig_subscriptions(); /* the first time: it looks again then */
+        rig_pass(call->operation->phase == PHASE_PARKED ? 6 * SECOND : 0);
+    }
+    rig_send(LANE);
+    rig_granted(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    end_all("ab", 1);
+    RIG_CLOSE();
+}
+
 static void where_kill_is_denied_the_ids_are_retired_and_released_for_a_lease(void) {
     rig_open();
     struct hold *single = rig_grant("b", 1);
@@ -521,6 +563,7 @@ int main(void) {
     RUN(refusals_that_may_pass_are_waited_out);
     RUN(an_answer_that_makes_no_sense_is_a_protocol_error);
     RUN(what_a_broken_connection_left_is_sent_again);
+    RUN(what_was_granted_before_the_connection_broke_is_undone_when_the_repeat_meets_a_holder);
     RUN(where_kill_is_denied_the_ids_are_retired_and_released_for_a_lease);
     RUN(nothing_held_is_not_owned);
     RUN(one_number_is_the_answer_for_each);

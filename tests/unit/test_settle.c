@@ -76,6 +76,29 @@ static void an_acquire_is_sent_again(void) {
     }
 }
 
+/* Of the values of a group that it was granted the first time some may be left, others taken away since. */
+static void an_acquire_of_values_whose_repeat_meets_a_holder_is_undone(void) {
+    rig_open();
+    rig.lock_kind = REDLATCH_GROUP;
+    struct call *call = rig_acquire("a", 1);
+    uint64_t id = send_and_lose()->id;
+    rig_ready(LANE, SETTLED_BY_KILL);
+    CHECK_EQ_INT((int64_t)rig_send(LANE)->id, (int64_t)id);
+    rig_integer(LANE, 1000);
+    CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
+    struct command *undo = rig_send(LANE);
+    CHECK(undo && undo->kind == COMMAND_RELEASE && undo->id == id && undo->count == 0);
+    if (undo) {
+        rig_integer(LANE, 0);
+    }
+    rig_pass(2 * SECOND);
+    CHECK(rig_send(LANE)->id > id);
+    rig_nil(LANE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
 static void an_acquire_whose_copy_may_arrive_late_gets_a_new_number(void) {
     rig_open();
     struct call *call = rig_acquire_for("a", 1, 10000);
@@ -365,6 +388,7 @@ static void a_query_is_sent_again_unless_abandoned(void) {
 int main(void) {
     RUN(what_was_not_sent_stays_in_order_behind);
     RUN(an_acquire_is_sent_again);
+    RUN(an_acquire_of_values_whose_repeat_meets_a_holder_is_undone);
     RUN(an_acquire_whose_copy_may_arrive_late_gets_a_new_number);
     RUN(an_acquire_without_numbers_left_gives_up);
     RUN(an_abandoned_acquire_is_forgotten_and_undone);

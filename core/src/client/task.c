@@ -52,11 +52,13 @@ void task_start(struct task *task, struct client *client, const struct errand *e
     leave_call(client);
 }
 
-/* What was granted, or what was in the way. */
+/* What was granted, or what was in the way. Whatever it was, no hold knows of the operation any more: of what was given
+ * back, as nobody collected it in time, a part may be lost. */
 static void note(struct task *task) {
-    const struct operation *operation = &task->call.operation;
+    struct operation *operation = &task->call.operation;
     task->active = false;
     task_stop_reading(task, system_now());
+    engine_claimed(&task->client->engine, operation);
     task->status = operation->status;
     task->member = operation->met_member;
     if (operation->kind != OPERATION_ACQUIRE || operation->status != REDLATCH_OK) {
@@ -72,7 +74,6 @@ static void note(struct task *task) {
         task->deadline = deadline < task->deadline ? deadline : task->deadline;
         task->count = count < task->count ? count : task->count;
     }
-    engine_claimed(&task->client->engine, &task->call.operation);
 }
 
 bool task_visit(struct task *task, int64_t until) {

@@ -137,7 +137,7 @@ void engine_give_back(struct engine *engine, struct hold *hold, int64_t now);
 /* Forgets a hold that is lost: its owner will not come to be told by release. */
 void engine_forget_lost(struct engine *engine, struct hold *hold, int64_t now);
 
-/* The host collected an asynchronous grant. */
+/* The host collected an asynchronous operation, whatever came of it: the engine knows of it no more. */
 void engine_claimed(struct engine *engine, struct operation *operation);
 
 /* Nobody will collect it: permits go back, a hold is left to engine_give_back. */

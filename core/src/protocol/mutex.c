@@ -4,7 +4,8 @@
  *   phase    event                          next
  *   QUEUED   becomes foremost               ASKING; PARKED while this process itself holds the lock
  *   ASKING   nil, or a token                DONE (OK), or undone and DONE (LOST) if the grant is older than its lease
- *            remaining ms                   PARKED; ASKING again if a message came since; DONE (TIMEOUT) for a try
+ *            remaining ms                   PARKED; ASKING again if a message came since; DONE (TIMEOUT) for a try;
+ *                                           of a group undone first if the ask was sent again
  *            refusal that may pass          PAUSED; DONE for a try
  *            other refusal                  DONE
  *            caller has had enough          undo queued behind the ask on the same lane, DONE
@@ -290,6 +291,10 @@ void acquire_replied(struct engine *engine, struct command *command, const struc
         engine->stats.contended++;
     }
     operation->met_holder = true;
+    if (command->repeated && kind_of(command->resource)->has_values) { /* some may be left of what was granted before */
+        undo_acquire(engine, operation, operation->id, 0);
+        operation->id = 0;
+    }
     if (operation->once) {
         end(engine, operation, REDLATCH_TIMEOUT, now);
     } else if (operation->seen != operation->resource->contest->sequence &&

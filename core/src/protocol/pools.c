@@ -184,8 +184,29 @@ struct command *take_command(struct engine *engine, struct operation *operation)
     return command;
 }
 
-/* The same with room for lines, out of the reserve of an operation on a set; NULL when that is used up. */
+static uint32_t smaller(uint32_t one, uint32_t other) {
+    return one < other ? one : other;
+}
+
+/* What was bound in undos comes back to the pool, not to the operation: one that goes on for long may have of it again
+ * what is set aside for nobody. */
+static void top_up(struct engine *engine, struct operation *operation) {
+    struct engine_lack need = needs(operation->kind, operation->set->count, true);
+    uint32_t spoken_for = engine->reserved_commands + engine->expired_lines + engine->refreshes;
+    uint32_t commands = smaller(missing(need.commands, operation->reserved_commands),
+                                missing(engine->spare_command_count, spoken_for));
+    uint32_t lines = smaller(missing(need.lines, operation->reserved_lines),
+                             missing(engine->spare_lines_count, engine->reserved_lines));
+    operation->reserved_commands += (uint8_t)commands;
+    engine->reserved_commands += commands;
+    operation->reserved_lines += (uint8_t)lines;
+    engine->reserved_lines += lines;
+}
+
+/* The same with room for lines, out of the reserve of an operation on a set; NULL when that is used up, and there is no
+ * more in the pool. */
 struct command *take_command_with_lines(struct engine *engine, struct operation *operation) {
+    top_up(engine, operation);
     if (operation->reserved_lines == 0 || operation->reserved_commands == 0) {
         return NULL;
     }

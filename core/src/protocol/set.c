@@ -10,7 +10,8 @@
  *   ASKING   granted                            DONE (OK), or undone and DONE (LOST) if the grant is older than its
  *                                               lease, or a hold that it re-enters was lost meanwhile
  *            a name is held by others           PARKED beside the queue of that name; ASKING again if a message of it
- *                                               came since; DONE (TIMEOUT) for a try
+ *                                               came since; DONE (TIMEOUT) for a try; undone first if the ask was
+ *                                               sent again
  *            refusal that may pass              PAUSED; DONE for a try
  *            other refusal                      DONE
  *            caller has had enough              undo queued behind the ask on the same lane, DONE
@@ -176,6 +177,13 @@ bool set_undo(struct engine *engine, struct operation *operation, struct command
     return true;
 }
 
+/* An earlier sending of the ask may have been carried out. Of what it was granted a name may be taken away, and others
+ * be there yet: that is given back, and asked for under other ids. */
+static void undo_earlier(struct engine *engine, struct operation *operation, struct command *command) {
+    set_undo(engine, operation, command, 0);
+    operation->id = 0;
+}
+
 /* A late copy of the ask may still arrive: its ids are released for as long as they may live, and others asked with. */
 void set_acquire_retire(struct engine *engine, struct command *command, int64_t now) {
     struct operation *operation = command->operation;
@@ -276,8 +284,7 @@ static void refused(struct engine *engine, struct operation *operation, struct c
                     const struct reply *reply, int64_t now) {
     struct refusal refusal = refusal_of(reply->text, reply->size);
     if (refusal.may_have_run || command->repeated) { /* before the connection broke */
-        set_undo(engine, operation, command, 0);
-        operation->id = 0;
+        undo_earlier(engine, operation, command);
     }
     if (refusal.passing && !operation->once) {
         leave(engine, operation, false, now);
@@ -312,14 +319,17 @@ void set_acquire_replied(struct engine *engine, struct command *command, const s
     operation->met_member = (uint32_t)reply->elements[0].integer - 1;
     const struct line *line = &command->lines->line[operation->met_member];
     int64_t left_ms = reply->elements[1].integer;
-    if (left_ms == FIRST_RAISED_IS_GONE) {
-        if (line->hold) {
-            hold_lose(engine, line->hold, REDLATCH_REASON_MISSING, now);
-        }
-        lines_settled(engine, command, now);
+    bool gone = left_ms == FIRST_RAISED_IS_GONE;
+    if (gone && line->hold) {
+        hold_lose(engine, line->hold, REDLATCH_REASON_MISSING, now);
+    }
+    if (command->repeated) {
+        undo_earlier(engine, operation, command);
+    }
+    lines_settled(engine, command, now);
+    if (gone) {
         end(engine, operation, REDLATCH_LOST, now);
     } else {
-        lines_settled(engine, command, now);
         met(engine, operation, line, left_ms, now);
     }
 }
