@@ -7,11 +7,12 @@ A test that kills or stops its Java process starts one of its own (make_redisson
 from __future__ import annotations
 
 import re
+import statistics
 import sys
 import uuid
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, List, Tuple
 
 import pytest
 import redlatch
@@ -24,6 +25,10 @@ from env import Monitor, RedisServer
 from kinds import KINDS
 from parties import OurParty, TheirParty
 from redisson import Redisson, RedissonClient
+
+# Seconds from a release to the other side's waiter, as the median of a run with as many of them as make one.
+WOKEN_WITHIN = 0.2
+ENOUGH_WAKES = 10
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,11 +45,31 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("kind_name", rows)
 
 
+def figures(reporter: pytest.TerminalReporter) -> List[Tuple[str, float]]:
+    """What tests have noted."""
+    return [figure for report in reporter.getreports("passed") for figure in report.user_properties]
+
+
+def middle_wake(reporter: pytest.TerminalReporter) -> float:
+    """The median of all wake-ups in seconds; 0.0 of so few that one slow moment of the machine would show in it."""
+    times = [seconds for what, seconds in figures(reporter) if "wakes" in what or "from their release" in what]
+    return statistics.median(times) if len(times) >= ENOUGH_WAKES else 0.0
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail if wake-ups take too long. A single test knows only that no look was waited for, which comes after 5 s."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and middle_wake(reporter) > WOKEN_WITHIN:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show how long wake-ups took: figures are shown, not judged."""
-    for report in terminalreporter.getreports("passed"):
-        for what, seconds in report.user_properties:
-            terminalreporter.write_line(f"{what:<50} {seconds * 1000:6.1f} ms")
+    """Show how long wake-ups took."""
+    for what, seconds in figures(terminalreporter):
+        terminalreporter.write_line(f"{what:<50} {seconds * 1000:6.1f} ms")
+    middle = middle_wake(terminalreporter)
+    if middle > WOKEN_WITHIN:
+        terminalreporter.write_line(f"FAILED: half of the wake-ups took more than {middle:.3f} s, not {WOKEN_WITHIN}")
 
 
 @pytest.fixture

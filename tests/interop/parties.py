@@ -16,6 +16,10 @@ from env import Monitor, wait_until
 from peers import PATIENCE, PeerError
 from redisson import OnThread, Redisson, RedissonObject, ms
 
+# Seconds between what a message takes, which is milliseconds, and the look that comes after 5 s without one. What the
+# middle one of a run may take is in conftest.py.
+WOKEN = 2.0
+
 
 class NotHeld(Exception):
     """A release of what the party does not hold, or holds no more."""

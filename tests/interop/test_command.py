@@ -10,11 +10,10 @@ from typing import Any, Callable, Dict, Iterator
 
 import pytest
 from env import RedisServer, wait_until
+from parties import WOKEN
 from redisson import Redisson, RedissonClient, RedissonObject, ms
 from shell import PATIENCE, names, redlatch, shown, start
 
-# A message wakes at once; a look without one comes after 5 s.
-WOKEN = 2.0
 LOCK_CHANNEL, SIDES_CHANNEL = "redisson_lock__channel:{{{}}}", "redisson_rwlock:{{{}}}"
 PERMITS_CHANNEL, LATCH_CHANNEL = "redisson_sc:{{{}}}", "redisson_countdownlatch__channel__{{{}}}"
 

@@ -11,12 +11,10 @@ import pytest
 import redlatch
 from env import Monitor, RedisServer
 from kinds import KINDS, Kind
-from parties import AlreadyHeld, Attempt, NotHeld, OurParty, Party, TheirParty, wait_parked
+from parties import WOKEN, AlreadyHeld, Attempt, NotHeld, OurParty, Party, TheirParty, wait_parked
 from redisson import Redisson, RedissonClient
 from wire import addresses
 
-# Between what a message takes, which is milliseconds, and the look that comes after 5 s without one.
-WOKEN = 2.0
 # How long a parked waiter is watched for commands that it should not send.
 SILENCE = 1.0
 LEASE = 1.5

@@ -15,13 +15,11 @@ from typing import Any, Callable, Iterator, List
 import pytest
 import redlatch
 from env import RedisServer, wait_until
-from parties import Attempt, NotHeld, OurParty, Party, TheirParty
+from parties import WOKEN, Attempt, NotHeld, OurParty, Party, TheirParty
 from redisson import Redisson, RedissonClient
 from test_suite_lock import count_under
 
 ROUNDS = 5
-# Between what a call takes, which is milliseconds, and the look that comes after 5 s without one.
-WOKEN = 2.0
 
 MakeOurs = Callable[..., redlatch.Client]
 MakeParty = Callable[[bool], Party]

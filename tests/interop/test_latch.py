@@ -10,12 +10,10 @@ from typing import Callable, List
 import pytest
 import redlatch
 from env import Monitor, RedisServer, wait_until
-from parties import Task
+from parties import WOKEN, Task
 from redisson import OnThread, Redisson, RedissonClient, ms
 from wire import sent_by
 
-# Between what a message takes, which is milliseconds, and the look that comes after 5 s without one.
-WOKEN = 2.0
 
 
 def listeners(server: RedisServer, name: str) -> int:

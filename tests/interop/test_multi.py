@@ -12,13 +12,11 @@ import pytest
 import redlatch
 from env import RedisServer, wait_until
 from kinds import KINDS
-from parties import OurParty, TheirParty
+from parties import WOKEN, OurParty, TheirParty
 from peers import PeerError
 from redisson import Redisson, RedissonClient, RedissonObject, ms
 
 MakeServer = Callable[..., RedisServer]
-# Between what a message, or a look at a spin lock, takes and the look that comes after 5 s without one.
-WOKEN = 2.0
 # Redisson's multi lock waits for its first member only, and a round of it may fail: it has no bound but its own wait.
 THEIRS = 5.0
 

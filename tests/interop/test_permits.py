@@ -12,15 +12,13 @@ from typing import Any, Callable, Dict, List
 import pytest
 import redlatch
 from env import Monitor, RedisServer, bound, wait_until
-from parties import Task, wait_parked
+from parties import WOKEN, Task, wait_parked
 from peers import PeerError
 from redisson import OnThread, Redisson, RedissonClient, ms
 from wire import sent_by
 
 MakeOurs = Callable[..., redlatch.Client]
 
-# Between what a message takes, which is milliseconds, and the look that comes after 5 s without one.
-WOKEN = 2.0
 
 
 @pytest.fixture

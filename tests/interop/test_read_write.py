@@ -10,10 +10,9 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 import redlatch
 from env import Monitor, RedisServer, wait_until
-from parties import NotHeld, OurParty, Party, TheirParty
+from parties import WOKEN, NotHeld, OurParty, Party, TheirParty, wait_parked
 from read_write import about, base, ttl_ms, wire
 from redisson import Redisson, RedissonClient
-from test_exclusion import WOKEN, wait_parked
 
 READ_AND_WRITE = ("read", "write")
 

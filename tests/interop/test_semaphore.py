@@ -10,14 +10,12 @@ from typing import Any, Callable, List, Tuple
 import pytest
 import redlatch
 from env import Monitor, RedisServer, wait_until
-from parties import Task, wait_parked
+from parties import WOKEN, Task, wait_parked
 from redisson import OnThread, Redisson, RedissonClient, ms
 from wire import sent_by
 
 MakeOurs = Callable[..., redlatch.Client]
 
-# Wake-ups by message; a look without one comes after 5 s.
-WOKEN = 2.0
 PERMITS_MAX = 2_147_483_647
 
 
