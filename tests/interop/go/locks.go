@@ -99,7 +99,8 @@ func (l *bsmLock) acquire(wait, lease time.Duration) (bool, error) {
 	defer cancel()
 	retries := redislock.LimitRetry(redislock.LinearBackoff(retryDelay), int(wait/retryDelay))
 	lock, err := l.client.Obtain(limit, l.name, lease, &redislock.Options{RetryStrategy: retries})
-	if errors.Is(err, redislock.ErrNotObtained) {
+	// On a busy machine the time is over before the retries are.
+	if errors.Is(err, redislock.ErrNotObtained) || errors.Is(err, context.DeadlineExceeded) {
 		return false, nil
 	}
 	if err == nil {
