@@ -33,8 +33,9 @@ struct yielding {
     bool trying;       /* the rest is over for one caller, who will tell */
 };
 
-/* At most so many times; READER: who looks at the socket in between. */
-enum { CALLER_YIELDS = 8, READER_YIELDS = 32 };
+/* At most so many times. READER: who looks at the socket in between. LONE_READER: while all others, but for a FEW, wait
+ * for locks; hardly anybody takes the processor then, and to wake it once it sleeps takes longer than the reply. */
+enum { CALLER_YIELDS = 8, READER_YIELDS = 32, LONE_READER_YIELDS = 128, FEW = 2 };
 
 bool yielding_pays(const struct yielding *yielding); /* as far as is known */
 bool yielding_chosen(struct yielding *yielding);
