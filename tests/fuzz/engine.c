@@ -1,0 +1,206 @@
+/* Fuzz target: the engine, under any order of calls, answers, broken connections, messages and passing time. After
+ * every step its records must be consistent (engine_checks.c). At the end nobody wants anything any more, and all that
+ * the engine was given must come back. SPDX-License-Identifier: Apache-2.0
+ *
+ * The input: a byte for the kind of each name, then steps, each a byte that chooses and bytes that say how. */
+#include <stdarg.h>
+
+#include "engine_play.h"
+#include "kinds.h"
+
+enum { STEPS_MAX = 500, ROUNDS_MAX = 1000, LOCK_KINDS = 10 };
+
+struct play play;
+
+void play_tell(const char *format, ...) {
+    if (play.tells) {
+        va_list arguments;
+        va_start(arguments, format);
+        vfprintf(stderr, format, arguments);
+        va_end(arguments);
+        fputc('\n', stderr);
+    }
+}
+
+const char *play_name(unsigned number) {
+    static const char *const names[NAMES] = {"a", "b", "c", "d"};
+    rig.lock_kind = play.kinds[number % NAMES];
+    rig.value_count = rig.lock_kind == REDLATCH_GROUP ? 2 : 0;
+    return names[number % NAMES];
+}
+
+/* ------------------------------------------------------------------------------------------------------- steps -- */
+
+static void pass(int64_t microseconds) {
+    int64_t end = rig.now + microseconds;
+    for (int i = 0; i < 10000 && engine_next_timer(&rig.engine) <= end; i++) {
+        int64_t at = engine_next_timer(&rig.engine);
+        rig.now = at > rig.now ? at : rig.now;
+        engine_run_timers(&rig.engine, rig.now);
+        rig_turn();
+        MUST(engine_next_timer(&rig.engine) > rig.now); /* else a driver would spin */
+        check_engine();
+    }
+    MUST(engine_next_timer(&rig.engine) > end);
+    rig.now = end;
+}
+
+/* Time passes; the timers run each at its time, or all late. */
+static void play_time(void) {
+    uint8_t how = input_byte(play.input);
+    int64_t next = engine_next_timer(&rig.engine);
+    int64_t amount = how < 64    ? how * MILLISECOND
+                     : how < 160 ? (next == NEVER || next < rig.now ? 0 : next - rig.now)
+                     : how < 224 ? (how - 159) * SECOND
+                                 : (how - 223) * 60 * SECOND;
+    bool late = amount > 0 && how % 4 == 3;
+    play_tell("%lld ms pass%s", (long long)(amount / MILLISECOND), late ? ", and timers run late" : "");
+    if (late) {
+        rig.now += amount;
+    }
+    pass(late ? 0 : amount);
+    if (how % 2) {
+        play_callers_look();
+    }
+}
+
+static void play_losses(void) {
+    uint8_t how = input_byte(play.input);
+    enum loss_queue queue = (enum loss_queue)(how % LOSS_QUEUES);
+    play_tell("losses of queue %d are taken", (int)queue);
+    if (how & 0x80) {
+        rig_losses(queue, NULL);
+    } else if (engine_first_loss(&rig.engine, queue)) {
+        engine_loss_taken(&rig.engine, queue);
+        rig_turn();
+    }
+}
+
+/* What is likely is said more than once. */
+static void (*const steps[])(void) = {
+    play_acquire,       play_acquire,    play_acquire,  play_release, play_release, play_other_call,
+    play_acquire_set,   play_release_set, play_abort,   play_claim,   play_send,    play_send,
+    play_send,          play_answer,     play_answer,   play_answer,  play_answer,  play_connection,
+    play_connection,    play_subscriptions, play_subscriptions, play_round, play_round, play_round,
+    play_message,       play_time,       play_time,     play_callers_look, play_losses, play_give_back,
+    play_owner_end,
+};
+
+/* --------------------------------------------------------------------------------------------------------- end -- */
+
+static void end_calls(void) {
+    struct list_link *link;
+    while ((link = list_first(&rig.engine.operations)) != NULL) {
+        engine_abort(&rig.engine, container_of(link, struct operation, all), REDLATCH_CLOSED, rig.now);
+        rig_turn();
+        check_engine();
+    }
+    for (struct call *call = rig.calls; call; call = call->next) {
+        if (call->operation) {
+            engine_unclaimed(&rig.engine, call->operation);
+            rig_claim(call);
+        }
+    }
+    check_engine();
+}
+
+static struct hold *first_hold(bool (*wanted)(const struct hold *hold)) {
+    for (uint32_t i = 0; i < rig.engine.resources.bucket_count; i++) {
+        for (struct resource *resource = rig.engine.resources.buckets[i]; resource; resource = resource->next) {
+            for (struct hold *hold = resource->holds; hold; hold = hold->next) {
+                if (wanted(hold)) {
+                    return hold;
+                }
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool is_gone(const struct hold *hold) {
+    return hold->stage == HOLD_GONE;
+}
+
+static bool is_permit(const struct hold *hold) {
+    return hold->stage == HOLD_ALIVE && hold->lock_kind == REDLATCH_PERMIT_SEMAPHORE && hold->owed == 0;
+}
+
+static void end_holds(void) {
+    struct hold *hold;
+    for (uint64_t owner = 1; owner <= OWNERS; owner++) {
+        engine_owner_end(&rig.engine, owner, rig.now);
+        rig_turn();
+    }
+    while ((hold = first_hold(is_permit)) != NULL) {
+        rig_supply();
+        engine_give_back(&rig.engine, hold, rig.now);
+        rig_turn();
+    }
+    while ((hold = first_hold(is_gone)) != NULL) {
+        engine_forget_lost(&rig.engine, hold, rig.now);
+        rig_turn();
+    }
+    check_engine();
+}
+
+static void settle_connections(void) {
+    for (int lane = 0; lane < LANE_COUNT; lane++) {
+        rig_lost((enum lane_number)lane);
+        rig_ready((enum lane_number)lane, SETTLED_BY_KILL);
+        check_engine();
+    }
+    engine_subscriptions_lost(&rig.engine, rig.now);
+    rig_turn();
+}
+
+/* Answers whatever is asked, until nothing is left; that comes, as all that is repeated has an end. */
+static void end_commands(void) {
+    for (int round = 0;; round++) {
+        MUST(round < ROUNDS_MAX);
+        bool asked = false;
+        for (int lane = 0; lane < LANE_COUNT; lane++) {
+            while (rig_send((enum lane_number)lane)) {
+                play_answer_plainly((enum lane_number)lane);
+                asked = true;
+                MUST(++round < 100 * ROUNDS_MAX);
+            }
+        }
+        asked = rig_subscriptions() > 0 || asked;
+        check_engine();
+        if (!asked && engine_next_timer(&rig.engine) == NEVER) {
+            return;
+        }
+        if (!asked) {
+            pass(engine_next_timer(&rig.engine) - rig.now);
+        }
+        end_holds();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    struct input input = {bytes, size};
+    rig_open();
+    play.input = &input;
+    list_init(&play.unanswered);
+    play.tells = getenv("REDLATCH_FUZZ_TRACE") != NULL;
+    for (int i = 0; i < NAMES; i++) {
+        uint8_t kind = (uint8_t)(1 + input_below(&input, LOCK_KINDS + 1));
+        play.kinds[i] = kind_of_names(kind);
+        play_tell("%s is a %s", play_name((unsigned)i), redlatch_kind_name(play.kinds[i]));
+    }
+    for (int i = 0; i < STEPS_MAX && input.size > 0; i++) {
+        steps[input_below(&input, sizeof steps / sizeof steps[0])]();
+        check_engine();
+    }
+    play_tell("all is over");
+    settle_connections();
+    end_calls();
+    end_holds();
+    end_commands();
+    const char *left = rig_close();
+    if (strcmp(left, "nothing") != 0) {
+        fprintf(stderr, "at the end there was left: %s\n", left);
+        abort();
+    }
+    return 0;
+}

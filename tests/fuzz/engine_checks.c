@@ -1,0 +1,494 @@
+/* What must hold of the engine's records between any two steps: nothing is lost, counted twice or reserved twice,
+ * whoever is under way has something that moves it on, and every timer is where it should be.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "engine_play.h"
+#include "kinds.h"
+#include "lease.h"
+
+enum { RECORDS_MAX = 1 << 16 };
+
+/* What is counted by walking over all that is under way. */
+struct tally {
+    uint32_t commands, batches, lines, holds, contests;
+    uint32_t reserved_commands, reserved_contests, reserved_holds, reserved_lines;
+    uint32_t expired_lines;
+    uint32_t held, waiters;
+    int32_t subscriptions;
+    uint32_t timers;
+};
+
+static struct tally tally;
+
+/* Walks over a list, whose links must lead forth and back; the number of links. */
+static uint32_t length(const struct list *list) {
+    uint32_t count = 0;
+    const struct list_link *before = &list->ring;
+    for (const struct list_link *link = list->ring.next; link != &list->ring; link = link->next) {
+        MUST(link && link->previous == before);
+        MUST(++count < RECORDS_MAX);
+        before = link;
+    }
+    MUST(list->ring.previous == before);
+    return count;
+}
+
+static bool is_in(const struct list *list, const struct list_link *link) {
+    for (const struct list_link *other = list_first(list); other; other = list_next(list, other)) {
+        if (other == link) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct list_link *next_in(const struct list *list, const struct list_link *link) {
+    return link ? list_next(list, link) : list_first(list);
+}
+
+/* ---------------------------------------------------------------------------------------------------- commands -- */
+
+static bool has_line_of(const struct command *command, const struct hold *hold) {
+    for (uint32_t i = 0; i < command->line_count; i++) {
+        if (command->lines->line[i].hold == hold) {
+            return true;
+        }
+    }
+    return command->hold == hold;
+}
+
+static void check_batch(const struct command *command) {
+    tally.batches++;
+    for (uint32_t i = 0; i < command->batch_count; i++) {
+        const struct renewal *line = &command->batch[i];
+        tally.expired_lines += line->expired;
+        MUST(!(line->live && line->expired));
+        if (line->live) {
+            MUST(line->hold->batch == command && line->hold->batch_line == i && line->hold->stage == HOLD_ALIVE);
+        }
+    }
+}
+
+/* A command under way, in a lane or until its timer. */
+static void check_command(const struct command *command) {
+    if (command->kind == COMMAND_RENEW) {
+        check_batch(command);
+        return;
+    }
+    tally.commands++;
+    tally.lines += command->lines != NULL;
+    MUST(command->resource && (command->lines || command->line_count == 0));
+    if (command->operation) { /* which is there, and waits for it */
+        MUST(is_in(&rig.engine.operations, &command->operation->all));
+        MUST(command->operation->command == command && command->operation->phase == PHASE_ASKING);
+    }
+    if (command->hold) {
+        MUST(command->hold->busy == command);
+    }
+    for (uint32_t i = 0; command->lines && i < command->line_count; i++) {
+        const struct line *line = &command->lines->line[i];
+        MUST(line->name && (!line->hold || line->hold->busy == command));
+    }
+}
+
+static void check_lanes(void) {
+    for (int number = 0; number < LANE_COUNT; number++) {
+        const struct lane *lane = &rig.engine.lanes[number];
+        const struct list *lists[] = {&lane->unsent, &lane->sent, &lane->unsettled};
+        MUST(length(&lane->sent) == lane->in_flight);
+        for (int i = 0; i < 3; i++) {
+            length(lists[i]);
+            for (struct list_link *link = NULL; (link = next_in(lists[i], link)) != NULL;) {
+                const struct command *command = container_of(link, struct command, link);
+                MUST(command->lane == number);
+                MUST(!timer_is_armed(&command->timer));
+                MUST(i == 0 || command->was_sent || command->kind == COMMAND_RENEW);
+                check_command(command);
+            }
+        }
+    }
+}
+
+/* Whether a command is in a lane, or waits to be: one that is given back is in neither. */
+static bool is_under_way(const struct command *command) {
+    const struct lane *lane = &rig.engine.lanes[command->lane];
+    return timer_is_armed(&command->timer) || is_in(&lane->unsent, &command->link) ||
+           is_in(&lane->sent, &command->link) || is_in(&lane->unsettled, &command->link);
+}
+
+/* ------------------------------------------------------------------------------------------------------ timers -- */
+
+static void check_timer(const struct timer *timer) {
+    switch (timer->kind) {
+    case TIMER_HOLD: {
+        const struct hold *hold = container_of(timer, struct hold, timer);
+        MUST(hold->stage == HOLD_ALIVE ||
+             (hold->stage == HOLD_GONE && !hold->ended && hold->lock_kind == REDLATCH_PERMIT_SEMAPHORE));
+        break;
+    }
+    case TIMER_OPERATION: {
+        const struct operation *operation = container_of(timer, struct operation, timer);
+        MUST(operation->unclaimed || is_in(&rig.engine.operations, &operation->all));
+        break;
+    }
+    case TIMER_CONTEST:
+        MUST(is_in(&rig.engine.contests, &container_of(timer, struct contest, timer)->all));
+        break;
+    case TIMER_REFRESH:
+        MUST(is_in(&rig.engine.contests, &container_of(timer, struct contest, refresh)->all));
+        break;
+    default:
+        MUST(timer->kind == TIMER_COMMAND);
+        MUST(!list_is_linked(&container_of(timer, struct command, timer)->link));
+        check_command(container_of(timer, struct command, timer));
+        break;
+    }
+}
+
+static void check_heap(const struct timer *timer) {
+    MUST(++tally.timers < RECORDS_MAX);
+    check_timer(timer);
+    const struct timer *before = timer;
+    for (const struct timer *child = timer->child; child; child = child->sibling) {
+        MUST(child->back == before && child->at >= timer->at);
+        check_heap(child);
+        before = child;
+    }
+}
+
+static void check_timers(void) {
+    const struct timer *root = rig.engine.timers.root;
+    if (root) {
+        MUST(root->back == root && !root->sibling);
+        check_heap(root);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------- holds -- */
+
+static void check_claim(const struct hold *hold) {
+    const struct call *call = rig.calls;
+    while (call && call->operation != hold->claim) {
+        call = call->next;
+    }
+    MUST(call && call->done && hold->claim->granted > 0);
+}
+
+/* A thread has one hold of a name. Of an owner with several calls under way a server that forgets may grant each. */
+static void check_only_one(const struct hold *hold) {
+    const struct hold *first = resource_hold_of(hold->resource, hold->lock_kind, hold->owner);
+    MUST(first == hold || hold->owner > THREADS);
+}
+
+static void check_hold(const struct hold *hold) {
+    tally.holds++;
+    tally.held += hold->stage == HOLD_ALIVE;
+    tally.reserved_commands += hold->command_kept;
+    MUST(!hold->ended && hold->id > 0 && hold->id <= rig.engine.last_id);
+    if (hold->busy) {
+        MUST(is_under_way(hold->busy) && has_line_of(hold->busy, hold));
+    }
+    if (hold->batch) {
+        MUST(hold->batch->batch[hold->batch_line].hold == hold && hold->batch->batch[hold->batch_line].live);
+        MUST(is_under_way(hold->batch));
+    }
+    if (hold->claim) {
+        check_claim(hold);
+    }
+    switch (hold->stage) {
+    case HOLD_ALIVE:
+        MUST(hold->count > 0 && hold->renewed_from <= hold->count && hold->deadline <= hold->max_hold_at);
+        MUST(timer_is_armed(&hold->timer) && hold->timer.at <= hold_next_attention(hold));
+        check_only_one(hold);
+        break;
+    case HOLD_RELEASING:
+        MUST(hold->busy && !hold->batch && !timer_is_armed(&hold->timer)); /* else it would stay for ever */
+        break;
+    default:
+        MUST(!hold->batch);
+        break;
+    }
+    uint32_t waiting = length(&hold->waiting);
+    for (struct list_link *link = NULL; (link = next_in(&hold->waiting, link)) != NULL;) {
+        const struct operation *operation = container_of(link, struct operation, link);
+        MUST(operation->phase == PHASE_WAITING && operation->hold == hold);
+    }
+    MUST(waiting == 0 || hold->busy || hold->batch); /* else nothing would have them go on */
+}
+
+/* Holds that are kept for the report of their loss alone. */
+static void check_losses(void) {
+    for (int queue = 0; queue < LOSS_QUEUES; queue++) {
+        struct hold **end = &rig.engine.losses[queue];
+        for (; *end; end = &(*end)->next_loss[queue]) {
+            const struct hold *hold = *end;
+            MUST(hold->stage == HOLD_GONE && hold->reported >> queue & 1);
+            bool first = (hold->reported & ((1 << queue) - 1)) == 0;
+            tally.holds += hold->ended && first;
+        }
+        MUST(rig.engine.losses_end[queue] == end);
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------- operations -- */
+
+static void check_parked(const struct operation *operation) {
+    const struct contest *contest = operation->resource->contest;
+    MUST(contest);
+    bool foremost = list_first(&contest->queue) == &operation->link;
+    if (operation->look_at == NEVER) { /* of a fair lock, and refreshed meanwhile */
+        MUST(operation->placed && !foremost && timer_is_armed(&contest->refresh));
+    } else {
+        MUST(timer_is_armed(&operation->timer) && operation->timer.at <= operation->look_at);
+    }
+}
+
+/* Something must move it on, whatever phase it is in. */
+static void check_operation(const struct operation *operation) {
+    const struct contest *contest = operation->resource->contest;
+    tally.reserved_commands += operation->reserved_commands;
+    tally.reserved_contests += operation->reserved_contests;
+    tally.reserved_holds += operation->reserved_holds;
+    tally.reserved_lines += operation->reserved_lines;
+    bool has_end = operation->asynchronous && operation->wait_until != NEVER;
+    MUST(!has_end || (timer_is_armed(&operation->timer) && operation->timer.at <= operation->wait_until));
+    switch (operation->phase) {
+    case PHASE_QUEUED:
+        MUST(contest && is_in(&contest->queue, &operation->link));
+        break;
+    case PHASE_ASKING:
+        MUST(operation->command && is_under_way(operation->command) && operation->command->operation == operation);
+        break;
+    case PHASE_PARKED:
+        MUST(!operation->command && contest);
+        MUST(is_in(&contest->queue, &operation->link) || is_in(&contest->watchers, &operation->link));
+        check_parked(operation);
+        break;
+    case PHASE_PAUSED:
+        MUST(!operation->command && timer_is_armed(&operation->timer) && operation->timer.at <= operation->look_at);
+        break;
+    case PHASE_HANDED:
+        MUST(contest && contest->handing && contest->receiver == operation && is_under_way(contest->handing));
+        break;
+    case PHASE_WAITING:
+        MUST(operation->hold && is_in(&operation->hold->waiting, &operation->link));
+        break;
+    default:
+        fuzz_broken("an operation under way is neither new nor done", __FILE__, __LINE__);
+        break;
+    }
+}
+
+static void check_operations(void) {
+    length(&rig.engine.operations);
+    MUST(list_is_empty(&rig.engine.finished));
+    for (struct list_link *link = NULL; (link = next_in(&rig.engine.operations, link)) != NULL;) {
+        check_operation(container_of(link, struct operation, all));
+    }
+    for (const struct call *call = rig.calls; call; call = call->next) {
+        if (call->operation && call->done) { /* not collected yet */
+            MUST(call->operation->phase == PHASE_DONE);
+            tally.reserved_commands += call->operation->reserved_commands;
+            MUST(!call->operation->unclaimed || timer_is_armed(&call->operation->timer));
+        }
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------- contests -- */
+
+static void check_subscription(const struct subscription *subscription, const struct contest *contest) {
+    MUST(subscription->contest == contest && !list_is_linked(&subscription->told));
+    tally.subscriptions += subscription->state == SUBSCRIPTION_ACTIVE;
+    bool changes = subscription->state == SUBSCRIPTION_WANTED || subscription->state == SUBSCRIPTION_LEAVING;
+    MUST(!list_is_linked(&subscription->link) ||
+         (changes && is_in(&rig.engine.subscription_changes, &subscription->link)));
+    if (subscription->listener) {
+        MUST(subscription->listener->call == subscription && subscription->listener->id == subscription->waiter);
+    }
+}
+
+static void check_queue(const struct contest *contest) {
+    uint32_t alone = 0;
+    uint32_t named = 0;
+    bool fair = kind_of(contest->resource)->has_places;
+    for (struct list_link *link = NULL; (link = next_in(&contest->queue, link)) != NULL;) {
+        const struct operation *operation = container_of(link, struct operation, link);
+        MUST(operation->resource == contest->resource && operation->kind == OPERATION_ACQUIRE);
+        MUST(is_in(&rig.engine.operations, &operation->all));
+        alone += !kind_of_number(operation->lock_kind)->together;
+        named += operation->named_owner;
+        MUST(fair || (!operation->placed && !operation->call));
+    }
+    MUST(contest->waiters == length(&contest->queue) && contest->alone == alone && contest->named_owners == named);
+    if (contest->waiters > 0) { /* somebody of them talks to the server, or will */
+        MUST(container_of(list_first(&contest->queue), struct operation, link)->phase != PHASE_QUEUED);
+    }
+}
+
+static void check_contest(const struct contest *contest) {
+    tally.contests++;
+    MUST(contest->resource->contest == contest);
+    check_queue(contest);
+    uint32_t watchers = length(&contest->watchers);
+    for (struct list_link *link = NULL; (link = next_in(&contest->watchers, link)) != NULL;) {
+        const struct operation *operation = container_of(link, struct operation, link);
+        MUST(operation->resource == contest->resource && is_in(&rig.engine.operations, &operation->all));
+    }
+    tally.waiters += contest->waiters + watchers;
+    check_subscription(&contest->subscription, contest);
+    bool calls = false;
+    for (int i = 0; i < CALLS; i++) {
+        check_subscription(&contest->calls[i], contest);
+        MUST((contest->calls[i].state != SUBSCRIPTION_NONE) == (contest->calls[i].waiter != 0));
+        calls = calls || contest->calls[i].state != SUBSCRIPTION_NONE;
+    }
+    MUST(!contest->receiver || contest->handing);
+    if (contest->handing) {
+        MUST(is_under_way(contest->handing) && contest->handing->kind == COMMAND_HAND_OVER);
+    }
+    if (contest->waiters + watchers == 0 && !contest->handing && !calls) { /* else it would stay for ever */
+        bool leaving = contest->subscription.state == SUBSCRIPTION_LEAVING;
+        MUST(leaving || timer_is_armed(&contest->timer));
+    }
+}
+
+static void check_contests(void) {
+    length(&rig.engine.contests);
+    length(&rig.engine.subscription_changes);
+    for (struct list_link *link = NULL; (link = next_in(&rig.engine.contests, link)) != NULL;) {
+        check_contest(container_of(link, struct contest, all));
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------- names -- */
+
+static uint32_t references_of_command(const struct command *command, const struct resource *resource) {
+    uint32_t count = command->kind != COMMAND_RENEW && command->resource == resource;
+    for (uint32_t i = 0; command->kind == COMMAND_RENEW && i < command->batch_count; i++) {
+        count += command->batch[i].name == resource;
+    }
+    for (uint32_t i = 0; i < command->line_count; i++) {
+        count += command->lines->line[i].name == resource;
+    }
+    return count;
+}
+
+static uint32_t references_of_heap(const struct timer *timer, const struct resource *resource) {
+    uint32_t count = 0;
+    for (; timer; timer = timer->sibling) {
+        count += references_of_heap(timer->child, resource);
+        if (timer->kind == TIMER_COMMAND) {
+            count += references_of_command(container_of(timer, struct command, timer), resource);
+        }
+    }
+    return count;
+}
+
+static uint32_t references_of_calls(const struct resource *resource) {
+    uint32_t count = 0;
+    for (const struct call *call = rig.calls; call; call = call->next) {
+        const struct operation *operation = call->operation;
+        if (!operation) {
+            continue;
+        }
+        const struct resource *own = call->set             ? call->set->members[0].resource
+                                     : operation->roles[0] ? operation->roles[0]
+                                                           : operation->resource;
+        count += own == resource;
+        for (int i = 0; i < WATCH_ROLES; i++) {
+            count += operation->roles[i] == resource;
+        }
+    }
+    return count;
+}
+
+static uint32_t references_of_lanes(const struct resource *resource) {
+    uint32_t count = 0;
+    for (int number = 0; number < LANE_COUNT; number++) {
+        const struct lane *lane = &rig.engine.lanes[number];
+        const struct list *lists[] = {&lane->unsent, &lane->sent, &lane->unsettled};
+        for (int i = 0; i < 3; i++) {
+            for (struct list_link *link = NULL; (link = next_in(lists[i], link)) != NULL;) {
+                count += references_of_command(container_of(link, struct command, link), resource);
+            }
+        }
+    }
+    return count;
+}
+
+static uint32_t contenders_of(const struct resource *resource) {
+    uint32_t count = 0;
+    for (struct list_link *link = NULL; (link = next_in(&rig.engine.operations, link)) != NULL;) {
+        const struct operation *operation = container_of(link, struct operation, all);
+        count += operation->contends && operation->resource == resource;
+    }
+    return count;
+}
+
+static void check_resource(const struct resource *resource) {
+    uint32_t references = 1; /* the rig's own */
+    for (const struct hold *hold = resource->holds; hold; hold = hold->next) {
+        MUST(hold->resource == resource);
+        check_hold(hold);
+        references++;
+    }
+    for (int queue = 0; queue < LOSS_QUEUES; queue++) {
+        for (const struct hold *hold = rig.engine.losses[queue]; hold; hold = hold->next_loss[queue]) {
+            bool first = (hold->reported & ((1 << queue) - 1)) == 0;
+            references += hold->ended && first && hold->resource == resource;
+        }
+    }
+    references += resource->contest != NULL;
+    references += references_of_calls(resource) + references_of_lanes(resource);
+    references += references_of_heap(rig.engine.timers.root, resource);
+    MUST(resource->references == references);
+    MUST(resource->contenders == contenders_of(resource));
+    tally.reserved_contests += resource->contenders > 0 && !resource->contest;
+}
+
+static void check_resources(void) {
+    for (uint32_t i = 0; i < rig.engine.resources.bucket_count; i++) {
+        for (const struct resource *resource = rig.engine.resources.buckets[i]; resource; resource = resource->next) {
+            check_resource(resource);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------- pools -- */
+
+static void check_pools(void) {
+    const struct engine *engine = &rig.engine;
+    uint32_t holds = 0;
+    for (const struct hold *hold = engine->spare_holds; hold; hold = hold->next) {
+        MUST(++holds < RECORDS_MAX);
+    }
+    MUST(engine->spare_hold_count == holds && holds + tally.holds == rig.holds);
+    MUST(engine->spare_command_count == length(&engine->spare_commands));
+    MUST(engine->spare_command_count + tally.commands == rig.commands);
+    MUST(engine->spare_batch_count == length(&engine->spare_batches));
+    MUST(engine->spare_batch_count + tally.batches == rig.batches);
+    MUST(engine->spare_lines_count == length(&engine->spare_lines));
+    MUST(engine->spare_lines_count + tally.lines == rig.lines);
+    MUST(engine->spare_contest_count == length(&engine->spare_contests));
+    MUST(engine->spare_contest_count + tally.contests == rig.contests);
+    MUST(engine->reserved_commands == tally.reserved_commands);
+    MUST(tally.reserved_commands <= engine->spare_command_count);
+    MUST(engine->reserved_holds == tally.reserved_holds && tally.reserved_holds <= holds);
+    MUST(engine->reserved_lines == tally.reserved_lines && tally.reserved_lines <= engine->spare_lines_count);
+    MUST(engine->reserved_contests == tally.reserved_contests &&
+         tally.reserved_contests <= engine->spare_contest_count);
+    MUST(engine->expired_lines == tally.expired_lines);
+}
+
+void check_engine(void) {
+    tally = (struct tally){0};
+    check_lanes();
+    check_timers();
+    check_operations();
+    check_contests();
+    check_resources();
+    check_losses();
+    check_pools();
+    MUST(rig.engine.stats.held == tally.held && rig.engine.stats.waiters == tally.waiters);
+    MUST(rig.engine.subscriptions == tally.subscriptions);
+    MUST(!rig.engine.dead_resources);
+}

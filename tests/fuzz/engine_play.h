@@ -1,0 +1,50 @@
+/* The parts of the fuzz target `engine`: what an input's steps do to the engine of the unit tests' rig, and what must
+ * hold between them. SPDX-License-Identifier: Apache-2.0 */
+#ifndef ENGINE_PLAY_H
+#define ENGINE_PLAY_H
+
+#include "engine_fixture.h"
+#include "fuzz.h"
+
+/* The names of a play, each used as one kind of lock; both sides of a read-write lock are one kind. */
+enum { NAMES = 4, OWNERS = 6, THREADS = 3 };
+
+struct play {
+    struct input *input;
+    uint8_t kinds[NAMES];
+    struct list unanswered; /* subscriptions that are sent, by their links `sent` */
+    bool tells; /* each step, in words */
+};
+
+extern struct play play;
+
+/* Says a step in words, when an input is replayed. */
+void play_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+const char *play_name(unsigned number);
+
+/* engine_calls.c: steps of users */
+void play_acquire(void);
+void play_release(void);
+void play_other_call(void);
+void play_acquire_set(void);
+void play_release_set(void);
+void play_abort(void);
+void play_callers_look(void);
+void play_claim(void);
+void play_give_back(void);
+void play_owner_end(void);
+
+/* engine_server.c: steps of the server and of connections */
+void play_send(void);
+void play_answer(void);
+void play_round(void);
+void play_connection(void);
+void play_subscriptions(void);
+void play_message(void);
+void play_answer_plainly(enum lane_number lane); /* so that nothing goes on because of the answer */
+
+/* engine_checks.c: what must hold after every step */
+void check_engine(void);
+
+#endif

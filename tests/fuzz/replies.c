@@ -1,0 +1,80 @@
+/* Fuzz target: the bytes of a server as replies. However they are cut into pieces, the replies and their end are the
+ * same, and what is made of them can be read to its last byte. SPDX-License-Identifier: Apache-2.0
+ *
+ * The first byte says how long the pieces are. */
+#include "replies.h"
+
+#include "fuzz.h"
+#include "parsed.h"
+
+/* One that no input reaches, as it may cut off earlier where the pieces are small; and one that many do. */
+enum { LARGE = 1 << 20, SMALL = 64 };
+
+/* All that was understood, as one number, and how it ended. */
+struct outcome {
+    uint64_t sum;
+    uint32_t replies;
+    int status;
+};
+
+static void add(struct outcome *outcome, const void *bytes, size_t size) {
+    const unsigned char *byte = bytes;
+    for (size_t i = 0; i < size; i++) {
+        outcome->sum = (outcome->sum ^ byte[i]) * UINT64_C(1099511628211);
+    }
+}
+
+static void add_reply(struct outcome *outcome, const struct reply *reply) {
+    add(outcome, &reply->kind, sizeof reply->kind);
+    add(outcome, &reply->integer, sizeof reply->integer);
+    add(outcome, reply->text, reply->size);
+    MUST(reply->kind == REPLY_ARRAY || reply->count == 0);
+    for (size_t i = 0; i < reply->count; i++) {
+        add_reply(outcome, &reply->elements[i]);
+    }
+}
+
+/* Takes what is complete. */
+static void take(struct replies *replies, size_t size_max, struct reply_holder *holder, struct outcome *outcome) {
+    void *parsed;
+    while ((outcome->status = replies_next(replies, size_max, &parsed)) == REDLATCH_OK) {
+        MUST(parsed);
+        if (!reply_holder_show(holder, parsed)) {
+            outcome->status = REDLATCH_PROTOCOL;
+            return;
+        }
+        add_reply(outcome, &holder->reply);
+        outcome->replies++;
+    }
+    MUST(outcome->status == REDLATCH_AGAIN || outcome->status == REDLATCH_PROTOCOL);
+}
+
+static struct outcome parse(const uint8_t *bytes, size_t size, size_t piece, size_t size_max) {
+    struct outcome outcome = {.status = REDLATCH_AGAIN};
+    struct replies replies = {.reader = NULL};
+    struct reply_holder *holder = calloc(1, sizeof *holder);
+    MUST(holder && replies_open(&replies));
+    for (size_t at = 0; at < size && outcome.status == REDLATCH_AGAIN; at += piece) {
+        size_t part = size - at < piece ? size - at : piece;
+        char *exact = malloc(part);
+        MUST(exact);
+        memcpy(exact, bytes + at, part);
+        MUST(replies_feed(&replies, exact, part) == REDLATCH_OK);
+        free(exact);
+        take(&replies, size_max, holder, &outcome);
+    }
+    reply_holder_clear(holder);
+    free(holder);
+    replies_close(&replies);
+    return outcome;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    struct input input = {bytes, size};
+    size_t piece = 1 + (size_t)input_byte(&input);
+    struct outcome whole = parse(input.bytes, input.size, input.size + 1, LARGE);
+    struct outcome pieces = parse(input.bytes, input.size, piece, LARGE);
+    MUST(whole.replies == pieces.replies && whole.sum == pieces.sum && whole.status == pieces.status);
+    MUST(parse(input.bytes, input.size, piece, SMALL).replies <= whole.replies);
+    return 0;
+}

@@ -1,0 +1,143 @@
+/* Fuzz target: URLs. Any text is parsed or refused with a reason; what is parsed is in its bounds and means the same
+ * when it is written out again; no message shows a password. SPDX-License-Identifier: Apache-2.0
+ *
+ * The first byte says how the rest is used: as a whole URL, or as what follows a user and a password. */
+#include "uri.h"
+
+#include "fuzz.h"
+#include "redlatch.h"
+
+enum { WHY_SIZE = 400, URL_SIZE = 40000 };
+
+static const char secret[] = "S3CR3T";
+
+static void append(char *url, const char *text) {
+    size_t size = strlen(url);
+    MUST(size + strlen(text) < URL_SIZE);
+    memcpy(url + size, text, strlen(text) + 1);
+}
+
+/* Every byte as %XX. */
+static void append_escaped(char *url, const char *text) {
+    for (const unsigned char *byte = (const unsigned char *)text; *byte; byte++) {
+        char escaped[4];
+        snprintf(escaped, sizeof escaped, "%%%02x", *byte);
+        append(url, escaped);
+    }
+}
+
+static void append_seconds(char *url, const char *option, int64_t milliseconds) {
+    if (milliseconds >= 0) {
+        char text[80];
+        snprintf(text, sizeof text, "%s=%lld.%03d&", option, (long long)(milliseconds / 1000),
+                 (int)(milliseconds % 1000));
+        append(url, text);
+    }
+}
+
+/* Writes the parts as a URL. */
+static void write_url(char *url, const struct uri *uri) {
+    append(url, uri->path ? "unix://" : "redis://");
+    if (uri->username || uri->password) {
+        append_escaped(url, uri->username ? uri->username : "");
+        append(url, uri->password ? ":" : "");
+        append_escaped(url, uri->password ? uri->password : "");
+        append(url, "@");
+    }
+    char number[40];
+    if (uri->path) {
+        append(url, "/");
+        append_escaped(url, uri->path + 1);
+    } else {
+        append_escaped(url, uri->host);
+        snprintf(number, sizeof number, ":%d", uri->port);
+        append(url, number);
+    }
+    append(url, "?");
+    append_seconds(url, "connect_timeout", uri->connect_timeout_ms);
+    append_seconds(url, "command_timeout", uri->command_timeout_ms);
+    append_seconds(url, "dead_peer_timeout", uri->dead_peer_timeout_ms);
+    if (uri->name_prefix) {
+        append(url, "name_prefix=");
+        append_escaped(url, uri->name_prefix);
+        append(url, "&");
+    }
+    if (uri->database >= 0) {
+        snprintf(number, sizeof number, "db=%d", uri->database);
+        append(url, number);
+    }
+}
+
+static bool same(const char *one, const char *other) {
+    return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+static void check_parts(const struct uri *uri) {
+    MUST(!uri->host != !uri->path);
+    MUST(!uri->host || (uri->host[0] && uri->port >= 1 && uri->port <= 65535));
+    MUST(!uri->path || uri->path[0] == '/');
+    MUST(uri->database >= -1 && uri->database <= 1000000);
+    const int64_t times[] = {uri->connect_timeout_ms, uri->command_timeout_ms, uri->dead_peer_timeout_ms};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        MUST(times[i] == -1 || (times[i] >= 1 && times[i] <= 86400000));
+    }
+}
+
+/* What was parsed is written out and parsed again. */
+static void check_again(const struct uri *uri) {
+    static char url[URL_SIZE];
+    url[0] = '\0';
+    write_url(url, uri);
+    if (strlen(url) > 4096) {
+        return; /* longer than a URL may be, with all its bytes escaped */
+    }
+    struct uri again;
+    char why[WHY_SIZE] = "";
+    MUST(uri_parse(url, &again, why, sizeof why) == REDLATCH_OK);
+    MUST(same(again.host, uri->host) && same(again.path, uri->path) && same(again.username, uri->username));
+    MUST(same(again.password, uri->password) && same(again.name_prefix, uri->name_prefix));
+    MUST(again.port == uri->port && again.database == uri->database);
+    MUST(again.connect_timeout_ms == uri->connect_timeout_ms && again.command_timeout_ms == uri->command_timeout_ms);
+    MUST(again.dead_peer_timeout_ms == uri->dead_peer_timeout_ms);
+    uri_free(&again);
+}
+
+static void check(const char *text, size_t why_size, bool has_secret) {
+    char *why = malloc(why_size);
+    MUST(why);
+    why[0] = '\0';
+    struct uri uri = {.port = -2};
+    int status = uri_parse(text, &uri, why, why_size);
+    MUST(memchr(why, '\0', why_size));
+    if (status == REDLATCH_OK) {
+        MUST(why[0] == '\0');
+        check_parts(&uri);
+        check_again(&uri);
+        uri_free(&uri);
+    } else {
+        MUST(status == REDLATCH_INVALID || status == REDLATCH_UNSUPPORTED);
+        MUST(why[0] || why_size == 1);
+        MUST(!has_secret || !strstr(why, secret));
+    }
+    free(why);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    struct input input = {bytes, size};
+    uint8_t form = input_byte(&input);
+    char *text = input_rest_as_text(&input);
+    if (form != '@') {
+        check(text, form == '!' ? 1 : WHY_SIZE, false);
+    } else if (!strstr(text, secret)) { /* else it is no password that a message shows */
+        size_t url_size = strlen(text) + 40;
+        char *url = malloc(url_size);
+        MUST(url);
+        snprintf(url, url_size, "redis://user:%s@%s", secret, text);
+        check(url, WHY_SIZE, true);
+        snprintf(url, url_size, "unix://:%s@%s", secret, text);
+        check(url, WHY_SIZE, true);
+        free(url);
+    }
+    free(text);
+    return 0;
+}
