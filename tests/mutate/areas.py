@@ -1,0 +1,33 @@
+"""The areas mutants are drawn from, and the files of each.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import fnmatch
+from pathlib import Path
+from typing import Dict, List, Tuple
+
+from lexer import C, LUA, PYTHON
+
+# Headers are left out: what they hold beyond declarations is used by everything.
+AREAS: Dict[str, Tuple[str, ...]] = {
+    "protocol": ("core/src/protocol/*.c",),
+    "link": ("core/src/link/*.c", "core/src/base/*.c"),
+    "scripts": ("core/src/scripts/*.lua", "core/src/scripts/shared/*.lua"),
+    "client": ("core/src/client/*.c",),
+    "python": ("python/redlatch/*.py", "bindings/python_*.c", "bindings/release.c"),
+    "lua": ("lua-rock/redlatch/*.lua", "bindings/lua_*.c"),
+    "command": ("core/cli/*.c",),
+}
+LANGUAGES = {".c": C, ".lua": LUA, ".py": PYTHON}
+
+
+def files(root: Path, area: str, globs: List[str]) -> List[Path]:
+    """The files of an area, relative to the root; with globs those that one of them matches."""
+    found = sorted({path.relative_to(root) for pattern in AREAS[area] for path in root.glob(pattern)})
+    return [path for path in found if not globs or any(fnmatch.fnmatch(str(path), glob) for glob in globs)]
+
+
+def language(path: Path) -> str:
+    """The language of a file."""
+    return LANGUAGES[path.suffix]

@@ -1,0 +1,114 @@
+"""A layer is a set of tests that can notice a mutant: what is built for them, how they are run, in which order.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence
+
+from mutants import Mutant
+from processes import Command, Failure, Group
+from worktree import Worktree
+
+CORE = frozenset({"protocol", "link", "scripts", "client"})
+SLOWEST_START = 20.0  # seconds that any command is given beyond what it took without a mutant, times the factor
+FACTOR = 5.0
+
+
+class Batch(NamedTuple):
+    """Commands that run at the same time after some targets were built in a build folder."""
+
+    folder: str
+    targets: Sequence[str]
+    commands: Sequence[Command]
+
+
+class Layer:
+    """What is common to all layers; each is a subclass in a file of its own."""
+
+    name = ""
+    areas: FrozenSet[str] = frozenset()
+
+    def __init__(self, tree: Worktree, jobs: int) -> None:
+        self.tree = tree
+        self.jobs = jobs
+        self.usual: Dict[str, float] = {}  # seconds of each command without a mutant
+
+    def configure(self) -> None:
+        """Configures the build folders that this layer builds in."""
+
+    def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
+        """What is asked about a mutant, the likeliest first; without one everything."""
+        raise NotImplementedError
+
+    def environment(self) -> Dict[str, str]:
+        """The environment of all commands."""
+        return {**os.environ, "PYTHONPATH": str(self.tree.build / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def make(self, folder: str, targets: Sequence[str]) -> Optional[str]:
+        """Builds targets; what the build said if it failed."""
+        command = ["cmake", "--build", folder, "--parallel", str(self.jobs), "--target", *targets]
+        done = subprocess.run(command, cwd=self.tree.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False)
+        return done.stdout if done.returncode else None
+
+    def ask(self, mutant: Optional[Mutant]) -> Optional[Failure]:
+        """The first failure, or None when no test notices anything."""
+        for batch in self.batches(mutant):
+            complaint = self.make(batch.folder, batch.targets) if batch.targets else None
+            if complaint is not None:
+                return Failure("the build", complaint)
+            commands = [command._replace(timeout=self.timeout(command)) for command in batch.commands]
+            group = Group(self.tree.path, self.environment())
+            failure = group.run(commands, self.jobs)
+            if mutant is None:
+                self.usual.update(group.seconds)
+                self.observe(group.outputs)
+            while failure:
+                again = self.again(failure, commands)
+                confirmed = Group(self.tree.path, self.environment()).run([again], 1) if again else failure
+                if confirmed:
+                    return confirmed
+                failure = Group(self.tree.path, self.environment()).run(commands, self.jobs)  # it was chance
+        return None
+
+    def observe(self, outputs: Dict[str, str]) -> None:
+        """Takes note of what the commands print without a mutant."""
+
+    def again(self, failure: Failure, commands: Sequence[Command]) -> Optional[Command]:
+        """What must fail, too, for a failure to count: of tests on the real clock one may fail by chance."""
+        return None
+
+    def timeout(self, command: Command) -> float:
+        """When a command hangs, by what it takes without a mutant."""
+        usual = self.usual.get(command.name)
+        return command.timeout if usual is None else FACTOR * usual + SLOWEST_START
+
+    def prepare(self) -> None:
+        """Builds and runs everything without a mutant, once for each state of the project; it must pass."""
+        self.configure()
+        record = self.tree.home / f"usual-{self.name}.json"
+        if record.is_file():
+            known = json.loads(record.read_text(encoding="utf-8"))
+            self.usual = known["seconds"]
+            if known["digest"] == self.tree.digest:
+                return
+        failure = self.ask(None)
+        if failure:
+            raise SystemExit(f"{failure.name} fails without a mutant:\n{failure.output[-4000:]}")
+        record.write_text(json.dumps({"digest": self.tree.digest, "seconds": self.usual}), encoding="utf-8")
+
+
+def configure(tree: Worktree, folder: str, definitions: Sequence[str]) -> None:
+    """Configures a build folder of the copy: quick to compile, and without warnings, since a mutant may leave something
+    unused."""
+    command = ["cmake", "-S", ".", "-B", folder, "-G", "Ninja", "-DREDLATCH_BUILD_TESTS=ON", "-DCMAKE_C_FLAGS=-w",
+               "-DCMAKE_BUILD_TYPE=Mutant", "-DCMAKE_C_FLAGS_MUTANT=-O1", *definitions]
+    done = subprocess.run(command, cwd=tree.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}")

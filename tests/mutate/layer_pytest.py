@@ -1,0 +1,129 @@
+"""What runs under pytest: the tests of Python's pure parts, the conformance traces, the end-to-end tests.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence
+
+from layer import CORE, Batch, Layer, configure
+from mutants import Mutant
+from processes import HANGS, Command, Failure
+
+LANGUAGES = frozenset({"python", "lua", "command"})
+LONGEST = 3600.0
+# The drivers of the traces that an area is in.
+DRIVERS = {"python": "python-", "lua": "(lua5.1- or lua5.4-)", "command": "shell-"}
+# The end-to-end tests of an area; of the core and of Python all.
+E2E = {"lua": ("test_95_lua*.py", "test_95_readme.py"),
+       "command": ("test_9[2346]_*.py", "test_95_completions.py", "test_95_readme.py")}
+CHUNKS = (4, 12)  # of the end-to-end test files, the likeliest first
+
+
+class Pytest(Layer):
+    """Builds what all languages load. A test that fails is run once more, alone, before it counts."""
+
+    workers = 1
+
+    def configure(self) -> None:
+        configure(self.tree, "build", ["-DREDLATCH_PYTHON=ON", "-DREDLATCH_LUA=lua5.1;lua5.2;lua5.3;lua5.4",
+                                       f"-DPython_EXECUTABLE={self.tree.python}"])
+
+    def batch(self, name: str, words: Sequence[str]) -> Batch:
+        """One run of pytest that ends with the first failure."""
+        command = Command(name, [*self.pytest(), "-x", *self.parallel(), *words], LONGEST)
+        return Batch("build", ["all"], [command])
+
+    def pytest(self) -> List[str]:
+        """How pytest is called."""
+        return [str(self.tree.python), "-m", "pytest", "--timeout=120", "--color=no", "-q", "-rfE", "-p",
+                "no:cacheprovider"]
+
+    def parallel(self) -> List[str]:
+        """Most of these tests wait, so that several share a processor."""
+        return ["-n", str(self.workers * self.jobs), "--dist", "worksteal"] if self.workers > 1 else []
+
+    def again(self, failure: Failure, commands: Sequence[Command]) -> Optional[Command]:
+        if failure.name.endswith(HANGS):
+            return None
+        failed = re.findall(r"^(?:FAILED|ERROR) (tests/\S+)", failure.output, re.MULTILINE)
+        if not failed:
+            return next(command for command in commands if command.name == failure.name)
+        return Command(failed[0], [*self.pytest(), failed[0]], LONGEST)
+
+
+class Python(Pytest):
+    """The tests of Python's pure parts."""
+
+    name = "python"
+    areas = frozenset({"python"})
+
+    def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
+        return [self.batch("tests/python", ["tests/python"])]
+
+
+class Conformance(Pytest):
+    """The traces, by the drivers of the mutant's language; by that in C for the core."""
+
+    name = "conformance"
+    areas = CORE | LANGUAGES
+    workers = 2
+
+    def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
+        drivers = sorted({"c-", *DRIVERS.values()}) if mutant is None else [DRIVERS.get(mutant.area, "c-")]
+        return [self.batch(f"traces {words}", ["tests/conformance/test_traces.py", "-k", f"test_trace and {words}"])
+                for words in drivers]
+
+
+class EndToEnd(Pytest):
+    """The end-to-end tests: those files first that run the mutated function and little else, by coverage_map.py."""
+
+    name = "e2e"
+    areas = CORE | LANGUAGES
+    workers = 2
+
+    def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
+        folder = self.tree.path / "tests" / "e2e"
+        patterns = E2E.get(mutant.area, ("test_*.py",)) if mutant else ("test_*.py",)
+        files = sorted(f"tests/e2e/{path.name}" for pattern in patterns for path in folder.glob(pattern))
+        if mutant is None:
+            return [self.batch("tests/e2e", files)]
+        files = self.chosen(files, mutant)
+        bounds = [0, *[place for place in CHUNKS if place < len(files)], len(files)]
+        return [self.batch(f"tests/e2e from {files[begin]}", files[begin:end])
+                for begin, end in zip(bounds, bounds[1:]) if end > begin]
+
+    def chosen(self, files: List[str], mutant: Mutant) -> List[str]:
+        """The files that run a function, those first that run the fewest; all when that is not known."""
+        path = self.tree.home / "map.json"
+        covered: Dict[str, List[str]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        known = [file for file in files if file not in covered or mutant.function in covered[file]]
+        if not any(mutant.function in functions for functions in covered.values()):
+            known = files
+        words = set(Path(mutant.path).stem.split("_"))
+        return sorted(known, key=lambda file: (-len(words & set(Path(file).stem.split("_"))),
+                                                len(covered.get(file, []))))
+
+
+class Scenes(Layer):
+    """The C programs of the end-to-end tests, each with a server of its own, with the sanitizers."""
+
+    name = "scenes"
+    areas = frozenset({"protocol", "link", "client"})
+    folder = "build/address"
+
+    def configure(self) -> None:
+        configure(self.tree, self.folder, ["-DREDLATCH_SANITIZE=address,undefined"])
+
+    def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
+        names = sorted(path.stem for path in (self.tree.path / "tests/e2e/programs").glob("scenes_*.c"))
+        return [Batch(self.folder, names, [self.scene(name) for name in names])]
+
+    def scene(self, name: str) -> Command:
+        """One program with all its scenes."""
+        return Command(name, [f"{self.folder}/tests/e2e/programs/{name}"])
+
+    def again(self, failure: Failure, commands: Sequence[Command]) -> Optional[Command]:
+        return None if failure.name.endswith(HANGS) else self.scene(failure.name)

@@ -1,0 +1,70 @@
+"""The simulations, with fewer seeds than in a full run: most of what they notice they notice in the first few.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import json
+import re
+import runpy
+from pathlib import Path
+from typing import Dict, List, Optional, Set
+
+from layer import CORE, Batch, Layer, configure
+from mutants import Mutant
+from processes import Command
+
+# Of each program, by what its seeds cost.
+SEEDS = {"redlatch_sim": 150, "counts_sim": 100, "joint_sim": 30}
+
+
+class Simulation(Layer):
+    """Every kind of lock in each simulation that knows it; the kinds that the mutant's file is named after go first."""
+
+    name = "simulation"
+    areas = CORE
+
+    def configure(self) -> None:
+        configure(self.tree, "build", [])
+
+    def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
+        commands = self.commands()
+        if mutant is not None:
+            if mutant.path.startswith(("core/src/link/", "core/src/client/")):  # which only one of them has in it
+                commands = [command for command in commands if "joint_sim" in command.name]
+            if mutant.area == "scripts":
+                commands = [command for command in commands if self.runs(command.name, Path(mutant.path))]
+            words = set(Path(mutant.path).stem.split("_")) | {mutant.function.split("_")[0]}
+            commands.sort(key=lambda command: -len(words & set(command.name.replace("_", " ").split())))
+        targets = [name for name in SEEDS if any(name in command.name for command in commands)]
+        return [Batch("build", targets, commands)] if commands else []
+
+    def observe(self, outputs: Dict[str, str]) -> None:
+        ran = {name: re.findall(r"^ *[1-9]\d*  script (\w+)$", text, re.MULTILINE) for name, text in outputs.items()}
+        (self.tree.home / "scripts-run.json").write_text(json.dumps(ran), encoding="utf-8")
+
+    def runs(self, command: str, script: Path) -> bool:
+        """Whether a simulation runs a script, or one that begins with it."""
+        ran = json.loads((self.tree.home / "scripts-run.json").read_text(encoding="utf-8"))
+        return bool(users(self.tree.path / "core" / "src" / "scripts", script) & set(ran[command]))
+
+    def commands(self) -> List[Command]:
+        """All simulations."""
+        lists = runpy.run_path(str(self.tree.path / "tests" / "sim" / "run.py"))  # the kinds that ./dev sim knows
+        calls = [("redlatch_sim", ["--kind", kind]) for kind in lists["LOCKS"]]
+        calls += [("counts_sim", ["--kind", kind]) for kind in lists["COUNTS"]]
+        calls += [("redlatch_sim", ["--sets", "--kind", kind]) for kind in lists["SETS"]]
+        calls += [("joint_sim", ["--kind", kind]) for kind in lists["SEVERAL"]]
+        return [Command(" ".join([program, *words]),
+                        [f"build/tests/{program}", *words, "--seeds", str(SEEDS[program])]) for program, words in calls]
+
+
+def users(folder: Path, script: Path) -> Set[str]:
+    """The scripts that have a part in them; of what is no part itself alone."""
+    if script.parent.name != "shared":
+        return {script.stem}
+    found: Set[str] = set()
+    line = f"-- Begins with shared/{script.name}."
+    for path in folder.rglob("*.lua"):
+        if line in path.read_text(encoding="utf-8").splitlines():
+            found |= users(folder, path.relative_to(folder))
+    return found

@@ -1,0 +1,49 @@
+"""The unit tests, with the sanitizers, so that what is not freed is noticed, too.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import re
+from pathlib import Path
+from typing import List, Optional
+
+from layer import CORE, Batch, Layer, configure
+from mutants import Mutant
+from processes import Command
+
+NEAR = 6
+RUNS_SCRIPTS = re.compile(r"real_server|scripts_embedded")
+
+
+class Unit(Layer):
+    """First those tests that speak of the mutated function or are named after its file, then all others; about a script
+    only those that run scripts."""
+
+    name = "unit"
+    areas = CORE
+    folder = "build/address"
+
+    def configure(self) -> None:
+        configure(self.tree, "build", [])  # whose compile commands tell whether a mutant differs
+        configure(self.tree, self.folder, ["-DREDLATCH_SANITIZE=address,undefined"])
+
+    def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
+        tests = sorted(path for path in (self.tree.path / "tests" / "unit").glob("test_*.c"))
+        if mutant is None:
+            return [self.batch(tests)]
+        if mutant.area == "scripts":
+            return [self.batch([path for path in tests if RUNS_SCRIPTS.search(path.read_text(encoding="utf-8"))])]
+        near = sorted(tests, key=lambda path: -nearness(path, mutant))
+        return [self.batch(near[:NEAR]), self.batch(near[NEAR:])]
+
+    def batch(self, tests: List[Path]) -> Batch:
+        """The build and the run of some tests."""
+        names = [path.stem for path in tests]
+        return Batch(self.folder, names, [Command(name, [f"{self.folder}/tests/{name}"]) for name in names])
+
+
+def nearness(test: Path, mutant: Mutant) -> int:
+    """How likely a unit test notices a mutant, by the words in it."""
+    stem = Path(mutant.path).stem
+    text = test.read_text(encoding="utf-8")
+    return 4 * (stem in test.stem) + 2 * (f"{mutant.function}(" in text) + (f'"{stem}.h"' in text)

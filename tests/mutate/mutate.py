@@ -1,0 +1,187 @@
+"""Plants one mistake at a time into a copy of the project and tells which ones no test notices.
+
+    ./dev mutate [--count N] [--seed S] [--files GLOB] [--layers NAMES] [--jobs J]
+
+README.md beside this file says what is planted, who is asked and how survivors are answered.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import argparse
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Dict, List, Optional
+
+import coverage_map
+import equivalents
+import report
+from areas import AREAS
+from compare import DIFFERS, Comparer
+from draw import order_of, shares
+from layer import Layer
+from layer_pytest import Conformance, EndToEnd, Python, Scenes
+from layer_simulation import Simulation
+from layer_unit import Unit
+from mutants import Mutant, all_mutants
+from records import EQUIVALENT, LIVED, NOTICED, Records
+from report import Result
+from worktree import Worktree
+
+ROOT = Path(__file__).resolve().parents[2]
+LAYERS = [Unit, Simulation, Python, Scenes, Conformance, EndToEnd]
+EQUIVALENT_AT_MOST = 5.0  # per cent, judged in a run of many
+MANY = 100
+
+
+def arguments(words: List[str]) -> argparse.Namespace:
+    """The options of the command."""
+    parser = argparse.ArgumentParser(prog="./dev mutate", description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--count", type=int, default=50, help="how many mutants are drawn (50)")
+    parser.add_argument("--seed", default="1", help="decides which are drawn (1)")
+    parser.add_argument("--final", action="store_true", help="the seed is the last commit that changed tests/")
+    parser.add_argument("--files", action="append", default=[], metavar="GLOB", help="only of these files")
+    parser.add_argument("--areas", default="", help=f"only of these: {','.join(AREAS)}")
+    parser.add_argument("--layers", default="", help=f"asks only these: {','.join(layer.name for layer in LAYERS)}")
+    parser.add_argument("--jobs", type=int, default=2, help="commands that run at the same time (2)")
+    parser.add_argument("--at-least", type=float, metavar="PERCENT", help="fails when fewer are noticed")
+    parser.add_argument("--fresh", action="store_true", help="forgets what earlier runs found")
+    parser.add_argument("--map", action="store_true", help="records which end-to-end tests run which functions")
+    parser.add_argument("--list", action="store_true", help="shows what would be drawn, and asks nobody")
+    options = parser.parse_args(words)
+    if options.count < 1 or options.jobs < 1:
+        parser.error("--count and --jobs are at least 1")
+    for given, known in ((options.areas, list(AREAS)), (options.layers, [layer.name for layer in LAYERS])):
+        for name in filter(None, given.split(",")):
+            if name not in known:
+                parser.error(f"'{name}' is none of {', '.join(known)}")
+    if options.final:
+        command = ["git", "log", "-1", "--format=%H", "--", "tests"]
+        options.seed = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    return options
+
+
+class Run:
+    """One run: draws, asks, notes."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.tree = Worktree(ROOT)
+        wanted = options.layers.split(",") if options.layers else [layer.name for layer in LAYERS]
+        self.layers: List[Layer] = [layer(self.tree, options.jobs) for layer in LAYERS if layer.name in wanted]
+        self.records = Records(self.tree.home / "records.jsonl")
+        self.equivalents = equivalents.read()
+        self.comparer = Comparer(self.tree)
+
+    def prepare(self) -> None:
+        """Copies the project, and lets every layer pass once without a mutant."""
+        self.tree.update()
+        for layer in self.layers:
+            layer.prepare()
+
+    def areas(self) -> List[str]:
+        """The areas in which one of the layers can notice something."""
+        names = self.options.areas.split(",") if self.options.areas else list(AREAS)
+        return [name for name in names if any(name in layer.areas for layer in self.layers)]
+
+    def mutated(self, mutant: Mutant) -> str:
+        """The text of the mutated file."""
+        return mutant.edit.apply((self.tree.path / mutant.path).read_text(encoding="utf-8"))
+
+    def draw(self, mutants: Dict[str, List[Mutant]]) -> List[Mutant]:
+        """The mutants of this run; what is no mutant by its code is drawn again."""
+        filled = {area: some for area, some in mutants.items() if some}
+        if not filled:
+            raise SystemExit("no file fits --files and --areas")
+        drawn: List[Mutant] = []
+        for area, share in shares(self.options.count, list(filled)).items():
+            left = share
+            for mutant in order_of(self.options.seed, filled[area]):
+                if left == 0:
+                    break
+                if self.comparer.judge(mutant.path, self.mutated(mutant)) == DIFFERS:
+                    drawn.append(mutant)
+                    left -= 1
+        return drawn
+
+    def ask(self, mutant: Mutant) -> Result:
+        """Asks the layers, the quickest first, unless it is known what they say."""
+        if mutant.key in self.equivalents:
+            return Result(mutant, EQUIVALENT, "", "")
+        layers = [layer for layer in self.layers if mutant.area in layer.areas]
+        record = self.records.get(mutant.key, self.tree.digest)
+        verdict = record.verdict([layer.name for layer in layers], self.tree.digest)
+        if verdict is None:
+            verdict = LIVED
+            with self.tree.planted(mutant.path, self.mutated(mutant)):
+                for layer in layers:
+                    failure = layer.ask(mutant) if layer.name not in record.silent else None
+                    if failure:
+                        record.layer, record.by, verdict = layer.name, failure.name, NOTICED
+                        break
+                    record.silent = sorted({*record.silent, layer.name})
+            self.records.add(record)
+        by = record.by if verdict == NOTICED else ""
+        return Result(mutant, verdict, record.layer if verdict == NOTICED else "", by)
+
+    def run(self) -> int:
+        """The exit status."""
+        self.prepare()
+        mutants = all_mutants(self.tree.path, self.areas(), self.options.files)
+        drawn = self.draw(mutants)
+        if self.options.list:
+            print("\n\n".join(report.change(mutant, self.tree.path) for mutant in drawn))
+            return 0
+        if self.options.fresh:
+            self.records.forget()
+        print(f"{len(drawn)} mutants by the seed {self.options.seed}, asking "
+              f"{', '.join(layer.name for layer in self.layers)}", flush=True)
+        results: List[Result] = []
+        for mutant in drawn:
+            results.append(self.ask(mutant))
+            print(report.line(results[-1]), flush=True)
+        text = self.closing(results)
+        (self.tree.home / "report.txt").write_text(text, encoding="utf-8")
+        print(text)
+        return self.status(results)
+
+    def closing(self, results: List[Result]) -> str:
+        """The end of the report: survivors and figures."""
+        survivors = [result.mutant for result in results if result.verdict == LIVED]
+        parts = [f"{report.change(mutant, self.tree.path)}\n\n{equivalents.entry_text(mutant)}" for mutant in survivors]
+        everything = all_mutants(self.tree.path, [], [])
+        gone = equivalents.stale(self.equivalents, [mutant for some in everything.values() for mutant in some])
+        parts += [f"{equivalents.PATH.name}: no mutant fits this entry any more:\n{entry}" for entry in gone]
+        noticed = sum(result.verdict == NOTICED for result in results)
+        parts.append(f"{report.figures(results)}\n\n{noticed} noticed, {len(survivors)} lived")
+        return "\n" + "\n\n".join(parts)
+
+    def status(self, results: List[Result]) -> int:
+        """Whether the run reached what was asked of it."""
+        share = report.share_noticed(results)
+        wanted: Optional[float] = self.options.at_least
+        if wanted is not None and share < wanted:
+            print(f"{share:.1f} % were noticed; expected at least {wanted:g} %")
+            return 1
+        equivalent = sum(result.verdict == EQUIVALENT for result in results)
+        if len(results) >= MANY and 100 * equivalent > EQUIVALENT_AT_MOST * len(results):
+            print(f"{equivalent} of {len(results)} count as equivalent; expected at most {EQUIVALENT_AT_MOST:g} %")
+            return 1
+        return 0
+
+
+def main() -> int:
+    """The exit status."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _frame: sys.exit(128 + received))
+    options = arguments(sys.argv[1:])
+    run = Run(options)
+    if options.map:
+        run.tree.update()
+        coverage_map.record(run.tree)
+        return 0
+    return run.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""What a run says: a line for each mutant, the survivors with their changes, figures by area.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import difflib
+from collections import Counter
+from pathlib import Path
+from typing import Dict, List, NamedTuple
+
+from mutants import Mutant
+from records import EQUIVALENT, LIVED, NOTICED
+
+QUICK = ("unit", "simulation")
+
+
+class Result(NamedTuple):
+    """What became of one mutant."""
+
+    mutant: Mutant
+    verdict: str
+    layer: str
+    by: str
+
+
+def line(result: Result) -> str:
+    """One mutant in a line."""
+    mutant = result.mutant
+    by = f" by {result.by}" if result.by else ""
+    return f"{result.verdict:<10} {mutant.path}:{mutant.line} {mutant.function}: {mutant.edit.operator}{by}"
+
+
+def change(mutant: Mutant, root: Path) -> str:
+    """A mutant as a diff."""
+    original = (root / mutant.path).read_text(encoding="utf-8")
+    name = f"{mutant.path} ({mutant.function}, {mutant.edit.operator})"
+    lines = difflib.unified_diff(original.splitlines(), mutant.edit.apply(original).splitlines(), name, name, n=3,
+                                 lineterm="")
+    return "\n".join(lines)
+
+
+def percent(part: int, whole: int) -> str:
+    """A share in words."""
+    return f"{100 * part / whole:5.1f} %" if whole else "      -"
+
+
+def figures(results: List[Result]) -> str:
+    """A row for each area, and one for all."""
+    areas: Dict[str, List[Result]] = {}
+    for result in results:
+        areas.setdefault(result.mutant.area, []).append(result)
+    rows = [f"{'area':<10} {'drawn':>6} {'equivalent':>10} {'lived':>6} {'unit+simulation':>16} {'all layers':>11}"]
+    for area, some in [*areas.items(), ("all", results)]:
+        counts = Counter(result.verdict for result in some)
+        asked = len(some) - counts[EQUIVALENT]
+        quick = sum(result.layer in QUICK for result in some)
+        rows.append(f"{area:<10} {len(some):6} {counts[EQUIVALENT]:10} {counts[LIVED]:6} {percent(quick, asked):>16}"
+                    f" {percent(counts[NOTICED], asked):>11}")
+    return "\n".join(rows)
+
+
+def share_noticed(results: List[Result]) -> float:
+    """Per cent of the mutants that were noticed, equivalent ones apart."""
+    asked = [result for result in results if result.verdict != EQUIVALENT]
+    return 100 * sum(result.verdict == NOTICED for result in asked) / len(asked) if asked else 100.0

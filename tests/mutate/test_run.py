@@ -1,0 +1,123 @@
+"""What surrounds the operators: the draw, the keys, the records, the equivalent ones, the copy.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from compare import DIFFERS, NO_CODE, SAME_CODE, Comparer
+from draw import order_of, shares
+from equivalents import entry_text, parse, read, stale
+from mutants import all_mutants, mutants_of
+from processes import Command, Group
+from records import LIVED, NOTICED, Record, Records
+from worktree import Worktree
+
+ONE = "int one(int a) {\n    return a < 1;\n}\n"
+TWO = "int two(int a) {\n    step(a);\n    return a == 2;\n}\n"
+PATH = Path("core/src/protocol/f.c")
+
+
+def test_code_that_moves_keeps_its_keys_and_its_place_in_the_draw() -> None:
+    first = list(mutants_of(ONE + TWO, PATH, "protocol", []))
+    moved = list(mutants_of("/* more */\n\n" + TWO + ONE.replace("    ", "        "), PATH, "protocol", []))
+    assert {mutant.key for mutant in first} == {mutant.key for mutant in moved}
+    assert [mutant.key for mutant in order_of("7", first)] == [mutant.key for mutant in order_of("7", moved)]
+
+
+def test_the_draw_is_of_all_and_of_another_seed_another() -> None:
+    some = list(mutants_of(ONE + TWO, PATH, "protocol", []))
+    assert sorted(mutant.key for mutant in order_of("7", some)) == sorted(mutant.key for mutant in some)
+    assert len({tuple(mutant.key for mutant in order_of(str(seed), some)) for seed in range(20)}) > 1
+
+
+def test_shares() -> None:
+    assert shares(11, ["a", "b", "c"]) == {"a": 4, "b": 4, "c": 3}
+
+
+def test_the_same_mistake_twice_has_two_keys() -> None:
+    mutants = list(mutants_of("int f(int a) {\n    g();\n    g();\n    return a;\n}\n", PATH, "protocol", []))
+    assert len({mutant.key for mutant in mutants}) == len(mutants)
+
+
+def test_records_are_resumed_and_survivors_are_asked_again(tmp_path: Path) -> None:
+    records = Records(tmp_path / "records")
+    records.add(Record("a", "unit", "test_a", [], "before"))
+    records.add(Record("b", "", "", ["unit"], "before"))
+    with records.path.open("a", encoding="utf-8") as out:
+        out.write('{"key": "c", "lay')
+    resumed = Records(tmp_path / "records")
+    assert resumed.get("a", "after").verdict(["unit"], "after") == NOTICED
+    assert resumed.get("b", "before").verdict(["unit"], "before") == LIVED
+    assert resumed.get("b", "before").verdict(["unit", "simulation"], "before") is None
+    assert resumed.get("b", "after").verdict(["unit"], "after") is None
+    assert resumed.get("a", "before").verdict(["simulation"], "before") is None
+
+
+def test_equivalent_entries() -> None:
+    mutant = next(mutants_of(ONE, PATH, "protocol", []))
+    entry = parse(entry_text(mutant) + "nothing asks\nbecause: for it")
+    assert (entry.key, entry.reason) == (mutant.key, "nothing asks for it")
+    assert stale({entry.key: entry}, [mutant]) == []
+    assert stale({entry.key: entry}, mutants_of(TWO, PATH, "protocol", [])) == [entry]
+    with pytest.raises(SystemExit, match="expected the lines"):
+        parse(entry_text(mutant))
+
+
+def test_every_equivalent_mutant_is_still_one() -> None:
+    root = Path(__file__).resolve().parents[2]
+    everything = [mutant for some in all_mutants(root, [], []).values() for mutant in some]
+    assert stale(read(), everything) == []
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with two files."""
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "one.py").write_text("x = 1\n", encoding="utf-8")
+    (tmp_path / "two.py").write_text("y = 2\n", encoding="utf-8")
+    (tmp_path / ".gitignore").write_text("/build/\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_the_copy_is_mended(project: Path) -> None:
+    tree = Worktree(project)
+    tree.update()
+    with pytest.raises(KeyboardInterrupt), tree.planted("one.py", "x = 2\n"):
+        raise KeyboardInterrupt
+    assert (tree.path / "one.py").read_text(encoding="utf-8") == "x = 1\n"
+    (tree.path / "one.py").write_text("x = 3\n", encoding="utf-8")  # as a run leaves it that was killed
+    (project / "two.py").unlink()
+    before = tree.digest
+    tree.update()
+    assert (tree.path / "one.py").read_text(encoding="utf-8") == "x = 1\n"
+    assert not (tree.path / "two.py").exists()
+    assert tree.digest != before
+    assert (project / "one.py").read_text(encoding="utf-8") == "x = 1\n"
+    with pytest.raises(SystemExit, match="another run"):
+        Worktree(project)
+
+
+def test_what_compiles_to_the_same_is_no_mutant(project: Path) -> None:
+    tree = Worktree(project)
+    tree.update()
+    comparer = Comparer(tree)
+    assert comparer.judge("one.py", "x  =  1\n") == SAME_CODE
+    assert comparer.judge("one.py", "x = 2\n") == DIFFERS
+    assert comparer.judge("one.py", "x = \n") == NO_CODE
+
+
+def test_the_first_failure_and_a_hanging_command_end_all(tmp_path: Path) -> None:
+    sleeper = [sys.executable, "-c", "import time; time.sleep(600)"]
+    failing = [sys.executable, "-c", "print('no'); raise SystemExit(1)"]
+    began = time.monotonic()
+    failure = Group(tmp_path, {}).run([Command("sleeps", sleeper), Command("fails", failing)], 2)
+    assert failure and (failure.name, failure.output.strip()) == ("fails", "no")
+    hanging = Group(tmp_path, {}).run([Command("sleeps", sleeper, 0.5)], 1)
+    assert hanging and hanging.name == "sleeps hangs"
+    assert Group(tmp_path, {}).run([Command("passes", [sys.executable, "-c", ""])], 1) is None
+    assert time.monotonic() - began < 300

@@ -1,0 +1,73 @@
+"""The copy of the project in which mutants are planted: build/mutate/tree. The user's files are never written.
+
+A copy that was left mutated, by a run that was killed, is mended before it is used again.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import fcntl
+import os
+import subprocess
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Iterator, List
+
+
+class Worktree:
+    """The copy and the lock that keeps two runs from sharing it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.home = root / "build" / "mutate"
+        self.path = self.home / "tree"
+        self.build = self.path / "build"
+        self.python = root / "build" / "venv" / "bin" / "python"
+        self.digest = ""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.lock: IO[str] = (self.home / "lock").open("w", encoding="utf-8")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit(f"another run of mutation tests uses {self.home}") from None
+
+    def listed(self) -> List[str]:
+        """The project's files, committed or not, without what git ignores."""
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        names = subprocess.run(command, cwd=self.root, check=True, stdout=subprocess.PIPE).stdout.decode().split("\0")
+        return sorted({name for name in names if name and (self.root / name).is_file()})
+
+    def update(self) -> None:
+        """Makes the copy equal to the project. What differs gets a new time, so that it is compiled again."""
+        names = self.listed()
+        digest = sha256()
+        for name in names:
+            source, copy = self.root / name, self.path / name
+            content = source.read_bytes()
+            digest.update(name.encode() + b"\0" + content)
+            if not copy.is_file() or copy.read_bytes() != content:
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(content)
+            copy.chmod(source.stat().st_mode)
+        self.remove_others(set(names))
+        self.digest = digest.hexdigest()
+
+    def remove_others(self, names: "set[str]") -> None:
+        """Removes copies of files that are gone."""
+        for folder, folders, files in os.walk(self.path):
+            if Path(folder) == self.path:
+                folders[:] = [name for name in folders if name != "build"]
+            for file in files:
+                path = Path(folder) / file
+                if str(path.relative_to(self.path)) not in names and path.suffix != ".pyc":
+                    path.unlink()
+
+    @contextmanager
+    def planted(self, path: str, text: str) -> Iterator[None]:
+        """The copy of one file has another text."""
+        copy = self.path / path
+        original = copy.read_bytes()
+        try:
+            copy.write_text(text, encoding="utf-8")
+            yield
+        finally:
+            copy.write_bytes(original)
