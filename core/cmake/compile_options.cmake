@@ -18,7 +18,24 @@ if(REDLATCH_SANITIZE)
     target_link_options(redlatch_options INTERFACE -fsanitize=${REDLATCH_SANITIZE})
 endif()
 
+# Of everything in this build, the modules of the languages too: the linker's tables are written at the start only, and
+# an overrun of a buffer ends the program. The checks of the C library need an optimiser, and sanitizers have their own.
+add_compile_options(-fstack-protector-strong)
+add_link_options(LINKER:-z,relro LINKER:-z,now)
+if(NOT REDLATCH_SANITIZE AND NOT REDLATCH_FUZZ AND NOT REDLATCH_COVERAGE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+    add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+endif()
+
+if(REDLATCH_FUZZ)
+    target_compile_options(redlatch_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 if(REDLATCH_COVERAGE)
     target_compile_options(redlatch_options INTERFACE --coverage -O0 -fprofile-update=atomic)
     target_link_options(redlatch_options INTERFACE --coverage)
+endif()
+
+# A broken invariant of the core ends these builds (base/invariant.h); all others give up the client.
+if(REDLATCH_SANITIZE OR REDLATCH_FUZZ)
+    target_compile_definitions(redlatch_options INTERFACE REDLATCH_ABORTS=1)
 endif()

@@ -78,7 +78,8 @@ enum redlatch_status {
     REDLATCH_PROTOCOL = -303,     /* what answers there is not a Redis server */
 
     REDLATCH_SERVER = -401,       /* the server refused with an error that has no code of its own */
-    REDLATCH_WRONG_TYPE = -402,   /* the key holds something that is not a lock; it was not touched */
+    REDLATCH_WRONG_TYPE = -402,   /* the key holds something else than a lock of this kind, redlatch_last_error says
+                                     what; it was not touched */
     REDLATCH_READ_ONLY = -403,    /* the server is a replica */
     REDLATCH_SERVER_OUT_OF_MEMORY = -404,
     REDLATCH_LOADING = -405,      /* the server is loading its data */
@@ -91,7 +92,8 @@ enum redlatch_status {
 
     REDLATCH_NO_MEMORY = -501,
     REDLATCH_SYSTEM = -502,       /* a system call failed: no descriptors, no threads */
-    REDLATCH_INTERNAL = -503      /* a defect in redlatch; please report it */
+    REDLATCH_INTERNAL = -503      /* a defect in redlatch; please report it. The client that met it is of no use any
+                                     more: all its calls say so, but that it can be closed; its leases run out */
 };
 
 /* One English sentence for a status, for any number. Static memory. Any thread. Since 0.1. */
@@ -135,6 +137,15 @@ enum {
 /* A connection to one Redis server with a watchdog that renews leases. Opaque. */
 typedef struct redlatch_client redlatch_client;
 
+/* For whom messages are: they say "use REDLATCH_PLAIN" and milliseconds, or what that is called there, and seconds. For
+ * those who write bindings. Since 0.1. */
+enum redlatch_language {
+    REDLATCH_LANGUAGE_C = 0,
+    REDLATCH_LANGUAGE_PYTHON = 1,
+    REDLATCH_LANGUAGE_LUA = 2,
+    REDLATCH_LANGUAGE_COMMAND = 3
+};
+
 /* How a client behaves. Fill with redlatch_client_options_init, then change what you need. Pointers are read during
  * redlatch_client_open only. Since 0.1. */
 typedef struct redlatch_client_options {
@@ -156,7 +167,7 @@ typedef struct redlatch_client_options {
     const char *username;           /* overrides the URL's; NULL */
     const char *password;           /* overrides the URL's; NULL */
     int32_t database;               /* overrides the URL's; REDLATCH_DEFAULT */
-    int32_t reserved;               /* 0 */
+    int32_t language;               /* enum redlatch_language, whose words and units messages use; LANGUAGE_C */
     int64_t fair_timeout_ms;        /* fair locks: a waiter whose client is silent for this long loses its place, 100 or
                                        more; the same in every process that uses a lock; 30000 */
 } redlatch_client_options;
@@ -192,8 +203,8 @@ REDLATCH_API void redlatch_client_free(redlatch_client *client);
  * life of the client; NULL for a bad handle. Since 0.1. */
 REDLATCH_API const char *redlatch_client_uuid(const redlatch_client *client);
 
-/* An owner number that this process never used and never will again, for calls with an explicit owner. INVALID.
- * Since 0.1. */
+/* An owner number that this process never used and never will again, for calls with an explicit owner, which take no
+ * other numbers: one that was made up is INVALID. It is below 2^53, so that a double holds it. INVALID. Since 0.1. */
 REDLATCH_API int redlatch_owner_new(uint64_t *owner_out);
 
 /* Says that an owner is gone for good (hosts that issue owners to their own threads or tasks call this at their end;
@@ -327,7 +338,10 @@ REDLATCH_API void redlatch_cancel_free(redlatch_cancel *cancel);
 
 /* Acquires for the lock's own owner (see owner_mode) with the lock's own lease. A further acquire by the owner
  * re-enters and must be released as often. wait_ms: 0 tries once, REDLATCH_FOREVER waits without end. TIMEOUT: held
- * by someone else until then. LOST: a re-entry found that the hold is gone; release says so too, once for each level.
+ * by someone else until then; of a wait for less than 100 ms, also that no answer came by then. The message names the
+ * holder if the server tells at once. Finding that out may prolong a wait of 50 ms or more by a tenth, at most 100 ms.
+ * LOST: this owner held the lock and lost it. Release it first: until then every acquire says LOST; the release of each
+ * level says so once.
  * ALREADY_HELD and WOULD_DEADLOCK: see the options and the kinds.
  * NO_REPLY: undone in the background, within 200 ms of the server answering again. Also INVALID, BAD_HANDLE, CLOSED,
  * FORKED, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY, SYSTEM. Since 0.1. */
@@ -347,8 +361,13 @@ REDLATCH_API int redlatch_lock_acquire_as(redlatch_lock *lock, uint64_t owner, i
                                           redlatch_cancel *cancel, int64_t slice_ms);
 
 /* Releases one level. At the last level the lock is free and other waiters are told. NOT_OWNED: not held by this
- * owner. LOST: it was, and was lost; nobody else's hold is touched. NO_REPLY, UNREACHABLE: the release goes on in the
- * background, the lock is no longer renewed. Also BAD_HANDLE, CLOSED, FORKED, -4xx. Since 0.1. */
+ * owner. LOST: it was, and was lost; nobody else's hold is touched. If the connection breaks before the reply, the
+ * release is sent again, and OK when it finds nothing: it was carried out, or the lock was lost while it was under way,
+ * which cannot be told apart. If the connection had already ended, a new one is made first and the answer is certain.
+ * NO_REPLY, UNREACHABLE, and refusals that may pass, such as SERVER_OUT_OF_MEMORY: the release goes on in the
+ * background for as long as the lease may last, so do not repeat it; after the release of the last level the lock is no
+ * longer renewed. Any other refusal: the last level runs out with its lease, any other level stays held. Also
+ * BAD_HANDLE, CLOSED, FORKED, -4xx. Since 0.1. */
 REDLATCH_API int redlatch_lock_release(redlatch_lock *lock);
 
 /* Releases one level of an explicit owner (0: the lock's own). Since 0.1. */
@@ -358,7 +377,9 @@ REDLATCH_API int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner);
  * Statuses as redlatch_lock_release, and INVALID. Since 0.1. */
 REDLATCH_API int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms);
 
-/* Deletes the lock whoever holds it and wakes waiters. `released_out` (may be NULL) says whether there was one. A side
+/* Deletes the lock whoever holds it and wakes waiters. `released_out` (may be NULL) says whether there was one. The
+ * holder does not listen: it learns of the loss from its next call on the lock, or from the next renewal, which comes
+ * after a third of the watchdog lease (10 s of 30 s); one whose lease is fixed from its release. A side
  * of a read-write lock is left alone while the lock is held for the other; who writes and reads holds it for writing.
  * WRONG_TYPE: the key is no lock of this kind, as a string without a TTL is no plain lock, unless its word is such as
  * redis-py and python-redis-lock write, whose locks may have no lease. Also BAD_HANDLE, CLOSED, FORKED, NO_REPLY,
@@ -382,6 +403,14 @@ enum redlatch_reason {
     REDLATCH_REASON_ABANDONED = 4 /* the owning thread ended */
 };
 
+/* The name of a reason without its prefix, in lower case ("max_hold"); "unknown" for any other number. Static memory.
+ * Any thread. Since 0.1. */
+REDLATCH_API const char *redlatch_reason_name(int reason);
+
+/* Why the hold was lost of which the calling thread's last failed call said LOST: enum redlatch_reason, NONE if that is
+ * not known or another status was the last. redlatch_last_error says it in words. Since 0.1. */
+REDLATCH_API int redlatch_last_reason(void);
+
 typedef struct redlatch_hold {
     uint32_t struct_size;
     int32_t state;                /* enum redlatch_hold_state */
@@ -390,7 +419,8 @@ typedef struct redlatch_hold {
     int64_t remaining_ms;         /* safe time left, margin deducted, rounded down; 0 unless HELD or SUSPECT */
     uint64_t serial;              /* names this hold, never another, also once GONE; 0 when not held */
     uint64_t token;               /* of a fenced lock: greater than that of every hold before; else 0 */
-    char owner[64];               /* owner id in Redis, "uuid:number"; empty when not held */
+    char owner[64];               /* owner id in Redis, "uuid:number"; empty when not held. An extension whose reply was
+                                     lost may change it, where old connections cannot be killed */
 } redlatch_hold;
 
 /* Fills `hold_out` (its struct_size must be set) for an owner (0: the lock's own). Sends nothing.
@@ -401,7 +431,7 @@ REDLATCH_API int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatc
 typedef struct redlatch_lock_state {
     uint32_t struct_size;
     int32_t locked;               /* 1 if anybody holds it */
-    int64_t ttl_ms;               /* what is left of the lease; -1: it has none; 0 when not locked */
+    int64_t ttl_ms;               /* what is left of the lease, at most 10^12; -1: it has none; 0 when not locked */
     uint64_t count;               /* the holder's hold count; of several readers, that of one */
     char owner[128];              /* the holder's id, cut if longer; empty when not locked */
     uint64_t holders;             /* how many hold it at once: a read lock may have several */

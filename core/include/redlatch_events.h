@@ -19,7 +19,8 @@ enum redlatch_event_kind {
     REDLATCH_EVENT_ACQUIRED = 1,   /* a started acquire is done; see status */
     REDLATCH_EVENT_RELEASED = 2,   /* a started release is done; see status */
     REDLATCH_EVENT_EXTENDED = 3,   /* a started extend is done; see status */
-    REDLATCH_EVENT_LOST = 4,       /* a hold was lost; see reason */
+    REDLATCH_EVENT_LOST = 4,       /* a hold was lost; see reason. A release by force is noticed when the hold is to be
+                                      renewed next */
     REDLATCH_EVENT_ABANDONED = 5,  /* an owner ended while it held; the lease runs out */
     REDLATCH_EVENT_OPENED = 6,     /* a started wait for a latch is done; see status */
     REDLATCH_EVENT_COUNTED = 7,    /* a started count-down is done; see status */
@@ -31,7 +32,8 @@ typedef struct redlatch_event {
     uint32_t struct_size;
     int32_t kind;                 /* enum redlatch_event_kind */
     int32_t status;               /* of a completion: what the blocking call would have returned */
-    int32_t reason;               /* enum redlatch_reason, of LOST and ABANDONED */
+    int32_t reason;               /* enum redlatch_reason, of LOST and ABANDONED, and of a completion whose status is
+                                     LOST */
     uint64_t tag;                 /* of a completion: the number passed to the start call */
     uint64_t owner;
     uint64_t serial;              /* which hold; 0 if none */
@@ -43,6 +45,9 @@ typedef struct redlatch_event {
                                      redlatch_report_free. A caller whose struct ends before it gets none */
     const redlatch_lock_state *state; /* of a started query, or NULL: borrowed until the next
                                      redlatch_client_next_event of this client, in whatever thread */
+    const char *message;          /* what went wrong, as redlatch_last_error would say it: which name, which server,
+                                     what it answered; empty where nothing did. Never NULL; the client's, until the
+                                     next call of the function that handed out the event, in whatever thread */
 } redlatch_event;
 
 /* A descriptor that is readable when redlatch_client_next_event has something to do: completions of this client's

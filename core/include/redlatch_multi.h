@@ -59,7 +59,8 @@ REDLATCH_API int redlatch_multi_lock_new(redlatch_lock *const *members, size_t c
  * back, as all are that were granted in vain. After that it waits a random time before it tries again.
  *
  * members: locks of single names, each of a client of its own for a server of its own, three at the least: with fewer
- * no server may fail. allow_few: 1 allows fewer. All else as redlatch_multi_lock_new. Since 0.1. */
+ * no server may fail. The clients are to be opened with `lazy`: otherwise opening fails while that server is down.
+ * allow_few: 1 allows fewer. All else as redlatch_multi_lock_new. Since 0.1. */
 REDLATCH_API int redlatch_redlock_new(redlatch_lock *const *members, size_t count, int32_t allow_few,
                                       const redlatch_lock_options *options, redlatch_lock **lock_out);
 

@@ -39,7 +39,7 @@ typedef struct redlatch_report redlatch_report;
 typedef struct redlatch_facts {
     uint32_t struct_size;
     int32_t form;                 /* enum redlatch_form */
-    int64_t ttl_ms;               /* what is left of the lease; -1: it has none; 0: there is nothing */
+    int64_t ttl_ms;               /* what is left of the lease, at most 10^12; -1: it has none; 0: there is nothing */
     uint64_t token;               /* of a fenced lock: the last one issued; else 0 */
     uint64_t holders;             /* how many hold it; 0: it is free, or nothing we know */
     uint64_t waiters;             /* how many queue on the server; 0 where the form does not tell */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "group.h"
 #include "kinds.h"
 
 struct rig rig;
@@ -212,11 +213,15 @@ struct resource *rig_name(const char *name) {
     if (wanted) {
         free(resource_table_rehash(table, get_memory(wanted * sizeof(struct resource *)), wanted));
     }
-    resource = get_memory(sizeof *resource + size);
+    resource = get_memory(sizeof *resource + size + (size_t)rig.value_count * GROUP_VALUE_SIZE);
     resource->hash = hash;
     resource->name_size = (uint32_t)size;
     resource->kind = kind_of_names(rig.lock_kind);
     memcpy(resource->name, name, size);
+    resource->value_count = rig.value_count;
+    for (uint32_t i = 0; i < rig.value_count; i++) { /* in order */
+        memset(resource->name + size + (size_t)i * GROUP_VALUE_SIZE, 'a' + (char)i, GROUP_VALUE_SIZE);
+    }
     resource_add(table, resource);
     struct rig_handle *handle = get_memory(sizeof *handle);
     handle->resource = resource;
@@ -260,8 +265,20 @@ struct call *rig_set_call(enum operation_kind kind, const char *letters, uint64_
     return call;
 }
 
+/* Each permit that may be granted is a hold. */
+static void supply_holds(int64_t count) {
+    while (rig.engine.spare_hold_count < rig.engine.reserved_holds + count) {
+        rig.holds++;
+        engine_supply_hold(&rig.engine, supply(sizeof(struct hold)));
+    }
+}
+
 void rig_start(struct call *call) {
-    supply_for(call->operation->kind, call->operation->set);
+    const struct operation *operation = call->operation;
+    supply_for(operation->kind, operation->set);
+    if (operation->kind == OPERATION_ACQUIRE && operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE) {
+        supply_holds(operation->amount);
+    }
     engine_start(&rig.engine, call->operation, rig.now);
     rig_turn();
 }

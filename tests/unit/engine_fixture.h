@@ -48,6 +48,7 @@ struct rig {
     struct engine engine;
     int64_t now;
     uint8_t lock_kind; /* of the calls made; a mutex */
+    uint32_t value_count; /* of a group that is named for the first time; none */
     struct call *calls;
     struct rig_handle *handles;
     struct list supplied; /* every block of memory the engine was given */

@@ -188,6 +188,26 @@ static void long_commands(redlatch_lock *lock) {
     }
 }
 
+/* A lock over both clients, as one over two servers: acquired and released as a whole. */
+static void several(redlatch_lock *lock, redlatch_client *other_client) {
+    redlatch_lock *members[] = {lock, make_lock(other_client, "bills", 5)};
+    redlatch_lock *both = NULL;
+    redlatch_cancel *cancel = NULL;
+    if (members[1] && GOOD(redlatch_multi_lock_new(members, 2, NULL, &both)) && GOOD(redlatch_cancel_new(&cancel))) {
+        for (int cancellable = 0; cancellable < 2; cancellable++) {
+            if (GOOD(redlatch_lock_acquire_as(both, 0, REDLATCH_LEASE_OF_LOCK, WAIT_MS, cancellable ? cancel : NULL,
+                                              REDLATCH_FOREVER))) {
+                GOOD(redlatch_lock_extend(both, 0, LEASE_MS));
+                SURELY(redlatch_lock_release(both));
+            }
+            GOOD(redlatch_lock_force_release(both, NULL));
+        }
+    }
+    redlatch_cancel_free(cancel);
+    redlatch_lock_free(both);
+    redlatch_lock_free(members[1]);
+}
+
 /* A walk, an inspection and a wait: each fails or tells the truth. */
 static void looking(redlatch_client *client, const char *name, size_t size) {
     redlatch_scan *scan = NULL;
@@ -223,6 +243,7 @@ static void scenario(void) {
         asynchronous(client, lock);
         started_looks(client, lock);
         cancelled(lock);
+        several(lock, other_client);
     }
     if (lock && GOOD(redlatch_lock_acquire(lock, WAIT_MS))) {
         CHECK_EQ_INT(redlatch_client_close(client), REDLATCH_OK); /* releases what is held */

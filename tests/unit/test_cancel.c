@@ -44,9 +44,11 @@ static const char *answer(void *context, int connection, const char *command) {
 
 static redlatch_client *client;
 static redlatch_lock *lock;
+static uint64_t owner;
 static redlatch_cancel *cancel;
 
 static void begin_at(const char *url) {
+    CHECK_EQ_INT(redlatch_owner_new(&owner), REDLATCH_OK);
     redlatch_client_options options;
     CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
     options.lazy = 1;
@@ -74,7 +76,7 @@ static void end(void) {
 }
 
 static int acquire(int64_t slice_ms) {
-    return redlatch_lock_acquire_as(lock, 5, 60000, REDLATCH_FOREVER, cancel, slice_ms);
+    return redlatch_lock_acquire_as(lock, owner, 60000, REDLATCH_FOREVER, cancel, slice_ms);
 }
 
 static void fired_before(void) {
@@ -87,7 +89,7 @@ static void fired_before(void) {
     CHECK(strstr(redlatch_last_error(), "acquire \"orders\"") && strstr(redlatch_last_error(), "cancelled"));
     atomic_store(&held_by_other, false); /* the object is as new */
     CHECK_EQ_INT(acquire(REDLATCH_FOREVER), REDLATCH_OK);
-    CHECK_EQ_INT(redlatch_lock_release_as(lock, 5), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     CHECK_EQ_INT(releases, 1);
     end();
 }
@@ -158,7 +160,7 @@ static void in_slices(void) {
     while ((status = acquire(10)) == REDLATCH_AGAIN) {
     }
     CHECK_EQ_INT(status, REDLATCH_OK);
-    CHECK_EQ_INT(redlatch_lock_release_as(lock, 5), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     end();
 }
 
@@ -186,10 +188,10 @@ static void one_wait_at_a_time(void) {
 
 static void bad_arguments_begin_no_wait(void) {
     begin(true);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, 0, 0, cancel, 0), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, 1000, -2, cancel, 0), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, 1000, 0, cancel, -2), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, 1000, 0, NULL, 5), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 0, 0, cancel, 0), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 1000, -2, cancel, 0), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 1000, 0, cancel, -2), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 1000, 0, NULL, 5), REDLATCH_INVALID);
     CHECK(strstr(redlatch_last_error(), "slice_ms is 5 without a cancel object"));
     CHECK_EQ_INT(acquire(0), REDLATCH_AGAIN); /* the object names no wait: it can be used */
     end();

@@ -88,8 +88,10 @@ static const char *answer(void *context, int connection, const char *command) {
 
 static redlatch_client *client;
 static redlatch_lock *lock;
+static uint64_t owner;
 
 static void begin_with(const char *letters, int64_t command_timeout_ms, int64_t dead_peer_timeout_ms) {
+    CHECK_EQ_INT(redlatch_owner_new(&owner), REDLATCH_OK);
     heard[0] = '\0';
     atomic_store(&plan, letters);
     atomic_store(&busy, false);
@@ -133,8 +135,8 @@ static int times_heard(const char *part) {
 
 static void check_survives(const char *letters) {
     begin(letters);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
-    CHECK_EQ_INT(redlatch_lock_release_as(lock, 5), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     CHECK_EQ_INT(stats().reconnects, 1);
     CHECK_EQ_INT(stats().resends, 1);
     end();
@@ -153,8 +155,8 @@ static void a_broken_connection_is_survived(void) {
 
 static void unknown_scripts_are_sent_as_text(void) {
     begin("non");
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
-    CHECK_EQ_INT(redlatch_lock_release_as(lock, 5), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     CHECK_EQ_INT(stats().script_loads, 2);
     CHECK_EQ_INT(stats().reconnects, 0);
     end();
@@ -163,18 +165,18 @@ static void unknown_scripts_are_sent_as_text(void) {
 
 static void a_reply_too_many_costs_the_connection(void) {
     begin("ot");
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
-    CHECK_EQ_INT(redlatch_lock_release_as(lock, 5), REDLATCH_OK);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
     CHECK_EQ_INT(stats().reconnects, 1);
-    CHECK_EQ_INT(redlatch_lock_release_as(lock, 5), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     end();
 }
 
 static void silence_ends_at_the_time_out(void) {
     begin_with("s", 100, 20000);
     int64_t start = system_now();
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, 60000, 0, NULL, REDLATCH_FOREVER), REDLATCH_NO_REPLY);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 0, NULL, REDLATCH_FOREVER), REDLATCH_NO_REPLY);
     int64_t passed = system_now() - start;
     CHECK(passed >= SECOND / 10 && passed < 5 * SECOND);
     CHECK(strstr(redlatch_last_error(), "acquire \"orders\""));
@@ -186,11 +188,11 @@ static void silence_ends_at_the_time_out(void) {
 static void a_dead_peer_is_left(void) {
     begin_with("s", 20000, 600);
     int64_t start = system_now();
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
     int64_t passed = system_now() - start;
     CHECK(passed >= 599 * MILLISECOND && passed < 10 * SECOND);
     CHECK_EQ_INT(stats().reconnects, 1);
-    CHECK_EQ_INT(redlatch_lock_release_as(lock, 5), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     end();
 }
 
@@ -218,7 +220,7 @@ static bool is_waiting(void) {
 }
 
 static void *wait_for_it(void *status_out) {
-    *(int *)status_out = redlatch_lock_acquire_as(lock, 5, 60000, 60000, NULL, REDLATCH_FOREVER);
+    *(int *)status_out = redlatch_lock_acquire_as(lock, owner, 60000, 60000, NULL, REDLATCH_FOREVER);
     return NULL;
 }
 
@@ -241,7 +243,7 @@ static void a_message_wakes_a_waiter(void) {
     CHECK_EQ_INT(status, REDLATCH_OK);
     CHECK(system_now() - start < 3 * SECOND); /* sooner than the look without a message */
     CHECK(within(10, is_told)); /* the look may have been later than thought, and the first to find it free */
-    CHECK_EQ_INT(redlatch_lock_release_as(lock, 5), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     end();
 }
 
@@ -257,7 +259,7 @@ static void without_channels_waiters_look_now_and_then(void) {
     atomic_store(&busy, false);
     pthread_join(thread, NULL);
     CHECK_EQ_INT(status, REDLATCH_OK);
-    CHECK_EQ_INT(redlatch_lock_release_as(lock, 5), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     end();
 }
 
@@ -268,10 +270,10 @@ static void a_loss_is_told(void) {
     redlatch_event event = {.struct_size = sizeof event};
     CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_client_wait_lost(client, 0, &event), REDLATCH_AGAIN);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 5, REDLATCH_RENEWED, 0, NULL, REDLATCH_FOREVER), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, REDLATCH_RENEWED, 0, NULL, REDLATCH_FOREVER), REDLATCH_OK);
     atomic_store(&forgotten, true);
     CHECK_EQ_INT(redlatch_client_wait_lost(client, 20000, &event), REDLATCH_OK);
-    CHECK(event.kind == REDLATCH_EVENT_LOST && event.status == REDLATCH_LOST && event.owner == 5);
+    CHECK(event.kind == REDLATCH_EVENT_LOST && event.status == REDLATCH_LOST && event.owner == owner);
     CHECK_STR(event.name, "orders");
     struct pollfd one = {fd, POLLIN, 0};
     CHECK_EQ_INT(poll(&one, 1, 5000), 1);
@@ -280,9 +282,9 @@ static void a_loss_is_told(void) {
     CHECK_EQ_INT(redlatch_client_next_event(client, &event), REDLATCH_AGAIN);
     CHECK_EQ_INT(poll(&one, 1, 0), 0);
     redlatch_hold hold = {.struct_size = sizeof hold};
-    CHECK_EQ_INT(redlatch_lock_hold(lock, 5, &hold), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_hold(lock, owner, &hold), REDLATCH_OK);
     CHECK_EQ_INT(hold.state, REDLATCH_GONE);
-    CHECK_EQ_INT(redlatch_lock_release_as(lock, 5), REDLATCH_LOST);
+    CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_LOST);
     end();
 }
 
@@ -319,8 +321,6 @@ static void ended_owners_abandon(void) {
     begin("");
     redlatch_event event = {.struct_size = sizeof event};
     CHECK_EQ_INT(redlatch_client_wait_lost(client, 0, &event), REDLATCH_AGAIN);
-    uint64_t owner;
-    CHECK_EQ_INT(redlatch_owner_new(&owner), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, REDLATCH_RENEWED, 0, NULL, REDLATCH_FOREVER), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_owner_end(owner), REDLATCH_OK);
     check_abandoned();
@@ -353,7 +353,7 @@ static void asynchronous_calls(void) {
     begin("h");
     int fd = -1;
     redlatch_event event = {.struct_size = sizeof event};
-    CHECK_EQ_INT(redlatch_lock_start_acquire(lock, 5, 60000, 20000, 1), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_start_acquire(lock, owner, 60000, 20000, 1), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), REDLATCH_OK);
     int64_t until = system_now() + 10 * SECOND;
     while (redlatch_client_next_event(client, &event) == REDLATCH_AGAIN && system_now() < until) {
@@ -362,8 +362,10 @@ static void asynchronous_calls(void) {
     }
     CHECK(event.kind == REDLATCH_EVENT_ACQUIRED && event.status == REDLATCH_OK && event.tag == 1);
     for (uint64_t tag = 2; tag < 4; tag++) {
-        for (uint64_t owner = 10; owner < 13; owner++) {
-            CHECK_EQ_INT(redlatch_lock_start_acquire(lock, 10 * tag + owner, 60000, 20000, tag), REDLATCH_OK);
+        for (int i = 0; i < 3; i++) {
+            uint64_t other;
+            CHECK_EQ_INT(redlatch_owner_new(&other), REDLATCH_OK);
+            CHECK_EQ_INT(redlatch_lock_start_acquire(lock, other, 60000, 20000, tag), REDLATCH_OK);
         }
     }
     CHECK_EQ_INT(redlatch_client_cancel(client, 99), REDLATCH_OK);

@@ -241,6 +241,69 @@ static void a_receiver_does_not_wait_for_ever_for_its_hand_over(void) {
     }
 }
 
+/* Whose wait is short is told that it has nothing, not that the server does not answer, as if it had had the time. */
+static void a_short_wait_without_an_answer_is_a_time_out(void) {
+    static const enum operation_kind kinds[] = {OPERATION_ACQUIRE, OPERATION_WATCH};
+    for (int sent = 0; sent < 2; sent++) {
+        for (int brief = 0; brief < 2; brief++) {
+            for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+                rig_open();
+                struct call *call = rig_call(kinds[i], "a", 1);
+                call->operation->wait_until = rig.now + (brief ? 99 : 100) * MILLISECOND;
+                rig_start(call);
+                if (sent) {
+                    rig_send(LANE);
+                }
+                rig_pass(SECOND); /* a busy machine */
+                rig_abort(call, REDLATCH_TIMEOUT);
+                CHECK_EQ_INT(call->status, brief ? REDLATCH_TIMEOUT : sent ? REDLATCH_NO_REPLY : REDLATCH_UNREACHABLE);
+                if (sent) {
+                    rig_nil(LANE);
+                }
+                while (rig_send(LANE)) {
+                    rig_integer(LANE, 1);
+                }
+                RIG_CLOSE();
+            }
+        }
+    }
+}
+
+static void a_short_try_without_an_answer_has_no_reply(void) {
+    rig_open();
+    struct call *call = rig_call(OPERATION_ACQUIRE, "a", 1);
+    call->operation->once = true;
+    call->operation->wait_until = rig.now + 50 * MILLISECOND;
+    rig_start(call);
+    rig_send(LANE);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+    rig_nil(LANE);
+    while (rig_send(LANE)) {
+        rig_integer(LANE, 1);
+    }
+    RIG_CLOSE();
+}
+
+/* A server that falls silent cannot be used from when it was asked, not from when its silence was found too long. */
+static void a_wait_without_end_counts_from_the_question(void) {
+    rig_open();
+    struct call *call = rig_acquire("a", 1);
+    rig_send(LANE);
+    rig_pass(10 * SECOND);
+    rig_lost(LANE);
+    rig_pass(RIG_UNREACHABLE_MS * MILLISECOND - 10 * SECOND - 1);
+    CHECK(!call->done);
+    rig_pass(1);
+    CHECK(call->done);
+    CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+    rig_ready(LANE, SETTLED_BY_KILL);
+    while (rig_send(LANE)) {
+        rig_integer(LANE, 0);
+    }
+    RIG_CLOSE();
+}
+
 /* Nobody sleeps in it: the engine's own timer ends it, by whether its command was sent. */
 static void an_asynchronous_question_ends_with_its_patience(void) {
     static const enum operation_kind kinds[] = {OPERATION_QUERY, OPERATION_FORCE, OPERATION_CHANGE};
@@ -294,6 +357,9 @@ int main(void) {
     RUN(what_was_sent_waits_for_the_next_connection);
     RUN(all_fail_when_it_can_not_pass_by_itself);
     RUN(a_receiver_does_not_wait_for_ever_for_its_hand_over);
+    RUN(a_short_wait_without_an_answer_is_a_time_out);
+    RUN(a_short_try_without_an_answer_has_no_reply);
+    RUN(a_wait_without_end_counts_from_the_question);
     RUN(an_asynchronous_question_ends_with_its_patience);
     RUN(random_numbers_stay_below_their_bound);
     return unit_done();

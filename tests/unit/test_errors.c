@@ -87,6 +87,35 @@ static void other_numbers_are_unknown(void) {
     check_unknown(INT32_MAX);
 }
 
+static void every_reason_has_its_name(void) {
+    static const char *const names[] = {"none", "expired", "missing", "max_hold", "abandoned"};
+    for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {
+        CHECK_STR(redlatch_reason_name(i), names[i]);
+        for (int k = 0; k < i; k++) {
+            CHECK(strcmp(reason_words(i), reason_words(k)) != 0);
+        }
+    }
+    CHECK_STR(redlatch_reason_name(-1), "unknown");
+    CHECK_STR(redlatch_reason_name((int)(sizeof names / sizeof names[0])), "unknown");
+}
+
+/* The reason is that of the last failure, which words kept for somebody else do not touch. */
+static void a_reason_is_kept_beside_the_words(void) {
+    fail_with(REDLATCH_LOST, "gone");
+    CHECK_EQ_INT(redlatch_last_reason(), REDLATCH_REASON_NONE);
+    CHECK_EQ_INT(fail_for(REDLATCH_LOST, REDLATCH_REASON_EXPIRED), REDLATCH_LOST);
+    CHECK_EQ_INT(redlatch_last_reason(), REDLATCH_REASON_EXPIRED);
+    struct words kept = {.reason = REDLATCH_REASON_NONE};
+    words_swap(&kept);
+    fail_with(REDLATCH_TIMEOUT, "held");
+    words_swap(&kept);
+    CHECK_STR(kept.text, "held");
+    CHECK_STR(redlatch_last_error(), "gone");
+    CHECK_EQ_INT(redlatch_last_reason(), REDLATCH_REASON_EXPIRED);
+    fail_plain(REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_last_reason(), REDLATCH_REASON_NONE);
+}
+
 static void a_failure_is_kept_in_words(void) {
     CHECK_STR(redlatch_last_error(), ""); /* before the first one */
     CHECK_EQ_INT(fail_with(REDLATCH_LOST, "%s is %d", "it", 5), REDLATCH_LOST);
@@ -137,6 +166,8 @@ static void names_are_printable_and_short(void) {
 
 int main(void) {
     RUN(a_failure_is_kept_in_words);
+    RUN(every_reason_has_its_name);
+    RUN(a_reason_is_kept_beside_the_words);
     RUN(every_code_has_its_facts);
     RUN(other_numbers_are_unknown);
     RUN(each_thread_has_its_own);

@@ -60,7 +60,9 @@ static void the_foremost_looks_every_five_seconds_and_makes_no_place(void) {
     rig_pass(200 * MILLISECOND);
     struct command *look = rig_send(LANE);
     CHECK(look && look->place == PLACE_TAKEN && look->id == 2);
-    queued(30000, "");
+    queued(INT64_MAX, "");
+    rig_pass(4900 * MILLISECOND);
+    CHECK(rig_send(LANE) == NULL);
     everybody_leaves(waiters, 2);
 }
 
@@ -125,6 +127,32 @@ static void a_refresh_that_misses_one_makes_it_ask(void) {
     queued(30000, "2");
     CHECK(list_next(&rig_contest("a")->queue, &waiters[3]->operation->link) == NULL);
     everybody_leaves(waiters, 4);
+}
+
+static void a_refresh_that_misses_a_receiver_makes_it_ask_when_the_hand_over_fails(void) {
+    struct call *waiters[4];
+    open_fair();
+    held_with_waiters(waiters, 3);
+    refresh_waiters(&rig.engine, rig_contest("a"), rig.now);
+    rig_send(LANE_KEEPER);
+    rig_release("a", 1);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_HAND_OVER);
+    one_is_absent("2");
+    CHECK_EQ_INT(waiters[2]->operation->phase, PHASE_HANDED);
+    rig_integer(LANE, 2);
+    struct command *again = rig_send(LANE);
+    CHECK(again && again->id == 2 && again->place == PLACE_TAKEN);
+    rig_integer(LANE, 30000);
+    again = rig_send(LANE);
+    CHECK(again && again->id == 2 && again->place == PLACE_WANTED);
+    queued(30000, "");
+    rig_abort(waiters[2], REDLATCH_CANCELLED);
+    rig_abort(waiters[3], REDLATCH_CANCELLED);
+    while (rig_send(LANE)) {
+        rig_integer(LANE, 0);
+    }
+    rig_drain_keeper();
+    RIG_CLOSE();
 }
 
 static void only_the_foremost_few_subscribe(void) {
@@ -284,7 +312,7 @@ static void where_channels_are_denied_the_foremost_polls(void) {
     queued(30000, "");
     struct list_link *link = list_pop(&rig.engine.subscription_changes);
     CHECK(link != NULL);
-    engine_subscriptions_denied(&rig.engine, rig.now);
+    engine_subscription_denied(&rig.engine, container_of(link, struct subscription, link), rig.now);
     rig_turn();
     rig_send(LANE);
     queued(30000, "");
@@ -320,6 +348,7 @@ int main(void) {
     RUN(the_others_are_refreshed_together);
     RUN(a_place_that_is_gone_is_taken_anew_at_the_end);
     RUN(a_refresh_that_misses_one_makes_it_ask);
+    RUN(a_refresh_that_misses_a_receiver_makes_it_ask_when_the_hand_over_fails);
     RUN(only_the_foremost_few_subscribe);
     RUN(giving_up_leaves_the_queue_and_the_lock);
     RUN(an_ask_that_was_sent_is_left_behind_it);

@@ -1,9 +1,11 @@
 /* A new connection's greeting against a server played by hand: what is said, how answers are judged, and how what
  * an older connection left is settled.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "greeting.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -165,6 +167,7 @@ static void errors_that_end_it(void) {
     check_outcome("-MASTERDOWN Link with MASTER is down\r\n", REDLATCH_NOT_WRITABLE, "MASTERDOWN");
     check_outcome("-DENIED Redis is running in protected mode\r\n", REDLATCH_NO_PERMISSION, "protected mode");
     check_outcome("-ERR max number of clients reached\r\n", REDLATCH_TOO_MANY_CLIENTS, "max number of clients");
+    check_outcome("-DENIED \x1b[2J\xc2\x9b\x7f\xe2\x80\xae.\r\n", REDLATCH_NO_PERMISSION, "DENIED .[2J.......");
     check_outcome("+OK\r\n:1\r\n-NOAUTH Authentication required.\r\n", REDLATCH_AUTHENTICATION, "NOAUTH");
     check_outcome("HTTP/1.1 400 Bad Request\r\n\r\n", REDLATCH_PROTOCOL, "not a Redis server");
     check_outcome("+OK\r\n\x16\x03\x01", REDLATCH_PROTOCOL, "not a Redis server");
@@ -255,6 +258,57 @@ static void the_server_is_silent(void) {
     end();
 }
 
+/* A line that never ends and has never come to an end within the time-out, and one that is too long sooner. */
+static void the_server_never_ends(void) {
+    char line[1001];
+    memset(line, 'x', sizeof line - 1);
+    line[sizeof line - 1] = '\0';
+    begin(false);
+    settings.connect_timeout = SECOND / 20;
+    dial();
+    fake_say(&server, "+");
+    int64_t start = system_now();
+    int64_t until = start + SECOND;
+    int status;
+    do {
+        fake_say(&server, "x");
+        connection_wait(&connection, system_now() + 10 * MILLISECOND);
+        status = connection_advance(&connection, system_now());
+    } while (status == REDLATCH_AGAIN && system_now() < until);
+    CHECK_EQ_INT(status, REDLATCH_NO_REPLY);
+    settings.connect_timeout = 60 * SECOND;
+    dial();
+    fake_say(&server, "+");
+    size_t said = 0;
+    do {
+        fake_say(&server, line);
+        said += sizeof line - 1;
+        status = connection_advance(&connection, system_now());
+    } while (status == REDLATCH_AGAIN && said < 1 << 20);
+    CHECK_EQ_INT(status, REDLATCH_PROTOCOL);
+    CHECK(said < 1 << 17);
+    end();
+}
+
+/* Each step reads a little, whatever there is. */
+static void the_server_floods(void) {
+    begin(false);
+    dial();
+    static char flood[60001];
+    for (size_t i = 0; i + 5 < sizeof flood; i++) {
+        flood[i] = "+OK\r\n"[i % 5];
+    }
+    fake_say(&server, flood);
+    CHECK_EQ_INT(outcome(), REDLATCH_PROTOCOL);
+    end();
+}
+
+/* It would be taken for the answer to the first command. */
+static void one_answer_too_many(void) {
+    check_outcome("+OK\r\n:1\r\n" INFO "+OK\r\n", REDLATCH_PROTOCOL, "not a Redis server");
+    check_outcome("+OK\r\n:1\r\n" INFO "$", REDLATCH_PROTOCOL, "not a Redis server");
+}
+
 static void nobody_listens(void) {
     begin(false);
     unlink(server.path);
@@ -278,19 +332,24 @@ static void nobody_listens(void) {
     end();
 }
 
-/* A connection that worked breaks; the next one is greeted as far as INFO. */
-static void reconnect(const char *first, const char *second) {
+/* A connection that worked breaks, with replies owed or not; the next one is greeted as far as INFO. */
+static void reconnect_after(bool unanswered, const char *first, const char *second) {
     begin(false);
     dial();
     fake_say(&server, first);
     CHECK_EQ_INT(outcome(), REDLATCH_OK);
     int64_t now = system_now();
+    connection.unanswered = unanswered;
     connection_fail(&connection, "the test says so", now);
     CHECK_EQ_INT(connection.retry_at, now); /* a connection that worked is made again at once */
     CHECK(strstr(connection.detail, ": the test says so"));
     dial();
     hear_greeting();
     fake_say(&server, second);
+}
+
+static void reconnect(const char *first, const char *second) {
+    reconnect_after(true, first, second);
 }
 
 static void the_old_connection_is_killed(void) {
@@ -343,6 +402,23 @@ static void other_settlements(void) {
     check_settlement("+OK\r\n-NOPERM no\r\n" INFO, "+OK\r\n-NOPERM no\r\n" INFO_RESTARTED, SETTLED_BY_RESTART);
 }
 
+/* Everything sent over it was answered: nothing is in doubt where it may not be killed. */
+static void what_owed_nothing_is_settled(void) {
+    static const struct {
+        const char *second;
+        enum settlement expected;
+    } cases[] = {{"+OK\r\n:43\r\n" INFO ":1\r\n", SETTLED_BY_KILL},
+                 {"+OK\r\n:43\r\n" INFO "-NOPERM no\r\n", SETTLED_BY_KILL},
+                 {"+OK\r\n-NOPERM no\r\n-NOPERM no\r\n", SETTLED_BY_KILL},
+                 {"+OK\r\n:1\r\n" INFO_RESTARTED, SETTLED_BY_RESTART}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        reconnect_after(false, "+OK\r\n:42\r\n" INFO, cases[i].second);
+        CHECK_EQ_INT(outcome(), REDLATCH_OK);
+        CHECK_EQ_INT(connection.settlement, cases[i].expected);
+        end();
+    }
+}
+
 static void over_tcp_with_several_addresses(void) {
     begin(false);
     struct fake_server tcp;
@@ -379,6 +455,25 @@ static void over_tcp_with_several_addresses(void) {
     end();
 }
 
+/* Whether the server sees the end of the connection although a copy of its descriptor is open, as in a forked child. */
+static bool ends_beside_a_copy(void (*finish)(struct connection *)) {
+    begin(false);
+    dial();
+    int copy = dup(connection.fd);
+    CHECK(copy >= 0);
+    finish(&connection);
+    struct pollfd poll_fd = {server.peers[0].fd, POLLIN | POLLRDHUP, 0};
+    bool ended = poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & (POLLRDHUP | POLLHUP)) != 0;
+    close(copy);
+    end();
+    return ended;
+}
+
+static void a_close_ends_the_connection_and_forgetting_does_not(void) {
+    CHECK(ends_beside_a_copy(connection_close));
+    CHECK(!ends_beside_a_copy(connection_forget));
+}
+
 static void where_it_leads(void) {
     struct uri six = {.host = "::1", .port = 6380};
     struct connection_settings to_six = {.uri = &six};
@@ -399,11 +494,16 @@ int main(void) {
     RUN(what_redis_says_is_not_cut_at_letters_of_the_password);
     RUN(the_server_hangs_up);
     RUN(the_server_is_silent);
+    RUN(the_server_never_ends);
+    RUN(the_server_floods);
+    RUN(one_answer_too_many);
     RUN(nobody_listens);
     RUN(the_old_connection_is_killed);
     RUN(killing_survives_a_failed_attempt);
     RUN(other_settlements);
+    RUN(what_owed_nothing_is_settled);
     RUN(over_tcp_with_several_addresses);
+    RUN(a_close_ends_the_connection_and_forgetting_does_not);
     RUN(where_it_leads);
     return unit_done();
 }

@@ -224,7 +224,9 @@ static void without_descriptors(void) {
     struct pollfd one = {fd, POLLIN, 0};
     CHECK_EQ_INT(poll(&one, 1, 0), 0);
     redlatch_lock *lock = new_lock(client);
-    CHECK_EQ_INT(redlatch_lock_start_acquire(lock, 5, 1000, 0, 9), REDLATCH_OK);
+    uint64_t owner;
+    CHECK_EQ_INT(redlatch_owner_new(&owner), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_start_acquire(lock, owner, 1000, 0, 9), REDLATCH_OK);
     CHECK_EQ_INT(poll(&one, 1, 5000), 1); /* it works as if nothing had been */
     redlatch_lock_free(lock);
     redlatch_client_free(client);
@@ -248,6 +250,24 @@ static void freed_handles_rest(void) {
     CHECK(reused >= 2);
 }
 
+/* One that was refused, or for whose lines there was no memory: it is on no list. Only the leak checker sees it. */
+static void a_renewal_that_is_to_be_sent_again_goes_with_its_client(void) {
+    redlatch_client *handle = new_client();
+    redlatch_lock *lock = new_lock(handle);
+    CHECK_EQ_INT(redlatch_lock_try_acquire(lock), REDLATCH_UNREACHABLE); /* memory is supplied */
+    client_lock(handle->client);
+    struct engine *engine = &handle->client->engine;
+    struct list_link *spare = list_pop(&engine->spare_batches);
+    CHECK(spare != NULL);
+    if (spare) {
+        engine->spare_batch_count--;
+        timer_arm(&engine->timers, &container_of(spare, struct command, link)->timer, NEVER - 1);
+    }
+    client_unlock(handle->client);
+    redlatch_lock_free(lock);
+    redlatch_client_free(handle);
+}
+
 int main(void) {
     RUN(null_handles);
     RUN(freed_handles);
@@ -255,6 +275,7 @@ int main(void) {
     RUN(closed_clients);
     RUN(tidying_up_keeps_the_last_error);
     RUN(nothing_is_handed_out_on_failure);
+    RUN(a_renewal_that_is_to_be_sent_again_goes_with_its_client);
     RUN(without_descriptors);
     RUN(freed_handles_rest);
     return unit_done();

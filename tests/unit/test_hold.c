@@ -464,6 +464,44 @@ static void giving_up_what_is_done_changes_nothing(void) {
     RIG_CLOSE();
 }
 
+/* What was set aside for a call cannot be used up. If it were all the same, the call would say so. */
+static void a_call_without_a_command_says_no_memory(void) {
+    static const enum operation_kind kinds[] = {OPERATION_ACQUIRE, OPERATION_RELEASE, OPERATION_EXTEND};
+    for (int i = 0; i < 3; i++) {
+        rig_open();
+        rig_grant("a", 1);
+        rig_acquire("a", 1);
+        rig_send(LANE);
+        rig_integer(LANE, 1);
+        rig_extend("a", 1, 5000);
+        rig_send(LANE);
+        struct call *call = rig_call(kinds[i], "a", 1);
+        call->operation->lease_ms = kinds[i] == OPERATION_EXTEND ? 5000 : REDLATCH_RENEWED;
+        rig_start(call);
+        struct engine *engine = &rig.engine;
+        struct list spare;
+        uint32_t count = engine->spare_command_count;
+        list_init(&spare);
+        while (!list_is_empty(&engine->spare_commands)) {
+            list_append(&spare, list_pop(&engine->spare_commands));
+        }
+        engine->spare_command_count = 0;
+        engine->reserved_commands -= call->operation->reserved_commands;
+        call->operation->reserved_commands = 0;
+        rig_integer(LANE, 1);
+        CHECK_EQ_INT(call->status, REDLATCH_NO_MEMORY);
+        engine->spare_command_count += count;
+        while (!list_is_empty(&spare)) {
+            list_append(&engine->spare_commands, list_pop(&spare));
+        }
+        rig_release("a", 1);
+        rig_send(LANE);
+        rig_integer(LANE, 1);
+        rig_end("a", 1);
+        RIG_CLOSE();
+    }
+}
+
 int main(void) {
     RUN(levels_are_stated_not_added);
     RUN(a_shorter_level_leaves_the_lease_as_it_is);
@@ -493,5 +531,6 @@ int main(void) {
     RUN(giving_back_without_memory_lets_the_lease_run_out);
     RUN(a_hold_given_back_and_lost_is_forgotten);
     RUN(giving_up_what_is_done_changes_nothing);
+    RUN(a_call_without_a_command_says_no_memory);
     return unit_done();
 }

@@ -265,6 +265,24 @@ static void the_holds_of_an_owner_that_ended_are_reported_and_forgotten(void) {
     RIG_CLOSE();
 }
 
+/* A client may know thousands of names, and every thread has an end. */
+static void the_end_of_an_owner_looks_at_its_own_holds_alone(void) {
+    rig_open();
+    rig_grant("a", 1);
+    rig_grant("b", 2);
+    rig_grant("b2", 257);
+    struct resource_table names = rig.engine.resources;
+    rig.engine.resources = (struct resource_table){0};
+    engine_owner_end(&rig.engine, 1, rig.now);
+    rig.engine.resources = names;
+    rig_turn();
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 1);
+    CHECK_EQ_INT(rig.engine.stats.held, 2);
+    rig_end("b", 2);
+    rig_end("b2", 257);
+    RIG_CLOSE();
+}
+
 static void an_owner_that_ended_takes_its_waiting_calls_along(void) {
     rig_open();
     rig_grant("a", 1);
@@ -301,6 +319,7 @@ int main(void) {
     RUN(a_loss_that_nobody_wants_to_hear_of_is_not_kept);
     RUN(a_loss_wakes_the_foremost_waiter);
     RUN(the_holds_of_an_owner_that_ended_are_reported_and_forgotten);
+    RUN(the_end_of_an_owner_looks_at_its_own_holds_alone);
     RUN(an_owner_that_ended_takes_its_waiting_calls_along);
     return unit_done();
 }

@@ -233,6 +233,18 @@ static void the_safe_time_is_that_of_the_majority(void) {
     CHECK_EQ_INT(multi.status, REDLATCH_LOST);
 }
 
+/* Nobody has answered: whose wait was short is told that it has nothing, others that there is no reply. */
+static void giving_up_before_any_answer(void) {
+    for (int brief = 0; brief < 2; brief++) {
+        begin(2, 2);
+        multi.brief = brief;
+        expect("t0t1-");
+        multi_give_up(&multi, REDLATCH_TIMEOUT);
+        expect("a0a1d");
+        CHECK_EQ_INT(multi.status, brief ? REDLATCH_TIMEOUT : REDLATCH_NO_REPLY);
+    }
+}
+
 static void giving_up_ends_tries_watches_and_pauses(void) {
     begin(2, 2);
     expect("t0t1-");
@@ -274,6 +286,7 @@ int main(void) {
     RUN(a_majority_tries_again_after_a_watch_and_a_random_time);
     RUN(a_majority_looks_again_while_it_watches);
     RUN(the_safe_time_is_that_of_the_majority);
+    RUN(giving_up_before_any_answer);
     RUN(giving_up_ends_tries_watches_and_pauses);
     return unit_done();
 }

@@ -102,8 +102,9 @@ static void a_waiter_parks_until_the_holders_lease_ends(void) {
 }
 
 static void no_park_is_longer_than_five_seconds(void) {
-    static const int64_t told[] = {600000, -1}; /* a long lease, and none */
-    for (int i = 0; i < 2; i++) {
+    /* A long lease, none, and what a server may say that means no good. */
+    static const int64_t told[] = {600000, -1, INT64_C(500000000000000000), INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
         rig_open();
         struct call *call = parked("a", 1, told[i]);
         rig_pass(5 * SECOND - 1);

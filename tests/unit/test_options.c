@@ -101,7 +101,7 @@ static void defaults_of_a_client(void) {
     CHECK(!options.name_prefix && !options.username && !options.password);
     CHECK_EQ_INT(options.name_prefix_size, 0);
     CHECK_EQ_INT(options.database, REDLATCH_DEFAULT);
-    CHECK_EQ_INT(options.reserved, 0);
+    CHECK_EQ_INT(options.language, REDLATCH_LANGUAGE_C);
     CHECK_EQ_INT(redlatch_client_options_init(NULL, sizeof options), REDLATCH_INVALID);
     CHECK_STR(redlatch_last_error(), "client options is NULL: expected a struct to fill");
 }
@@ -185,8 +185,8 @@ static void ranges_of_client_options(void) {
     options.release_on_close = -1;
     check_refused(options, "release_on_close is -1: expected 0 or 1");
     options = fresh();
-    options.reserved = 7;
-    check_refused(options, "reserved is 7: expected 0");
+    options.language = 7;
+    check_refused(options, "language is 7: expected one of enum redlatch_language");
     options = fresh();
     options.connect_timeout_ms = 0;
     check_refused(options, "connect_timeout_ms is 0: expected 1 to 315360000000 milliseconds");

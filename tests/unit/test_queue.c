@@ -327,6 +327,21 @@ static void calls_of_one_named_owner_do_not_wait_for_each_other(void) {
     RIG_CLOSE();
 }
 
+static void who_waited_behind_a_refused_one_was_refused_too(void) {
+    rig_open();
+    struct call *first = rig_acquire("a", 1);
+    struct call *second = rig_acquire("a", 2);
+    rig_park(30000);
+    rig_abort(first, REDLATCH_TIMEOUT);
+    CHECK(rig_send(LANE) != NULL); /* its own first ask */
+    rig_abort(second, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(second->status, REDLATCH_TIMEOUT);
+    rig_integer(LANE, 30000);
+    rig_send(LANE);
+    rig_integer(LANE, 0);
+    RIG_CLOSE();
+}
+
 static void the_last_call_of_a_named_owner_ends_the_queue(void) {
     rig_open();
     rig_acquire_named("a", 7);
@@ -392,6 +407,7 @@ int main(void) {
     RUN(a_release_while_the_foremost_asks_makes_it_ask_again);
     RUN(the_next_waiter_looks_when_the_foremost_leaves);
     RUN(calls_of_one_named_owner_do_not_wait_for_each_other);
+    RUN(who_waited_behind_a_refused_one_was_refused_too);
     RUN(the_last_call_of_a_named_owner_ends_the_queue);
     RUN(a_receiver_is_found_for_the_hold_of_another_lane);
     RUN(a_parked_waiter_behind_a_fixed_lease_looks_when_it_ends);

@@ -385,6 +385,82 @@ static void a_named_owner_who_gets_the_write_lock_reads_at_once(void) {
     RIG_CLOSE();
 }
 
+static void reads_of_a_named_owner_follow_its_write_lock_in_order(void) {
+    struct call *reads[4];
+    rig_open();
+    grant(REDLATCH_READ, 2);
+    rig.lock_kind = REDLATCH_WRITE;
+    struct call *write = rig_acquire_named("a", 1);
+    rig.lock_kind = REDLATCH_READ;
+    for (int i = 0; i < 4; i++) {
+        reads[i] = rig_acquire_named("a", 1);
+    }
+    struct call *other = reader(3);
+    rig_send(LANE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(write->status, REDLATCH_OK);
+    CHECK_EQ_INT(sends(COMMAND_ACQUIRE, REDLATCH_READ)->successor, write->hold->id);
+    CHECK(rig_send(LANE) == NULL); /* the other reads raise what this one brings; a reader behind them waits */
+    CHECK_EQ_INT(rig_contest("a")->waiters, 5);
+    rig_nil(LANE);
+    CHECK_EQ_INT(reads[0]->status, REDLATCH_OK);
+    for (int i = 1; i < 4; i++) {
+        CHECK_EQ_INT(sends(COMMAND_REENTER, REDLATCH_READ)->count, i + 1);
+        rig_integer(LANE, 1);
+        CHECK_EQ_INT(reads[i]->status, REDLATCH_OK);
+    }
+    CHECK_EQ_INT(other->operation->phase, PHASE_PARKED);
+    rig_abort(other, REDLATCH_TIMEOUT);
+    for (int i = 0; i < 4; i++) {
+        end(REDLATCH_READ, 1);
+    }
+    end(REDLATCH_WRITE, 1);
+    end(REDLATCH_READ, 2);
+    RIG_CLOSE();
+}
+
+static void reads_of_a_named_owner_who_writes_ask_once(void) {
+    rig_open();
+    rig.lock_kind = REDLATCH_WRITE;
+    struct call *write = rig_acquire_named("a", 1);
+    struct call *other = reader(3);
+    struct call *reads[2] = {rig_acquire_named("a", 1)};
+    sends(COMMAND_ACQUIRE, REDLATCH_WRITE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(write->status, REDLATCH_OK);
+    CHECK_EQ_INT(sends(COMMAND_ACQUIRE, REDLATCH_READ)->successor, write->hold->id);
+    reads[1] = rig_acquire_named("a", 1);
+    rig_abort(other, REDLATCH_TIMEOUT);
+    CHECK(rig_send(LANE) == NULL); /* it waits for the read that has asked */
+    rig_nil(LANE);
+    CHECK_EQ_INT(reads[0]->status, REDLATCH_OK);
+    CHECK_EQ_INT(sends(COMMAND_REENTER, REDLATCH_READ)->count, 2);
+    rig_integer(LANE, 1);
+    CHECK(reads[1]->status == REDLATCH_OK && reads[1]->hold == reads[0]->hold);
+    end(REDLATCH_READ, 1);
+    end(REDLATCH_READ, 1);
+    end(REDLATCH_WRITE, 1);
+    RIG_CLOSE();
+}
+
+static void a_loss_while_others_have_their_turn_is_not_missed(void) {
+    rig_open();
+    struct hold *hold = grant(REDLATCH_READ, 1);
+    struct call *write = writer(2);
+    rig_park(30000);
+    rig_contest("a")->yield_until = rig.now + 2 * MILLISECOND;
+    hold_lose(&rig.engine, hold, REDLATCH_REASON_MISSING, rig.now);
+    rig_turn();
+    CHECK(rig_send(LANE) == NULL);
+    rig_pass(2 * MILLISECOND);
+    sends(COMMAND_ACQUIRE, REDLATCH_WRITE);
+    rig_nil(LANE);
+    CHECK_EQ_INT(write->status, REDLATCH_OK);
+    end(REDLATCH_WRITE, 2);
+    CHECK_EQ_INT(release(REDLATCH_READ, 1)->status, REDLATCH_LOST);
+    RIG_CLOSE();
+}
+
 static void an_owner_that_ends_loses_both_sides(void) {
     int reason;
     rig_open();
@@ -432,6 +508,9 @@ int main(void) {
     RUN(a_try_does_not_overtake_a_waiting_writer);
     RUN(calls_of_one_named_owner_make_one_hold);
     RUN(a_named_owner_who_gets_the_write_lock_reads_at_once);
+    RUN(reads_of_a_named_owner_follow_its_write_lock_in_order);
+    RUN(reads_of_a_named_owner_who_writes_ask_once);
+    RUN(a_loss_while_others_have_their_turn_is_not_missed);
     RUN(an_owner_that_ends_loses_both_sides);
     RUN(each_side_is_renewed_by_a_script_of_its_own);
     return unit_done();

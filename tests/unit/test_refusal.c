@@ -72,6 +72,10 @@ static const struct {
     {"BUSYGROUP Consumer Group name already exists", REDLATCH_SERVER, 0},
     {"BUSY", REDLATCH_SERVER_BUSY, PASSING},
     {"ERR syntax error", REDLATCH_SERVER, 0},
+    {"ERR max number of channels reached", REDLATCH_SERVER, 0},
+    {"ERR ACL rules of user lim", REDLATCH_SERVER, 0},
+    {"ERR a replica can't run this, and can't show it: No such user", REDLATCH_SERVER, 0},
+    {"ERR unknown subcommand 'EVALSHA'", REDLATCH_SERVER, 0},
     {"ER", REDLATCH_SERVER, 0},
     {"", REDLATCH_SERVER, 0},
 };

@@ -75,6 +75,37 @@ static void a_batch_takes_a_hundred_in_order_of_time(void) {
     RIG_CLOSE();
 }
 
+/* What a script has to do for a group grows with its values. */
+static void a_batch_takes_so_many_values_of_groups(void) {
+    rig_open();
+    rig.lock_kind = REDLATCH_GROUP;
+    static const uint32_t values[] = {400, 600, 1, 10000, 300};
+    static const uint32_t lines[] = {2, 1, 1, 1};
+    static const char *const names[] = {"1", "2", "3", "4", "5"};
+    struct resource *groups[5];
+    for (int i = 0; i < 5; i++) {
+        groups[i] = rig_grant(names[i], 1)->resource;
+        groups[i]->value_count = values[i];
+        rig_pass(100);
+    }
+    rig_pass(10 * SECOND);
+    for (int i = 0; i < 4; i++) {
+        struct command *command = rig_send(KEEPER);
+        CHECK(command != NULL);
+        if (command) {
+            CHECK_EQ_INT(command->batch_count, lines[i]);
+            answer_all(command, 20000);
+        }
+    }
+    CHECK(rig_send(KEEPER) == NULL);
+    CHECK_EQ_INT(rig.engine.stats.renewals, 5);
+    for (int i = 0; i < 5; i++) {
+        groups[i]->value_count = 0;
+    }
+    ends(5);
+    RIG_CLOSE();
+}
+
 static void holds_far_apart_are_renewed_apart(void) {
     rig_open();
     grants(2, SECOND);
@@ -237,7 +268,9 @@ static void a_whole_batch_is_released(bool timers_fire) {
             rig_integer(LANE, 1);
         }
         rig_supply();
-        rig_pass(100 * MILLISECOND);
+        rig_pass(99 * MILLISECOND);
+        CHECK(rig_send(KEEPER) == NULL);
+        rig_pass(MILLISECOND);
         struct command *again = rig_send(KEEPER);
         if (again) {
             CHECK_EQ_INT(again->batch[0].lease_ms, 0);
@@ -342,6 +375,66 @@ static void after_a_restart_every_hold_is_asked_about(void) {
     RIG_CLOSE();
 }
 
+/* Nothing was under way when the connection ended, and nothing says that the server is another one. */
+static void when_a_connection_ends_every_hold_is_asked_about(void) {
+    rig_open();
+    struct hold *renewed = rig_grant("a", 1);
+    struct hold *fixed = rig_grant_for("b", 1, 60000);
+    rig_pass(SECOND);
+    rig_lost(LANE);
+    rig_pass(0);
+    struct command *command = rig_send(KEEPER);
+    CHECK(command && command->batch_count == 2);
+    CHECK(renewed->batch == command && fixed->batch == command);
+    CHECK_EQ_INT(command->batch[fixed->batch_line].lease_ms, 0);
+    int64_t before[2] = {-2, -2};
+    rig_integers(KEEPER, before, 2);
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 2);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    CHECK_EQ_INT(rig_release("b", 1)->status, REDLATCH_LOST);
+    RIG_CLOSE();
+}
+
+/* Until the server is back the batch waits, and is as fresh then as any. */
+static void what_is_asked_waits_for_the_server(void) {
+    rig_open();
+    rig_grant_for("b", 1, 60000);
+    rig_lost(KEEPER);
+    rig_pass(0);
+    CHECK(!list_is_empty(&rig.engine.lanes[KEEPER].unsent));
+    rig_failed(KEEPER, REDLATCH_UNREACHABLE);
+    rig_pass(SECOND);
+    rig_ready(KEEPER, SETTLEMENT_DENIED);
+    struct command *command = rig_send(KEEPER);
+    CHECK(command && !command->repeated && command->batch_count == 1);
+    int64_t gone = -2;
+    rig_integers(KEEPER, &gone, 1);
+    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 1);
+    rig_release("b", 1);
+    RIG_CLOSE();
+}
+
+static void connections_that_end_all_the_time_are_not_asked_for_each(void) {
+    rig_open();
+    rig_grant_for("b", 1, 60000);
+    int batches = 0;
+    for (int i = 0; i < 30; i++) { /* for a whole lease */
+        rig_lost(KEEPER);
+        rig_pass(0);
+        rig_ready(KEEPER, SETTLED_BY_KILL);
+        struct command *command = rig_send(KEEPER);
+        if (command) {
+            answer_all(command, 30000);
+            batches++;
+        }
+        rig_pass(SECOND);
+    }
+    CHECK(batches >= 8 && batches <= 11);
+    rig_end("b", 1);
+    rig_drain_keeper();
+    RIG_CLOSE();
+}
+
 static void after_a_restart_an_extension_speaks_for_its_hold(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
@@ -414,6 +507,7 @@ static void a_batch_goes_as_text_to_a_server_without_the_script(void) {
 int main(void) {
     RUN(a_hold_is_renewed_after_a_third_from_when_it_was_sent);
     RUN(a_batch_takes_a_hundred_in_order_of_time);
+    RUN(a_batch_takes_so_many_values_of_groups);
     RUN(holds_far_apart_are_renewed_apart);
     RUN(a_released_hold_strikes_its_line);
     RUN(a_line_that_finds_nothing_is_a_loss);
@@ -428,6 +522,9 @@ int main(void) {
     RUN(what_an_ended_owner_left_runs_out);
     RUN(a_bound_on_the_hold_ends_renewal);
     RUN(after_a_restart_every_hold_is_asked_about);
+    RUN(when_a_connection_ends_every_hold_is_asked_about);
+    RUN(what_is_asked_waits_for_the_server);
+    RUN(connections_that_end_all_the_time_are_not_asked_for_each);
     RUN(after_a_restart_an_extension_speaks_for_its_hold);
     RUN(after_a_restart_a_move_speaks_for_its_hold);
     RUN(without_memory_it_tries_again_in_a_moment);

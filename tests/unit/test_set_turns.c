@@ -115,10 +115,51 @@ static void where_no_set_waits_nobody_is_held_back(void) {
     RIG_CLOSE();
 }
 
+/* A set of two names, parked beside "a", whose owner holds the other one for a second. */
+static struct call *waiting_holder(const char *letters, uint64_t owner) {
+    rig_grant_for((char[]){letters[1], 0}, owner, 1000);
+    struct call *call = rig_set_call(OPERATION_ACQUIRE, letters, owner);
+    rig_start(call);
+    rig_send(LANE);
+    rig_met(LANE, 1, 30000);
+    return call;
+}
+
+static void told_of_its_loss(const char *name, struct call *call, uint64_t owner) {
+    CHECK(call->done);
+    CHECK_EQ_INT(call->status, REDLATCH_LOST);
+    rig_release(name, owner);
+}
+
+/* The first one to look tells the next, which has lost what it held, too. */
+static void several_sets_end_when_they_look(void) {
+    rig_open();
+    struct call *sets[] = {waiting_holder("ab", 1), waiting_holder("ac", 2), waiting_holder("ad", 3)};
+    rig_pass(SECOND);
+    rig_subscriptions(); /* now all look */
+    told_of_its_loss("b", sets[0], 1);
+    told_of_its_loss("c", sets[1], 2);
+    told_of_its_loss("d", sets[2], 3);
+    RIG_CLOSE();
+}
+
+static void the_last_set_ends_as_its_channel_is_denied(void) {
+    rig_open();
+    struct call *set = waiting_holder("ab", 1);
+    rig_pass(SECOND);
+    engine_subscription_denied(&rig.engine, &rig_contest("a")->subscription, rig.now);
+    rig_turn();
+    told_of_its_loss("b", set, 1);
+    CHECK(rig_contest("a") == NULL);
+    RIG_CLOSE();
+}
+
 int main(void) {
     RUN(after_sixteen_hand_overs_a_set_has_its_turn);
     RUN(a_newcomer_waits_until_the_set_has_looked);
     RUN(the_message_may_come_before_the_answer);
     RUN(where_no_set_waits_nobody_is_held_back);
+    RUN(several_sets_end_when_they_look);
+    RUN(the_last_set_ends_as_its_channel_is_denied);
     return unit_done();
 }

@@ -60,6 +60,20 @@ static void what_was_not_sent_stays_in_order_behind(void) {
     RIG_CLOSE();
 }
 
+/* The connection ended before it was written: when it finds nothing, the lock was lost. */
+static void a_release_that_was_not_sent_is_not_in_doubt(void) {
+    rig_open();
+    rig_grant_for("a", 1, 60000);
+    rig_lost(LANE);
+    struct call *call = rig_release("a", 1);
+    rig_ready(LANE, SETTLED_BY_KILL);
+    CHECK(!rig_send(LANE)->repeated);
+    rig_integer(LANE, 0);
+    CHECK_EQ_INT(call->status, REDLATCH_LOST);
+    CHECK_EQ_INT(rig.engine.stats.resends, 0);
+    RIG_CLOSE();
+}
+
 static void an_acquire_is_sent_again(void) {
     for (int i = 0; i < 2; i++) {
         rig_open();
@@ -127,6 +141,8 @@ static void an_acquire_without_numbers_left_gives_up(void) {
     }
     CHECK(call->done);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+    rig_pass(0);
+    rig_drain_keeper(); /* what was asked when the connection ended */
     rig_pass(3600 * SECOND);
     while (rig_send(LANE)) {
         rig_integer(LANE, 0);
@@ -259,6 +275,7 @@ static void an_extension_that_may_arrive_late_moves_the_hold(void) {
     CHECK(move->successor > id);
     rig_integer(LANE, 1);
     CHECK(call->status == REDLATCH_OK && hold->id == move->successor);
+    CHECK_EQ_INT(hold->serial, id); /* for its user it is the same hold */
     CHECK_EQ_INT(hold->deadline, lease_deadline(first_sent_at, 5000));
     rig_end("a", 1);
     rig_end("a", 1);
@@ -387,6 +404,7 @@ static void a_query_is_sent_again_unless_abandoned(void) {
 
 int main(void) {
     RUN(what_was_not_sent_stays_in_order_behind);
+    RUN(a_release_that_was_not_sent_is_not_in_doubt);
     RUN(an_acquire_is_sent_again);
     RUN(an_acquire_of_values_whose_repeat_meets_a_holder_is_undone);
     RUN(an_acquire_whose_copy_may_arrive_late_gets_a_new_number);

@@ -122,6 +122,12 @@ static void more_callers_take_longer(void) {
     CHECK(yielding_limit(64) > yielding_limit(2));
 }
 
+static void a_reader_whose_other_callers_wait_for_locks_yields_more_often(void) {
+    CHECK(yielding_times(64, 62) > yielding_times(64, 61));
+    CHECK_EQ_INT(yielding_times(64, 64), yielding_times(64, 62)); /* some of those who wait are no callers */
+    CHECK_EQ_INT(yielding_times(64, 0), yielding_times(64, 61));
+}
+
 int main(void) {
     RUN(looks_while_that_is_quicker);
     RUN(never_looks_longer_than_the_cap);
@@ -133,5 +139,6 @@ int main(void) {
     RUN(a_mishap_told_by_many_callers_counts_once);
     RUN(only_one_tries_after_a_rest);
     RUN(more_callers_take_longer);
+    RUN(a_reader_whose_other_callers_wait_for_locks_yields_more_often);
     return unit_done();
 }

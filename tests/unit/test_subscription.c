@@ -224,6 +224,26 @@ static void without_permission_waiters_poll(void) {
     RIG_CLOSE();
 }
 
+/* The channel goes on being heard, which does no harm; whoever waits again asks for it anew. */
+static void a_channel_that_may_not_be_left_is_forgotten_all_the_same(void) {
+    rig_open();
+    struct call *call = told("a", 1);
+    rig_subscriptions();
+    answer_held();
+    rig_abort(call, REDLATCH_TIMEOUT);
+    rig_pass(RIG_LINGER_MS * MILLISECOND);
+    struct subscription *leaving = next_change();
+    CHECK_EQ_INT(leaving->state, SUBSCRIPTION_LEAVING);
+    call = told("a", 2);
+    engine_subscription_denied(&rig.engine, leaving, rig.now);
+    CHECK_EQ_INT(leaving->state, SUBSCRIPTION_WANTED);
+    CHECK_EQ_INT(rig_subscriptions(), 1);
+    CHECK_EQ_INT(leaving->state, SUBSCRIPTION_ACTIVE);
+    answer_held();
+    rig_abort(call, REDLATCH_TIMEOUT);
+    RIG_CLOSE();
+}
+
 static void a_denial_that_comes_after_the_wait_ends_the_contest(void) {
     rig_open();
     rig_abort(told("a", 1), REDLATCH_TIMEOUT);
@@ -277,6 +297,7 @@ int main(void) {
     RUN(a_connection_lost_while_leaving_ends_it);
     RUN(a_change_that_stands_in_the_list_is_not_entered_twice);
     RUN(without_permission_waiters_poll);
+    RUN(a_channel_that_may_not_be_left_is_forgotten_all_the_same);
     RUN(a_denial_that_comes_after_the_wait_ends_the_contest);
     RUN(a_contest_lives_as_long_as_its_hand_over);
     RUN(a_message_for_nobody_is_only_counted);

@@ -47,6 +47,24 @@ static void sleeping_ends_in_time(void) {
     CHECK_EQ_INT(word, 5); /* the word is not touched */
 }
 
+static void an_alarm_goes_off_at_its_time_and_once(void) {
+    int fd = system_alarm_new();
+    CHECK(fd >= 0);
+    struct pollfd polled = {.fd = fd, .events = POLLIN};
+    int64_t at = system_now() + SECOND / 50;
+    CHECK(system_alarm_set(fd, at));
+    CHECK_EQ_INT(poll(&polled, 1, 10000), 1);
+    CHECK(system_now() >= at);
+    system_unsignal(fd);
+    CHECK_EQ_INT(poll(&polled, 1, 50), 0);
+    CHECK(system_alarm_set(fd, 0)); /* over already */
+    CHECK_EQ_INT(poll(&polled, 1, 10000), 1);
+    CHECK(system_alarm_set(fd, NEVER)); /* and whatever it has signalled is forgotten */
+    CHECK_EQ_INT(poll(&polled, 1, 50), 0);
+    CHECK(!system_alarm_set(-1, at));
+    close(fd);
+}
+
 static _Atomic uint32_t shared_word;
 static _Atomic uint32_t awake;
 
@@ -210,6 +228,7 @@ static void background_threads_are_named_and_deaf(void) {
 int main(void) {
     RUN(the_clock_is_the_one_that_counts_suspend);
     RUN(sleeping_ends_in_time);
+    RUN(an_alarm_goes_off_at_its_time_and_once);
     RUN(waking_one_and_all);
     RUN(signals_are_levels);
     RUN(sets_show_their_members);

@@ -173,15 +173,15 @@ static void permits_have_ids_of_sixteen_bytes(void) {
 
 static void what_is_counted_names_its_record(void) {
     struct resource *resource = make_resource("{a}b", 4);
-    struct command command = {.resource = resource, .id = 7, .amount = -2, .kind = COMMAND_CHANGE};
+    struct command command = {.resource = resource, .id = 9, .record_key = 7, .amount = -2, .kind = COMMAND_CHANGE};
     resource->kind = REDLATCH_SEMAPHORE;
     command.change = SEMAPHORE_ADD;
     check_written(&command, SCRIPT_ADD_SEMAPHORE,
-                  "<{a}b><redlatch_op:{a}b:01234567-89ab-8def-8123-456789abcdef:7><-2><30000><redisson_sc:{a}b>");
+                  "<{a}b><redlatch_op:{a}b:01234567-89ab-8def-8123-456789abcdef:7><30000><9><-2><redisson_sc:{a}b>");
     resource->kind = REDLATCH_LATCH;
     command.change = LATCH_COUNT_DOWN;
     check_written(&command, SCRIPT_COUNT_DOWN,
-                  "<{a}b><redlatch_op:{a}b:01234567-89ab-8def-8123-456789abcdef:7><30000>"
+                  "<{a}b><redlatch_op:{a}b:01234567-89ab-8def-8123-456789abcdef:7><30000><9>"
                   "<redisson_countdownlatch__channel__{{a}b}>");
     struct argument_part names[2];
     static const char channel[] = "redisson_countdownlatch__channel__{x:{a}b}";

@@ -79,6 +79,22 @@ static struct status_facts facts_of(enum redlatch_status status) {
     return (struct status_facts){"unknown", "unknown status", 0, 0};
 }
 
+const char *redlatch_reason_name(int reason) {
+    switch ((enum redlatch_reason)reason) {
+    case REDLATCH_REASON_NONE:
+        return "none";
+    case REDLATCH_REASON_EXPIRED:
+        return "expired";
+    case REDLATCH_REASON_MISSING:
+        return "missing";
+    case REDLATCH_REASON_MAX_HOLD:
+        return "max_hold";
+    case REDLATCH_REASON_ABANDONED:
+        return "abandoned";
+    }
+    return "unknown";
+}
+
 const char *redlatch_strerror(int status) {
     return facts_of((enum redlatch_status)status).sentence;
 }

@@ -3,6 +3,7 @@
 #include "errors.h"
 #include "joint_calls.h"
 #include "options.h"
+#include "owners.h"
 #include "slices.h"
 
 int acquire_check(int64_t lease_ms, int64_t wait_ms) {
@@ -61,7 +62,8 @@ int redlatch_lock_acquire_as(redlatch_lock *lock, uint64_t owner, int64_t lease_
         return status;
     }
     if ((status = acquire_check(lease_ms, wait_ms)) != REDLATCH_OK ||
-        (status = slices_check(cancel, slice_ms)) != REDLATCH_OK) {
+        (status = slices_check(cancel, slice_ms)) != REDLATCH_OK ||
+        (!(cancel && cancel->sliced) && (status = check_owner("owner", owner)) != REDLATCH_OK)) {
         return status;
     }
     bool several = lock->joint && !joint_is_one_set(lock->joint);

@@ -31,6 +31,7 @@ void client_drop(struct client *client) {
         return; /* another thread may have been changing it when this child was forked */
     }
     close_descriptor(&client->keeper_signal); /* until now a call that was leaving may have been about to use it */
+    close_descriptor(&client->keeper_alarm);
     client_free_memory(client);
     for (int i = 0; i < LANE_COUNT; i++) {
         reply_holder_clear(&client->ports[i].holder);
@@ -45,9 +46,17 @@ void client_drop(struct client *client) {
     free(client);
 }
 
+int fail_broken(const struct client *client) {
+    return fail_with(REDLATCH_INTERNAL, "%s (not so: %s); please report it. This client is of no use any more",
+                     redlatch_strerror(REDLATCH_INTERNAL), client->engine.broken);
+}
+
 int client_check(const struct client *client) {
     if (client->fork_generation != system_fork_generation()) {
         return fail_plain(REDLATCH_FORKED);
+    }
+    if (atomic_load(&client->broken)) {
+        return fail_broken(client);
     }
     return atomic_load(&client->closed) ? fail_plain(REDLATCH_CLOSED) : REDLATCH_OK;
 }
@@ -81,13 +90,14 @@ static void close_in_child(struct client *client) {
     }
     connection_forget(&client->subscriber.connection);
     close_descriptor(&client->keeper_signal);
+    close_descriptor(&client->keeper_alarm);
     close_events(client);
 }
 
 static void abort_operations(struct client *client, int64_t now) {
     struct engine *engine = &client->engine;
     struct list_link *link;
-    while ((link = list_first(&engine->operations)) != NULL) {
+    while (!engine->broken && (link = list_first(&engine->operations)) != NULL) {
         engine_abort(engine, container_of(link, struct operation, all), REDLATCH_CLOSED, now);
     }
 }
@@ -106,6 +116,9 @@ static void give_back_all(struct client *client, int64_t now) {
 }
 
 static bool is_settled(const struct client *client) {
+    if (atomic_load(&client->broken)) {
+        return true;
+    }
     for (int i = 0; i < LANE_COUNT; i++) {
         if (i != LANE_KEEPER && port_has_work(&client->ports[i])) {
             return false;
@@ -171,7 +184,7 @@ static void close_client(struct client *client) {
     client_lock(client);
     int64_t now = system_now();
     abort_operations(client, now);
-    if (client->release_on_close) {
+    if (client->release_on_close && !atomic_load(&client->broken)) {
         give_back_all(client, now);
         client_outputs(client, now); /* what is done stands among the events now */
         events_give_back(client);

@@ -13,6 +13,7 @@
 
 #include "connection.h"
 #include "engine.h"
+#include "errors.h"
 #include "parsed.h"
 #include "spin.h"
 #include "system.h"
@@ -28,12 +29,20 @@ struct call {
     _Atomic uint32_t own_word;
     struct redlatch_cancel *cancel;
     struct lock_answer answer;
+    int64_t wait_ms; /* how long it is to wait for others */
+    struct finding *finding; /* what a failed one found out for its message; of a started one on the heap. NULL */
     bool inside;     /* a thread is in it and will read if it is woken */
     struct joint *joint; /* asynchronous, and about all its members: kept; else NULL */
     struct run *run;     /* asynchronous, and part of it; else NULL */
     struct inquiry *inquiry; /* asynchronous, and what it asks of a name or a page; else NULL */
     uint64_t tag;    /* asynchronous */
     int32_t event;   /* asynchronous: enum redlatch_event_kind */
+};
+
+/* Where a party of a report runs; all zero if unknown. */
+struct report_place {
+    char host[72];
+    int64_t pid;
 };
 
 enum { STAGING_SIZE = 16384, WAKE_MAX = 64 };
@@ -55,11 +64,12 @@ struct port {
     bool must_look_up;     /* addresses that served another lane were of no use */
     struct lookup *lookup; /* of the server's name, under way; else NULL */
     int64_t lookup_until;
+    bool ended;            /* the keeper has seen the end of the connection, and nobody has read it yet */
     const char *failure;   /* why the connection is to be given up by who may; NULL */
     bool keeper_reads;     /* and that is the keeper */
     bool in_set;           /* its descriptor is in the host's pollable set */
     int64_t unread_since;  /* nobody reads although something is under way; 0: not so */
-    int64_t heard_at;      /* when anything was last received */
+    int64_t heard_at;      /* when a reply was last complete */
     int64_t starved_until; /* there was no memory to write with: to be tried again then; 0: not so */
     struct looking looking;   /* of a reader alone */
     struct yielding yielding; /* of a reader for many */
@@ -70,8 +80,11 @@ struct port {
 struct subscriber {
     struct connection connection;
     struct reply_holder holder;
-    int64_t heard_at;
+    int64_t heard_at;  /* when a message was last complete */
     int64_t pinged_at; /* 0: no answer owed */
+    int64_t read_at;   /* more came than one step reads: the rest is not read before; 0: not so */
+    struct list unanswered; /* what was sent, by its subscription's link, and the last PING, in order */
+    struct list_link ping;
 };
 
 struct client {
@@ -80,8 +93,10 @@ struct client {
     uint32_t fork_generation;
     atomic_bool closed;
     atomic_bool stopping;
+    atomic_bool broken; /* by a defect of ours: its calls are INTERNAL */
     bool look;
     bool release_on_close;
+    int32_t language; /* enum redlatch_language */
     int64_t command_timeout; /* microseconds */
     int64_t close_timeout;
     char *name_prefix;
@@ -99,6 +114,8 @@ struct client {
     bool keeper_started;
     bool keeper_kick;     /* to be signalled when the mutex is dropped */
     int keeper_signal;
+    int keeper_alarm;     /* ends its long sleeps; -1: it could not be had */
+    int64_t alarm_at;     /* what it is set to; NEVER */
     int64_t keeper_wakes_at; /* when it will look by itself; 0 while it is awake */
 
     int event_set;        /* -1 before redlatch_client_event_fd */
@@ -106,7 +123,13 @@ struct client {
     bool event_raised;
     bool event_polling;   /* the host is inside redlatch_client_next_event */
     struct list events;   /* completed asynchronous calls */
+    char placed_uuid[36]; /* the client that was last found to hold what was waited for, and where it runs */
+    struct report_place placed_at;
+    int64_t places_from;  /* CLIENT LIST is not asked for again before */
+    int64_t holders_from; /* the holder is not asked for after a time-out before */
+    int64_t explained_from; /* nothing is asked for a message before: it was forbidden */
     redlatch_lock_state told_state; /* the answer that the last event pointed to */
+    struct words told_words[2]; /* and its message; of redlatch_client_wait_lost, too: by enum loss_queue */
     _Atomic uint32_t loss_word;
     atomic_bool losses_told[2];          /* somebody asks for losses: by enum loss_queue */
     struct told_loss *joint_losses[2]; /* joint_holds.c's */
@@ -122,7 +145,12 @@ struct client {
 /* client.c */
 struct client *client_keep(struct client *client);
 void client_drop(struct client *client);
+int fail_broken(const struct client *client);
 int client_check(const struct client *client); /* OK, FORKED or CLOSED, with the last error set */
+
+static inline bool client_is_open(const struct client *client) {
+    return !atomic_load(&client->closed) && !atomic_load(&client->broken);
+}
 
 /* outputs.c: the mutex, and what has to happen around it */
 void client_lock(struct client *client);
@@ -190,6 +218,7 @@ void keeper_stop(struct client *client);
 void subscriber_changes(struct client *client, int64_t now);
 void subscriber_step(struct client *client, int64_t now);
 int64_t subscriber_next_time(const struct client *client);
+short subscriber_events(const struct client *client);
 bool subscriber_needs_keeper(const struct client *client);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "explain.h"
 #include "started.h"
 
 int check_amount(const char *what, int64_t amount, int64_t low) {
@@ -64,16 +65,21 @@ static int prepare(struct call *call, struct resource *resource, const struct co
     return client_supply(call->client, OPERATION_CHANGE) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
-/* Sets the last error. That an amount is too much for what there is only the server can tell. */
-static void change_failed(const struct call *call, const char *verb, int status) {
-    const struct resource *resource = call->operation.resource;
+/* That an amount is too much for what there is only the server can tell. */
+int counted_failed(const struct call *call, int status) {
+    const struct operation *operation = &call->operation;
+    const struct resource *resource = operation->resource;
+    bool one_permit = operation->kind == OPERATION_RELEASE || operation->kind == OPERATION_EXTEND ||
+                      operation->change == PERMITS_RELEASE || operation->change == PERMITS_EXTEND;
+    if (one_permit && (status == REDLATCH_LOST || status == REDLATCH_NOT_OWNED)) {
+        return permit_failed(call, status);
+    }
     if (status == REDLATCH_INVALID) {
         char shown[64];
-        fail_with(status, "%s \"%s\": there would be more permits than %d", verb,
-                  shown_name(resource->name, resource->name_size, shown), REDLATCH_PERMITS_MAX);
-        return;
+        return fail_with(status, "%s \"%s\": there would be more permits than %d", verb_of(operation),
+                         shown_name(resource->name, resource->name_size, shown), REDLATCH_PERMITS_MAX);
     }
-    call_failed(call->client, &call->answer, verb, resource->name, resource->name_size, status);
+    return call_failed(call->client, call, verb_of(operation), resource->name, resource->name_size, status);
 }
 
 int counted_outcome(const struct operation *operation, int64_t *number_out) {
@@ -128,15 +134,18 @@ int counted_call(struct client *client, struct resource *resource, const struct 
         drive_start(&call, now);
         status = drive(&call);
         if (status != REDLATCH_OK) {
-            change_failed(&call, what->verb, status);
+            struct finding finding;
+            call.finding = explain(client, &call.operation, NULL, status, 0, &finding);
+            counted_failed(&call, status);
+            call.finding = NULL;
             keeper_start(client); /* what goes on in the background, or is undone there, is the keeper's */
         }
     }
-    leave_call(client);
     int64_t number;
     if (status == REDLATCH_OK && (status = counted_outcome(&call.operation, &number)) != REDLATCH_OK) {
-        return fail_plain(status);
+        counted_failed(&call, status);
     }
+    leave_call(client);
     if (status == REDLATCH_OK && number_out) {
         *number_out = number;
     }
@@ -196,7 +205,7 @@ static int wait_plain(const struct count_wait *wait) {
     const struct redlatch_lock named = {.client = wait->client, .resource = wait->resource};
     status = slices_answer(&named, &call, wait->wait_ms);
     if (status == REDLATCH_OK && wait->id_out) {
-        *wait->id_out = call.operation.id;
+        *wait->id_out = call.operation.serial;
     }
     leave_call(wait->client);
     return status;

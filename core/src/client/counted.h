@@ -3,7 +3,7 @@
 #ifndef COUNTED_H
 #define COUNTED_H
 
-#include "errors.h"
+#include "failures.h"
 #include "options.h"
 #include "slices.h"
 
@@ -12,7 +12,6 @@ struct count_call {
     enum change change;
     int64_t amount;
     int64_t ttl_ms;   /* try_set: 0 for none */
-    const char *verb; /* for the words of a failure */
     uint64_t owner;   /* of a permit that this client holds: the call is on its hold, and answers with a status alone */
     unsigned char permit[PERMIT_SIZE];
 };
@@ -55,6 +54,15 @@ int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, 
 
 /* Starts a wait for an event of that kind. */
 int counted_start_wait(const struct count_wait *wait, int32_t event, uint64_t tag);
+
+/* Sets the last error for such a call that failed, and returns the status. With the mutex. */
+int counted_failed(const struct call *call, int status);
+
+/* permit_calls.c: the same for the one permit that a release or an extension was about, of LOST and NOT_OWNED. */
+int permit_failed(const struct call *call, int status);
+
+/* permit_calls.c: the id of a permit of this client. */
+void permit_id(const struct engine *engine, uint64_t serial, char id[REDLATCH_PERMIT_ID_SIZE]);
 
 /* A number of permits or counts between two bounds: OK or INVALID. */
 int check_amount(const char *what, int64_t amount, int64_t low);

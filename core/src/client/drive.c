@@ -24,6 +24,7 @@ void call_init(struct call *call, struct client *client, struct redlatch_cancel 
 void call_wait_for(struct call *call, int64_t wait_ms, int64_t now) {
     struct operation *operation = &call->operation;
     operation->once = wait_ms == 0;
+    call->wait_ms = wait_ms;
     if (wait_ms == 0) {
         operation->wait_until = now + call->client->command_timeout;
     } else {
@@ -98,9 +99,9 @@ static ssize_t look(struct port *port, int64_t start) {
 }
 
 /* Lets the others run a little, whose commands and replies go with one's own. Without the mutex. */
-static ssize_t look_between_yields(struct port *port, int yields, int64_t until) {
+static ssize_t look_between_yields(struct port *port, int times, int64_t until) {
     ssize_t got = connection_read(&port->connection, port->staging, STAGING_SIZE);
-    for (int i = 0; got == 0 && i < yields && system_now() < until; i++) {
+    for (int i = 0; got == 0 && i < times && system_now() < until; i++) {
         system_yield();
         got = connection_read(&port->connection, port->staging, STAGING_SIZE);
     }
@@ -135,14 +136,14 @@ static ssize_t wait_and_read(struct port *port, const struct call *call, int64_t
     bool alone = client->calls == 1;
     bool looking = client->look && (alone ? looking_chosen(&port->looking) : yielding_chosen(&port->yielding));
     int64_t limit = yielding_limit(client->calls);
-    int yields = client->calls <= FEW + client->engine.stats.waiters ? LONE_READER_YIELDS : READER_YIELDS;
+    int times = yielding_times(client->calls, client->engine.stats.waiters);
     short events = port_events(port);
     port->reader_waits = true;
     client_unlock(client);
     int64_t start = system_now();
     ssize_t got = 0;
     if (looking) {
-        got = alone ? look(port, start) : look_between_yields(port, yields, start + limit);
+        got = alone ? look(port, start) : look_between_yields(port, times, start + limit);
     }
     int64_t looked = system_now() - start;
     bool paid = got != 0;

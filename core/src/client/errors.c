@@ -1,4 +1,4 @@
-/* redlatch_last_error.
+/* redlatch_last_error and redlatch_last_reason.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "errors.h"
 
@@ -7,22 +7,54 @@
 
 #include "redlatch.h"
 
-static _Thread_local char last_error[512];
+static _Thread_local struct words last;
 
 const char *redlatch_last_error(void) {
-    return last_error;
+    return last.text;
+}
+
+int redlatch_last_reason(void) {
+    return last.reason;
 }
 
 int fail_with(int status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(last_error, sizeof last_error, format, arguments);
+    vsnprintf(last.text, sizeof last.text, format, arguments);
     va_end(arguments);
+    last.reason = REDLATCH_REASON_NONE;
     return status;
 }
 
 int fail_plain(int status) {
     return fail_with(status, "%s", redlatch_strerror(status));
+}
+
+int fail_for(int status, int reason) {
+    last.reason = reason;
+    return status;
+}
+
+void words_swap(struct words *other) {
+    struct words mine = last;
+    last = *other;
+    *other = mine;
+}
+
+const char *reason_words(int reason) {
+    switch ((enum redlatch_reason)reason) {
+    case REDLATCH_REASON_EXPIRED:
+        return "its lease ran out without a renewal";
+    case REDLATCH_REASON_MISSING:
+        return "the server no longer knows of it (released by force, deleted, or lost with the server's data)";
+    case REDLATCH_REASON_MAX_HOLD:
+        return "its max_hold is over";
+    case REDLATCH_REASON_ABANDONED:
+        return "the thread that held it has ended";
+    case REDLATCH_REASON_NONE:
+        break;
+    }
+    return "for a reason that is not known";
 }
 
 const char *shown_name(const char *name, size_t size, char text[64]) {

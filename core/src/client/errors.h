@@ -11,6 +11,21 @@ int fail_with(int status, const char *format, ...) __attribute__((format(printf,
 /* The sentence of a status is text enough. */
 int fail_plain(int status);
 
+/* To be called after fail_with for a hold that was lost: why, as enum redlatch_reason has it. Returns the status. */
+int fail_for(int status, int reason);
+
+/* Why a hold was lost, as a part of a sentence. */
+const char *reason_words(int reason);
+
+/* What a failed call leaves behind: room to keep it in for somebody else than the thread that failed. */
+struct words {
+    char text[512];
+    int reason; /* enum redlatch_reason */
+};
+
+/* Exchanges the calling thread's last error for another. */
+void words_swap(struct words *other);
+
 /* A name made printable and short, for messages: non-printing bytes as dots, cut at 60. */
 const char *shown_name(const char *name, size_t size, char text[64]);
 

@@ -1,11 +1,12 @@
 /* Asynchronous calls and lost holds: results are pulled by the host through one pollable descriptor.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "errors.h"
+#include "counted.h"
 #include "joint_async.h"
 #include "joint_holds.h"
 #include "options.h"
@@ -78,18 +79,38 @@ int redlatch_client_event_fd(redlatch_client *handle, int *fd_out) {
     return status;
 }
 
-static bool take_loss(struct client *client, enum loss_queue queue, redlatch_event *event) {
-    struct hold *hold = engine_first_loss(&client->engine, queue);
-    if (!hold) {
-        return joint_next_loss(client, queue, event);
-    }
+static void fill_loss(const struct hold *hold, redlatch_event *event) {
     event->kind = hold->reason == REDLATCH_REASON_ABANDONED ? REDLATCH_EVENT_ABANDONED : REDLATCH_EVENT_LOST;
     event->status = REDLATCH_LOST;
     event->reason = hold->reason;
     event->owner = hold->owner;
-    event->serial = hold->id;
+    event->serial = hold->serial;
     event_set_name(event, hold->resource->name, hold->resource->name_size);
-    engine_loss_taken(&client->engine, queue);
+}
+
+static void put_loss_words(const struct client *client, bool permit, redlatch_event *event, struct words *words) {
+    char shown[64];
+    char id[REDLATCH_PERMIT_ID_SIZE];
+    size_t size = event->name_size < sizeof event->name - 1 ? event->name_size : sizeof event->name - 1;
+    shown_name(event->name, size, shown);
+    if (permit) {
+        permit_id(&client->engine, event->serial, id);
+    }
+    snprintf(words->text, sizeof words->text, "%s%s of \"%s\": lost: %s", permit ? "permit " : "hold", permit ? id : "",
+             shown, reason_words(event->reason));
+    event->message = words->text;
+}
+
+static bool take_loss(struct client *client, enum loss_queue queue, redlatch_event *event) {
+    struct hold *hold = engine_first_loss(&client->engine, queue);
+    bool permit = hold && hold->lock_kind == REDLATCH_PERMIT_SEMAPHORE;
+    if (hold) {
+        fill_loss(hold, event);
+        engine_loss_taken(&client->engine, queue);
+    } else if (!joint_next_loss(client, queue, event)) {
+        return false;
+    }
+    put_loss_words(client, permit, event, &client->told_words[queue]);
     return true;
 }
 
@@ -131,7 +152,7 @@ static int hand_out(redlatch_event *event_out, const redlatch_event *event) {
 }
 
 int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_out) {
-    redlatch_event event = {0};
+    redlatch_event event = {.message = ""};
     struct client *client;
     int status = begin_for(handle, event_out, &client);
     if (status != REDLATCH_OK) {
@@ -157,7 +178,7 @@ int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_ou
 }
 
 int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch_event *event_out) {
-    redlatch_event event = {0};
+    redlatch_event event = {.message = ""};
     struct client *client;
     int status = guard_client(handle);
     if (status != REDLATCH_OK || (status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK ||
@@ -168,19 +189,19 @@ int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch
     client->engine.losses_wanted[LOSS_THREADS] = true;
     atomic_store(&client->losses_told[LOSS_THREADS], true);
     bool found;
-    while (!(found = take_loss(client, LOSS_THREADS, &event)) && !atomic_load(&client->closed) &&
+    while (!(found = take_loss(client, LOSS_THREADS, &event)) && client_is_open(client) &&
            system_now() < until) {
         uint32_t expected = atomic_fetch_and(&client->loss_word, ~UINT32_C(1)) & ~UINT32_C(1);
         client_unlock(client);
         system_wait(&client->loss_word, expected, until);
         client_lock(client);
     }
-    bool closed = atomic_load(&client->closed);
+    bool open = client_is_open(client);
     leave_call(client);
     if (found) {
         return answer_write(event_out, &event, sizeof event, "event_out");
     }
-    return closed ? fail_plain(REDLATCH_CLOSED) : REDLATCH_AGAIN;
+    return open ? REDLATCH_AGAIN : client_check(client);
 }
 
 int redlatch_client_cancel(redlatch_client *handle, uint64_t tag) {

@@ -20,20 +20,6 @@ void leave_call(struct client *client);
 /* Whether a name can be one of this client's, its prefix included: OK, or INVALID with the last error set. */
 int check_name(const struct client *client, const char *name, size_t size);
 
-/* Sets the last error for a failed call about a name and returns the status. `answer` has the server's words about its
- * access rules; it may be NULL. */
-int call_failed(const struct client *client, const struct lock_answer *answer, const char *verb, const char *name,
-                size_t size, int status);
-
-/* The same of names that are shown already. */
-int call_failed_of(const struct client *client, const struct lock_answer *answer, const char *verb, const char *names,
-                   int status);
-
-/* Whether a status is of the connection, whose words name the server. */
-static inline bool status_has_detail(int status) {
-    return status <= -300 && status > -400;
-}
-
 /* events.c: what nobody will collect any more */
 void events_give_back(struct client *client);
 void events_discard(struct client *client);

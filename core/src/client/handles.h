@@ -60,18 +60,12 @@ struct redlatch_cancel {
     struct redlatch_cancel *next_free;
 };
 
-/* Where a party of a report runs; all zero if unknown. */
-struct report_place {
-    char host[72];
-    int64_t pid;
-};
-
 struct redlatch_report {
     _Atomic uint32_t magic;
     redlatch_facts facts;
     char *name;          /* NUL-terminated */
     char *record;        /* as the server told it */
-    size_t parties_at;   /* where in it those of the parties begin */
+    uint32_t *party_at;  /* where in it each party begins */
     size_t record_size;
     struct report_place *places; /* of each party; NULL if nobody looked */
     struct redlatch_report *next_free;

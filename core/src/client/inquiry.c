@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "errors.h"
+#include "explain.h"
+#include "failures.h"
 #include "guard.h"
 #include "scan.h"
 #include "started.h"
@@ -25,10 +26,42 @@ static bool take_text(struct question *question, const char *text, size_t size) 
 static int set_up(struct call *call, struct inquiry *inquiry, int64_t now) {
     call->operation.kind = OPERATION_INSPECT;
     call->operation.question = &inquiry->question;
-    call->operation.wait_until = now + call->client->command_timeout;
+    call->operation.wait_until = inquiry->until ? inquiry->until : now + call->client->command_timeout;
     inquiry->question.words = inquiry->words;
     inquiry->question.take = take_text;
     return client_supply(call->client, OPERATION_INSPECT) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
+}
+
+int inquiry_drive(struct client *client, struct inquiry *inquiry, struct redlatch_cancel *cancel) {
+    struct call call;
+    int64_t now = system_now();
+    if (!client_is_open(client)) {
+        return REDLATCH_CLOSED;
+    }
+    if (now >= inquiry->until) {
+        return REDLATCH_TIMEOUT;
+    }
+    call_init(&call, client, cancel);
+    int status = set_up(&call, inquiry, now);
+    if (status == REDLATCH_OK) {
+        drive_start(&call, now);
+        status = drive(&call);
+    }
+    return status;
+}
+
+bool inquiry_start_inside(struct client *client, struct inquiry *inquiry) {
+    int64_t now = system_now();
+    struct call *call = call_start_inside(client);
+    if (!call || set_up(call, inquiry, now) != REDLATCH_OK) {
+        free(call);
+        inquiry->explained = NULL;
+        inquiry_free(inquiry);
+        return false;
+    }
+    call->inquiry = inquiry;
+    engine_start(&client->engine, &call->operation, now);
+    return true;
 }
 
 int inquiry_ask(struct client *client, struct inquiry *inquiry) {
@@ -45,7 +78,7 @@ int inquiry_ask(struct client *client, struct inquiry *inquiry) {
         status = drive(&call);
     }
     if (status != REDLATCH_OK) {
-        call_failed(client, &call.answer, "inspect", inquiry->subject.text, inquiry->subject.size, status);
+        call_failed(client, &call, "inspect", inquiry->subject.text, inquiry->subject.size, status);
     }
     leave_call(client);
     return status;
@@ -91,10 +124,10 @@ bool inquiry_is_told(struct call *call) {
     client_unlock(call->client); /* a list of thousands of connections is nothing that renewals should wait for */
     bool told = inquiry->answered(call);
     client_lock(call->client);
-    if (told || atomic_load(&call->client->closed)) {
+    int64_t now = system_now();
+    if (told || !client_is_open(call->client) || (inquiry->until && now >= inquiry->until)) {
         return true;
     }
-    int64_t now = system_now();
     free(inquiry->text);
     inquiry->text = NULL;
     call_start_over(call);
@@ -108,6 +141,10 @@ bool inquiry_is_told(struct call *call) {
 void inquiry_free(struct inquiry *inquiry) {
     if (inquiry->walk) {
         walk_drop(inquiry->walk);
+    }
+    if (inquiry->explanation) {
+        redlatch_report_free(inquiry->explanation->report);
+        free(inquiry->explanation);
     }
     redlatch_report_free(inquiry->report);
     free(inquiry->text);

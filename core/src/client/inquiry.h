@@ -18,11 +18,25 @@ struct inquiry {
     char *name;         /* these two are memory of its words; NULL */
     char *owner;
     struct walk *walk;  /* whose step it is, kept; NULL */
+    struct explanation *explanation; /* what it finds out of a call that failed; NULL */
+    struct call *explained; /* that call, which is done and on no list; NULL */
+    int64_t until;      /* no answer is waited for longer; 0: each is, like any command's */
     redlatch_report *report;
 };
 
 /* Asks, waiting for the answer as long as for any command. The text is the caller's to free, also on failure. */
 int inquiry_ask(struct client *client, struct inquiry *inquiry);
+
+/* Asks inside of a call that is counted, with the mutex, until `until` of the inquiry or the firing of a cancel object,
+ * which may be NULL: a status, and no last error. */
+int inquiry_drive(struct client *client, struct inquiry *inquiry, struct redlatch_cancel *cancel);
+
+/* Starts a call that asks inside of another, with the mutex; false without memory, with the inquiry freed. */
+bool inquiry_start_inside(struct client *client, struct inquiry *inquiry);
+
+/* What is asked: about the subject, and of an owner who need not be told of else; where the owners are. */
+void inquiry_set_name(struct inquiry *inquiry, const char *owner);
+void inquiry_set_places(struct inquiry *inquiry);
 
 /* Starts a call that asks: its event is ANSWERED. On failure the inquiry is freed. */
 int inquiry_start(struct client *client, struct inquiry *inquiry, uint64_t tag);

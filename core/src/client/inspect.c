@@ -8,14 +8,14 @@
 #include "inquiry.h"
 #include "places.h"
 
-static void ask_for_name(struct inquiry *inquiry, const char *owner) {
+void inquiry_set_name(struct inquiry *inquiry, const char *owner) {
     inquiry->question = (struct question){.key_count = 1, .argument_count = owner ? 1 : 0};
     inquiry->words[0] = inquiry->subject;
     inquiry->words[1] = (struct argument_part){owner, owner ? strlen(owner) : 0};
 }
 
 /* Where the owners are, by the server's connections; where that is forbidden or fails, they stay unknown. */
-static void ask_for_places(struct inquiry *inquiry) {
+void inquiry_set_places(struct inquiry *inquiry) {
     inquiry->question = (struct question){.argument_count = 2, .plain = true};
     inquiry->words[0] = (struct argument_part){"CLIENT", 6};
     inquiry->words[1] = (struct argument_part){"LIST", 4};
@@ -23,7 +23,7 @@ static void ask_for_places(struct inquiry *inquiry) {
 
 static void find_places(struct client *client, const struct argument_part *subject, redlatch_report *report) {
     struct inquiry inquiry = {.subject = *subject};
-    ask_for_places(&inquiry);
+    inquiry_set_places(&inquiry);
     if (places_wanted(report) && inquiry_ask(client, &inquiry) == REDLATCH_OK) {
         places_find(report, inquiry.text, inquiry.size);
     }
@@ -53,7 +53,7 @@ int redlatch_inspect_owner(redlatch_client *handle, const char *name, size_t nam
         return fail_plain(REDLATCH_NO_MEMORY);
     }
     inquiry.subject.text = full;
-    ask_for_name(&inquiry, owner);
+    inquiry_set_name(&inquiry, owner);
     status = inquiry_ask(client, &inquiry);
     if (status == REDLATCH_OK && (status = inquiry_report(client, &inquiry, report_out)) != REDLATCH_OK) {
         fail_plain(status);
@@ -83,7 +83,7 @@ static bool answered(struct call *call) {
     if (operation->status != REDLATCH_OK || !places_wanted(inquiry->report)) {
         return true;
     }
-    ask_for_places(inquiry);
+    inquiry_set_places(inquiry);
     return false;
 }
 
@@ -110,6 +110,6 @@ int redlatch_start_inspect(redlatch_client *handle, const char *name, size_t nam
     }
     inquiry->subject.text = inquiry->name;
     inquiry->answered = answered;
-    ask_for_name(inquiry, inquiry->owner);
+    inquiry_set_name(inquiry, inquiry->owner);
     return inquiry_start(client, inquiry, tag);
 }

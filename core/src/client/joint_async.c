@@ -4,9 +4,10 @@
 
 #include <stdlib.h>
 
-#include "errors.h"
+#include "failures.h"
 #include "joint_calls.h"
 #include "joint_holds.h"
+#include "joint_words.h"
 #include "lock.h"
 
 /* Makes the run and the call whose event will tell of it; NULL without memory. */
@@ -72,15 +73,33 @@ void joint_step_soon(struct run *run) {
 
 /* ------------------------------------------------------------------------------------------------------ stepping -- */
 
+/* Keeps the words of a failure for the event. */
+static void note_words(struct run *run, int status) {
+    struct client *client = run->first;
+    const struct redlatch_lock lock = {.client = client, .resource = run->joint->first_name, .joint = run->joint};
+    words_swap(&run->words);
+    if (run->kind == OPERATION_ACQUIRE) {
+        joint_acquire_failed(&lock, run, true);
+    } else if (run->crew) {
+        joint_tasks_failed(&lock, run->crew, run->crew_count, verb_of(&run->done->operation), status, true);
+    } else {
+        fail_plain(status);
+    }
+    words_swap(&run->words);
+}
+
 /* Tells of the end by an event. */
 static void complete(struct run *run, int status) {
     struct client *client = run->first;
     struct call *done = run->done;
     uint64_t owner = run->owner;
+    if (status != REDLATCH_OK) {
+        note_words(run, status);
+    }
     if (run->kind == OPERATION_ACQUIRE && status == REDLATCH_OK) {
         joint_note_granted(run->joint, owner, joint_hold_new(run->joint));
     }
-    done->operation.id = joint_serial(run->joint, owner);
+    done->operation.serial = joint_serial(run->joint, owner);
     if (run->kind == OPERATION_RELEASE) {
         joint_note_released(run->joint, owner, status);
     }

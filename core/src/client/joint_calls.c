@@ -15,13 +15,13 @@
 static const int64_t ANSWER_WAIT = SECOND / 4;
 
 /* The end of a run: notes what was granted. */
-static int finish(struct run *run, const struct redlatch_lock *lock, int64_t wait_ms) {
+static int finish(struct run *run, const struct redlatch_lock *lock) {
     if (run->multi.status == REDLATCH_OK) {
         joint_note_granted(run->joint, run->owner, joint_hold_new(run->joint));
     }
     int status = run->multi.status;
     if (status != REDLATCH_OK) {
-        joint_acquire_failed(lock, run, wait_ms);
+        joint_acquire_failed(lock, run, false);
     }
     run_free(run);
     return status;
@@ -43,7 +43,7 @@ int joint_acquire(const struct redlatch_lock *lock, uint64_t owner, int64_t leas
         return joint_go_on(cancel, slice_ms);
     }
     run_drive(run, NEVER);
-    return finish(run, lock, wait_ms);
+    return finish(run, lock);
 }
 
 int joint_go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
@@ -54,10 +54,10 @@ int joint_go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
         return REDLATCH_AGAIN;
     }
     struct redlatch_lock lock = cancel->lock;
-    int64_t wait_ms = cancel->wait_ms;
     cancel->run = NULL;
+    int status = finish(run, &lock);
     slices_renew(cancel);
-    return finish(run, &lock, wait_ms);
+    return status;
 }
 
 /* ---------------------------------------------------------------------------- one task for each client or member -- */
@@ -178,7 +178,7 @@ static int outcome(const struct joint *joint, const struct task *tasks, uint32_t
 
 static int sum_up(const struct redlatch_lock *lock, struct task *tasks, uint32_t count, const char *verb) {
     int status = outcome(lock->joint, tasks, count);
-    return status == REDLATCH_OK ? status : joint_tasks_failed(lock, tasks, count, verb, status);
+    return status == REDLATCH_OK ? status : joint_tasks_failed(lock, tasks, count, verb, status, false);
 }
 
 static bool any_forced(const struct task *tasks, uint32_t count) {

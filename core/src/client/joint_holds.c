@@ -14,7 +14,7 @@ struct joint_hold {
     uint64_t serial;
     uint32_t levels;
     bool lost;
-    uint64_t ids[]; /* of the members' holds, group by group; 0: not held, or lost */
+    uint64_t members[]; /* serials of the members' holds, group by group; 0: not held, or lost */
 };
 
 /* A loss to be told. */
@@ -73,30 +73,30 @@ static void remove_hold(struct joint *joint, struct joint_hold **place) {
 /* How many groups are held whole. */
 static uint32_t groups_held(const struct joint *joint, const struct joint_hold *hold) {
     uint32_t held = 0;
-    const uint64_t *id = hold->ids;
+    const uint64_t *member = hold->members;
     for (uint32_t i = 0; i < joint->group_count; i++) {
         bool whole = true;
         for (uint32_t j = 0; j < joint->groups[i].set->count; j++) {
-            whole = *id++ && whole;
+            whole = *member++ && whole;
         }
         held += whole;
     }
     return held;
 }
 
-/* The holds the owner has of a group's members. */
-static void read_ids(const struct joint_group *group, uint64_t owner, uint64_t *ids) {
+/* The serials of the holds that the owner has of a group's members. */
+static void read_members(const struct joint_group *group, uint64_t owner, uint64_t *members) {
     for (uint32_t i = 0; i < group->set->count; i++) {
         const struct set_member *member = &group->set->members[i];
         const struct hold *hold = resource_hold_of(member->resource, member->lock_kind, owner);
-        ids[i] = hold && hold->stage == HOLD_ALIVE ? hold->id : 0;
+        members[i] = hold && hold->stage == HOLD_ALIVE ? hold->serial : 0;
     }
 }
 
 /* Whether the holds are others than those that were noted: given back by another handle, and acquired again. */
-static bool is_another(const struct joint *joint, const struct joint_hold *noted, const uint64_t *ids) {
+static bool is_another(const struct joint *joint, const struct joint_hold *noted, const uint64_t *members) {
     for (uint32_t i = 0; i < joint->member_count; i++) {
-        if (noted->ids[i] && ids[i] == noted->ids[i]) {
+        if (noted->members[i] && members[i] == noted->members[i]) {
             return false;
         }
     }
@@ -142,12 +142,12 @@ static void judge(struct joint *joint, struct joint_hold *hold, int32_t reason) 
 /* A member's hold is lost, which may be one of these. */
 static void strike(struct joint *joint, const struct client *client, const struct hold *lost) {
     for (struct joint_hold *hold = joint->holds; hold; hold = hold->next) {
-        uint64_t *id = hold->ids;
+        uint64_t *member = hold->members;
         for (uint32_t i = 0; i < joint->group_count; i++) {
             const struct joint_group *group = &joint->groups[i];
-            for (uint32_t j = 0; j < group->set->count; j++, id++) {
-                if (hold->owner == lost->owner && group->client == client && *id == lost->id) {
-                    *id = 0;
+            for (uint32_t j = 0; j < group->set->count; j++, member++) {
+                if (hold->owner == lost->owner && group->client == client && *member == lost->serial) {
+                    *member = 0;
                 }
             }
         }
@@ -198,9 +198,10 @@ void joint_discard_losses(struct client *client) {
 /* ----------------------------------------------------------------------------------------------------- the holds -- */
 
 /* Enters what the members' holds are called now; of the first level with the number `serial`. */
-static void note(struct joint *joint, uint64_t owner, struct joint_hold *room, const uint64_t *ids, uint64_t serial) {
+static void note(struct joint *joint, uint64_t owner, struct joint_hold *room, const uint64_t *members,
+                 uint64_t serial) {
     struct joint_hold **place = place_of(joint, owner);
-    if (*place && is_another(joint, *place, ids)) {
+    if (*place && is_another(joint, *place, members)) {
         remove_hold(joint, place);
         place = place_of(joint, owner);
     }
@@ -221,13 +222,13 @@ static void note(struct joint *joint, uint64_t owner, struct joint_hold *room, c
         joint->holds = hold;
     }
     hold->levels++;
-    memcpy(hold->ids, ids, joint->member_count * sizeof *ids);
+    memcpy(hold->members, members, joint->member_count * sizeof *members);
     judge(joint, hold, REDLATCH_REASON_EXPIRED); /* what was lost before it was noted */
 }
 
 void joint_note_granted(struct joint *joint, uint64_t owner, struct joint_hold *room) {
-    uint64_t ids[REDLATCH_MEMBERS_MAX] = {0};
-    uint64_t *id = ids;
+    uint64_t members[REDLATCH_MEMBERS_MAX] = {0};
+    uint64_t *member = members;
     uint64_t serial = 0;
     bool entered = joint_is_one_set(joint);
     for (uint32_t i = 0; i < joint->group_count; i++) {
@@ -235,17 +236,17 @@ void joint_note_granted(struct joint *joint, uint64_t owner, struct joint_hold *
         if (!entered) {
             client_lock(client);
         }
-        read_ids(&joint->groups[i], owner, id);
+        read_members(&joint->groups[i], owner, member);
         if (client == joint->first) {
             serial = ++client->engine.last_id;
         }
         if (!entered) {
             client_unlock(client);
         }
-        id += joint->groups[i].set->count;
+        member += joint->groups[i].set->count;
     }
     pthread_mutex_lock(&holds_mutex);
-    note(joint, owner, room, ids, serial);
+    note(joint, owner, room, members, serial);
     pthread_mutex_unlock(&holds_mutex);
 }
 

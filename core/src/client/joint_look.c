@@ -38,7 +38,7 @@ static void add_hold(struct standing *standing, const struct engine *engine, con
         standing->token = standing->token ? standing->token : hold->token;
     }
     if (hold && standing->serial == 0) {
-        standing->serial = hold->id;
+        standing->serial = hold->serial;
         owner_text(engine, hold->id, standing->owner);
     }
 }

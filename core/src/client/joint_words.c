@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-#include "errors.h"
+#include "explain.h"
+#include "failures.h"
 #include "lock.h"
 
 /* Who is to blame, and how many servers failed like that one. */
@@ -12,7 +13,9 @@ struct culprit {
     const struct joint_group *group;
     uint32_t member;
     uint32_t failed;
-    const struct lock_answer *answer;
+    const struct call *call;
+    struct redlatch_cancel *cancel; /* of the caller; NULL */
+    bool started; /* the words are for an event: no thread may wait for what the server says of it */
 };
 
 enum { NAMES_SHOWN = 3, NAMES_SIZE = NAMES_SHOWN * 72 };
@@ -32,16 +35,37 @@ static const char *shown_names(const struct name_set *set, char text[NAMES_SIZE]
     return text;
 }
 
-int joint_failed_as_set(const struct redlatch_lock *lock, const struct call *call, const char *verb, int64_t wait_ms) {
-    const struct operation *operation = &call->operation;
+/* Which member a failure is about; the count of them if it is about all. */
+static uint32_t blamed_member(const struct operation *operation) {
     const struct name_set *set = operation->set;
     if (operation->status == REDLATCH_TIMEOUT || set->count == 1) {
-        struct redlatch_lock culprit = *lock;
-        culprit.resource = set->members[operation->met_member].resource;
-        return lock_failed(&culprit, &call->answer, verb, operation->status, wait_ms);
+        return operation->met_member;
+    }
+    for (uint32_t i = 0; operation->status == REDLATCH_LOST && i < set->count; i++) {
+        const struct set_member *member = &set->members[i];
+        const struct hold *hold = resource_hold_of(member->resource, member->lock_kind, operation->owner);
+        if (hold && hold->stage == HOLD_GONE) {
+            return i;
+        }
+    }
+    return set->count;
+}
+
+int joint_failed_as_set(const struct redlatch_lock *lock, const struct call *call, int64_t wait_ms) {
+    const struct operation *operation = &call->operation;
+    const struct name_set *set = operation->set;
+    const char *verb = verb_of(operation);
+    uint32_t member = blamed_member(operation);
+    for (uint32_t i = 0; call->finding && i < set->count; i++) {
+        member = set->members[i].resource == call->finding->resource ? i : member;
+    }
+    if (member < set->count) {
+        struct redlatch_lock blamed = *lock;
+        blamed.resource = set->members[member].resource;
+        return lock_failed(&blamed, call, verb, operation->status, wait_ms);
     }
     char names[NAMES_SIZE];
-    return call_failed_of(lock->client, &call->answer, verb, shown_names(set, names), operation->status);
+    return call_failed_of(lock->client, call, verb, shown_names(set, names), operation->status);
 }
 
 /* Of a majority, on how many servers; else on which one, unless that has been said. */
@@ -51,46 +75,80 @@ static int tell(const struct redlatch_lock *lock, const struct culprit *culprit,
     struct redlatch_lock blamed = *lock;
     blamed.client = culprit->group->client;
     blamed.resource = culprit->group->set->members[culprit->member].resource;
+    struct call call = culprit->call ? *culprit->call : (struct call){.client = blamed.client};
+    struct operation failed = {.resource = blamed.resource,
+                               .lock_kind = culprit->group->set->members[culprit->member].lock_kind};
+    struct finding finding;
     client_lock(blamed.client);
-    lock_failed(&blamed, culprit->answer, verb, status, wait_ms);
-    client_unlock(blamed.client);
+    blamed.client->calls++;
+    if (!culprit->started) { /* a caller waits, who may as well ask */
+        call.finding = explain(blamed.client, &failed, culprit->cancel, status, wait_ms, &finding);
+    }
+    lock_failed(&blamed, &call, verb, status, wait_ms);
+    leave_call(blamed.client);
     char before[400];
+    int reason = redlatch_last_reason();
     snprintf(before, sizeof before, "%s", redlatch_last_error());
     const struct uri *uri = &blamed.client->uri;
     if (joint->majority && culprit->failed > 0) {
-        return fail_with(status, "%s, on %u of %u servers", before, culprit->failed, joint->group_count);
+        fail_with(status, "%s, on %u of %u servers", before, culprit->failed, joint->group_count);
+    } else if (!status_has_detail(status) && uri->path) {
+        fail_with(status, "%s, on %.100s", before, uri->path);
+    } else if (!status_has_detail(status)) {
+        fail_with(status, "%s, on %.100s:%d", before, uri->host, uri->port);
     }
-    if (status_has_detail(status)) {
-        return status;
-    }
-    return uri->path ? fail_with(status, "%s, on %.100s", before, uri->path)
-                     : fail_with(status, "%s, on %.100s:%d", before, uri->host, uri->port);
+    return fail_for(status, reason);
 }
 
-int joint_acquire_failed(const struct redlatch_lock *lock, const struct run *run, int64_t wait_ms) {
+/* An acquire that was ended since a hold of the whole is lost: of which member, if one is known to be. */
+static int lost_before(const struct redlatch_lock *lock, const struct run *run) {
+    redlatch_hold hold = {.state = REDLATCH_NOT_HELD};
+    joint_look(lock->joint, run->owner, &hold);
+    const char *todo = "; release it first";
+    if (hold.state != REDLATCH_GONE) { /* granted by servers that took longer than the lease */
+        hold.reason = REDLATCH_REASON_EXPIRED;
+        todo = "";
+    }
+    char shown[64];
+    const struct resource *name = lock->joint->first_name;
+    fail_with(REDLATCH_LOST, "acquire \"%s\" and the others: %s: %s%s", shown_name(name->name, name->name_size, shown),
+              redlatch_strerror(REDLATCH_LOST), reason_words(hold.reason), todo);
+    return fail_for(REDLATCH_LOST, hold.reason);
+}
+
+int joint_acquire_failed(const struct redlatch_lock *lock, const struct run *run, bool started) {
     const struct multi *multi = &run->multi;
-    struct culprit culprit = {.group = &lock->joint->groups[multi->watched_group], .member = multi->watched_member};
+    struct culprit culprit = {.group = &lock->joint->groups[multi->watched_group],
+                              .member = multi->watched_member,
+                              .cancel = run->cancel,
+                              .started = started};
     for (uint32_t i = multi->count; i-- > 0;) {
         if (multi->groups[i].answered && multi->groups[i].status == multi->status) {
             culprit.group = &lock->joint->groups[i];
             culprit.member = multi->groups[i].member;
-            culprit.answer = &run->tasks[i].call.answer;
+            culprit.call = &run->tasks[i].call;
             culprit.failed++;
         }
     }
-    return tell(lock, &culprit, "acquire", multi->status, wait_ms);
+    if (multi->status == REDLATCH_LOST && !culprit.call) {
+        return lost_before(lock, run);
+    }
+    return tell(lock, &culprit, "acquire", multi->status, run->wait_ms);
 }
 
 int joint_tasks_failed(const struct redlatch_lock *lock, const struct task *tasks, uint32_t count, const char *verb,
-                       int status) {
+                       int status, bool started) {
     const struct joint *joint = lock->joint;
     bool by_group = count == joint->group_count;
-    struct culprit culprit = {.group = &joint->groups[0]};
+    struct culprit culprit = {.group = &joint->groups[0], .started = started};
     uint32_t next = count;
     for (uint32_t i = joint->group_count; i-- > 0;) {
         for (uint32_t j = by_group ? 1 : joint->groups[i].set->count; j-- > 0;) {
             if (tasks[--next].status == status) {
-                culprit = (struct culprit){&joint->groups[i], j, culprit.failed + 1, &tasks[next].call.answer};
+                culprit.group = &joint->groups[i];
+                culprit.member = j;
+                culprit.call = &tasks[next].call;
+                culprit.failed++;
             }
         }
     }

@@ -1,6 +1,9 @@
 /* The keeper: the client's own thread. It renews leases, listens for messages, runs the engine's timers and reads
- * lanes that nobody else reads. It sleeps without end while there is nothing to keep, and never runs the host's code.
+ * lanes that nobody else reads. It watches all lanes for the end of their connections, whoever reads them: of what else
+ * happens to a socket a watcher is not woken. It sleeps without end while there is nothing to keep, and never runs the
+ * host's code.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include <poll.h>
 
 #include "joint_async.h"
@@ -9,6 +12,9 @@
 static bool should_read(const struct port *port, int64_t now) {
     if ((port->reading && !port->keeper_reads) || (port_is_callers(port) && drive_has_reader(port))) {
         return false;
+    }
+    if (port->ended) {
+        return true;
     }
     if (!port_has_work(port)) {
         return port->wanted || port_is_opening(port);
@@ -37,6 +43,7 @@ static void read_port(struct port *port, int64_t now) {
     struct client *client = port->client;
     port->keeper_reads = true;
     port->reading = true;
+    port->ended = false;
     if (port->connection.state == CONNECTION_READY) {
         port_take(port, connection_read(&port->connection, port->staging, STAGING_SIZE), now);
         port_check_peer(port, now);
@@ -71,6 +78,7 @@ static int64_t survey(struct client *client, struct pollfd *fds, size_t *count_o
     wake = earlier(wake, joint_next_time(client));
     size_t count = 0;
     fds[count++] = (struct pollfd){client->keeper_signal, POLLIN, 0};
+    fds[count++] = (struct pollfd){client->keeper_alarm, POLLIN, 0};
     for (int i = 0; i < LANE_COUNT; i++) {
         struct port *port = &client->ports[i];
         drive_pass_role(port, now);
@@ -82,11 +90,24 @@ static int64_t survey(struct client *client, struct pollfd *fds, size_t *count_o
         } else if (port->unread_since) {
             wake = earlier(wake, port->unread_since + UNREAD_LIMIT);
         }
+        if (!port->keeper_reads && !port->ended && port->connection.state == CONNECTION_READY) {
+            fds[count++] = (struct pollfd){port->connection.fd, POLLRDHUP, 0};
+        }
     }
-    const struct connection *messages = &client->subscriber.connection;
-    fds[count++] = (struct pollfd){messages->fd, connection_events(messages), 0};
+    fds[count++] = (struct pollfd){client->subscriber.connection.fd, subscriber_events(client), 0};
     *count_out = count;
     return wake;
+}
+
+/* Notes which connections have ended. One that is read by somebody else is left to that one, and watched no more. */
+static void note_ends(struct client *client, const struct pollfd *fds, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        for (int lane = 0; fds[i].events == POLLRDHUP && fds[i].revents && lane < LANE_COUNT; lane++) {
+            struct port *port = &client->ports[lane];
+            bool same = port->connection.state == CONNECTION_READY && port->connection.fd == fds[i].fd;
+            port->ended = port->ended || same;
+        }
+    }
 }
 
 /* Everything that is due. */
@@ -103,6 +124,24 @@ static void work(struct client *client) {
     subscriber_changes(client, now);
 }
 
+/* What a suspend of the machine may put off: its end is seen so much later. */
+static const int64_t SHORT_SLEEP = SECOND;
+
+/* Sleeps until a descriptor is ready, or `wake` has come. Leases run out while the machine is suspended, so a long
+ * sleep ends by an alarm, which is set only when the time changes; for a short one its own end will do. */
+static void sleep_until(struct client *client, struct pollfd *fds, size_t count, int64_t wake) {
+    if (client->keeper_alarm >= 0 && wake - system_now() > SHORT_SLEEP) {
+        bool set = client->alarm_at == wake || system_alarm_set(client->keeper_alarm, wake);
+        client->alarm_at = set ? wake : 0;
+        wake = set ? NEVER : wake;
+    }
+    system_poll(fds, count, wake);
+    if (fds[1].revents) {
+        system_unsignal(client->keeper_alarm);
+        client->alarm_at = NEVER;
+    }
+}
+
 static void *keep(void *argument) {
     struct client *client = argument;
     system_thread_name("redlatch");
@@ -114,14 +153,15 @@ static void *keep(void *argument) {
             joint_step_all(client);
             client_lock(client);
         }
-        struct pollfd fds[LANE_COUNT + 2];
+        struct pollfd fds[LANE_COUNT + 3];
         size_t count;
         int64_t wake = survey(client, fds, &count, system_now());
         client->keeper_wakes_at = wake > 1 ? wake : 1;
         client_unlock(client);
-        system_poll(fds, count, wake);
+        sleep_until(client, fds, count, wake);
         client_lock(client);
         client->keeper_wakes_at = 0;
+        note_ends(client, fds, count);
         if (fds[0].revents) {
             system_unsignal(client->keeper_signal);
         }
@@ -134,6 +174,9 @@ static void *keep(void *argument) {
 bool keeper_start(struct client *client) {
     if (client->keeper_started) {
         return true;
+    }
+    if (client->keeper_alarm < 0) {
+        client->keeper_alarm = system_alarm_new();
     }
     client->keeper_started = system_thread_start(&client->keeper, keep, client);
     return client->keeper_started;

@@ -76,7 +76,7 @@ static int check_count(const redlatch_latch *latch, int64_t count) {
 
 int redlatch_latch_try_set_count(redlatch_latch *latch, int64_t count, int32_t *set_out) {
     int status = check_count(latch, count);
-    struct count_call what = {.change = LATCH_TRY_SET, .amount = count, .verb = "set the count of"};
+    struct count_call what = {.change = LATCH_TRY_SET, .amount = count};
     return status != REDLATCH_OK ? status : counted_ask(latch->client, latch->resource, &what, set_out);
 }
 
@@ -88,7 +88,7 @@ int redlatch_latch_start_try_set_count(redlatch_latch *latch, int64_t count, uin
 
 int redlatch_latch_count_down(redlatch_latch *latch) {
     int status = guard_latch(latch);
-    struct count_call what = {.change = LATCH_COUNT_DOWN, .verb = "count down"};
+    struct count_call what = {.change = LATCH_COUNT_DOWN};
     return status != REDLATCH_OK ? status : counted_call(latch->client, latch->resource, &what, NULL);
 }
 
@@ -100,7 +100,7 @@ int redlatch_latch_start_count_down(redlatch_latch *latch, uint64_t tag) {
 
 int redlatch_latch_count(redlatch_latch *latch, int64_t *count_out) {
     int status = guard_latch(latch);
-    struct count_call what = {.change = LATCH_COUNT, .verb = "query of"};
+    struct count_call what = {.change = LATCH_COUNT};
     return status != REDLATCH_OK ? status : counted_call(latch->client, latch->resource, &what, count_out);
 }
 
@@ -112,7 +112,7 @@ int redlatch_latch_start_count(redlatch_latch *latch, uint64_t tag) {
 
 int redlatch_latch_delete(redlatch_latch *latch, int32_t *deleted_out) {
     int status = guard_latch(latch);
-    struct count_call what = {.change = LATCH_DELETE, .verb = "delete"};
+    struct count_call what = {.change = LATCH_DELETE};
     return status != REDLATCH_OK ? status : counted_ask(latch->client, latch->resource, &what, deleted_out);
 }
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "errors.h"
+#include "explain.h"
+#include "failures.h"
 #include "key_template.h"
 #include "joint_calls.h"
 #include "joint_holds.h"
@@ -33,9 +34,9 @@ int guard_lock(const struct redlatch_lock *handle) {
 
 int enter_call(struct client *client) {
     client_lock(client);
-    if (atomic_load(&client->closed)) {
+    if (atomic_load(&client->broken) || atomic_load(&client->closed)) {
         client_unlock(client);
-        return fail_plain(REDLATCH_CLOSED);
+        return client_check(client);
     }
     client->calls++;
     return REDLATCH_OK;
@@ -79,6 +80,9 @@ static int check_options(int kind, const redlatch_lock_options *options) {
     if (options->owner != 0 && options->owner_mode != REDLATCH_OWNER_HANDLE) {
         return fail_with(REDLATCH_INVALID, "owner is %llu: expected 0, or owner_mode REDLATCH_OWNER_HANDLE",
                          (unsigned long long)options->owner);
+    }
+    if (check_owner("owner", options->owner) != REDLATCH_OK) {
+        return REDLATCH_INVALID;
     }
     if (kind == REDLATCH_SPIN && check_back_off(options) != REDLATCH_OK) {
         return REDLATCH_INVALID;
@@ -232,57 +236,8 @@ int lock_prepare(struct call *call, const struct redlatch_lock *lock, uint8_t ki
     return client_supply_for(lock->client, kind, operation->set) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
-/* What was so all the time that somebody waited. */
-static const char *hindrance_of(uint8_t kind) {
-    switch (kind) {
-    case REDLATCH_SEMAPHORE:
-    case REDLATCH_PERMIT_SEMAPHORE:
-        return "too few permits";
-    case REDLATCH_LATCH:
-        return "closed";
-    default:
-        return "held by someone else";
-    }
-}
-
-int call_failed_of(const struct client *client, const struct lock_answer *answer, const char *verb, const char *names,
-                   int status) {
-    const char *detail = "";
-    if (status_has_detail(status)) {
-        detail = client->ports[LANE_CALLERS].connection.detail;
-    } else if (status == REDLATCH_NO_PERMISSION && answer) {
-        detail = answer->forbidden;
-    }
-    if (detail[0]) {
-        return fail_with(status, "%s %s: %s (%s)", verb, names, redlatch_strerror(status), detail);
-    }
-    return fail_with(status, "%s %s: %s", verb, names, redlatch_strerror(status));
-}
-
-int call_failed(const struct client *client, const struct lock_answer *answer, const char *verb, const char *name,
-                size_t size, int status) {
-    char shown[64];
-    char quoted[68];
-    snprintf(quoted, sizeof quoted, "\"%s\"", shown_name(name, size, shown));
-    return call_failed_of(client, answer, verb, quoted, status);
-}
-
-int lock_failed(const struct redlatch_lock *lock, const struct lock_answer *answer, const char *verb, int status,
-                int64_t wait_ms) {
-    const struct resource *resource = lock->resource;
-    if (status != REDLATCH_TIMEOUT) {
-        return call_failed(lock->client, answer, verb, resource->name, resource->name_size, status);
-    }
-    char shown[64];
-    shown_name(resource->name, resource->name_size, shown);
-    const char *hindrance = hindrance_of(resource->kind);
-    return wait_ms == 0 ? fail_with(status, "%s \"%s\": %s", verb, shown, hindrance)
-                        : fail_with(status, "%s \"%s\": %s for the %lld ms waited", verb, shown, hindrance,
-                                    (long long)wait_ms);
-}
-
 /* A call that does not wait for others: prepared by `prepare_more`, driven to its end. */
-static int simple_call(redlatch_lock *lock, struct call *call, uint8_t kind, uint64_t owner, const char *verb) {
+static int simple_call(redlatch_lock *lock, struct call *call, uint8_t kind, uint64_t owner) {
     struct client *client = lock->client;
     int status = enter_call(client);
     if (status != REDLATCH_OK) {
@@ -294,11 +249,16 @@ static int simple_call(redlatch_lock *lock, struct call *call, uint8_t kind, uin
         call->operation.wait_until = now + client->command_timeout;
         drive_start(call, now);
         status = drive(call);
-        if (status != REDLATCH_OK && call->operation.set) {
-            joint_failed_as_set(lock, call, verb, 0);
-        } else if (status != REDLATCH_OK) {
-            lock_failed(lock, &call->answer, verb, status, 0);
+        struct finding finding;
+        if (status != REDLATCH_OK) {
+            call->finding = explain(client, &call->operation, call->cancel, status, 0, &finding);
         }
+        if (status != REDLATCH_OK && call->operation.set) {
+            joint_failed_as_set(lock, call, 0);
+        } else if (status != REDLATCH_OK) {
+            lock_failed(lock, call, verb_of(&call->operation), status, 0);
+        }
+        call->finding = NULL;
     }
     leave_call(client);
     return status;
@@ -310,7 +270,7 @@ int redlatch_lock_release(redlatch_lock *lock) {
 
 int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner) {
     int status = guard_lock(lock);
-    if (status != REDLATCH_OK) {
+    if (status != REDLATCH_OK || (status = check_owner("owner", owner)) != REDLATCH_OK) {
         return status;
     }
     if (lock->joint && !joint_is_one_set(lock->joint)) {
@@ -318,7 +278,7 @@ int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner) {
     }
     struct call call;
     call_init(&call, lock->client, NULL);
-    status = simple_call(lock, &call, OPERATION_RELEASE, owner, "release");
+    status = simple_call(lock, &call, OPERATION_RELEASE, owner);
     if (lock->joint) {
         joint_note_released(lock->joint, call.operation.owner, status);
     }
@@ -327,7 +287,8 @@ int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner) {
 
 int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms) {
     int status = guard_lock(lock);
-    if (status != REDLATCH_OK || (status = check_duration("lease_ms", lease_ms, 1, false)) != REDLATCH_OK) {
+    if (status != REDLATCH_OK || (status = check_duration("lease_ms", lease_ms, 1, false)) != REDLATCH_OK ||
+        (status = check_owner("owner", owner)) != REDLATCH_OK) {
         return status;
     }
     if (lock->joint) {
@@ -336,7 +297,7 @@ int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms) 
     struct call call;
     call_init(&call, lock->client, NULL);
     call.operation.lease_ms = lease_ms;
-    return simple_call(lock, &call, OPERATION_EXTEND, owner, "extend");
+    return simple_call(lock, &call, OPERATION_EXTEND, owner);
 }
 
 int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out) {
@@ -349,7 +310,7 @@ int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out) {
     }
     struct call call;
     call_init(&call, lock->client, NULL);
-    status = simple_call(lock, &call, OPERATION_FORCE, 0, "force release of");
+    status = simple_call(lock, &call, OPERATION_FORCE, 0);
     if (status == REDLATCH_OK && released_out) {
         *released_out = call.operation.forced;
     }
@@ -373,8 +334,7 @@ int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
     }
     struct call call;
     call_init(&call, lock->client, NULL);
-    status = lock->joint ? joint_query(lock, &call.answer)
-                         : simple_call(lock, &call, OPERATION_QUERY, 0, "query of");
+    status = lock->joint ? joint_query(lock, &call.answer) : simple_call(lock, &call, OPERATION_QUERY, 0);
     if (status != REDLATCH_OK) {
         return status;
     }
@@ -385,7 +345,7 @@ int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
 
 int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_out) {
     int status = guard_lock(lock);
-    if (status != REDLATCH_OK) {
+    if (status != REDLATCH_OK || (status = check_owner("owner", owner)) != REDLATCH_OK) {
         return status;
     }
     struct client *client = lock->client;
@@ -405,7 +365,7 @@ int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_
         answer.reason = hold->reason;
         answer.count = hold->count;
         answer.remaining_ms = answer.state == REDLATCH_GONE ? 0 : (hold->deadline - now) / MILLISECOND;
-        answer.serial = hold->id;
+        answer.serial = hold->serial;
         answer.token = hold->token;
         owner_text(&client->engine, hold->id, answer.owner);
     }

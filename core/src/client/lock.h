@@ -41,8 +41,4 @@ int acquire_check(int64_t lease_ms, int64_t wait_ms);
 /* How a lock stands, for its user. */
 void lock_state_of(const struct lock_answer *answer, redlatch_lock_state *state_out);
 
-/* Sets the last error for a failed call and returns the status. `answer` as for call_failed. */
-int lock_failed(const struct redlatch_lock *lock, const struct lock_answer *answer, const char *verb, int status,
-                int64_t wait_ms);
-
 #endif

@@ -4,6 +4,7 @@
 #include "joint_async.h"
 #include "lock.h"
 #include "options.h"
+#include "owners.h"
 #include "started.h"
 
 /* What is started, of a lock of whatever kind. */
@@ -51,9 +52,9 @@ static int start(redlatch_lock *lock, const struct start *what, uint64_t tag) {
 }
 
 /* The thread that starts a call need not be there when it is done. */
-static int check_owner(const struct redlatch_lock *lock, uint64_t owner) {
+static int check_named(const struct redlatch_lock *lock, uint64_t owner) {
     return owner != 0 || lock->owner != 0
-               ? REDLATCH_OK
+               ? check_owner("owner", owner)
                : fail_with(REDLATCH_INVALID, "owner is 0: an asynchronous call on a lock that threads own expects an"
                                              " explicit owner");
 }
@@ -61,7 +62,7 @@ static int check_owner(const struct redlatch_lock *lock, uint64_t owner) {
 int redlatch_lock_start_acquire(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms, uint64_t tag) {
     int status = guard_lock(lock);
     if (status != REDLATCH_OK || (status = acquire_check(lease_ms, wait_ms)) != REDLATCH_OK ||
-        (status = check_owner(lock, owner)) != REDLATCH_OK) {
+        (status = check_named(lock, owner)) != REDLATCH_OK) {
         return status;
     }
     struct start what = {OPERATION_ACQUIRE, REDLATCH_EVENT_ACQUIRED, owner, lease_ms, wait_ms};
@@ -70,7 +71,7 @@ int redlatch_lock_start_acquire(redlatch_lock *lock, uint64_t owner, int64_t lea
 
 int redlatch_lock_start_release(redlatch_lock *lock, uint64_t owner, uint64_t tag) {
     int status = guard_lock(lock);
-    if (status != REDLATCH_OK || (status = check_owner(lock, owner)) != REDLATCH_OK) {
+    if (status != REDLATCH_OK || (status = check_named(lock, owner)) != REDLATCH_OK) {
         return status;
     }
     struct start what = {OPERATION_RELEASE, REDLATCH_EVENT_RELEASED, owner, 0, 0};
@@ -80,7 +81,7 @@ int redlatch_lock_start_release(redlatch_lock *lock, uint64_t owner, uint64_t ta
 int redlatch_lock_start_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, uint64_t tag) {
     int status = guard_lock(lock);
     if (status != REDLATCH_OK || (status = check_duration("lease_ms", lease_ms, 1, false)) != REDLATCH_OK ||
-        (status = check_owner(lock, owner)) != REDLATCH_OK) {
+        (status = check_named(lock, owner)) != REDLATCH_OK) {
         return status;
     }
     struct start what = {OPERATION_EXTEND, REDLATCH_EVENT_EXTENDED, owner, lease_ms, 0};

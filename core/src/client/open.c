@@ -67,8 +67,7 @@ static int check_options(const redlatch_client_options *options) {
         bool has_meaning;
     } flags[] = {{"lazy", options->lazy, true},
                  {"release_on_close", options->release_on_close, true},
-                 {"look", options->look, true},
-                 {"reserved", options->reserved, false}};
+                 {"look", options->look, true}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (check_flag(flags[i].what, flags[i].value, flags[i].has_meaning) != REDLATCH_OK) {
             return REDLATCH_INVALID;
@@ -77,6 +76,10 @@ static int check_options(const redlatch_client_options *options) {
     if (options->watchdog_lease_ms < 30 || options->watchdog_lease_ms > 86400000) {
         return fail_with(REDLATCH_INVALID, "watchdog_lease_ms is %lld: expected 30 to 86400000 milliseconds",
                          (long long)options->watchdog_lease_ms);
+    }
+    if (options->language < REDLATCH_LANGUAGE_C || options->language > REDLATCH_LANGUAGE_COMMAND) {
+        return fail_with(REDLATCH_INVALID, "language is %d: expected one of enum redlatch_language",
+                         (int)options->language);
     }
     if (options->name_prefix_size >= REDLATCH_NAME_SIZE_MAX) {
         return fail_with(REDLATCH_INVALID, "name_prefix has %llu bytes: expected fewer than %d",
@@ -166,6 +169,7 @@ static void set_up_connections(struct client *client, const redlatch_client_opti
         connection_init(&port->connection, settings, false);
     }
     connection_init(&client->subscriber.connection, settings, true);
+    list_init(&client->subscriber.unanswered);
 }
 
 static struct client *client_new(const redlatch_client_options *options, struct uri *uri) {
@@ -176,12 +180,15 @@ static struct client *client_new(const redlatch_client_options *options, struct 
     }
     client->uri = *uri;
     client->keeper_signal = -1;
+    client->keeper_alarm = -1;
+    client->alarm_at = NEVER;
     client->event_set = -1;
     client->event_signal = -1;
     atomic_store(&client->references, 1);
     client->fork_generation = system_fork_generation();
     client->look = options->look && system_processors() > 1;
     client->release_on_close = options->release_on_close != 0;
+    client->language = options->language;
     client->command_timeout = options->command_timeout_ms * MILLISECOND;
     client->close_timeout = options->close_timeout_ms * MILLISECOND;
     list_init(&client->events);

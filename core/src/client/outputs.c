@@ -1,6 +1,7 @@
 /* The client's mutex and what happens around it: what the engine left to do is done under it, waking others after it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "joint_async.h"
 #include "joint_holds.h"
@@ -87,10 +88,29 @@ void client_settle(struct client *client, int64_t now) {
     }
 }
 
+/* A defect of ours: what the engine has cannot be relied on. All calls end with INTERNAL, the keeper stops, leases run
+ * out, and whoever waits for a socket is woken. The host is told by its descriptor. */
+static void give_up_broken(struct client *client) {
+    atomic_store(&client->broken, true);
+    atomic_store(&client->stopping, true);
+    engine_end_broken(&client->engine);
+    for (int i = 0; i < LANE_COUNT; i++) {
+        if (client->ports[i].connection.fd >= 0) {
+            shutdown(client->ports[i].connection.fd, SHUT_RDWR);
+        }
+    }
+    wake_threads(client);
+    raise_event(client);
+    system_signal(client->keeper_signal);
+}
+
 /* Writes what is to be written, wakes who is to be woken, and makes sure that somebody minds the rest. */
 void client_outputs(struct client *client, int64_t now) {
     struct engine *engine = &client->engine;
     struct list_link *link;
+    if (engine->broken && !atomic_load(&client->broken)) {
+        give_up_broken(client);
+    }
     while ((link = list_pop(&engine->finished)) != NULL) {
         operation_finished(client, container_of(link, struct call, operation.link));
     }
@@ -109,6 +129,9 @@ void client_outputs(struct client *client, int64_t now) {
     }
     if (engine_next_timer(engine) < client->keeper_wakes_at || subscriber_needs_keeper(client)) {
         client_kick_keeper(client);
+    }
+    if (engine_next_timer(engine) < NEVER && !atomic_load(&client->stopping)) {
+        keeper_start(client); /* nobody else runs timers; without a thread, callers have their time-outs */
     }
     /* Last, as it drops the mutex for a moment: nobody may find a finished call still on a list. */
     for (int i = 0; i < LANE_COUNT; i++) {

@@ -5,6 +5,11 @@
 #include "errors.h"
 #include "joint_holds.h"
 
+/* A number has this mark, so that one which a host made up, a small one or an address, is none. It is below 2^53, up to
+ * which every language has whole numbers. */
+enum { MARK_AT = 40 };
+static const uint64_t mark = UINT64_C(0x152) << MARK_AT;
+
 static _Atomic uint64_t last_number;
 static _Thread_local uint64_t thread_number;
 
@@ -15,7 +20,16 @@ static pthread_key_t thread_key;
 static bool ready;
 
 uint64_t owner_number_new(void) {
-    return atomic_fetch_add(&last_number, 1) + 1;
+    return mark | (atomic_fetch_add(&last_number, 1) + 1);
+}
+
+int check_owner(const char *what, uint64_t owner) {
+    uint64_t number = owner & ~mark;
+    if (owner == 0 || ((owner & mark) == mark && number > 0 && number <= atomic_load(&last_number))) {
+        return REDLATCH_OK;
+    }
+    return fail_with(REDLATCH_INVALID, "%s is %llu: expected a number that redlatch_owner_new issued in this process",
+                     what, (unsigned long long)owner);
 }
 
 static void end_owner(uint64_t owner) {
@@ -105,7 +119,11 @@ int redlatch_owner_new(uint64_t *owner_out) {
 
 int redlatch_owner_end(uint64_t owner) {
     if (owner == 0) {
-        return fail_with(REDLATCH_INVALID, "owner 0: expected a number issued by redlatch_owner_new");
+        return fail_with(REDLATCH_INVALID, "owner is 0: expected a number that redlatch_owner_new issued");
+    }
+    int status = check_owner("owner", owner);
+    if (status != REDLATCH_OK) {
+        return status;
     }
     end_owner(owner);
     return REDLATCH_OK;

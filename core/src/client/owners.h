@@ -8,6 +8,9 @@
 /* A number no owner of this process ever had. */
 uint64_t owner_number_new(void);
 
+/* Whether an owner is 0 or was issued: OK, or INVALID with the last error set. */
+int check_owner(const char *what, uint64_t owner);
+
 /* The calling thread's number; given at its first use, never the system's, which repeat. 0 without memory. */
 uint64_t owner_of_thread(void);
 

@@ -150,6 +150,12 @@ static void write_id(const unsigned char bytes[PERMIT_SIZE], char id[REDLATCH_PE
     id[2 * PERMIT_SIZE] = '\0';
 }
 
+void permit_id(const struct engine *engine, uint64_t serial, char id[REDLATCH_PERMIT_ID_SIZE]) {
+    unsigned char bytes[PERMIT_SIZE];
+    permit_bytes(engine, serial, bytes);
+    write_id(bytes, id);
+}
+
 /* The owner number of a permit that this client holds, or held and lost; 0 for any other. */
 static uint64_t owner_of(const struct redlatch_permit_semaphore *permits, const unsigned char bytes[PERMIT_SIZE]) {
     struct client *client = permits->client;
@@ -169,7 +175,6 @@ int redlatch_permit_semaphore_permit(redlatch_permit_semaphore *permits, uint64_
     }
     struct client *client = permits->client;
     redlatch_permit answer = {.state = REDLATCH_NOT_HELD, .serial = serial};
-    unsigned char bytes[PERMIT_SIZE];
     client_lock(client);
     int64_t now = system_now();
     struct hold *hold =
@@ -179,26 +184,33 @@ int redlatch_permit_semaphore_permit(redlatch_permit_semaphore *permits, uint64_
         answer.reason = hold->reason;
         answer.remaining_ms = answer.state == REDLATCH_GONE ? 0 : (hold->deadline - now) / MILLISECOND;
     }
-    permit_bytes(&client->engine, serial, bytes);
+    permit_id(&client->engine, serial, answer.id);
     client_settle(client, now);
     client_unlock(client);
-    write_id(bytes, answer.id);
     return answer_write(permit_out, &answer, sizeof answer, "permit_out");
 }
 
-/* Says of the permit, by its id, what the sentences of these statuses say of a lock. */
-static int call_by_id(const struct redlatch_permit_semaphore *permits, const struct count_call *what) {
-    int status = counted_call(permits->client, permits->resource, what, NULL);
-    if (status != REDLATCH_LOST && status != REDLATCH_NOT_OWNED) {
-        return status;
-    }
+int permit_failed(const struct call *call, int status) {
+    const struct operation *operation = &call->operation;
+    const struct resource *resource = operation->resource;
+    bool extends = operation->kind == OPERATION_EXTEND || operation->change == PERMITS_EXTEND;
     char id[REDLATCH_PERMIT_ID_SIZE];
     char shown[64];
-    write_id(what->permit, id);
-    shown_name(permits->resource->name, permits->resource->name_size, shown);
-    return fail_with(status, "%s permit %s of \"%s\": %s", what->change == PERMITS_RELEASE ? "release" : "extend", id,
-                     shown, status == REDLATCH_LOST ? "it was taken and has been lost"
-                                                    : "there is no such permit, or others have had it since");
+    if (operation->kind == OPERATION_CHANGE) {
+        write_id(operation->permit, id);
+    } else { /* on the hold of a permit, which is its own owner */
+        permit_id(&call->client->engine, operation->owner & ~PERMIT_OWNER, id);
+    }
+    shown_name(resource->name, resource->name_size, shown);
+    const char *verb = extends ? "extend" : "release";
+    if (status != REDLATCH_LOST) {
+        return fail_with(status, "%s permit %s of \"%s\": there is no such permit, or others have had it since", verb,
+                         id, shown);
+    }
+    int reason = operation->reason ? operation->reason : REDLATCH_REASON_EXPIRED; /* by the time the server knows */
+    fail_with(status, "%s permit %s of \"%s\": it was taken and has been lost: %s", verb, id, shown,
+              reason_words(reason));
+    return fail_for(status, reason);
 }
 
 static int start(redlatch_permit_semaphore *permits, const struct count_call *what, int32_t event, uint64_t tag) {
@@ -218,9 +230,9 @@ static int prepare_by_id(const redlatch_permit_semaphore *permits, const char *i
 }
 
 int redlatch_permit_semaphore_release(redlatch_permit_semaphore *permits, const char *id) {
-    struct count_call what = {.change = PERMITS_RELEASE, .verb = "release a permit of"};
+    struct count_call what = {.change = PERMITS_RELEASE};
     int status = prepare_by_id(permits, id, &what);
-    return status != REDLATCH_OK ? status : call_by_id(permits, &what);
+    return status != REDLATCH_OK ? status : counted_call(permits->client, permits->resource, &what, NULL);
 }
 
 int redlatch_permit_semaphore_start_release_by_id(redlatch_permit_semaphore *permits, const char *id, uint64_t tag) {
@@ -236,9 +248,9 @@ int redlatch_permit_semaphore_start_release(redlatch_permit_semaphore *permits, 
 }
 
 int redlatch_permit_semaphore_update_lease(redlatch_permit_semaphore *permits, const char *id, int64_t lease_ms) {
-    struct count_call what = {.change = PERMITS_EXTEND, .ttl_ms = lease_ms, .verb = "update the lease of a permit of"};
+    struct count_call what = {.change = PERMITS_EXTEND, .ttl_ms = lease_ms};
     int status = prepare_by_id(permits, id, &what);
-    return status != REDLATCH_OK ? status : call_by_id(permits, &what);
+    return status != REDLATCH_OK ? status : counted_call(permits->client, permits->resource, &what, NULL);
 }
 
 int redlatch_permit_semaphore_start_update_lease(redlatch_permit_semaphore *permits, const char *id, int64_t lease_ms,
@@ -249,7 +261,7 @@ int redlatch_permit_semaphore_start_update_lease(redlatch_permit_semaphore *perm
 }
 
 int redlatch_permit_semaphore_lease_of(redlatch_permit_semaphore *permits, const char *id, int64_t *lease_ms_out) {
-    struct count_call what = {.change = PERMITS_LEASE, .verb = "query of"};
+    struct count_call what = {.change = PERMITS_LEASE};
     int status = prepare_by_id(permits, id, &what);
     return status != REDLATCH_OK ? status : counted_call(permits->client, permits->resource, &what, lease_ms_out);
 }
@@ -262,10 +274,9 @@ int redlatch_permit_semaphore_start_lease_of(redlatch_permit_semaphore *permits,
 
 /* ------------------------------------------------------------------------------------------------- all of them -- */
 
-static int call(redlatch_permit_semaphore *permits, enum change change, int64_t amount, const char *verb,
-                int64_t *number_out) {
+static int call(redlatch_permit_semaphore *permits, enum change change, int64_t amount, int64_t *number_out) {
     int status = guard_permits(permits);
-    struct count_call what = {.change = change, .amount = amount, .verb = verb};
+    struct count_call what = {.change = change, .amount = amount};
     return status != REDLATCH_OK ? status : counted_call(permits->client, permits->resource, &what, number_out);
 }
 
@@ -275,16 +286,15 @@ static int start_call(redlatch_permit_semaphore *permits, enum change change, in
     return status != REDLATCH_OK ? status : start(permits, &what, REDLATCH_EVENT_ANSWERED, tag);
 }
 
-static int ask(redlatch_permit_semaphore *permits, enum change change, int64_t amount, const char *verb,
-               int32_t *answer_out) {
+static int ask(redlatch_permit_semaphore *permits, enum change change, int64_t amount, int32_t *answer_out) {
     int status = guard_permits(permits);
-    struct count_call what = {.change = change, .amount = amount, .verb = verb};
+    struct count_call what = {.change = change, .amount = amount};
     return status != REDLATCH_OK ? status : counted_ask(permits->client, permits->resource, &what, answer_out);
 }
 
 int redlatch_permit_semaphore_try_set_permits(redlatch_permit_semaphore *permits, int64_t count, int32_t *set_out) {
     int status = check_amount("permits", count, 0);
-    return status != REDLATCH_OK ? status : ask(permits, PERMITS_TRY_SET, count, "set permits of", set_out);
+    return status != REDLATCH_OK ? status : ask(permits, PERMITS_TRY_SET, count, set_out);
 }
 
 int redlatch_permit_semaphore_start_try_set_permits(redlatch_permit_semaphore *permits, int64_t count, uint64_t tag) {
@@ -294,7 +304,7 @@ int redlatch_permit_semaphore_start_try_set_permits(redlatch_permit_semaphore *p
 
 int redlatch_permit_semaphore_set_permits(redlatch_permit_semaphore *permits, int64_t count) {
     int status = check_amount("permits", count, 0);
-    return status != REDLATCH_OK ? status : call(permits, PERMITS_SET, count, "set permits of", NULL);
+    return status != REDLATCH_OK ? status : call(permits, PERMITS_SET, count, NULL);
 }
 
 int redlatch_permit_semaphore_start_set_permits(redlatch_permit_semaphore *permits, int64_t count, uint64_t tag) {
@@ -304,7 +314,7 @@ int redlatch_permit_semaphore_start_set_permits(redlatch_permit_semaphore *permi
 
 int redlatch_permit_semaphore_add_permits(redlatch_permit_semaphore *permits, int64_t count) {
     int status = check_amount("permits", count, -REDLATCH_PERMITS_MAX);
-    return status != REDLATCH_OK ? status : call(permits, PERMITS_ADD, count, "add permits to", NULL);
+    return status != REDLATCH_OK ? status : call(permits, PERMITS_ADD, count, NULL);
 }
 
 int redlatch_permit_semaphore_start_add_permits(redlatch_permit_semaphore *permits, int64_t count, uint64_t tag) {
@@ -313,7 +323,7 @@ int redlatch_permit_semaphore_start_add_permits(redlatch_permit_semaphore *permi
 }
 
 int redlatch_permit_semaphore_available(redlatch_permit_semaphore *permits, int64_t *available_out) {
-    return call(permits, PERMITS_AVAILABLE, 0, "query of", available_out);
+    return call(permits, PERMITS_AVAILABLE, 0, available_out);
 }
 
 int redlatch_permit_semaphore_start_available(redlatch_permit_semaphore *permits, uint64_t tag) {
@@ -321,7 +331,7 @@ int redlatch_permit_semaphore_start_available(redlatch_permit_semaphore *permits
 }
 
 int redlatch_permit_semaphore_acquired(redlatch_permit_semaphore *permits, int64_t *acquired_out) {
-    return call(permits, PERMITS_TAKEN, 0, "query of", acquired_out);
+    return call(permits, PERMITS_TAKEN, 0, acquired_out);
 }
 
 int redlatch_permit_semaphore_start_acquired(redlatch_permit_semaphore *permits, uint64_t tag) {
@@ -329,7 +339,7 @@ int redlatch_permit_semaphore_start_acquired(redlatch_permit_semaphore *permits,
 }
 
 int redlatch_permit_semaphore_permits(redlatch_permit_semaphore *permits, int64_t *permits_out) {
-    return call(permits, PERMITS_ALL, 0, "query of", permits_out);
+    return call(permits, PERMITS_ALL, 0, permits_out);
 }
 
 int redlatch_permit_semaphore_start_permits(redlatch_permit_semaphore *permits, uint64_t tag) {
@@ -337,7 +347,7 @@ int redlatch_permit_semaphore_start_permits(redlatch_permit_semaphore *permits, 
 }
 
 int redlatch_permit_semaphore_delete(redlatch_permit_semaphore *permits, int32_t *deleted_out) {
-    return ask(permits, PERMITS_DELETE, 0, "delete", deleted_out);
+    return ask(permits, PERMITS_DELETE, 0, deleted_out);
 }
 
 int redlatch_permit_semaphore_start_delete(redlatch_permit_semaphore *permits, uint64_t tag) {

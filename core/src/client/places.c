@@ -48,41 +48,90 @@ static bool read_name(const char *name, size_t size, struct report_place *place,
     return true;
 }
 
-/* Enters a place for every party of this client. */
-static void enter(struct redlatch_report *report, const struct report_place *place, const char *uuid) {
+/* A party that may be found, by its uuid. */
+struct sought {
+    char uuid[UUID_SIZE];
+    bool found; /* for the first of several with one uuid */
+    uint64_t party;
+};
+
+static int by_uuid(const void *one, const void *other) {
+    return memcmp(((const struct sought *)one)->uuid, ((const struct sought *)other)->uuid, UUID_SIZE);
+}
+
+/* Lists the parties of redlatch in the order of their uuids; returns how many. */
+static size_t list_sought(const struct redlatch_report *report, struct sought *sought) {
     redlatch_party party = {.struct_size = sizeof party};
+    size_t count = 0;
     for (uint64_t i = 0; i < report->facts.parties; i++) {
         redlatch_report_party(report, i, &party);
-        if (is_redlatch(&party) && memcmp(party.owner, uuid, UUID_SIZE) == 0) {
-            report->places[i] = *place;
+        if (is_redlatch(&party)) {
+            memcpy(sought[count].uuid, party.owner, UUID_SIZE);
+            sought[count].found = false;
+            sought[count++].party = i;
         }
+    }
+    qsort(sought, count, sizeof *sought, by_uuid);
+    return count;
+}
+
+/* Enters a place for every party of this client, of whose connections one is enough. */
+static void enter(struct redlatch_report *report, struct sought *sought, size_t count,
+                  const struct report_place *place, const char *uuid) {
+    size_t low = 0;
+    for (size_t high = count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        bool before = memcmp(sought[middle].uuid, uuid, UUID_SIZE) < 0;
+        low = before ? middle + 1 : low;
+        high = before ? high : middle;
+    }
+    bool new = low < count && !sought[low].found;
+    for (size_t i = low; new && i < count && memcmp(sought[i].uuid, uuid, UUID_SIZE) == 0; i++) {
+        sought[low].found = true;
+        report->places[sought[i].party] = *place;
     }
 }
 
+/* The name in a line, without its prefix; false if it is of another kind of client. */
+static bool find_name(const char *line, const char *line_end, const char **name_out, size_t *size_out) {
+    const char *name = line;
+    while ((size_t)(line_end - name) >= sizeof prefix && memcmp(name, prefix, sizeof prefix - 1) != 0) {
+        const char *blank = memchr(name, ' ', (size_t)(line_end - name));
+        name = blank ? blank + 1 : line_end;
+    }
+    if ((size_t)(line_end - name) < sizeof prefix) {
+        return false;
+    }
+    name += sizeof prefix - 1;
+    const char *blank = memchr(name, ' ', (size_t)(line_end - name));
+    *name_out = name;
+    *size_out = (size_t)((blank ? blank : line_end) - name);
+    return true;
+}
+
 int places_find(struct redlatch_report *report, const char *list, size_t size) {
-    report->places = calloc(report->facts.parties ? report->facts.parties : 1, sizeof *report->places);
-    if (!report->places) {
+    struct sought *sought = malloc((report->facts.parties + 1) * sizeof *sought);
+    report->places = calloc(report->facts.parties + 1, sizeof *report->places);
+    if (!report->places || !sought) {
+        free(sought);
+        free(report->places);
+        report->places = NULL;
         return REDLATCH_NO_MEMORY;
     }
+    size_t count = list_sought(report, sought);
     const char *end = list + size;
     for (const char *at = list; at < end;) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at));
         line_end = line_end ? line_end : end;
-        const char *name = at;
-        while ((size_t)(line_end - name) >= sizeof prefix && memcmp(name, prefix, sizeof prefix - 1) != 0) {
-            const char *blank = memchr(name, ' ', (size_t)(line_end - name));
-            name = blank ? blank + 1 : line_end;
-        }
-        if ((size_t)(line_end - name) >= sizeof prefix) {
-            name += sizeof prefix - 1;
-            const char *blank = memchr(name, ' ', (size_t)(line_end - name));
-            struct report_place place;
-            const char *uuid;
-            if (read_name(name, (size_t)((blank ? blank : line_end) - name), &place, &uuid)) {
-                enter(report, &place, uuid);
-            }
+        const char *name;
+        size_t name_size;
+        struct report_place place;
+        const char *uuid;
+        if (find_name(at, line_end, &name, &name_size) && read_name(name, name_size, &place, &uuid)) {
+            enter(report, sought, count, &place, uuid);
         }
         at = line_end + 1;
     }
+    free(sought);
     return REDLATCH_OK;
 }

@@ -9,6 +9,9 @@
  * processor, and a reader who is to come may be long in coming: fewer are gathered, and only by one who is there. */
 enum { SHARED_FROM = 3, BUSY_FROM = 6, GATHER_MOST = 8 };
 
+/* A connection that has been unused for so long is looked at before it is written to: its end may have come unseen. */
+static const int64_t UNUSED = MILLISECOND / 10;
+
 /* How often the keeper asks whether a name has been looked up. */
 static const int64_t LOOKUP_PAUSE = 20 * MILLISECOND;
 
@@ -64,13 +67,19 @@ static void broken(struct port *port, const char *why, int64_t now) {
         port->failure = why;
         return;
     }
+    struct connection *connection = &port->connection;
     port->failure = NULL;
+    port->ended = false;
     if (port->in_set) {
-        system_set_remove(client->event_set, port->connection.fd);
+        system_set_remove(client->event_set, connection->fd);
         port->in_set = false;
     }
-    connection_fail(&port->connection, why, now);
+    connection->unanswered = client->engine.lanes[port->lane].in_flight > 0;
+    /* Made again ahead of need where something is held; but not if it was, and nobody needed it. */
+    port->wanted = port->wanted || (client->engine.stats.held > 0 && connection->served);
+    connection_fail(connection, why, now);
     engine_lane_lost(&client->engine, port->lane, now);
+    client_kick_keeper(client);
 }
 
 /* Puts what the lane has to say into the connection's buffer. */
@@ -103,6 +112,9 @@ static void mind_opening(struct port *port) {
 /* Notes that nobody reads although there is something to read; the keeper will after a moment. */
 void port_mind(struct port *port, int64_t now) {
     struct client *client = port->client;
+    if (port->ended && !port->reading) {
+        client_kick_keeper(client);
+    }
     if (port->reading || !port_has_work(port)) {
         port->unread_since = 0;
         if (!port->reading && port_is_opening(port)) {
@@ -151,6 +163,19 @@ static bool is_gathered(const struct port *port) {
     return reader && lane->in_flight >= (yields ? SHARED_FROM : BUSY_FROM) && !is_longer(&lane->unsent, GATHER_MOST);
 }
 
+/* Whether the connection has ended while nothing was under way. What is written to it now would count as sent, although
+ * it cannot reach the server. Who reads it sees the end, too, and gives it up. */
+static bool ended_unused(struct port *port, int64_t now) {
+    bool unused = port->client->engine.lanes[port->lane].in_flight == 0 && now - port->heard_at >= UNUSED;
+    if (!unused || !connection_has_ended(&port->connection)) {
+        return false;
+    }
+    if (!port->reading) {
+        broken(port, "the server closed the connection", now);
+    }
+    return true;
+}
+
 /* Writes what the lane has to say, unless that is gathered. May drop the mutex for a moment. */
 void port_flush(struct port *port) {
     const struct lane *lane = &port->client->engine.lanes[port->lane];
@@ -158,7 +183,11 @@ void port_flush(struct port *port) {
     while (went && port->connection.state == CONNECTION_READY && !port->writing && !port->failure &&
            !atomic_load(&port->client->stopping) && !is_gathered(port)) {
         if (!list_is_empty(&lane->unsent)) {
-            fill(port, system_now()); /* a caller's time may be old: writing drops the mutex */
+            int64_t now = system_now(); /* a caller's time may be old: writing drops the mutex */
+            if (ended_unused(port, now)) {
+                return;
+            }
+            fill(port, now);
         }
         if (!output_pending(&port->connection.output)) {
             break;
@@ -176,23 +205,22 @@ void port_take(struct port *port, ssize_t got, int64_t now) {
         broken(port, "the server closed the connection", now);
         return;
     }
-    if (got > 0) {
-        port->heard_at = now;
-        if (connection_feed(connection, port->staging, (size_t)got) != REDLATCH_OK) {
-            broken(port, "out of memory", now);
-            return;
-        }
+    if (got > 0 && connection_feed(connection, port->staging, (size_t)got) != REDLATCH_OK) {
+        broken(port, "out of memory", now);
+        return;
     }
     int status = REDLATCH_OK;
-    while (connection_next_reply(connection, &port->holder, &status)) {
-        if (client->engine.lanes[port->lane].in_flight == 0) {
+    struct engine *engine = &client->engine;
+    while (connection_next_reply(connection, engine_reply_size_max(engine, port->lane), &port->holder, &status)) {
+        if (engine->lanes[port->lane].in_flight == 0) {
             status = REDLATCH_PROTOCOL; /* a reply to nothing */
             break;
         }
-        engine_replied(&client->engine, port->lane, &port->holder.reply, now);
+        port->heard_at = now; /* pieces do not count: a peer that drips is as good as dead */
+        engine_replied(engine, port->lane, &port->holder.reply, now);
     }
     if (status != REDLATCH_OK) {
-        broken(port, "what the server answers is not the Redis protocol", now);
+        broken(port, "what the server answers is not the Redis protocol, or longer than any answer", now);
     } else if (port->failure) {
         broken(port, port->failure, now);
     }
@@ -235,8 +263,10 @@ static void became_ready(struct port *port, int64_t now) {
     struct client *client = port->client;
     client->engine.stats.reconnects += port->connection.generation > 1;
     port->heard_at = now;
+    port->wanted = false;
     port->must_look_up = false;
     engine_lane_ready(&client->engine, port->lane, (enum settlement)port->connection.settlement, now);
+    client_kick_keeper(client); /* to watch for its end */
 }
 
 /* No connection could be made. What an operation wanted to say was not sent, whatever became of the greeting. */

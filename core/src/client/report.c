@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "errors.h"
+#include "numbers.h"
 #include "options.h"
-
-enum { PARTY_STRINGS = 5 };
 
 bool report_next_string(const char *text, size_t size, size_t *at, struct argument_part *string_out) {
     size_t length = 0;
@@ -30,25 +29,10 @@ bool report_is_name(const struct argument_part *record, struct argument_part *na
     return report_next_string(record->text, record->size, &at, name_out) && at == record->size;
 }
 
-/* A decimal number, negative ones included; false if it is none or has more than 18 digits. */
+/* A decimal number, negative ones included; false if it is none. */
 static bool next_number(const char *text, size_t size, size_t *at, int64_t *number_out) {
     struct argument_part string;
-    if (!report_next_string(text, size, at, &string) || string.size == 0) {
-        return false;
-    }
-    bool negative = string.text[0] == '-';
-    int64_t number = 0;
-    if (string.size == (size_t)negative || string.size > 18 + (size_t)negative) {
-        return false;
-    }
-    for (size_t i = negative; i < string.size; i++) {
-        if (string.text[i] < '0' || string.text[i] > '9') {
-            return false;
-        }
-        number = number * 10 + (string.text[i] - '0');
-    }
-    *number_out = negative ? -number : number;
-    return true;
+    return report_next_string(text, size, at, &string) && server_number(string.text, string.size, number_out);
 }
 
 /* Copies a string and cuts it if it is too long. */
@@ -70,6 +54,7 @@ static bool next_party(const struct redlatch_report *report, size_t *at, redlatc
         !next_number(report->record, report->record_size, at, &party->ttl_ms)) {
         return false;
     }
+    party->ttl_ms = server_ms(party->ttl_ms);
     party->role = (int32_t)role;
     party->count = (uint64_t)count;
     copy_cut(party->owner, sizeof party->owner, &owner);
@@ -78,7 +63,7 @@ static bool next_party(const struct redlatch_report *report, size_t *at, redlatc
 }
 
 /* Reads the facts and sees that every party can be read. */
-static bool read_record(struct redlatch_report *report, struct argument_part *name_out) {
+static bool read_record(struct redlatch_report *report, struct argument_part *name_out, size_t *parties_at_out) {
     redlatch_facts *facts = &report->facts;
     size_t at = 0;
     struct argument_part type;
@@ -94,13 +79,13 @@ static bool read_record(struct redlatch_report *report, struct argument_part *na
     }
     copy_cut(facts->type, sizeof facts->type, &type);
     facts->form = (int32_t)numbers[0];
-    facts->ttl_ms = numbers[1] == -2 ? 0 : numbers[1];
+    facts->ttl_ms = numbers[1] == -2 ? 0 : server_ms(numbers[1]);
     facts->token = (uint64_t)numbers[2];
     facts->holders = (uint64_t)numbers[3];
     facts->waiters = (uint64_t)numbers[4];
     facts->count = numbers[5];
     facts->parties = (uint64_t)numbers[6];
-    report->parties_at = at;
+    *parties_at_out = at;
     redlatch_party party;
     for (uint64_t i = 0; i < facts->parties; i++) {
         if (!next_party(report, &at, &party)) {
@@ -110,9 +95,21 @@ static bool read_record(struct redlatch_report *report, struct argument_part *na
     return at == report->record_size;
 }
 
+/* Notes where each party begins; there are no more than fit into the record. false without memory. */
+static bool index_parties(struct redlatch_report *report, size_t at) {
+    report->party_at = malloc((report->facts.parties + 1) * sizeof *report->party_at);
+    for (uint64_t i = 0; report->party_at && i < report->facts.parties; i++) {
+        redlatch_party party;
+        report->party_at[i] = (uint32_t)at;
+        next_party(report, &at, &party);
+    }
+    return report->party_at != NULL;
+}
+
 static void free_report(struct redlatch_report *report) {
     free(report->name);
     free(report->record);
+    free(report->party_at);
     free(report->places);
     handle_free_report(report);
 }
@@ -130,13 +127,15 @@ int report_new(const struct argument_part *record, size_t prefix_size, redlatch_
     memcpy(report->record, record->text, record->size);
     report->record_size = record->size;
     struct argument_part name;
-    if (!read_record(report, &name) || name.size < prefix_size) {
+    size_t parties_at;
+    bool fits = record->size <= UINT32_MAX;
+    if (!fits || !read_record(report, &name, &parties_at) || name.size < prefix_size) {
         free_report(report);
         return REDLATCH_PROTOCOL;
     }
     report->facts.name_size = name.size - prefix_size;
     report->name = malloc(name.size - prefix_size + 1);
-    if (!report->name) {
+    if (!report->name || !index_parties(report, parties_at)) {
         free_report(report);
         return REDLATCH_NO_MEMORY;
     }
@@ -172,11 +171,7 @@ int redlatch_report_party(const redlatch_report *report, uint64_t index, redlatc
         return fail_with(REDLATCH_INVALID, "index is %llu: expected less than %llu, the report's parties",
                          (unsigned long long)index, (unsigned long long)report->facts.parties);
     }
-    size_t at = report->parties_at;
-    struct argument_part passed_over;
-    for (uint64_t i = 0; i < index * PARTY_STRINGS; i++) {
-        report_next_string(report->record, report->record_size, &at, &passed_over);
-    }
+    size_t at = report->party_at[index];
     redlatch_party party = {.role = 0};
     next_party(report, &at, &party);
     if (report->places) {

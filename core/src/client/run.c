@@ -34,6 +34,7 @@ struct run *run_new(const struct redlatch_lock *lock, uint64_t owner, int64_t le
     run->named_owner = owner != 0 || lock->owner != 0;
     run->lease_ms = lease_ms == REDLATCH_LEASE_OF_LOCK ? lock->lease_ms : lease_ms;
     run->max_hold_ms = lock->max_hold_ms;
+    run->wait_ms = wait_ms;
     run->wait_until = wait_ms == REDLATCH_FOREVER ? NEVER : now + wait_ms * MILLISECOND;
     run->cancel = cancel;
     run->groups = groups;
@@ -46,6 +47,7 @@ struct run *run_new(const struct redlatch_lock *lock, uint64_t owner, int64_t le
     multi_init(&run->multi, groups, count, joint->quorum, random ^ (uint64_t)now ^ (run->owner << 32));
     run->multi.patience = lock->client->engine.settings.unreachable_timeout_ms * MILLISECOND;
     run->multi.once = wait_ms == 0;
+    run->multi.brief = wait_ms > 0 && run->wait_until - now < BRIEF_WAIT;
     if (wait_ms == 0) {
         run->wait_until = now + lock->client->command_timeout;
     }

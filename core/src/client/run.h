@@ -12,6 +12,7 @@ struct run {
     bool named_owner;
     int64_t lease_ms;
     int64_t max_hold_ms;
+    int64_t wait_ms;
     int64_t wait_until;
     uint32_t levels;  /* of the whole that the owner had before: a majority is granted where it has more */
     bool given_up;
@@ -28,6 +29,7 @@ struct run {
     int64_t claim_by;      /* a grant that is not collected by then is given back */
     int64_t crew_until;    /* release, extension: when those that did not answer are given up; NEVER */
     int64_t started_at;
+    struct words words;    /* of its failure, once over */
     struct task *crew;     /* release, extension: one for each client, or member */
     uint32_t crew_count;
 

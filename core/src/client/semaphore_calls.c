@@ -47,7 +47,7 @@ void redlatch_semaphore_free(redlatch_semaphore *semaphore) {
 
 static void give_back(struct redlatch_cancel *cancel) {
     const struct operation *operation = &cancel->call.operation;
-    struct count_call what = {.change = SEMAPHORE_RELEASE, .amount = operation->amount, .verb = "release permits of"};
+    struct count_call what = {.change = SEMAPHORE_RELEASE, .amount = operation->amount};
     counted_call(cancel->call.client, operation->resource, &what, NULL);
 }
 
@@ -103,7 +103,7 @@ int redlatch_semaphore_release(redlatch_semaphore *semaphore, int64_t permits) {
     if (status != REDLATCH_OK || permits == 0) {
         return status;
     }
-    struct count_call what = {.change = SEMAPHORE_RELEASE, .amount = permits, .verb = "release permits of"};
+    struct count_call what = {.change = SEMAPHORE_RELEASE, .amount = permits};
     return change(semaphore, &what, NULL);
 }
 
@@ -124,7 +124,7 @@ int redlatch_semaphore_release_if_exists(redlatch_semaphore *semaphore, int64_t 
         }
         return REDLATCH_OK;
     }
-    struct count_call what = {.change = SEMAPHORE_RELEASE_IF_EXISTS, .amount = permits, .verb = "release permits of"};
+    struct count_call what = {.change = SEMAPHORE_RELEASE_IF_EXISTS, .amount = permits};
     return counted_ask(semaphore->client, semaphore->resource, &what, released_out);
 }
 
@@ -140,8 +140,7 @@ static int prepare_try_set(const redlatch_semaphore *semaphore, int64_t permits,
     int status = check_permits(semaphore, permits, 0);
     *what_out = (struct count_call){.change = SEMAPHORE_TRY_SET,
                                     .amount = permits,
-                                    .ttl_ms = ttl_ms == REDLATCH_FOREVER ? 0 : ttl_ms,
-                                    .verb = "set permits of"};
+                                    .ttl_ms = ttl_ms == REDLATCH_FOREVER ? 0 : ttl_ms};
     return status == REDLATCH_OK ? check_duration("ttl_ms", ttl_ms, 1, true) : status;
 }
 
@@ -161,7 +160,7 @@ int redlatch_semaphore_start_try_set_permits(redlatch_semaphore *semaphore, int6
 
 int redlatch_semaphore_add_permits(redlatch_semaphore *semaphore, int64_t permits) {
     int status = check_permits(semaphore, permits, -REDLATCH_PERMITS_MAX);
-    struct count_call what = {.change = SEMAPHORE_ADD, .amount = permits, .verb = "add permits to"};
+    struct count_call what = {.change = SEMAPHORE_ADD, .amount = permits};
     return status != REDLATCH_OK ? status : change(semaphore, &what, NULL);
 }
 
@@ -173,7 +172,7 @@ int redlatch_semaphore_start_add_permits(redlatch_semaphore *semaphore, int64_t 
 
 int redlatch_semaphore_drain(redlatch_semaphore *semaphore, int64_t *drained_out) {
     int status = guard_semaphore(semaphore);
-    struct count_call what = {.change = SEMAPHORE_DRAIN, .verb = "drain"};
+    struct count_call what = {.change = SEMAPHORE_DRAIN};
     return status != REDLATCH_OK ? status : change(semaphore, &what, drained_out);
 }
 
@@ -185,7 +184,7 @@ int redlatch_semaphore_start_drain(redlatch_semaphore *semaphore, uint64_t tag) 
 
 int redlatch_semaphore_available(redlatch_semaphore *semaphore, int64_t *available_out) {
     int status = guard_semaphore(semaphore);
-    struct count_call what = {.change = SEMAPHORE_COUNT, .verb = "query of"};
+    struct count_call what = {.change = SEMAPHORE_COUNT};
     return status != REDLATCH_OK ? status : change(semaphore, &what, available_out);
 }
 
@@ -197,7 +196,7 @@ int redlatch_semaphore_start_available(redlatch_semaphore *semaphore, uint64_t t
 
 int redlatch_semaphore_delete(redlatch_semaphore *semaphore, int32_t *deleted_out) {
     int status = guard_semaphore(semaphore);
-    struct count_call what = {.change = SEMAPHORE_DELETE, .verb = "delete"};
+    struct count_call what = {.change = SEMAPHORE_DELETE};
     return status != REDLATCH_OK ? status
                                  : counted_ask(semaphore->client, semaphore->resource, &what, deleted_out);
 }

@@ -4,7 +4,8 @@
 
 #include <unistd.h>
 
-#include "errors.h"
+#include "explain.h"
+#include "failures.h"
 #include "joint_calls.h"
 #include "joint_holds.h"
 #include "joint_words.h"
@@ -56,17 +57,21 @@ void slices_give_back(struct redlatch_cancel *cancel) {
     atomic_store(&cancel->in_use, 0);
 }
 
-int slices_answer(const struct redlatch_lock *lock, const struct call *call, int64_t wait_ms) {
+int slices_answer(const struct redlatch_lock *lock, struct call *call, int64_t wait_ms) {
     const struct operation *operation = &call->operation;
+    struct finding finding;
+    if (operation->status != REDLATCH_OK) {
+        call->finding = explain(lock->client, operation, call->cancel, operation->status, wait_ms, &finding);
+    }
     if (operation->status == REDLATCH_OK && lock->joint) {
         joint_note_granted(lock->joint, operation->owner, joint_hold_new(lock->joint));
     }
     if (operation->status != REDLATCH_OK && operation->set) {
-        joint_failed_as_set(lock, call, "acquire", wait_ms);
+        joint_failed_as_set(lock, call, wait_ms);
     } else if (operation->status != REDLATCH_OK) {
-        const char *verb = operation->kind == OPERATION_WATCH ? "wait for" : "acquire";
-        lock_failed(lock, &call->answer, verb, operation->status, wait_ms);
+        lock_failed(lock, call, verb_of(operation), operation->status, wait_ms);
     }
+    call->finding = NULL;
     return operation->status;
 }
 
@@ -90,7 +95,7 @@ int slices_go_on(struct redlatch_cancel *cancel, int64_t slice_ms) {
     if (over) {
         status = slices_answer(&cancel->lock, call, cancel->wait_ms);
         if (status == REDLATCH_OK && cancel->id_out) {
-            *cancel->id_out = call->operation.id;
+            *cancel->id_out = call->operation.serial;
         }
         slices_renew(cancel);
     } else {

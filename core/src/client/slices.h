@@ -21,6 +21,6 @@ int slices_resume(struct redlatch_cancel *cancel, int64_t slice_ms);
 void slices_renew(struct redlatch_cancel *cancel);
 
 /* Sets the last error for a wait that is over, unless it was granted, and returns its status. With the mutex. */
-int slices_answer(const struct redlatch_lock *lock, const struct call *call, int64_t wait_ms);
+int slices_answer(const struct redlatch_lock *lock, struct call *call, int64_t wait_ms);
 
 #endif

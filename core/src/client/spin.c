@@ -71,6 +71,12 @@ int64_t yielding_limit(uint32_t callers) {
     return 500 + INT64_C(20) * callers;
 }
 
+/* While all callers but two wait for locks, hardly anybody takes the processor, and to wake it once it sleeps takes
+ * longer than the reply. */
+int yielding_times(uint32_t callers, uint64_t waiters) {
+    return callers <= waiters + 2 ? 128 : 32;
+}
+
 void yielding_learn(struct yielding *yielding, bool paid, int64_t passed, int64_t limit) {
     if (paid && passed < limit) {
         yielding->rest = 0;

@@ -33,13 +33,13 @@ struct yielding {
     bool trying;       /* the rest is over for one caller, who will tell */
 };
 
-/* At most so many times. READER: who looks at the socket in between. LONE_READER: while all others, but for a FEW, wait
- * for locks; hardly anybody takes the processor then, and to wake it once it sleeps takes longer than the reply. */
-enum { CALLER_YIELDS = 8, READER_YIELDS = 32, LONE_READER_YIELDS = 128, FEW = 2 };
+/* At most so many times: a caller who does not read. */
+enum { CALLER_YIELDS = 8 };
 
 bool yielding_pays(const struct yielding *yielding); /* as far as is known */
 bool yielding_chosen(struct yielding *yielding);
 int64_t yielding_limit(uint32_t callers); /* microseconds: when it took longer, a stranger had the processor */
+int yielding_times(uint32_t callers, uint64_t waiters); /* of the reader, who looks at the socket in between */
 void yielding_learn(struct yielding *yielding, bool paid, int64_t passed, int64_t limit);
 
 #endif

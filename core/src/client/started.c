@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "counted.h"
-#include "errors.h"
-#include "inquiry.h"
+#include "explain.h"
 #include "joint_async.h"
 #include "joint_holds.h"
+#include "joint_words.h"
 #include "lock.h"
 
 /* ------------------------------------------------------------------------------------------------------ starting -- */
@@ -34,6 +34,14 @@ struct call *call_start_entered(struct client *client, int32_t event, uint64_t t
         return NULL;
     }
     set_up(call, client, event, tag);
+    return call;
+}
+
+struct call *call_start_inside(struct client *client) {
+    struct call *call = malloc(sizeof *call);
+    if (call) {
+        set_up(call, client, REDLATCH_EVENT_ANSWERED, 0);
+    }
     return call;
 }
 
@@ -67,7 +75,8 @@ void call_start_over(struct call *call) {
 /* ------------------------------------------------------------------------------------------------------- telling -- */
 
 struct joint *call_free(struct client *client, struct call *call) {
-    struct joint *joint = call->joint;
+    struct call *explained = explained_call(call);
+    struct joint *joint = explained ? call_free(client, explained) : call->joint;
     if (call->run) {
         joint_collected(call->run);
     }
@@ -78,6 +87,7 @@ struct joint *call_free(struct client *client, struct call *call) {
     if (call->operation.resource) {
         resource_drop(&client->engine, call->operation.resource);
     }
+    free(call->finding);
     free(call);
     return joint;
 }
@@ -117,14 +127,49 @@ static void tell_outcome(struct client *client, struct call *call, redlatch_even
     }
 }
 
+/* Sets the calling thread's last error as the blocking call would have. */
+static void fail_as_call(struct client *client, const struct call *call, int status) {
+    const struct operation *operation = &call->operation;
+    const struct inquiry *inquiry = call->inquiry;
+    const struct redlatch_lock lock = {.client = client, .resource = operation->resource, .joint = call->joint};
+    bool counts = operation->kind == OPERATION_CHANGE ||
+                  (operation->kind != OPERATION_ACQUIRE && operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE);
+    if (inquiry) {
+        call_failed(client, call, verb_of(operation), inquiry->subject.text, inquiry->subject.size, status);
+    } else if (counts) {
+        counted_failed(call, status);
+    } else if (operation->set) {
+        joint_failed_as_set(&lock, call, call->wait_ms);
+    } else {
+        lock_failed(&lock, call, verb_of(operation), status, call->wait_ms);
+    }
+}
+
+/* The message of an event, which the client keeps. */
+static void tell_words(struct client *client, const struct call *call, redlatch_event *event) {
+    struct words *words = &client->told_words[LOSS_EVENTS];
+    if (event->status == REDLATCH_OK) {
+        return;
+    }
+    if (call->run && call->run->words.text[0]) {
+        *words = call->run->words;
+    } else {
+        words_swap(words);
+        fail_as_call(client, call, event->status);
+        words_swap(words);
+    }
+    event->message = words->text;
+    event->reason = words->reason;
+}
+
 static void tell(struct client *client, struct call *call, redlatch_event *event) {
     const struct operation *operation = &call->operation;
-    bool of_hold = operation->kind != OPERATION_CHANGE && operation->lock_kind != REDLATCH_SEMAPHORE;
     event->kind = call->event;
     event->tag = call->tag;
     event->owner = operation->owner;
-    event->serial = of_hold ? operation->id : 0;
+    event->serial = operation->serial;
     tell_outcome(client, call, event);
+    tell_words(client, call, event);
     if (call->inquiry) {
         event_set_name(event, call->inquiry->subject.text, call->inquiry->subject.size);
     } else {
@@ -140,7 +185,12 @@ bool call_next_told(struct client *client, redlatch_event *event, struct joint *
     struct list_link *link;
     while ((link = list_pop(&client->events)) != NULL) {
         struct call *call = container_of(link, struct call, operation.link);
-        if (!call->inquiry || inquiry_is_told(call)) {
+        if (call->inquiry ? inquiry_is_told(call) : !explain_started(call)) {
+            struct call *explained = explained_call(call);
+            if (explained) {
+                call_free(client, call);
+                call = explained;
+            }
             tell(client, call, event);
             *joint_out = call_free(client, call);
             return true;

@@ -8,6 +8,9 @@
 /* A call whose end an event of that kind tells of, entered; NULL with the status otherwise. */
 struct call *call_start_entered(struct client *client, int32_t event, uint64_t tag, int *status_out);
 
+/* The same without an event of its own, inside of another call, with the mutex; NULL without memory. */
+struct call *call_start_inside(struct client *client);
+
 /* Sends it on its way, if it was prepared well, else ends it with its inquiry; leaves the client. */
 int call_start_prepared(struct call *call, int status, int64_t now);
 

@@ -1,12 +1,19 @@
 /* The connection for messages: one channel a lock, a few of a fair lock, however many wait for it, subscribed to while
  * somebody waits and a little longer. The keeper reads it; whoever must wait meanwhile is looked after by the engine's
  * timers. SPDX-License-Identifier: Apache-2.0 */
+#include <poll.h>
 #include <string.h>
 
 #include "client.h"
+#include "numbers.h"
 
 /* A connection that was silent this long is asked whether it is still there. */
 static const int64_t QUIET_LIMIT = 10 * SECOND;
+
+/* The longest message: names are shorter, and what is told of them is a number. */
+enum { MESSAGE_SIZE_MAX = 1 << 20 };
+
+static const int64_t FLOOD_PAUSE = MILLISECOND;
 
 static bool subscriber_wanted(const struct client *client) {
     return !list_is_empty(&client->engine.subscription_changes) || client->engine.subscriptions > 0;
@@ -28,12 +35,14 @@ static bool send_change(struct client *client, struct subscription *subscription
         return false;
     }
     list_remove(&subscription->link);
+    list_append(&client->subscriber.unanswered, &subscription->sent);
     return true;
 }
 
 static void broken(struct client *client, const char *why, int64_t now) {
     connection_fail(&client->subscriber.connection, why, now);
     client->subscriber.pinged_at = 0;
+    list_remove(&client->subscriber.ping);
     engine_subscriptions_lost(&client->engine, now);
 }
 
@@ -52,23 +61,33 @@ void subscriber_changes(struct client *client, int64_t now) {
     }
 }
 
-/* What a message says: all are numbers (wire format 1.6). */
+/* What a message says: all are numbers (wire format 1.6), and 0 says the least. */
 static int64_t message_number(const struct reply *payload) {
-    bool negative = payload->size > 1 && payload->text[0] == '-';
-    int64_t number = 0;
-    for (size_t i = negative; i < payload->size; i++) {
-        if (payload->text[i] < '0' || payload->text[i] > '9' || i > 18) {
-            return 0;
-        }
-        number = number * 10 + (payload->text[i] - '0');
+    int64_t number;
+    return server_number(payload->text, payload->size, &number) ? number : 0;
+}
+
+/* The server answers in order: an error is about the oldest of what it has not answered. */
+static void refused(struct client *client, int64_t now) {
+    struct list_link *link = list_pop(&client->subscriber.unanswered);
+    if (link && link != &client->subscriber.ping) {
+        engine_subscription_denied(&client->engine, container_of(link, struct subscription, sent), now);
     }
-    return negative ? -number : number;
+}
+
+static bool is_word(const struct reply *reply, const char *word) {
+    return reply->kind == REPLY_STRING && reply->size == strlen(word) && memcmp(reply->text, word, reply->size) == 0;
 }
 
 static void heard(struct client *client, const struct reply *reply, int64_t now) {
     struct engine *engine = &client->engine;
     if (reply->kind == REPLY_ERROR) {
-        engine_subscriptions_denied(engine, now); /* the error does not say which */
+        refused(client, now);
+        return;
+    }
+    bool several = reply->kind == REPLY_ARRAY && reply->count > 0;
+    if (is_word(reply, "PONG") || (several && is_word(reply->elements, "pong"))) {
+        list_remove(&client->subscriber.ping);
         return;
     }
     if (reply->kind != REPLY_ARRAY || reply->count < 2 || reply->elements[0].kind != REPLY_STRING) {
@@ -87,25 +106,26 @@ static void heard(struct client *client, const struct reply *reply, int64_t now)
     }
 }
 
+/* Reads so many bytes at most. While more come, others have their turn, and the publisher is slowed down: a message of
+ * a lock is about a hundred bytes. */
 static void take_messages(struct client *client, int64_t now) {
     struct subscriber *subscriber = &client->subscriber;
+    struct connection *connection = &subscriber->connection;
     char bytes[STAGING_SIZE];
-    ssize_t got;
-    int status = REDLATCH_OK;
-    while (status == REDLATCH_OK && (got = connection_read(&subscriber->connection, bytes, sizeof bytes)) != 0) {
-        if (got < 0) {
-            broken(client, "the server closed the connection", now);
-            return;
-        }
+    ssize_t got = connection_read(connection, bytes, sizeof bytes);
+    if (got < 0) {
+        broken(client, "the server closed the connection", now);
+        return;
+    }
+    subscriber->read_at = got == sizeof bytes ? now + FLOOD_PAUSE : 0;
+    int status = got > 0 ? connection_feed(connection, bytes, (size_t)got) : REDLATCH_OK;
+    while (status == REDLATCH_OK && connection_next_reply(connection, MESSAGE_SIZE_MAX, &subscriber->holder, &status)) {
         subscriber->heard_at = now;
         subscriber->pinged_at = 0; /* whatever it says, it is there */
-        status = connection_feed(&subscriber->connection, bytes, (size_t)got);
-        while (status == REDLATCH_OK && connection_next_reply(&subscriber->connection, &subscriber->holder, &status)) {
-            heard(client, &subscriber->holder.reply, now);
-        }
+        heard(client, &subscriber->holder.reply, now);
     }
     if (status != REDLATCH_OK) {
-        broken(client, "what the server sends is not the Redis protocol", now);
+        broken(client, "what the server sends is not the Redis protocol, or longer than any message", now);
     }
 }
 
@@ -119,6 +139,8 @@ static void check_peer(struct client *client, int64_t now) {
         static const size_t sizes[] = {4};
         if (output_words(&subscriber->connection.output, 1, words, sizes)) {
             subscriber->pinged_at = now;
+            list_remove(&subscriber->ping);
+            list_append(&subscriber->unanswered, &subscriber->ping);
             subscriber->heard_at = now;
             if (connection_flush(&subscriber->connection) != REDLATCH_OK) {
                 broken(client, "the connection broke", now);
@@ -148,11 +170,11 @@ static bool resolve_address(struct client *client, int64_t now) {
 /* Opens the connection when it is wanted, goes on with opening it, reads what is there. */
 void subscriber_step(struct client *client, int64_t now) {
     struct connection *connection = &client->subscriber.connection;
-    if (connection->state == CONNECTION_READY) {
+    if (connection->state == CONNECTION_READY && now >= client->subscriber.read_at) {
         take_messages(client, now);
-        if (connection->state == CONNECTION_READY) {
-            check_peer(client, now);
-        }
+    }
+    if (connection->state == CONNECTION_READY) {
+        check_peer(client, now);
     }
     if (connection->state == CONNECTION_CLOSED && subscriber_wanted(client) && now >= connection->retry_at &&
         resolve_address(client, now)) {
@@ -160,7 +182,9 @@ void subscriber_step(struct client *client, int64_t now) {
     }
     if (connection->state == CONNECTION_OPENING || connection->state == CONNECTION_GREETING) {
         if (connection_advance(connection, now) == REDLATCH_OK) {
+            client->engine.stats.reconnects += connection->generation > 1;
             client->subscriber.heard_at = now;
+            client->subscriber.read_at = 0;
         }
     }
     subscriber_changes(client, now);
@@ -175,10 +199,20 @@ int64_t subscriber_next_time(const struct client *client) {
     if (connection->state != CONNECTION_READY) {
         return connection->deadline;
     }
+    if (subscriber->read_at) {
+        return subscriber->read_at;
+    }
     if (subscriber->pinged_at) {
         return subscriber->pinged_at + client->connection_settings.dead_peer_timeout;
     }
     return subscriber_wanted(client) ? subscriber->heard_at + QUIET_LIMIT : NEVER;
+}
+
+/* What to poll for. */
+short subscriber_events(const struct client *client) {
+    const struct subscriber *subscriber = &client->subscriber;
+    bool pauses = subscriber->connection.state == CONNECTION_READY && subscriber->read_at;
+    return (short)(connection_events(&subscriber->connection) & (pauses ? POLLOUT : POLLIN | POLLOUT));
 }
 
 /* Whether the keeper has to look before it would by itself. */

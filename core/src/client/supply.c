@@ -134,13 +134,16 @@ struct resource *client_resource(struct client *client, uint8_t lock_kind, const
     return client_group_resource(client, lock_kind, name, size, NULL, 0);
 }
 
+static void free_command(struct command *command) {
+    free(command->batch);
+    free(command->lines);
+    free(command);
+}
+
 static void free_commands(struct list *list) {
     struct list_link *link;
     while ((link = list_pop(list)) != NULL) {
-        struct command *command = container_of(link, struct command, link);
-        free(command->batch);
-        free(command->lines);
-        free(command);
+        free_command(container_of(link, struct command, link));
     }
 }
 
@@ -151,8 +154,7 @@ void client_free_memory(struct client *client) {
     struct timer *timer;
     while ((timer = timer_heap_pop(&engine->timers, NEVER)) != NULL) {
         if (timer->kind == TIMER_COMMAND) { /* on no list while it waits to be repeated */
-            free(container_of(timer, struct command, timer)->lines);
-            free(container_of(timer, struct command, timer));
+            free_command(container_of(timer, struct command, timer));
         }
     }
     for (int i = 0; i < LANE_COUNT; i++) {

@@ -4,7 +4,6 @@
 #include "connection.h"
 
 #include <errno.h>
-#include <hiredis.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +16,9 @@
 #include "system.h"
 
 enum { FIRST_PAUSE_MS = 5, SHORT_PAUSE_MS = 40, LONG_PAUSE_MS = 500 };
+
+/* No answer to a greeting is longer; INFO's is some hundreds of bytes. */
+enum { GREETING_MAX = 1 << 16 };
 
 /* One that broke sooner, and without an answer to any command, did not work, whatever was said in the greeting. */
 static const int64_t LASTING = SECOND;
@@ -51,10 +53,7 @@ static void schedule_retry(struct connection *connection, int64_t now) {
 
 static void drop(struct connection *connection) {
     output_clear(&connection->output);
-    if (connection->reader) {
-        redisReaderFree(connection->reader);
-        connection->reader = NULL;
-    }
+    replies_close(&connection->replies);
     connection->state = CONNECTION_CLOSED;
 }
 
@@ -103,8 +102,7 @@ void connection_fail(struct connection *connection, const char *why, int64_t now
 int connection_open(struct connection *connection, int64_t now) {
     const struct connection_settings *settings = connection->settings;
     connection->deadline = now + settings->connect_timeout;
-    connection->reader = redisReaderCreate();
-    if (!connection->reader) {
+    if (!replies_open(&connection->replies)) {
         connection_fail(connection, "out of memory", now);
         return REDLATCH_NO_MEMORY;
     }
@@ -154,10 +152,13 @@ static int take_answers(struct connection *connection, int64_t now) {
     struct reply_holder holder = {0};
     int status = REDLATCH_OK;
     int result = REDLATCH_AGAIN;
-    while (result == REDLATCH_AGAIN && connection_next_reply(connection, &holder, &status)) {
+    while (result == REDLATCH_AGAIN && connection_next_reply(connection, GREETING_MAX, &holder, &status)) {
         result = greeting_answer(connection, &holder.reply);
     }
     reply_holder_clear(&holder);
+    if (status == REDLATCH_OK && result == REDLATCH_OK && connection->replies.unfinished > 0) {
+        status = REDLATCH_PROTOCOL; /* an answer to nothing */
+    }
     if (status != REDLATCH_OK) {
         return fail(connection, status, "what answers there is not a Redis server", now);
     }
@@ -174,27 +175,27 @@ static int take_answers(struct connection *connection, int64_t now) {
 }
 
 static int greet(struct connection *connection, int64_t now) {
-    for (;;) {
-        int status = connection_flush(connection);
-        char bytes[4096];
-        ssize_t got =
-            status == REDLATCH_OK || connection->step == 0 ? connection_read(connection, bytes, sizeof bytes) : -1;
-        if (got < 0) {
-            return fail(connection, REDLATCH_UNREACHABLE, "the server closed the connection", now);
-        }
-        if (got == 0) {
-            return now < connection->deadline
-                       ? REDLATCH_AGAIN
-                       : fail(connection, REDLATCH_NO_REPLY, "connected, but no answer within the time-out", now);
-        }
+    int status = connection_flush(connection);
+    char bytes[4096];
+    ssize_t got =
+        status == REDLATCH_OK || connection->step == 0 ? connection_read(connection, bytes, sizeof bytes) : -1;
+    if (got < 0) {
+        return fail(connection, REDLATCH_UNREACHABLE, "the server closed the connection", now);
+    }
+    status = REDLATCH_AGAIN;
+    if (got > 0) {
         if (connection_feed(connection, bytes, (size_t)got) != REDLATCH_OK) {
             return fail(connection, REDLATCH_NO_MEMORY, "out of memory", now);
         }
         status = take_answers(connection, now);
-        if (status != REDLATCH_AGAIN) {
-            return status;
+        if (status == REDLATCH_AGAIN) {
+            connection_flush(connection); /* a failure shows at the next step */
         }
     }
+    if (status == REDLATCH_AGAIN && now >= connection->deadline) {
+        return fail(connection, REDLATCH_NO_REPLY, "connected, but no answer within the time-out", now);
+    }
+    return status;
 }
 
 int connection_advance(struct connection *connection, int64_t now) {
@@ -212,6 +213,11 @@ short connection_events(const struct connection *connection) {
         return POLLOUT;
     }
     return output_pending(&connection->output) ? POLLIN | POLLOUT : POLLIN;
+}
+
+bool connection_has_ended(const struct connection *connection) {
+    struct pollfd socket = {connection->fd, POLLRDHUP, 0};
+    return poll(&socket, 1, 0) > 0;
 }
 
 void connection_wait(const struct connection *connection, int64_t until) {
@@ -253,19 +259,20 @@ ssize_t connection_sleep_and_read(const struct connection *connection, char *byt
 }
 
 int connection_feed(struct connection *connection, const char *bytes, size_t size) {
-    return redisReaderFeed(connection->reader, bytes, size) == REDIS_OK ? REDLATCH_OK : REDLATCH_NO_MEMORY;
+    return replies_feed(&connection->replies, bytes, size);
 }
 
-bool connection_next_reply(struct connection *connection, struct reply_holder *holder, int *status_out) {
-    void *parsed = NULL;
-    if (redisReaderGetReply(connection->reader, &parsed) != REDIS_OK) {
-        *status_out = connection->reader->err == REDIS_ERR_OOM ? REDLATCH_NO_MEMORY : REDLATCH_PROTOCOL;
+bool connection_next_reply(struct connection *connection, size_t size_max, struct reply_holder *holder,
+                           int *status_out) {
+    void *parsed;
+    int status = replies_next(&connection->replies, size_max, &parsed);
+    if (status == REDLATCH_OK && !reply_holder_show(holder, parsed)) {
+        status = REDLATCH_PROTOCOL;
+    }
+    if (status != REDLATCH_OK) {
+        *status_out = status == REDLATCH_AGAIN ? *status_out : status;
         return false;
     }
-    if (!parsed) {
-        return false;
-    }
-    reply_holder_show(holder, parsed);
     connection->served = connection->state == CONNECTION_READY;
     return true;
 }

@@ -13,9 +13,8 @@
 
 #include "engine.h"
 #include "output.h"
+#include "replies.h"
 #include "resolver.h"
-
-struct redisReader;
 
 enum connection_state { CONNECTION_CLOSED, CONNECTION_OPENING, CONNECTION_GREETING, CONNECTION_READY };
 
@@ -40,7 +39,7 @@ struct connection {
     bool subscriber;    /* leaves nothing unsettled: no CLIENT ID, no KILL */
     uint32_t generation; /* how often it became READY */
     struct output output;
-    struct redisReader *reader;
+    struct replies replies;
     struct addresses addresses;
     int address;        /* the one to try next */
     int64_t deadline;   /* of opening and greeting */
@@ -54,6 +53,7 @@ struct connection {
     int step;
     uint64_t server_id; /* CLIENT ID, 0 if unknown */
     char run_id[41];    /* of the server; empty if unknown */
+    bool unanswered;    /* the connection before owed replies when it ended: what it was sent may still arrive */
     uint64_t old_id;    /* of the connection before, to be killed */
     char old_run_id[41];
     uint8_t settlement; /* enum settlement, once READY */
@@ -66,8 +66,8 @@ void connection_init(struct connection *connection, const struct connection_sett
  * why not at once. */
 int connection_open(struct connection *connection, int64_t now);
 
-/* Goes on with opening and greeting as far as it can: AGAIN, OK when it has just become READY, or why it failed (it
- * is CLOSED then, with retry_at set). */
+/* Goes on with opening and greeting by a bounded number of bytes: AGAIN, OK when it has just become READY, or why it
+ * failed (it is CLOSED then, with retry_at set). */
 int connection_advance(struct connection *connection, int64_t now);
 
 /* What to poll for. */
@@ -75,6 +75,9 @@ short connection_events(const struct connection *connection);
 
 /* Sleeps until the connection needs attention: something to read or write, its time to try again, or `until`. */
 void connection_wait(const struct connection *connection, int64_t until);
+
+/* Whether a READY connection has ended, as far as this machine knows; safe without any lock. */
+bool connection_has_ended(const struct connection *connection);
 
 /* Hands pending bytes to the kernel: OK (whether or not all went) or why it failed; the connection is not closed by
  * this. */
@@ -91,11 +94,14 @@ ssize_t connection_sleep_and_read(const struct connection *connection, char *byt
 
 int connection_feed(struct connection *connection, const char *bytes, size_t size);
 
-/* The next complete reply, valid until the next call; false when there is none. *status_out is PROTOCOL for garbage. */
+/* The next complete reply, valid until the next call; false when there is none. *status_out is PROTOCOL for garbage,
+ * and for a reply that has more than size_max bytes. */
 struct reply_holder;
-bool connection_next_reply(struct connection *connection, struct reply_holder *holder, int *status_out);
+bool connection_next_reply(struct connection *connection, size_t size_max, struct reply_holder *holder,
+                           int *status_out);
 
-/* Gives the connection up after a failure, abortively: unsent bytes are dropped and the server hears of it at once. */
+/* Gives the connection up after a failure, abortively: unsent bytes are dropped and the server hears of it at once.
+ * Who gives up a READY one first says in `unanswered` whether it owes replies. */
 void connection_fail(struct connection *connection, const char *why, int64_t now);
 
 /* Closes in good order at the end of a client. connection_forget only closes the descriptor: for a forked child. */

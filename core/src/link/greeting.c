@@ -7,6 +7,9 @@
 
 #include "refusal.h"
 
+/* So much of an error is shown. */
+enum { WORDS_MAX = 150 };
+
 static bool say(struct connection *connection, enum greeting_step step, size_t count, const char *const words[]) {
     size_t sizes[4];
     for (size_t i = 0; i < count; i++) {
@@ -49,9 +52,13 @@ int greeting_begin(struct connection *connection) {
     return said ? REDLATCH_OK : REDLATCH_NO_MEMORY;
 }
 
+/* In the server's words, of which messages show what any terminal does. */
 static int refuse(struct connection *connection, int status, const struct reply *reply) {
-    snprintf(connection->detail, sizeof connection->detail, "%.*s", (int)(reply->size < 150 ? reply->size : 150),
-             reply->text);
+    size_t size = reply->size < WORDS_MAX ? reply->size : WORDS_MAX;
+    for (size_t i = 0; i < size; i++) {
+        connection->detail[i] = reply->text[i] >= ' ' && reply->text[i] <= '~' ? reply->text[i] : '.';
+    }
+    connection->detail[size] = '\0';
     return status;
 }
 
@@ -115,6 +122,11 @@ static void take_run_id(struct connection *connection, const struct reply *reply
     }
 }
 
+/* What is known of a connection that may not be killed: what it was sent is in doubt, unless all was answered. */
+static enum settlement not_killed(const struct connection *connection) {
+    return connection->unanswered ? SETTLEMENT_DENIED : SETTLED_BY_KILL;
+}
+
 /* All is set up: what of the connection before this one? AGAIN when it is being killed. */
 static int settle_old(struct connection *connection) {
     connection->settlement = SETTLED_BY_KILL;
@@ -127,7 +139,7 @@ static int settle_old(struct connection *connection) {
         return REDLATCH_OK;
     }
     if (!known || connection->old_id == 0) {
-        connection->settlement = SETTLEMENT_DENIED;
+        connection->settlement = (uint8_t)not_killed(connection);
         return REDLATCH_OK;
     }
     char number[24];
@@ -150,7 +162,7 @@ int greeting_answer(struct connection *connection, const struct reply *reply) {
         take_run_id(connection, reply);
     }
     if (step == GREET_KILL) {
-        connection->settlement = reply->kind == REPLY_INTEGER ? SETTLED_BY_KILL : SETTLEMENT_DENIED;
+        connection->settlement = (uint8_t)(reply->kind == REPLY_INTEGER ? SETTLED_BY_KILL : not_killed(connection));
     }
     if (connection->step < connection->step_count) {
         return REDLATCH_AGAIN;

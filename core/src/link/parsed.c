@@ -11,7 +11,8 @@ void reply_holder_clear(struct reply_holder *holder) {
     }
 }
 
-static void show(struct reply *reply, const redisReply *parsed) {
+/* false for what newer versions of the protocol have. */
+static bool show(struct reply *reply, const redisReply *parsed) {
     reply->text = "";
     reply->size = 0;
     reply->integer = 0;
@@ -31,23 +32,27 @@ static void show(struct reply *reply, const redisReply *parsed) {
     case REDIS_REPLY_ARRAY:
         reply->kind = REPLY_ARRAY;
         break;
-    default:
+    case REDIS_REPLY_NIL:
         reply->kind = REPLY_NIL;
         break;
+    default:
+        return false;
     }
+    return true;
 }
 
-void reply_holder_show(struct reply_holder *holder, void *parsed) {
+bool reply_holder_show(struct reply_holder *holder, void *parsed) {
     reply_holder_clear(holder);
     const redisReply *top = parsed;
     holder->parsed = parsed;
-    show(&holder->reply, top);
-    if (holder->reply.kind == REPLY_ARRAY) {
-        size_t count = top->elements < RENEWAL_BATCH_SIZE ? top->elements : RENEWAL_BATCH_SIZE;
+    bool known = show(&holder->reply, top);
+    if (known && holder->reply.kind == REPLY_ARRAY) {
+        size_t count = top->elements < REPLY_ELEMENTS_MAX ? top->elements : REPLY_ELEMENTS_MAX;
         for (size_t i = 0; i < count; i++) {
-            show(&holder->elements[i], top->element[i]);
+            known = show(&holder->elements[i], top->element[i]) && known;
         }
         holder->reply.elements = holder->elements;
         holder->reply.count = count;
     }
+    return known;
 }

@@ -9,10 +9,12 @@
 struct reply_holder {
     void *parsed; /* redisReply */
     struct reply reply;
-    struct reply elements[RENEWAL_BATCH_SIZE];
+    struct reply elements[REPLY_ELEMENTS_MAX]; /* of a longer array the rest is cut off: no script has one */
 };
 
 void reply_holder_clear(struct reply_holder *holder);
-void reply_holder_show(struct reply_holder *holder, void *parsed);
+
+/* Takes the redisReply over; false if it, or an element, is of a kind that no command of ours is answered with. */
+bool reply_holder_show(struct reply_holder *holder, void *parsed);
 
 #endif

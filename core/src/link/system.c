@@ -14,6 +14,7 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -75,6 +76,19 @@ void system_unsignal(int fd) {
     uint64_t count;
     ssize_t got = read(fd, &count, sizeof count);
     (void)got;
+}
+
+int system_alarm_new(void) {
+    return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+}
+
+bool system_alarm_set(int fd, int64_t at) {
+    struct itimerspec until = {{0, 0}, {0, 0}};
+    if (at < INT64_MAX) {
+        at = at > 0 ? at : 1; /* all zero: never */
+        until.it_value = (struct timespec){(time_t)(at / 1000000), (long)(at % 1000000) * 1000};
+    }
+    return timerfd_settime(fd, TFD_TIMER_ABSTIME, &until, NULL) == 0;
 }
 
 int system_set_new(void) {

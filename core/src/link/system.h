@@ -37,12 +37,19 @@ int system_signal_new(void);
 void system_signal(int fd); /* async-signal-safe */
 void system_unsignal(int fd);
 
+/* A descriptor that becomes readable at a time of system_now's clock, also if the machine was suspended meanwhile; -1
+ * on failure. It is set to one time after the other (INT64_MAX: never); system_unsignal takes a signal that was given.
+ */
+int system_alarm_new(void);
+bool system_alarm_set(int fd, int64_t at);
+
 /* A pollable set of descriptors; -1 on failure. Adding and removing return 0 or -1. */
 int system_set_new(void);
 int system_set_add(int set, int fd);
 int system_set_remove(int set, int fd);
 
-/* poll(2) with an end in system_now's clock. A descriptor of -1 is ignored. */
+/* poll(2) with an end in system_now's clock, of which time that the machine is suspended does not count. A descriptor
+ * of -1 is ignored. */
 struct pollfd;
 int system_poll(struct pollfd *fds, size_t count, int64_t until);
 

@@ -108,6 +108,17 @@ static bool is(const char *text, size_t size, const char *word) {
     return strlen(word) == size && memcmp(text, word, size) == 0;
 }
 
+static bool is_option(const char *key, size_t size) {
+    return is(key, size, "connect_timeout") || is(key, size, "command_timeout") || is(key, size, "dead_peer_timeout") ||
+           is(key, size, "db") || is(key, size, "name_prefix");
+}
+
+/* What stands behind a ? may be the rest of a password in which it was not escaped. */
+static int refuse_option(struct parse *parse, const char *key, size_t size, bool secret, const char *expected) {
+    secret = secret && size > 0;
+    return refuse(parse, REDLATCH_INVALID, "URL option", secret ? "..." : key, secret ? 3 : size, expected);
+}
+
 static int option(struct parse *parse, const char *key, size_t key_size, const char *value, size_t value_size) {
     struct uri *uri = parse->uri;
     if (is(key, key_size, "connect_timeout")) {
@@ -125,8 +136,8 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
     if (is(key, key_size, "name_prefix")) {
         return unescape(parse, "name_prefix", false, value, value_size, &uri->name_prefix);
     }
-    return refuse(parse, REDLATCH_INVALID, "URL option", key, key_size,
-                  "connect_timeout, command_timeout, dead_peer_timeout, db or name_prefix");
+    return refuse_option(parse, key, key_size, strspn(key, "abcdefghijklmnopqrstuvwxyz_") < key_size,
+                         "connect_timeout, command_timeout, dead_peer_timeout, db or name_prefix");
 }
 
 static int options(struct parse *parse, const char *text) {
@@ -134,7 +145,7 @@ static int options(struct parse *parse, const char *text) {
         size_t size = strcspn(text, "&");
         const char *equals = memchr(text, '=', size);
         if (!equals) {
-            return refuse(parse, REDLATCH_INVALID, "URL option", text, size, "option=value");
+            return refuse_option(parse, text, size, !is_option(text, size), "option=value");
         }
         size_t key_size = (size_t)(equals - text);
         int status = option(parse, text, key_size, equals + 1, size - key_size - 1);
@@ -162,7 +173,7 @@ static int credentials(struct parse *parse, const char **text) {
     size_t user_size = colon ? (size_t)(colon - *text) : size;
     int status = REDLATCH_OK;
     if (user_size > 0) {
-        status = unescape(parse, "user name", false, *text, user_size, &parse->uri->username);
+        status = unescape(parse, "user name", true, *text, user_size, &parse->uri->username); /* or a password alone */
     }
     if (status == REDLATCH_OK && colon) {
         status = unescape(parse, "password", true, colon + 1, size - user_size - 1, &parse->uri->password);
@@ -202,7 +213,7 @@ static int host_and_port(struct parse *parse, const char *text, size_t size) {
         status = number(parse, "port", secret ? "..." : port, secret ? 3 : port_size, 1, 65535, &parse->uri->port);
     }
     if (status == REDLATCH_OK) {
-        status = unescape(parse, "host", false, host, host_size, &parse->uri->host);
+        status = unescape(parse, "host", true, host, host_size, &parse->uri->host); /* has no escapes, a password may */
     }
     for (size_t i = 0; status == REDLATCH_OK && parse->uri->host[i]; i++) {
         if ((unsigned char)parse->uri->host[i] <= ' ') {

@@ -6,6 +6,7 @@
 
 static void forget(struct subscription *call) {
     list_remove(&call->link);
+    list_remove(&call->sent);
     call->state = SUBSCRIPTION_NONE;
     call->waiter = 0;
     call->was_active = false;

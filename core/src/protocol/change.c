@@ -15,13 +15,6 @@
 #include "planted.h"
 #include "steps.h"
 
-/* A record outlives every sending of its command: whoever waits for the server gives up before. */
-static const int64_t BEYOND_PATIENCE_MS = 30000;
-static const int64_t KILL_DENIED_MS = INT64_C(3600) * 1000;
-
-/* How long the last sending may be under way. */
-static const int64_t ON_ITS_WAY = 15 * SECOND;
-
 enum ending { FORGOTTEN, GOES_ON, UNDONE };
 
 static const struct {
@@ -57,14 +50,6 @@ static bool is_bounded(uint8_t change) {
            change == PERMITS_ADD;
 }
 
-int64_t record_life_ms(const struct engine *engine) {
-    return engine->kill_denied ? KILL_DENIED_MS : engine->settings.unreachable_timeout_ms + BEYOND_PATIENCE_MS;
-}
-
-bool record_is_over(const struct engine *engine, const struct command *command, int64_t now) {
-    return now - command->first_sent_at > record_life_ms(engine) * MILLISECOND - ON_ITS_WAY;
-}
-
 bool change_goes_on(const struct operation *operation) {
     return operation->kind == OPERATION_CHANGE && changes[operation->change].ending == GOES_ON;
 }
@@ -76,6 +61,7 @@ void change_begin(struct engine *engine, struct operation *operation, int64_t no
     command->kind = COMMAND_CHANGE;
     command->change = operation->change;
     command->id = operation->id;
+    record_take_key(engine, command);
     command->amount = operation->amount;
     command->lease_ms = operation->lease_ms;
     memcpy(command->permit, operation->permit, sizeof command->permit);
@@ -106,7 +92,7 @@ static void change_refused(struct engine *engine, struct command *command, struc
         return;
     }
     if (ending == UNDONE && (refusal.may_have_run || command->repeated)) {
-        undo_taken(engine, operation, command->id);
+        undo_taken(engine, operation, command);
     }
     finish(engine, operation, refusal.status);
 }
@@ -135,11 +121,11 @@ void change_abort(struct engine *engine, struct operation *operation, int status
     } else if (!drop_unsent(engine, command)) {
         command->operation = NULL;
         command->abandoned = true;
+        if (ending == UNDONE && !PLANTED(FAULT_NO_COMPENSATION)) {
+            undo_taken(engine, operation, command);
+        }
         if (timer_is_armed(&command->timer)) { /* refused, and not to be repeated now */
             give_command(engine, command);
-        }
-        if (ending == UNDONE && !PLANTED(FAULT_NO_COMPENSATION)) {
-            undo_taken(engine, operation, operation->id);
         }
     }
     finish(engine, operation, status);
@@ -158,14 +144,17 @@ void change_settle(struct engine *engine, struct command *command, int64_t now) 
     give_command(engine, command);
 }
 
-void undo_taken(struct engine *engine, struct operation *operation, uint64_t id) {
+/* Undoes what a command of the operation may have taken, or may still take: its record becomes a mark. */
+void undo_taken(struct engine *engine, struct operation *operation, struct command *taking) {
     struct command *command = take_command(engine, operation);
     if (!command) {
         return; /* only after as many breaks of the connection as there are commands set aside */
     }
     command->operation = NULL;
     command->kind = COMMAND_UNDO;
-    command->id = id;
+    command->id = taking->id;
+    command->record_key = taking->record_key;
+    taking->record_key = 0;
     engine->stats.compensations++;
     push_command(engine, command);
 }

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "kinds.h"
+#include "numbers.h"
 #include "planted.h"
 #include "steps.h"
 
@@ -24,6 +24,9 @@ void engine_init(struct engine *engine, const struct engine_settings *settings, 
         list_init(&engine->lanes[i].unsettled);
     }
     list_init(&engine->operations);
+    for (int i = 0; i < OWNER_CHAINS; i++) {
+        list_init(&engine->holds_of[i]);
+    }
     list_init(&engine->contests);
     list_init(&engine->finished);
     list_init(&engine->subscription_changes);
@@ -47,6 +50,11 @@ uint32_t engine_random(struct engine *engine, uint32_t bound) {
 
 /* ------------------------------------------------------------------------------------------------- operations -- */
 
+static bool is_brief(const struct operation *operation, int64_t now) {
+    bool waits = operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH;
+    return waits && !operation->once && operation->wait_until != NEVER && operation->wait_until - now < BRIEF_WAIT;
+}
+
 static void send_plain(struct engine *engine, struct operation *operation, uint8_t kind) {
     struct command *command = take_command(engine, operation);
     command->kind = kind;
@@ -56,14 +64,37 @@ static void send_plain(struct engine *engine, struct operation *operation, uint8
     arm_operation(engine, operation);
 }
 
+void engine_end_broken(struct engine *engine) {
+    struct list_link *link;
+    while ((link = list_pop(&engine->operations)) != NULL) {
+        struct operation *operation = container_of(link, struct operation, all);
+        timer_disarm(&engine->timers, &operation->timer);
+        list_remove(&operation->link);
+        operation->command = NULL;
+        operation->hold = NULL;
+        operation->phase = PHASE_DONE;
+        operation->status = REDLATCH_INTERNAL;
+        list_append(&engine->finished, &operation->link);
+    }
+}
+
 void engine_start(struct engine *engine, struct operation *operation, int64_t now) {
+    if (engine->broken) {
+        list_append(&engine->operations, &operation->all);
+        engine_end_broken(engine);
+        return;
+    }
     if (operation->set) {
         operation->resource = operation->set->members[0].resource;
     }
     operation->timer.kind = TIMER_OPERATION;
     operation->phase = PHASE_NEW;
+    operation->brief = is_brief(operation, now);
     list_append(&engine->operations, &operation->all);
     reserve_for(engine, operation);
+    if (engine->broken) {
+        return;
+    }
     struct hold *hold;
     switch (operation->kind) {
     case OPERATION_ACQUIRE:
@@ -106,7 +137,9 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
 }
 
 void finish(struct engine *engine, struct operation *operation, int status) {
-    assert(operation->phase != PHASE_DONE);
+    if (!INVARIANT(&engine->broken, operation->phase != PHASE_DONE)) {
+        return;
+    }
     operation->phase = PHASE_DONE;
     operation->status = status;
     operation->command = NULL;
@@ -118,6 +151,11 @@ void finish(struct engine *engine, struct operation *operation, int status) {
     list_remove(&operation->all);
     return_reserve(engine, operation);
     list_append(&engine->finished, &operation->link);
+}
+
+void finish_lost(struct engine *engine, struct operation *operation, int reason) {
+    operation->reason = (uint8_t)reason;
+    finish(engine, operation, REDLATCH_LOST);
 }
 
 /* The command that an operation waits for: its own, or the hand-over that names it. */
@@ -135,6 +173,9 @@ static int timeout_status(const struct operation *operation) {
     if (operation->trouble) { /* also when connecting again failed since: what was sent may have been carried out */
         return may_have_run ? REDLATCH_NO_REPLY : operation->trouble;
     }
+    if (operation->brief) {
+        return REDLATCH_TIMEOUT;
+    }
     if (operation->phase == PHASE_WAITING && !operation->met_holder) {
         return REDLATCH_UNREACHABLE; /* for an earlier command of its owner's own hold: nobody else is in the way */
     }
@@ -145,7 +186,7 @@ static int timeout_status(const struct operation *operation) {
 }
 
 void engine_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
-    if (operation->phase == PHASE_DONE) {
+    if (operation->phase == PHASE_DONE || engine->broken) {
         return;
     }
     if (status == REDLATCH_TIMEOUT) {
@@ -213,7 +254,7 @@ int64_t engine_next_timer(const struct engine *engine) {
 
 void engine_run_timers(struct engine *engine, int64_t now) {
     struct timer *timer;
-    while ((timer = timer_heap_pop(&engine->timers, now)) != NULL) {
+    while (!engine->broken && (timer = timer_heap_pop(&engine->timers, now)) != NULL) {
         switch (timer->kind) {
         case TIMER_HOLD:
             hold_timer(engine, container_of(timer, struct hold, timer), now);
@@ -260,7 +301,7 @@ static bool is_dropped(const struct command *command) {
 
 struct command *engine_first_to_send(struct engine *engine, enum lane_number number) {
     struct list_link *link;
-    while ((link = list_first(&engine->lanes[number].unsent)) != NULL) {
+    while (!engine->broken && (link = list_first(&engine->lanes[number].unsent)) != NULL) {
         struct command *command = container_of(link, struct command, link);
         if (!is_dropped(command)) {
             return command;
@@ -305,7 +346,7 @@ static void query_replied(struct engine *engine, struct operation *operation, co
         const struct reply *count = &reply->elements[2];
         answer->locked = true;
         answer->holders = reply->count > 3 ? (uint64_t)reply->elements[3].integer : 1;
-        answer->ttl_ms = reply->elements[0].integer;
+        answer->ttl_ms = server_ms(reply->elements[0].integer);
         size_t size = owner->size < sizeof answer->owner - 1 ? owner->size : sizeof answer->owner - 1;
         if (owner->kind == REPLY_STRING) {
             memcpy(answer->owner, owner->text, size);
@@ -385,10 +426,22 @@ static void note_words(struct operation *operation, const struct reply *reply) {
     words[size] = '\0';
 }
 
+/* Bytes of a reply: numbers, a hundred tokens, an error; of a page of reports, whose names are bounded by inspect.lua,
+ * and of CLIENT LIST. */
+enum { REPLY_SIZE_MAX = 1 << 16, REPORTS_SIZE_MAX = 1 << 24 };
+
+size_t engine_reply_size_max(const struct engine *engine, enum lane_number number) {
+    const struct list_link *oldest = list_first(&engine->lanes[number].sent);
+    bool inspects = oldest && container_of(oldest, const struct command, link)->kind == COMMAND_INSPECT;
+    return inspects ? REPORTS_SIZE_MAX : REPLY_SIZE_MAX;
+}
+
 void engine_replied(struct engine *engine, enum lane_number number, const struct reply *reply, int64_t now) {
     struct lane *lane = &engine->lanes[number];
-    struct list_link *link = list_pop(&lane->sent);
-    assert(link);
+    struct list_link *link = engine->broken ? NULL : list_pop(&lane->sent);
+    if (engine->broken || !INVARIANT(&engine->broken, link)) {
+        return;
+    }
     struct command *command = container_of(link, struct command, link);
     lane->in_flight--;
     engine->stats.round_trips++;
@@ -399,6 +452,7 @@ void engine_replied(struct engine *engine, enum lane_number number, const struct
         return;
     }
     note_words(command->operation, reply);
+    record_answered(engine, command, reply);
     switch (command->kind) {
     case COMMAND_ACQUIRE:
         kind_of(command->resource)->replied(engine, command, reply, now);
@@ -442,29 +496,33 @@ void engine_replied(struct engine *engine, enum lane_number number, const struct
 }
 
 /* Notes since when the server cannot be used, for whoever waits for it without an end of his own. */
-static void note_trouble(struct engine *engine, struct operation *operation, int status, int64_t now) {
+static void note_trouble(struct engine *engine, struct operation *operation, int status, int64_t since) {
     operation->trouble = status;
     if (operation->trouble_since == 0) {
-        operation->trouble_since = now;
+        operation->trouble_since = since;
     }
     arm_operation(engine, operation);
 }
 
 void engine_lane_lost(struct engine *engine, enum lane_number number, int64_t now) {
+    if (engine->broken) {
+        return;
+    }
     struct lane *lane = &engine->lanes[number];
     struct list_link *link;
     while ((link = list_pop(&lane->sent)) != NULL) {
         struct command *command = container_of(link, struct command, link);
         list_append(&lane->unsettled, link);
         if (command->operation) {
-            note_trouble(engine, command->operation, REDLATCH_NO_REPLY, now);
+            note_trouble(engine, command->operation, REDLATCH_NO_REPLY, command->sent_at);
         }
         struct operation *receiver = receiver_of(command);
         if (receiver) {
-            note_trouble(engine, receiver, REDLATCH_NO_REPLY, now);
+            note_trouble(engine, receiver, REDLATCH_NO_REPLY, command->sent_at);
         }
     }
     lane->in_flight = 0;
+    renewal_verify_soon(engine, now);
 }
 
 /* Not to be sent again as a matter of course: its record may be over. */
@@ -473,6 +531,9 @@ static bool is_recorded(const struct command *command) {
 }
 
 void engine_lane_ready(struct engine *engine, enum lane_number number, enum settlement how, int64_t now) {
+    if (engine->broken) {
+        return;
+    }
     struct lane *lane = &engine->lanes[number];
     struct list later;
     list_init(&later);
@@ -501,6 +562,9 @@ static bool waits_for_server(const struct operation *operation) {
 }
 
 void engine_lane_failed(struct engine *engine, enum lane_number number, int status, int64_t now) {
+    if (engine->broken) {
+        return;
+    }
     bool passing = redlatch_status_is_retryable(status);
     struct list_link *link = list_first(&engine->operations);
     while (link) {

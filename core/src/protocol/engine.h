@@ -14,12 +14,14 @@
 #ifndef ENGINE_H
 #define ENGINE_H
 
+#include "invariant.h"
 #include "records.h"
 #include "resources.h"
 
 /* How a broken connection's unanswered commands stand, once a new connection is there. */
 enum settlement {
-    SETTLED_BY_KILL,    /* the server closed the old connection: nothing old can arrive any more */
+    SETTLED_BY_KILL,    /* nothing old can arrive any more: the server closed the old connection, or all that was sent
+                           over it had been answered */
     SETTLED_BY_RESTART, /* the server is another process than before: nothing old can arrive, everything may be
                            forgotten */
     SETTLEMENT_DENIED   /* we may not ask: late commands may still arrive within one lease */
@@ -27,6 +29,18 @@ enum settlement {
 
 /* A hold that was granted by itself is told of as such; one that was granted as part of a set to whoever keeps sets. */
 enum loss_queue { LOSS_EVENTS, LOSS_THREADS, LOSS_SETS, LOSS_QUEUES };
+
+/* Numbers of keys in which the outcome of an operation was recorded and is not needed any more: the next operation
+ * records its own there. More of them are forgotten; their keys end by their TTL. */
+enum { RECORD_KEYS = 1024 };
+
+struct record_keys {
+    uint64_t numbers[RECORD_KEYS];
+    uint32_t count;
+};
+
+/* Lists of holds by the number of their owner, so that the end of an owner does not look at every name. */
+enum { OWNER_CHAINS = 256 };
 
 struct engine_settings {
     int64_t watchdog_lease_ms;
@@ -45,6 +59,7 @@ struct engine {
     struct lane lanes[LANE_COUNT];
     struct timer_heap timers;
     struct list operations;
+    struct list holds_of[OWNER_CHAINS]; /* by owner */
     struct list contests;
     struct list finished;
     struct list subscription_changes;
@@ -62,6 +77,9 @@ struct engine {
     uint32_t expired_lines; /* of renewals under way: each may need a command to be given back with */
     uint32_t refreshes;     /* commands there should be for refreshes of places, which are nobody's */
     bool leave_is_known;    /* the server has the script by which waiters leave the queue of a fair lock */
+    struct record_keys record_keys;
+    int64_t verify_after;   /* when holds may be verified again because a connection ended */
+    const char *broken;     /* an invariant that is: nothing is done any more. NULL */
     bool kill_denied;       /* a broken connection could not be killed: what was sent on one may come late */
     int32_t subscriptions;
     redlatch_stats stats;
@@ -87,6 +105,9 @@ void engine_supply_hold(struct engine *engine, struct hold *hold);
  * may be done at once: look at its phase. */
 void engine_start(struct engine *engine, struct operation *operation, int64_t now);
 
+/* Once an invariant is broken: ends all operations with INTERNAL, without their machines. */
+void engine_end_broken(struct engine *engine);
+
 /* Ends an operation whose caller has had enough: TIMEOUT becomes the status that says why (held by others,
  * unreachable, no reply). What it left under way is undone in the background. Does nothing once it is done. */
 void engine_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
@@ -102,7 +123,11 @@ struct command *engine_next_to_send(struct engine *engine, enum lane_number numb
 /* The answer to the oldest unanswered command of a lane. */
 void engine_replied(struct engine *engine, enum lane_number number, const struct reply *reply, int64_t now);
 
-/* The lane's connection is broken: what was sent is unsettled until engine_lane_ready. */
+/* How many bytes the next reply of the lane may have: one page of an inspection is the longest. */
+size_t engine_reply_size_max(const struct engine *engine, enum lane_number number);
+
+/* The lane's connection is broken: what was sent is unsettled until engine_lane_ready. What was not stays as it is, as
+ * fresh as if there had been no connection. All holds are verified, for something may have befallen the server. */
 void engine_lane_lost(struct engine *engine, enum lane_number number, int64_t now);
 
 /* The lane has a connection; says how what the old one left stands. */
@@ -113,8 +138,9 @@ void engine_lane_ready(struct engine *engine, enum lane_number number, enum sett
 void engine_lane_failed(struct engine *engine, enum lane_number number, int status, int64_t now);
 
 /* Subscriptions: take them off subscription_changes, then report what the server says, of one, of all that a channel
- * serves, or of all that wait for a confirmation (denied) or are there (lost). `number` is what a message says (wire
- * format 1.6), 0 if that is no number. */
+ * serves, or of all that are there (lost). A server answers in order: a driver may keep those that it sent in a list,
+ * by their link `sent`, from which the engine takes what was confirmed; an error is about the oldest that is left.
+ * `number` is what a message says (wire format 1.6), 0 if that is no number. */
 enum heard { HEARD_MESSAGE, HEARD_SUBSCRIBED, HEARD_UNSUBSCRIBED };
 void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_unsubscribed(struct engine *engine, struct subscription *subscription, int64_t now);
@@ -122,7 +148,6 @@ void engine_message(struct engine *engine, struct subscription *subscription, in
 void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number,
                   int64_t now);
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now);
-void engine_subscriptions_denied(struct engine *engine, int64_t now);
 void engine_subscriptions_lost(struct engine *engine, int64_t now);
 
 /* Whether a channel that is to be left serves others, who want to go on hearing it. */

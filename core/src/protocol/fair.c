@@ -21,6 +21,7 @@
  * its foremost looks now and then (calls.c says who hears what); the others are refreshed (refresh.c). To leave is one
  * script that gives up the place and the hold, whichever there is. */
 #include "kinds.h"
+#include "numbers.h"
 #include "planted.h"
 #include "steps.h"
 
@@ -157,8 +158,7 @@ static void head_is_ours(struct engine *engine, struct operation *seen_by, uint6
 static bool joins_its_owner(struct engine *engine, struct operation *operation, int64_t now) {
     struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (hold) {
-        undo_acquire(engine, operation, operation->id, 0);
-        operation->id = 0; /* should it come to ask again, that undo may still be under way */
+        undo_ask(engine, operation);
         queue_leave(engine, operation, now);
         hold_acquire(engine, hold, operation, now);
     }
@@ -179,7 +179,7 @@ static void queued(struct engine *engine, struct operation *operation, const str
         return;
     }
     bool called = operation->called && !PLANTED(FAULT_MESSAGE_MISSED_WHILE_ASKING);
-    park(engine, operation, reply->elements[0].integer, now);
+    park(engine, operation, server_ms(reply->elements[0].integer), now);
     if (called) {
         acquire_look(engine, operation, now);
     }

@@ -55,10 +55,20 @@ static bool is_upgrade(const struct hold *hold, const struct operation *operatio
     return hold->lock_kind != operation->lock_kind;
 }
 
+/* A command out of the operation's reserve, which no path uses up; if one did, the operation ends. */
+static struct command *command_for(struct engine *engine, struct operation *operation) {
+    struct command *command = take_command(engine, operation);
+    if (!command) {
+        finish(engine, operation, REDLATCH_NO_MEMORY);
+    }
+    return command;
+}
+
 void hold_acquire(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now) {
     bool upgrades = is_upgrade(hold, operation);
+    operation->serial = hold->serial;
     if (hold->stage == HOLD_GONE) {
-        finish(engine, operation, REDLATCH_LOST);
+        finish_lost(engine, operation, hold->reason);
         return;
     }
     if (operation->not_reentrant && hold->stage == HOLD_ALIVE && !upgrades) {
@@ -69,7 +79,10 @@ void hold_acquire(struct engine *engine, struct hold *hold, struct operation *op
         hold_wait_for(engine, hold, operation);
         return;
     }
-    struct command *command = take_command(engine, operation);
+    struct command *command = command_for(engine, operation);
+    if (!command) {
+        return;
+    }
     command->kind = COMMAND_REENTER;
     command->count = hold->count + (upgrades || PLANTED(FAULT_REENTRY_NOT_INTENDED) ? 0 : 1);
     command->lease_ms = lease_within(engine_wire_lease(engine, operation->lease_ms), hold->max_hold_at, now);
@@ -82,7 +95,10 @@ void hold_acquire(struct engine *engine, struct hold *hold, struct operation *op
 /* Sends the last release, or hands the hold over to a waiter of this process. From here on it is not renewed. */
 void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now) {
     return_kept_command(engine, hold);
-    struct command *command = take_command(engine, operation);
+    struct command *command = operation ? command_for(engine, operation) : take_command(engine, NULL);
+    if (!command && operation) {
+        return;
+    }
     if (!command) { /* nobody waits for it and there is no memory: the lease runs out */
         hold->owed = ALL_LEVELS;
         hold->renewed_from = 0;
@@ -153,14 +169,21 @@ void hold_release(struct engine *engine, struct operation *operation, int64_t no
     struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (!hold) {
         finish(engine, operation, REDLATCH_NOT_OWNED);
-    } else if (hold->stage == HOLD_GONE) {
+        return;
+    }
+    operation->serial = hold->serial;
+    if (hold->stage == HOLD_GONE) {
+        int reason = hold->reason;
         operation->id = hold->id;
         hold_drop_levels(engine, hold, 1, now);
-        finish(engine, operation, REDLATCH_LOST);
+        finish_lost(engine, operation, reason);
     } else if (hold->busy) {
         hold_wait_for(engine, hold, operation);
     } else if (hold->count > 1) {
-        struct command *command = take_command(engine, operation);
+        struct command *command = command_for(engine, operation);
+        if (!command) {
+            return;
+        }
         command->kind = COMMAND_RELEASE;
         command->count = hold->count - 1;
         command->levels = 1;
@@ -177,15 +200,19 @@ void hold_extend(struct engine *engine, struct operation *operation, int64_t now
         finish(engine, operation, REDLATCH_NOT_OWNED);
         return;
     }
+    operation->serial = hold->serial;
     if (hold->stage == HOLD_GONE) {
-        finish(engine, operation, REDLATCH_LOST);
+        finish_lost(engine, operation, hold->reason);
         return;
     }
     if (hold->busy || (hold->batch && !PLANTED(FAULT_EXTEND_BEFORE_SETTLED))) {
         hold_wait_for(engine, hold, operation);
         return;
     }
-    struct command *command = take_command(engine, operation);
+    struct command *command = command_for(engine, operation);
+    if (!command) {
+        return;
+    }
     command->kind = COMMAND_EXTEND;
     command->lease_ms = lease_within(operation->lease_ms, hold->max_hold_at, now);
     if (command->lease_ms == 0) {
@@ -264,14 +291,17 @@ static void full_release_replied(struct engine *engine, struct command *command,
     struct hold *hold = command->hold;
     bool in_time = hold && command->first_sent_at < hold->deadline;
     bool resolved = command->repeated && in_time && !PLANTED(FAULT_RESENT_RELEASE_IS_LOST);
+    int reason = hold ? hold_reason(hold, now) : REDLATCH_REASON_MISSING;
     struct resource *resource = command->resource;
     command->hold = NULL;
     if (hold) {
         hold->busy = NULL;
         hold_end(engine, hold, now);
     }
-    if (operation) {
-        finish(engine, operation, found > 0 || resolved ? REDLATCH_OK : REDLATCH_LOST);
+    if (operation && (found > 0 || resolved)) {
+        finish(engine, operation, REDLATCH_OK);
+    } else if (operation) {
+        finish_lost(engine, operation, reason);
     }
     if (hold || found > 0) {
         queue_after_release(engine, resource, found > 0 ? found - 1 : -1, now);
@@ -322,6 +352,7 @@ static void level_replied(struct engine *engine, struct command *command, int64_
         hold_check_deadline(engine, hold, now); /* an answer that comes after it brings nothing back */
     }
     bool lost = hold->stage == HOLD_GONE;
+    int reason = hold->reason;
     uint64_t id = command->kind == COMMAND_MOVE ? command->successor : hold->id;
     hold->busy = NULL;
     command->hold = NULL;
@@ -342,6 +373,7 @@ static void level_replied(struct engine *engine, struct command *command, int64_
     if (operation) {
         bool upgrades = hold && operation->kind == OPERATION_ACQUIRE && is_upgrade(hold, operation);
         operation->id = hold ? hold->id : operation->id;
+        operation->reason = (uint8_t)reason;
         finish(engine, operation, lost ? REDLATCH_LOST : upgrades ? REDLATCH_WOULD_DEADLOCK : REDLATCH_OK);
     }
     if (lost && found > 0) {
@@ -484,8 +516,8 @@ void hold_abort(struct engine *engine, struct operation *operation, int status, 
         hold_settled(engine, hold, now);
         return;
     }
-    if (command->kind == COMMAND_REENTER) { /* say again how many levels there are, behind it */
-        struct command *undo = take_command(engine, operation);
+    struct command *undo = command->kind == COMMAND_REENTER ? take_command(engine, operation) : NULL;
+    if (undo) { /* say again how many levels there are, behind it; without, the next release says so */
         command->abandoned = true;
         command->hold = NULL;
         command->operation = NULL;
@@ -504,6 +536,9 @@ void hold_abort(struct engine *engine, struct operation *operation, int status, 
 }
 
 void engine_give_back(struct engine *engine, struct hold *hold, int64_t now) {
+    if (engine->broken) {
+        return;
+    }
     if (hold->stage != HOLD_ALIVE) {
         return;
     }

@@ -14,6 +14,7 @@ static void unlink_hold(struct hold *hold) {
         place = &(*place)->next;
     }
     *place = hold->next;
+    list_remove(&hold->owned);
 }
 
 /* Whoever still waited for a hold that is being forgotten starts over; its owner may have got another one meanwhile. */
@@ -48,6 +49,9 @@ void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
     timer_disarm(&engine->timers, &hold->timer);
     return_kept_command(engine, hold);
     if (hold->busy) {
+        if (hold->busy->operation) { /* whose answer finds no hold any more */
+            hold->busy->operation->reason = hold->reason;
+        }
         command_forget(hold->busy, hold);
     }
     renewal_forget(hold);
@@ -128,10 +132,17 @@ static bool max_hold_reached(const struct hold *hold) {
     return hold->max_hold_at != NEVER && hold->max_hold_at - hold->deadline <= margin;
 }
 
+int hold_reason(const struct hold *hold, int64_t now) {
+    if (now < hold->deadline) {
+        return REDLATCH_REASON_MISSING;
+    }
+    return max_hold_reached(hold) ? REDLATCH_REASON_MAX_HOLD : REDLATCH_REASON_EXPIRED;
+}
+
 /* Brings a hold up to date with the clock. */
 void hold_check_deadline(struct engine *engine, struct hold *hold, int64_t now) {
     if (hold->stage == HOLD_ALIVE && now >= hold->deadline) {
-        hold_lose(engine, hold, max_hold_reached(hold) ? REDLATCH_REASON_MAX_HOLD : REDLATCH_REASON_EXPIRED, now);
+        hold_lose(engine, hold, hold_reason(hold, now), now);
     }
 }
 
@@ -213,20 +224,32 @@ static void end_hold_of(struct engine *engine, struct resource *resource, uint8_
 }
 
 void engine_forget_lost(struct engine *engine, struct hold *hold, int64_t now) {
+    if (engine->broken) {
+        return;
+    }
     hold_end(engine, hold, now);
 }
 
-void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now) {
-    for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
-        for (struct resource *resource = engine->resources.buckets[i]; resource;) {
-            struct resource *next = resource->next;
-            resource_keep(resource);
-            end_hold_of(engine, resource, resource->kind, owner, now);
-            if (resource->kind == REDLATCH_READ) {
-                end_hold_of(engine, resource, REDLATCH_WRITE, owner, now);
-            }
-            resource_drop(engine, resource);
-            resource = next;
+/* A hold of an owner that is not being released; NULL if there is none. */
+static struct hold *hold_of_owner(const struct engine *engine, uint64_t owner) {
+    const struct list *chain = &engine->holds_of[owner % OWNER_CHAINS];
+    for (struct list_link *link = list_first(chain); link; link = list_next(chain, link)) {
+        struct hold *hold = container_of(link, struct hold, owned);
+        if (hold->owner == owner && hold->stage != HOLD_RELEASING) {
+            return hold;
         }
+    }
+    return NULL;
+}
+
+void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now) {
+    if (engine->broken) {
+        return;
+    }
+    struct hold *hold;
+    while ((hold = hold_of_owner(engine, owner)) != NULL) { /* each turn ends it, and none is granted meanwhile */
+        struct resource *resource = resource_keep(hold->resource);
+        end_hold_of(engine, resource, hold->lock_kind, owner, now);
+        resource_drop(engine, resource);
     }
 }

@@ -288,7 +288,7 @@ void multi_give_up(struct multi *multi, int status) {
         return;
     }
     if (status == REDLATCH_TIMEOUT && !multi->met_holder) {
-        status = multi->trouble ? multi->trouble : REDLATCH_NO_REPLY;
+        status = multi->trouble ? multi->trouble : multi->brief ? REDLATCH_TIMEOUT : REDLATCH_NO_REPLY;
     }
     multi->verdict = status;
     undo(multi);

@@ -48,6 +48,7 @@ struct multi {
     uint32_t count;
     uint32_t quorum;       /* groups that must be granted */
     bool once;             /* does not wait for others */
+    bool brief;            /* waits for so short that a missing answer says nothing about a server */
     int64_t patience;      /* how long the servers may be unusable */
     uint64_t random;
     uint8_t phase;

@@ -17,6 +17,7 @@
  */
 #include "kinds.h"
 #include "lease.h"
+#include "numbers.h"
 #include "planted.h"
 #include "steps.h"
 
@@ -39,6 +40,13 @@ int64_t acquire_lease(const struct engine *engine, const struct operation *opera
     return lease_ms;
 }
 
+/* What is left of the caller's patience, in ms; 0 also when there is no end of it, or when it is over: then the caller
+ * is about to give up. */
+static int64_t patience_left(const struct operation *operation, int64_t now) {
+    bool counts = operation->wait_until != NEVER && operation->wait_until > now;
+    return counts ? (operation->wait_until - now) / MILLISECOND : 0;
+}
+
 void acquire_ask(struct engine *engine, struct operation *operation, int64_t now) {
     struct command *command = take_command(engine, operation);
     if (!command) { /* every reserve is bound in ids that may still arrive late */
@@ -59,7 +67,7 @@ void acquire_ask(struct engine *engine, struct operation *operation, int64_t now
     command->token_from_time = operation->token_from_time;
     command->successor = read_write_pass(operation->resource, operation->lock_kind, operation->owner);
     command->place = operation->once ? PLACE_UNWANTED : operation->placed ? PLACE_TAKEN : PLACE_WANTED;
-    command->wait_ms = operation->wait_until == NEVER ? 0 : (operation->wait_until - now) / MILLISECOND;
+    command->wait_ms = patience_left(operation, now);
     operation->command = command;
     operation->called = false;
     operation->phase = PHASE_ASKING;
@@ -159,6 +167,12 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
     push_command(engine, command);
 }
 
+/* Undoes what was asked with; should the operation ask again, that undo may still be under way. */
+void undo_ask(struct engine *engine, struct operation *operation) {
+    undo_acquire(engine, operation, operation->id, 0);
+    operation->id = 0;
+}
+
 /* Leaves the queue with a status. */
 static void end(struct engine *engine, struct operation *operation, int status, int64_t now) {
     queue_leave(engine, operation, now);
@@ -180,8 +194,13 @@ bool read_token(const struct reply *reply, uint64_t *token_out) {
 struct hold *acquire_enter(struct engine *engine, struct operation *operation, uint64_t id, int64_t sent_at,
                            int64_t lease_ms, uint64_t token, int64_t now) {
     struct hold *hold = take_hold(engine, operation);
+    if (!hold) {
+        return NULL;
+    }
     hold->owner = operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE ? PERMIT_OWNER | id : operation->owner;
+    list_append(&engine->holds_of[hold->owner % OWNER_CHAINS], &hold->owned);
     hold->id = id;
+    hold->serial = id;
     hold->token = token;
     hold->count = 1;
     hold->renewed_from = operation->lease_ms == REDLATCH_RENEWED ? 1 : 0;
@@ -210,12 +229,17 @@ void acquire_granted(struct engine *engine, struct operation *operation, int64_t
     }
     if (now >= lease_deadline(sent_at, lease_ms) && !PLANTED(FAULT_LATE_GRANT_IS_KEPT)) {
         undo_acquire(engine, operation, operation->id, 0);
+        operation->reason = REDLATCH_REASON_EXPIRED;
         end(engine, operation, REDLATCH_LOST, now);
         return;
     }
     struct hold *hold = NULL;
+    operation->serial = operation->id;
     for (int64_t i = 0; i < (operation->amount > 1 ? operation->amount : 1); i++) {
         hold = acquire_enter(engine, operation, operation->id + (uint64_t)i, sent_at, lease_ms, token, now);
+    }
+    if (!hold) {
+        return;
     }
     struct contest *contest = operation->resource->contest;
     end(engine, operation, REDLATCH_OK, now);
@@ -257,8 +281,7 @@ struct operation *operation_answered(const struct command *command, const struct
 /* A refusal that may pass is waited out, unless the caller does not wait. */
 void acquire_refused(struct engine *engine, struct operation *operation, struct refusal refusal, int64_t now) {
     if (refusal.may_have_run) {
-        undo_acquire(engine, operation, operation->id, 0);
-        operation->id = 0;
+        undo_ask(engine, operation);
     }
     if (!refusal.passing || operation->once) {
         end(engine, operation, refusal.status, now);
@@ -292,8 +315,7 @@ void acquire_replied(struct engine *engine, struct command *command, const struc
     }
     operation->met_holder = true;
     if (command->repeated && kind_of(command->resource)->has_values) { /* some may be left of what was granted before */
-        undo_acquire(engine, operation, operation->id, 0);
-        operation->id = 0;
+        undo_ask(engine, operation);
     }
     if (operation->once) {
         end(engine, operation, REDLATCH_TIMEOUT, now);
@@ -301,7 +323,7 @@ void acquire_replied(struct engine *engine, struct command *command, const struc
                !PLANTED(FAULT_MESSAGE_MISSED_WHILE_ASKING)) {
         ask(engine, operation, now);
     } else {
-        acquire_park(engine, operation, reply->integer, now);
+        acquire_park(engine, operation, server_ms(reply->integer), now);
     }
 }
 

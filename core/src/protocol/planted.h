@@ -15,6 +15,8 @@ enum planted_fault {
     FAULT_NO_HAND_OVER_COMPENSATION, /* a waiter that gives up during its hand-over leaves it */
     FAULT_ABANDONED_IS_RESENT,       /* an abandoned acquire is sent again after a reconnect */
     FAULT_SETTLED_TOO_EARLY,         /* resent before the old connection was killed */
+    FAULT_END_UNSEEN,                /* what is written to a connection that ended while unused counts as sent */
+    FAULT_HOLDS_NOT_VERIFIED,        /* the end of a connection makes nobody ask about the holds */
     FAULT_REENTRY_NOT_INTENDED,      /* re-entry states one level too few */
     FAULT_RESENT_RELEASE_IS_LOST,    /* a resent release that finds nothing always says LOST */
     FAULT_LATE_GRANT_IS_KEPT,        /* a grant that arrives after its own deadline is believed */
@@ -36,6 +38,8 @@ enum planted_fault {
     FAULT_LATE_ROUND_IS_BELIEVED, /* a round that took longer than the lease is believed */
     FAULT_WATCH_IS_FORGOTTEN,     /* the end of the wait for a member is not heard */
     FAULT_MINORITY_LOSES_ALL,     /* the loss of a part is told as one of the whole */
+    FAULT_RECORD_OF_LATE_COPY_REUSED,   /* a record is overwritten although a copy of its command may arrive late */
+    FAULT_RECORD_WITHOUT_ANSWER_REUSED, /* the same although its command was not answered */
     FAULT_COUNT
 };
 

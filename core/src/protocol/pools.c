@@ -1,6 +1,5 @@
 /* The engine's memory: pools that the driver fills before an operation starts, and what is set aside for each
  * operation, so that no undo, loss or release ever wants for memory. SPDX-License-Identifier: Apache-2.0 */
-#include <assert.h>
 #include <string.h>
 
 #include "steps.h"
@@ -34,10 +33,14 @@ static struct engine_lack needs(uint8_t operation_kind, uint32_t count, bool set
     };
 }
 
+/* Commands in the pool that are set aside for something. */
+static uint32_t commands_spoken_for(const struct engine *engine) {
+    return engine->reserved_commands + engine->expired_lines + engine->refreshes;
+}
+
 static struct engine_lack lacks(const struct engine *engine, struct engine_lack need) {
-    uint32_t commands = engine->reserved_commands + engine->expired_lines + engine->refreshes + need.commands;
     return (struct engine_lack){
-        missing(commands, engine->spare_command_count),
+        missing(commands_spoken_for(engine) + need.commands, engine->spare_command_count),
         missing(engine->reserved_contests + need.contests, engine->spare_contest_count),
         missing(engine->reserved_holds + need.holds, engine->spare_hold_count),
         missing(BATCHES, engine->spare_batch_count),
@@ -127,10 +130,10 @@ void reserve_for(struct engine *engine, struct operation *operation) {
     if (one) {
         contend(engine, operation);
     }
-    assert(engine->spare_command_count >= engine->reserved_commands);
-    assert(engine->spare_hold_count >= engine->reserved_holds);
-    assert(engine->spare_contest_count >= engine->reserved_contests);
-    assert(engine->spare_lines_count >= engine->reserved_lines);
+    (void)INVARIANT(&engine->broken, engine->spare_command_count >= engine->reserved_commands);
+    (void)INVARIANT(&engine->broken, engine->spare_hold_count >= engine->reserved_holds);
+    (void)INVARIANT(&engine->broken, engine->spare_contest_count >= engine->reserved_contests);
+    (void)INVARIANT(&engine->broken, engine->spare_lines_count >= engine->reserved_lines);
 }
 
 void return_reserve(struct engine *engine, struct operation *operation) {
@@ -192,9 +195,8 @@ static uint32_t smaller(uint32_t one, uint32_t other) {
  * what is set aside for nobody. */
 static void top_up(struct engine *engine, struct operation *operation) {
     struct engine_lack need = needs(operation->kind, operation->set->count, true);
-    uint32_t spoken_for = engine->reserved_commands + engine->expired_lines + engine->refreshes;
     uint32_t commands = smaller(missing(need.commands, operation->reserved_commands),
-                                missing(engine->spare_command_count, spoken_for));
+                                missing(engine->spare_command_count, commands_spoken_for(engine)));
     uint32_t lines = smaller(missing(need.lines, operation->reserved_lines),
                              missing(engine->spare_lines_count, engine->reserved_lines));
     operation->reserved_commands += (uint8_t)commands;
@@ -245,6 +247,7 @@ void give_command(struct engine *engine, struct command *command) {
     if (command->lines) {
         give_lines(engine, command);
     }
+    record_give_key(engine, command);
     list_append(&engine->spare_commands, &command->link);
     engine->spare_command_count++;
     if (operation && operation->phase != PHASE_DONE) {
@@ -259,7 +262,9 @@ void give_command(struct engine *engine, struct command *command) {
 }
 
 struct hold *take_hold(struct engine *engine, struct operation *operation) {
-    assert(operation->reserved_holds > 0);
+    if (!INVARIANT(&engine->broken, operation->reserved_holds > 0 && engine->spare_holds)) {
+        return NULL;
+    }
     operation->reserved_holds--;
     engine->reserved_holds--;
     struct hold *hold = engine->spare_holds;
@@ -312,14 +317,18 @@ struct contest *attach_contest(struct engine *engine, struct operation *operatio
 }
 
 void detach_contest(struct engine *engine, struct contest *contest) {
-    assert(list_is_empty(&contest->queue) && list_is_empty(&contest->watchers));
+    if (!INVARIANT(&engine->broken, list_is_empty(&contest->queue) && list_is_empty(&contest->watchers))) {
+        return;
+    }
     timer_disarm(&engine->timers, &contest->timer);
     timer_disarm(&engine->timers, &contest->refresh);
     list_remove(&contest->subscription.link);
     list_remove(&contest->subscription.told);
+    list_remove(&contest->subscription.sent);
     for (int i = 0; i < CALLS; i++) {
         list_remove(&contest->calls[i].link);
         list_remove(&contest->calls[i].told);
+        list_remove(&contest->calls[i].sent);
     }
     list_remove(&contest->all);
     struct resource *resource = contest->resource;

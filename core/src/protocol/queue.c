@@ -149,16 +149,21 @@ void queue_advance(struct engine *engine, struct contest *contest, int64_t now) 
     }
 }
 
-/* Lets those at the front who have not begun look at once: a message may have been spent on the one that left. */
+/* Lets those at the front who have not begun look at once: a message may have been spent on the one that left. Each has
+ * one turn at most. */
 void queue_next(struct engine *engine, struct contest *contest, int64_t now) {
     const struct resource *resource = contest->resource;
-    struct operation *operation;
-    while (resource->contest == contest && (operation = next_turn(contest, now)) != NULL) {
+    for (uint32_t turns = contest->waiters; turns > 0 && resource->contest == contest; turns--) {
+        struct operation *operation = next_turn(contest, now);
+        if (!operation) {
+            return;
+        }
         take_turn(engine, operation, now);
     }
 }
 
-void queue_leave(struct engine *engine, struct operation *operation, int64_t now) {
+/* Takes a waiter off the queue; those behind it do not go on yet. */
+static void take_off(struct engine *engine, struct operation *operation) {
     struct contest *contest = operation->resource->contest;
     bool was_foremost = queue_foremost(contest) == operation;
     list_remove(&operation->link);
@@ -176,31 +181,50 @@ void queue_leave(struct engine *engine, struct operation *operation, int64_t now
     operation->phase = PHASE_NEW;
     operation->placed = false;
     calls_drop(engine, operation);
+}
+
+void queue_leave(struct engine *engine, struct operation *operation, int64_t now) {
+    struct contest *contest = operation->resource->contest;
+    take_off(engine, operation);
     queue_advance(engine, contest, now);
 }
 
-/* After a grant: other calls of the same owner that wait for the lock would wait for themselves; they re-enter. A
- * reader who waits for the write lock gets an error, a writer who waits for the read lock goes past the queue. */
-void queue_reenter_others(struct engine *engine, struct contest *contest, struct hold *hold, int64_t now) {
+/* Takes the other calls of a hold's owner off the queue that can be begun anew. */
+static void take_off_others(struct engine *engine, struct contest *contest, const struct hold *hold,
+                            struct list *others) {
     struct list_link *link = contest->named_owners ? list_first(&contest->queue) : NULL;
     while (link) {
         struct operation *other = container_of(link, struct operation, link);
         link = list_next(&contest->queue, link);
         if (other->owner == hold->owner && (other->phase == PHASE_QUEUED || other->phase == PHASE_PARKED)) {
-            bool last = link == NULL;
             if (other->placed) {
                 undo_acquire(engine, other, other->id, 0);
                 other->id = 0; /* should it come to ask again, that undo may still be under way */
             }
-            queue_leave(engine, other, now);
-            if (other->lock_kind == hold->lock_kind) {
-                hold_acquire(engine, hold, other, now);
-            } else {
-                read_write_begin(engine, other, now);
-            }
-            if (last) {
-                return; /* the contest may be gone */
-            }
+            take_off(engine, other);
+            list_append(others, &other->link);
+        }
+    }
+}
+
+/* After a grant: other calls of the same owner that wait for the lock would wait for themselves; they re-enter. A
+ * reader who waits for the write lock gets an error, a writer who waits for the read lock goes past the queue. All
+ * leave before the first begins anew, for some come back into the queue. */
+void queue_reenter_others(struct engine *engine, struct contest *contest, struct hold *hold, int64_t now) {
+    struct list others;
+    struct list_link *link;
+    list_init(&others);
+    take_off_others(engine, contest, hold, &others);
+    if (list_is_empty(&others)) {
+        return;
+    }
+    queue_advance(engine, contest, now); /* the contest may be gone then */
+    while ((link = list_pop(&others)) != NULL) {
+        struct operation *other = container_of(link, struct operation, link);
+        if (other->lock_kind == hold->lock_kind) {
+            hold_acquire(engine, hold, other, now);
+        } else {
+            read_write_begin(engine, other, now);
         }
     }
 }
@@ -324,8 +348,10 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
         push_command(engine, command);
     } else {
         bool resolved = command->repeated && command->first_sent_at < hold->deadline; /* as for a release */
-        if (command->operation) {
-            finish(engine, command->operation, handed || released || resolved ? REDLATCH_OK : REDLATCH_LOST);
+        if (command->operation && (handed || released || resolved)) {
+            finish(engine, command->operation, REDLATCH_OK);
+        } else if (command->operation) {
+            finish_lost(engine, command->operation, hold_reason(hold, now));
         }
         hold_end(engine, hold, now);
         command->hold = NULL;
@@ -346,11 +372,15 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     }
 }
 
-/* Whoever is parked at the front looks: a lock may be free without a message that says so. */
+/* Whoever is parked at the front looks, where several may go when others had their turn: a lock may be free without a
+ * message that says so. */
 void queue_look(struct engine *engine, struct contest *contest, int64_t now) {
     struct operation *foremost = queue_foremost(contest);
     if (foremost && is_shared(contest)) {
         contest->sequence++;
+        if (contest->yield_until > now) {
+            wait_for_others(engine, contest);
+        }
         queue_advance(engine, contest, now);
     } else if (foremost && foremost->phase == PHASE_PARKED) {
         acquire_look(engine, foremost, now);

@@ -26,17 +26,26 @@ static struct hold *live_hold(const struct resource *resource, uint8_t side, uin
     return hold && hold->stage == HOLD_ALIVE ? hold : NULL;
 }
 
-/* Puts a reader who writes before everybody else, behind other reads of the same owner. */
+/* Puts a reader who writes before everybody else, but behind other reads of the same owner, wherever they are: what the
+ * first of them is granted, the others raise. */
 static void pass_queue(struct contest *contest, struct operation *operation) {
     list_remove(&operation->link);
     struct list_link *place = contest->queue.ring.next;
-    while (place != &contest->queue.ring && container_of(place, struct operation, link)->owner == operation->owner) {
-        place = place->next;
+    for (struct list_link *link = place; link != &contest->queue.ring; link = link->next) {
+        const struct operation *other = container_of(link, struct operation, link);
+        if (other->owner == operation->owner && other->lock_kind == operation->lock_kind) {
+            place = link->next;
+        }
     }
     list_insert_before(place, &operation->link);
 }
 
 void read_write_begin(struct engine *engine, struct operation *operation, int64_t now) {
+    struct hold *same = live_hold(operation->resource, operation->lock_kind, operation->owner);
+    if (same) { /* a set brought it while this one was asking */
+        hold_acquire(engine, same, operation, now);
+        return;
+    }
     uint8_t other = operation->lock_kind == REDLATCH_READ ? REDLATCH_WRITE : REDLATCH_READ;
     engine_hold_of(engine, operation->resource, other, operation->owner, now); /* it may be over by now */
     struct hold *held = resource_hold_of(operation->resource, other, operation->owner);

@@ -28,6 +28,9 @@
 #define MILLISECOND INT64_C(1000)
 #define SECOND INT64_C(1000000)
 
+/* Whoever waits for less than this learns nothing about the server: it may as well be busy, or this machine may. */
+#define BRIEF_WAIT (100 * MILLISECOND)
+
 /* Ways to the server. Blocking calls and asynchronous ones do not share a connection, so that neither reads the
  * other's replies; renewals have their own, so that no slow command delays them. A few callers at once each use a
  * lane alone; more of them share the first. */
@@ -167,6 +170,7 @@ struct operation {
     const struct name_set *set; /* acquire, release: of all of these; `resource` is the one waited for. NULL: of one */
     uint64_t owner;
     uint64_t id;          /* acquire: the wire number asked with; 0 before the first; of several the first */
+    uint64_t serial;      /* of the hold it got or met; 0: none; of several permits the first */
     int64_t lease_ms;     /* REDLATCH_RENEWED or a fixed lease */
     int64_t amount;       /* permits, or what a count is set to */
     int64_t result;       /* change: the number answered */
@@ -182,6 +186,7 @@ struct operation {
     int trouble;          /* the last refusal that may pass */
     int status;           /* valid once DONE */
     int verdict;          /* release of a set: what is known before the server answers */
+    uint8_t reason;       /* enum redlatch_reason: why the hold was lost, once DONE with LOST */
     uint32_t met_member;  /* of a set: the last one that was found held */
     uint8_t kind;
     uint8_t lock_kind;    /* enum redlatch_kind */
@@ -194,6 +199,7 @@ struct operation {
     uint32_t reserved_holds;
     bool contends;     /* counted in its resource's contenders */
     bool once;         /* does not wait for others */
+    bool brief;        /* waits for so short that a missing answer says nothing about the server */
     bool not_reentrant; /* a hold that the owner has already is an error */
     bool token_from_time; /* fenced: tokens are no smaller than the server's time */
     bool asynchronous; /* nobody sleeps in it: its time-out is the engine's business */
@@ -223,13 +229,15 @@ struct hold {
     struct hold *next; /* of the same resource */
     struct resource *resource;
     struct timer timer;
+    struct list_link owned;  /* beside the other holds of its owner: see engine_owner_end */
     struct list waiting;     /* operations that wait for `busy` to be settled */
     struct command *busy;    /* the one unsettled command, renewals apart */
     struct command *batch;   /* the renewal under way */
     struct operation *claim; /* granted asynchronously and not collected yet */
     struct hold *next_loss[3]; /* queues of unreported losses: see enum loss_queue */
     uint64_t owner;
-    uint64_t id;
+    uint64_t id;          /* the wire number, which an extension may change: see settle.c */
+    uint64_t serial;      /* the hold's name for its user: the wire number it was granted with */
     uint64_t token;       /* fenced: the one this hold was granted with */
     int64_t deadline;     /* safe until then */
     int64_t confirmed_at; /* when the last confirmed grant or renewal was sent */
@@ -265,6 +273,7 @@ enum subscription_state {
 struct subscription {
     struct list_link link; /* in the engine's list of subscriptions to change */
     struct list_link told; /* in the list of those that a message is for */
+    struct list_link sent; /* in the driver's list of what the server has not answered */
     struct contest *contest;
     struct operation *listener; /* fair: the waiter it is for; NULL: gone */
     uint64_t waiter;       /* fair: the number of the waiter whose own channel it is; 0: the channel of the name */
@@ -332,6 +341,10 @@ enum command_kind {
 
 enum { RENEWAL_BATCH_SIZE = 100, LINES_MAX = REDLATCH_MEMBERS_MAX, COMMAND_KINDS = COMMAND_RENEW + 1 };
 
+/* The longest array that a script answers with: of a set of fenced locks a word, and a token for each. */
+enum { REPLY_ELEMENTS_MAX = LINES_MAX + 1 };
+_Static_assert((int)RENEWAL_BATCH_SIZE <= (int)REPLY_ELEMENTS_MAX, "a renewal is answered line by line");
+
 /* Fair: how an acquire stands to the server's queue. */
 enum place { PLACE_UNWANTED, PLACE_WANTED, PLACE_TAKEN };
 
@@ -342,9 +355,10 @@ struct command {
     struct operation *operation; /* who waits for it; NULL: nobody does any more, or nobody ever did */
     struct hold *hold;
     uint64_t id;
+    uint64_t record_key; /* the number in the key of its record; 0: it has none */
     uint64_t successor; /* hand-over, move: the wire number of the new owner; read: of the owner's own write lock */
     int64_t lease_ms;
-    int64_t wait_ms;      /* acquire: what is left of the caller's patience, 0 without end */
+    int64_t wait_ms;      /* acquire: what is left of the caller's patience; 0 if it is over, or without end */
     int64_t amount;     /* permits, or what a count is set to */
     int64_t first_sent_at;
     int64_t sent_at;
@@ -364,8 +378,10 @@ struct command {
     bool was_sent;        /* at least once: the server may carry it out */
     bool abandoned;       /* gave up on: never to be sent again */
     bool repeated;        /* sent more than once */
+    bool answered;        /* and no copy of it can arrive any more: nothing will ask for its record */
     bool as_text;         /* the server does not have the script */
     uint32_t batch_count; /* renewal */
+    uint32_t batch_values; /* of groups, in all its lines */
     struct renewal *batch;
     uint32_t line_count; /* acquire and release of several names */
     struct lines *lines;

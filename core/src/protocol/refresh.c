@@ -4,7 +4,8 @@
 #include "planted.h"
 #include "steps.h"
 
-enum { REFRESH_BATCH_SIZE = 500 };
+enum { REFRESH_BATCH_SIZE = 100 };
+_Static_assert((int)REFRESH_BATCH_SIZE <= (int)REPLY_ELEMENTS_MAX, "each of them may be answered to have no place");
 
 /* The contest's waiters are to be refreshed at that time, or sooner if that is planned. */
 void refresh_plan(struct engine *engine, struct contest *contest, int64_t at) {
@@ -67,8 +68,8 @@ const struct operation *refresh_next(const struct command *command, const struct
     return NULL;
 }
 
-/* Whoever has no place any more asks for another, in the order of the queue; one that asks already will be told itself.
- */
+/* Whoever has no place any more asks for another, in the order of the queue; one that asks already will be told itself,
+ * and one that is to be handed the lock asks when it does not get it. */
 void refresh_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct contest *contest = command->resource->contest;
     bool lost = false;
@@ -81,6 +82,8 @@ void refresh_replied(struct engine *engine, struct command *command, const struc
         if (operation && operation->phase == PHASE_PARKED && operation->placed) {
             fair_take_place(engine, operation, now);
             lost = true;
+        } else if (operation && operation->phase == PHASE_HANDED) {
+            operation->called = true; /* it asks when the hand-over fails */
         }
     }
     if (lost) {

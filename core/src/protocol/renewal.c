@@ -5,7 +5,10 @@
 #include "planted.h"
 #include "steps.h"
 
-enum { OPEN_BATCHES = 8 };
+/* A script takes some microseconds for each value of a group, in which the server does nothing else. */
+enum { VALUES_MAX = 1000 };
+
+enum { OPEN_BATCHES = 8, VERIFICATIONS_IN_LEASE = 10 };
 
 /* Strikes a hold's line out of the batch under way; one that is sent later on, or once more, renews it no longer. */
 void renewal_forget(struct hold *hold) {
@@ -78,6 +81,7 @@ static void add_line(struct engine *engine, struct command *command, struct hold
     line->lock_kind = hold->lock_kind;
     line->live = true;
     line->expired = false;
+    command->batch_values += hold->resource->value_count;
     hold->batch = command;
     hold->batch_line = (uint8_t)command->batch_count++;
     hold->renew_at = NEVER;
@@ -94,12 +98,19 @@ static struct command *open_batch(struct engine *engine, uint8_t lock_kind) {
     struct command *command = container_of(spare, struct command, link);
     command->lock_kind = lock_kind;
     command->batch_count = 0;
+    command->batch_values = 0;
     command->was_sent = false;
     command->repeated = false;
     command->as_text = false;
     command->resource = NULL;
     push_command(engine, command);
     return command;
+}
+
+/* Whether a hold has to wait for another batch; one that has more values than a batch may have goes alone. */
+static bool is_full(const struct command *batch, const struct hold *hold) {
+    return batch->batch_count == RENEWAL_BATCH_SIZE ||
+           (batch->batch_count > 0 && batch->batch_values + hold->resource->value_count > VALUES_MAX);
 }
 
 /* The hold whose time is next, if that is near; NULL if it is not, or something else is. */
@@ -126,7 +137,7 @@ void renewal_gather(struct engine *engine, struct hold *first, int64_t now) {
         if (i == count && count < OPEN_BATCHES && (open[i] = open_batch(engine, hold->lock_kind))) {
             count++;
         }
-        if (i == count || open[i]->batch_count == RENEWAL_BATCH_SIZE) {
+        if (i == count || is_full(open[i], hold)) {
             if (hold == first) {
                 hold->renew_at = now + MILLISECOND;
                 hold_arm(engine, hold);
@@ -210,19 +221,33 @@ void renewal_replied(struct engine *engine, struct command *command, const struc
     end_lines(engine, command, now);
 }
 
-/* The server may have forgotten everything: every hold is asked about at once, those with a fixed lease too. */
-void renewal_verify_all(struct engine *engine, int64_t now) {
+/* The server may have forgotten everything: every hold is asked about then, those with a fixed lease too. */
+void renewal_verify_all(struct engine *engine, int64_t at) {
     for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
         struct resource *resource = engine->resources.buckets[i];
         for (; resource; resource = resource->next) {
             for (struct hold *hold = resource->holds; hold; hold = hold->next) {
                 bool extending =
                     hold->busy && (hold->busy->kind == COMMAND_EXTEND || hold->busy->kind == COMMAND_MOVE);
-                if (hold->stage == HOLD_ALIVE && !hold->batch && !extending) {
-                    hold->renew_at = now;
+                if (hold->stage == HOLD_ALIVE && !hold->batch && !extending && at < hold->renew_at) {
+                    hold->renew_at = at;
                     hold_arm(engine, hold);
                 }
             }
         }
+    }
+}
+
+/* A connection ended. Whatever the reason, the holds are asked about at once, not at the next renewal; but where a
+ * server closes whatever is idle, no more often than a few times in a lease. */
+void renewal_verify_soon(struct engine *engine, int64_t now) {
+    if (PLANTED(FAULT_HOLDS_NOT_VERIFIED)) {
+        return;
+    }
+    if (now >= engine->verify_after) {
+        engine->verify_after = now + engine->settings.watchdog_lease_ms * MILLISECOND / VERIFICATIONS_IN_LEASE;
+        renewal_verify_all(engine, now);
+    } else {
+        renewal_verify_all(engine, engine->verify_after);
     }
 }

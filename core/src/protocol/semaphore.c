@@ -26,6 +26,7 @@ void semaphore_ask(struct engine *engine, struct operation *operation, int64_t n
     operation->id = ++engine->last_id;
     command->kind = COMMAND_ACQUIRE;
     command->id = operation->id;
+    record_take_key(engine, command);
     command->amount = operation->amount;
     operation->command = command;
     operation->phase = PHASE_ASKING;
@@ -58,6 +59,7 @@ void semaphore_unclaimed(struct engine *engine, struct operation *operation, int
     command->kind = COMMAND_CHANGE;
     command->change = SEMAPHORE_RELEASE;
     command->id = ++engine->last_id;
+    record_take_key(engine, command);
     command->amount = operation->amount;
     operation->unclaimed = false;
     operation->status = status;
@@ -69,7 +71,7 @@ static void refused(struct engine *engine, struct command *command, struct opera
                     const struct reply *reply, int64_t now) {
     struct refusal refusal = refusal_of(reply->text, reply->size);
     if (refusal.may_have_run || command->repeated) {
-        undo_taken(engine, operation, command->id);
+        undo_taken(engine, operation, command);
     }
     if (refusal.passing && !operation->once) {
         operation_pause(engine, operation, refusal.status, now);
@@ -115,7 +117,7 @@ void semaphore_abort(struct engine *engine, struct operation *operation, int sta
             command->abandoned = true;
             command->operation = NULL;
             if (!PLANTED(FAULT_NO_COMPENSATION)) {
-                undo_taken(engine, operation, operation->id);
+                undo_taken(engine, operation, command);
             }
         }
     }

@@ -26,6 +26,7 @@
  */
 #include "kinds.h"
 #include "lease.h"
+#include "numbers.h"
 #include "planted.h"
 #include "steps.h"
 
@@ -81,6 +82,7 @@ void set_acquire_begin(struct engine *engine, struct operation *operation, int64
         const struct set_member *member = &operation->set->members[i];
         const struct hold *hold = member_hold(member, operation->owner);
         if (hold && hold->stage == HOLD_GONE) {
+            operation->reason = hold->reason;
             end(engine, operation, REDLATCH_LOST, now);
             return;
         }
@@ -90,6 +92,8 @@ void set_acquire_begin(struct engine *engine, struct operation *operation, int64
         }
         int reads = read_write_upgrade(engine, member->resource, member->lock_kind, operation->owner, now);
         if (reads != REDLATCH_OK) {
+            const struct hold *read = resource_hold_of(member->resource, REDLATCH_READ, operation->owner);
+            operation->reason = read ? read->reason : REDLATCH_REASON_NONE;
             end(engine, operation, reads, now);
             return;
         }
@@ -239,6 +243,7 @@ static void granted(struct engine *engine, struct operation *operation, struct c
         if (!set_undo(engine, operation, command, 0)) {
             lines_settled(engine, command, now);
         }
+        operation->reason = REDLATCH_REASON_EXPIRED;
         end(engine, operation, REDLATCH_LOST, now);
         return;
     }
@@ -318,7 +323,7 @@ void set_acquire_replied(struct engine *engine, struct command *command, const s
     }
     operation->met_member = (uint32_t)reply->elements[0].integer - 1;
     const struct line *line = &command->lines->line[operation->met_member];
-    int64_t left_ms = reply->elements[1].integer;
+    int64_t left_ms = server_ms(reply->elements[1].integer);
     bool gone = left_ms == FIRST_RAISED_IS_GONE;
     if (gone && line->hold) {
         hold_lose(engine, line->hold, REDLATCH_REASON_MISSING, now);
@@ -328,6 +333,7 @@ void set_acquire_replied(struct engine *engine, struct command *command, const s
     }
     lines_settled(engine, command, now);
     if (gone) {
+        operation->reason = REDLATCH_REASON_MISSING;
         end(engine, operation, REDLATCH_LOST, now);
     } else {
         met(engine, operation, line, left_ms, now);

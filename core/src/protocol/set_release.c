@@ -53,7 +53,7 @@ static void add_lines(struct engine *engine, struct operation *operation, struct
 }
 
 /* The owner is told of holds that were lost, or that it does not have. */
-static int take_lost(struct engine *engine, const struct operation *operation, int64_t now) {
+static int take_lost(struct engine *engine, struct operation *operation, int64_t now) {
     int status = REDLATCH_OK;
     for (uint32_t i = 0; i < operation->set->count; i++) {
         struct hold *hold = member_hold(&operation->set->members[i], operation->owner);
@@ -61,6 +61,7 @@ static int take_lost(struct engine *engine, const struct operation *operation, i
             status = worse(status, REDLATCH_NOT_OWNED);
         } else if (hold->stage == HOLD_GONE) {
             status = REDLATCH_LOST;
+            operation->reason = hold->reason;
             hold_drop_levels(engine, hold, 1, now);
         }
     }
@@ -90,12 +91,21 @@ void set_release(struct engine *engine, struct operation *operation, int64_t now
 
 /* ------------------------------------------------------------------------------------------------------- answers -- */
 
+/* One of the names was lost. */
+static int note_lost(const struct command *command, int reason) {
+    if (command->operation) {
+        command->operation->reason = (uint8_t)reason;
+    }
+    return REDLATCH_LOST;
+}
+
 /* The answer about a name that was to be free. */
 static int freed(struct engine *engine, struct command *command, const struct line *line, int64_t found,
                  int64_t now) {
     struct hold *hold = line->hold;
     bool in_time = hold && command->first_sent_at < hold->deadline;
     bool resolved = command->repeated && in_time && !PLANTED(FAULT_RESENT_RELEASE_IS_LOST);
+    int reason = hold ? hold_reason(hold, now) : REDLATCH_REASON_MISSING;
     bool untold = hold && hold->stage == HOLD_GONE && line->levels == 0; /* what was lost while it was to be raised */
     if (hold) {
         hold->busy = NULL;
@@ -108,14 +118,15 @@ static int freed(struct engine *engine, struct command *command, const struct li
     if (hold || found > 0) {
         queue_after_release(engine, line->name, found > 0 ? found - 1 : -1, now);
     }
-    return found > 0 || resolved ? REDLATCH_OK : REDLATCH_LOST;
+    return found > 0 || resolved ? REDLATCH_OK : note_lost(command, reason);
 }
 
 /* The answer about a name of which levels stay. */
-static int lowered(struct engine *engine, const struct line *line, int64_t found, int64_t now) {
+static int lowered(struct engine *engine, const struct command *command, const struct line *line, int64_t found,
+                   int64_t now) {
     struct hold *hold = line->hold;
     if (!hold) {
-        return REDLATCH_LOST;
+        return note_lost(command, REDLATCH_REASON_MISSING);
     }
     if (found == 0) {
         hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
@@ -124,10 +135,11 @@ static int lowered(struct engine *engine, const struct line *line, int64_t found
     }
     hold->busy = NULL;
     if (hold->stage == HOLD_GONE) {
+        int reason = hold->reason;
         if (hold_drop_levels(engine, hold, line->levels, now)) {
             hold_settled(engine, hold, now);
         }
-        return REDLATCH_LOST;
+        return note_lost(command, reason);
     }
     hold->count = line->count;
     hold->renewed_from = hold->renewed_from <= hold->count ? hold->renewed_from : 0;
@@ -215,7 +227,8 @@ void set_release_replied(struct engine *engine, struct command *command, const s
         struct line line = command->lines->line[i];
         command->lines->line[i].hold = NULL;
         int64_t found = found_of(reply, i);
-        int outcome = line.count == 0 ? freed(engine, command, &line, found, now) : lowered(engine, &line, found, now);
+        int outcome = line.count == 0 ? freed(engine, command, &line, found, now)
+                                      : lowered(engine, command, &line, found, now);
         status = worse(status, outcome);
     }
     if (command->operation) {

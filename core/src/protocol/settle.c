@@ -7,7 +7,11 @@
  *   the same, with a place     sent again                    sent again: it makes no place and takes no turn of another
  *   acquire of several         sent again                    released every second for one lease, and asked for anew
  *   undo of an acquire         sent again                    sent again every second for one lease
- *   re-entry, release          sent again                    sent again
+ *   not written yet            sent as any other: it cannot have reached the server, and its answer is believed
+ *   re-entry, partial release  sent again                    sent again
+ *   last release               sent again; that it finds     the same
+ *                              nothing may be its own doing,
+ *                              also after a restart: OK
  *   extension                  sent again                    the hold moves to a new id with the new lease; that of a
  *                                                            permit, whose id its user knows, is sent again
  *   hand-over                  sent again                    released; the receiver's id is retired

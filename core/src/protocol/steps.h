@@ -35,6 +35,7 @@ void return_kept_command(struct engine *engine, struct hold *hold);
 
 /* engine.c: operations and commands in general */
 void finish(struct engine *engine, struct operation *operation, int status);
+void finish_lost(struct engine *engine, struct operation *operation, int reason);
 void arm_operation(struct engine *engine, struct operation *operation);
 void push_command(struct engine *engine, struct command *command);
 void repeat_command(struct engine *engine, struct command *command, int64_t at);
@@ -46,9 +47,14 @@ void change_replied(struct engine *engine, struct command *command, const struct
 void change_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
 void change_settle(struct engine *engine, struct command *command, int64_t now);
 bool change_goes_on(const struct operation *operation);
-void undo_taken(struct engine *engine, struct operation *operation, uint64_t id);
+void undo_taken(struct engine *engine, struct operation *operation, struct command *taking);
 void undo_taken_settle(struct engine *engine, struct command *command, int64_t now);
 void undo_taken_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+
+/* operation_record.c: the keys in which outcomes are recorded, and for how long */
+void record_take_key(struct engine *engine, struct command *command);
+void record_answered(const struct engine *engine, struct command *command, const struct reply *reply);
+void record_give_key(struct engine *engine, struct command *command);
 int64_t record_life_ms(const struct engine *engine);
 bool record_is_over(const struct engine *engine, const struct command *command, int64_t now);
 
@@ -76,6 +82,7 @@ int64_t acquire_look_at(struct engine *engine, const struct subscription *subscr
 void acquire_refused(struct engine *engine, struct operation *operation, struct refusal refusal, int64_t now);
 int64_t acquire_lease(const struct engine *engine, const struct operation *operation, int64_t now);
 void undo_acquire(struct engine *engine, struct operation *operation, uint64_t id, int64_t repeat_until);
+void undo_ask(struct engine *engine, struct operation *operation);
 
 void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now);
 struct operation *operation_answered(const struct command *command, const struct reply *reply);
@@ -187,6 +194,8 @@ void hold_release_owed(struct engine *engine, struct hold *hold, int64_t now);
 void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now);
 void turn_into_release(struct command *command, const struct hold *hold);
 void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now);
+/* Why a hold is gone of which the server knows nothing: its time was over, or it was taken away. */
+int hold_reason(const struct hold *hold, int64_t now);
 void hold_check_deadline(struct engine *engine, struct hold *hold, int64_t now);
 void hold_end(struct engine *engine, struct hold *hold, int64_t now);
 void hold_timer(struct engine *engine, struct hold *hold, int64_t now);
@@ -198,7 +207,8 @@ void renewal_replied(struct engine *engine, struct command *command, const struc
 void renewal_forget(struct hold *hold);
 void renewal_expire(struct engine *engine, struct hold *hold);
 void renewal_again(struct engine *engine, struct command *command, int64_t at, int64_t now);
-void renewal_verify_all(struct engine *engine, int64_t now);
+void renewal_verify_all(struct engine *engine, int64_t at);
+void renewal_verify_soon(struct engine *engine, int64_t now);
 
 /* settle.c: what becomes of commands whose connection broke */
 void settle_command(struct engine *engine, struct command *command, enum settlement how, int64_t now);

@@ -9,7 +9,7 @@
  *             nobody waits, and it was never sent     NONE
  *   ACTIVE    the connection broke                    WANTED
  *             nobody waits for the linger time        LEAVING
- *   LEAVING   confirmed                               NONE; WANTED if somebody waits again
+ *   LEAVING   confirmed, or refused                   NONE; WANTED if somebody waits again
  */
 #include "kinds.h"
 #include "planted.h"
@@ -50,6 +50,7 @@ void engine_subscribed(struct engine *engine, struct subscription *subscription,
         return;
     }
     subscription->state = SUBSCRIPTION_ACTIVE;
+    list_remove(&subscription->sent);
     list_remove(&subscription->link); /* confirmed by what was sent for a name with the same channel */
     engine->subscriptions++;
     if (PLANTED(subscription->was_active ? FAULT_NO_RECHECK_AFTER_RESUBSCRIBE : FAULT_NO_RECHECK_AFTER_SUBSCRIBE)) {
@@ -70,6 +71,7 @@ void engine_unsubscribed(struct engine *engine, struct subscription *subscriptio
         return;
     }
     subscription->state = SUBSCRIPTION_NONE;
+    list_remove(&subscription->sent);
     if (subscription->waiter) {
         calls_free(engine, subscription, now);
     } else if (list_is_empty(&contest->queue) && list_is_empty(&contest->watchers)) {
@@ -81,13 +83,19 @@ void engine_unsubscribed(struct engine *engine, struct subscription *subscriptio
 
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now) {
     struct contest *contest = subscription->contest;
+    if (subscription->state == SUBSCRIPTION_LEAVING) {
+        engine_unsubscribed(engine, subscription, now); /* it goes on being heard, which does no harm */
+        return;
+    }
     subscription->state = SUBSCRIPTION_DENIED;
+    list_remove(&subscription->sent);
     if (subscription->waiter) {
         calls_look(engine, subscription, now);
         return;
     }
+    const struct resource *resource = contest->resource;
     look_all(engine, contest, now);
-    if (list_is_empty(&contest->queue)) {
+    if (resource->contest == contest && list_is_empty(&contest->queue)) { /* else the last one left as it looked */
         queue_go_idle(engine, contest, now);
     }
 }
@@ -102,12 +110,6 @@ void engine_message(struct engine *engine, struct subscription *subscription, in
     contest->sequence++;
     watch_told(engine, contest, now);
     kind_of(contest->resource)->told(engine, contest, number, now);
-}
-
-static void deny_sent(struct engine *engine, struct subscription *subscription, int64_t now) {
-    if (subscription->state == SUBSCRIPTION_WANTED && !list_is_linked(&subscription->link)) {
-        engine_subscription_denied(engine, subscription, now);
-    }
 }
 
 /* Does the same to each subscription of each name. */
@@ -126,13 +128,10 @@ static void for_each(struct engine *engine, void (*act)(struct engine *, struct 
     }
 }
 
-void engine_subscriptions_denied(struct engine *engine, int64_t now) {
-    for_each(engine, deny_sent, now);
-}
-
 /* The connection is gone, and with it what was subscribed to: what is still wanted is asked for again. */
 static void lost(struct engine *engine, struct subscription *subscription, int64_t now) {
     bool wanted = !subscription->waiter || subscription->listener;
+    list_remove(&subscription->sent);
     if (subscription->state == SUBSCRIPTION_ACTIVE) {
         engine->subscriptions--;
         subscription->state = SUBSCRIPTION_WANTED;
@@ -202,6 +201,9 @@ static void find_served(struct engine *engine, const char *channel, size_t size,
 
 void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number,
                   int64_t now) {
+    if (engine->broken) {
+        return;
+    }
     struct list found;
     struct list_link *link;
     find_served(engine, channel, size, &found);

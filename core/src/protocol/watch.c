@@ -11,6 +11,7 @@
  *   PARKED   message, subscription, timer   ASKING
  *   PAUSED   timer                          ASKING
  */
+#include "numbers.h"
 #include "steps.h"
 
 static const int64_t FREE = -2;
@@ -87,11 +88,11 @@ static void change_role(struct engine *engine, struct operation *operation, int6
 static bool read_answer(const struct reply *reply, int64_t *left_ms_out) {
     const struct reply *elements = reply->elements;
     if (reply->kind != REPLY_ARRAY) {
-        *left_ms_out = reply->integer;
+        *left_ms_out = server_ms(reply->integer);
         return reply->kind == REPLY_INTEGER;
     }
     bool free = reply->count == 1;
-    *left_ms_out = reply->count == 2 ? elements[1].integer : FREE;
+    *left_ms_out = reply->count == 2 ? server_ms(elements[1].integer) : FREE;
     return (free || reply->count == 2) && elements[0].kind == REPLY_INTEGER && elements[0].integer == !free;
 }
 
@@ -148,21 +149,24 @@ void watch_timer(struct engine *engine, struct operation *operation, int64_t now
     }
 }
 
-/* Whoever is parked looks at once; of those that would take the name with others, one is enough if it was freed. */
+/* Whoever is parked looks at once; of those that would take the name with others, one is enough if it was freed. Of
+ * these several may leave as one of them looks, so that the list is begun anew then: who has looked is not parked. */
 static void look(struct engine *engine, struct contest *contest, bool freed, int64_t now) {
     bool one_looks = false;
     struct list_link *link = list_first(&contest->watchers);
     while (link) {
         struct operation *operation = container_of(link, struct operation, link);
-        link = list_next(&contest->watchers, link);
-        bool parked = operation->phase == PHASE_PARKED;
-        if (parked && !operation->set) {
-            ask(engine, operation);
-        } else if (operation->set && !(freed && one_looks)) {
-            one_looks = parked || operation->phase == PHASE_ASKING;
-            if (parked) {
-                set_look(engine, operation, now);
+        bool goes = operation->phase == PHASE_PARKED && !(operation->set && freed && one_looks);
+        bool asking = operation->phase == PHASE_ASKING;
+        one_looks = one_looks || (operation->set && (goes || asking));
+        if (goes && operation->set) {
+            set_look(engine, operation, now);
+            link = list_first(&contest->watchers);
+        } else {
+            if (goes) {
+                ask(engine, operation);
             }
+            link = list_next(&contest->watchers, link);
         }
     }
 }

@@ -1,6 +1,7 @@
 -- acquire: the owner holds a free lock with one level.
 -- Effects as RLock's acquire (wire format 2.1).
 -- Begins with shared/one_holder.lua.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms
 -- Returns nil when the owner holds the lock; else the holder's remaining ms, -1 if the lock has no lease.
 -- May be sent twice: a repeat finds the own field, and leaves the lease at least as long as asked.
@@ -8,6 +9,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 local ttl = redis.call('pttl', KEYS[1])
 if ttl == -2 then
+    local lacking = lacks(KEYS[1], 'pexpire')
+    if lacking then
+        return lacking
+    end
     redis.call('hset', KEYS[1], ARGV[1], 1)
     redis.call('pexpire', KEYS[1], ARGV[2])
     return nil

@@ -3,6 +3,7 @@
 -- Effects as RFairLock's acquire (wire format 2.2), but for scores, which are counted in the server's time (W-9).
 -- Begins with shared/one_holder.lua.
 -- Begins with shared/fair_queue.lua.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms   ARGV[3] place: 0 wants none, 1 takes one at the end, 2 has one
 -- ARGV[4] ms it will wait   ARGV[5] ms within which a live head comes   ARGV[6] channel
 -- Returns nil when the owner holds the lock; an integer when it has no place: the holder's remaining ms, -1 without a
@@ -11,8 +12,10 @@
 -- May be sent twice: a repeat finds the own field, or the own place. Sent late with place 2 it finds neither, and does
 -- nothing. Types are read first; an acquire that memory refuses is refused at its first write.
 -- SPDX-License-Identifier: Apache-2.0
+-- Thirty years: a longer lease would stay in the scores of all who queue behind it.
+local LEASE_MAX = 1000000000000
 local owner, place = ARGV[1], ARGV[3]
-local ttl = redis.call('pttl', KEYS[1])
+local ttl = math.min(redis.call('pttl', KEYS[1]), LEASE_MAX)
 local holder = ttl ~= -2 and holder_of(KEYS[1], owner)
 if holder == owner then
     if ttl < tonumber(ARGV[2]) then
@@ -22,6 +25,11 @@ if holder == owner then
 end
 if ttl ~= -2 and not holder then
     return refuse_hash()
+end
+local lacking = lacks(KEYS[1], 'hset', 'pexpire') or lacks(queue, 'lpop', 'rpush', 'persist') or
+    lacks(timeouts, 'zadd', 'zrem') or lacks(sign, 'set', 'pexpire', 'del')
+if lacking then
+    return lacking
 end
 local length, score = redis.call('llen', queue), redis.call('zscore', timeouts, owner)
 if length ~= redis.call('zcard', timeouts) then -- something took half of a place away, perhaps this one's

@@ -2,6 +2,7 @@
 -- Effects as RFencedLock's acquire (wire format 2.7), but for the counter, which never expires (W-19).
 -- Begins with shared/one_holder.lua.
 -- Begins with shared/tokens.lua.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   KEYS[2] counter of tokens   ARGV[1] owner   ARGV[2] lease in ms
 -- ARGV[3] 1: a token is no smaller than the server's time in microseconds
 -- Returns the token, as a string, when the owner holds the lock; else the holder's remaining ms, -1 if it has no lease.
@@ -17,6 +18,10 @@ end
 local issued = redis.call('get', KEYS[2])
 if issued and not is_token(issued) then
     return refuse_counter()
+end
+local lacking = lacks(KEYS[2], 'persist', 'set') or lacks(KEYS[1], 'hsetnx', 'pexpire')
+if lacking then
+    return lacking
 end
 if not (issued and held) then
     redis.call('incr', KEYS[2])

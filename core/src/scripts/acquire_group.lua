@@ -2,6 +2,7 @@
 -- Effects as RedissonFasterMultiLock's acquire (wire format 2.9), by the server's time; what an owner whose time is
 -- over has left is removed, and counts begin anew (W-20).
 -- Begins with shared/group.lua.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] group   ARGV[1] owner   ARGV[2] lease in ms   ARGV[3] number of values   ARGV[4...] values, hashed
 -- Returns nil when the owner holds them; else for how many ms some are still held by others.
 -- May be sent twice: a repeat finds the own fields, and leaves the leases at least as long as asked.
@@ -27,6 +28,10 @@ if not known and is_foreign(KEYS[1]) then
 end
 if last > now then
     return last - now
+end
+local lacking = lacks(KEYS[1], 'hdel', 'pexpire')
+if lacking then
+    return lacking
 end
 for i = 4, #ARGV do
     local own = ARGV[i] .. ':' .. ARGV[1]

@@ -4,6 +4,7 @@
 -- Begins with shared/tokens.lua.
 -- Begins with shared/group.lua.
 -- Begins with shared/sides.lua.
+-- Begins with shared/allowed.lua.
 -- KEYS for each line: name; of form f its counter of tokens, too
 -- ARGV[1] lease in ms; 0 only looks   ARGV[2] the form of each line, a letter; a capital one raises what is held
 -- then for each line: owner; of a capital form its levels; of form f whether tokens begin at the server's time (1), of
@@ -22,6 +23,10 @@ local lease, letters = ARGV[1], ARGV[2]
 
 -- The usual case, in one look: nothing but free names of form m. Numbers would have to be made into text.
 if lease ~= '0' and not string.find(letters, '[^m]') and call('exists', unpack(KEYS)) == 0 then
+    local lacking = lacks(KEYS[1], 'pexpire')
+    if lacking then
+        return lacking
+    end
     for i = 1, #KEYS do
         call('hset', KEYS[i], ARGV[i + 2], '1')
         call('pexpire', KEYS[i], lease)
@@ -213,6 +218,15 @@ local function take_group(line)
     end
 end
 
+-- The error reply for a user who may not write all of a line; else nil.
+local function lacks_some(line)
+    local lacking = lacks(line.name, unpack(line.form.writes))
+    if line.form.token then
+        lacking = lacking or lacks(line.counter, 'incr', 'persist', 'set')
+    end
+    return lacking or line.form.timeouts and lacks(line.timeout .. 1, 'set', 'pexpire')
+end
+
 -- The token of a hold: the counter as it is for one that is held already, else a new number.
 local function draw_token(counter, held, from_time)
     if not (call('get', counter) and held) then
@@ -231,12 +245,13 @@ end
 
 -- How a form looks and takes; how many keys, and arguments behind the levels, it has. A further form is a row here.
 local forms = {
-    m = {look = look_hash, take = take_hash, keys = 1, arguments = 0},
-    f = {look = look_fenced, take = take_hash, keys = 2, arguments = 1, token = true},
-    p = {look = look_plain, take = take_plain, keys = 1, arguments = 0},
-    r = {look = look_read, take = take_read, keys = 1, arguments = 2},
-    w = {look = look_write, take = take_write, keys = 1, arguments = 1},
-    g = {look = look_group, take = take_group, keys = 1, arguments = 1, counted = true},
+    m = {look = look_hash, take = take_hash, keys = 1, arguments = 0, writes = {'hset', 'pexpire'}},
+    f = {look = look_fenced, take = take_hash, keys = 2, arguments = 1, token = true, writes = {'hset', 'pexpire'}},
+    p = {look = look_plain, take = take_plain, keys = 1, arguments = 0, writes = {'set', 'pexpire'}},
+    r = {look = look_read, take = take_read, keys = 1, arguments = 2, writes = {'hset', 'pexpire'}, timeouts = true},
+    w = {look = look_write, take = take_write, keys = 1, arguments = 1, writes = {'hset', 'pexpire'}},
+    g = {look = look_group, take = take_group, keys = 1, arguments = 1, counted = true,
+        writes = {'hset', 'hdel', 'pexpire'}},
 }
 
 local lines = {}
@@ -260,6 +275,12 @@ end
 local answer = {0}
 if lease == '0' then
     return answer
+end
+for _, line in ipairs(lines) do
+    local lacking = lacks_some(line)
+    if lacking then
+        return lacking
+    end
 end
 for _, line in ipairs(lines) do
     if line.form.token then

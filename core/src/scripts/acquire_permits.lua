@@ -3,6 +3,7 @@
 -- given back a thousand at a time (W-21).
 -- Begins with shared/permits.lua.
 -- Begins with shared/count.lua.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   KEYS[2] leases   ARGV[1] lease in ms   ARGV[2] channel   ARGV[3...] ids of 16 bytes
 -- Returns nil when the permits with these ids are taken; else the ms until the next one taken runs out, -1 for never.
 -- May be sent twice: a repeat finds an id, and leaves every lease that is there at least as long as asked.
@@ -37,6 +38,10 @@ for _, id in ipairs({nearest[1], unpack(expired)}) do
     if not is_permit(id) then
         return refuse_leases()
     end
+end
+local lacking = value and (lacks(KEYS[1], 'incrby', 'decrby') or lacks(KEYS[2], 'zrem', 'zadd', 'pexpire'))
+if lacking then
+    return lacking
 end
 if #expired > 0 and value then
     value = redis.call('incrby', KEYS[1], #expired)

@@ -1,6 +1,7 @@
 -- acquire_read: the owner holds a read lock with one level, beside other readers or its own write lock.
 -- Effects as RReadWriteLock's read lock (wire format 2.5).
 -- Begins with shared/sides.lua.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms   ARGV[3] base of timeout keys   ARGV[4] the field of the write
 -- lock that the same owner holds, else empty
 -- Returns nil when the owner holds the lock; else the remaining ms of the writer, -1 if the lock has no lease.
@@ -21,6 +22,10 @@ if mode == 'read' or mode and redis.call('hexists', KEYS[1], ARGV[1]) == 0 and
     end
 end
 local timeout = ARGV[3] .. ':' .. ARGV[1] .. ':rwlock_timeout:1'
+local lacking = lacks(timeout, 'pexpire') or lacks(KEYS[1], 'hsetnx', 'hset', 'pexpire')
+if lacking then
+    return lacking
+end
 if not redis.call('set', timeout, '1', 'px', ARGV[2], 'nx') then
     redis.call('get', timeout) -- an error when it is something else
     if redis.call('pttl', timeout) < lease then

@@ -1,6 +1,7 @@
 -- acquire_write: the owner holds a free read-write lock for writing, with one level.
 -- Effects as RReadWriteLock's write lock (wire format 2.6).
 -- Begins with shared/sides.lua.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] field of the writer   ARGV[2] lease in ms   ARGV[3] base of timeout keys
 -- Returns nil when the owner holds the lock; else the holders' remaining ms, -1 if the lock has no lease.
 -- May be sent twice: a repeat finds the own field, and leaves the lease at least as long as asked.
@@ -14,6 +15,10 @@ if mode ~= 'read' and mode ~= 'write' and ttl ~= -2 then
     return refuse_sides()
 end
 if not mode then
+    local lacking = lacks(KEYS[1], 'pexpire')
+    if lacking then
+        return lacking
+    end
     redis.call('hset', KEYS[1], 'mode', 'write', ARGV[1], 1)
     redis.call('pexpire', KEYS[1], ARGV[2])
     return nil

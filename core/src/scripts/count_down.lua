@@ -1,31 +1,35 @@
 -- count_down: a latch that is closed has one less to wait for; at none it is open, and waiters are told.
 -- Effects as RCountDownLatch's countDown (wire format 2.12). A latch that is open stays so, and nobody is told.
 -- Begins with shared/count.lua.
--- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] life of the record in ms   ARGV[2] channel
+-- Begins with shared/record.lua.
+-- Begins with shared/allowed.lua.
+-- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] life of the record in ms   ARGV[2] number of the operation
+-- ARGV[3] channel
 -- Returns 1, or 0 when the latch was open already.
 -- May be sent twice: the record says that it was done.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
-local recorded = redis.call('get', KEYS[2])
+local recorded = recorded_in(KEYS[2])
 if recorded then
-    if redis.call('pttl', KEYS[2]) < tonumber(ARGV[1]) then
-        redis.call('pexpire', KEYS[2], ARGV[1])
-    end
     return tonumber(recorded) or 0
 end
 if value and not is_count(value) then
     return refuse_text()
 end
 if not value then
-    redis.call('set', KEYS[2], '0', 'px', ARGV[1])
+    record(KEYS[2], 0)
     return 0
 end
+local lacking = lacks(KEYS[1], 'del') or lacks(KEYS[2], 'set')
+if lacking then
+    return lacking
+end
 local left = redis.call('decr', KEYS[1])
-redis.call('set', KEYS[2], '1', 'px', ARGV[1])
+record(KEYS[2], 1)
 if left <= 0 then
     redis.call('del', KEYS[1])
 end
 if left == 0 then
-    redis.call('publish', ARGV[2], '0')
+    redis.call('publish', ARGV[3], '0')
 end
 return 1

@@ -1,24 +1,27 @@
 -- drain_semaphore: all permits are taken off a semaphore; one that owes some owes none any more.
 -- Effects as RSemaphore's drainPermits (wire format 2.10), but a TTL is kept (W-16).
 -- Begins with shared/count.lua.
--- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] life of the record in ms
+-- Begins with shared/record.lua.
+-- Begins with shared/allowed.lua.
+-- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] life of the record in ms   ARGV[2] number of the operation
 -- Returns how many there were, less than 0 if it owed some.
 -- May be sent twice: the record repeats what the first time came of it; after a give-up it says 0.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
-local recorded = redis.call('get', KEYS[2])
+local recorded = recorded_in(KEYS[2])
 if recorded then
-    if redis.call('pttl', KEYS[2]) < tonumber(ARGV[1]) then
-        redis.call('pexpire', KEYS[2], ARGV[1])
-    end
     return tonumber(recorded) or 0
 end
 if value and not is_count(value) then
     return refuse_text()
 end
+local lacking = lacks(KEYS[2], 'set')
+if lacking then
+    return lacking
+end
 local taken = value or '0'
 if tonumber(taken) ~= 0 then
     redis.call('decrby', KEYS[1], taken)
 end
-redis.call('set', KEYS[2], taken, 'px', ARGV[1])
+record(KEYS[2], taken)
 return tonumber(taken)

@@ -1,4 +1,5 @@
 -- extend_group: the owner's lease of every value ends the given time from now, sooner or later than before.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] group   ARGV[1] owner   ARGV[2] lease in ms   ARGV[3] number of values   ARGV[4...] values
 -- Returns 1, or 0 when the owner does not hold them all.
 -- As extend, the only one that may shorten a lease; the group's own, which others need, only grows.
@@ -17,6 +18,10 @@ local function holds_all(owner)
 end
 if not holds_all(ARGV[1]) then
     return 0
+end
+local lacking = lacks(KEYS[1], 'pexpire')
+if lacking then
+    return lacking
 end
 for i = 4, #ARGV do
     local ends = string.format('%.0f', now + ARGV[2])

@@ -1,5 +1,6 @@
 -- extend_read: a reader's lease, with the timeout key of each level, ends the given time from now, sooner or later than
 -- before; the hold may move to a new owner id at that.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] from   ARGV[2] to: the same owner, or its new id   ARGV[3] levels when it moves
 -- ARGV[4] lease in ms   ARGV[5] base of timeout keys
 -- Returns 1, or 0 when the owner does not hold the lock or its lease is over.
@@ -27,6 +28,10 @@ end
 local mine = longest_of(from, count)
 if mine == -2 then
     return 0
+end
+local lacking = lacks(KEYS[1], 'hdel', 'pexpire') or lacks(timeout_of(to, 1), 'set', 'pexpire', 'del')
+if lacking then
+    return lacking
 end
 if from ~= to then
     redis.call('hset', KEYS[1], to, ARGV[3])

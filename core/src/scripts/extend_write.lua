@@ -1,5 +1,6 @@
 -- extend_write: a writer's lease ends the given time from now, sooner or later than before, but not before its own
 -- reads do; the hold may move to a new owner id at that.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] from   ARGV[2] to: fields of the same writer   ARGV[3] levels when it moves
 -- ARGV[4] lease in ms   ARGV[5] base of timeout keys
 -- Returns 1, or 0 when the owner does not hold the lock.
@@ -8,6 +9,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
     return redis.call('hexists', KEYS[1], ARGV[2])
+end
+local lacking = lacks(KEYS[1], 'hdel', 'pexpire')
+if lacking then
+    return lacking
 end
 if ARGV[1] ~= ARGV[2] then
     redis.call('hset', KEYS[1], ARGV[2], ARGV[3])

@@ -2,11 +2,16 @@
 -- wire format 2.2), also when it was free before: a head that was not told may stand there.
 -- Begins with shared/one_holder.lua.
 -- Begins with shared/fair_queue.lua.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] ms within which a live head comes   ARGV[2] channel
 -- Returns 1 when there was a lock, else 0. A key of another type, or a hash that is no such lock, is an error.
 -- SPDX-License-Identifier: Apache-2.0
 if not holder_of(KEYS[1]) and redis.call('exists', KEYS[1]) == 1 then
     return refuse_hash()
+end
+local lacking = lacks(queue, 'lpop') or lacks(timeouts, 'zrem', 'zadd')
+if lacking then
+    return lacking
 end
 local deleted = redis.call('del', KEYS[1])
 call_head(tonumber(ARGV[1]), ARGV[2])

@@ -2,6 +2,7 @@
 -- meant for; if somebody else stands there, the lock is free and the head is called.
 -- Other processes see another owner in the same hash, and the queue one shorter (wire format 2.2).
 -- Begins with shared/fair_queue.lua.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] from   ARGV[2] to   ARGV[3] levels of the new owner   ARGV[4] lease in ms
 -- ARGV[5] ms within which a live head comes   ARGV[6] channel
 -- Returns 1 when the new owner holds the lock, 2 when it was released for another, 0 when neither owner held it: then
@@ -11,6 +12,11 @@
 -- nothing.
 -- SPDX-License-Identifier: Apache-2.0
 if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
+    local lacking = lacks(KEYS[1], 'hset', 'hdel', 'pexpire') or lacks(queue, 'lpop') or
+        lacks(timeouts, 'zrem', 'zadd') or lacks(sign, 'del')
+    if lacking then
+        return lacking
+    end
     if find_head(ARGV[2]) == ARGV[2] then
         redis.call('hset', KEYS[1], ARGV[2], ARGV[3])
         redis.call('hdel', KEYS[1], ARGV[1])

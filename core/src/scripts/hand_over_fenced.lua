@@ -1,5 +1,6 @@
 -- hand_over_fenced: as hand_over, and the new owner gets a token greater than all before.
 -- Begins with shared/tokens.lua.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   KEYS[2] counter of tokens   ARGV[1] from   ARGV[2] to   ARGV[3] levels of the new owner
 -- ARGV[4] lease in ms   ARGV[5] 1: a token is no smaller than the server's time in microseconds
 -- Returns the token, as a string, when the new owner holds the lock; 0 when neither did: then nothing is written.
@@ -12,6 +13,10 @@ end
 local issued = redis.call('get', KEYS[2])
 if issued and not is_token(issued) then
     return refuse_counter()
+end
+local lacking = lacks(KEYS[2], 'persist', 'set') or held and lacks(KEYS[1], 'hset', 'hdel', 'pexpire')
+if lacking then
+    return lacking
 end
 if held or not issued then
     redis.call('incr', KEYS[2])

@@ -1,4 +1,5 @@
 -- hand_over_group: one owner's values become another's, without being free in between and without a message.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] group   ARGV[1] from   ARGV[2] to   ARGV[3] levels of the new owner   ARGV[4] lease in ms
 -- ARGV[5] number of values   ARGV[6...] values
 -- Returns 1 when the new owner holds them all, 0 when neither did: then nothing is written.
@@ -18,6 +19,10 @@ local function holds_all(owner)
 end
 if not holds_all(ARGV[1]) then
     return holds_all(ARGV[2]) and 1 or 0
+end
+local lacking = lacks(KEYS[1], 'hdel', 'pexpire')
+if lacking then
+    return lacking
 end
 for i = 6, #ARGV do
     local from, to = ARGV[i] .. ':' .. ARGV[1], ARGV[i] .. ':' .. ARGV[2]

@@ -1,4 +1,5 @@
 -- hand_over_write: one writer's hold becomes another's, without the lock being free in between and without a message.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] from   ARGV[2] to: fields of the writers   ARGV[3] levels of the new one   ARGV[4] lease in ms
 -- Returns 1 when the new owner holds the lock, 0 when neither did, 2 when the old one also reads and has to downgrade
 -- instead; with 0 and 2 nothing is written.
@@ -10,6 +11,10 @@ if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
 end
 if redis.call('hlen', KEYS[1]) > 2 then
     return 2
+end
+local lacking = lacks(KEYS[1], 'hdel', 'pexpire')
+if lacking then
+    return lacking
 end
 redis.call('hset', KEYS[1], ARGV[2], ARGV[3])
 redis.call('hdel', KEYS[1], ARGV[1])

@@ -20,6 +20,9 @@ local value_form = '^' .. string.rep('[%w+/]', 22) .. '$'
 local value_count_form = '^(' .. string.rep('[%w+/]', 22) .. '):(.+):lock_count$'
 local value_end_form = '^' .. string.rep('[%w+/]', 22) .. ':.+:expire_time$'
 
+-- No lock has a longer name; those of a page are told of, or asked about, in one answer.
+local NAME_MAX = 65535
+
 -- No lock has fields of this size on average; of so few fields the server adds up all.
 local FIELD_BYTES_MAX, FEW = 4096, 16
 -- How many names (of a usual size) and fields one page may look at closely: a millisecond or two. What it has been so
@@ -304,7 +307,9 @@ else
     put(records, page[1])
     for _, name in ipairs(page[2]) do
         local kind = redis.call('type', name).ok
-        if kind == 'hash' or (kind == 'string' and (plain(name, true) or (number(name) and leases_of(name)))) then
+        local may_be = kind == 'hash' or
+            (kind == 'string' and (plain(name, true) or (number(name) and leases_of(name))))
+        if may_be and #name <= NAME_MAX then
             work = work + 1 + #name / NAME_BYTES
             if work <= WORK_MAX then
                 describe(records, name, kind, true)

@@ -1,4 +1,5 @@
 -- reenter: a holder's count is raised to the intended one and its lease is at least as long as asked.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms
 -- Returns 1, or 0 when the owner does not hold the lock: a re-entry never creates it.
 -- May be sent twice: the count is stated, not added to; neither count nor lease is ever lowered here.
@@ -6,6 +7,10 @@
 local count = redis.call('hget', KEYS[1], ARGV[1])
 if not count then
     return 0
+end
+local lacking = lacks(KEYS[1], 'pexpire')
+if lacking then
+    return lacking
 end
 if (tonumber(count) or 0) < tonumber(ARGV[2]) then
     redis.call('hset', KEYS[1], ARGV[1], ARGV[2])

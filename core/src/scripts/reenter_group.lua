@@ -1,4 +1,5 @@
 -- reenter_group: the count of every value is raised to the intended one and their leases are at least as long as asked.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] group   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms   ARGV[4] number of values   ARGV[5...] values
 -- Returns 1, or 0 when the owner does not hold them all: a re-entry never takes anything.
 -- May be sent twice: counts are stated, not added to; neither count nor lease is ever lowered here.
@@ -19,6 +20,10 @@ if not holds_all(ARGV[1]) then
     return 0
 end
 local lease = tonumber(ARGV[3])
+local lacking = lacks(KEYS[1], 'pexpire')
+if lacking then
+    return lacking
+end
 for i = 5, #ARGV do
     local own = ARGV[i] .. ':' .. ARGV[1]
     if (tonumber(redis.call('hget', KEYS[1], own .. ':lock_count') or 0) or 0) < tonumber(ARGV[2]) then

@@ -1,5 +1,6 @@
 -- reenter_read: a reader's count is raised to the intended one, each level with a timeout key, and its lease is at
 -- least as long as asked.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms   ARGV[4] base of timeout keys
 -- Returns 1, or 0 when the owner does not hold the lock or its lease is over: a re-entry never creates it.
 -- May be sent twice: the count is stated, not added to; neither count nor lease is ever lowered here.
@@ -16,6 +17,10 @@ if longest == -2 then
     return 0
 end
 local wanted, lease = tonumber(ARGV[2]), tonumber(ARGV[3])
+local lacking = lacks(timeout .. 1, 'set', 'pexpire') or lacks(KEYS[1], 'pexpire')
+if lacking then
+    return lacking
+end
 if count < wanted then
     redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
 end

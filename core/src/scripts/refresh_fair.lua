@@ -1,10 +1,15 @@
 -- refresh_fair: waiters of one client keep their places: none of them is taken off for want of patience.
 -- Begins with shared/fair_queue.lua.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] ms for which the sign of life holds   ARGV[2...] numbers of the client's waiters
 -- Returns the numbers of those that have no place; it gives them none. A head that was called gets no more than it has
 -- to come within.
 -- May be sent twice or late: places and scores of others are untouched, no score is lowered.
 -- SPDX-License-Identifier: Apache-2.0
+local lacking = lacks(sign, 'set') or lacks(queue, 'persist')
+if lacking then
+    return lacking
+end
 redis.call('get', sign) -- an error when it is something else
 local free = redis.call('exists', KEYS[1]) == 0
 local head = redis.call('lindex', queue, 0)

@@ -2,6 +2,7 @@
 -- queue is called. One that gives up leaves the queue by the same stroke.
 -- Message and channels as RFairLock's release (wire format 2.2, 1.6); with nobody in the queue the lock's own channel.
 -- Begins with shared/fair_queue.lua.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] levels left   ARGV[3] 1: leaves the queue, too
 -- ARGV[4] ms within which a live head comes   ARGV[5] channel
 -- Returns 0 when the owner holds nothing; else 1, plus the number of subscribers told when the lock became free.
@@ -17,6 +18,10 @@ if ARGV[2] ~= '0' then
         redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
     end
     return 1
+end
+local lacking = lacks(KEYS[1], 'hdel') or lacks(queue, 'lpop') or lacks(timeouts, 'zrem', 'zadd') or lacks(sign, 'del')
+if lacking then
+    return lacking
 end
 if ARGV[3] == '1' then -- whatever the lock has become
     redis.pcall('zrem', timeouts, ARGV[1])

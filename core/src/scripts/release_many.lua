@@ -1,6 +1,7 @@
 -- release_many: each owner is left with the given number of levels of its lock; where that is none, it holds it no
 -- more, and waiters are told if that leaves it free, or the readers among them a side of it.
 -- Effects, message and channel on each name as the release of its kind (wire format 2.1, 2.5, 2.6, 2.9).
+-- Begins with shared/allowed.lua.
 -- KEYS names   ARGV[1] the form of each line, a letter; a capital one leaves levels
 -- then for each line: owner; of a capital form the levels left; channel; of r and w the base of timeout keys; of g the
 -- number of values, and each value, hashed
@@ -192,12 +193,12 @@ end
 
 -- How a form leaves a line; how many arguments behind the channel it has. A further form is a row here.
 local forms = {
-    m = {leave = leave_hash, arguments = 0},
-    f = {leave = leave_hash, arguments = 0},
-    p = {leave = leave_plain, arguments = 0},
-    r = {leave = leave_read, arguments = 1},
-    w = {leave = leave_write, arguments = 1},
-    g = {leave = leave_group, arguments = 1, counted = true},
+    m = {leave = leave_hash, arguments = 0, writes = {'hdel', 'hset'}},
+    f = {leave = leave_hash, arguments = 0, writes = {'hdel', 'hset'}},
+    p = {leave = leave_plain, arguments = 0, writes = {'del'}},
+    r = {leave = leave_read, arguments = 1, timeouts = true, writes = {'hdel', 'hset', 'del', 'pexpire'}},
+    w = {leave = leave_write, arguments = 1, writes = {'hdel', 'hset', 'del', 'pexpire'}},
+    g = {leave = leave_group, arguments = 1, counted = true, writes = {'hdel', 'hset'}},
 }
 
 local lines = {}
@@ -207,17 +208,24 @@ for i = 1, #letters do
     local form = forms[string.lower(letter)]
     local lowers = letter ~= string.lower(letter)
     local channel = at + (lowers and 2 or 1)
-    local line = {name = KEYS[i], owner = ARGV[at], left = lowers and ARGV[at + 1] or nil, channel = ARGV[channel],
-        at = channel + 1}
-    local whole, had, message = pcall(form.leave, line)
+    local line = {form = form, name = KEYS[i], owner = ARGV[at], left = lowers and ARGV[at + 1] or nil,
+        channel = ARGV[channel], at = channel + 1}
+    lines[i] = line
+    at = line.at + form.arguments + (form.counted and ARGV[line.at] or 0)
+    local lacking = lacks(line.name, unpack(form.writes)) or
+        form.timeouts and lacks(timeout_of(line, line.owner, 1), 'set', 'del')
+    if lacking then
+        return lacking
+    end
+end
+for i, line in ipairs(lines) do
+    local whole, had, message = pcall(line.form.leave, line)
     if not whole then
         checked(type(had) == 'table' and had or redis.error_reply(tostring(had)))
         had, message = false, nil
     end
     found[i] = had and 1 or 0
     line.message = message
-    lines[i] = line
-    at = line.at + form.arguments + (form.counted and ARGV[line.at] or 0)
 end
 for i, line in ipairs(lines) do
     local told = line.message and checked(try('publish', line.channel, line.message)) or 0

@@ -1,22 +1,25 @@
 -- release_permits: the permits with these ids are free again, and waiters are told.
 -- Effects as RPermitExpirableSemaphore's release (wire format 2.11): one whose lease is over is given back, too.
 -- Begins with shared/count.lua.
--- KEYS[1] name   KEYS[2] leases   KEYS[3] record of this operation, or none   ARGV[1] channel
--- ARGV[2] life of the record in ms   ARGV[3...] ids of 16 bytes
+-- Begins with shared/record.lua.
+-- Begins with shared/allowed.lua.
+-- KEYS[1] name   KEYS[2] leases   KEYS[3] record of this operation, or none
+-- ARGV[1] life of the record in ms   ARGV[2] number of the operation
+-- ARGV[3] channel   ARGV[4...] ids of 16 bytes
 -- Returns 1, plus the number of subscribers told, when every lease was alive; 0 when no such permit is taken; -1 when
 -- a lease was over.
 -- May be sent twice: a repeat finds no id, or the record of what the first time came of it. The count rises before the
 -- ids go: a server without memory refuses that, and then nothing is written.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
-local recorded = KEYS[3] and redis.call('get', KEYS[3])
+local recorded = KEYS[3] and recorded_in(KEYS[3])
 if recorded then
     return tonumber(recorded) or 0
 end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local found, over = {}, false
-for i = 3, #ARGV do
+for i = 4, #ARGV do
     local score = redis.call('zscore', KEYS[2], ARGV[i])
     if score then
         found[#found + 1] = ARGV[i]
@@ -24,6 +27,10 @@ for i = 3, #ARGV do
     end
 end
 local result = #found == 0 and 0 or over and -1 or 1
+local lacking = lacks(KEYS[2], 'zrem') or KEYS[3] and lacks(KEYS[3], 'set')
+if lacking then
+    return lacking
+end
 if #found > 0 then
     if value and not is_count(value) then
         return refuse_text()
@@ -34,10 +41,10 @@ if #found > 0 then
     redis.call('zrem', KEYS[2], unpack(found))
 end
 if KEYS[3] then
-    redis.call('set', KEYS[3], result, 'px', ARGV[2])
+    record(KEYS[3], result)
 end
 if #found > 0 and value and value > 0 then
-    local told = redis.call('publish', ARGV[1], string.format('%.0f', value))
+    local told = redis.call('publish', ARGV[3], string.format('%.0f', value))
     result = result == 1 and 1 + told or result
 end
 return result

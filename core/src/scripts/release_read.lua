@@ -2,6 +2,7 @@
 -- leases; when nobody is left, it is free and waiters are told.
 -- Effects as the release of RReadWriteLock's read lock (wire format 2.5), but no lease of others becomes shorter
 -- (W-12): not the writer's who is also this reader, and not one that was extended without its timeout keys.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] levels left   ARGV[3] channel   ARGV[4] base of timeout keys
 -- Returns 0 when the owner holds nothing; else 1, plus the number of subscribers told when the lock became free.
 -- May be sent twice: a repeat finds no field (full release) or the count it left (partial).
@@ -34,6 +35,10 @@ local left = tonumber(ARGV[2])
 local mine = longest_of(ARGV[1], left + 1, count)
 if left >= tonumber(count) then
     return 1
+end
+local lacking = lacks(timeout_of(ARGV[1], 1), 'set', 'del') or lacks(KEYS[1], 'hdel', 'del', 'pexpire')
+if lacking then
+    return lacking
 end
 if left > 0 then
     redis.call('hset', KEYS[1], ARGV[1], ARGV[2])

@@ -2,6 +2,7 @@
 -- goes on reading; both is told to all who wait (W-11).
 -- Effects as the release of RReadWriteLock's write lock (wire format 2.6), but a lease is shortened only to that of
 -- the reads that go on.
+-- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] field of the writer   ARGV[2] levels left   ARGV[3] channel   ARGV[4] base of timeout keys
 -- Returns 0 when the owner holds nothing; else 1, plus the number of subscribers told after a full release.
 -- May be sent twice: a repeat finds no field (full release) or the count it left (partial).
@@ -16,6 +17,10 @@ if ARGV[2] ~= '0' then
         redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
     end
     return 1
+end
+local lacking = lacks(KEYS[1], 'del', 'hset', 'pexpire')
+if lacking then
+    return lacking
 end
 redis.call('hdel', KEYS[1], ARGV[1])
 local longest = -2

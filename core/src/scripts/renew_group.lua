@@ -1,9 +1,14 @@
 -- renew_group: as renew, for holds of groups.
+-- Begins with shared/allowed.lua.
 -- KEYS groups   ARGV owner, lease in ms, number of values, values for each group; a lease of 0 only asks
 -- Returns for each group the remaining ms before, or -2 when the owner does not hold all values.
 -- May be sent twice or late: a lease is never shortened. A key of another type answers -2 and spoils nothing for the
 -- others.
 -- SPDX-License-Identifier: Apache-2.0
+local lacking = lacks(KEYS[1], 'pexpire')
+if lacking then
+    return lacking
+end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 

@@ -1,0 +1,233 @@
+/* What a failed call finds out for its message.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "explain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "places.h"
+#include "started.h"
+
+/* The longest that a failed call is prolonged by its explanation; a wait of less than a second is by a tenth. */
+enum { LONGEST_MS = 100, SHORTEST_WAIT_MS = 50 };
+
+/* Many waits may end at once: one of them at a time asks who the holder is, the others do without. */
+static const int64_t HOLDERS_EVERY = LONGEST_MS * MILLISECOND;
+
+/* CLIENT LIST costs the server something for each of its connections, found or not. Clients that begin together do not
+ * ask together for ever. */
+static const int64_t PLACES_EVERY = 30 * SECOND;
+enum { PLACES_JITTER_MS = 10000 };
+
+/* Access rules seldom change, and each refusal is an entry in the server's log of them. */
+static const int64_t FORBIDDEN_FOR = 60 * SECOND;
+
+enum { UUID_SIZE = 36 };
+
+/* For how long the answers may be waited for; 0: they are not asked for. */
+static int64_t patience(struct client *client, const struct operation *failed, int status, int64_t wait_ms) {
+    int64_t now = system_now();
+    bool a_lock = failed->lock_kind < REDLATCH_SEMAPHORE;
+    if (!client_is_open(client) || !failed->resource || now < client->explained_from) {
+        return 0;
+    }
+    if (status == REDLATCH_WRONG_TYPE) {
+        return LONGEST_MS * MILLISECOND;
+    }
+    if (status != REDLATCH_TIMEOUT || !a_lock || wait_ms < SHORTEST_WAIT_MS || now < client->holders_from) {
+        return 0;
+    }
+    client->holders_from = now + HOLDERS_EVERY;
+    return (wait_ms < 10 * LONGEST_MS ? wait_ms / 10 : LONGEST_MS) * MILLISECOND;
+}
+
+static void ask_about(struct explanation *explanation, struct inquiry *inquiry) {
+    const struct operation *failed = explanation->failed;
+    struct finding *finding = &explanation->finding;
+    finding->resource = failed->resource;
+    finding->lock_kind = failed->lock_kind;
+    if (failed->set) {
+        finding->resource = failed->set->members[explanation->member].resource;
+        finding->lock_kind = failed->set->members[explanation->member].lock_kind;
+    }
+    inquiry->subject = (struct argument_part){finding->resource->name, finding->resource->name_size};
+    inquiry_set_name(inquiry, NULL);
+}
+
+static void begin(struct explanation *explanation, struct inquiry *inquiry, const struct operation *failed,
+                  int status) {
+    *explanation = (struct explanation){.failed = failed, .status = status};
+    if (failed->set && status == REDLATCH_TIMEOUT) {
+        explanation->member = failed->met_member;
+    }
+    ask_about(explanation, inquiry);
+}
+
+/* Whether what is there is what the name is used as. */
+static bool fits(int32_t form, uint8_t lock_kind) {
+    switch (lock_kind) {
+    case REDLATCH_PLAIN:
+        return form == REDLATCH_FORM_PLAIN;
+    case REDLATCH_READ:
+    case REDLATCH_WRITE:
+        return form == REDLATCH_FORM_READ_WRITE;
+    case REDLATCH_GROUP:
+        return form == REDLATCH_FORM_GROUP;
+    case REDLATCH_SEMAPHORE:
+    case REDLATCH_LATCH:
+        return form == REDLATCH_FORM_COUNT;
+    case REDLATCH_PERMIT_SEMAPHORE:
+        return form == REDLATCH_FORM_PERMIT_SEMAPHORE;
+    default:
+        return form == REDLATCH_FORM_MUTEX || form == REDLATCH_FORM_FENCED || form == REDLATCH_FORM_FAIR;
+    }
+}
+
+static void read_report(struct finding *finding, const redlatch_report *report) {
+    redlatch_facts facts = {.struct_size = sizeof facts};
+    redlatch_party party = {.struct_size = sizeof party};
+    redlatch_report_facts(report, &facts);
+    finding->form = facts.form;
+    finding->holders = facts.holders;
+    memcpy(finding->type, facts.type, sizeof finding->type);
+    finding->owner[0] = '\0';
+    if (facts.holders > 0 && redlatch_report_party(report, 0, &party) == REDLATCH_OK && party.role != REDLATCH_WAITER) {
+        memcpy(finding->owner, party.owner, sizeof finding->owner);
+    }
+}
+
+/* Where the owner is, if that was found out before; else whether the server is to be asked now. */
+static bool is_to_be_placed(struct client *client, struct finding *finding) {
+    client_lock(client);
+    int64_t now = system_now();
+    bool known = memcmp(client->placed_uuid, finding->owner, UUID_SIZE) == 0;
+    bool ask = !known && now >= client->places_from;
+    if (known) {
+        finding->place = client->placed_at;
+    } else if (ask) {
+        client->places_from = now + PLACES_EVERY + engine_random(&client->engine, PLACES_JITTER_MS) * MILLISECOND;
+    }
+    client_unlock(client);
+    return ask;
+}
+
+static void note_place(struct client *client, struct finding *finding, const redlatch_report *report) {
+    redlatch_party party = {.struct_size = sizeof party};
+    if (redlatch_report_party(report, 0, &party) != REDLATCH_OK || party.pid == 0) {
+        return;
+    }
+    memcpy(finding->place.host, party.host, sizeof finding->place.host);
+    finding->place.pid = party.pid;
+    client_lock(client);
+    memcpy(client->placed_uuid, finding->owner, UUID_SIZE);
+    client->placed_at = finding->place;
+    client_unlock(client);
+}
+
+/* Takes the answer in. false if another question, which it has set, is to be asked. Without the mutex. */
+static bool next(struct client *client, struct explanation *explanation, struct inquiry *inquiry, int status) {
+    const struct operation *failed = explanation->failed;
+    struct finding *finding = &explanation->finding;
+    if (explanation->report) {
+        if (status == REDLATCH_OK && places_find(explanation->report, inquiry->text, inquiry->size) == REDLATCH_OK) {
+            note_place(client, finding, explanation->report);
+        }
+        return true;
+    }
+    if (status == REDLATCH_NO_PERMISSION) {
+        client_lock(client);
+        client->explained_from = system_now() + FORBIDDEN_FOR;
+        client_unlock(client);
+    }
+    if (status != REDLATCH_OK || inquiry_report(client, inquiry, &explanation->report) != REDLATCH_OK) {
+        return true;
+    }
+    read_report(finding, explanation->report);
+    if (failed->set && explanation->status == REDLATCH_WRONG_TYPE && explanation->member + 1 < failed->set->count &&
+        (finding->form == REDLATCH_FORM_NOTHING || fits(finding->form, finding->lock_kind))) {
+        explanation->member++; /* it is another one */
+        redlatch_report_free(explanation->report);
+        explanation->report = NULL;
+        ask_about(explanation, inquiry);
+        return false;
+    }
+    bool placed = explanation->status == REDLATCH_TIMEOUT && finding->owner[0] && places_wanted(explanation->report);
+    if (!placed || !is_to_be_placed(client, finding)) {
+        return true;
+    }
+    inquiry_set_places(inquiry);
+    return false;
+}
+
+/* Whether what was found says more than the status alone. What fits the kind is not what has the wrong type: that is a
+ * key beside it. */
+static bool is_worth_saying(const struct explanation *explanation) {
+    const struct finding *finding = &explanation->finding;
+    return finding->form != REDLATCH_FORM_NOTHING &&
+           (explanation->status != REDLATCH_WRONG_TYPE || !fits(finding->form, finding->lock_kind));
+}
+
+struct finding *explain(struct client *client, const struct operation *failed, struct redlatch_cancel *cancel,
+                        int status, int64_t wait_ms, struct finding *finding_out) {
+    int64_t left = patience(client, failed, status, wait_ms);
+    if (left == 0) {
+        return NULL;
+    }
+    struct explanation explanation;
+    struct inquiry inquiry = {.text = NULL};
+    begin(&explanation, &inquiry, failed, status);
+    inquiry.until = system_now() + left;
+    bool over;
+    do {
+        free(inquiry.text);
+        inquiry.text = NULL;
+        int answered = inquiry_drive(client, &inquiry, cancel);
+        client_unlock(client);
+        over = next(client, &explanation, &inquiry, answered);
+        client_lock(client);
+    } while (!over);
+    free(inquiry.text);
+    redlatch_report_free(explanation.report);
+    *finding_out = explanation.finding;
+    return is_worth_saying(&explanation) ? finding_out : NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------- started calls -- */
+
+static bool answered(struct call *call) {
+    return next(call->client, call->inquiry->explanation, call->inquiry, call->operation.status);
+}
+
+bool explain_started(struct call *call) {
+    const struct operation *failed = &call->operation;
+    struct client *client = call->client;
+    if (call->finding || call->inquiry || call->run) {
+        return false;
+    }
+    int64_t left = patience(client, failed, failed->status, call->wait_ms);
+    struct explanation *explanation = left ? calloc(1, sizeof *explanation) : NULL;
+    struct inquiry *inquiry = explanation ? calloc(1, sizeof *inquiry) : NULL;
+    if (!inquiry) {
+        free(explanation);
+        return false;
+    }
+    begin(explanation, inquiry, failed, failed->status);
+    inquiry->explanation = explanation;
+    inquiry->explained = call;
+    inquiry->answered = answered;
+    inquiry->until = system_now() + left;
+    return inquiry_start_inside(client, inquiry);
+}
+
+struct call *explained_call(struct call *call) {
+    struct call *explained = call->inquiry ? call->inquiry->explained : NULL;
+    if (explained) {
+        const struct explanation *explanation = call->inquiry->explanation;
+        explained->finding = is_worth_saying(explanation) ? malloc(sizeof *explained->finding) : NULL;
+        if (explained->finding) {
+            *explained->finding = explanation->finding;
+        }
+        call->inquiry->explained = NULL;
+    }
+    return explained;
+}

@@ -1,0 +1,43 @@
+/* What a failed call finds out for its message: what a name holds that is no lock of its kind, and who held what was
+ * waited for in vain.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Asked only after the failure: a script and perhaps CLIENT LIST. Nobody waits for both answers longer than 100 ms, and
+ * after a time-out no longer than a tenth of the wait that is over; who only tried asks nothing. */
+#ifndef EXPLAIN_H
+#define EXPLAIN_H
+
+#include "inquiry.h"
+
+struct finding {
+    int32_t form; /* enum redlatch_form of what is there; NOTHING if that was not found out */
+    char type[16];
+    struct resource *resource; /* the name that this is about */
+    uint8_t lock_kind;         /* as which it is used */
+    uint64_t holders;
+    char owner[128]; /* one of them; empty if that was not found out */
+    struct report_place place;
+};
+
+/* What is asked, in steps. */
+struct explanation {
+    const struct operation *failed;
+    int status;              /* of the call that it stands for */
+    uint32_t member;         /* of a set: which is asked about */
+    redlatch_report *report; /* while its owners are looked for */
+    struct finding finding;
+};
+
+/* With the mutex, which is dropped meanwhile. What the call finds out, in `finding_out`; NULL if there is nothing to
+ * ask or to say. The failed operation may be one of many of a call, whose `status` and `wait_ms` count. The call's
+ * cancel object, which may be NULL, ends the wait. */
+struct finding *explain(struct client *client, const struct operation *failed, struct redlatch_cancel *cancel,
+                        int status, int64_t wait_ms, struct finding *finding_out);
+
+/* The same for a started call that is done: true if the answers are waited for, before the call is told of. */
+bool explain_started(struct call *call);
+
+/* Takes the explained call out of one that asked for it and is done; NULL if it is none. */
+struct call *explained_call(struct call *call);
+
+#endif

@@ -1,0 +1,229 @@
+/* Failed calls in words: what was asked of which name, and why it failed.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "explain.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "failures.h"
+
+static const char *const changes[CHANGES] = {
+    [SEMAPHORE_TRY_SET] = "set permits of",
+    [SEMAPHORE_ADD] = "add permits to",
+    [SEMAPHORE_RELEASE] = "release permits of",
+    [SEMAPHORE_RELEASE_IF_EXISTS] = "release permits of",
+    [SEMAPHORE_DRAIN] = "drain",
+    [SEMAPHORE_COUNT] = "query of",
+    [SEMAPHORE_DELETE] = "delete",
+    [LATCH_TRY_SET] = "set the count of",
+    [LATCH_COUNT_DOWN] = "count down",
+    [LATCH_COUNT] = "query of",
+    [LATCH_DELETE] = "delete",
+    [PERMITS_TRY_SET] = "set permits of",
+    [PERMITS_SET] = "set permits of",
+    [PERMITS_ADD] = "add permits to",
+    [PERMITS_RELEASE] = "release a permit of",
+    [PERMITS_EXTEND] = "update the lease of a permit of",
+    [PERMITS_LEASE] = "query of",
+    [PERMITS_AVAILABLE] = "query of",
+    [PERMITS_TAKEN] = "query of",
+    [PERMITS_ALL] = "query of",
+    [PERMITS_DELETE] = "delete",
+};
+
+const char *verb_of(const struct operation *operation) {
+    switch ((enum operation_kind)operation->kind) {
+    case OPERATION_ACQUIRE:
+        return "acquire";
+    case OPERATION_RELEASE:
+        return "release";
+    case OPERATION_EXTEND:
+        return "extend";
+    case OPERATION_FORCE:
+        return "force release of";
+    case OPERATION_QUERY:
+        return "query of";
+    case OPERATION_INSPECT:
+        return "inspect";
+    case OPERATION_WATCH:
+        return "wait for";
+    case OPERATION_CHANGE:
+        return changes[operation->change];
+    }
+    return "call about";
+}
+
+/* What was so all the time that somebody waited. */
+static const char *hindrance_of(uint8_t kind) {
+    switch (kind) {
+    case REDLATCH_SEMAPHORE:
+    case REDLATCH_PERMIT_SEMAPHORE:
+        return "too few permits";
+    case REDLATCH_LATCH:
+        return "closed";
+    default:
+        return "held by someone else";
+    }
+}
+
+/* Whether the owner has to release a hold that was lost before it can acquire again. */
+static bool owes_release(const struct operation *operation) {
+    for (uint32_t i = 0; i < (operation->set ? operation->set->count : 1); i++) {
+        const struct set_member *member = operation->set ? &operation->set->members[i] : NULL;
+        const struct hold *hold =
+            resource_hold_of(member ? member->resource : operation->resource,
+                             member ? member->lock_kind : operation->lock_kind, operation->owner);
+        if (hold && hold->stage == HOLD_GONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Why the hold was lost, and what to do. A grant that came too late was given back already. */
+static int lost(const struct call *call, const char *verb, const char *names) {
+    const struct operation *operation = &call->operation;
+    const char *why = reason_words(operation->reason);
+    const char *sentence = redlatch_strerror(REDLATCH_LOST);
+    if (operation->kind != OPERATION_ACQUIRE) {
+        fail_with(REDLATCH_LOST, "%s %s: %s: %s", verb, names, sentence, why);
+    } else if (owes_release(operation)) {
+        fail_with(REDLATCH_LOST, "%s %s: %s: %s; release it first", verb, names, sentence, why);
+    } else {
+        fail_with(REDLATCH_LOST, "%s %s: granted, and lost before the answer came: %s", verb, names, why);
+    }
+    return fail_for(REDLATCH_LOST, operation->reason);
+}
+
+/* What stands where something else was expected, and what that is called. */
+static const struct {
+    const char *what;
+    const char *use[4]; /* by enum redlatch_language */
+} forms[] = {
+    [REDLATCH_FORM_MUTEX] = {"a mutex", {"REDLATCH_MUTEX", "lock", "lock", "--kind mutex"}},
+    [REDLATCH_FORM_FENCED] = {"a fenced lock", {"REDLATCH_FENCED", "fenced_lock", "fenced_lock", "--kind fenced"}},
+    [REDLATCH_FORM_FAIR] = {"a fair lock", {"REDLATCH_FAIR", "fair_lock", "fair_lock", "--kind fair"}},
+    [REDLATCH_FORM_READ_WRITE] = {"a read-write lock",
+                                  {"REDLATCH_READ or REDLATCH_WRITE", "read_write_lock", "read_write_lock",
+                                   "--kind read or --kind write"}},
+    [REDLATCH_FORM_GROUP] = {"a group lock", {"redlatch_group_lock_new", "group_lock", "group_lock", NULL}},
+    [REDLATCH_FORM_PLAIN] = {"a plain lock", {"REDLATCH_PLAIN", "plain_lock", "plain_lock", "--kind plain"}},
+    [REDLATCH_FORM_COUNT] = {"a number, as of a semaphore or a latch",
+                             {"redlatch_semaphore_new or redlatch_latch_new", "semaphore or latch",
+                              "semaphore or latch", "--kind semaphore"}},
+    [REDLATCH_FORM_PERMIT_SEMAPHORE] = {"a permit semaphore",
+                                        {"redlatch_permit_semaphore_new", "permit_semaphore", "permit_semaphore",
+                                         "--kind permit-semaphore"}},
+};
+
+/* A kind with its article. */
+static const char *const kinds[] = {
+    [REDLATCH_MUTEX] = "a mutex",
+    [REDLATCH_FENCED] = "a fenced lock",
+    [REDLATCH_FAIR] = "a fair lock",
+    [REDLATCH_SPIN] = "a spin lock",
+    [REDLATCH_READ] = "a read lock",
+    [REDLATCH_WRITE] = "a write lock",
+    [REDLATCH_PLAIN] = "a plain lock",
+    [REDLATCH_GROUP] = "a group lock",
+    [REDLATCH_SEMAPHORE] = "a semaphore",
+    [REDLATCH_PERMIT_SEMAPHORE] = "a permit semaphore",
+    [REDLATCH_LATCH] = "a latch",
+};
+
+/* The key holds something else. */
+static int wrong_type(const struct client *client, const struct finding *finding, const char *verb,
+                      const char *names) {
+    const char *kind = kinds[finding->lock_kind]; /* NULL: who waits until a name is free named none */
+    const char *not = kind ? ", not " : "";
+    if (finding->form < 0 || (size_t)finding->form >= sizeof forms / sizeof forms[0] || !forms[finding->form].what) {
+        return fail_with(REDLATCH_WRONG_TYPE, "%s %s: the key holds a %s that is not a lock of any kind%s%s", verb,
+                         names, finding->type, not, kind ? kind : "");
+    }
+    /* The command knows latches and names without a kind only to wait for them, and needs no option for locks then. */
+    bool only_waits = client->language == REDLATCH_LANGUAGE_COMMAND && (!kind || finding->lock_kind == REDLATCH_LATCH);
+    const char *use = only_waits ? NULL : forms[finding->form].use[client->language];
+    return fail_with(REDLATCH_WRONG_TYPE, "%s %s: this is %s%s%s%s%s", verb, names, forms[finding->form].what, not,
+                     kind ? kind : "", use ? "; use " : "", use ? use : "");
+}
+
+int call_failed_of(const struct client *client, const struct call *call, const char *verb, const char *names,
+                   int status) {
+    if (status == REDLATCH_INTERNAL && client->engine.broken) {
+        return fail_broken(client);
+    }
+    if (status == REDLATCH_LOST && call && call->operation.reason) {
+        return lost(call, verb, names);
+    }
+    if (status == REDLATCH_WRONG_TYPE && call && call->finding) {
+        return wrong_type(client, call->finding, verb, names);
+    }
+    const char *detail = "";
+    if (status_has_detail(status)) {
+        detail = client->ports[call ? call->operation.lane : LANE_CALLERS].connection.detail;
+    } else if (status == REDLATCH_NO_PERMISSION && call) {
+        detail = call->answer.forbidden;
+    }
+    if (detail[0]) {
+        return fail_with(status, "%s %s: %s (%s)", verb, names, redlatch_strerror(status), detail);
+    }
+    return fail_with(status, "%s %s: %s", verb, names, redlatch_strerror(status));
+}
+
+int call_failed(const struct client *client, const struct call *call, const char *verb, const char *name, size_t size,
+                int status) {
+    char shown[64];
+    char quoted[68];
+    snprintf(quoted, sizeof quoted, "\"%s\"", shown_name(name, size, shown));
+    return call_failed_of(client, call, verb, quoted, status);
+}
+
+/* A time as the language says it. */
+static const char *shown_wait(const struct client *client, int64_t wait_ms, char text[32]) {
+    if (client->language == REDLATCH_LANGUAGE_C) {
+        snprintf(text, 32, "%lld ms", (long long)wait_ms);
+    } else {
+        snprintf(text, 32, "%.12g s", (double)wait_ms / 1000);
+    }
+    return text;
+}
+
+/* Who held what was waited for, as far as it was found out. */
+static int timed_out(const struct redlatch_lock *lock, const struct finding *finding, const char *verb,
+                     int64_t wait_ms) {
+    char shown[64];
+    char wait[32];
+    char where[128] = "";
+    char others[40] = "";
+    const struct resource *resource = lock->resource;
+    shown_name(resource->name, resource->name_size, shown);
+    if (wait_ms == 0) {
+        return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": %s", verb, shown, hindrance_of(resource->kind));
+    }
+    shown_wait(lock->client, wait_ms, wait);
+    if (!finding || !finding->owner[0]) {
+        return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": %s for the %s waited", verb, shown, hindrance_of(resource->kind),
+                         wait);
+    }
+    char owner[64];
+    shown_name(finding->owner, strlen(finding->owner), owner);
+    if (finding->place.pid) {
+        char host[64];
+        shown_name(finding->place.host, strlen(finding->place.host), host);
+        snprintf(where, sizeof where, " (process %lld on %s)", (long long)finding->place.pid, host);
+    }
+    if (finding->holders > 1) {
+        snprintf(others, sizeof others, " and %llu more", (unsigned long long)finding->holders - 1);
+    }
+    return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": held by someone else for the %s waited, now by %s%s%s", verb, shown,
+                     wait, owner, where, others);
+}
+
+int lock_failed(const struct redlatch_lock *lock, const struct call *call, const char *verb, int status,
+                int64_t wait_ms) {
+    const struct resource *resource = lock->resource;
+    if (status == REDLATCH_TIMEOUT) {
+        return timed_out(lock, call ? call->finding : NULL, verb, wait_ms);
+    }
+    return call_failed(lock->client, call, verb, resource->name, resource->name_size, status);
+}

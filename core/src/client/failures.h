@@ -1,0 +1,32 @@
+/* Failed calls in words: what was asked of which name, and why it failed.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FAILURES_H
+#define FAILURES_H
+
+#include "errors.h"
+#include "handles.h"
+
+/* What an operation does to its name, as a message begins: "acquire", "set permits of". */
+const char *verb_of(const struct operation *operation);
+
+/* Each sets the last error for a failed call and returns the status. `call` knows the connection, the server's words
+ * about its access rules, and why a hold was lost; it may be NULL. With the client's mutex. */
+
+/* About one name. */
+int call_failed(const struct client *client, const struct call *call, const char *verb, const char *name, size_t size,
+                int status);
+
+/* About names that are shown already. */
+int call_failed_of(const struct client *client, const struct call *call, const char *verb, const char *names,
+                   int status);
+
+/* About the name of a lock or of something counted, for which somebody may have waited. */
+int lock_failed(const struct redlatch_lock *lock, const struct call *call, const char *verb, int status,
+                int64_t wait_ms);
+
+/* Whether a status is of the connection, whose words name the server. */
+static inline bool status_has_detail(int status) {
+    return status <= -300 && status > -400;
+}
+
+#endif

@@ -1,0 +1,53 @@
+/* The records of operations whose result cannot be stated: in which key of the server each is, and for how long.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A record is needed as long as its command may arrive once more. As soon as the command was answered and no copy of it
+ * can be under way, the next operation records its outcome in the same key. So a client leaves one key for each
+ * command that it had under way at a time, not one for each operation, and no command is spent on deleting.
+ *
+ *   the command                                 its key
+ *   was not sent                                used again
+ *   was answered                                used again; not if it was sent before on a connection that could not be
+ *                                               killed: that copy may arrive late
+ *   was given up, and is undone                 goes to the undo
+ *   undo, answered                              used again; not where connections cannot be killed
+ *   was forgotten without an answer             left to its TTL, as what it may still do is not known */
+#include "planted.h"
+#include "steps.h"
+
+/* A record outlives every sending of its command: whoever waits for the server gives up before. */
+static const int64_t BEYOND_PATIENCE_MS = 30000;
+static const int64_t KILL_DENIED_MS = INT64_C(3600) * 1000;
+
+/* How long the last sending may be under way. */
+static const int64_t ON_ITS_WAY = 15 * SECOND;
+
+int64_t record_life_ms(const struct engine *engine) {
+    return engine->kill_denied ? KILL_DENIED_MS : engine->settings.unreachable_timeout_ms + BEYOND_PATIENCE_MS;
+}
+
+bool record_is_over(const struct engine *engine, const struct command *command, int64_t now) {
+    return now - command->first_sent_at > record_life_ms(engine) * MILLISECOND - ON_ITS_WAY;
+}
+
+/* The key that was free last is taken first, so that few are in use. */
+void record_take_key(struct engine *engine, struct command *command) {
+    struct record_keys *keys = &engine->record_keys;
+    command->record_key = keys->count > 0 ? keys->numbers[--keys->count] : ++engine->last_id;
+}
+
+void record_answered(const struct engine *engine, struct command *command, const struct reply *reply) {
+    bool sent_before = command->repeated || command->kind == COMMAND_UNDO; /* with an undo, what it undoes */
+    bool copy_may_come = engine->kill_denied && sent_before && !PLANTED(FAULT_RECORD_OF_LATE_COPY_REUSED);
+    command->answered = reply->kind != REPLY_ERROR && !copy_may_come;
+}
+
+void record_give_key(struct engine *engine, struct command *command) {
+    struct record_keys *keys = &engine->record_keys;
+    bool was_never_there = !command->was_sent && command->kind != COMMAND_UNDO;
+    bool over = command->answered || was_never_there || PLANTED(FAULT_RECORD_WITHOUT_ANSWER_REUSED);
+    if (command->record_key && over && keys->count < RECORD_KEYS) {
+        keys->numbers[keys->count++] = command->record_key;
+    }
+    command->record_key = 0;
+}

@@ -1,0 +1,127 @@
+/* A broken invariant, a defect of ours: calls end with INTERNAL, waiting ones too, and closing and freeing go well.
+ * Builds for tests and fuzzing abort instead. SPDX-License-Identifier: Apache-2.0 */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "handles.h"
+#include "unit.h"
+
+static redlatch_client *client;
+static redlatch_lock *lock;
+
+static void begin(void) {
+    redlatch_client_options options;
+    CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
+    options.lazy = 1;
+    CHECK_EQ_INT(redlatch_client_open("unix:///nowhere/at/all", &options, &client), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_new(client, REDLATCH_MUTEX, "orders", 6, NULL, &lock), REDLATCH_OK);
+}
+
+/* An answer that nobody asked for, which the link floor would never have let through. */
+static void break_it(void) {
+    struct client *inside = client->client;
+    struct reply reply = {.kind = REPLY_NIL};
+    client_lock(inside);
+    engine_replied(&inside->engine, LANE_KEEPER, &reply, system_now());
+    client_settle(inside, system_now());
+    client_unlock(inside);
+}
+
+#ifdef REDLATCH_ABORTS
+
+static void it_aborts(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        begin();
+        break_it();
+        _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+int main(void) {
+    RUN(it_aborts);
+    return unit_done();
+}
+
+#else
+
+static void *wait_for_ever(void *status_out) {
+    *(int *)status_out = redlatch_lock_acquire(lock, REDLATCH_FOREVER);
+    return NULL;
+}
+
+static void until_it_waits(void) {
+    redlatch_stats stats = {.struct_size = sizeof stats};
+    while (redlatch_client_stats(client, &stats) == REDLATCH_OK && stats.waiters == 0) {
+        poll(NULL, 0, 1);
+    }
+}
+
+static void end(void) {
+    CHECK_EQ_INT(redlatch_client_close(client), REDLATCH_OK);
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+}
+
+static void check_internal(int status) {
+    CHECK_EQ_INT(status, REDLATCH_INTERNAL);
+    CHECK(strstr(redlatch_last_error(), "a defect in redlatch") && strstr(redlatch_last_error(), "not so: link"));
+}
+
+static void waiting_calls_end_and_new_ones_are_refused(void) {
+    begin();
+    int fd = -1;
+    int waited = REDLATCH_OK;
+    pthread_t thread;
+    redlatch_event event = {.struct_size = sizeof event};
+    redlatch_hold hold = {.struct_size = sizeof hold};
+    CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), REDLATCH_OK);
+    CHECK(pthread_create(&thread, NULL, wait_for_ever, &waited) == 0);
+    until_it_waits();
+    break_it();
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK_EQ_INT(waited, REDLATCH_INTERNAL);
+    struct pollfd readable = {fd, POLLIN, 0};
+    CHECK_EQ_INT(poll(&readable, 1, 10000), 1);
+    check_internal(redlatch_client_next_event(client, &event));
+    check_internal(redlatch_lock_acquire(lock, 0));
+    check_internal(redlatch_lock_release(lock));
+    check_internal(redlatch_lock_hold(lock, 0, &hold));
+    check_internal(redlatch_client_wait_lost(client, 0, &event));
+    end();
+}
+
+static void started_calls_are_discarded_with_the_client(void) {
+    begin();
+    uint64_t owner;
+    CHECK_EQ_INT(redlatch_owner_new(&owner), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_start_acquire(lock, owner, REDLATCH_RENEWED, REDLATCH_FOREVER, 7), REDLATCH_OK);
+    break_it();
+    check_internal(redlatch_lock_start_acquire(lock, owner, REDLATCH_RENEWED, REDLATCH_FOREVER, 8));
+    end();
+}
+
+static void other_clients_are_well(void) {
+    begin();
+    break_it();
+    check_internal(redlatch_lock_acquire(lock, 0));
+    end();
+    begin();
+    CHECK_EQ_INT(redlatch_lock_acquire(lock, 0), REDLATCH_UNREACHABLE);
+    end();
+}
+
+int main(void) {
+    RUN(waiting_calls_end_and_new_ones_are_refused);
+    RUN(started_calls_are_discarded_with_the_client);
+    RUN(other_clients_are_well);
+    return unit_done();
+}
+
+#endif

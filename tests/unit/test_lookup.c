@@ -1,0 +1,107 @@
+/* A server's name that is not looked up in time: the call fails then, and nothing of the look-up is left when it ends.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <netdb.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "redlatch.h"
+#include "records.h"
+#include "system.h"
+#include "unit.h"
+
+/* The linker leads the core's calls through these. */
+int __real_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **found);
+int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **found);
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+void __real_free(void *memory);
+void __wrap_free(void *memory);
+
+static _Atomic int blocks; /* of memory that are not freed */
+static _Atomic int asked;  /* look-ups that were begun */
+static sem_t answers;      /* look-ups that may end */
+
+int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **found) {
+    if (hints->ai_flags & AI_NUMERICHOST) {
+        return __real_getaddrinfo(host, port, hints, found);
+    }
+    atomic_fetch_add(&asked, 1);
+    while (sem_wait(&answers) != 0) {
+    }
+    return EAI_FAIL;
+}
+
+static void *counted(void *memory) {
+    atomic_fetch_add(&blocks, memory != NULL);
+    return memory;
+}
+
+void *__wrap_malloc(size_t size) {
+    return counted(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t count, size_t size) {
+    return counted(__real_calloc(count, size));
+}
+
+void *__wrap_realloc(void *memory, size_t size) {
+    void *moved = __real_realloc(memory, size);
+    return memory ? moved : counted(moved);
+}
+
+char *__wrap_strdup(const char *text) {
+    return counted(__real_strdup(text));
+}
+
+void __wrap_free(void *memory) {
+    atomic_fetch_sub(&blocks, memory != NULL);
+    __real_free(memory);
+}
+
+/* A call of a client that reaches no server; the client is gone then. */
+static void call_in_vain(const char *url) {
+    redlatch_client_options options;
+    redlatch_client_options_init(&options, sizeof options);
+    options.lazy = 1;
+    options.connect_timeout_ms = 20;
+    redlatch_client *client = NULL;
+    CHECK_EQ_INT(redlatch_client_open(url, &options, &client), REDLATCH_OK);
+    redlatch_lock *lock = NULL;
+    CHECK_EQ_INT(redlatch_lock_new(client, REDLATCH_MUTEX, "orders", 6, NULL, &lock), REDLATCH_OK);
+    redlatch_lock_state state = {.struct_size = sizeof state};
+    CHECK_EQ_INT(redlatch_lock_query(lock, &state), REDLATCH_UNREACHABLE);
+    redlatch_lock_free(lock);
+    redlatch_client_close(client);
+    redlatch_client_free(client);
+}
+
+static void a_late_look_up_is_freed_when_it_ends(void) {
+    call_in_vain("redis://127.0.0.1:1");
+    int kept = atomic_load(&blocks); /* the stubs of freed handles */
+    CHECK_EQ_INT(atomic_load(&asked), 0);
+    call_in_vain("redis://a-name.invalid:6379");
+    CHECK(atomic_load(&asked) > 0);
+    CHECK(atomic_load(&blocks) > 2 * kept); /* the thread that looks up has it yet */
+    for (int i = 0; i < atomic_load(&asked); i++) {
+        sem_post(&answers);
+    }
+    for (int64_t until = system_now() + 20 * SECOND; atomic_load(&blocks) != 2 * kept && system_now() < until;) {
+        usleep(1000);
+    }
+    CHECK_EQ_INT(atomic_load(&blocks), 2 * kept);
+}
+
+int main(void) {
+    sem_init(&answers, 0, 0);
+    RUN(a_late_look_up_is_freed_when_it_ends);
+    return unit_done();
+}

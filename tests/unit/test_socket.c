@@ -1,0 +1,131 @@
+/* Sockets: what the kernel is asked to do for a connection, how connecting ends, and how a connection is reset.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "records.h"
+#include "unit.h"
+
+/* A listener on a free port of this machine. */
+static int listener_on(struct address *address_out) {
+    struct sockaddr_in place = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof place;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(fd >= 0 && bind(fd, (const struct sockaddr *)&place, size) == 0 && listen(fd, 4) == 0);
+    CHECK(getsockname(fd, (struct sockaddr *)&place, &size) == 0);
+    memcpy(&address_out->storage, &place, size);
+    address_out->size = size;
+    return fd;
+}
+
+static void wait_for(int fd, short events) {
+    struct pollfd poll_fd = {fd, events, 0};
+    CHECK_EQ_INT(poll(&poll_fd, 1, 10000), 1);
+}
+
+static int option_of(int fd, int level, int option) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    CHECK(getsockopt(fd, level, option, &value, &size) == 0);
+    return value;
+}
+
+/* A peer that is gone is noticed by the kernel within the time that the client was given. */
+static void tcp_is_told_to_watch_its_peer(void) {
+    static const struct {
+        int64_t dead_peer_timeout;
+        int seconds;
+    } rows[] = {{30 * SECOND, 10}, {7 * SECOND, 2}, {2 * SECOND, 1}, {SECOND / 2, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct address address = {.size = 0};
+        int listener = listener_on(&address);
+        int fd = socket_connecting(&address, rows[i].dead_peer_timeout);
+        CHECK(fd >= 0);
+        CHECK_EQ_INT(option_of(fd, IPPROTO_TCP, TCP_NODELAY), 1);
+        CHECK_EQ_INT(option_of(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+        CHECK_EQ_INT(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE), rows[i].seconds);
+        CHECK_EQ_INT(option_of(fd, IPPROTO_TCP, TCP_KEEPINTVL), rows[i].seconds);
+        CHECK_EQ_INT(option_of(fd, IPPROTO_TCP, TCP_KEEPCNT), 2);
+        CHECK_EQ_INT(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), rows[i].dead_peer_timeout / 1000);
+        close(fd);
+        close(listener);
+    }
+}
+
+static void a_connection_neither_blocks_nor_is_inherited(void) {
+    struct address address = {.size = 0};
+    int listener = listener_on(&address);
+    int fd = socket_connecting(&address, SECOND);
+    CHECK(fd >= 0);
+    wait_for(fd, POLLOUT);
+    CHECK_EQ_INT(socket_outcome(fd), 0);
+    CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    char byte;
+    CHECK(recv(fd, &byte, 1, 0) == -1 && errno == EAGAIN);
+    socket_let_sleep(fd, 20 * MILLISECOND);
+    CHECK(!(fcntl(fd, F_GETFL) & O_NONBLOCK));
+    CHECK(recv(fd, &byte, 1, 0) == -1 && errno == EAGAIN); /* after a while */
+    close(fd);
+    close(listener);
+}
+
+static void connecting_to_nobody_says_why(void) {
+    struct address address = {.size = 0};
+    close(listener_on(&address));
+    int fd = socket_connecting(&address, SECOND);
+    if (fd >= 0) { /* some kernels tell at once */
+        wait_for(fd, POLLOUT);
+        CHECK_EQ_INT(socket_outcome(fd), ECONNREFUSED);
+        close(fd);
+    } else {
+        CHECK_EQ_INT(errno, ECONNREFUSED);
+    }
+    struct sockaddr_un nowhere = {.sun_family = AF_UNIX, .sun_path = "/nonexistent/redis.sock"};
+    memcpy(&address.storage, &nowhere, sizeof nowhere);
+    address.size = sizeof nowhere;
+    CHECK_EQ_INT(socket_connecting(&address, SECOND), -1);
+    CHECK_EQ_INT(errno, ENOENT);
+}
+
+/* The peer sees the end although another descriptor, as a forked child has one, still refers to the connection. */
+static void an_abort_is_one_of_the_connection(void) {
+    struct address address = {.size = 0};
+    int listener = listener_on(&address);
+    int fd = socket_connecting(&address, SECOND);
+    int peer = accept(listener, NULL, NULL);
+    int copy = dup(fd);
+    CHECK(peer >= 0 && copy >= 0);
+    socket_abort(fd);
+    wait_for(peer, POLLIN);
+    char byte;
+    CHECK(recv(peer, &byte, 1, 0) == -1 && errno == ECONNRESET);
+    close(copy);
+    close(peer);
+    close(listener);
+
+    int pair[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    copy = dup(pair[0]);
+    socket_abort(pair[0]);
+    wait_for(pair[1], POLLIN);
+    CHECK_EQ_INT(recv(pair[1], &byte, 1, 0), 0);
+    close(copy);
+    close(pair[1]);
+}
+
+int main(void) {
+    RUN(tcp_is_told_to_watch_its_peer);
+    RUN(a_connection_neither_blocks_nor_is_inherited);
+    RUN(connecting_to_nobody_says_why);
+    RUN(an_abort_is_one_of_the_connection);
+    return unit_done();
+}
