@@ -27,16 +27,20 @@
 %typemap(out) int32_t, int64_t %{ lua_values_push_signed(L, $1); SWIG_arg++; %}
 %typemap(out) uint32_t, uint64_t %{ lua_values_push_unsigned(L, $1); SWIG_arg++; %}
 
-/* A status, with the words for a failure. They are copied first: making a Lua string may run finalisers, and those
- * make calls of their own. Answers of yes and no are 1 and 0, and come through unchanged. */
+/* A status, with the words for a failure, and for LOST the reason. They are copied first: making a Lua string may run
+ * finalisers, and those make calls of their own. Answers of yes and no are 1 and 0, and come through unchanged. */
 %typemap(out) int {
     char words[512] = "";
+    int reason = redlatch_last_reason();
     if ($1 < 0) {
         strncat(words, redlatch_last_error(), sizeof words - 1);
     }
     lua_pushinteger(L, $1); SWIG_arg++;
     if ($1 < 0) {
         lua_pushstring(L, words); SWIG_arg++;
+    }
+    if ($1 == REDLATCH_LOST) {
+        lua_pushinteger(L, reason); SWIG_arg++;
     }
 }
 
@@ -191,6 +195,7 @@ RECORD(redlatch_permit, permit_out)
 %immutable redlatch_hold::owner;
 %immutable redlatch_lock_state::owner;
 %immutable redlatch_event::name;
+%immutable redlatch_event::message;
 %immutable redlatch_facts::type;
 %immutable redlatch_party::owner;
 %immutable redlatch_party::host;

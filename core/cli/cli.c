@@ -52,22 +52,27 @@ int complain_of_wait(int status) {
                 : complain_of(status);
 }
 
-bool take_place_option(struct place *place, int letter, const char *command, const char *usage, int *status_out) {
-    switch (letter) {
-    case 'u':
-        place->url = optarg;
-        return true;
-    case OPTION_PREFIX:
-        place->prefix = optarg;
-        return true;
-    case 'h':
-        fputs(usage, stdout);
-        *status_out = finish_output(STATUS_GOOD);
-        return false;
-    default: /* getopt_long has said what is wrong */
-        *status_out = complain(STATUS_USAGE, "see: redlatch %s --help", command);
-        return false;
+int next_option(int argc, char **argv, const char *letters, const struct option *options, const char *command) {
+    opterr = 0; /* it would repeat the argument as it is */
+    int letter = getopt_long(argc, argv, letters, options, NULL);
+    if (letter != '?' && letter != ':') {
+        return letter;
     }
+    const char *word = argv[optind - 1]; /* of a long option */
+    char short_word[] = {'-', (char)optopt, '\0'};
+    const char *behind = *command ? ": " : "";
+    if (letter == ':') {
+        bool is_long = strncmp(word, "--", 2) == 0;
+        complain(0, "%s%s%s without a value: expected one behind it", command, behind, is_long ? word : short_word);
+    } else if (optopt == 0) {
+        complain(0, "%s%sthere is no option %s, or several begin so", command, behind, word);
+    } else if (optopt < OPTION_PREFIX && !strchr(letters, optopt)) {
+        complain(0, "%s%sthere is no option %s", command, behind, short_word);
+    } else {
+        complain(0, "%s%s%s: expected no value", command, behind, word);
+    }
+    complain(0, "see: redlatch%s%s --help", *command ? " " : "", command);
+    return '?';
 }
 
 const char *only_name(int argc, char **argv, const char *command) {
@@ -75,30 +80,11 @@ const char *only_name(int argc, char **argv, const char *command) {
         complain(STATUS_USAGE, "%s: got %d operands: expected one, the name of a lock", command, argc - optind);
         return NULL;
     }
+    if (!argv[optind][0]) {
+        complain(STATUS_USAGE, "%s: the name is empty: expected 1 to %d bytes", command, REDLATCH_NAME_SIZE_MAX);
+        return NULL;
+    }
     return argv[optind];
-}
-
-int open_client(const struct place *place, const redlatch_client_options *own, redlatch_client **client_out) {
-    redlatch_client_options options;
-    redlatch_client_options_init(&options, sizeof options);
-    if (own) {
-        options = *own;
-    }
-    if (place->prefix) {
-        options.name_prefix = place->prefix;
-        options.name_prefix_size = strlen(place->prefix);
-    }
-    return redlatch_client_open(place->url, &options, client_out);
-}
-
-int connect_client(const struct place *place, redlatch_client **client_out) {
-    int status = open_client(place, NULL, client_out);
-    return status == REDLATCH_OK ? STATUS_GOOD : complain_of(status);
-}
-
-const char *place_url(const struct place *place) {
-    const char *environment = getenv("REDIS_URL");
-    return place->url ? place->url : environment && *environment ? environment : "redis://127.0.0.1:6379/0";
 }
 
 bool read_seconds(const char *option, const char *text, int64_t low_ms, int high, int64_t *ms_out) {

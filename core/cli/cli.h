@@ -25,30 +25,38 @@ enum {
     STATUS_BY_SIGNAL = 128
 };
 
-/* One for each command: its exit status. argv[0] is what getopt_long's complaints begin with. */
+/* One for each command: its exit status. */
 int command_run(int argc, char **argv);
 int command_list(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_wait(int argc, char **argv);
 int command_unlock(int argc, char **argv);
 
-/* Which server, and what stands before every name; of every command. */
+/* Which server, how it lets us in, and what stands before every name; of every command. */
 struct place {
     const char *url;
     const char *prefix;
+    const char *password_file;
 };
 
 /* Letters of options that have no short form. */
 enum { OPTION_PREFIX = 256, OPTION_JSON, OPTION_FORCE, OPTION_LEASE, OPTION_MAX_HOLD, OPTION_MIN_HOLD, OPTION_GRACE,
-       OPTION_KIND, OPTION_PERMITS, OPTION_LIMIT, OPTION_KEY_TEMPLATE, OPTION_OWNER, OPTION_MINE, OPTION_VERBOSE };
+       OPTION_KIND, OPTION_PERMITS, OPTION_LIMIT, OPTION_KEY_TEMPLATE, OPTION_OWNER, OPTION_MINE, OPTION_VERBOSE,
+       OPTION_PASSWORD_FILE };
 
 #define PLACE_OPTIONS                                                                                           \
     {"url", required_argument, NULL, 'u'}, {"prefix", required_argument, NULL, OPTION_PREFIX},                  \
-        {"help", no_argument, NULL, 'h'}, { NULL, 0, NULL, 0 }
+        {"password-file", required_argument, NULL, OPTION_PASSWORD_FILE}, {"help", no_argument, NULL, 'h'}, {   \
+        NULL, 0, NULL, 0                                                                                        \
+    }
 
-/* Takes one of PLACE_OPTIONS, or what getopt_long makes of a mistake. false: there is nothing more to do, and
+/* getopt_long, but that a mistake is complained of in a way that is fit to be shown: '?' then. `letters` begin with a
+ * colon, perhaps after a plus sign. */
+int next_option(int argc, char **argv, const char *letters, const struct option *options, const char *command);
+
+/* Takes one of PLACE_OPTIONS, or what next_option makes of a mistake. false: there is nothing more to do, and
  * *status_out is how to exit. */
-bool take_place_option(struct place *place, int letter, const char *command, const char *usage, int *status_out);
+bool take_place_option(struct place *place, int letter, const char *usage, int *status_out);
 
 /* The one operand of a command that takes a name; NULL after a complaint. */
 const char *only_name(int argc, char **argv, const char *command);
@@ -63,14 +71,25 @@ int complain_of(int status);
 /* The same for one that waited. */
 int complain_of_wait(int status);
 
-/* Opens the client that a command works with, whose own options may be NULL; the prefix is set here. */
+/* Opens the client that a command works with, whose own options may be NULL: an exit status, and why not is said. */
 int open_client(const struct place *place, const redlatch_client_options *own, redlatch_client **client_out);
-
-/* The same for a command with no options of its own, and why not is said: the exit status. */
-int connect_client(const struct place *place, redlatch_client **client_out);
 
 /* The URL of the server: the given one, that of the environment, or what it is without either. */
 const char *place_url(const struct place *place);
+
+/* In new memory; NULL without. */
+char *url_without_password(const char *url);
+
+/* `run` tells its CMD by the environment where its server is, without secrets: a password comes from where `run` had
+ * it, unless that was the command line. false without memory. */
+bool place_tell(const struct place *place);
+
+/* Where the `run` that runs this has its server, as far as nothing else is given; and whether a place is that. */
+struct place place_of_run(const struct place *given);
+bool place_is_of_run(const struct place *place);
+
+/* Sets a variable of the environment, or unsets it if the text is NULL; false without memory. */
+bool set_variable(const char *name, const char *text);
 
 /* What read_seconds takes at most: nine years and a half, as the library takes ten. */
 enum { SECONDS_MAX = 300000000 };

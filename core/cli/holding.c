@@ -135,9 +135,7 @@ static bool is_line_of(const char *lines, const char *name) {
 
 /* The first name that is also one of the `run` that runs this one, as its environment tells; NULL if there is none. */
 static const char *name_from_around(const struct run_options *options) {
-    bool same_place = is_set_to("REDLATCH_URL", place_url(&options->place)) &&
-                      is_set_to("REDLATCH_PREFIX", options->place.prefix) &&
-                      is_set_to("REDLATCH_KEY_TEMPLATE", options->key_template);
+    bool same_place = place_is_of_run(&options->place) && is_set_to("REDLATCH_KEY_TEMPLATE", options->key_template);
     for (size_t i = 0; same_place && i < options->name_count; i++) {
         if (is_line_of(getenv("REDLATCH_LOCK"), options->names[i])) {
             return options->names[i];
@@ -214,6 +212,19 @@ bool holding_is_over(const struct holding *holding, int *reason_out) {
     }
     *reason_out = REDLATCH_REASON_MAX_HOLD;
     return clock_ms() >= holding_end(holding);
+}
+
+const char *holding_lost_words(int reason) {
+    switch (reason) {
+    case REDLATCH_REASON_EXPIRED:
+        return "its lease ran out without a renewal";
+    case REDLATCH_REASON_MISSING:
+        return "the server no longer knows of it";
+    case REDLATCH_REASON_MAX_HOLD:
+        return "--max-hold is over";
+    default:
+        return "it is gone";
+    }
 }
 
 int64_t holding_end(const struct holding *holding) {

@@ -31,6 +31,9 @@ int holding_acquire(struct holding *holding, redlatch_cancel *cancel);
 /* Whether it is lost, and why (enum redlatch_reason), or was held for so long as it may be. Asks nobody. */
 bool holding_is_over(const struct holding *holding, int *reason_out);
 
+/* Such a reason as a part of a sentence. */
+const char *holding_lost_words(int reason);
+
 /* When holding_is_over will say so though nothing happens, by clock_ms; INT64_MAX: never. */
 int64_t holding_end(const struct holding *holding);
 

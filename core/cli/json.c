@@ -63,7 +63,7 @@ static int add_party(json_t *holders, json_t *waiters, const redlatch_party *par
         failed |= json_object_set_new(holder, "pid", json_integer(party->pid));
     }
     if (party->value[0]) {
-        failed |= json_object_set_new(holder, "value", json_string(party->value));
+        failed |= set_bytes(holder, "value", "value_hex", party->value, strlen(party->value));
     }
     if (party->ttl_ms >= 0) {
         failed |= json_object_set_new(holder, "ttl_ms", json_integer(party->ttl_ms));
@@ -100,7 +100,7 @@ static json_t *object_of(const struct found *found) {
     if (found_is_count(found)) {
         failed |= json_object_set_new(object, "count", json_integer(facts->count));
     }
-    failed |= json_object_set_new(object, "type", json_string(facts->type));
+    failed |= set_bytes(object, "type", "type_hex", facts->type, strlen(facts->type));
     if (failed) {
         json_decref(object);
         return NULL;
@@ -108,11 +108,50 @@ static json_t *object_of(const struct found *found) {
     return object;
 }
 
-static bool print(json_t *value) {
-    bool good = value && json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY) == 0;
-    if (good) {
-        fputc('\n', stdout);
+/* Characters that JSON may have as they are and a terminal may not: DEL, the controls of eight bits, and what is not
+ * seen but changes the direction of writing or ends a line. Such a character of UTF-8 and its size; 0 for any other. */
+static unsigned unfit_character(const char *text, size_t *size_out) {
+    const unsigned char *at = (const unsigned char *)text;
+    unsigned code = at[0] == 0x7f ? 0x7f : 0;
+    *size_out = 1;
+    if (at[0] == 0xc2 && at[1] < 0xa0) {
+        *size_out = 2;
+        code = at[1];
+    } else if (at[0] >= 0xe0 && at[0] < 0xf0) {
+        *size_out = 3;
+        code = (at[0] & 15u) << 12 | (at[1] & 63u) << 6 | (at[2] & 63u);
+        bool unfit = (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+                     (code >= 0x2060 && code <= 0x206f) || code == 0xfeff;
+        code = unfit ? code : 0;
     }
+    return code;
+}
+
+/* Strings are all that such a character may stand in. */
+static void print_fit(const char *text) {
+    size_t begun = 0;
+    size_t at = 0;
+    while (text[at]) {
+        size_t size;
+        unsigned code = unfit_character(text + at, &size);
+        if (code) {
+            fwrite(text + begun, 1, at - begun, stdout);
+            printf("\\u%04x", code);
+            begun = at + size;
+        }
+        at += size;
+    }
+    fwrite(text + begun, 1, at - begun, stdout);
+    putchar('\n');
+}
+
+static bool print(json_t *value) {
+    char *text = value ? json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY) : NULL;
+    if (text) {
+        print_fit(text);
+    }
+    bool good = text != NULL;
+    free(text);
     json_decref(value);
     return good;
 }

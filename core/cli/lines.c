@@ -25,12 +25,13 @@ static void print_parties(const struct found *found) {
         int width;
         char *owner = text_shown(party.owner, strlen(party.owner), 0, &width);
         char *host = text_shown(party.host, strlen(party.host), 0, &width);
+        char *value = text_shown(party.value, strlen(party.value), 0, &width);
         printf("%-8s %s", role_name(party.role), owner ? owner : "?");
         if (party.role != REDLATCH_WAITER) {
             printf("  count %llu", (unsigned long long)party.count);
         }
         if (party.value[0]) {
-            printf("  value %s", party.value);
+            printf("  value %s", value ? value : "?");
         }
         if (party.ttl_ms >= 0) {
             char ttl[32];
@@ -43,6 +44,7 @@ static void print_parties(const struct found *found) {
         putchar('\n');
         free(owner);
         free(host);
+        free(value);
     }
     if (found->facts.holders + found->facts.waiters > index) {
         uint64_t more = found->facts.holders + found->facts.waiters - index;

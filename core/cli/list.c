@@ -13,6 +13,7 @@ static const char usage[] =
     "\n"
     "      --json         an array of objects instead of a table\n"
     "  -u, --url URL      the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
+    "      --password-file FILE  its first line is the password; else REDISCLI_AUTH, or in REDIS_URL\n"
     "      --prefix TEXT  only names that begin so, shown without it\n"
     "  -h, --help         this text\n";
 
@@ -98,14 +99,14 @@ static int collect(redlatch_client *client, const char *pattern, struct locks *l
 }
 
 int command_list(int argc, char **argv) {
-    struct place place = {NULL, NULL};
+    struct place place = {.url = NULL};
     bool as_json = false;
     int exit_status;
     int letter;
-    while ((letter = getopt_long(argc, argv, "u:h", long_options, NULL)) != -1) {
+    while ((letter = next_option(argc, argv, ":u:h", long_options, "list")) != -1) {
         if (letter == OPTION_JSON) {
             as_json = true;
-        } else if (!take_place_option(&place, letter, "list", usage, &exit_status)) {
+        } else if (!take_place_option(&place, letter, usage, &exit_status)) {
             return exit_status;
         }
     }
@@ -113,7 +114,7 @@ int command_list(int argc, char **argv) {
         return complain(STATUS_USAGE, "list: got %d operands: expected at most one, a pattern", argc - optind);
     }
     redlatch_client *client;
-    exit_status = connect_client(&place, &client);
+    exit_status = open_client(&place, NULL, &client);
     if (exit_status != STATUS_GOOD) {
         return exit_status;
     }

@@ -10,7 +10,7 @@
 #include "cli.h"
 
 static const char usage[] =
-    "usage: redlatch [--url URL] [--prefix TEXT] COMMAND [OPTION...] [ARGUMENT...]\n"
+    "usage: redlatch [--url URL] [--password-file FILE] [--prefix TEXT] COMMAND [OPTION...] [ARGUMENT...]\n"
     "\n"
     "  run NAME -- CMD...   holds a lock while CMD runs\n"
     "  list [PATTERN]       the locks on the server\n"
@@ -18,7 +18,8 @@ static const char usage[] =
     "  wait NAME            waits until a lock is free\n"
     "  unlock --force NAME  takes a lock from whoever holds it\n"
     "\n"
-    "The server comes from --url or REDIS_URL, else redis://127.0.0.1:6379/0.\n"
+    "The server comes from --url or REDIS_URL, else redis://127.0.0.1:6379/0; its password from the first line of\n"
+    "FILE, the URL or REDISCLI_AUTH.\n"
     "`redlatch help COMMAND` tells of a command's options, `man redlatch` of everything.\n";
 
 static const struct option long_options[] = {{"version", no_argument, NULL, 'V'}, PLACE_OPTIONS};
@@ -46,9 +47,6 @@ static void fill_standard_streams(void) {
 static int run_command(const char *name, int argc, char **argv) {
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(name, commands[i].name) == 0) {
-            char title[32]; /* which getopt_long puts before what it has to complain of */
-            snprintf(title, sizeof title, "redlatch: %s", name);
-            argv[0] = title;
             optind = 0; /* it begins anew */
             return commands[i].run(argc, argv);
         }
@@ -67,7 +65,7 @@ static int help(char *command) {
 /* Reads options up to the command; false when there is nothing more to do, and *status_out is how to exit. */
 static bool pass_options(int argc, char **argv, int *status_out) {
     int letter;
-    while ((letter = getopt_long(argc, argv, "+u:hV", long_options, NULL)) != -1) {
+    while ((letter = next_option(argc, argv, "+:u:hV", long_options, "")) != -1) {
         switch (letter) {
         case 'h':
             *status_out = help(NULL);
@@ -76,8 +74,8 @@ static bool pass_options(int argc, char **argv, int *status_out) {
             printf("redlatch %s\n", redlatch_version());
             *status_out = finish_output(STATUS_GOOD);
             return false;
-        case '?': /* getopt_long has said what is wrong */
-            *status_out = complain(STATUS_USAGE, "see: redlatch --help");
+        case '?': /* next_option has said what is wrong */
+            *status_out = STATUS_USAGE;
             return false;
         default: /* the command's own */
             break;

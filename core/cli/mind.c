@@ -34,19 +34,6 @@ int64_t clock_ms(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static const char *reason_words(int reason) {
-    switch (reason) {
-    case REDLATCH_REASON_EXPIRED:
-        return "its lease ran out without a renewal";
-    case REDLATCH_REASON_MISSING:
-        return "the server no longer knows of it";
-    case REDLATCH_REASON_MAX_HOLD:
-        return "--max-hold is over";
-    default:
-        return "it is gone";
-    }
-}
-
 /* The lock is lost: CMD may do no more. */
 static void lose(struct minding *minding, int reason) {
     minding->lost = true;
@@ -160,7 +147,7 @@ static void mind_until_end(struct minding *minding, int event_fd) {
     if (minding->lost) { /* said only now: a full pipe would hold up what has to be done */
         end_group(minding);
         complain(STATUS_LOST, "lost \"%s\": %s; ended %s", minding->holding->shown,
-                 reason_words(minding->reason), minding->options->command[0]);
+                 holding_lost_words(minding->reason), minding->options->command[0]);
     }
 }
 

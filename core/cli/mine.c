@@ -119,7 +119,7 @@ static int show_owned(const struct place *place, const struct mine *mine, bool a
                         names, owners);
     }
     redlatch_client *client;
-    int exit_status = connect_client(place, &client);
+    int exit_status = open_client(place, NULL, &client);
     if (exit_status == STATUS_GOOD) {
         exit_status = ask_and_print(client, mine, as_json);
         redlatch_client_free(client);
@@ -138,8 +138,7 @@ int show_mine(const struct place *given, bool as_json) {
                         "show --mine: REDLATCH_OWNER is not set: expected a lock or a permit semaphore; the permits of"
                         " a semaphore are nobody's and cannot be told apart");
     }
-    struct place place = {given->url ? given->url : getenv("REDLATCH_URL"),
-                          given->prefix ? given->prefix : getenv("REDLATCH_PREFIX")};
+    struct place place = place_of_run(given);
     bool good = split(mine.whole, &mine.names) && split(owners, &mine.owners);
     int exit_status = good ? show_owned(&place, &mine, as_json) : complain(STATUS_SYSTEM, "out of memory");
     free_lines(&mine.names);

@@ -8,11 +8,6 @@
 #include "holding.h"
 #include "signals.h"
 
-/* A variable of CMD's environment, or none. */
-static bool set_variable(const char *name, const char *text) {
-    return (text ? setenv(name, text, 1) : unsetenv(name)) == 0;
-}
-
 static bool say_what_is_held(const struct holding *holding) {
     char *owners;
     char *tokens;
@@ -27,20 +22,14 @@ static bool say_what_is_held(const struct holding *holding) {
     return good;
 }
 
-/* Where CMD finds what is held, which `show --mine` reads. */
-static bool set_place(const struct run_options *options) {
-    return set_variable("REDLATCH_URL", place_url(&options->place)) &&
-           set_variable("REDLATCH_PREFIX", options->place.prefix) &&
-           set_variable("REDLATCH_KEY_TEMPLATE", options->key_template);
-}
-
 /* What CMD is told; nothing is left of a `run` around this one. */
 static bool set_environment(const struct run_options *options, const struct holding *holding) {
     char *owners;
     char *tokens;
     char *names = join_texts(options->names, options->name_count, "\n");
     bool good = holding_owners(holding, "\n", &owners, &tokens) && names && set_variable("REDLATCH_LOCK", names) &&
-                set_variable("REDLATCH_OWNER", owners) && set_variable("REDLATCH_TOKEN", tokens) && set_place(options);
+                set_variable("REDLATCH_OWNER", owners) && set_variable("REDLATCH_TOKEN", tokens) &&
+                place_tell(&options->place) && set_variable("REDLATCH_KEY_TEMPLATE", options->key_template);
     free(names);
     free(owners);
     free(tokens);
@@ -52,9 +41,13 @@ static int give_back(const struct run_options *options, struct holding *holding,
     int64_t left = outcome.ran && !outcome.lost ? options->min_hold_ms - (clock_ms() - holding->since) : 0;
     int status = left > 0 ? holding_leave(holding, left) : holding_release(holding);
     if (status == REDLATCH_LOST || status == REDLATCH_NOT_OWNED) { /* which may have been said already */
+        const char *gone = holding->permits ? "a permit" : "it";
+        int reason = redlatch_last_reason();
+        bool known = reason != REDLATCH_REASON_NONE;
         return outcome.lost ? outcome.exit_status
-                            : complain(STATUS_LOST, "lost \"%s\": %s was gone when it was to be given back",
-                                       holding->shown, holding->permits ? "a permit" : "it");
+                            : complain(STATUS_LOST, "lost \"%s\": %s was gone when it was to be given back%s%s",
+                                       holding->shown, gone, known ? ": " : "",
+                                       known ? holding_lost_words(reason) : "");
     }
     if (status != REDLATCH_OK) { /* CMD's work was done under the lock: its status counts */
         complain(0, "%s; %s", redlatch_last_error(),
@@ -141,9 +134,9 @@ int command_run(int argc, char **argv) {
         client_options.watchdog_lease_ms = options.lease_ms;
     }
     redlatch_client *client;
-    int status = open_client(&options.place, &client_options, &client);
-    if (status != REDLATCH_OK) {
-        return complain_of(status);
+    exit_status = open_client(&options.place, &client_options, &client);
+    if (exit_status != STATUS_GOOD) {
+        return exit_status;
     }
     exit_status = with_client(&options, client);
     redlatch_client_free(client);

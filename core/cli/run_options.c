@@ -25,6 +25,7 @@ static const char usage[] =
     "      --key-template TEXT   of a plain lock: the key, with {name} once in the place of the name\n"
     "      --verbose         says on standard error what happens\n"
     "  -u, --url URL         the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
+    "      --password-file FILE  its first line is the password; else REDISCLI_AUTH, or in REDIS_URL\n"
     "      --prefix TEXT     put before the name\n"
     "  -h, --help            this text\n"
     "\n"
@@ -95,7 +96,7 @@ static bool take_option(struct run_options *options, int letter, int *status_out
         options->verbose = true;
         return true;
     default:
-        return take_place_option(&options->place, letter, "run", usage, status_out);
+        return take_place_option(&options->place, letter, usage, status_out);
     }
 }
 
@@ -169,18 +170,25 @@ static bool go_together(const struct run_options *options) {
 /* Names and command, parted by the first --. It may not be left out even behind a single name: were it, a -- among the
  * command's arguments would make names of the command. `begun`: a -- stood before them all, as it may. */
 static bool take_operands(struct run_options *options, char **words, bool begun) {
-    if (!words[0] || !words[0][0]) {
-        complain(STATUS_USAGE, "run: expected the name of a lock");
-        return false;
-    }
     size_t before = 0;
+    bool empty = false;
     while (words[before] && strcmp(words[before], "--") != 0) {
+        empty = empty || !words[before][0];
         before++;
+    }
+    if (before == 0) {
+        complain(STATUS_USAGE, "run: no name of a lock: expected NAME... -- CMD");
+        return false;
     }
     if (!words[before]) {
         complain(STATUS_USAGE,
                  begun ? "run: no name before --, or no -- behind the name '%s': expected NAME... -- CMD"
                        : "run: no -- behind the name '%s': expected NAME... -- CMD", words[0]);
+        return false;
+    }
+    if (empty) {
+        complain(STATUS_USAGE, "run: a name is empty: expected NAME... -- CMD, names of 1 to %d bytes",
+                 REDLATCH_NAME_SIZE_MAX);
         return false;
     }
     options->names = words;
@@ -201,7 +209,7 @@ static bool take_operands(struct run_options *options, char **words, bool begun)
 
 bool run_read_options(struct run_options *options, int argc, char **argv, int *status_out) {
     int letter;
-    while ((letter = getopt_long(argc, argv, "+nw:E:su:h", long_options, NULL)) != -1) {
+    while ((letter = next_option(argc, argv, "+:nw:E:su:h", long_options, "run")) != -1) {
         if (!take_option(options, letter, status_out)) {
             return false;
         }

@@ -17,6 +17,7 @@ static const char usage[] =
     "                     holds all of it, else 3\n"
     "      --json         an object instead of lines\n"
     "  -u, --url URL      the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
+    "      --password-file FILE  its first line is the password; else REDISCLI_AUTH, or in REDIS_URL\n"
     "      --prefix TEXT  put before the name\n"
     "  -h, --help         this text\n";
 
@@ -47,20 +48,20 @@ static int show(const struct found *found, const char *owner, bool as_json) {
 }
 
 int command_show(int argc, char **argv) {
-    struct place place = {NULL, NULL};
+    struct place place = {.url = NULL};
     const char *owner = NULL;
     bool as_json = false;
     bool mine = false;
     int exit_status;
     int letter;
-    while ((letter = getopt_long(argc, argv, "u:h", long_options, NULL)) != -1) {
+    while ((letter = next_option(argc, argv, ":u:h", long_options, "show")) != -1) {
         if (letter == OPTION_JSON) {
             as_json = true;
         } else if (letter == OPTION_OWNER) {
             owner = optarg;
         } else if (letter == OPTION_MINE) {
             mine = true;
-        } else if (!take_place_option(&place, letter, "show", usage, &exit_status)) {
+        } else if (!take_place_option(&place, letter, usage, &exit_status)) {
             return exit_status;
         }
     }
@@ -78,7 +79,7 @@ int command_show(int argc, char **argv) {
     }
     redlatch_client *client;
     struct found found;
-    exit_status = connect_client(&place, &client);
+    exit_status = open_client(&place, NULL, &client);
     if (exit_status != STATUS_GOOD) {
         return exit_status;
     }

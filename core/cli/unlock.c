@@ -15,6 +15,7 @@ static const char usage[] =
     "      --force        yes, really; without it only says whose lock it is\n"
     "      --json         the lock as it was, as an object\n"
     "  -u, --url URL      the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
+    "      --password-file FILE  its first line is the password; else REDISCLI_AUTH, or in REDIS_URL\n"
     "      --prefix TEXT  put before the name\n"
     "  -h, --help         this text\n";
 
@@ -135,17 +136,17 @@ static int unlock(redlatch_client *client, const char *name, const struct found 
 }
 
 int command_unlock(int argc, char **argv) {
-    struct place place = {NULL, NULL};
+    struct place place = {.url = NULL};
     bool forced = false;
     bool as_json = false;
     int exit_status;
     int letter;
-    while ((letter = getopt_long(argc, argv, "u:h", long_options, NULL)) != -1) {
+    while ((letter = next_option(argc, argv, ":u:h", long_options, "unlock")) != -1) {
         if (letter == OPTION_FORCE) {
             forced = true;
         } else if (letter == OPTION_JSON) {
             as_json = true;
-        } else if (!take_place_option(&place, letter, "unlock", usage, &exit_status)) {
+        } else if (!take_place_option(&place, letter, usage, &exit_status)) {
             return exit_status;
         }
     }
@@ -155,7 +156,7 @@ int command_unlock(int argc, char **argv) {
     }
     redlatch_client *client;
     struct found found;
-    exit_status = connect_client(&place, &client);
+    exit_status = open_client(&place, NULL, &client);
     if (exit_status != STATUS_GOOD) {
         return exit_status;
     }

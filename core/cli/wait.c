@@ -14,6 +14,7 @@ static const char usage[] =
     "      --kind KIND     what NAME is if it is not a lock: semaphore, until it has a permit; permit-semaphore; or\n"
     "                      latch, until it is open. Else a number above zero is taken for a latch\n"
     "  -u, --url URL       the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
+    "      --password-file FILE  its first line is the password; else REDISCLI_AUTH, or in REDIS_URL\n"
     "      --prefix TEXT   put before the name\n"
     "  -h, --help          this text\n";
 
@@ -112,12 +113,12 @@ static int wait_for(redlatch_client *client, const char *name, int kind, int64_t
 }
 
 int command_wait(int argc, char **argv) {
-    struct place place = {NULL, NULL};
+    struct place place = {.url = NULL};
     int64_t wait_ms = REDLATCH_FOREVER;
     int kind = REDLATCH_MUTEX; /* or whatever else the data say */
     int exit_status;
     int letter;
-    while ((letter = getopt_long(argc, argv, "w:u:h", long_options, NULL)) != -1) {
+    while ((letter = next_option(argc, argv, ":w:u:h", long_options, "wait")) != -1) {
         if (letter == 'w') {
             if (!read_seconds("-w", optarg, 0, SECONDS_MAX, &wait_ms)) {
                 return STATUS_USAGE;
@@ -126,7 +127,7 @@ int command_wait(int argc, char **argv) {
             if (!read_kind("--kind", optarg, kinds, sizeof kinds / sizeof kinds[0], &kind)) {
                 return STATUS_USAGE;
             }
-        } else if (!take_place_option(&place, letter, "wait", usage, &exit_status)) {
+        } else if (!take_place_option(&place, letter, usage, &exit_status)) {
             return exit_status;
         }
     }
@@ -135,7 +136,7 @@ int command_wait(int argc, char **argv) {
         return STATUS_USAGE;
     }
     redlatch_client *client;
-    exit_status = connect_client(&place, &client);
+    exit_status = open_client(&place, NULL, &client);
     if (exit_status == STATUS_GOOD) {
         exit_status = wait_for(client, name, kind, wait_ms);
         redlatch_client_free(client);

@@ -13,7 +13,7 @@ local outcome = require "redlatch.outcome"
 ---@field package _serial integer|string
 ---@field package _token integer|string
 ---@field package _owner string
----@field package _state {lost: boolean, field: string} shared by all objects of the same hold
+---@field package _state {lost: boolean, reason: integer?} shared by all objects of the same hold
 ---@field package _released boolean through this object
 local Hold = {}
 Hold.__index = Hold
@@ -34,7 +34,7 @@ function hold.of(lock, record)
     local serial, states = record.serial, lock._client._states
     local state = states[serial]
     if not state then
-        state = {lost = false, field = "lock"}
+        state = {lost = false}
         states[serial] = state
     end
     return setmetatable({
@@ -66,7 +66,7 @@ local function now_of(self)
         return nil
     end
     if record.state == core.GONE then
-        self._state.lost = true
+        self._state.lost, self._state.reason = true, record.reason
     end
     return record
 end
@@ -78,13 +78,15 @@ local function over(self, message, status)
     end
     local name = self._lock._name
     if self._state.lost then
-        return outcome.failure(core.LOST, string.format("this hold of lock %q was lost", name))
+        local reason = self._state.reason
+        local why = outcome.reason(reason) or "not known why"
+        return outcome.failure(core.LOST, string.format("this hold of lock %q was lost (%s)", name, why), reason)
     end
     return outcome.failure(core.NOT_OWNED, string.format("this hold of lock %q was released already", name))
 end
 
 --- Releases the lock once. `with` and `<close>` do not release it again.
----@return true? released, string? message, string? code "lost" if the hold was lost meanwhile
+---@return true? released, string? message, string? code "lost" if the hold was lost meanwhile, string? reason why
 function Hold:release()
     local now, message, status = now_of(self)
     if self._released or not now then
@@ -122,11 +124,11 @@ function Hold:count()
     return now and hold.is_alive(now) and now.count or 0
 end
 
---- Whether the hold ended without being released: its time ran out, or the server forgot it.
----@return boolean
+--- Whether the hold ended without being released, and why: its time ran out, or the server forgot it.
+---@return boolean lost, "expired"|"missing"|"max_hold"|"abandoned"|nil reason
 function Hold:lost()
     now_of(self)
-    return self._state.lost
+    return self._state.lost, outcome.reason(self._state.reason)
 end
 
 --- The fencing token; nil for kinds of locks that have none.
@@ -135,10 +137,12 @@ function Hold:token()
     return self._token ~= 0 and self._token or nil
 end
 
---- The owner id of this hold as it stands in Redis, "uuid:number".
+--- The owner id of this hold as it stands in Redis, "uuid:number". An extend() whose reply was lost may change it; once
+--- the hold is over it is the one that acquire() got.
 ---@return string
 function Hold:owner()
-    return self._owner
+    local now = now_of(self)
+    return now and now.owner or self._owner
 end
 
 --- Names this hold, and never another, in events.

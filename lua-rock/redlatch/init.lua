@@ -47,7 +47,8 @@ redlatch._VERSION = core.version()
 
 --- A lock on a majority of independent servers, which outlives the loss of a minority of them.
 ---@param members redlatch.Lock[] locks of single names, each of a client of its own for a server of its own; three at
----the least, unless `allow_few` is given
+---the least, unless `allow_few` is given. The clients are to be opened with `lazy`: connect() fails where the server is
+---down, which a minority may be
 ---@param given? {allow_few: boolean?, timeout: number?, lease: number?, max_hold: number?}
 ---@return redlatch.Lock
 function redlatch.redlock(members, given)

@@ -246,8 +246,7 @@ local function terms(self, given, known)
 end
 
 local function obtain(self, lease_ms, wait_ms)
-    local status, message = core.lua_acquire(self._handle, SELF, lease_ms, wait_ms, self._client._cancel)
-    return outcome.settle(status, message)
+    return outcome.settle(core.lua_acquire(self._handle, SELF, lease_ms, wait_ms, self._client._cancel))
 end
 
 --- Acquires the lock, and waits for it. Whoever has it already has it once more, and releases as often.
@@ -267,13 +266,15 @@ function Lock:try_acquire(given)
 end
 
 --- Releases one acquire.
----@return true? released, string? message, string? code "not_owned" if it was not held, "lost" if it was and was lost
+---@return true? released, string? message, string? code "not_owned" if it was not held, "lost" if it was and was lost,
+---string? reason why it was lost
 function Lock:release()
-    local status, message, serial = core.release_named(self._handle, SELF)
-    if status == core.LOST and self._client._states[serial] then
-        self._client._states[serial].lost = true
+    local status, message, reason, serial = core.release_named(self._handle, SELF)
+    local state = status == core.LOST and self._client._states[serial]
+    if state then
+        state.lost, state.reason = true, reason
     end
-    return outcome.settle(status, message)
+    return outcome.settle(status, message, reason)
 end
 
 --- Lets the lease end so many seconds from now, also if that is sooner than it was. A lock that is renewed goes on
@@ -282,8 +283,7 @@ end
 ---@return true? extended, string? message, string? code
 function Lock:extend(seconds)
     local lease_ms = options.span(seconds, "seconds")
-    local status, message = core.lock_extend(self._handle, SELF, lease_ms)
-    return outcome.settle(status, message)
+    return outcome.settle(core.lock_extend(self._handle, SELF, lease_ms))
 end
 
 --- Acquires the lock and returns the hold, which releases it once. In Lua 5.4:
@@ -350,13 +350,14 @@ function Lock:remaining()
 end
 
 --- Whether the lock was held and is lost, and that was not yet told by a release. Nothing is sent.
----@return boolean? lost, string? message, string? code
+---@return boolean? lost, string? reason "expired", "missing", "max_hold" or "abandoned"; of nil the message, string?
+---code
 function Lock:lost()
     local now, message, code = standing(self)
     if not now then
         return nil, message, code
     end
-    return now.state == core.GONE
+    return now.state == core.GONE, outcome.reason(now.reason)
 end
 
 -- What the server says of the lock, whoever holds it: one of the answers below.
@@ -419,7 +420,8 @@ function Lock:waiters()
     return query(self, waiters_in)
 end
 
---- Deletes the lock, whoever holds it, and wakes waiters.
+--- Deletes the lock, whoever holds it, and wakes waiters. The holder learns of it from its next call or renewal, which
+--- comes after a third of the watchdog lease.
 ---@return boolean? released whether there was one, string? message, string? code
 function Lock:force_release()
     local status, released = core.lock_force_release(self._handle)

@@ -230,6 +230,7 @@ end
 --- The core's options for those of connect() that are given.
 function options.of_client(given)
     local record = core.client_options()
+    record.language = core.LANGUAGE_LUA
     for name, value in pairs(options.check_known(given, OF_CLIENT)) do
         record[TIMES[name] and name .. "_ms" or name] = OF_CLIENT[name](value, name)
     end

@@ -35,23 +35,35 @@ function outcome.misuse(text, ...)
     error("redlatch: " .. string.format(text, ...), callers_level())
 end
 
---- What a failed call returns.
+--- What a failed call returns; of a hold or a permit that was lost also why.
 ---@param status integer
 ---@param message string
----@return nil, string message, string code
-function outcome.failure(status, message)
+---@param reason? integer of LOST
+---@return nil, string message, string code, string? reason "expired", "missing", "max_hold" or "abandoned"
+function outcome.failure(status, message, reason)
     if MISUSE[status] then
         outcome.misuse("%s", message)
     end
-    return nil, message ~= "" and message or core.strerror(status), core.status_name(status)
+    message = message ~= "" and message or core.strerror(status)
+    if status == core.LOST then
+        return nil, message, core.status_name(status), outcome.reason(reason)
+    end
+    return nil, message, core.status_name(status)
+end
+
+--- The name of a reason; nil if there is none.
+function outcome.reason(reason)
+    if reason and reason ~= core.REASON_NONE then
+        return core.reason_name(reason)
+    end
 end
 
 --- true for OK, else what a failed call returns.
-function outcome.settle(status, message)
+function outcome.settle(status, message, reason)
     if status == core.OK then
         return true
     end
-    return outcome.failure(status, message)
+    return outcome.failure(status, message, reason)
 end
 
 local by_name

@@ -13,7 +13,7 @@ local started = require "redlatch.started"
 ---@field package _semaphore redlatch.PermitSemaphore
 ---@field package _serial integer|string
 ---@field package _id string
----@field package _state {lost: boolean, field: string, permit_id: string} in which the client notes a loss
+---@field package _state {lost: boolean, reason: integer?} in which the client notes a loss
 ---@field package _released boolean through this object
 local Permit = {}
 Permit.__index = Permit
@@ -37,7 +37,7 @@ function permit.new(semaphore, serial)
     if not record then
         return nil, message, code
     end
-    local state = {lost = false, field = "semaphore", permit_id = record.id}
+    local state = {lost = false}
     semaphore._client._states[serial] = state
     return setmetatable({
         _semaphore = semaphore,
@@ -69,7 +69,7 @@ end
 --- Starts a call on the permit of an id.
 ---@return integer? tag, string? message, string? code
 function permit.start(semaphore, call, id, ...)
-    return started.begin(semaphore._client, {object = semaphore, field = "semaphore", permit_id = id}, call, id, ...)
+    return started.begin(semaphore._client, {object = semaphore, field = "semaphore"}, call, id, ...)
 end
 
 --- The id by which any process may release it: 32 hexadecimal digits.
@@ -91,11 +91,11 @@ local function over(self)
 end
 
 -- Notes a loss, and passes on how the call went.
-local function settle(self, status, message)
+local function settle(self, status, message, reason)
     if status == core.LOST then
-        self._state.lost = true
+        self._state.lost, self._state.reason = true, reason
     end
-    return outcome.settle(status, message)
+    return outcome.settle(status, message, reason)
 end
 
 --- Gives the permit back, once.
@@ -128,14 +128,15 @@ function Permit:remaining()
     return now and now.remaining_ms / 1000 or 0
 end
 
---- Whether the permit ended without being released: its time ran out, or the server forgot it. Nothing is sent.
----@return boolean
+--- Whether the permit ended without being released, and why: its time ran out, or the server forgot it. Nothing is
+--- sent.
+---@return boolean lost, "expired"|"missing"|"max_hold"|nil reason
 function Permit:lost()
     local now = standing(self._semaphore, self._serial)
     if now and now.state == core.GONE then
-        self._state.lost = true
+        self._state.lost, self._state.reason = true, now.reason
     end
-    return self._state.lost
+    return self._state.lost, outcome.reason(self._state.reason)
 end
 
 --- Starts a release and returns at once. Its event is "released".
@@ -144,7 +145,7 @@ function Permit:start_release()
     if self._released then
         return over(self)
     end
-    local what = {object = self._semaphore, field = "semaphore", permit_id = self._id}
+    local what = {object = self._semaphore, field = "semaphore"}
     local tag, message, code = started.begin(self._semaphore._client, what, core.permit_semaphore_start_release,
         self._serial)
     self._released = tag ~= nil

@@ -8,7 +8,6 @@ local outcome = require "redlatch.outcome"
 ---@field object redlatch.Lock|redlatch.Semaphore|redlatch.PermitSemaphore|redlatch.Latch|redlatch.Client what the call
 ---is about, kept until its event has come: the end of a lock object would be that of its holds
 ---@field field "lock"|"semaphore"|"latch"|"walk"|"name" as what the event tells it
----@field permit_id? string of a call on one permit
 ---@field complete? fun(made: redlatch.Event) adds to the event of a call that has succeeded
 ---@field value? fun(record: userdata, report: userdata?, state: userdata?): any what such a call would have returned
 ---@field again? fun(tag: integer): integer starts the next part of a call that comes in several

@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import builtins
+import threading
 from typing import Any, Dict, Optional, Tuple, Type, Union
 
 from redlatch._ffi import lib, text
@@ -42,15 +43,19 @@ class RedlatchError(Exception):
         return bool(lib.redlatch_status_is_ambiguous(self.status))
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        return _rebuild, (type(self), str(self), self.lock_name, self.status, self.__dict__.get("__notes__"))
+        kept = {key: self.__dict__[key] for key in _KEPT if key in self.__dict__}
+        return _rebuild, (type(self), str(self), self.lock_name, self.status, kept)
+
+
+# What is pickled beside what an exception is made of.
+_KEPT = ("__notes__", "reason")
 
 
 def _rebuild(
-    kind: Type[RedlatchError], message: str, lock_name: Optional[LockName], status: int, notes: Optional[list[str]]
+    kind: Type[RedlatchError], message: str, lock_name: Optional[LockName], status: int, kept: Dict[str, Any]
 ) -> RedlatchError:
     error = kind(message, lock_name=lock_name, status=status)
-    if notes:
-        error.__dict__["__notes__"] = notes
+    error.__dict__.update(kept)
     return error
 
 
@@ -67,9 +72,13 @@ class NotOwnedError(RedlatchError, RuntimeError):
 
 
 class LockLostError(RedlatchError):
-    """The caller held the lock and lost it: the lease ran out, or the server forgot the hold."""
+    """The caller held the lock and lost it; `reason` says why. It stays lost until it is released."""
 
     _usual_status = lib.REDLATCH_LOST
+
+    # "expired": the lease ran out; "missing": the server no longer knows the hold, as after a release by force;
+    # "max_hold"; "abandoned": the thread that held it ended. None if that is not known.
+    reason: Optional[str] = None
 
 
 class AlreadyHeldError(RedlatchError, RuntimeError):
@@ -97,7 +106,7 @@ class InvalidArgumentError(RedlatchError, ValueError):
 
 
 class ClosedError(RedlatchError):
-    """The client is closed."""
+    """The client is closed. When the program ends, a daemon thread gets a SystemExit instead, which ends it quietly."""
 
     _usual_status = lib.REDLATCH_CLOSED
 
@@ -150,6 +159,19 @@ _BY_STATUS: Dict[int, Type[RedlatchError]] = {
 _BY_GROUP: Dict[int, Type[RedlatchError]] = {3: ConnectionError, 4: ServerError}
 
 
+# A handle of the core is freed by Python alone: with other garbage, some of which has a finaliser that uses it.
+_COLLECTED = "this object is closed: Python is ending, or has collected it as garbage together with what uses it"
+
+
+def end_if_program_ends() -> None:
+    """Ends a daemon thread whose client was closed by the end of the program, quietly and in good order, by SystemExit:
+    nobody is to be told. Other threads are not daemons: the program waits for them after the main thread has ended, so
+    they get the exception."""
+    main = threading.main_thread()
+    if main is not None and not main.is_alive() and threading.current_thread().daemon:
+        raise SystemExit
+
+
 def class_of(status: int) -> Type[RedlatchError]:
     """The exception class for a status."""
     return _BY_STATUS.get(status) or _BY_GROUP.get(-status // 100, RedlatchError)
@@ -158,4 +180,16 @@ def class_of(status: int) -> Type[RedlatchError]:
 def failure(status: int, lock_name: Optional[LockName] = None) -> RedlatchError:
     """The exception for a call that just failed. To be called by the thread that made the call, before it makes
     another: the core keeps the words of a failure by thread."""
-    return class_of(status)(text(lib.redlatch_last_error()), lock_name=lock_name, status=status)
+    if status == lib.REDLATCH_BAD_HANDLE:
+        return ClosedError(_COLLECTED, lock_name=lock_name)
+    if status == lib.REDLATCH_CLOSED:
+        end_if_program_ends()
+    error = class_of(status)(text(lib.redlatch_last_error()), lock_name=lock_name, status=status)
+    if isinstance(error, LockLostError):
+        error.reason = reason_name(lib.redlatch_last_reason())
+    return error
+
+
+def reason_name(reason: int) -> Optional[str]:
+    """Why a hold was lost, as LockLostError has it; None if that is not known."""
+    return text(lib.redlatch_reason_name(reason)) if reason else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, Optional
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.durations import Seconds, span_ms
-from redlatch.errors import ClosedError, LockLostError, NotOwnedError, failure
+from redlatch.errors import ClosedError, LockLostError, NotOwnedError, end_if_program_ends, failure, reason_name
 
 if TYPE_CHECKING:
     from redlatch.locks import Lock
@@ -44,9 +44,11 @@ class Hold:
 
     @property
     def owner(self) -> str:
-        """The owner id of this hold as it stands in Redis, "uuid:number"."""
-        first = self._first()  # whose memory the text is in
-        return text(first.owner)
+        """The owner id of this hold as it stands in Redis, "uuid:number". An extend() whose reply was lost may change
+        it; once the hold is over it is the one that acquire() got."""
+        now = self._now()
+        record = self._first() if now is None else now  # whose memory the text is in
+        return text(record.owner)
 
     @property
     def count(self) -> int:
@@ -65,12 +67,18 @@ class Hold:
         """Whether the hold ended without being released: its time ran out, or the server forgot it."""
         now = self._now()
         if now is not None and now.state == lib.REDLATCH_GONE:
-            self._note_lost()
+            self._note_lost(reason_name(now.reason))
         return self._lock._client._losses.knows(self._serial)
 
     @property
+    def lost_reason(self) -> Optional[str]:
+        """Why the hold was lost, as LockLostError.reason; None if it was not."""
+        return self._lock._client._losses.reason(self._serial) if self.lost else None
+
+    @property
     def lost_event(self) -> threading.Event:
-        """Is set when the hold is lost. The first use in a client starts a thread that watches."""
+        """Is set when the hold is lost: at once when its lease is over, with the next renewal when the server no longer
+        knows it, as after a release by force. The first use in a client starts a thread that watches."""
         self._now()  # refuses in a forked child before any lock of the parent's is touched
         if self._lost_event is None:
             self._lost_event = self._lock._client._losses.event(self._serial)
@@ -97,7 +105,8 @@ class Hold:
             self._raise_failed(status)
 
     def __repr__(self) -> str:
-        return f"<redlatch.Hold of {self._lock.name!r} by {self.owner}>"
+        first = self._first()  # it is shown in a forked child, too, where nothing can be asked
+        return f"<redlatch.Hold of {self._lock.name!r} by {text(first.owner)}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a redlatch.Hold cannot be pickled or copied: what a process holds is its own")
@@ -127,19 +136,24 @@ class Hold:
         now = self._now()
         return now if now is not None and now.state in _ALIVE else None
 
-    def _note_lost(self) -> None:
-        self._lock._client._losses.note(self._serial)
+    def _note_lost(self, reason: Optional[str]) -> None:
+        self._lock._client._losses.note(self._serial, reason)
 
     def _raise_failed(self, status: int) -> NoReturn:
         error = failure(status, self._lock.name)
-        if status == lib.REDLATCH_LOST:
-            self._note_lost()
+        if isinstance(error, LockLostError):
+            self._note_lost(error.reason)
         raise error
 
     def _raise_over(self) -> NoReturn:
         name = self._lock.name
         if self._lock._client.closed:
+            end_if_program_ends()
             raise ClosedError(f"the hold of lock {name!r} ended when its client was closed", lock_name=name)
         if self._lock._client._losses.knows(self._serial):
-            raise LockLostError(f"this hold of lock {name!r} was lost", lock_name=name)
+            reason = self._lock._client._losses.reason(self._serial)
+            why = reason or "not known why"
+            lost = LockLostError(f"this hold of lock {name!r} was lost ({why})", lock_name=name)
+            lost.reason = reason
+            raise lost
         raise NotOwnedError(f"this hold of lock {name!r} was released already", lock_name=name)

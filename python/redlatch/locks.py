@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NoReturn, Optional,
 
 from redlatch._ffi import LEASE_OF_LOCK, CData, ffi, lib, new_record, text
 from redlatch.durations import Seconds, lease_ms, limit_ms, patience_ms, span_ms, wait_ms
-from redlatch.errors import LockName, failure
+from redlatch.errors import LockLostError, LockName, failure
 from redlatch.holds import Hold
 from redlatch.options import lock_options, name_bytes, value_list
 from redlatch.owners import Wait, current, pause
@@ -104,8 +104,8 @@ class Lock:
         status: int = lib.redlatch_release_named(self._handle, number, serial)
         if status:
             error = failure(status, self._name)
-            if status == lib.REDLATCH_LOST:
-                self._client._losses.note(serial[0])
+            if isinstance(error, LockLostError):
+                self._client._losses.note(serial[0], error.reason)
             raise error
 
     def locked(self) -> bool:
@@ -159,7 +159,8 @@ class Lock:
             raise failure(status, self._name)
 
     def force_release(self) -> bool:
-        """Deletes the lock whoever holds it, and wakes who waits. Returns whether there was one."""
+        """Deletes the lock whoever holds it, and wakes who waits. Returns whether there was one. The holder learns of
+        it from its next call or renewal, which comes after a third of the watchdog lease (10 s of 30 s)."""
         released = ffi.new("int32_t *")
         status: int = lib.redlatch_lock_force_release(self._handle, released)
         if status:
@@ -263,8 +264,8 @@ class Lock:
     def _left_badly(self, status: int, hold: Optional[Hold], error: Optional[BaseException]) -> None:
         """The release at the end of a `with` failed. The exception of the block is never hidden by that."""
         failed = failure(status, self._name)
-        if status == lib.REDLATCH_LOST and hold is not None:
-            hold._note_lost()
+        if isinstance(failed, LockLostError) and hold is not None:
+            hold._note_lost(failed.reason)
         if error is None:
             raise failed
         message = f"while the block ran, or when it was left, the lock {self._name!r} failed: {failed}"

@@ -15,16 +15,17 @@ import weakref
 from collections import OrderedDict
 from typing import Optional
 
-from redlatch._ffi import CData, lib, new_record, text
+from redlatch._ffi import FOREVER, CData, lib, new_record, text
+from redlatch.errors import reason_name
 from redlatch.owners import GREEN
 
 logger = logging.getLogger("redlatch")
 
 # Losses remembered for Hold objects that somebody may still ask; far more than any program looks back.
 REMEMBERED = 4096
-# How long the watching thread stays in one call. It is woken by every loss and by the client's end.
-LOOK_MS = 1000
-# Where threads are greenlets, it must not stay there at all: it looks this often, in seconds.
+# How long close() waits for the end of the watching thread, in seconds.
+END = 1.0
+# Where threads are greenlets, the watching thread must not stay in a call at all: it looks this often, in seconds.
 GREEN_LOOK = 0.05
 
 
@@ -34,23 +35,27 @@ class Losses:
     def __init__(self, handle: CData) -> None:
         self._handle = handle
         self._pid = os.getpid()
-        self._serials: OrderedDict[int, None] = OrderedDict()
+        self._reasons: OrderedDict[int, Optional[str]] = OrderedDict()  # by serial
         self._events: weakref.WeakValueDictionary[int, threading.Event] = weakref.WeakValueDictionary()
         self._guard = threading.Lock()
         self._thread: Optional[threading.Thread] = None
 
-    def note(self, serial: int) -> None:
-        """Remembers that a hold is lost and tells who waits for that. Any thread, any number of times."""
-        self._serials[serial] = None
-        if len(self._serials) > REMEMBERED:
-            self._serials.popitem(last=False)
+    def note(self, serial: int, reason: Optional[str]) -> None:
+        """Remembers that a hold is lost, and why, and tells who waits for that. Any thread, any number of times."""
+        self._reasons[serial] = reason
+        if len(self._reasons) > REMEMBERED:
+            self._reasons.popitem(last=False)
         event = self._events.get(serial)
         if event is not None:
             event.set()
 
     def knows(self, serial: int) -> bool:
         """Whether this hold was seen to be lost."""
-        return serial in self._serials
+        return serial in self._reasons
+
+    def reason(self, serial: int) -> Optional[str]:
+        """Why this hold was lost; None if it was not, as far as was seen."""
+        return self._reasons.get(serial)
 
     def event(self, serial: int) -> threading.Event:
         """The event of a hold: one, however often it is asked for."""
@@ -68,26 +73,26 @@ class Losses:
         """Lets the thread end, after the client was closed; at most for a moment."""
         thread = self._thread
         if thread is not None and thread is not threading.current_thread() and os.getpid() == self._pid:
-            thread.join(LOOK_MS / 1000)
+            thread.join(END)
 
     def _start(self) -> None:
         # The core keeps losses from the first such call on, so none is missed while the thread is starting.
-        record = new_record("redlatch_event")
-        if lib.redlatch_client_wait_lost(self._handle, 0, record) == lib.REDLATCH_OK:
-            _take(record, self)
-        self._thread = threading.Thread(
+        lib.redlatch_client_wait_lost(self._handle, 0, new_record("redlatch_event"))
+        thread = threading.Thread(
             target=_watch, args=(self._handle, weakref.ref(self)), name="redlatch-losses", daemon=True
         )
-        self._thread.start()
+        thread.start()
+        self._thread = thread  # not before: a signal handler may raise in start(), and the next call starts another
 
 
 def _watch(handle: CData, losses_of: weakref.ref[Losses]) -> None:
-    """Waits until the client is closed, or collected: that closes it. The handle is kept, not the client."""
+    """Waits until the client is closed, or collected: that closes it. The handle is kept, not the client. Every loss
+    wakes it, and the client's end."""
     record = new_record("redlatch_event")
     while True:
         if GREEN:
             time.sleep(GREEN_LOOK)
-        status: int = lib.redlatch_client_wait_lost(handle, 0 if GREEN else LOOK_MS, record)
+        status: int = lib.redlatch_client_wait_lost(handle, 0 if GREEN else FOREVER, record)
         if status not in (lib.REDLATCH_OK, lib.REDLATCH_AGAIN):
             return
         losses = losses_of()
@@ -102,4 +107,4 @@ def _take(record: CData, losses: Losses) -> None:
     if record.kind == lib.REDLATCH_EVENT_ABANDONED:
         # Nobody renews it any more: whoever works under it has to stop, though its last lease is not over yet.
         logger.warning("lock %r is no longer renewed: the thread that held it has ended", text(record.name))
-    losses.note(record.serial)
+    losses.note(record.serial, reason_name(record.reason))

@@ -106,7 +106,8 @@ def redlock(
 ) -> RedLock:
     """A lock on a majority of independent servers, which outlives the loss of a minority of them.
 
-    members: locks of any kind but fair, each of a client of its own for a server of its own.
+    members: locks of any kind but fair, each of a client of its own for a server of its own. The clients are to be
+        opened with lazy=True: connect() fails where the server is down, which a minority may be.
     allow_few: allows fewer than three members, of which none may fail.
 
     The others are those of Client.lock().

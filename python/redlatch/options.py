@@ -126,6 +126,7 @@ def client_options(given: Mapping[str, Any]) -> Tuple[CData, List[CData]]:
     status: int = lib.redlatch_client_options_init(options, ffi.sizeof("redlatch_client_options"))
     if status:
         raise failure(status)
+    options.language = lib.REDLATCH_LANGUAGE_PYTHON
     alive: List[CData] = []
     for argument, value in given.items():
         if value is None:

@@ -13,11 +13,20 @@ from typing import TYPE_CHECKING, List, NoReturn, Optional, Type, Union
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.counts import Counted, whole
 from redlatch.durations import Seconds, lease_ms, patience_ms, span_ms
-from redlatch.errors import InvalidArgumentError, LockLostError, LockName, NotOwnedError, failure
+from redlatch.errors import (
+    InvalidArgumentError,
+    LockLostError,
+    LockName,
+    NotOwnedError,
+    RedlatchError,
+    failure,
+    reason_name,
+)
 
 if TYPE_CHECKING:
     from redlatch.client import Client
 
+_release = lib.redlatch_permit_semaphore_release
 _ALIVE = (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT)
 
 
@@ -28,12 +37,13 @@ class Permit:
     raised.
     """
 
-    __slots__ = ("_semaphore", "_serial", "_id", "_released", "_lost_event", "__weakref__")
+    __slots__ = ("_semaphore", "_serial", "_id", "_encoded_id", "_released", "_lost_event", "__weakref__")
 
     def __init__(self, semaphore: PermitSemaphore, serial: int) -> None:
         self._semaphore = semaphore
         self._serial = serial
         self._id = semaphore._id_of(serial)
+        self._encoded_id = self._id.encode()
         self._released = False
         self._lost_event: Optional[threading.Event] = None
 
@@ -50,10 +60,10 @@ class Permit:
     @property
     def lost(self) -> bool:
         """Whether the permit ended without being released: its time ran out, or the server forgot it."""
-        losses = self._semaphore._client._losses
-        if self._semaphore._standing(self._serial).state == lib.REDLATCH_GONE:
-            self._note_lost()
-        return losses.knows(self._serial)
+        now = self._semaphore._standing(self._serial)
+        if now.state == lib.REDLATCH_GONE:
+            self._note_lost(reason_name(now.reason))
+        return self._semaphore._client._losses.knows(self._serial)
 
     @property
     def lost_event(self) -> threading.Event:
@@ -67,12 +77,10 @@ class Permit:
     def release(self) -> None:
         """Gives the permit back. LockLostError if its lease was over, NotOwnedError if it was released before."""
         self._check_not_released()
+        status: int = _release(self._semaphore._handle, self._encoded_id)
         self._released = True
-        try:
-            self._semaphore.release(self._id)
-        except LockLostError:
-            self._note_lost()
-            raise
+        if status:
+            raise self._failed(status)
 
     def extend(self, seconds: Seconds) -> None:
         """Lets the lease end so many seconds from now, also if that is sooner than it was. A permit that is renewed
@@ -80,8 +88,8 @@ class Permit:
         self._check_not_released()
         try:
             self._semaphore.extend(self._id, seconds)
-        except LockLostError:
-            self._note_lost()
+        except LockLostError as lost:
+            self._note_lost(lost.reason)
             raise
 
     def __enter__(self) -> Permit:
@@ -93,13 +101,11 @@ class Permit:
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        if self._released:
-            return
-        try:
-            self.release()
-        except Exception:
-            if error is None:  # the exception of the block is never hidden
-                raise
+        # Nothing that Ctrl-C can come in between: no call before the one that gives the permit back.
+        status: int = 0 if self._released else _release(self._semaphore._handle, self._encoded_id)
+        self._released = True
+        if status:
+            self._left_badly(status, error)
 
     def __repr__(self) -> str:
         return f"<redlatch.Permit {self._id} of {self._semaphore.name!r}>"
@@ -112,8 +118,21 @@ class Permit:
             name = self._semaphore.name
             raise NotOwnedError(f"permit {self._id} of semaphore {name!r} was released before", lock_name=name)
 
-    def _note_lost(self) -> None:
-        self._semaphore._client._losses.note(self._serial)
+    def _failed(self, status: int) -> RedlatchError:
+        """The exception for a release that failed."""
+        error = failure(status, self._semaphore.name)
+        if isinstance(error, LockLostError):
+            self._note_lost(error.reason)
+        return error
+
+    def _left_badly(self, status: int, error: Optional[BaseException]) -> None:
+        """The release at the end of a `with` failed. The exception of the block is never hidden by that."""
+        failed = self._failed(status)
+        if error is None:
+            raise failed
+
+    def _note_lost(self, reason: Optional[str]) -> None:
+        self._semaphore._client._losses.note(self._serial, reason)
 
 
 class _Entered(threading.local):
@@ -227,9 +246,18 @@ class PermitSemaphore(Counted):
         return self._flag(lib.redlatch_permit_semaphore_delete)
 
     def __enter__(self) -> Permit:
-        (permit,) = self.acquire_many(1)
-        self._entered.permits.append(permit)
-        return permit
+        entered = self._entered.permits
+        permit = None
+        try:
+            (permit,) = self.acquire_many(1)
+            entered.append(permit)
+            return permit
+        except BaseException:  # Ctrl-C
+            if permit is not None:
+                _release(self._handle, permit._encoded_id)
+                if permit in entered:
+                    entered.remove(permit)
+            raise
 
     def __exit__(
         self,
@@ -237,7 +265,20 @@ class PermitSemaphore(Counted):
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        self._entered.permits.pop().__exit__(kind, error, traceback)
+        # Nothing that Ctrl-C can come in between: no call before the one that gives the permit back.
+        entered = self._entered.permits
+        if not entered:
+            raise NotOwnedError(
+                f"permit semaphore {self.name!r}: this thread is in no `with` block of it", lock_name=self.name
+            )
+        permit = entered[-1]
+        try:
+            status: int = 0 if permit._released else _release(self._handle, permit._encoded_id)
+        finally:
+            entered.pop()
+        permit._released = True
+        if status:
+            permit._left_badly(status, error)
 
     def _standing(self, serial: int) -> CData:
         """How a permit of this client stands, as far as this process knows."""

@@ -45,18 +45,18 @@ _redlatch() {
     _redlatch_words
     local last=$((${#words[@]} - 1))
     local word=${words[last]} before=${words[last - 1]}
-    local place='--url --prefix --help' at=1 command options index
+    local place='--url --password-file --prefix --help' at=1 command options index
     COMPREPLY=()
     while [ "$at" -lt "$last" ]; do # options before the command
         case ${words[at]} in
-        -u | --url | --prefix) at=$((at + 2)) ;;
+        -u | --url | --password-file | --prefix) at=$((at + 2)) ;;
         -*) at=$((at + 1)) ;;
         *) break ;;
         esac
     done
     command=${words[at]-}
     if [ "$at" -eq "$last" ] || [ "$command" = help ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run list show wait unlock help --url --prefix --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run list show wait unlock help --url --password-file --prefix --help --version' -- "$word")
         return
     fi
     case $before in
@@ -64,6 +64,10 @@ _redlatch() {
         local kinds='mutex fenced fair spin plain read write semaphore permit-semaphore'
         [ "$command" = wait ] && kinds='semaphore permit-semaphore latch'
         mapfile -t COMPREPLY < <(compgen -W "$kinds" -- "$word")
+        return
+        ;;
+    --password-file)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
     -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | \

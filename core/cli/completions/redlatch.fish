@@ -19,6 +19,7 @@ complete -c redlatch -n "__fish_seen_subcommand_from run show wait unlock" -a '(
 complete -c redlatch -n "__fish_seen_subcommand_from run" -a '(__fish_complete_command)'
 
 complete -c redlatch -s u -l url -x -d 'The server'
+complete -c redlatch -l password-file -r -F -d 'Its first line is the password'
 complete -c redlatch -l prefix -x -d 'Put before every name'
 complete -c redlatch -s h -l help -d 'The options of this command'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -s s -l shared -d 'Beside other readers'
