@@ -23,6 +23,8 @@ LOGS = ROOT / "build" / "logs"
 SLOTS = 2
 SHOWN_LINES = 25
 
+MUTANTS_NOTICED = 75  # per cent
+
 PYTHON = "build/venv/bin/python"
 WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
 PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
@@ -84,6 +86,11 @@ STAGES = [
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),
     Stage("python", f"{PYTEST} tests/python", ("build",)),
     Stage("conformance", CONFORMANCE, ("build",)),
+    # Always the same seed: what is new in a run is the code.
+    Stage("fuzz", f"{PYTHON} tests/fuzz/fuzz.py --seed 1", ("build", "address"), alone=True),
+    # The same 20 mutants in every run, of what quick tests have to notice by themselves.
+    Stage("mutate", f"{PYTEST} tests/mutate && {PYTHON} tests/mutate/mutate.py --count 20 --areas protocol,scripts"
+                    f" --layers unit,simulation --at-least {MUTANTS_NOTICED}", ("build",), alone=True),
     Stage("e2e", f"{PYTEST} tests/e2e -n 3", ("build",), alone=True),
     Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
           # What measures, and a thousand turns of it, say nothing more under a sanitizer; they are in e2e.
@@ -106,8 +113,9 @@ STAGES = [
           + " && " + unit_tests("build/coverage") + " && build/coverage/tests/redlatch_sim --seeds 200"
           + " && build/coverage/tests/redlatch_sim --faults"
           + f" && export PYTHONPATH=build/coverage/python && {PYTEST} tests/python"
-          # Without the tests that load another build's module for Lua or read no more of the core than others do.
-          + f" && {PYTEST} tests/e2e -n 3 --ignore-glob '*/test_95_*' -k 'not slowest_command and not fifty_processes'"
+          # Without the tests that load another build's module for Lua, that measure, or read no more of the core.
+          + f" && {PYTEST} tests/e2e -n 3 --ignore-glob '*/test_84_*' --ignore-glob '*/test_91_*'"
+          + " --ignore-glob '*/test_95_*' -k 'not slowest_command and not fifty_processes'"
           + f" && {GCOVR} build/coverage", alone=True),
 ]
 

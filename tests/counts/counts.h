@@ -57,6 +57,7 @@ struct world {
     bool calm;    /* no faults at all */
     int64_t faults_end;
     int64_t refuse_until; /* the server has no memory */
+    int64_t busy_until;   /* it refuses whatever it is asked */
     int64_t total;        /* of a permit semaphore: in the key and taken */
     bool existed;         /* before the script that was run last */
     struct script_set *scripts;

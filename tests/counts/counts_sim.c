@@ -8,6 +8,7 @@
 #include "counts.h"
 #include "kinds.h"
 #include "planted.h"
+#include "step_meter.h"
 
 static const int64_t PLAY = 30 * SECOND;
 static const int64_t SETTLE = 7 * SECOND; /* what is under way arrives */
@@ -68,12 +69,19 @@ static void misfortune(struct world *world) {
     } else {
         world->refuse_until = world->now + random_between(&world->random, 1000, 300000);
     }
+    if (random_chance(&world->random, 250)) { /* what is sent again after a cut is refused then */
+        world->busy_until = world->now + random_between(&world->random, 1000, 600000);
+    }
 }
+
+/* Taken when the engine is busy without end: its driver would hold the client's mutex meanwhile. */
+static jmp_buf busy_without_end;
 
 /* One event after the other until `end`. */
 static void play(struct world *world, int64_t end, bool draining) {
     int64_t trouble = world->calm || draining ? NEVER : world->now;
     while (world->now < end && !world->failure[0] && !(draining && actors_are_done(world))) {
+        step_meter_arm(&busy_without_end);
         int64_t next = actors_next(world);
         next = trouble < next ? trouble : next;
         for (uint32_t i = 0; i < CLIENTS; i++) {
@@ -101,6 +109,11 @@ static void play(struct world *world, int64_t end, bool draining) {
 
 static void run(struct world *world, uint64_t seed, uint8_t kind, struct script_set *scripts) {
     memset(world, 0, sizeof *world);
+    if (setjmp(busy_without_end)) {
+        fail(world, "the engine is busy without end");
+        step_meter_disarm();
+        return; /* what it was doing cannot be freed */
+    }
     world->random.state = seed * 7919 + kind;
     world->seed = seed;
     world->kind = kind;
@@ -120,6 +133,7 @@ static void run(struct world *world, uint64_t seed, uint8_t kind, struct script_
     actors_start(world);
     play(world, world->now + PLAY, false);
     world->refuse_until = 0;
+    world->busy_until = 0;
     play(world, world->now + SETTLE, true);
     if (kind == REDLATCH_LATCH) { /* now whoever waits gets what it waits for */
         network_call(world, "del", "n", NULL);
@@ -135,6 +149,7 @@ static void run(struct world *world, uint64_t seed, uint8_t kind, struct script_
         fail(world, "somebody still waits in the end");
     }
     while (!world->failure[0] && world->now < end) { /* what goes on in the background */
+        step_meter_arm(&busy_without_end);
         int64_t next = end;
         for (uint32_t i = 0; i < CLIENTS; i++) {
             int64_t at = engine_next_timer(&world->clients[i].engine);
@@ -151,6 +166,7 @@ static void run(struct world *world, uint64_t seed, uint8_t kind, struct script_
     if (!world->failure[0]) {
         judge_end(world);
     }
+    step_meter_disarm();
     world_free(world);
 }
 
@@ -164,18 +180,19 @@ static const struct {
     {"acquire forgets what it recorded", REDLATCH_SEMAPHORE, SCRIPT_ACQUIRE_SEMAPHORE, "if recorded then",
      "if false then"},
     {"acquire records no refusal", REDLATCH_SEMAPHORE, SCRIPT_ACQUIRE_SEMAPHORE,
-     "redis.call('set', KEYS[2], taken, 'px', ARGV[2])",
-     "if taken ~= 0 then redis.call('set', KEYS[2], taken, 'px', ARGV[2]) end"},
-    {"acquire takes one more than there is", REDLATCH_SEMAPHORE, SCRIPT_ACQUIRE_SEMAPHORE, ">= tonumber(ARGV[1])",
-     "> tonumber(ARGV[1]) - 2"},
+     "record(KEYS[2], taken)", "if taken ~= 0 then record(KEYS[2], taken) end"},
+    {"acquire takes one more than there is", REDLATCH_SEMAPHORE, SCRIPT_ACQUIRE_SEMAPHORE, ">= tonumber(ARGV[3])",
+     "> tonumber(ARGV[3]) - 2"},
     {"undo leaves no mark", REDLATCH_SEMAPHORE, SCRIPT_UNDO_TAKEN,
-     "redis.call('set', KEYS[2], 'undone', 'px', ARGV[1])", ""},
+     "record(KEYS[2], 'undone')", ""},
     {"release forgets what it recorded", REDLATCH_SEMAPHORE, SCRIPT_RELEASE_SEMAPHORE, "if recorded then",
      "if false then"},
     {"release tells nobody", REDLATCH_SEMAPHORE, SCRIPT_RELEASE_SEMAPHORE,
-     "redis.call('publish', ARGV[3], string.format('%.0f', value))", ""},
+     "redis.call('publish', ARGV[4], string.format('%.0f', value))", ""},
     {"drain forgets what it recorded", REDLATCH_SEMAPHORE, SCRIPT_DRAIN_SEMAPHORE, "if recorded then",
      "if false then"},
+    {"the record of another operation is taken for one's own", REDLATCH_SEMAPHORE, SCRIPT_RELEASE_SEMAPHORE,
+     "if number ~= ARGV[2] then", "if not number then"},
     {"add forgets what it recorded", REDLATCH_SEMAPHORE, SCRIPT_ADD_SEMAPHORE, "if recorded then", "if false then"},
     {"count-down forgets what it recorded", REDLATCH_LATCH, SCRIPT_COUNT_DOWN, "if recorded then", "if false then"},
     {"count-down tells nobody", REDLATCH_LATCH, SCRIPT_COUNT_DOWN, "if left == 0 then", "if left == -5 then"},
@@ -219,6 +236,8 @@ static const struct {
     {"the next waiter sleeps", REDLATCH_SEMAPHORE, FAULT_NEXT_WAITER_SLEEPS},
     {"no look after a subscription", REDLATCH_LATCH, FAULT_NO_RECHECK_AFTER_SUBSCRIBE},
     {"the safe time is longer than the lease", REDLATCH_PERMIT_SEMAPHORE, FAULT_NO_MARGIN},
+    {"a late copy finds another's record", REDLATCH_SEMAPHORE, FAULT_RECORD_OF_LATE_COPY_REUSED},
+    {"a command without an answer finds another's record", REDLATCH_SEMAPHORE, FAULT_RECORD_WITHOUT_ANSWER_REUSED},
 };
 
 /* The first seed of so many that fails; 0 if none does. */

@@ -17,13 +17,14 @@ void fail(struct world *world, const char *format, ...) {
     va_end(list);
 }
 
-/* The operation that a script was run for, by the name of its record. */
+/* The operation that a script was run for: its client stands in the name of its record, its number is the second
+ * argument of every script with one. */
 static struct account *account_of(struct world *world, const struct packet *packet) {
     for (uint32_t i = 0; i < packet->key_count; i++) {
         struct redis_text key = packet->texts[i];
         if (key.size > 50 && memcmp(key.bytes, "redlatch_op:{n}:", 16) == 0) {
             struct client *client = &world->clients[key.bytes[16] - '0'];
-            return &client->accounts[strtoull(key.bytes + 53, NULL, 10)];
+            return &client->accounts[strtoull(packet->texts[packet->key_count + 1].bytes, NULL, 10)];
         }
     }
     return NULL;
@@ -97,7 +98,7 @@ static int64_t expected_total(struct world *world, const struct packet *packet, 
         return world->total;
     }
     account->carried_out = true;
-    int64_t amount = strtoll(packet->texts[packet->key_count].bytes, NULL, 10);
+    int64_t amount = strtoll(packet->texts[packet->key_count + 2].bytes, NULL, 10);
     switch (packet->script) {
     case SCRIPT_SET_PERMITS:
         return amount;

@@ -1,6 +1,7 @@
 /* The server, its messages, and what becomes of each packet.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counts.h"
+#include "refused_scripts.h"
 
 static struct client *client_of(const struct packet *packet) {
     return container_of(packet->lanes, struct client, lanes);
@@ -78,9 +79,27 @@ int64_t network_call(struct world *world, const char *command, const char *key, 
     return number;
 }
 
+/* Now and then the script is run for a user, too, who lacks one of its commands. */
+static void run_refused(struct world *world, const struct packet *packet) {
+    if (!random_chance(&world->random, 20)) {
+        return;
+    }
+    const char *command = writing_commands[random_below(&world->random, (uint32_t)writing_command_count)];
+    if (refused_script_writes(world->scripts, packet->script, world->keyspace, packet->texts, packet->key_count,
+                              packet->argument_count, command)) {
+        fail(world, "%s has written although it was refused %s", scripts_embedded[packet->script].name, command);
+    }
+}
+
 /* The server carries a request out, and whatever it changed is judged. */
 static void execute(struct world *world, struct packet *packet) {
     enum script_refusal refusal = world->now < world->refuse_until ? REFUSE_MEMORY : REFUSE_NOTHING;
+    if (world->now < world->busy_until) {
+        redis_reply_error(&packet->reply, "BUSY Redis is busy running a script. You can only call SCRIPT KILL.");
+        packets_return(&world->packets, packet, world->now);
+        return;
+    }
+    run_refused(world, packet);
     int64_t before = network_call(world, "get", "n", NULL);
     world->existed = network_call(world, "exists", "n", NULL) == 1;
     packet_run(packet, world->scripts, refusal, world->keyspace, world->now);

@@ -14,7 +14,7 @@ import re
 import uuid
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, Callable, Dict, Generator, Iterator, List
+from typing import Any, Callable, Dict, Generator, Iterator, List, Optional
 
 import pytest
 from env import Monitor, Proxy, RedisServer, RedissonShapedPeer, wait_until
@@ -27,6 +27,7 @@ OpenClients = Callable[..., List[Any]]
 _LOG_TAIL = 4_000
 _LEAK_TIMEOUT = 1.0
 _MAY_LEAVE_KEYS = "leaves_keys_without_ttl"
+_LONGEST_ID = 100
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,6 +40,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known."""
     config.addinivalue_line("markers", f"{_MAY_LEAVE_KEYS}: the leak check does not look at keys after this test")
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> Optional[str]:
+    """Keep a long argument out of the test's name.
+
+    pytest puts the name into the environment, and no program starts with a variable of 128 KiB.
+    """
+    if isinstance(val, (str, bytes)) and len(val) > _LONGEST_ID:
+        return f"{argname} of {len(val)}"
+    return None
 
 
 @pytest.hookimpl(hookwrapper=True)

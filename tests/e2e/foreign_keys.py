@@ -10,6 +10,7 @@ from env import RedisServer
 
 Write = Callable[[Any, str], object]
 Do = Callable[[Any], object]
+Keys = Callable[[RedisServer, redlatch.Client, str], List[str]]
 
 LONG_S = 20.0  # of a wait that an error ends
 
@@ -57,7 +58,7 @@ class Place(NamedTuple):
     """A key of a kind: by name and client, what may stand there, which calls never look at it, and which of these
     are not made, since they would wait."""
 
-    keys: Callable[[redlatch.Client, str], List[str]]
+    keys: Keys
     shapes: Dict[str, Write]
     unaware: Tuple[str, ...] = ()
     left_out: Tuple[str, ...] = ()
@@ -79,24 +80,32 @@ def tag(name: str) -> str:
     return name if "{" in name else f"{{{name}}}"
 
 
-def _name(_client: redlatch.Client, name: str) -> List[str]:
+def _name(_server: RedisServer, _client: redlatch.Client, name: str) -> List[str]:
     return [name]
 
 
-def _beside(pattern: str) -> Callable[[redlatch.Client, str], List[str]]:
-    return lambda client, name: [pattern.format(tag=tag(name), uuid=client.uuid)]
+def _beside(pattern: str) -> Keys:
+    return lambda _server, client, name: [pattern.format(tag=tag(name), uuid=client.uuid)]
 
 
-def _next_ids(pattern: str) -> Callable[[redlatch.Client, str], List[str]]:
+def _next_ids(pattern: str) -> Keys:
     """The keys of the next operations: a client numbers what it does."""
 
-    def keys(client: redlatch.Client, name: str) -> List[str]:
+    def keys(_server: RedisServer, client: redlatch.Client, name: str) -> List[str]:
         probe = client.lock("probe", owner="handle")
         with probe as held:
             last = int(held.owner.split(":")[1])
         return [pattern.format(tag=tag(name), uuid=client.uuid, number=last + i) for i in range(1, 5)]
 
     return keys
+
+
+def _next_record(server: RedisServer, client: redlatch.Client, name: str) -> List[str]:
+    """The key in which the next operation will be recorded: the one of the operation before it, of whatever name."""
+    client.semaphore("probe").release()
+    (record,) = server.admin.scan_iter(match="redlatch_op:{probe}:*")
+    server.admin.delete("probe", record)
+    return [record.decode().replace("{probe}", tag(name))]
 
 
 _ASK: Dict[str, Do] = {
@@ -156,7 +165,7 @@ def _multi(
 
 _HASH_NAME = {"name": Place(_name, NO_LOCK)}
 _COUNT_NAME = {"name": Place(_name, NO_COUNT)}
-_RECORD = Place(_next_ids("redlatch_op:{tag}:{uuid}:{number}"), NO_STRING)
+_RECORD = Place(_next_record, NO_STRING)
 _QUEUE_UNAWARE = ("force_release", "reenter", "extend", "release")
 
 KINDS: Dict[str, Kind] = {

@@ -23,17 +23,18 @@ def scenes_of(program: str) -> List[str]:
     return found
 
 
-def _folder() -> Path:
+def folder() -> Path:
+    """Where the programs are built."""
     # With PYTHONPATH=<build>/python the programs of the same build are meant; a wheel has none, then it is build/.
     for build in (Path(redlatch.__file__).resolve().parents[2], _ROOT / "build"):
-        folder = build / "tests" / "e2e" / "programs"
-        if folder.is_dir():
-            return folder
+        found = build / "tests" / "e2e" / "programs"
+        if found.is_dir():
+            return found
     raise FileNotFoundError("the C programs of the end-to-end tests are not built; try ./dev build")
 
 
 def play(program: str, scene: str, url: str, name: str, timeout: float = 100.0) -> None:
     """Play one scene against a server; what went wrong stands in the assertion."""
-    command = [str(_folder() / program), url, scene, name]
+    command = [str(folder() / program), url, scene, name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     assert done.returncode == 0, f"{program} {scene}: status {done.returncode}\n{done.stdout}{done.stderr}"

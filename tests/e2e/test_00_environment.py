@@ -354,6 +354,12 @@ def test_33_a_port_is_that_of_one_process_also_while_its_server_is_down() -> Non
 
 # ------------------------------------------------------------------------------------------------------- leak check --
 
+@pytest.mark.parametrize("text", ["x" * 200_000, b"x" * 200_000])
+def test_39_a_test_of_a_long_argument_can_start_programs(text: object) -> None:
+    """The name of the test that runs is in the environment of what it starts."""
+    assert subprocess.run(["true"], check=False).returncode == 0
+
+
 LEAKS = """
 import socket, threading, pytest
 kept = []

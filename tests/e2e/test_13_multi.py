@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator, List
 
 import pytest
 import redlatch
-from env import Fault, Monitor, Proxy, RedisServer, wait_until
+from env import Monitor, Proxy, RedisServer, wait_until
 from steps import Call
 from waiters import SOON, Waiting, hold_as_redisson, release_as_redisson, wait_parked
 from wire import SCRIPTS, counts, fields, is_owner, remaining_ms, scripts, sent_by
@@ -44,12 +44,6 @@ def _subscribed(client: redlatch.Client) -> bool:
 def wait_left(servers: List[RedisServer], name: str, held: List[bool]) -> None:
     """Wait until it is held on these servers alone: what one was late with is given back behind it."""
     wait_until(lambda: [bool(fields(server, name)) for server in servers] == held, 5.0, f"{held} to be left")
-
-
-def arrive_again(copy: Fault) -> None:
-    """Let the copy of a command reach the server."""
-    copy.release()
-    assert copy.wait_outcome().kind == "reply"
 
 
 def across(clients: List[redlatch.Client], name: str, **options: Any) -> redlatch.MultiLock:
@@ -285,10 +279,10 @@ def test_13_a_lost_reply_and_a_doubled_command_change_nothing(
             copy = proxy.duplicate(SCRIPTS[script])
             with lock:
                 if script == "acquire_many":
-                    arrive_again(copy)
+                    copy.let_arrive()
                 assert [counts(server, name) for name in names] == [[2]] * 3
             if script == "release_many":
-                arrive_again(copy)
+                copy.let_arrive()
             assert [counts(server, name) for name in names] == [[1]] * 3
         assert not any(fields(server, name) for name in names)
 

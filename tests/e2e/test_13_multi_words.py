@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 import redlatch
-from env import RedisServer
+from env import RedisServer, free_port
 from redlatch._ffi import lib, text
 from waiters import hold_as_redisson
 
@@ -43,7 +43,7 @@ def test_00_the_member_that_others_hold_is_named(
     lock = client.multi_lock(*map(client.lock, names))
     assert words(lambda: lock.acquire(timeout=0)) == f'acquire "{names[1]}": held by someone else'
     told = words(lambda: lock.acquire(timeout=0.5))
-    assert told == f'acquire "{names[1]}": held by someone else for the 500 ms waited'
+    assert told.startswith(f'acquire "{names[1]}": held by someone else for the 0.5 s waited')
 
 
 def test_01_where_no_single_one_is_to_blame_all_are_named(
@@ -51,12 +51,15 @@ def test_01_where_no_single_one_is_to_blame_all_are_named(
 ) -> None:
     client = open_clients([server])[0]
     names = [f"{{{lock_name}}}:{letter}" for letter in "abcde"]
-    server.admin.lpush(names[3], "x")
     lock = client.multi_lock(*map(client.lock, names))
-    told = words(lock.acquire)
-    assert told.startswith(f'acquire "{names[0]}", "{names[1]}", "{names[2]}" and 2 more: the key holds something')
-    told = words(client.multi_lock(client.lock(names[0]), client.lock(names[3])).acquire)
-    assert told.startswith(f'acquire "{names[0]}", "{names[3]}": the key holds something')
+    server.admin.replicaof("127.0.0.1", free_port())
+    try:
+        told = words(lock.acquire)
+        assert told.startswith(f'acquire "{names[0]}", "{names[1]}", "{names[2]}" and 2 more: the server is a read-')
+        told = words(client.multi_lock(client.lock(names[0]), client.lock(names[3])).acquire)
+        assert told.startswith(f'acquire "{names[0]}", "{names[3]}": the server is a read-only')
+    finally:
+        server.admin.replicaof("NO", "ONE")
 
 
 def test_02_of_several_servers_the_one_is_named_too(
@@ -66,7 +69,8 @@ def test_02_of_several_servers_the_one_is_named_too(
     lock = clients[0].multi_lock(clients[0].lock(f"{lock_name}:a"), clients[1].lock(f"{lock_name}:b"))
     hold_as_redisson(servers[1], f"{lock_name}:b")
     told = words(lambda: lock.acquire(timeout=0.5))
-    assert told == f'acquire "{lock_name}:b": held by someone else for the 500 ms waited, on {address(servers[1])}'
+    assert told.startswith(f'acquire "{lock_name}:b": held by someone else for the 0.5 s waited')
+    assert told.endswith(f", on {address(servers[1])}")
     with pytest.raises(redlatch.NotOwnedError, match=f'release "{lock_name}:[ab]": .*, on 127[^ ]+$'):
         lock.release()
     servers[1].stop()

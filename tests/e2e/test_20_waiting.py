@@ -181,6 +181,7 @@ def test_06_a_new_subscription_is_followed_by_a_look(
     assert (killed, heard) == (1, 0)
     assert waiting.result() is True
     assert waiting.ended_at - waiting.started_at < LOOK / 2
+    assert client.stats()["reconnects"] == 1
 
 
 def test_07_a_wait_of_500_ms_gives_up_in_time(

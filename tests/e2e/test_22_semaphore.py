@@ -437,7 +437,7 @@ def test_42_there_are_never_more_than_the_most(
 def test_42_what_was_refused_stays_refused(server: RedisServer, lock_name: str, name: str) -> None:
     admin: Any = server.admin
     script = SCRIPTS[name].text.decode()
-    words = [lock_name, f"redlatch_op:{{{lock_name}}}:1", 2, 60_000, "channel", "0"]
+    words = [lock_name, f"redlatch_op:{{{lock_name}}}:1", 60_000, 1, 2, "channel", "0"]
     admin.set(lock_name, PERMITS_MAX - 1)
     assert admin.eval(script, 2, *words) == -1
     admin.set(lock_name, 0)

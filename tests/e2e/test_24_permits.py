@@ -477,3 +477,21 @@ def test_42_bad_arguments(slots: redlatch.PermitSemaphore) -> None:
         slots.acquire_many(0)
     with pytest.raises(redlatch.InvalidArgumentError, match="lease is 0"):
         slots.acquire(lease=0)
+
+
+def test_an_entry_that_is_interrupted_gives_its_permit_back(slots: redlatch.PermitSemaphore) -> None:
+    """Also if the exception comes before the entry is noted; it is the one that is raised."""
+    class Interrupted(List[redlatch.Permit]):
+        def append(self, _: redlatch.Permit) -> None:
+            raise KeyboardInterrupt
+
+    slots.set_permits(1)
+    slots._entered.permits = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        slots.__enter__()
+    assert slots.available() == 1
+
+
+def test_an_exit_without_an_entry(slots: redlatch.PermitSemaphore) -> None:
+    with pytest.raises(redlatch.NotOwnedError, match="no `with` block"):
+        slots.__exit__(None, None, None)

@@ -198,7 +198,46 @@ def test_14_a_late_release_of_a_fixed_lease_is_lost(
     assert fields(server, lock_name) == {peer.owner().encode(): b"1"}
 
 
-def test_15_a_restart_is_noticed_with_the_next_connection(
+def test_15_what_is_lost_while_the_watching_thread_starts_is_told(
+    server: RedisServer, client: redlatch.Client, lock_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_start = threading.Event()
+    watch = redlatch.losses._watch
+
+    def watch_late(*arguments: Any) -> None:
+        may_start.wait(30)
+        watch(*arguments)
+
+    monkeypatch.setattr(redlatch.losses, "_watch", watch_late)
+    lock = client.lock(lock_name, lease=0.3)
+    assert lock.acquire()
+    hold = lock.hold()
+    assert hold is not None
+    lost = hold.lost_event
+    wait_until(lambda: client.stats()["lost"] == 1, message="the lease to be over")
+    assert not lost.is_set()
+    may_start.set()
+    assert lost.wait(10)
+    with pytest.raises(redlatch.LockLostError):
+        lock.release()
+
+
+def test_16_what_was_released_inside_a_with_is_not_released_again(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    lock = client.lock(lock_name)
+    with lock as hold:
+        hold.release()
+        assert not fields(server, lock_name)
+    with lock:
+        with lock as inner:
+            inner.release()
+            assert lock.hold_count() == 1
+        assert lock.hold_count() == 1, "the level of the block around it is its own"
+    assert not fields(server, lock_name)
+
+
+def test_17_a_restart_is_noticed_with_the_next_connection(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     """Also holds with a fixed lease are asked for then, long before their deadline."""
@@ -261,3 +300,33 @@ def test_21_waiters_outlast_a_server_that_sleeps(server: RedisServer, client: re
         assert waiting.result() is True
     sleeping.join()
     assert client.stats()["lost"] == 0
+
+
+def test_99_a_signal_handler_raises_as_the_watching_thread_starts(
+    server: RedisServer, lock_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next lost_event starts another thread, and close() does not trip over the one that never ran."""
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        monkeypatch.setattr(threading.Thread, "start", start)
+        raise KeyboardInterrupt(thread.name)
+
+    client = redlatch.connect(server.url, watchdog_lease=LEASE)
+    lock = client.lock(lock_name)
+    lock.acquire()
+    hold = lock.hold()
+    assert hold is not None
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="redlatch-losses"):
+        _ = hold.lost_event
+    server.admin.delete(lock_name)
+    assert hold.lost_event.wait(20)
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with redlatch.connect(server.url) as other, pytest.raises(KeyboardInterrupt, match="redlatch-losses"):
+        other_lock = other.lock(f"{lock_name}2")
+        other_lock.acquire()
+        other_hold = other_lock.hold()
+        assert other_hold is not None
+        _ = other_hold.lost_event
+    client.close()

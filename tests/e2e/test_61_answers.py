@@ -23,7 +23,7 @@ NOT_TO_BE_STARTED = {
     "redlatch_client_event_fd", "redlatch_client_next_event", "redlatch_client_wait_lost", "redlatch_client_cancel",
     "redlatch_cancel_fire", "redlatch_owner_end", "redlatch_lock_hold", "redlatch_permit_semaphore_permit",
     "redlatch_report_facts", "redlatch_report_party", "redlatch_last_error", "redlatch_version", "redlatch_strerror",
-    "redlatch_status_is_retryable", "redlatch_status_is_ambiguous",
+    "redlatch_status_is_retryable", "redlatch_status_is_ambiguous", "redlatch_last_reason",
 }
 # Blocking forms that share a started one with another.
 SHARED = {
@@ -33,6 +33,15 @@ SHARED = {
     "redlatch_inspect_owner": "redlatch_start_inspect",
 }
 ID = "the id of a permit"
+
+
+# What came of a call: its status, what it handed out, and what went wrong, in words.
+Outcome = Tuple[int, int, str]
+
+
+def shown(words: str) -> str:
+    """Words without what is not the same for both forms."""
+    return re.sub(r"\b[0-9a-f]{32}\b", "ID", re.sub(r'"[^"]*"', "NAME", words))
 
 
 class Form(NamedTuple):
@@ -51,11 +60,11 @@ class Form(NamedTuple):
     def _arguments(self, identity: bytes) -> List[Any]:
         return [identity if argument is ID else argument for argument in self.arguments]
 
-    def block(self, handle: Any, identity: bytes = b"") -> Tuple[int, int]:
-        """Makes the call: its status, and what it hands out."""
+    def block(self, handle: Any, identity: bytes = b"") -> Outcome:
+        """Makes the call."""
         out = [ffi.new(f"{self.out} *")] if self.out else []
         status = getattr(lib, f"redlatch_{self.noun}_{self.call}")(handle, *self._arguments(identity), *out)
-        return status, out[0][0] if out and status == 0 else 0
+        return status, out[0][0] if out and status == 0 else 0, shown(text(lib.redlatch_last_error())) if status else ""
 
     def start(self, handle: Any, tag: int, identity: bytes = b"") -> int:
         """Starts the call."""
@@ -98,13 +107,13 @@ BY_ID = [
 FORCE = Form("lock", "force_release", (), FLAG)
 
 
-def outcome(host: Host, form: Form, handle: Any, identity: bytes = b"") -> Tuple[int, int]:
-    """Starts a call: the status and the number of its event, which has to be of the right kind."""
+def outcome(host: Host, form: Form, handle: Any, identity: bytes = b"") -> Outcome:
+    """Starts a call: what its event says, which has to be of the right kind."""
     assert form.start(handle, 7, identity) == 0
     event = next(event for event in iter(host.event, None) if event.kind != lib.REDLATCH_EVENT_LOST)
     assert (event.kind, event.tag) == (form.kind, 7)
     assert event.report == ffi.NULL and event.state == ffi.NULL
-    return event.status, event.number
+    return event.status, event.number, shown(text(event.message))
 
 
 def test_00_every_call_of_the_header_can_be_started() -> None:
@@ -159,7 +168,8 @@ def test_02_permit_semaphores(client: redlatch.Client, server: RedisServer, lock
         assert outcomes[0] == outcomes[1] and left[0] == left[1]
     server.admin.rpush(lock_name, "x")
     handle = client.permit_semaphore(lock_name)._handle
-    assert form.block(handle) == outcome(host, form, handle) == (lib.REDLATCH_WRONG_TYPE, 0)
+    assert form.block(handle) == outcome(host, form, handle)
+    assert form.block(handle)[:2] == (lib.REDLATCH_WRONG_TYPE, 0)
 
 
 @pytest.mark.parametrize("whose", ["ours", "theirs", "nobody's", "released", "lost"])
@@ -179,9 +189,9 @@ def test_03_permits_by_their_ids(
             theirs.delete()
         identity = b"0" * 32 if whose == "nobody's" else permit.id.encode()
         blocking = name.endswith("blocking")
-        status, number = (form.block(slots._handle, identity) if blocking
-                          else outcome(host, form, slots._handle, identity))
-        outcomes.append((status, round(number / 10_000)))
+        status, number, words = (form.block(slots._handle, identity) if blocking
+                                 else outcome(host, form, slots._handle, identity))
+        outcomes.append((status, round(number / 10_000), words))
         left.append(left_of(client, name))
     assert outcomes[0] == outcomes[1] and left[0] == left[1]
     expected = {"nobody's": lib.REDLATCH_NOT_OWNED, "released": lib.REDLATCH_NOT_OWNED, "lost": lib.REDLATCH_LOST}
@@ -236,9 +246,9 @@ def test_10_locks(client: redlatch.Client, other: redlatch.Client, lock_name: st
         theirs.acquire(lease=60)
     answer = started_query(host, lock._handle)
     assert answer == blocking_query(lock._handle) and answer[0] == 1
-    assert outcome(host, FORCE, lock._handle) == (0, 1)
+    assert outcome(host, FORCE, lock._handle) == (0, 1, "")
     assert not lock.locked()
-    assert outcome(host, FORCE, lock._handle) == (0, 0)
+    assert outcome(host, FORCE, lock._handle) == (0, 0, "")
     with pytest.raises(redlatch.LockLostError):
         theirs.release()
 
@@ -248,11 +258,14 @@ def test_11_locks_of_a_wrong_type(client: redlatch.Client, server: RedisServer, 
     host, lock = Host(client), LOCKS[kind](client, lock_name)
     server.admin.rpush(lock_name, "x")
     record = new_record("redlatch_lock_state")
-    blocking = [lib.redlatch_lock_query(lock._handle, record), FORCE.block(lock._handle)[0]]
+    assert lib.redlatch_lock_query(lock._handle, record) == lib.REDLATCH_WRONG_TYPE
+    words = text(lib.redlatch_last_error())
     assert lib.redlatch_lock_start_query(lock._handle, 5) == 0
     event = host.event()
     assert event.state == ffi.NULL
-    assert [event.status, outcome(host, FORCE, lock._handle)[0]] == blocking == [lib.REDLATCH_WRONG_TYPE] * 2
+    assert (event.status, text(event.message)) == (lib.REDLATCH_WRONG_TYPE, words)
+    blocking = FORCE.block(lock._handle)
+    assert outcome(host, FORCE, lock._handle) == blocking and blocking[0] == lib.REDLATCH_WRONG_TYPE
     assert server.admin.lrange(lock_name, 0, -1) == [b"x"]
 
 
@@ -278,14 +291,15 @@ def test_12_locks_over_several_servers(server_binary: List[str], lock_name: str,
         try:
             assert lib.redlatch_lock_start_query(lock._handle, 6) == 0
             blocking = lib.redlatch_lock_query(lock._handle, record)
+            words = text(lib.redlatch_last_error()) if blocking else ""
             event = host.event()
-            assert event.status == blocking
+            assert (event.status, text(event.message)) == (blocking, words)
             assert event.status == (0 if majority else lib.REDLATCH_NO_REPLY)
         finally:
             servers[2].sigcont()
-        assert outcome(host, FORCE, lock._handle) == (0, 1)
+        assert outcome(host, FORCE, lock._handle) == (0, 1, "")
         assert not lock.locked()
-        assert outcome(host, FORCE, lock._handle) == (0, 0)
+        assert outcome(host, FORCE, lock._handle) == (0, 0, "")
         assert lib.redlatch_lock_start_query(lock._handle, 8) == 0  # ended by its client's end
 
 

@@ -278,6 +278,17 @@ def run_script(text: str, *arguments: str, timeout: float = 30) -> str:
     return done.stdout
 
 
+def waiting_daemon(wait: str) -> str:
+    """A program that ends while a daemon thread waits."""
+    return (
+        f"lock.acquire()\ndef work():\n    {wait}\n"
+        "import threading; threading.Thread(target=work, daemon=True).start()\n"
+        "while client.stats()['waiters'] < 1: time.sleep(0.001)"
+    )
+
+
+BUSY = "import threading\nfor _ in range(3): threading.Thread(target=work, daemon=True).start()\ntime.sleep(0.2)"
+
 ENDINGS = {
     "just ends": "lock.acquire()",
     "everything global": "a, b = client.lock(name + ':a'), client.lock(name + ':b', owner='handle')\n"
@@ -290,13 +301,19 @@ ENDINGS = {
     "closed before": "lock.acquire()\nclient.close()",
     "event watched": "lock.acquire()\nevent = lock.hold().lost_event",
     "inside with": "lock.__enter__()\nsys.exit(0)",
-    "waiting daemon": "lock.acquire()\n"
-    "def work():\n    try: client.lock(name).acquire()\n    except redlatch.ClosedError: pass\n"
-    "import threading; threading.Thread(target=work, daemon=True).start()\n"
-    "while client.stats()['waiters'] < 1: time.sleep(0.001)",
-    "busy daemon": "def work():\n    try:\n        while True:\n            with client.lock(name): pass\n"
-    "    except redlatch.ClosedError: pass\n"
-    "import threading\nfor _ in range(3): threading.Thread(target=work, daemon=True).start()\ntime.sleep(0.2)",
+    "waiting daemon": waiting_daemon("client.lock(name).acquire()"),
+    "waiting daemon, with": waiting_daemon("with client.lock(name): pass"),
+    "waiting daemon, semaphore": waiting_daemon("client.semaphore(name + ':semaphore').acquire()"),
+    "waiting daemon, permit": waiting_daemon("client.permit_semaphore(name + ':permits').acquire()"),
+    "waiting daemon, latch": "client.latch(name + ':latch').try_set_count(1)\n"
+    + waiting_daemon("client.latch(name + ':latch').wait()")
+    + "\nimport atexit; atexit.register(lambda: redlatch.connect(url).latch(name + ':latch').delete())",
+    "waiting daemon, until free": waiting_daemon("client.wait_free(name)"),
+    "daemon that goes on after errors": "def work():\n    import logging\n    while True:\n        try:\n"
+    "            with client.lock(name): pass\n        except Exception: logging.exception('failed')\n" + BUSY,
+    "busy daemon": "def work():\n    while True:\n        with client.lock(name): pass\n" + BUSY,
+    "daemon inside with": "def work():\n    with lock: held.set(); time.sleep(100)\n"
+    "import threading\nheld = threading.Event()\nthreading.Thread(target=work, daemon=True).start()\nheld.wait()",
     "atexit uses it": "lock.acquire()\nimport atexit\natexit.register(lambda: lock.release())",
     "after a fork": "lock.acquire()\nif os.fork() == 0: sys.exit(0)\nassert os.wait()[1] == 0\nassert lock.owned()",
 }
@@ -311,6 +328,61 @@ def test_70_interpreter_exit(server: RedisServer, lock_name: str, ending: str) -
     wait_until(lambda: not server.client_list("redlatch:"))
     left = [key for key in server.client().keys("*") if key.startswith(lock_name.encode())]
     assert not left, f"{left} are still held after the program has ended"
+
+
+def test_71_a_thread_that_the_program_waits_for_is_told(server: RedisServer, lock_name: str) -> None:
+    """It is no daemon: it gets the exception also after the main thread has ended."""
+    script = """
+        import sys, threading, time, redlatch
+        url, name = sys.argv[1:]
+        def work(lock):
+            while threading.main_thread().is_alive():
+                time.sleep(0.001)
+            try:
+                lock.acquire()
+            except redlatch.ClosedError:
+                print("told", flush=True)
+        with redlatch.connect(url) as client:
+            threading.Thread(target=work, args=(client.lock(name),)).start()
+    """
+    assert run_script(script, server.url, lock_name) == "told\n"
+
+
+LATE = """
+class Late:
+    def __init__(self, *things):
+        self.things = things
+    def __del__(self):
+        for call in calls:
+            try:
+                call(*self.things)
+            except BaseException as error:
+                print(type(error).__name__, "|", error)
+calls = [lambda client, lock, *_: lock.acquire(), lambda client, lock, *_: lock.release(),
+         lambda client, lock, *_: lock.locked(), lambda client, *_: client.lock("x"),
+         lambda client, lock, semaphore: semaphore.acquire(), lambda client, lock, semaphore: semaphore.available()]
+semaphore = client.semaphore(name)
+"""
+
+
+@pytest.mark.parametrize(
+    "ending",
+    ["late = Late(client, lock, semaphore)", "cycle = [Late(client, lock, semaphore)]\ncycle.append(cycle)"],
+    ids=["a global", "in a cycle"],
+)
+@pytest.mark.parametrize("collected", [False, True], ids=["at the end", "collected"])
+def test_70_use_by_a_finaliser(server: RedisServer, lock_name: str, ending: str, collected: bool) -> None:
+    """What is used when Python has freed it already, or is ending, is closed; an error speaks of Python's objects."""
+    script = "import sys, redlatch\nurl, name = sys.argv[1:]\nclient = redlatch.connect(url)\nlock = client.lock(name)"
+    script += LATE + ending
+    if collected:
+        script += "\nimport gc\ndel client, lock, semaphore\n" + ("del cycle\n" if "cycle" in ending else "")
+        script += "gc.collect()\n"
+    told = [line.split(" | ") for line in run_script(script, server.url, lock_name).splitlines()]
+    assert len(told) == 6 or collected
+    for error, message in told:
+        assert error == "ClosedError", message
+        assert "redlatch_" not in message and "freed" not in message, message
 
 
 def test_70_handles_are_freed_in_any_order(server: RedisServer, lock_name: str) -> None:

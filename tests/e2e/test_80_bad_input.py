@@ -284,6 +284,12 @@ SECRET_URLS = [
     "unix://user:{s}/path@x",
     "unix://:{s}",
     "redis://h/0?password={s}",
+    "redis://{s}%2x@h",
+    "redis://{s}%2x",
+    "redis://h?{s}",
+    "redis://h?db=1&{s}",
+    "redis://h?{s}=1",
+    "unix:///p?{s}",
 ]
 
 

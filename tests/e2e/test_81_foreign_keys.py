@@ -37,7 +37,7 @@ class Scene:
     def put(self, name: str) -> List[str]:
         """Write the key, with a TTL that has to stay; its name, or several that it may have."""
         redis: Any = self.server.admin
-        keys = self.place.keys(self.client, name)
+        keys = self.place.keys(self.server, self.client, name)
         redis.delete(*keys)
         for key in keys:
             self.write(redis, key)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 import pytest
 import redis
@@ -322,6 +322,42 @@ def test_85_too_few_replicas(make_server: MakeServer, lock_name: str) -> None:
         server.admin.config_set("min-replicas-to-write", "0")
         with client.lock(lock_name):
             pass
+
+
+# Everything that is sent again after a refusal that may pass. Each is the first call of a client: nothing has given the
+# client a reason to start its background thread yet.
+FIRST_CALLS: Dict[str, Callable[[redlatch.Client, str], Any]] = {
+    "lock": lambda client, name: client.lock(name).acquire(),
+    "multi_lock": lambda client, name: client.multi_lock(client.lock(name), client.lock(name + "2")).acquire(),
+    "acquire": lambda client, name: client.semaphore(name + ":3").acquire(),
+    "try_set_permits": lambda client, name: client.semaphore(name).try_set_permits(2),
+    "add_permits": lambda client, name: client.semaphore(name).add_permits(2),
+    "release": lambda client, name: client.semaphore(name).release(),
+    "release_if_exists": lambda client, name: client.semaphore(name + ":3").release_if_exists(),
+    "drain": lambda client, name: client.semaphore(name + ":3").drain(),
+    "delete": lambda client, name: client.semaphore(name + ":3").delete(),
+    "try_set_count": lambda client, name: client.latch(name).try_set_count(2),
+    "count_down": lambda client, name: client.latch(name + ":3").count_down(),
+    "delete_latch": lambda client, name: client.latch(name + ":3").delete(),
+    "acquire_permit": lambda client, name: client.permit_semaphore(name + ":3").acquire(),
+    "release_permit": lambda client, name: client.permit_semaphore(name + ":of").release("61" * 16),
+    "extend_permit": lambda client, name: client.permit_semaphore(name + ":of").extend("61" * 16, 50),
+    "set_permits": lambda client, name: client.permit_semaphore(name).set_permits(2),
+    "delete_permits": lambda client, name: client.permit_semaphore(name + ":3").delete(),
+}
+
+
+@pytest.mark.parametrize("first_call", FIRST_CALLS.values(), ids=FIRST_CALLS.keys())
+def test_85_the_first_call_of_a_client_is_made_again(
+    server: RedisServer, proxy: Proxy, lock_name: str, first_call: Callable[[redlatch.Client, str], Any]
+) -> None:
+    server.admin.set(lock_name + ":3", 3)
+    server.admin.set(lock_name + ":of", 1)
+    server.admin.zadd("{" + lock_name + ":of}:timeout", {b"a" * 16: 4_000_000_000_000})
+    fault = proxy.answer(ErrorReply("NOREPLICAS Not enough good replicas to write."), "EVALSHA")
+    with redlatch.connect(proxy.url, command_timeout=3) as client:
+        first_call(client, lock_name)
+    assert fault.hit
 
 
 @pytest.mark.parametrize(

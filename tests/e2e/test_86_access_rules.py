@@ -202,6 +202,50 @@ def test_87_the_servers_own_words(rules_server: RedisServer, lock_name: str) -> 
     assert "NOPERM" in str(caught.value) and "keys" in str(caught.value).lower()
 
 
+def contents(server: RedisServer) -> List[Any]:
+    """Every key, with what it holds."""
+    admin = server.admin
+    keys: List[Any] = sorted(admin.keys("*"))
+    return [(key, admin.hgetall(key) if admin.type(key) == b"hash" else admin.get(key)) for key in keys]
+
+
+@pytest.mark.parametrize("lacking", ["del", "hdel"])
+@pytest.mark.parametrize("kind", ["read", "write", "multi-read", "multi-write"])
+def test_87_a_refused_release_changes_nothing(rules_server: RedisServer, lock_name: str, kind: str,
+                                              lacking: str) -> None:  # fmt: skip
+    server = rules_server
+    if server.version < (7, 0, 0):
+        pytest.skip("servers before Redis 7 can not tell a script what its user may run")
+    server.admin.flushdb()
+    permit(server, lock_name, ROWS[kind])
+    with open_frugal(server) as client:
+        lock = KINDS[kind].make(client, lock_name)
+        lock.acquire()
+        server.admin.execute_command("ACL", "SETUSER", "frugal", f"-{lacking}")
+        before = contents(server)
+        with pytest.raises(redlatch.ServerError) as caught:
+            lock.release()
+        assert caught.value.status_name == "no_permission"
+        assert contents(server) == before
+        assert all(server.admin.pttl(key) > 0 for key, _ in before)
+
+
+@pytest.mark.parametrize("kind", ["mutex", "fenced", "fair", "read", "write", "group", "multi"])
+def test_87_a_refused_acquire_leaves_no_lock_without_an_end(rules_server: RedisServer, lock_name: str,
+                                                            kind: str) -> None:  # fmt: skip
+    server = rules_server
+    if server.version < (7, 0, 0):
+        pytest.skip("servers before Redis 7 can not tell a script what its user may run")
+    server.admin.flushdb()
+    permit(server, lock_name, ROWS[kind])
+    server.admin.execute_command("ACL", "SETUSER", "frugal", "-pexpire")
+    with open_frugal(server) as client:
+        with pytest.raises(redlatch.ServerError) as caught:
+            KINDS[kind].make(client, lock_name).acquire(timeout=5)
+        assert caught.value.status_name == "no_permission" and "'pexpire'" in str(caught.value)
+        assert contents(server) == []
+
+
 def test_87_in_lua_and_in_the_shell(rules_server: RedisServer, lock_name: str) -> None:
     server = rules_server
     server.set_user("frugal", "word", "+@all", "-evalsha", "-eval")

@@ -30,8 +30,10 @@ class Pair:
         self.master, self.replica, self.proxy = master, replica, proxy
 
     def synchronous(self) -> bool:
-        """Whether the replica has everything."""
+        """Whether the replica has everything: WAIT is about what its own connection wrote, behind all the rest."""
         admin: Any = self.master.admin
+        admin.set("in-step", 1)
+        admin.delete("in-step")
         return int(admin.execute_command("WAIT", 1, 1000)) == 1
 
     def fail_over(self) -> None:

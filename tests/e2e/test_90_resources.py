@@ -32,13 +32,13 @@ def rss_kib():
 def count(folder):
     return len(os.listdir(folder))
 
-client = None
-
 def measure():
     gc.collect()
     time.sleep(0.2)
-    # A client opens some connections when more than one thread first uses it at a time; those are not counted.
-    connections = client.stats()["connections"] if client else 0
+    # A client opens a connection when it first needs it: when two threads use it at a time, or when it first renews,
+    # which in a slow run is after the first measurement. Those are not counted.
+    clients = [value for value in globals().values() if isinstance(value, redlatch.Client)]
+    connections = sum(client.stats()["connections"] for client in clients)
     return rss_kib(), count("/proc/self/fd") - connections, count("/proc/self/task"), sys.getallocatedblocks()
 
 %s
@@ -104,10 +104,7 @@ other = redlatch.connect(url)
 other.lock(name).acquire()
 lock = client.lock(name)
 def cycle(number):
-    try:
-        assert not lock.acquire(timeout=0 if number % 10 else 0.001)
-    except redlatch.ConnectionError as error:
-        assert error.status_name == "no_reply"  # nobody answers a busy machine's call within a millisecond
+    assert not lock.acquire(timeout=0 if number % 10 else 0.001)
 """,
     "losses": """
 client = redlatch.connect(url)

@@ -8,13 +8,25 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, List
+from typing import Any, List, Tuple
 
 import pytest
 import redlatch as library
 from env import RedisServer, RedissonShapedPeer, closed_port, wait_until
-from shell import PATIENCE, UNTIL_END, environment, is_alive, pid_of, program, redlatch, start, start_holder
+from shell import (
+    PATIENCE,
+    UNTIL_END,
+    environment,
+    is_alive,
+    is_stopped,
+    pid_of,
+    program,
+    redlatch,
+    start,
+    start_holder,
+)
 from wire import fields, is_owner, remaining_ms, subscribers
 
 # A wait that missed its message looks after 5 s.
@@ -120,7 +132,7 @@ def test_14_what_is_no_lock_is_65(server: RedisServer, lock_name: str, options: 
     """Not 69, at which a job may try again: that would be for ever."""
     server.admin.rpush(lock_name, "a")
     done = redlatch(server, "run", *options, lock_name, "--", "true")
-    assert done.returncode == STATUS["no lock"] and "not a lock" in done.stderr
+    assert done.returncode == STATUS["no lock"] and "is not a lock of any kind" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -153,6 +165,17 @@ def test_15_flags_that_contradict_each_other(server: RedisServer, lock_name: str
     done = redlatch(server, "run", *options, lock_name, "--", "true")
     assert done.returncode == STATUS["usage"] and "expected one of them" in done.stderr
     assert redlatch(server, "run", "-s", "--kind", "read", "-n", lock_name, "--", "true").returncode == 0
+
+
+@pytest.mark.parametrize("kind", [[], ["--kind", "semaphore", "--limit", "1"]])
+@pytest.mark.parametrize("names", [["--"], ["--", "--"], [""], ["", "b"], ["a", ""]])
+def test_15_a_name_that_is_missing_or_empty(
+    server: RedisServer, tmp_path: Path, kind: List[str], names: List[str]
+) -> None:
+    """As of an empty variable in a script, quoted or not: nothing runs under a name that nobody meant."""
+    done = redlatch(server, "run", *kind, *names, "--", "touch", str(tmp_path / "ran"))
+    assert done.returncode == STATUS["usage"] and "name" in done.stderr
+    assert not (tmp_path / "ran").exists() and server.admin.dbsize() == 0
 
 
 def test_15_the_longest_lease_is_a_day(server: RedisServer, lock_name: str) -> None:
@@ -308,6 +331,45 @@ def test_36_what_comes_before_the_command_is_not_kept_for_it(
     assert waiting.communicate(timeout=10)[0] == "ran\n" and waiting.returncode == 0
 
 
+def full_pipe() -> Tuple[int, int]:
+    """A pipe that takes nothing more until it is read."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writing, bytes(4096))
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writing, bytes(1))
+    os.set_blocking(writing, True)
+    return reading, writing
+
+
+def writes_messages(pid: int) -> bool:
+    """Whether a process is in a system call about its standard error."""
+    words = Path(f"/proc/{pid}/syscall").read_text(encoding="utf-8").split()
+    return len(words) > 1 and words[1] == "0x2"
+
+
+def test_37_a_signal_between_the_grant_and_the_command_gives_the_lock_back(
+    server: RedisServer, lock_name: str
+) -> None:
+    """There it says how long it waited, which nobody reads at first."""
+    reading, writing = full_pipe()
+    waiting = subprocess.Popen(
+        [program(), "run", "--verbose", lock_name, "--", "echo", "ran"],
+        text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=writing, env=environment(server),
+    )
+    os.close(writing)
+    wait_until(lambda: writes_messages(waiting.pid), PATIENCE, "it to speak of the grant")
+    assert fields(server, lock_name)
+    waiting.send_signal(signal.SIGTERM)
+    with open(reading, "rb") as messages:
+        assert b"waited" in messages.read()
+    assert waiting.communicate(timeout=10)[0] == "" and waiting.returncode == 143
+    assert not fields(server, lock_name)
+
+
 # ------------------------------------------------------------------------------------------------------------ loss --
 
 
@@ -332,6 +394,31 @@ def test_41_after_the_grace_it_is_killed_with_its_group(server: RedisServer, loc
     wait_until(lambda: not is_alive(int(out)), message="the other process of the group to end")
 
 
+def test_41_who_outlives_the_command_in_its_group_is_killed_after_the_grace(
+    server: RedisServer, lock_name: str, tmp_path: Path
+) -> None:
+    text = f"(trap '' TERM; {UNTIL_END}) >/dev/null 2>&1 & echo $!; wait"
+    holder = start_holder(server, lock_name, tmp_path, "--lease", "1.2", "--grace", "0.3", text=text)
+    server.admin.delete(lock_name)
+    out, _ = holder.communicate(timeout=10)
+    other, told = out.split()
+    try:
+        assert (holder.returncode, told) == (STATUS["lost"], "told")
+        wait_until(lambda: not is_alive(int(other)), message="the other process of the group to end")
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(int(other), signal.SIGKILL)
+
+
+def test_41_a_stopped_command_is_told(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+    holder = start_holder(server, lock_name, tmp_path, "--lease", "1.2")
+    os.kill(pid_of(tmp_path), signal.SIGSTOP)
+    wait_until(lambda: is_stopped(pid_of(tmp_path)))
+    server.admin.delete(lock_name)
+    out, _ = holder.communicate(timeout=20)
+    assert (holder.returncode, out) == (STATUS["lost"], "told\n")
+
+
 def test_42_stopped_beyond_its_lease_it_ends_the_command_when_it_wakes(
     server: RedisServer, peer: RedissonShapedPeer, lock_name: str, tmp_path: Path
 ) -> None:
@@ -346,11 +433,12 @@ def test_42_stopped_beyond_its_lease_it_ends_the_command_when_it_wakes(
 
 
 def test_43_max_hold_ends_the_command(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+    """After long enough for CMD to have set its trap on a slow machine."""
     begun = time.monotonic()
-    holder = start_holder(server, lock_name, tmp_path, "--max-hold", "1.2")
+    holder = start_holder(server, lock_name, tmp_path, "--max-hold", "3")
     out, err = holder.communicate(timeout=10)
     assert (holder.returncode, out) == (STATUS["lost"], "told\n") and "--max-hold" in err
-    assert time.monotonic() - begun >= 1.2
+    assert time.monotonic() - begun >= 3
 
 
 def test_44_a_server_that_goes_away_ends_the_command(fresh_server: RedisServer, lock_name: str, tmp_path: Path) -> None:

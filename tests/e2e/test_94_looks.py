@@ -424,6 +424,9 @@ def test_41_the_program_itself() -> None:
     assert "run NAME" in redlatch(None, "--help").stdout
     assert redlatch(None).returncode == 64 and redlatch(None, "lock").returncode == 64
     assert redlatch(None, "show").returncode == 64 and redlatch(None, "list", "a", "b").returncode == 64
+    for command in ("show", "wait", "unlock"):
+        refused = redlatch(None, command, "")
+        assert refused.returncode == 64 and "the name is empty" in refused.stderr
 
 
 def test_41_options_of_every_command_may_stand_before_it(server: RedisServer) -> None:

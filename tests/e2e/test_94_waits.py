@@ -137,7 +137,7 @@ def test_25_what_is_not_the_kind_that_was_said(server: RedisServer, lock_name: s
     made = redlatch(server, "wait", "--kind", "semaphore", lock_name)
     assert made.returncode == 65 and f'no semaphore "{lock_name}"' in made.stderr
     put_hash(server, lock_name, {f"{UUID}:1": 1})
-    for kind, words in {"semaphore": "no semaphore (mutex, a hash)", "latch": "not a lock"}.items():
+    for kind, words in {"semaphore": "no semaphore (mutex, a hash)", "latch": "this is a mutex, not a latch\n"}.items():
         done = redlatch(server, "wait", "--kind", kind, lock_name)
         assert done.returncode == 65 and words in done.stderr
     done = redlatch(server, "wait", "--kind", "mutex", lock_name)

@@ -54,7 +54,8 @@ def locks(server: RedisServer) -> List[str]:
 
 def test_00_bash(server: RedisServer, locks: List[str]) -> None:
     assert in_bash(server, "redlatch", "") == [
-        "run", "list", "show", "wait", "unlock", "help", "--url", "--prefix", "--help", "--version"]
+        "run", "list", "show", "wait", "unlock", "help", "--url", "--password-file", "--prefix", "--help",
+        "--version"]
     assert in_bash(server, "redlatch", "--url", "x", "--prefix", "p", "un") == ["unlock"]
     assert in_bash(server, "redlatch", "--prefix", "") == [""]
     assert in_bash(server, "redlatch", "help", "sh") == ["show"]

@@ -13,7 +13,7 @@ from typing import Callable, Iterator, List
 
 import pytest
 import redlatch
-from env import RedisServer
+from env import RedisServer, free_port
 from lua_programs import LUAS, ROOT, environment
 
 README = ROOT / "README.md"
@@ -23,12 +23,14 @@ LATCHES = ("batch", "ready")
 
 
 @pytest.fixture
-def addresses(servers: List[RedisServer]) -> Callable[[str], str]:
-    """Puts addresses of servers that are there in the places of those that a program names."""
+def addresses(servers: List[RedisServer]) -> Callable[..., str]:
+    """Puts addresses of servers that are there in the places of those that a program names; nobody listens at that of
+    the one that is `down`."""
 
-    def with_addresses(program: str) -> str:
+    def with_addresses(program: str, down: str = "") -> str:
         for place, server in zip("abc", servers):
-            program = program.replace(f"redis://{place}:6379", server.url)
+            url = f"redis://127.0.0.1:{free_port()}" if place == down else server.url
+            program = program.replace(f"redis://{place}:6379", url)
         return re.sub(r"redis://127\.0\.0\.1:6379(/0)?", servers[0].url, program)
 
     return with_addresses
@@ -74,7 +76,7 @@ def as_one_lua_program(found: List[str], lua: str) -> str:
     return "\n".join([said[0], *(f"do\n{each}end" for each in said[1:])])
 
 
-def test_00_python(addresses: Callable[[str], str], tmp_path: Path) -> None:
+def test_00_python(addresses: Callable[..., str], tmp_path: Path) -> None:
     """One after the other, as the later ones use the client of the first."""
     script = tmp_path / "readme.py"
     script.write_text(addresses("\n".join(programs(README, "python"))), encoding="utf-8")
@@ -86,7 +88,7 @@ def test_00_python(addresses: Callable[[str], str], tmp_path: Path) -> None:
 @pytest.mark.parametrize("lua", LUAS)
 @pytest.mark.parametrize("page", [README, MANUAL], ids=["readme", "manual"])
 def test_01_lua(
-    servers: List[RedisServer], addresses: Callable[[str], str], tmp_path: Path, page: Path, lua: str
+    servers: List[RedisServer], addresses: Callable[..., str], tmp_path: Path, page: Path, lua: str
 ) -> None:
     script = tmp_path / "readme.lua"
     script.write_text(addresses(as_one_lua_program(programs(page, "lua"), lua)), encoding="utf-8")
@@ -97,7 +99,7 @@ def test_01_lua(
         assert words in printed, printed
 
 
-def test_02_c(servers: List[RedisServer], addresses: Callable[[str], str], tmp_path: Path) -> None:
+def test_02_c(servers: List[RedisServer], addresses: Callable[..., str], tmp_path: Path) -> None:
     """Compiled as README says, but for where the library is."""
     source, program, library = tmp_path / "program.c", tmp_path / "program", ROOT / "build" / "core"
     flags = ["-Wall", "-Wextra", "-Werror", f"-I{ROOT}/core/include", f"-L{library}", "-lredlatch"]
@@ -109,3 +111,25 @@ def test_02_c(servers: List[RedisServer], addresses: Callable[[str], str], tmp_p
     update = "UPDATE ledger SET sum = 7, token = 1 WHERE token <= 1\n"
     assert printed == ["only one process at a time is here\n", update]
     assert servers[0].admin.exists("ledger", "stock:7", "orders:42") == 0
+
+
+def red_lock_programs(page: Path, language: str) -> List[str]:
+    """What a program makes first, and those that take a RedLock of several servers."""
+    found = programs(page, language)
+    return [found[0], *(each for each in found[1:] if "redis://c:6379" in each)]
+
+
+@pytest.mark.parametrize("down", ["a", "b", "c"])
+def test_03_a_red_lock_with_one_of_three_servers_down(
+    servers: List[RedisServer], addresses: Callable[..., str], tmp_path: Path, down: str
+) -> None:
+    """README says that any minority of the servers may be down: its programs run all the same."""
+    red_lock = addresses("\n".join(red_lock_programs(README, "python")), down)
+    script = tmp_path / "readme.py"
+    script.write_text(red_lock, encoding="utf-8")
+    printed = run([sys.executable, str(script)], PYTHONPATH=str(Path(redlatch.__file__).resolve().parents[1]))
+    assert "two of three" in printed
+    for lua in LUAS[:1]:
+        script = tmp_path / "readme.lua"
+        script.write_text(addresses(as_one_lua_program(red_lock_programs(README, "lua"), lua), down), encoding="utf-8")
+        assert "two of three" in run([lua, str(script)], **environment(lua), REDIS_URL=servers[0].url)

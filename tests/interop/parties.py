@@ -9,10 +9,10 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from typing import Any, Callable, Optional, Protocol
+from typing import Any, Callable, List, Optional, Protocol
 
 import redlatch
-from env import Monitor, wait_until
+from env import Monitor, RedisServer, wait_until
 from peers import PATIENCE, PeerError
 from redisson import OnThread, Redisson, RedissonObject, ms
 
@@ -238,6 +238,11 @@ class _Granted:
         """True; PeerError if the call failed."""
         self._pending.result(timeout)
         return True
+
+
+def wait_free(servers: List[RedisServer], name: str) -> None:
+    """What one of the servers was late with is given back behind a call."""
+    wait_until(lambda: not any(server.admin.exists(name) for server in servers), message="all to be free")
 
 
 def wait_parked(monitor: Monitor, mark: int, name: str, looks: bool = True, listening: bool = False) -> int:

@@ -12,7 +12,7 @@ import pytest
 import redlatch
 from env import RedisServer, wait_until
 from kinds import KINDS
-from parties import WOKEN, OurParty, TheirParty
+from parties import WOKEN, OurParty, TheirParty, wait_free
 from peers import PeerError
 from redisson import Redisson, RedissonClient, RedissonObject, ms
 
@@ -64,11 +64,6 @@ def their_multi(client: RedissonClient, names: List[str]) -> RedissonObject:
 def held_by_nobody(server: RedisServer, names: List[str]) -> bool:
     """Whether all are free."""
     return server.admin.exists(*names) == 0
-
-
-def wait_free(servers: List[RedisServer], name: str) -> None:
-    """What one of the servers was late with is given back behind a call."""
-    wait_until(lambda: not any(server.admin.exists(name) for server in servers), message="all to be free")
 
 
 def test_lock_and_unlock(

@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterator, List
 import pytest
 import redlatch
 from env import RedisServer, bound, wait_until
-from parties import OurParty
+from parties import OurParty, wait_free
 from peers import PeerError
 from redisson import OnThread, Redisson, RedissonClient
 
@@ -78,11 +78,6 @@ def hold_on_all(lock: redlatch.RedLock, servers: List[RedisServer], name: str) -
     hold = lock.hold()
     assert hold is not None
     return hold
-
-
-def wait_free(servers: List[RedisServer], name: str) -> None:
-    """What one of the servers was late with is given back behind it."""
-    wait_until(lambda: not any(server.admin.exists(name) for server in servers), message="all to be free")
 
 
 def test_each_waits_for_the_other(

@@ -4,15 +4,17 @@
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "planted.h"
 #include "several.h"
+#include "step_meter.h"
 
 static const int64_t PLAY = 20 * SECOND;
 static const int64_t DRAIN = 60 * SECOND;  /* everybody who waits gets it, and gives it back */
 static const int64_t SETTLE = 10 * SECOND; /* what was given up is given back; half a long lease */
 
-enum { SAME_TIME_MAX = 100000, FAULT_SEEDS = 300 };
+enum { SAME_TIME_MAX = 100000, FAULT_SEEDS = 1000 };
 
 /* -------------------------------------------------------------------------------- what the client floor asks for -- */
 
@@ -80,11 +82,15 @@ static void advance(struct world *world, int64_t to) {
     clock_now = world->now;
 }
 
+/* Taken when a client is busy without end: it would hold its mutex meanwhile. */
+static jmp_buf busy_without_end;
+
 /* One event after the other until `end`. */
 static void play(struct world *world, int64_t end, bool draining) {
     int64_t trouble = draining ? NEVER : world->now;
     uint32_t same_time = 0;
     while (world->now < end && !world->failure[0] && !(draining && players_are_done(world))) {
+        step_meter_arm(&busy_without_end);
         int64_t next = players_next(world);
         int64_t packet = network_next(world);
         next = packet < next ? packet : next;
@@ -110,6 +116,11 @@ static void play(struct world *world, int64_t end, bool draining) {
 
 static void run(struct world *world, uint64_t seed, bool majority, struct script_set *scripts) {
     memset(world, 0, sizeof *world);
+    if (setjmp(busy_without_end)) { /* it holds its mutex: there is no going on */
+        fprintf(stderr, "%s: seed %llu: a client is busy without end\n", world->majority ? "redlock" : "multi",
+                (unsigned long long)world->seed);
+        _exit(1);
+    }
     world->random.state = seed * 7919 + majority;
     system_randomness.state = seed;
     world->seed = seed;
@@ -131,6 +142,7 @@ static void run(struct world *world, uint64_t seed, bool majority, struct script
     int64_t lease = world->long_lease ? 20 * SECOND : 3 * SECOND;
     int64_t end = world->now + SETTLE + (world->denied ? 2 * lease : 0);
     while (!world->failure[0] && world->now < end) { /* what goes on in the background */
+        step_meter_arm(&busy_without_end);
         int64_t next = players_next(world);
         int64_t packet = network_next(world);
         next = packet < next ? packet : next;
@@ -142,6 +154,7 @@ static void run(struct world *world, uint64_t seed, bool majority, struct script
     if (!world->failure[0]) {
         judge_end(world);
     }
+    step_meter_disarm();
     players_free(world);
     network_free(world);
 }
@@ -239,8 +252,13 @@ static int find_faults(struct world *world) {
     return missed > 0;
 }
 
+uint64_t owners[CALLERS + 1];
+
 int main(int count, char **words) {
     static struct world world;
+    for (int i = 0; i <= CALLERS; i++) {
+        redlatch_owner_new(&owners[i]);
+    }
     uint64_t seeds = 200;
     uint64_t first = 1;
     const char *only = "";

@@ -121,7 +121,7 @@ void judge_granted(const struct caller *caller) {
     bool held = hold.state == REDLATCH_HELD || hold.state == REDLATCH_SUSPECT;
     if (status != REDLATCH_OK || !held || (hold.count != caller->levels && !caller->owes)) {
         fail(world, "process %d caller %d was granted what is over: state %d, %u of %u levels",
-             (int)(caller->process - world->processes), (int)(caller->owner - FIRST_OWNER), hold.state, hold.count,
+             (int)(caller->process - world->processes), (int)(caller->owner - owners[0]), hold.state, hold.count,
              caller->levels);
     }
 }

@@ -70,7 +70,7 @@ void players_start(struct world *world) {
             caller->single = j == CALLERS;
             caller->home = caller->single ? random_below(&world->random, world->server_count) : i % world->server_count;
             caller->lock = caller->single ? process->peers[caller->home].names[0] : process->whole;
-            caller->owner = FIRST_OWNER + j;
+            caller->owner = owners[j];
             caller->cancel_at = NEVER;
             caller->act_at = world->now + random_between(&world->random, 0, SECOND / 2);
         }
@@ -167,7 +167,7 @@ static void ended(struct caller *caller, const redlatch_event *event) {
 static void collect(struct process *process, const struct peer *peer) {
     redlatch_event event = {.struct_size = sizeof event};
     while (redlatch_client_next_event(peer->handle, &event) == REDLATCH_OK) {
-        struct caller *caller = &process->callers[event.owner - FIRST_OWNER];
+        struct caller *caller = &process->callers[event.owner - owners[0]];
         if (event.kind == REDLATCH_EVENT_LOST) {
             process->world->losses++;
             if (event.serial == caller->serial && caller->levels > 0) {

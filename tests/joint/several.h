@@ -13,7 +13,10 @@
 #include "packets.h"
 #include "wire.h"
 
-enum { PROCESSES = 3, SERVERS_MAX = 5, NAMES_MAX = 2, CALLERS = 2, LEVELS_MAX = 3, FIRST_OWNER = 1000 };
+enum { PROCESSES = 3, SERVERS_MAX = 5, NAMES_MAX = 2, CALLERS = 2, LEVELS_MAX = 3 };
+
+/* The numbers of the callers of each process, one after the other; the same for every seed. */
+extern uint64_t owners[CALLERS + 1];
 
 struct server {
     struct world *world;

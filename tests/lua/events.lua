@@ -87,6 +87,23 @@ function scenes.losses(url, name)
     same(event.serial, held:serial())
 end
 
+-- Nobody asked for losses before: the answer to a started call is the first to tell.
+function scenes.answers_tell_of_losses(url, name)
+    local client, other = assert(redlatch.connect(url)), assert(redlatch.connect(url))
+    local lock, lease = client:lock(name), client:lock(name .. ":lease")
+    local released, extended = assert(lock:hold()), assert(lease:hold())
+    assert(other:lock(name):force_release() and other:lock(name .. ":lease"):force_release())
+    local tag = assert(lock:start_release())
+    local event = expect(client, "released", tag, lock, "lost")
+    same(event.serial, released:serial())
+    same(released:lost(), true)
+    same(select(2, released:lost()), "missing")
+    expect(client, "extended", assert(lease:start_extend(5)), lease, "lost")
+    expect(client, "extended", assert(lease:start_extend(5)), lease, "lost")
+    fails("lost", lease:release())
+    same(extended:lost(), true)
+end
+
 -- A started acquire keeps its lock object, which would otherwise take the grant with it into its grave.
 function scenes.forgotten_object(url, name)
     local client = assert(redlatch.connect(url))
@@ -126,8 +143,8 @@ function scenes.large_numbers(url, name)
     local core = require "redlatch.core"
     local handle = select(2, core.client_open(url, core.client_options()))
     local lock = select(2, core.lock_new(handle, core.MUTEX, name, core.lock_options()))
-    local owner = "18446744073709551615" -- 2^64 - 1
-    for _, tag in ipairs {"1", "9007199254740992", "9007199254740993", "9223372036854775807", owner} do
+    local owner = select(2, core.owner_new())
+    for _, tag in ipairs {"1", "9007199254740992", "9007199254740993", "9223372036854775807", "18446744073709551615"} do
         same(core.lock_start_acquire(lock, owner, core.RENEWED, 0, tag), core.OK)
         local status, event
         repeat
@@ -137,7 +154,7 @@ function scenes.large_numbers(url, name)
         same(event.status, core.OK)
         same(event.owner, owner)
         same(digits(event.tag), tag)
-        same(core.lock_release_as(lock, tostring(owner)), core.OK)
+        same(core.lock_release_as(lock, string.format("%.0f", owner)), core.OK)
     end
     for _, wrong in ipairs {-1, 1.5, 2 ^ 60, 0 / 0, "", "1x", "-1", "18446744073709551616", true, {}} do
         stage.raises("expected 'uint64_t'", core.lock_release_as, lock, wrong)
@@ -148,17 +165,22 @@ function scenes.large_numbers(url, name)
     for _, wrong in ipairs {2 ^ 31, -2 ^ 31 - 1, 0.5} do
         stage.raises("expected 'int'", core.strerror, wrong)
     end
-    same(core.lock_extend(lock, 7, 1000), core.NOT_OWNED)
+    same(core.lock_extend(lock, owner, 1000), core.NOT_OWNED)
+    for _, made_up in ipairs {7, "18446744073709551615"} do
+        local status, message = core.lock_extend(lock, made_up, 1000)
+        same(status, core.INVALID)
+        check(message:find("owner is " .. made_up, 1, true), message)
+    end
     if math.type then
         local integer = math.tointeger(2 ^ 53) + 1
-        same(core.lock_start_acquire(lock, 7, core.RENEWED, 0, integer), core.OK)
+        same(core.lock_start_acquire(lock, owner, core.RENEWED, 0, integer), core.OK)
         local status, event
         repeat
             status, event = core.client_next_event(handle)
         until status ~= core.AGAIN
         same(event.tag, integer)
         same(math.type(event.tag), "integer")
-        same(core.lock_release_as(lock, 7), core.OK)
+        same(core.lock_release_as(lock, owner), core.OK)
     end
 end
 

@@ -19,6 +19,7 @@ class Installation:
     """An installed tree that is not where it was installed to, and the commands to use it."""
 
     def __init__(self, build: Path, folder: Path) -> None:
+        self.build = build
         self.folder = folder
         first = folder / "first"
         run(["cmake", "--install", str(build), "--prefix", str(first)])
@@ -87,6 +88,24 @@ class Installation:
             if not (self.prefix / "share" / name).is_file():
                 raise SystemExit(f"share/{name} was not installed")
 
+    def hardened(self) -> None:
+        """Tables of the linker are read-only once the program runs, and the C library checks what it can."""
+        build = self.build
+        modules = [*build.glob("python/redlatch/*.so"), *build.glob("lua/*/redlatch/*.so")]
+        if len(modules) < 2:
+            raise SystemExit(f"no modules of Python and Lua were built in {build}")
+        for file in [self.libraries / "libredlatch.so", self.prefix / "bin" / "redlatch", *modules]:
+            check_hardened(file)
+
+
+def check_hardened(file: Path) -> None:
+    """What readelf says of a program or a library."""
+    said = run(["readelf", "--wide", "--dynamic", "--program-headers", "--dyn-syms", str(file)])
+    for what, words in (("BIND_NOW", ("BIND_NOW", "Flags: NOW")), ("RELRO", ("GNU_RELRO",)),
+                        ("a stack protector", ("__stack_chk_fail",)), ("FORTIFY", ("_chk@",))):
+        if not any(word in said for word in words):
+            raise SystemExit(f"{file}: expected {what}")
+
 
 def run(command: List[str], environment: "Dict[str, str] | None" = None) -> str:
     """What a command that must succeed prints."""
@@ -103,7 +122,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tree = Installation(Path(sys.argv[1]).resolve(), Path(folder))
         uses: List[Callable[[], None]] = [tree.with_shared, tree.with_static, tree.with_cmake, tree.of_another_version,
-                                          tree.manual, tree.command]
+                                          tree.manual, tree.command, tree.hardened]
         for use in uses:
             use()
         print(f"{len(uses)} passed, 0 failed")

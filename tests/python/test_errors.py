@@ -83,11 +83,14 @@ def test_errors_travel_between_processes(kind: Type[redlatch.RedlatchError], pro
     error = kind("what happened", lock_name=b"\xff", status=kind().status)
     if hasattr(error, "add_note"):
         error.add_note("and where")
+    if isinstance(error, redlatch.LockLostError):
+        error.reason = "max_hold"
     for other in (pickle.loads(pickle.dumps(error, protocol)), copy.copy(error), copy.deepcopy(error)):
         assert type(other) is kind
         assert str(other) == "what happened"
         assert other.lock_name == b"\xff"
         assert other.status == error.status
+        assert getattr(other, "reason", None) == getattr(error, "reason", None)
         assert getattr(other, "__notes__", None) == getattr(error, "__notes__", None)
 
 

@@ -1,5 +1,6 @@
 /* What engines believe: one believer for each lock, nothing that the server does not bear out, nothing left behind.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "lease.h"
 #include "sim_client.h"
 #include "world.h"
 
@@ -29,6 +30,10 @@ static void check_hold(struct client *client, const struct hold *hold, uint32_t 
     struct world *world = client->world;
     const struct wire_name *wire = &world->checker.wire[name];
     const struct id_note *note = note_of(world, client->index, hold->id);
+    if (hold->serial != serial_of(world, client->index, hold->id)) {
+        world_violation(world, "a hold is called by another serial than that of its grant", "client %u id %d serial %d",
+                        client->index, (int)hold->id, (int)hold->serial);
+    }
     if (is_taken_away(client, hold) || hold->stage != HOLD_ALIVE || client_now(client) >= hold->deadline) {
         return;
     }
@@ -171,15 +176,46 @@ static void check_owner(struct client *client, const struct owner *owner) {
     }
 }
 
+static bool is_armed_by(const struct timer *timer, int64_t at) {
+    return at == NEVER || (timer_is_armed(timer) && timer->at <= at);
+}
+
+/* Whoever has to do something at a time has a timer that fires by then. */
+static void check_timers(struct client *client) {
+    for (uint32_t name = 0; name < client->world->plan.names; name++) {
+        for (const struct hold *hold = client->names[name]->holds; hold; hold = hold->next) {
+            if (hold->stage != HOLD_GONE && !is_armed_by(&hold->timer, hold_next_attention(hold))) {
+                world_violation(client->world, "a hold's timer fires too late", "client %u id %d", client->index,
+                                (int)hold->id);
+            }
+        }
+    }
+    for (const struct sim_operation *each = client->operations; each; each = each->next) {
+        const struct operation *operation = &each->operation;
+        bool looks = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
+        if (each->in_use && ((looks && !is_armed_by(&operation->timer, operation->look_at)) ||
+                             (operation->asynchronous && operation->phase != PHASE_DONE &&
+                              !is_armed_by(&operation->timer, operation->wait_until)))) {
+            world_violation(client->world, "an operation's timer fires too late", "client %u", client->index);
+        }
+    }
+}
+
 void check_client(struct client *client) {
     struct world *world = client->world;
     int64_t now = client_now(client);
     uint64_t held = 0;
     check_queues(client);
+    check_timers(client);
     for (uint32_t name = 0; name < world->plan.names; name++) {
         watch_name(world, name);
         for (struct hold *hold = client->names[name]->holds; hold; hold = hold->next) {
             held += hold->stage == HOLD_ALIVE && hold->lock_kind == world_side(world, name);
+            int64_t ends_by = note_of(world, client->index, hold->id)->ends_by;
+            if (hold->stage == HOLD_ALIVE && ends_by != 0 && hold->deadline > ends_by) {
+                world_violation(world, "a hold outlives its max_hold", "client %u id %d: by %d us", client->index,
+                                (int)hold->id, (int)(hold->deadline - ends_by));
+            }
             if (hold->stage == HOLD_ALIVE && note_of(world, client->index, hold->id)->said_missing) {
                 world_violation(world, "a loss that the server told is ignored", "client %u id %d", client->index,
                                 (int)hold->id);

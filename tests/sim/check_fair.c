@@ -8,6 +8,8 @@
 #include "world.h"
 
 static const int64_t LONGEST_SLEEP = 5 * SECOND;
+/* Each place that is taken behind another adds five minutes to its score; all of a seed come to less than this. */
+static const int64_t LONGEST_PATIENCE_MS = 1000 * 1000 * 1000;
 
 static bool is_fair(const struct world *world) {
     return world->plan.lock_kind == REDLATCH_FAIR;
@@ -26,12 +28,20 @@ static void key_of(const struct world *world, const char *prefix, uint32_t name,
     snprintf(key, 128, "%s{%.*s}", prefix, (int)world->names[name].size, world->names[name].bytes);
 }
 
-/* A waiter is gone in the server's eyes: its score or its client's sign of life. */
-static bool is_gone(struct world *world, uint32_t name, const char *owner, const char *timeouts) {
+/* The end of a waiter's time, in ms of the server's clock. */
+static double score_of(struct world *world, uint32_t name, const char *owner, const char *timeouts) {
     struct redis_reply score;
     call(world, (const char *const[]){"ZSCORE", timeouts, owner}, 3, &score);
     double until = score.kind == REDIS_BULK ? strtod(score.text, NULL) : 0;
     redis_reply_free(&score);
+    if (until > (double)(keyspace_time(world->server.keyspace) + LONGEST_PATIENCE_MS)) {
+        world_violation(world, "a place is kept for ever", "%s of lock %u: until %.0f", owner, name, until);
+    }
+    return until;
+}
+
+/* A waiter is gone in the server's eyes: its score or its client's sign of life. */
+static bool is_gone(struct world *world, uint32_t name, const char *owner, double until) {
     char sign[256];
     key_of(world, "redlatch_waiting:", name, sign);
     snprintf(sign + strlen(sign), sizeof sign - strlen(sign), ":%.36s", owner);
@@ -50,12 +60,16 @@ static void read_queue(struct world *world, uint32_t name, struct fair_queue *qu
     call(world, (const char *const[]){"LRANGE", list, "0", "-1"}, 4, &owners);
     call(world, (const char *const[]){"ZCARD", timeouts}, 2, &count);
     queue->count = 0;
-    for (size_t i = 0; owners.kind == REDIS_ARRAY && i < owners.size && queue->count < FAIR_PLACES; i++) {
+    for (size_t i = 0; owners.kind == REDIS_ARRAY && i < owners.size; i++) {
+        if (!world_has_room(world, "FAIR_PLACES", queue->count, FAIR_PLACES)) {
+            break;
+        }
         struct fair_place *place = &queue->places[queue->count++];
         const char *owner = owners.elements[i].text;
         place->client = (uint8_t)(owner[35] - '0');
         place->id = strtoull(owner + 37, NULL, 10);
-        place->gone = is_gone(world, name, owner, timeouts);
+        place->score = score_of(world, name, owner, timeouts);
+        place->gone = is_gone(world, name, owner, place->score);
     }
     if (count.integer != (int64_t)queue->count) {
         world_violation(world, "queue and time-outs differ", "lock %u: %d places, %d time-outs", name,
@@ -80,27 +94,6 @@ static struct sim_operation *waiter_of(const struct world *world, uint32_t name,
         }
     }
     return NULL;
-}
-
-static int64_t later(int64_t one, int64_t other) {
-    return one > other ? one : other;
-}
-
-/* Since when nothing hinders a client; NEVER while something does. */
-static int64_t unhindered_since(const struct client *client) {
-    const struct world *world = client->world;
-    if (!links_ready(client) || world->troubled_until > world->now || client->paused_until > world->now) {
-        return NEVER;
-    }
-    int64_t since = later(world->troubled_until, client->resumed_at);
-    for (int kind = 0; kind < LINK_COUNT; kind++) {
-        since = later(since, client->links[kind].ready_at);
-    }
-    return since;
-}
-
-static int64_t promptly(const struct world *world) {
-    return 2 * world->plan.delay_max * (world->plan.spikes ? 10 : 1) + 6 * MILLISECOND;
 }
 
 /* Whether an argument is the owner id that stands in a place. */
@@ -163,6 +156,15 @@ static void judge_added(struct world *world, const struct request *request, uint
     }
 }
 
+/* Who is called has less time than before: the head. Nobody else's time is shortened, and a refresh shortens none. */
+static void judge_score(struct world *world, const struct request *request, uint32_t name,
+                        const struct fair_place *before, const struct fair_place *after, bool head) {
+    if (after->score < before->score && (!head || request->script == SCRIPT_REFRESH_FAIR)) {
+        world_violation(world, "a waiter's time is shortened", "%s: client %u id %d lock %u",
+                        scripts_embedded[request->script].name, after->client, (int)after->id, name);
+    }
+}
+
 static void note_head(struct world *world, struct fair_queue *old, const struct fair_queue *now) {
     bool same = old->count > 0 && now->count > 0 && old->places[0].client == now->places[0].client &&
                 old->places[0].id == now->places[0].id;
@@ -194,6 +196,7 @@ void fair_after(struct world *world, const struct request *request) {
     for (uint32_t i = 0; i < old->count; i++) {
         const struct fair_place *place = &old->places[i];
         if (kept < new.count && new.places[kept].client == place->client && new.places[kept].id == place->id) {
+            judge_score(world, request, name, place, &new.places[kept], kept == 0);
             kept++;
         } else {
             judge_removed(world, request, name, place, kept);
@@ -236,7 +239,7 @@ static void check_ghost(struct world *world, uint32_t name, const struct fair_pl
     int64_t since = unhindered_since(world->clients[place->client]);
     int64_t allowed = 2 * SECOND + world->plan.dead_peer_ms * MILLISECOND + promptly(world) +
                       (world->plan.kill_denied ? 2 * SECOND + world->checker.longest_lease_ms * MILLISECOND : 0);
-    if (since != NEVER && world->now - later(since, note->ghost_since) > allowed) {
+    if (since != NEVER && world->now - latest(since, note->ghost_since) > allowed) {
         world_violation(world, "a place is left behind", "client %u id %d lock %u", place->client, (int)place->id,
                         name);
     }
@@ -252,7 +255,7 @@ static void check_head(struct world *world, uint32_t name, const struct fair_que
     if (!waiter || since == NEVER || waiter->operation.phase != PHASE_PARKED) {
         return;
     }
-    since = later(later(since, waiter->parked_at), later(wire->free_since, queue->head_since));
+    since = latest(latest(since, waiter->parked_at), latest(wire->free_since, queue->head_since));
     if (world->now - since > LONGEST_SLEEP + promptly(world)) {
         world_violation(world, "the head sleeps too long", "client %u lock %u: for %d ms", head->client, name,
                         (int)((world->now - since) / MILLISECOND));
@@ -260,7 +263,7 @@ static void check_head(struct world *world, uint32_t name, const struct fair_que
     const struct subscription *own = waiter->operation.call;
     bool own_hold = resource_live_hold(client->names[name]) != NULL;
     if (own && own->state == SUBSCRIPTION_ACTIVE && wire->told && !own_hold &&
-        world->now - later(since, client->let_go_at[name]) > promptly(world)) {
+        world->now - latest(since, client->let_go_at[name]) > promptly(world)) {
         world_violation(world, "a call was lost", "client %u lock %u: for %d us", head->client, name,
                         (int)(world->now - since));
     }

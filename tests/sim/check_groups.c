@@ -157,8 +157,7 @@ static void check_leftovers(struct world *world, uint32_t group) {
 uint32_t group_name(const struct world *world, const struct request *request, uint32_t line) {
     uint32_t per_line = request->renewal ? request->argument_count / request->key_count : request->argument_count;
     uint32_t end = is_set(request) ? line_argument(request, line + 1) : per_line * (line + 1);
-    const struct redis_text *texts = request->many ? request->many : request->texts;
-    struct redis_text first = texts[request->key_count + end - 2];
+    struct redis_text first = request->texts[request->key_count + end - 2];
     uint32_t name = 0;
     while (name + 1 < world->plan.names && !text_equal(first, value_text(world, world_first_value(world, name)))) {
         name++;
@@ -302,6 +301,7 @@ void watch_values(struct world *world, uint32_t name) {
     int64_t ended = old->expires < world->now ? old->expires : world->now;
     wire_update(world, name, new, false);
     old->free_since = old->present ? old->free_since : ended;
+    world->checker.ran_out_at[name] = old->present ? world->checker.ran_out_at[name] : ended;
 }
 
 /* What is not a script was at the group that a name is of. */

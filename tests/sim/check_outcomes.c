@@ -25,8 +25,30 @@ void check_begun(struct client *client, struct sim_operation *operation) {
 }
 
 void check_aborting(struct client *client, struct sim_operation *operation) {
+    const struct hold *hold = own_hold(operation);
     if (operation->operation.phase == PHASE_HANDED) {
         cover(client->world, COVER_HAND_OVER_GIVEN_UP);
+    }
+    operation->leaves_levels = operation->operation.kind == OPERATION_RELEASE && !operation->operation.set && hold &&
+                               operation->operation.phase == PHASE_WAITING && hold_levels_left(hold) > 0;
+    operation->levels_left = operation->leaves_levels ? hold_levels_left(hold) - 1 : 0;
+}
+
+/* A release that waited for an earlier command of its hold goes on in the background. */
+void check_aborted(struct client *client, struct sim_operation *operation) {
+    const struct hold *hold = own_hold(operation);
+    if (operation->leaves_levels && hold && hold->stage == HOLD_ALIVE &&
+        hold_levels_left(hold) != operation->levels_left) {
+        world_violation(client->world, "a release that was given up does not go on", "client %u lock %u: %u levels",
+                        client->index, operation->name, hold_levels_left(hold));
+    }
+}
+
+/* The bound on the whole hold counts from when it was asked for. */
+static void note_max_hold(struct client *client, const struct sim_operation *operation, const struct hold *hold) {
+    if (hold->id == operation->operation.id && operation->operation.max_hold_ms != REDLATCH_FOREVER) {
+        note_of(client->world, client->index, hold->id)->ends_by =
+            operation->asked_local + operation->operation.max_hold_ms * MILLISECOND;
     }
 }
 
@@ -50,6 +72,7 @@ static void check_acquired(struct client *client, const struct sim_operation *op
     if (hold->count > 1) {
         cover(world, COVER_REENTERED);
     } else {
+        note_max_hold(client, operation, hold);
         check_granted_in_order(client, operation);
     }
 }
@@ -101,6 +124,10 @@ static void check_release_lost(struct client *client, const struct sim_operation
 
 static void check_not_owned(struct client *client, const struct sim_operation *operation) {
     cover(client->world, COVER_NOT_OWNED);
+    if (operation->operation.set) {
+        check_set_not_owned(client, operation);
+        return;
+    }
     if (operation->levels_before > 0 && operation->certain && !operation->operation.named_owner) {
         world_violation(client->world, "NOT_OWNED for an owner that holds", "client %u owner %u lock %u", client->index,
                         operation->owner->index, operation->name);
@@ -156,10 +183,22 @@ static void check_ended_well(struct client *client, const struct sim_operation *
     }
 }
 
+/* The user recognises the hold in what a call tells of it. */
+static void check_serial(struct client *client, const struct operation *operation) {
+    uint64_t expected = serial_of(client->world, client->index, operation->id);
+    bool told = operation->status == REDLATCH_OK && operation->id != 0 && !operation->set;
+    if (told && operation->kind != OPERATION_CHANGE && operation->serial != expected) {
+        world_violation(client->world, "a call tells of another hold than that it was about",
+                        "client %u id %d serial %d, expected %d", client->index, (int)operation->id,
+                        (int)operation->serial, (int)expected);
+    }
+}
+
 void check_ended(struct client *client, struct sim_operation *operation) {
     struct world *world = client->world;
     int status = operation->operation.status;
     uint8_t kind = operation->operation.kind;
+    check_serial(client, &operation->operation);
     TRACE(world, "client %u: owner %u is told %d of lock %u (id %d)", client->index, operation->owner->index, status,
           operation->name, (int)operation->operation.id);
     if (status == REDLATCH_OK) {
@@ -200,6 +239,18 @@ static void check_renewal_sent(struct client *client, const struct command *comm
     }
 }
 
+/* Who gets what the command may bring. */
+static void note_asked(struct client *client, const struct command *command) {
+    const struct contest *contest = command->kind == COMMAND_HAND_OVER ? command->resource->contest : NULL;
+    struct operation *asker = command->kind == COMMAND_ACQUIRE ? command->operation : NULL;
+    if (contest && contest->handing == command) {
+        asker = contest->receiver;
+    }
+    if (asker) {
+        container_of(asker, struct sim_operation, operation)->asked_local = client_now(client);
+    }
+}
+
 void check_sent(struct client *client, const struct command *command) {
     struct world *world = client->world;
     if (command->abandoned) {
@@ -207,6 +258,10 @@ void check_sent(struct client *client, const struct command *command) {
                         (int)command->id, command->kind);
     }
     check_set_sent(client, command);
+    if (command->kind == COMMAND_MOVE) {
+        note_of(world, client->index, command->successor)->serial = serial_of(world, client->index, command->id);
+    }
+    note_asked(client, command);
     bool acquire = command->kind == COMMAND_ACQUIRE || command->kind == COMMAND_ACQUIRE_MANY;
     if (command->kind == COMMAND_RENEW) {
         check_renewal_sent(client, command);
@@ -215,7 +270,7 @@ void check_sent(struct client *client, const struct command *command) {
                         (int)command->id);
     } else if ((command->kind == COMMAND_RELEASE && command->count == 0) || command->kind == COMMAND_HAND_OVER) {
         struct id_note *note = note_of(world, client->index, command->id);
-        note->releases_in_doubt++;
+        note->releases_in_doubt += !client->links[command->lane].connection->ended;
         note->release_sent_at = note->release_sent_at ? note->release_sent_at : world->now;
         if (command->operation) {
             container_of(command->operation, struct sim_operation, operation)->last = true;
@@ -300,6 +355,7 @@ void check_loss(struct client *client, const struct hold *hold) {
     TRACE(world, "client %u: lost id %d, reason %d", client->index, (int)hold->id, hold->reason);
     cover(world, points[hold->reason]);
     note->written_off = true;
+    wakes_lost(client, hold);
     bool watched = hold->renewed_from != 0 && hold->renewed_from <= hold->count && hold->max_hold_at == NEVER &&
                    !(hold->busy && hold->busy->kind == COMMAND_EXTEND) &&
                    hold->lease_ms >= world->plan.settings.watchdog_lease_ms;

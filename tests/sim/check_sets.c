@@ -12,7 +12,7 @@ bool is_set(const struct request *request) {
 
 /* The letters of a set's lines. */
 static const char *forms_of(const struct request *request) {
-    return request->many[request->key_count + (request->script == SCRIPT_ACQUIRE_MANY)].bytes;
+    return request->texts[request->key_count + (request->script == SCRIPT_ACQUIRE_MANY)].bytes;
 }
 
 /* How many arguments a line of a form has; one of a group ends with its values, two of them, behind their number. */
@@ -79,10 +79,20 @@ void check_all_or_nothing(struct world *world, const struct request *request, co
 
 void check_set_begun(struct client *client, struct sim_operation *operation) {
     operation->deadline_before = NEVER;
+    operation->knew_of_loss = false;
     for (uint32_t i = 0; i < client->set->count; i++) {
         const struct hold *hold = member_hold(&client->set->members[i], operation->operation.owner);
         int64_t deadline = hold ? hold->deadline : INT64_MIN;
+        operation->knew_of_loss = operation->knew_of_loss || (hold && hold->stage == HOLD_GONE);
         operation->deadline_before = deadline < operation->deadline_before ? deadline : operation->deadline_before;
+    }
+}
+
+/* A release is told of a loss, whatever else is wrong with the other names. */
+void check_set_not_owned(struct client *client, const struct sim_operation *operation) {
+    if (operation->knew_of_loss) {
+        world_violation(client->world, "a release of a set hides a loss", "client %u owner %u", client->index,
+                        operation->owner->index);
     }
 }
 
@@ -104,7 +114,7 @@ void check_set_sent(struct client *client, const struct command *command) {
             continue;
         }
         struct id_note *note = note_of(world, client->index, line->id);
-        note->releases_in_doubt++;
+        note->releases_in_doubt += !client->links[command->lane].connection->ended;
         note->release_sent_at = note->release_sent_at ? note->release_sent_at : world->now;
         if (line->hold && note->deadline == 0) {
             note->deadline = clock_true(&client->clock, line->hold->deadline);

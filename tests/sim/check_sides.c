@@ -57,7 +57,7 @@ static void read_sides(struct world *world, uint32_t name, struct wire_name side
         struct wire_field field = wire_parse_owner(text);
         integer_parse(value, &field.count);
         field.expires = writes ? sides[0].expires : reader_ends(world, name, text, &field);
-        if (side->count < WIRE_FIELDS) {
+        if (world_has_room(world, "WIRE_FIELDS", side->count, WIRE_FIELDS)) {
             side->fields[side->count++] = field;
         }
     }
@@ -269,6 +269,7 @@ void watch_sides(struct world *world, uint32_t name) {
         bool was_present = old[side].present;
         int64_t since = old[0].expires < world->now ? old[0].expires : world->now;
         old[side] = (struct wire_name){.free_since = was_present ? since : old[side].free_since};
+        world->checker.ran_out_at[name + side] = was_present ? since : world->checker.ran_out_at[name + side];
     }
 }
 

@@ -57,6 +57,7 @@ static void note_phases(struct client *client) {
         cover_phase(world, each->last_phase, phase);
         each->last_phase = phase;
         each->parked_at = phase == PHASE_PARKED ? world->now : 0;
+        each->woken_at = 0;
         if (each->operation.hold) { /* a re-entry has left the queue, and stands at its end if it must go back */
             each->queued_order = 0;
         }
@@ -73,9 +74,11 @@ void check_queues(struct client *client) {
         for (; link; link = list_next(&contest->queue, link)) {
             struct operation *operation = container_of(link, struct operation, link);
             struct sim_operation *each = container_of(operation, struct sim_operation, operation);
-            if (operation->lock_kind == REDLATCH_READ &&
-                resource_hold_of(operation->resource, REDLATCH_WRITE, operation->owner)) {
-                continue; /* who writes reads past the queue */
+            each->passed = each->passed ||
+                           (operation->lock_kind == REDLATCH_READ &&
+                            resource_hold_of(operation->resource, REDLATCH_WRITE, operation->owner));
+            if (each->passed) {
+                continue; /* who writes reads past the queue, and stays there when the write lock is released */
             }
             if (each->queued_order == 0) {
                 each->queued_order = ++world->checker.last_order;
@@ -102,8 +105,7 @@ void check_granted_in_order(struct client *client, const struct sim_operation *o
                      each->operation.resource == operation->operation.resource && each->queued_order != 0 &&
                      each->operation.phase != PHASE_DONE && each->operation.hold == NULL;
         bool beside = operation->operation.lock_kind == REDLATCH_READ &&
-                      (each->operation.lock_kind == REDLATCH_READ ||
-                       resource_hold_of(operation->operation.resource, REDLATCH_WRITE, operation->operation.owner));
+                      (each->operation.lock_kind == REDLATCH_READ || operation->passed);
         bool earlier = operation->queued_order == 0 || each->queued_order < operation->queued_order;
         if (waits && earlier && !beside) {
             world_violation(client->world, "a waiter was overtaken inside its process", "client %u lock %u",
@@ -112,27 +114,10 @@ void check_granted_in_order(struct client *client, const struct sim_operation *o
     }
 }
 
-/* The longest that a message and what it sets off may take while there is no fault. */
-static int64_t promptly(const struct world *world) {
-    return 2 * world->plan.delay_max * (world->plan.spikes ? 10 : 1) + 6 * MILLISECOND;
-}
-
-static int64_t later(int64_t one, int64_t other) {
-    return one > other ? one : other;
-}
-
 /* Since when nothing stands between this client's foremost waiter and the lock; NEVER while something does. */
 static int64_t awake_since(const struct client *client, const struct sim_operation *operation, uint32_t name) {
-    const struct world *world = client->world;
-    if (!links_ready(client) || world->troubled_until > world->now || client->paused_until > world->now) {
-        return NEVER;
-    }
-    int64_t since = later(world->checker.wire[name].free_since, operation->parked_at);
-    since = later(since, later(world->troubled_until, client->resumed_at));
-    for (int kind = 0; kind < LINK_COUNT; kind++) {
-        since = later(since, client->links[kind].ready_at);
-    }
-    return since;
+    int64_t since = unhindered_since(client);
+    return latest(since, latest(client->world->checker.wire[name].free_since, operation->parked_at));
 }
 
 /* How long a waiter may be parked although the lock is free; the engine may not know yet that a hold of its own is
@@ -166,6 +151,7 @@ static void check_sleeper(struct client *client, struct operation *operation, ui
     const struct wire_name *wire = &world->checker.wire[name];
     const struct contest *contest = operation->resource->contest;
     struct sim_operation *each = container_of(operation, struct sim_operation, operation);
+    check_wake(client, each, name);
     if (wire->present || world->plan.lock_kind == REDLATCH_FAIR) {
         return;
     }
@@ -173,7 +159,7 @@ static void check_sleeper(struct client *client, struct operation *operation, ui
     if (operation->phase != PHASE_PARKED || since == NEVER) {
         return;
     }
-    since = later(since, client->let_go_at[name]);
+    since = latest(since, client->let_go_at[name]);
     if (world->now - since > longest_sleep(client, name, each) + promptly(world)) {
         world_violation(world, "a waiter sleeps too long", "client %u lock %u: for %d ms", client->index, name,
                         (int)((world->now - since) / MILLISECOND));
@@ -183,7 +169,7 @@ static void check_sleeper(struct client *client, struct operation *operation, ui
     if (!listening || !wire->told || is_in_own_way(operation)) {
         return;
     }
-    since = later(since, client->subscribed_at[lock]);
+    since = latest(since, client->subscribed_at[lock]);
     if (world->now - since > promptly(world)) {
         world_violation(world, "a wake-up was lost", "client %u lock %u: free and unused for %d us", client->index,
                         name, (int)(world->now - since));

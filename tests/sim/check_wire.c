@@ -78,6 +78,11 @@ struct id_note *note_of(struct world *world, uint32_t client, uint64_t id) {
     return &checker->notes[client][index];
 }
 
+uint64_t serial_of(struct world *world, uint32_t client, uint64_t id) {
+    uint64_t moved = note_of(world, client, id)->serial;
+    return moved ? moved : id;
+}
+
 /* "c0000000-0000-8000-8000-00000000000<client>:<number>"; anything else is a foreign client's. */
 struct wire_field wire_parse_owner(struct redis_text text) {
     struct wire_field field = {.client = FOREIGN};
@@ -114,7 +119,10 @@ static void read_wire(struct world *world, uint32_t name, struct wire_name *wire
         wire->fields[0].count = 1;
         wire->count = 1;
     }
-    for (size_t i = 0; all.kind == REDIS_ARRAY && i + 1 < all.size && wire->count < WIRE_FIELDS; i += 2) {
+    for (size_t i = 0; all.kind == REDIS_ARRAY && i + 1 < all.size; i += 2) {
+        if (!world_has_room(world, "WIRE_FIELDS", wire->count, WIRE_FIELDS)) {
+            break;
+        }
         struct wire_field field = wire_parse_owner(redis_reply_view(&all.elements[i]));
         integer_parse(redis_reply_view(&all.elements[i + 1]), &field.count);
         wire->fields[wire->count++] = field;
@@ -187,6 +195,7 @@ void watch_name(struct world *world, uint32_t name) {
     old->other_type = false;
     old->count = 0;
     old->free_since = old->expires < world->now ? old->expires : world->now;
+    world->checker.ran_out_at[name] = old->free_since;
     old->told = false;
     old->chain = 0;
 }
@@ -220,7 +229,7 @@ uint32_t key_name(struct world *world, const struct request *request, uint32_t i
         return group_name(world, request, index);
     }
     uint32_t key = index * keys_of_line(world, request);
-    return world_name(world, request->many ? request->many[key] : request->texts[key]);
+    return world_name(world, request->texts[key]);
 }
 
 void watch_before(struct world *world, const struct request *request) {
@@ -229,12 +238,15 @@ void watch_before(struct world *world, const struct request *request) {
     for (uint32_t i = 0; i < count; i++) {
         watch_name(world, world_has_values(world) ? i : key_name(world, request, i));
     }
+    for (uint32_t name = 0; name < world->plan.names; name++) {
+        wakes_before(world, name);
+    }
     fair_before(world, request);
+    answers_before(world, request);
 }
 
 struct wire_field owner_named(const struct request *request, uint32_t argument) {
-    const struct redis_text *texts = request->many ? request->many : request->texts;
-    return wire_parse_owner(texts[request->key_count + argument]);
+    return wire_parse_owner(request->texts[request->key_count + argument]);
 }
 
 bool wire_is_argument(const struct request *request, uint32_t argument, const struct wire_field *field) {
@@ -331,7 +343,7 @@ static void judge_name(struct world *world, const struct request *request, uint3
 static void judge_renewal(struct world *world, const struct request *request, const struct redis_reply *reply) {
     uint32_t per_line = request->argument_count / request->key_count;
     for (uint32_t i = 0; reply->kind == REDIS_ARRAY && i < request->key_count && i < reply->size; i++) {
-        struct wire_field named = wire_parse_owner(request->many[request->key_count + per_line * i]);
+        struct wire_field named = wire_parse_owner(request->texts[request->key_count + per_line * i]);
         uint32_t side = request->script == SCRIPT_RENEW_READ;
         const struct wire_name *wire = &world->checker.wire[key_name(world, request, i) + side];
         const struct wire_field *field = wire_find(wire, named.client, named.id);
@@ -357,7 +369,11 @@ void watch_after(struct world *world, const struct request *request, const struc
         }
         check_name(world, name);
     }
+    for (uint32_t name = 0; name < world->plan.names; name++) {
+        wakes_after(world, name);
+    }
     fair_after(world, request);
+    answers_after(world, request, reply);
     if (request->script == SCRIPT_ACQUIRE_MANY) {
         check_all_or_nothing(world, request, reply);
     }
@@ -369,6 +385,7 @@ void watch_after(struct world *world, const struct request *request, const struc
 void watch_external(struct world *world, uint32_t name, bool told) {
     struct wire_name *old = &world->checker.wire[name];
     struct wire_name new = {0};
+    wakes_external(world, name);
     if (world_has_sides(world)) {
         watch_external_sides(world, name, told);
         return;
@@ -390,7 +407,7 @@ void watch_external(struct world *world, uint32_t name, bool told) {
 void watch_prolonged(struct world *world, const struct request *request) {
     uint32_t per_line = request->argument_count / request->key_count;
     for (uint32_t i = 0; i < request->key_count; i++) {
-        struct wire_field named = wire_parse_owner(request->many[request->key_count + per_line * i]);
+        struct wire_field named = wire_parse_owner(request->texts[request->key_count + per_line * i]);
         note_of(world, named.client, named.id)->prolonged = true;
     }
 }

@@ -4,12 +4,15 @@
  *   check_tokens.c    fencing tokens
  *   check_fair.c      fair locks: turns and places
  *   check_wire.c      what each script did to a key: whose hold it made, removed or changed
+ *   check_answers.c  what each script answered, by what it found and left
  *   check_sides.c    the same for the two sides of a read-write lock
  *   check_groups.c   and for values of groups
  *   check_sets.c      several names at once: all or nothing
  *   check_beliefs.c   no two believe in the same lock; what they believe is so on the server; nothing is left behind
  *   check_outcomes.c  what calls answered is true
  *   check_waits.c     waiters are woken, first come first served, everybody in turn
+ *   check_losses.c    a loss is noticed when a connection ends
+ *   check_wakes.c     when they wake
  *   check_end.c       after the last lease nothing is left anywhere */
 #ifndef CHECKER_H
 #define CHECKER_H
@@ -33,8 +36,11 @@ struct id_note {
     int64_t removed_at;
     int64_t release_sent_at;
     int64_t deadline; /* of the hold when its release was first sent */
+    int64_t ends_by;  /* by its client's clock: the end of its max_hold, counted from the ask; 0: has none */
     uint32_t releases_in_doubt; /* release and hand-over commands sent that the server may have carried out */
+    int64_t asked_at;      /* a connection ended then, and made that the server is asked about the hold */
     int64_t token;         /* fenced: drawn when it was made */
+    uint64_t serial;       /* of the hold that was to move to this id; 0: its own */
     int64_t ghost_since;   /* fair: it has a place, and nobody waits with it; 0: not so */
     uint8_t removed;       /* enum removal */
     bool said_missing;     /* a renewal was answered that the server does not have it */
@@ -72,11 +78,12 @@ struct wire_name {
 };
 
 /* Fair: the queue of a name as it was after the last script that touched it. */
-enum { FAIR_PLACES = 64 };
+enum { FAIR_PLACES = 256 }; /* more than all owners of a world may ask for */
 
 struct fair_place {
     uint8_t client;
     uint64_t id;
+    double score;
     bool gone; /* by its score, or for want of its client's sign of life */
 };
 
@@ -92,14 +99,27 @@ struct checker {
     size_t note_counts[MAX_CLIENTS];
     struct wire_name wire[MAX_NAMES];
     struct fair_queue queues[MAX_NAMES];
+    struct lease_before {
+        int64_t expires;
+        uint32_t count;
+        bool present;
+    } before[MAX_NAMES]; /* before the last script */
+    int64_t ran_out_at[MAX_NAMES]; /* true time at which a lease ended and left the lock free; 0 */
+    int64_t changed_at[MAX_NAMES]; /* true time of the last script that changed who holds the lock, or until when */
     uint64_t last_order;
     int64_t longest_lease_ms;
     uint32_t created; /* holds made by the script that was run last */
+    uint32_t had_own; /* of its names, a bit each: those that its owners held before */
+    int64_t lease_before; /* when that of its first name ended, in true time; 0: it was not held */
+    bool was_present; /* its first name, before */
 };
 
 void checker_start(struct world *world);
 void checker_free(struct world *world);
 struct id_note *note_of(struct world *world, uint32_t client, uint64_t id);
+
+/* What the user calls the hold that the server knows by an id: the id that it was granted with. */
+uint64_t serial_of(struct world *world, uint32_t client, uint64_t id);
 
 /* What a script does, in the words of the mutex's. */
 enum script_id role_of(enum script_id script);
@@ -122,6 +142,10 @@ const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client
 uint32_t names_of(const struct world *world, const struct request *request);
 uint32_t key_name(struct world *world, const struct request *request, uint32_t index);
 struct wire_field owner_named(const struct request *request, uint32_t argument);
+
+/* check_answers.c */
+void answers_before(struct world *world, const struct request *request);
+void answers_after(struct world *world, const struct request *request, const struct redis_reply *reply);
 
 /* What a script may do to the count of a hold. */
 struct count_changes {
@@ -163,6 +187,7 @@ void check_all_or_nothing(struct world *world, const struct request *request, co
 void check_set_sent(struct client *client, const struct command *command);
 void check_set_refused(struct client *client, const struct command *command, const struct refusal *refusal);
 void check_set_begun(struct client *client, struct sim_operation *operation);
+void check_set_not_owned(struct client *client, const struct sim_operation *operation);
 void check_set_acquired(struct client *client, const struct sim_operation *operation);
 bool set_names_id(const struct command *command, const struct resource *resource, uint64_t id);
 bool set_asks_with(const struct operation *operation, const struct resource *resource, uint64_t id);
@@ -188,6 +213,7 @@ void check_client(struct client *client);
 /* check_outcomes.c */
 void check_begun(struct client *client, struct sim_operation *operation);
 void check_aborting(struct client *client, struct sim_operation *operation);
+void check_aborted(struct client *client, struct sim_operation *operation);
 void check_ended(struct client *client, struct sim_operation *operation);
 void check_sent(struct client *client, const struct command *command);
 void check_reply(struct client *client, const struct command *command, const struct reply *reply);
@@ -195,11 +221,25 @@ void check_settlement(struct client *client, enum link_kind kind, enum settlemen
 void check_loss(struct client *client, const struct hold *hold);
 void check_owner_end(struct client *client, const struct owner *owner);
 
+/* check_wakes.c */
+int64_t promptly(const struct world *world); /* the longest that a message and what it sets off take without a fault */
+int64_t latest(int64_t one, int64_t other);
+int64_t unhindered_since(const struct client *client); /* NEVER while something hinders it */
+void wakes_lost(struct client *client, const struct hold *hold);
+void wakes_before(struct world *world, uint32_t name);
+void wakes_after(struct world *world, uint32_t name);
+void wakes_external(struct world *world, uint32_t name); /* somebody else than a script of ours changed it */
+void check_wake(struct client *client, const struct sim_operation *waiter, uint32_t name);
+
 /* check_waits.c */
 void check_queues(struct client *client);
 void check_granted_in_order(struct client *client, const struct sim_operation *operation);
 void check_freed(struct world *world, uint32_t name);
 void check_waits_start(struct world *world);
+
+/* check_losses.c */
+void check_connection_ended(struct client *client);
+void check_losses_start(struct world *world);
 
 /* check_end.c */
 void check_end(struct world *world);

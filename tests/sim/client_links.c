@@ -135,6 +135,8 @@ void link_broken(struct client *client, struct connection *connection) {
         memset(client->subscribed_at, 0, sizeof client->subscribed_at);
         engine_subscriptions_lost(&client->engine, client_now(client));
     } else {
+        link->unanswered = client->engine.lanes[link->kind].in_flight > 0;
+        check_connection_ended(client);
         link->old_id = link->id;
         link->old_run = link->run;
         link->has_old = true;
@@ -142,6 +144,33 @@ void link_broken(struct client *client, struct connection *connection) {
     }
     connect_again(link);
     client_settle(client);
+}
+
+static void end_seen(struct world *world, void *actor, uint64_t number) {
+    struct connection *connection = actor;
+    struct client *client = connection->client;
+    if (client->paused_until > world->now) {
+        world_at(world, client->paused_until, end_seen, connection, number);
+        return;
+    }
+    link_broken(client, connection);
+}
+
+void link_ended(struct client *client, struct connection *connection) {
+    bool unused = connection->kind == LINK_MESSAGES || client->engine.lanes[connection->kind].in_flight == 0;
+    bool late = unused && connection->unseen_until > client->world->now;
+    if (late) {
+        world_at(client->world, connection->unseen_until, end_seen, connection, 0);
+    } else {
+        link_broken(client, connection);
+    }
+}
+
+/* As the client floor does before it writes: see ended_unused in port.c. */
+bool link_end_is_seen(const struct link *link) {
+    const struct lane *lane = &link->client->engine.lanes[link->kind];
+    bool writes = lane->in_flight == 0 && !list_is_empty(&lane->unsent);
+    return writes && link->connection->ended && !PLANTED(FAULT_END_UNSEEN);
 }
 
 static void death_noticed(struct world *world, void *actor, uint64_t number) {
@@ -263,7 +292,7 @@ void link_answered(struct client *client, struct connection *connection, struct 
         identified(link, answer);
         break;
     case ANSWER_KILLED:
-        ready(link, answer->denied ? SETTLEMENT_DENIED : SETTLED_BY_KILL);
+        ready(link, answer->denied && link->unanswered ? SETTLEMENT_DENIED : SETTLED_BY_KILL);
         break;
     case ANSWER_REPLY:
         link_reply(link, &answer->reply);

@@ -5,48 +5,23 @@
 
 #include "engine_reply.h"
 #include "sim_client.h"
+#include "texts.h"
 #include "world.h"
-
-struct request_sink {
-    struct argument_sink sink;
-    struct request *request;
-    uint32_t count;
-};
-
-static void append(struct argument_sink *sink, const struct argument_part *parts, size_t part_count) {
-    struct request_sink *self = container_of(sink, struct request_sink, sink);
-    struct request *request = self->request;
-    char *start = (request->more ? request->more : request->room) + request->used;
-    size_t size = 0;
-    for (size_t i = 0; i < part_count; i++) {
-        memcpy(start + size, parts[i].text, parts[i].size);
-        size += parts[i].size;
-    }
-    struct redis_text *texts = request->many ? request->many : request->texts;
-    texts[self->count++] = (struct redis_text){start, size};
-    request->used += size;
-}
 
 static struct request *encode(const struct engine *engine, const struct command *command) {
     struct request *request = allocate(1, sizeof *request);
-    memset(request, 0, offsetof(struct request, room));
-    request->more = NULL;
+    memset(request, 0, sizeof *request);
     request->kind = REQUEST_SCRIPT;
     request->script = command_script(command);
     request->as_text = command->as_text;
-    command_counts(command, &request->key_count, &request->argument_count);
     request->renewal = command->kind == COMMAND_RENEW;
-    if (request->renewal || command->lines) {
-        request->many = allocate(request->key_count + request->argument_count, sizeof *request->many);
-        request->more = allocate(request->key_count, 256);
-    }
-    struct request_sink sink = {{append}, request, 0};
-    command_write(engine, command, &sink.sink);
+    request->many = request->renewal || command->lines;
+    request->texts = texts_of_command(engine, command, &request->key_count, &request->argument_count);
     return request;
 }
 
 static void trace_sent(struct client *client, enum link_kind kind, const struct request *request, bool repeated) {
-    const struct redis_text *texts = request->many ? request->many : request->texts;
+    const struct redis_text *texts = request->texts;
     char line[TRACE_LINE_SIZE] = "";
     size_t used = 0;
     if (client->world->trace.mode == TRACE_OFF) {
@@ -91,6 +66,10 @@ void link_flush(struct link *link) {
     struct world *world = client->world;
     struct command *command;
     if (link->state != LINK_READY) {
+        return;
+    }
+    if (link_end_is_seen(link)) {
+        link_broken(client, link->connection);
         return;
     }
     while ((command = engine_next_to_send(&client->engine, (enum lane_number)link->kind, client_now(client))) != NULL) {

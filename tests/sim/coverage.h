@@ -38,6 +38,7 @@
     X(NEMESIS_CLOCK_BACK, "server clock set back")                    \
     X(NEMESIS_DUPLICATE, "commands executed twice")                   \
     X(NEMESIS_LATE_RENEWAL, "renewals executed again, late")          \
+    X(NEMESIS_IDLE_END, "unused connection ended, client looks late") \
     X(NEMESIS_SLOW, "slow network for a while")
 
 #define OTHER_POINTS(X)                                               \

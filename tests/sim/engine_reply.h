@@ -6,8 +6,6 @@
 #include "records.h"
 #include "redis_reply.h"
 
-enum { REPLY_ELEMENTS_MAX = RENEWAL_BATCH_SIZE + 1 };
-
 /* Texts are borrowed from the answer, and the elements of an array are put into `elements`. */
 struct reply engine_reply(const struct redis_reply *from, struct reply elements[REPLY_ELEMENTS_MAX]);
 

@@ -31,6 +31,25 @@ static struct connection *victim(struct world *world) {
     return chosen;
 }
 
+/* A lane's connection on which nothing is under way, preferably of a client that holds something. */
+static struct connection *unused_victim(struct world *world) {
+    struct connection *chosen = NULL;
+    uint32_t weight = 0;
+    for (struct connection *each = world->connections; each; each = each->next) {
+        struct client *client = each->client;
+        bool current = each->kind != LINK_MESSAGES && client->links[each->kind].connection == each &&
+                       client->links[each->kind].state == LINK_READY;
+        if (current && each->client_open && each->server_open && client->engine.lanes[each->kind].in_flight == 0) {
+            uint32_t own = client->engine.stats.held > 0 ? 30 : 1;
+            weight += own;
+            if (random_below(&world->random, weight) < own) {
+                chosen = each;
+            }
+        }
+    }
+    return chosen;
+}
+
 static void drop_answers(struct connection *connection) {
     struct list_link *link;
     while ((link = list_pop(&connection->answers)) != NULL) {
@@ -182,6 +201,26 @@ static void delete_keys(struct world *world, bool all) {
     }
 }
 
+static void take_away(struct world *world, void *actor, uint64_t all) {
+    (void)actor;
+    delete_keys(world, all);
+}
+
+/* A connection ends while it is not used, the client looks late, and meanwhile what is held may be taken away. */
+static void end_unused(struct world *world, const struct planned_fault *fault) {
+    struct connection *connection = unused_victim(world);
+    if (!connection) {
+        return;
+    }
+    TRACE(world, "FAULT: %s (client %u link %d)", cover_words(fault->kind), connection->client->index,
+          (int)connection->kind);
+    connection->unseen_until = world->now + fault->duration;
+    connection_drop(world, connection, true);
+    if (random_chance(&world->random, 700)) {
+        later(world, random_between(&world->random, 0, fault->duration), take_away, NULL, 1);
+    }
+}
+
 static bool harm_server(struct world *world, const struct planned_fault *fault) {
     struct server *server = &world->server;
     switch (fault->kind) {
@@ -213,6 +252,9 @@ static bool harm_server(struct world *world, const struct planned_fault *fault) 
         return true;
     case NEMESIS_DUPLICATE:
         server->doubling_until = world->now + fault->duration;
+        return true;
+    case NEMESIS_IDLE_END:
+        end_unused(world, fault);
         return true;
     case NEMESIS_LATE_RENEWAL:
         server->late_renewals_until = world->now + fault->duration;

@@ -5,6 +5,8 @@
 #include "sim_client.h"
 #include "world.h"
 
+enum { PENDING_MAX = 6 };
+
 static const int64_t LONGEST_PROGRAM = 40 * SECOND; /* then it only lets go of what it holds */
 
 static void act(struct world *world, void *actor, uint64_t number);
@@ -24,6 +26,7 @@ void owner_start(struct client *client, uint32_t index) {
     owner->number = ++world->last_owner;
     owner->actions_left = world->plan.actions;
     owner->asynchronous = random_chance(&world->random, world->plan.asynchronous);
+    owner->several = owner->asynchronous || random_chance(&world->random, world->plan.shared);
     act_after(owner, random_between(&world->random, 0, 20 * MILLISECOND));
 }
 
@@ -45,7 +48,7 @@ static struct sim_operation *prepare(struct owner *owner, uint8_t kind, uint32_t
     owner->last_name = name;
     operation->operation.lane = owner->asynchronous ? LANE_HOST : caller_lane(client->world);
     operation->operation.asynchronous = owner->asynchronous;
-    operation->operation.named_owner = owner->asynchronous;
+    operation->operation.named_owner = owner->several;
     operation->operation.wait_until = client_now(client) + client->world->plan.command_timeout_ms * MILLISECOND;
     return operation;
 }
@@ -123,11 +126,12 @@ static void acquire_all(struct owner *owner) {
     client_begin(client, each);
 }
 
+/* Also by an owner that has not all of it: what it has is released, and it is told of the rest. */
 static void release_all(struct owner *owner) {
     struct sim_operation *operation = prepare(owner, OPERATION_RELEASE, owner->client->set_names[0]);
     operation->operation.set = owner->client->set;
     for (uint32_t i = 0; i < owner->client->set->count; i++) {
-        owner->levels[owner->client->set_names[i]]--;
+        owner->levels[owner->client->set_names[i]] -= owner->levels[owner->client->set_names[i]] > 0;
     }
     operation->took = true;
     client_begin(owner->client, operation);
@@ -168,7 +172,7 @@ static bool act_on_set(struct owner *owner) {
     bool raises = world->plan.reenters > 0; /* which some kinds do not allow */
     if (most == 0 || (raises && least > 0 && most < 3 && random_chance(&world->random, 200))) {
         acquire_all(owner);
-    } else if (least > 0) {
+    } else if (least > 0 || random_chance(&world->random, world->plan.strays)) {
         release_all(owner);
     } else {
         return false;
@@ -229,6 +233,13 @@ static uint32_t pick(struct world *world, uint32_t from) {
     return world->plan.writers_only ? name & ~1u : name;
 }
 
+/* What an owner who is busy with a name turns to besides: that name, or the other side of that lock. */
+static uint32_t name_beside(struct owner *owner) {
+    struct world *world = owner->client->world;
+    bool other_side = world_has_sides(world) && !world->plan.writers_only && random_chance(&world->random, 300);
+    return other_side ? owner->last_name ^ 1u : owner->last_name;
+}
+
 /* A reader of a read-write lock that asks to write. */
 static bool may_upgrade(const struct owner *owner, uint32_t name) {
     return world_has_sides(owner->client->world) && name % 2 == 1 && owner->pending == 0 &&
@@ -279,7 +290,7 @@ static void act(struct world *world, void *actor, uint64_t number) {
         return;
     }
     owner->scheduled = false;
-    if (owner->pending >= (owner->asynchronous ? 4 : 1) || owner->finished ||
+    if (owner->pending >= (owner->several ? PENDING_MAX : 1) || owner->finished ||
         (owner->pending > 0 && works_on_set(owner))) {
         return;
     }
@@ -302,13 +313,13 @@ static void act(struct world *world, void *actor, uint64_t number) {
         return;
     }
     owner->actions_left--;
-    if (owner->asynchronous && random_chance(random, 200)) { /* it does not wait for what it is about to start */
+    if (owner->several && random_chance(random, 200)) { /* it does not wait for what it is about to start */
         act_after(owner, random_between(random, 0, plan->think_max));
     }
     if (plan->sets && act_on_set(owner)) {
         return;
     }
-    uint32_t name = owner->pending > 0 ? owner->last_name : pick(world, 0);
+    uint32_t name = owner->pending > 0 ? name_beside(owner) : pick(world, 0);
     if (random_chance(random, plan->owner_ends) && owner->pending == 0) {
         end_thread(owner);
     } else if (random_chance(random, plan->forces)) {

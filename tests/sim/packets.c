@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "engine_reply.h"
+#include "texts.h"
 #include "wire.h"
 
 struct packet *packet_new(struct lanes *lanes, enum packet_kind kind, uint32_t lane) {
@@ -23,58 +24,8 @@ void packet_free(struct packet *packet) {
     free(packet);
 }
 
-/* --------------------------------------------------------------------------------------------------------- texts -- */
-
-/* Texts are written in two goes: the first measures, with `at` NULL; in the second there is room. */
-struct text_sink {
-    struct argument_sink sink;
-    struct redis_text *texts;
-    uint32_t count;
-    size_t size;
-    char *at;
-};
-
-static void append(struct argument_sink *sink, const struct argument_part *parts, size_t part_count) {
-    struct text_sink *self = container_of(sink, struct text_sink, sink);
-    size_t size = 0;
-    for (size_t i = 0; i < part_count; i++) {
-        if (self->at) {
-            memcpy(self->at + size, parts[i].text, parts[i].size);
-        }
-        size += parts[i].size;
-    }
-    if (self->at) {
-        self->texts[self->count] = (struct redis_text){self->at, size};
-        self->at[size] = '\0';
-        self->at += size + 1;
-    }
-    self->count++;
-    self->size += size + 1;
-}
-
-/* Room for what was measured: the texts, and behind them their bytes. */
-static struct text_sink make_room(const struct text_sink *measured) {
-    struct redis_text *texts = allocate(1, measured->count * sizeof *texts + measured->size);
-    return (struct text_sink){{append}, texts, 0, 0, (char *)(texts + measured->count)};
-}
-
-static void write_request(struct packet *packet, const struct engine *engine, const struct command *command) {
-    struct text_sink measured = {{append}, NULL, 0, 0, NULL};
-    command_write(engine, command, &measured.sink);
-    struct text_sink texts = make_room(&measured);
-    command_write(engine, command, &texts.sink);
-    packet->script = command_script(command);
-    command_counts(command, &packet->key_count, &packet->argument_count);
-    packet->texts = texts.texts;
-}
-
 void packet_set_channel(struct packet *packet, struct redis_text channel) {
-    struct argument_part part = {channel.bytes, channel.size};
-    struct text_sink measured = {{append}, NULL, 0, 0, NULL};
-    append(&measured.sink, &part, 1);
-    struct text_sink texts = make_room(&measured);
-    append(&texts.sink, &part, 1);
-    packet->texts = texts.texts;
+    packet->texts = texts_copy(&channel, 1);
 }
 
 /* ------------------------------------------------------------------------------------------------------- the way -- */
@@ -142,7 +93,8 @@ void packets_send(struct packets *packets, struct lanes *lanes, struct engine *e
     struct command *command;
     while (lanes->up[lane] && (command = engine_next_to_send(engine, lane, now)) != NULL) {
         struct packet *packet = packet_new(lanes, PACKET_REQUEST, lane);
-        write_request(packet, engine, command);
+        packet->script = command_script(command);
+        packet->texts = texts_of_command(engine, command, &packet->key_count, &packet->argument_count);
         packets_post(packets, packet, next_behind(packets, &lanes->arrival[lane], now));
     }
 }

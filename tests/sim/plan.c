@@ -33,6 +33,7 @@ static void draw_network(struct plan *plan, struct sim_random *random) {
 
 static void draw_habits(struct plan *plan, struct sim_random *random) {
     plan->asynchronous = some(random, 500, 1000);
+    plan->shared = some(random, 400, 600);
     plan->forever = some(random, 700, 700);
     plan->tries = some(random, 500, 400);
     plan->fixed = some(random, 600, 700);
@@ -69,6 +70,15 @@ static int64_t fault_duration(const struct plan *plan, struct sim_random *random
     }
 }
 
+/* The last fault comes when the others are over, so that it can be judged what it alone leads to. */
+static void end_quietly(struct plan *plan, struct sim_random *random) {
+    struct planned_fault *last = &plan->faults[plan->fault_count - 1];
+    last->kind = NEMESIS_IDLE_END;
+    last->at = plan->faults_end + random_between(random, 0, 500 * MILLISECOND);
+    last->duration = random_between(random, 2, 100) * MILLISECOND;
+    plan->faults_end = last->at + last->duration;
+}
+
 static void draw_faults(struct plan *plan, struct sim_random *random) {
     enum cover_point enabled[NEMESIS_COUNT + 3];
     uint32_t enabled_count = 0;
@@ -103,6 +113,9 @@ static void draw_faults(struct plan *plan, struct sim_random *random) {
         if (at + fault->duration > plan->faults_end) {
             plan->faults_end = at + fault->duration;
         }
+    }
+    if (random_chance(random, 300)) {
+        end_quietly(plan, random);
     }
     plan->faults_end += 100 * MILLISECOND;
 }

@@ -39,6 +39,7 @@ struct plan {
     int64_t wait_max_ms;
     int64_t lease_max_ms; /* of fixed leases */
     uint32_t asynchronous; /* per thousand owners */
+    uint32_t shared;       /* per thousand other owners: several threads use their numbers */
     uint32_t forever;      /* per thousand acquires */
     uint32_t tries;
     uint32_t fixed;

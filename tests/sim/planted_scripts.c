@@ -80,6 +80,28 @@ const struct planted_script planted_scripts[] = {
      "    return nil\n"
      "end\n"
      "return ttl\n"},
+    {"acquire that tells those who wait of another time", SCRIPT_ACQUIRE, REDLATCH_MUTEX,
+     "local ttl = redis.call('pttl', KEYS[1])\n"
+     "if ttl == -2 then redis.call('hset', KEYS[1], ARGV[1], 1) end\n"
+     "if ttl == -2 or redis.call('hexists', KEYS[1], ARGV[1]) == 1 then\n"
+     "    redis.call('pexpire', KEYS[1], math.max(ttl, ARGV[2]))\n"
+     "    return nil\n"
+     "end\n"
+     "return math.max(ttl - 10, 0)\n"},
+    {"extension that gives more than was asked for", SCRIPT_EXTEND, REDLATCH_MUTEX,
+     "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end\n"
+     "return redis.call('pexpire', KEYS[1], ARGV[2] + 100)\n"},
+    {"query that knows of one level only", SCRIPT_QUERY, REDLATCH_MUTEX,
+     "local owner = redis.call('hkeys', KEYS[1])[1]\n"
+     "return owner and {redis.call('pttl', KEYS[1]), owner, '1'} or {}\n"},
+    {"partial release that says yes of nothing", SCRIPT_RELEASE, REDLATCH_MUTEX,
+     "if ARGV[2] == '0' then\n"
+     "    if redis.call('hdel', KEYS[1], ARGV[1]) == 0 then return 0 end\n"
+     "    return 1 + redis.call('publish', ARGV[3], '0')\n"
+     "end\n"
+     "local count = redis.call('hget', KEYS[1], ARGV[1])\n"
+     "if count and tonumber(count) > tonumber(ARGV[2]) then redis.call('hset', KEYS[1], ARGV[1], ARGV[2]) end\n"
+     "return 1\n"},
     {"hand-over that makes a hold out of nothing", SCRIPT_HAND_OVER, REDLATCH_MUTEX,
      "redis.call('hset', KEYS[1], ARGV[2], ARGV[3])\n"
      "redis.call('hdel', KEYS[1], ARGV[1])\n"

@@ -108,6 +108,8 @@ const struct planted_edit planted_forms[] = {
      "if longest == -2 then", "if true then"},
     {"a set's last read tells nobody", SCRIPT_RELEASE_MANY, REDLATCH_READ,
      "call('del', line.name)\n        return true, '0'", "call('del', line.name)\n        return true"},
+    {"a set's release that hides what was refused", SCRIPT_RELEASE_MANY, REDLATCH_READ,
+     "return refused or found", "return found"},
     {"a set's write release tells nobody", SCRIPT_RELEASE_MANY, REDLATCH_READ,
      "return true, '1'", "return true"},
     {"a set's downgrade that leaves write mode", SCRIPT_RELEASE_MANY, REDLATCH_READ,

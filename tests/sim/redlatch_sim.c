@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,7 +28,8 @@
 
 enum { KINDS_END = 32 };
 
-enum { JOBS_MAX = 16, FAULT_SEEDS = 2000, FULL_RUN = 2000 };
+/* A seed takes some hundredths of a second of processor time; SEED_SECONDS are used up by an endless loop only. */
+enum { JOBS_MAX = 16, FAULT_SEEDS = 2000, FULL_RUN = 2000, SEED_SECONDS = 20 };
 
 struct options {
     uint64_t seeds;
@@ -49,26 +51,42 @@ struct tally {
     uint64_t script_runs[SCRIPT_COUNT];
 };
 
-static sigjmp_buf assertion_failed;
-static volatile sig_atomic_t expecting_assertion;
+static sigjmp_buf seed_broken_off;
+static volatile sig_atomic_t running_seed;
 
-static void on_abort(int number) {
-    if (expecting_assertion) {
-        siglongjmp(assertion_failed, number);
+/* An assertion failed, or the processor time of a seed is used up. */
+static void on_signal(int number) {
+    if (running_seed) {
+        running_seed = 0;
+        siglongjmp(seed_broken_off, number);
     }
 }
 
-/* Runs a seed; an assertion in the engine is a violation like any other. What it had allocated then stays so. */
+/* The next so many seconds of processor time; 0: no bound. */
+static void bound_processor_time(time_t seconds) {
+    struct itimerval bound = {.it_value = {.tv_sec = seconds}};
+    setitimer(ITIMER_VIRTUAL, &bound, NULL);
+}
+
+/* Runs a seed; an assertion or an endless loop in the engine is a violation like any other. What it had allocated then
+ * stays so. */
 static bool run_seed(struct world *world, uint64_t seed, const struct options *options, struct script_set *scripts,
                      enum trace_mode mode) {
-    if (sigsetjmp(assertion_failed, 1) == 0) {
-        expecting_assertion = 1;
+    int number = sigsetjmp(seed_broken_off, 1);
+    if (number == 0) {
+        running_seed = 1;
+        bound_processor_time(SEED_SECONDS);
         world_run(world, seed, options->lock_kind, options->sets, scripts, mode);
-        expecting_assertion = 0;
+        running_seed = 0;
+        bound_processor_time(0);
         return !world->failed;
     }
-    expecting_assertion = 0;
-    world_violation(world, "an assertion failed", "see above");
+    bound_processor_time(0);
+    if (number == SIGVTALRM) {
+        world_violation(world, "an event does not come to an end", "%d s of processor time", SEED_SECONDS);
+    } else {
+        world_violation(world, "an assertion failed", "see above");
+    }
     return false;
 }
 
@@ -192,6 +210,8 @@ static const char *const fault_names[FAULT_COUNT] = {
     [FAULT_NO_HAND_OVER_COMPENSATION] = "abandoned hand-over not undone",
     [FAULT_ABANDONED_IS_RESENT] = "abandoned acquire sent again",
     [FAULT_SETTLED_TOO_EARLY] = "sent again before the KILL",
+    [FAULT_END_UNSEEN] = "the end of an unused connection not seen",
+    [FAULT_HOLDS_NOT_VERIFIED] = "holds not verified when a connection ends",
     [FAULT_REENTRY_NOT_INTENDED] = "re-entry states one level too few",
     [FAULT_RESENT_RELEASE_IS_LOST] = "resent release says LOST",
     [FAULT_LATE_GRANT_IS_KEPT] = "late grant believed",
@@ -381,7 +401,8 @@ int main(int count, char **arguments) {
     if (options.faults && options.seeds == 0) {
         options.seeds = FAULT_SEEDS;
     }
-    signal(SIGABRT, on_abort);
+    signal(SIGABRT, on_signal);
+    signal(SIGVTALRM, on_signal);
     struct script_set scripts;
     if (!script_set_open(&scripts, options.scripts)) {
         return 1;

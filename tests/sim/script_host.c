@@ -29,6 +29,8 @@ struct script_host {
     struct stored_text *load_error;
 };
 
+static const char NOT_TEXT[] = "Lua redis lib command arguments must be strings or integers";
+
 /* Points host->arguments at what the script passed; numbers become text. False when one is neither text nor number. */
 static bool take_arguments(struct script_host *host, lua_State *lua, size_t count) {
     if (count > host->argument_room) {
@@ -60,7 +62,7 @@ static bool run_command(lua_State *lua) {
     if (count == 0) {
         refusal = "Please specify at least one argument for this redis lib call";
     } else if (!take_arguments(host, lua, count)) {
-        refusal = "Lua redis lib command arguments must be strings or integers";
+        refusal = NOT_TEXT;
     } else if ((command = redis_command_find(host->arguments[0])) == NULL) {
         refusal = "Unknown Redis command called from script";
     } else if (!redis_command_takes(command, count)) {
@@ -86,6 +88,20 @@ static int redis_pcall(lua_State *lua) {
     run_command(lua);
     return 1;
 }
+
+/* The simulated user may do everything; what a script passes is checked all the same. */
+static int redis_acl_check_cmd(lua_State *lua) {
+    struct script_host *host = lua_touserdata(lua, lua_upvalueindex(1));
+    if (!take_arguments(host, lua, (size_t)lua_gettop(lua))) {
+        push_error(lua, NOT_TEXT);
+        return lua_error(lua);
+    }
+    lua_pushboolean(lua, true);
+    return 1;
+}
+
+static const luaL_Reg redis_functions[] = {
+    {"call", redis_call}, {"pcall", redis_pcall}, {"acl_check_cmd", redis_acl_check_cmd}, {NULL, NULL}};
 
 /* Turns what was raised into an error table that knows where: the function that raised it, or if that is not the
  * script's, the one that called it. */
@@ -120,7 +136,7 @@ struct script_host *script_host_new(void) {
         abort();
     }
     lua_pushcfunction(host->lua, describe_error);
-    push_sandbox(host->lua, host, redis_call, redis_pcall);
+    push_sandbox(host->lua, host, redis_functions);
     return host;
 }
 

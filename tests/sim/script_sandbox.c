@@ -78,14 +78,13 @@ static int status_reply(lua_State *lua) {
     return 1;
 }
 
-static void push_redis(lua_State *lua, void *host, lua_CFunction redis_call, lua_CFunction redis_pcall) {
+static void push_redis(lua_State *lua, void *host, const luaL_Reg *redis_functions) {
     lua_newtable(lua);
-    lua_pushlightuserdata(lua, host);
-    lua_pushcclosure(lua, redis_call, 1);
-    lua_setfield(lua, -2, "call");
-    lua_pushlightuserdata(lua, host);
-    lua_pushcclosure(lua, redis_pcall, 1);
-    lua_setfield(lua, -2, "pcall");
+    for (; redis_functions->name; redis_functions++) {
+        lua_pushlightuserdata(lua, host);
+        lua_pushcclosure(lua, redis_functions->func, 1);
+        lua_setfield(lua, -2, redis_functions->name);
+    }
     lua_pushcfunction(lua, error_reply);
     lua_setfield(lua, -2, "error_reply");
     lua_pushcfunction(lua, status_reply);
@@ -99,7 +98,7 @@ static void open_library(lua_State *lua, lua_CFunction open, const char *name) {
     lua_call(lua, 1, 0);
 }
 
-void push_sandbox(lua_State *lua, void *host, lua_CFunction redis_call, lua_CFunction redis_pcall) {
+void push_sandbox(lua_State *lua, void *host, const luaL_Reg *redis_functions) {
     static const char *const functions[] = {"assert",   "error",    "getmetatable", "ipairs", "next",
                                             "pairs",    "rawequal", "rawget",       "select", "setmetatable",
                                             "tonumber", "tostring", "type",         "unpack"};
@@ -124,7 +123,7 @@ void push_sandbox(lua_State *lua, void *host, lua_CFunction redis_call, lua_CFun
     }
     lua_pushcfunction(lua, protected_call);
     lua_setfield(lua, -2, "pcall");
-    push_redis(lua, host, redis_call, redis_pcall);
+    push_redis(lua, host, redis_functions);
     lua_setfield(lua, -2, "redis");
     lua_createtable(lua, 0, 1);
     lua_pushcfunction(lua, refuse_unknown_global);

@@ -3,10 +3,11 @@
 #ifndef SCRIPT_SANDBOX_H
 #define SCRIPT_SANDBOX_H
 
+#include <lauxlib.h>
 #include <lua.h>
 
 /* Pushes two tables: the real globals, which the host may change, and above it the globals as scripts see them. `host`
- * is what `redis_call` and `redis_pcall` find in their first upvalue. */
-void push_sandbox(lua_State *lua, void *host, lua_CFunction redis_call, lua_CFunction redis_pcall);
+ * is what `redis_functions`, which end with a name of NULL, find in their first upvalue. */
+void push_sandbox(lua_State *lua, void *host, const luaL_Reg *redis_functions);
 
 #endif

@@ -23,21 +23,41 @@ static const char *const prologues[REFUSE_COUNT] = {
                         "'READONLY You can not write against a read only replica.' "),
     [REFUSE_PUBLISH] = ("local no, why = {publish=1}, "
                         "'ERR ACL failure in script: User test has no permissions to access the channel' "),
+    [REFUSE_ONE] = ("local no, why = {[table.remove(ARGV)]=1}, " /* its name is one argument more */
+                    "'ERR ACL failure in script: User test has no permissions to run the command' "),
 };
 
 /* A script that has written something is refused nothing more, except to speak. */
 static const char refusing_call[] =
     "local server, writes, written = redis, {" WRITE "}, false "
-    "local redis = {pcall = function(name, ...) written = written or writes[name] return server.pcall(name, ...) end, "
+    "local function refuses(name) "
+    "if no[name] and not (written and writes[name]) then return {err = why} end "
+    "written = written or writes[name] end "
+    "local redis = {error_reply = server.error_reply, status_reply = server.status_reply, "
+    "pcall = function(name, ...) return refuses(name) or server.pcall(name, ...) end, "
     "call = function(name, ...) "
-    "if no[name] and not (written and writes[name]) then error({err = why}) end "
-    "written = written or writes[name] return server.call(name, ...) end} ";
+    "local refused = refuses(name) "
+    "if refused then error(refused) end "
+    "return server.call(name, ...) end} ";
+
+/* Of an access rule, which holds whatever was written before. */
+static const char refusing_always[] =
+    "local server = redis "
+    "local redis = setmetatable({acl_check_cmd = function(name) return not no[name] end, "
+    "pcall = function(name, ...) if no[name] then return {err = why} end "
+    "return server.pcall(name, ...) end, "
+    "call = function(name, ...) if no[name] then error({err = why}) end return server.call(name, ...) end}, "
+    "{__index = server}) ";
+
+static const char *wrapping_of(int refusal) {
+    return refusal == REFUSE_NOTHING ? "" : refusal == REFUSE_ONE ? refusing_always : refusing_call;
+}
 
 static bool load(struct script_set *set, enum script_id script, struct redis_text text) {
     for (int refusal = 0; refusal < REFUSE_COUNT; refusal++) {
-        size_t room = text.size + sizeof refusing_call + 500;
+        size_t room = text.size + sizeof refusing_call + sizeof refusing_always + 500;
         char *whole = allocate(room, 1);
-        int head = snprintf(whole, room, "%s%s", prologues[refusal], refusal == REFUSE_NOTHING ? "" : refusing_call);
+        int head = snprintf(whole, room, "%s%s", prologues[refusal], wrapping_of(refusal));
         memcpy(whole + head, text.bytes, text.size);
         struct redis_text loaded = {whole, (size_t)head + text.size};
         set->numbers[script][refusal] = script_host_load(set->host, loaded);
@@ -106,6 +126,17 @@ void script_set_run(struct script_set *set, enum script_id script, enum script_r
     set->runs[script]++;
     script_host_run(set->host, keyspace, set->numbers[script][refusal], texts, key_count, texts + key_count,
                     argument_count, reply_out);
+}
+
+void script_set_run_without(struct script_set *set, enum script_id script, const char *command,
+                            struct keyspace *keyspace, const struct redis_text *texts, size_t key_count,
+                            size_t argument_count, struct redis_reply *reply_out) {
+    struct redis_text *arguments = allocate(argument_count + 1, sizeof *arguments);
+    memcpy(arguments, texts + key_count, argument_count * sizeof *arguments);
+    arguments[argument_count] = redis_text(command);
+    script_host_run(set->host, keyspace, set->numbers[script][REFUSE_ONE], texts, key_count, arguments,
+                    argument_count + 1, reply_out);
+    free(arguments);
 }
 
 void script_runs_print(const uint64_t runs[SCRIPT_COUNT]) {

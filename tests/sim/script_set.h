@@ -13,6 +13,7 @@ enum script_refusal {
     REFUSE_WRITES,  /* MISCONF */
     REFUSE_REPLICA, /* READONLY */
     REFUSE_PUBLISH, /* an access rule */
+    REFUSE_ONE,     /* the same of one command: script_set_run_without */
     REFUSE_COUNT
 };
 
@@ -37,6 +38,11 @@ void script_set_close(struct script_set *set);
 void script_set_run(struct script_set *set, enum script_id script, enum script_refusal refusal,
                     struct keyspace *keyspace, const struct redis_text *texts, size_t key_count, size_t argument_count,
                     struct redis_reply *reply_out);
+
+/* The same for a user who may not use a command, wherever in the script it stands. */
+void script_set_run_without(struct script_set *set, enum script_id script, const char *command,
+                            struct keyspace *keyspace, const struct redis_text *texts, size_t key_count,
+                            size_t argument_count, struct redis_reply *reply_out);
 
 /* Prints the scripts that were run, and how often; run.py reads this. */
 void script_runs_print(const uint64_t runs[SCRIPT_COUNT]);

@@ -3,6 +3,8 @@
 #include "server.h"
 
 #include "kinds.h"
+#include "refused_scripts.h"
+#include "texts.h"
 #include "world.h"
 
 void server_touch(struct world *world) {
@@ -54,12 +56,15 @@ static int publish_call(struct world *world, uint32_t client, uint64_t number) {
     return receivers;
 }
 
-static void change_call(struct connection *connection, uint64_t from, uint64_t to) {
-    int i = 0;
+static void change_call(struct world *world, struct connection *connection, uint64_t from, uint64_t to) {
+    size_t i = 0;
     while (i < CALLS_MAX && connection->calls[i] != from) {
         i++;
     }
-    if (i < CALLS_MAX) {
+    if (from != 0 && i == CALLS_MAX) {
+        return; /* it was not heard */
+    }
+    if (world_has_room(world, "CALLS_MAX", i, CALLS_MAX)) {
         connection->calls[i] = to;
     }
 }
@@ -174,10 +179,22 @@ static enum script_refusal refusal_in_script(const struct server *server) {
 
 static void run_script(struct world *world, const struct request *request, struct redis_reply *reply) {
     struct server *server = &world->server;
-    const struct redis_text *texts = request->many ? request->many : request->texts;
     server->knows[request->script] = true;
-    script_set_run(world->scripts, request->script, refusal_in_script(server), server->keyspace, texts,
+    script_set_run(world->scripts, request->script, refusal_in_script(server), server->keyspace, request->texts,
                    request->key_count, request->argument_count, reply);
+}
+
+/* Now and then the script is run for a user, too, who lacks one of its commands. */
+static void run_refused(struct world *world, const struct request *request) {
+    if (!random_chance(&world->random, 20)) {
+        return;
+    }
+    const char *command = writing_commands[random_below(&world->random, (uint32_t)writing_command_count)];
+    if (refused_script_writes(world->scripts, request->script, world->server.keyspace, request->texts,
+                              request->key_count, request->argument_count, command)) {
+        world_violation(world, "a script that was refused a command has written", "%s without %s",
+                        scripts_embedded[request->script].name, command);
+    }
 }
 
 /* A copy of a renewal that arrives once more, long after; nobody waits for its answer. */
@@ -201,20 +218,7 @@ static void late_renewal(struct world *world, void *actor, uint64_t number) {
 static struct request *copy_request(const struct request *request) {
     struct request *copy = allocate(1, sizeof *copy);
     *copy = *request;
-    uint32_t count = request->key_count + request->argument_count;
-    size_t size = 0;
-    const struct redis_text *texts = request->many ? request->many : request->texts;
-    for (uint32_t i = 0; i < count; i++) {
-        size += texts[i].size;
-    }
-    copy->more = allocate(size + 1, 1);
-    copy->many = allocate(count, sizeof *copy->many);
-    size = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        memcpy(copy->more + size, texts[i].bytes, texts[i].size);
-        copy->many[i] = (struct redis_text){copy->more + size, texts[i].size};
-        size += texts[i].size;
-    }
+    copy->texts = texts_copy(request->texts, request->key_count + request->argument_count);
     return copy;
 }
 
@@ -227,10 +231,12 @@ static void serve_script(struct world *world, struct connection *connection, con
         connection_answer(world, connection, answer);
         return;
     }
+    run_refused(world, request);
     run_script(world, request, &answer->reply);
     watch_after(world, request, &answer->reply);
     if (server->doubling_until > world->now && answer->reply.kind != REDIS_ERROR) {
         struct redis_reply again = {0};
+        answers_before(world, request);
         run_script(world, request, &again);
         watch_after(world, request, &again);
         redis_reply_free(&again);
@@ -283,7 +289,7 @@ void server_serve(struct world *world, struct connection *connection, const stru
         answer->number = request->number;
         answer->denied = world->plan.subscribe_denied;
         if (request->number >> WAITER_SHIFT) {
-            change_call(connection, 0, answer->denied ? 0 : request->number);
+            change_call(world, connection, 0, answer->denied ? 0 : request->number);
         } else {
             connection->subscribed |= answer->denied ? 0 : 1u << request->number;
         }
@@ -292,7 +298,7 @@ void server_serve(struct world *world, struct connection *connection, const stru
         answer = answer_new(ANSWER_UNSUBSCRIBED);
         answer->number = request->number;
         if (request->number >> WAITER_SHIFT) {
-            change_call(connection, request->number, 0);
+            change_call(world, connection, request->number, 0);
         } else {
             connection->subscribed &= ~(1u << request->number);
         }

@@ -189,6 +189,7 @@ void client_abort(struct client *client, struct sim_operation *operation, int st
     TRACE(client->world, "client %u: owner %u has enough (%d)", client->index, operation->owner->index, status);
     check_aborting(client, operation);
     engine_abort(&client->engine, &operation->operation, status, client_now(client));
+    check_aborted(client, operation);
     if (operation->operation.phase != PHASE_DONE) {
         world_violation(client->world, "an aborted operation goes on", "phase %d", operation->operation.phase);
     }

@@ -24,6 +24,7 @@ struct link {
     uint64_t old_id, old_run;
     bool used;
     bool has_old; /* the engine has unsettled commands of that connection */
+    bool unanswered; /* some had been sent, and may arrive late */
     bool watched; /* a dead-peer timer runs */
     int failures;
     int64_t ready_at;
@@ -81,6 +82,11 @@ void client_free_dead(struct client *client);
 /* client_links.c */
 void links_start(struct client *client);
 void link_broken(struct client *client, struct connection *connection);
+
+/* The end of a connection has arrived: it is seen at once where something is under way, else late, or before the
+ * connection is written to. */
+void link_ended(struct client *client, struct connection *connection);
+bool link_end_is_seen(const struct link *link);
 void link_answered(struct client *client, struct connection *connection, struct answer *answer);
 
 /* The connection is dead and nobody tells: the client finds out by itself. */

@@ -19,8 +19,7 @@ int64_t network_delay(struct world *world) {
 }
 
 void request_free(struct request *request) {
-    free(request->many);
-    free(request->more);
+    free(request->texts);
     free(request);
 }
 
@@ -90,7 +89,8 @@ static void answer_arrives(struct world *world, void *actor, uint64_t number) {
     struct answer *answer = container_of(list_pop(&connection->answers), struct answer, link);
     if (answer->kind == ANSWER_END) {
         connection->client_open = false;
-        link_broken(connection->client, connection);
+        connection->ended = true;
+        link_ended(connection->client, connection);
     } else {
         link_answered(connection->client, connection, answer);
     }

@@ -32,11 +32,8 @@ struct request {
     uint64_t number; /* the connection to kill, or the lock whose channel is meant, and above it the waiter's own */
     uint32_t key_count;
     uint32_t argument_count;
-    size_t used; /* bytes of `room` */
-    struct redis_text texts[16];
-    struct redis_text *many; /* keys and arguments of a renewal, or of several names; else NULL */
-    char room[1024];
-    char *more;
+    bool many;                /* a renewal, or of several names */
+    struct redis_text *texts; /* keys and arguments of a script: one block of memory (texts.h) */
 };
 
 enum answer_kind {
@@ -70,6 +67,8 @@ struct connection {
     bool client_open;
     bool server_open;
     bool swallowing; /* answers vanish */
+    bool ended;      /* its end has arrived at the client, who may not have seen it */
+    int64_t unseen_until; /* when the client sees that by itself, if nothing is under way */
     struct list requests;
     struct list answers;
     int64_t last_request_at; /* when the last one sent arrives: no later one arrives before */

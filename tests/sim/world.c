@@ -7,6 +7,7 @@
 
 #include "kinds.h"
 #include "nemesis.h"
+#include "step_meter.h"
 
 enum { STEPS_MAX = 400000 };
 static const int64_t TIME_MAX = 240 * SECOND; /* after the faults are over; far more than any program takes */
@@ -29,6 +30,13 @@ void world_violation(struct world *world, const char *rule, const char *format, 
     vsnprintf(world->detail, sizeof world->detail, format, arguments);
     va_end(arguments);
     TRACE(world, "VIOLATION: %s (%s)", world->rule, world->detail);
+}
+
+bool world_has_room(struct world *world, const char *table, size_t count, size_t room) {
+    if (count >= room) {
+        world_violation(world, "a table of the simulation is full", "%s: %d", table, (int)room);
+    }
+    return count < room;
 }
 
 uint32_t world_name(const struct world *world, struct redis_text name) {
@@ -83,6 +91,10 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, bool se
         world->plan.names = world->plan.names > 1 ? 4 : 2;
     }
     world->plan.writers_only = world_has_sides(world) && seed % 5 == 0;
+    if (world->plan.writers_only && seed % 10 == 0) { /* so many of one lock that hand-overs follow each other */
+        world->plan.names = 2;
+        world->plan.think_max = MILLISECOND;
+    }
     if (lock_kind == REDLATCH_FAIR) { /* a peer that takes what is free whoever stands in the queue is none of these */
         static const int64_t timeouts[] = {900, 2500, 30000};
         world->plan.settings.fair_timeout_ms = timeouts[seed % 3];
@@ -113,6 +125,19 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, bool se
     foreign_start(world);
     nemesis_start(world);
     check_waits_start(world);
+    check_losses_start(world);
+}
+
+/* Lets an event happen. In none may the engine be busy without end: its driver holds the client's mutex meanwhile. */
+static void happen(struct world *world, const struct event *event) {
+    jmp_buf out;
+    if (setjmp(out) == 0) {
+        step_meter_arm(&out);
+        event->handler(world, event->actor, event->number);
+    } else {
+        world_violation(world, "the engine is busy without end", "more than %d steps", ENGINE_STEPS_MAX);
+    }
+    step_meter_disarm();
 }
 
 void world_run(struct world *world, uint64_t seed, uint8_t lock_kind, bool sets, struct script_set *scripts,
@@ -122,7 +147,7 @@ void world_run(struct world *world, uint64_t seed, uint8_t lock_kind, bool sets,
     start(world, seed, lock_kind, sets, scripts, mode);
     while (!world->failed && event_queue_pop(&world->events, &event)) {
         world->now = event.at;
-        event.handler(world, event.actor, event.number);
+        happen(world, &event);
         world->steps++;
         if (quiet_since == NEVER && all_owners_finished(world) && world_is_healed(world)) {
             quiet_since = world->now;

@@ -52,6 +52,9 @@ void world_at(struct world *world, int64_t at, event_handler *handler, void *act
 void world_violation(struct world *world, const char *rule, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Whether one more fits into a table of the simulation, whose room is `room`; else the seed fails and says so. */
+bool world_has_room(struct world *world, const char *table, size_t count, size_t room);
+
 /* Whether the locks have two sides. Each has two numbers then: even for its writers, the next one for its readers. */
 static inline bool world_has_sides(const struct world *world) {
     return world->plan.lock_kind == REDLATCH_READ;

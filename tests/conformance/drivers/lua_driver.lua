@@ -275,15 +275,22 @@ function methods.query(object, call, client)
     })
 end
 
-function methods.hold(object)
-    local now, failure = ask(object, {"held", "hold_count", "remaining", "lost"})
+-- The Hold objects that a trace keeps, by its words.
+local kept = {}
+
+function methods.hold(object, call)
+    local held = kept[call.kept]
+    local now, failure = ask(held or object, {held and "count" or "hold_count", "remaining", "lost"})
+    local count = now and (now.count or now.hold_count)
+    held = held or object:held()
+    kept[call.keep or 1] = held
     return failure or outcome(true, nil, nil, {
-        held = now.hold_count > 0,
+        held = count > 0,
         lost = now.lost,
-        count = now.hold_count,
+        count = count,
         remaining_ms = milliseconds(now.remaining),
-        owner = now.held and now.held:owner() or "",
-        token = now.held and now.held:token() or 0,
+        owner = held and held:owner() or "",
+        token = held and held:token() or 0,
     })
 end
 

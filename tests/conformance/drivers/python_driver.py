@@ -120,6 +120,7 @@ class Driver:
         self._locks: Dict[str, redlatch.Lock] = {}
         self._objects: Dict[str, Any] = {}  # semaphores, permit semaphores and latches
         self._actors: Dict[str, Actor] = {}
+        self._kept: Dict[str, redlatch.Hold] = {}
 
     def answer(self, call: Call) -> Outcome:
         """Makes a call, in the place where it belongs."""
@@ -141,7 +142,7 @@ class Driver:
             "extend": lambda lock, call: lock.extend(seconds(call["lease_ms"])),
             "force_release": lambda lock, call: lock.force_release(),
             "query": query,
-            "hold": hold,
+            "hold": self._what_is_held,
         }[call["call"]]
         return self._made(call, lambda: made(lock, call))
 
@@ -154,6 +155,14 @@ class Driver:
             actor = self._actors[call["by"]] = Actor(call["by"])
         actor.start(lambda: outcome_of(make))
         return {"started": True} if "start" in call else actor.finish()
+
+    def _what_is_held(self, lock: redlatch.Lock, call: Call) -> Dict[str, Any]:
+        if "kept" in call:
+            return kept_hold(self._kept[call["kept"]])
+        now = lock.hold()
+        if "keep" in call and now is not None:
+            self._kept[call["keep"]] = now
+        return hold(lock, now)
 
     def _open(self, call: Call) -> Outcome:
         options: Dict[str, Any] = {}
@@ -254,9 +263,20 @@ def query(lock: redlatch.Lock, call: Call) -> Dict[str, Any]:
     }
 
 
-def hold(lock: redlatch.Lock, call: Call) -> Dict[str, Any]:
+def kept_hold(kept: redlatch.Hold) -> Dict[str, Any]:
+    """What a Hold says that was made some calls ago."""
+    return {
+        "held": kept.count > 0,
+        "lost": kept.lost,
+        "count": kept.count,
+        "remaining_ms": round(kept.remaining() * 1000),
+        "owner": kept.owner,
+        "token": kept.token or 0,
+    }
+
+
+def hold(lock: redlatch.Lock, now: Optional[redlatch.Hold]) -> Dict[str, Any]:
     """What the package says of the caller's hold."""
-    now = lock.hold()
     return {
         "held": lock.owned(),
         "lost": now is not None and now.lost,

@@ -82,6 +82,7 @@ _EXITS = {
 _NOT_IN_THE_SHELL = frozenset(
     {
         "reentry",
+        "kept",
         "queue",
         "sides",
         "extend",

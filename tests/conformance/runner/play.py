@@ -66,6 +66,8 @@ class Player:
             self._until({"until": True}, lambda: self._check_subscribers(step))
         elif "foreign" in step:
             world.foreign(step)
+        elif "lose_reply" in step:
+            world.lose_reply(step["lose_reply"])
         else:
             world.command(step["server"])
 
@@ -140,5 +142,7 @@ class Player:
             url = request.get("url", "{server}")
             for placeholder, address in self._world_of(step).urls.items():
                 url = url.replace(placeholder, address)
+            if "{proxy}" in url:
+                url = url.replace("{proxy}", self._world_of(step).proxy.url)
             request["url"] = url
         return request

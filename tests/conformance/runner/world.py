@@ -6,10 +6,12 @@ from __future__ import annotations
 import concurrent.futures
 import re
 from contextlib import ExitStack
+from functools import cached_property
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from env import NotHeld, RedisServer, RedissonShapedPeer, free_port, wait_until
+from env import NotHeld, Proxy, RedisServer, RedissonShapedPeer, Script, free_port, wait_until
 
+from .drivers import build_folder
 from .mismatch import Mismatch
 from .outcomes import within
 from .owners import Owners, is_ours
@@ -116,6 +118,16 @@ class World:
         """Runs a command on the server."""
         connection: Any = self._server.admin
         connection.execute_command(*[text_bytes(word) for word in words])
+
+    @cached_property
+    def proxy(self) -> Proxy:
+        """The way to the server on which replies can be lost."""
+        return self._stack.enter_context(Proxy(self._server.address))
+
+    def lose_reply(self, script: str) -> None:
+        """Cuts the connection through the proxy that runs this script next, when the script has run."""
+        text = (build_folder() / "scripts" / f"{script}.lua").read_bytes()
+        self.proxy.cut_after(Script(script, text))
 
     def peer_owner(self, peer: str, thread: int) -> Optional[str]:
         """The owner id of a peer's thread."""

@@ -187,6 +187,12 @@ class Fault:
         """End the fault; returns when what it kept back has been passed on. Releasing twice does nothing."""
         self._proxy.run(self.release_now)
 
+    def let_arrive(self) -> None:
+        """Release it; returns when the server has answered what was struck first."""
+        self.release()
+        outcome = self.wait_outcome()
+        assert outcome.kind == "reply", f"{self!r}: {outcome}"
+
     def __repr__(self) -> str:
         match = self.target.match
         name = getattr(match, "__qualname__", None) or repr(match)

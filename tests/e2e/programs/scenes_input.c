@@ -104,7 +104,7 @@ static void durations(void) {
     INVALID(redlatch_lock_acquire_as(lock, 0, 1000, 0, cancel, -7), "-7", "slice_ms");
     redlatch_cancel_free(cancel);
     INVALID(redlatch_lock_start_acquire(lock, 0, 1000, 0, 1), "owner is 0", "expects");
-    INVALID(redlatch_owner_end(0), "owner 0", "expected");
+    INVALID(redlatch_owner_end(0), "owner is 0", "expected");
     OK(redlatch_lock_acquire_as(lock, 0, DECADE_MS, DECADE_MS, NULL, REDLATCH_FOREVER));
     MUST(ask("PTTL %s", stage_name(1)) > DECADE_MS - 60000, "not the lease asked for");
     OK(redlatch_lock_release(lock));
@@ -191,6 +191,38 @@ static void client_options_out_of_range(void) {
     OK(redlatch_lock_options_init(&lock_options, sizeof lock_options));
     lock_options.owner_mode = 2;
     INVALID(redlatch_lock_new(client, REDLATCH_MUTEX, "x", 1, &lock_options, &lock_made), "owner_mode", "2");
+    end();
+}
+
+/* Numbers that a host made up are no owner's: small ones, addresses, one not yet issued. The thread that holds the lock
+ * is not met by them. */
+static void owners_that_were_made_up(void) {
+    begin();
+    uint64_t issued;
+    OK(redlatch_owner_new(&issued));
+    OK(redlatch_lock_acquire(lock, 0));
+    const uint64_t bad[] = {1, 2, 3, (uint64_t)(uintptr_t)&issued, issued + 1000000, UINT64_MAX, UINT64_C(1) << 63 | 1};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char shown[40];
+        snprintf(shown, sizeof shown, "owner is %llu", (unsigned long long)bad[i]);
+        redlatch_hold hold = {.struct_size = sizeof hold};
+        INVALID(redlatch_lock_acquire_as(lock, bad[i], 1000, 0, NULL, REDLATCH_FOREVER), shown, "redlatch_owner_new");
+        INVALID(redlatch_lock_release_as(lock, bad[i]), shown, "redlatch_owner_new");
+        INVALID(redlatch_lock_extend(lock, bad[i], 1000), shown, "redlatch_owner_new");
+        INVALID(redlatch_lock_hold(lock, bad[i], &hold), shown, "redlatch_owner_new");
+        INVALID(redlatch_lock_start_acquire(lock, bad[i], 1000, 0, 1), shown, "redlatch_owner_new");
+        INVALID(redlatch_lock_start_release(lock, bad[i], 1), shown, "redlatch_owner_new");
+        INVALID(redlatch_lock_start_extend(lock, bad[i], 1000, 1), shown, "redlatch_owner_new");
+        INVALID(redlatch_owner_end(bad[i]), shown, "redlatch_owner_new");
+        redlatch_lock_options options;
+        redlatch_lock *made = NULL;
+        OK(redlatch_lock_options_init(&options, sizeof options));
+        options.owner_mode = REDLATCH_OWNER_HANDLE;
+        options.owner = bad[i];
+        INVALID(redlatch_lock_new(client, REDLATCH_MUTEX, "x", 1, &options, &made), shown, "redlatch_owner_new");
+    }
+    STATUS(redlatch_lock_acquire_as(lock, issued, 1000, 0, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
+    OK(redlatch_lock_release(lock));
     end();
 }
 
@@ -294,7 +326,9 @@ static void struct_sizes(void) {
     redlatch_event event;
     memset(&event, 0xee, sizeof event);
     event.struct_size = offsetof(redlatch_event, tag);
-    OK(redlatch_lock_start_release(lock, 123456, 1));
+    uint64_t owner;
+    OK(redlatch_owner_new(&owner));
+    OK(redlatch_lock_start_release(lock, owner, 1));
     UNTIL(redlatch_client_next_event(client, &event) == REDLATCH_OK);
     MUST(event.status == REDLATCH_NOT_OWNED && event.kind == REDLATCH_EVENT_RELEASED, "status %d", event.status);
     MUST(event.tag == UINT64_C(0xeeeeeeeeeeeeeeee), "written beyond its size");
@@ -328,6 +362,7 @@ int main(int argc, char **argv) {
         {"durations", durations},
         {"lists_that_are_missing", lists_that_are_missing},
         {"settings_of_kinds", settings_of_kinds},
+        {"owners_that_were_made_up", owners_that_were_made_up},
         {"handles", handles},
         {"struct_sizes", struct_sizes},
         {"client_options", client_options_out_of_range},

@@ -50,9 +50,27 @@ static json_t *query(redlatch_lock *lock, const json_t *call) {
     return outcome(status, shown_state(&state));
 }
 
-static json_t *hold(redlatch_lock *lock, uint64_t owner) {
+/* The serials of the holds that a trace keeps, by its words. */
+static json_t *kept;
+
+static void keep(const char *word, uint64_t serial) {
+    kept = kept ? kept : json_object();
+    json_object_set_new(kept, word, json_integer((json_int_t)serial));
+}
+
+static uint64_t serial_kept(const json_t *call) {
+    return (uint64_t)json_integer_value(json_object_get(kept, string_of(call, "kept")));
+}
+
+static json_t *hold(redlatch_lock *lock, uint64_t owner, const json_t *call) {
     redlatch_hold now = {.struct_size = sizeof now};
     int status = redlatch_lock_hold(lock, owner, &now);
+    if (json_object_get(call, "keep")) {
+        keep(string_of(call, "keep"), now.serial);
+    }
+    if (json_object_get(call, "kept") && serial_kept(call) != now.serial) {
+        now = (redlatch_hold){.state = REDLATCH_NOT_HELD}; /* another has taken its place */
+    }
     bool held = now.state == REDLATCH_HELD || now.state == REDLATCH_SUSPECT;
     return outcome(status, json_pack("{s:b, s:b, s:I, s:I, s:s, s:I}", "held", held, "lost", now.state == REDLATCH_GONE,
                                      "count", (json_int_t)(held ? now.count : 0), "remaining_ms",
@@ -74,7 +92,7 @@ json_t *call_method(redlatch_lock *lock, uint64_t owner, const json_t *call) {
     };
     const char *name = string_of(call, "call");
     if (strcmp(name, "hold") == 0) {
-        return hold(lock, owner);
+        return hold(lock, owner, call);
     }
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
         if (strcmp(methods[i].name, name) == 0) {

@@ -10,7 +10,7 @@
 #include "json.h"
 #include "looks.h"
 
-enum { OWNERS = 16, NAME_SIZE = 32, SHOWN_SIZE = 256 };
+enum { OWNERS = 16, NAME_SIZE = 32 };
 
 struct owner {
     char name[NAME_SIZE];
@@ -58,19 +58,11 @@ static json_t *value_of(const struct owner *owner, const redlatch_event *event) 
     return strcmp(string_of(owner->call, "call"), "force_release") == 0 ? json_boolean(event->number) : NULL;
 }
 
-/* Events carry no words: the message is the lock's name, which may hold any bytes, and what the status means. */
 static json_t *outcome_of(const struct owner *owner, const redlatch_event *event) {
     if (event->status == REDLATCH_OK) {
         return outcome(REDLATCH_OK, owner->walk ? json_incref(owner->found) : value_of(owner, event));
     }
-    char shown[SHOWN_SIZE];
-    snprintf(shown, sizeof shown, "%s", event->name);
-    for (char *character = shown; *character; character++) {
-        *character = *character >= ' ' && *character <= '~' ? *character : '.';
-    }
-    char message[SHOWN_SIZE + 200];
-    snprintf(message, sizeof message, "\"%s\": %s", shown, redlatch_strerror(event->status));
-    return json_pack("{s:s, s:s}", "status", redlatch_status_name(event->status), "message", message);
+    return json_pack("{s:s, s:s}", "status", redlatch_status_name(event->status), "message", event->message);
 }
 
 static void done(struct owner *owner, json_t *outcome) {

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server that means ill: a real one's answers up to a point, and from there on whatever a test has it do.
+
+    with HostileServer(server, "replies", endless_line) as hostile:
+        ...                                             # the client works at hostile.url
+
+A place is where the evil begins on a connection, and an evil is what is done there to its socket.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+import time
+from types import TracebackType
+from typing import Callable, Dict, Iterator, List, Optional, Type
+
+from .faults import Command
+from .ports import listen_anywhere
+from .resp import FrameReader, ProtocolError
+from .server import RedisServer
+
+# What is done on a connection from now on: the client, and the reply that would be right. It returns to close it.
+Evil = Callable[["Victim", bytes], None]
+
+# Before which command of a connection it begins.
+PLACES: Dict[str, Callable[[Command], bool]] = {
+    "greeting": lambda command: True,
+    "replies": lambda command: command.word in ("EVALSHA", "EVAL"),
+    "subscription": lambda command: command.word == "SUBSCRIBE",
+}
+
+_CHUNK = 65_536
+
+
+class Victim:
+    """A client's connection, as an evil sees it."""
+
+    def __init__(self, server: HostileServer, connection: socket.socket) -> None:
+        self._server = server
+        self.socket = connection
+        self.number = server.next_number()
+
+    def send(self, data: bytes) -> None:
+        """Send all of it, however long the client takes to read it."""
+        self.socket.sendall(data)
+
+    def for_ever(self, data: bytes) -> None:
+        """Send the same until the client hangs up."""
+        data = data * max(1, _CHUNK // len(data))
+        while True:
+            self.socket.sendall(data)
+
+    def drip(self, data: bytes, pause: float) -> None:
+        """Send byte by byte."""
+        for byte in data:
+            self.socket.sendall(bytes([byte]))
+            time.sleep(pause)
+
+    def listen(self) -> None:
+        """Read what comes, and say nothing, until the client hangs up."""
+        while self.socket.recv(_CHUNK):
+            pass
+
+    def answer_each(self, reply: Callable[[int], bytes]) -> None:
+        """Answer each command that comes from now on by what a function says of its number."""
+        reader, count = FrameReader(commands=True), 0
+        while True:
+            data = self.socket.recv(_CHUNK)
+            if not data:
+                return
+            for _ in reader.feed(data):
+                self.socket.sendall(reply(count))
+                count += 1
+
+
+class HostileServer:
+    """Passes commands on to a real server until a connection comes to the place of the evil."""
+
+    def __init__(self, server: RedisServer, place: str, evil: Evil) -> None:
+        self._server, self._begins, self._evil = server, PLACES[place], evil
+        self._listener, self.port = listen_anywhere()
+        self._lock = threading.Lock()
+        self._open: List[socket.socket] = []
+        self._closed = False
+        self._numbers = iter(range(1_000_000_000))
+        self.struck = 0
+        threading.Thread(target=self._accept, name="e2e-hostile", daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        """redis:// address of the server, without options."""
+        return f"redis://127.0.0.1:{self.port}"
+
+    def next_number(self) -> int:
+        """Counts the connections that were done evil to."""
+        with self._lock:
+            return next(self._numbers)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), name="e2e-hostile", daemon=True).start()
+
+    def _keep(self, connection: socket.socket) -> bool:
+        with self._lock:
+            self._open.append(connection)
+            return not self._closed
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            with client, socket.create_connection(self._server.address) as upstream:
+                if self._keep(client) and self._keep(upstream):
+                    self._talk(client, upstream)
+        except (OSError, ProtocolError):
+            pass
+
+    def _talk(self, client: socket.socket, upstream: socket.socket) -> None:
+        """Command by command, so that it is known which reply is whose."""
+        commands, replies = FrameReader(commands=True), FrameReader()
+        while True:
+            data = client.recv(_CHUNK)
+            if not data:
+                return
+            for frame in commands.feed(data):
+                upstream.sendall(frame.raw)
+                reply = next(self._replies(upstream, replies))
+                if self._begins(Command(frame.value, frame.raw)):
+                    self.struck += 1
+                    self._evil(Victim(self, client), reply)
+                    return
+                client.sendall(reply)
+
+    @staticmethod
+    def _replies(upstream: socket.socket, reader: FrameReader) -> Iterator[bytes]:
+        while True:
+            data = upstream.recv(_CHUNK)
+            if not data:
+                raise ConnectionResetError("the real server is gone")
+            yield from (frame.raw for frame in reader.feed(data))
+
+    def close(self) -> None:
+        """Hang up on everybody."""
+        with self._lock:
+            self._closed = True
+            for connection in [self._listener, *self._open]:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    continue
+        self._listener.close()
+
+    def __enter__(self) -> HostileServer:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+
+# -------------------------------------------------------------------------------------------------------- the evils --
+
+
+def garbage(victim: Victim, reply: bytes) -> None:
+    """Bytes that are no protocol, others on each connection."""
+    victim.send(random.Random(victim.number).getrandbits(8 * 300).to_bytes(300, "big"))
+    victim.listen()
+
+
+def endless_garbage(victim: Victim, reply: bytes) -> None:
+    """The same without end."""
+    victim.for_ever(random.Random(victim.number).getrandbits(8 * 3000).to_bytes(3000, "big"))
+
+
+def endless_line(victim: Victim, reply: bytes) -> None:
+    """A status whose line does not end."""
+    victim.send(b"+")
+    victim.for_ever(b"x")
+
+
+def endless_error(victim: Victim, reply: bytes) -> None:
+    """An error of a mebibyte, again and again."""
+    victim.for_ever(b"-ERR " + b"x" * 1_048_576 + b"\r\n")
+
+
+def endless_bulk(victim: Victim, reply: bytes) -> None:
+    """A string of 2 GiB, as announced."""
+    victim.send(b"$2147483647\r\n")
+    victim.for_ever(b"x")
+
+
+def huge_announcement(victim: Victim, reply: bytes) -> None:
+    """A string of 2 GiB that does not come."""
+    victim.send(b"$2147483647\r\nx")
+    victim.listen()
+
+
+def huge_array(victim: Victim, reply: bytes) -> None:
+    """An array of two thousand million elements."""
+    victim.send(b"*2147483647\r\n")
+    victim.for_ever(b":1\r\n")
+
+
+def deep_array(victim: Victim, reply: bytes) -> None:
+    """Arrays in arrays without end."""
+    victim.for_ever(b"*1\r\n")
+
+
+def flood(victim: Victim, reply: bytes) -> None:
+    """The right reply, again and again."""
+    victim.for_ever(reply)
+
+
+def surplus(victim: Victim, reply: bytes) -> None:
+    """The right reply, twice, and one more to each command that follows."""
+    victim.send(reply * 2)
+    victim.answer_each(lambda number: reply * 2)
+
+
+def drip(victim: Victim, reply: bytes) -> None:
+    """A string that comes byte by byte, for an hour."""
+    victim.drip(b"$100000\r\n" + b"x" * 100_000, 0.03)
+
+
+def half(victim: Victim, reply: bytes) -> None:
+    """Half of the right reply, and silence."""
+    victim.send(reply[: len(reply) // 2])
+    victim.listen()
+
+
+def closing(victim: Victim, reply: bytes) -> None:
+    """Hangs up after none of the reply, one byte of it, two, and so on, connection by connection."""
+    victim.send(reply[: victim.number % len(reply)])
+
+
+def newer_protocol(victim: Victim, reply: bytes) -> None:
+    """What RESP3 has and RESP2 has not."""
+    words = [b"%1\r\n+a\r\n:1\r\n", b"#t\r\n", b"_\r\n", b",1.5\r\n", b"(12345678901234567890\r\n", b"~1\r\n:1\r\n",
+             b">2\r\n+message\r\n+a\r\n", b"=5\r\ntxt:a\r\n", b"|1\r\n+a\r\n:1\r\n:1\r\n"]
+    victim.send(words[victim.number % len(words)])
+    victim.answer_each(lambda number: words[(victim.number + number + 1) % len(words)])
+
+
+WRONG = [b"+OK\r\n", b"+7\r\n", b":-5\r\n", b":9223372036854775807\r\n", b":-9223372036854775808\r\n", b"$-1\r\n",
+         b"*-1\r\n", b"*0\r\n", b"$0\r\n\r\n", b"$20\r\n99999999999999999999\r\n", b"-ERR no\r\n", b"-\r\n", b"+\r\n",
+         b"*1\r\n$-1\r\n", b"*2\r\n:1\r\n:-1\r\n", b"*2\r\n:99\r\n$1\r\na\r\n", b"*3\r\n$7\r\nmessage\r\n:1\r\n$-1\r\n",
+         b"*5\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n", b"*3\r\n:-1\r\n-ERR\r\n*0\r\n", b"-NOSCRIPT no\r\n", b"-BUSY no\r\n"]
+
+
+def wrong_types(victim: Victim, reply: bytes) -> None:
+    """Replies in good form that answer nothing that was asked."""
+    victim.send(WRONG[victim.number % len(WRONG)])
+    victim.answer_each(lambda number: WRONG[(victim.number + number + 1) % len(WRONG)])
+
+
+def message_flood(victim: Victim, reply: bytes) -> None:
+    """What a publisher does who publishes to the channel without pause; in another place a flood of arrays."""
+    parts = reply.split(b"\r\n")
+    channel = b"\r\n".join(parts[3:5]) if len(parts) > 5 else b"$1\r\na"
+    victim.send(reply)
+    victim.for_ever(b"*3\r\n$7\r\nmessage\r\n" + channel + b"\r\n$1\r\n0\r\n")
+
+
+EVILS: List[Evil] = [garbage, endless_garbage, endless_line, endless_error, endless_bulk, huge_announcement, huge_array,
+                     deep_array, flood, surplus, drip, half, closing, newer_protocol, wrong_types, message_flood]

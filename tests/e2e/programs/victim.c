@@ -1,0 +1,84 @@
+/* One call of each sort against a server that may do anything, by test_84_hostile.py: says what came of each, and ends.
+ *
+ *   victim URL NAME      a lock of that name is held by somebody, NAME:free by nobody
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <redlatch.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WAIT_MS = 500 };
+
+static redlatch_client *client;
+static char free_name[200];
+
+static void say(const char *call, int status) {
+    printf("%s: %s\n", call, redlatch_status_name(status));
+}
+
+static void acquire(int kind, const char *name, int32_t wait_ms) {
+    redlatch_lock *lock;
+    int status = redlatch_lock_new(client, kind, name, strlen(name), NULL, &lock);
+    if (status == REDLATCH_OK) {
+        status = redlatch_lock_acquire(lock, wait_ms);
+        say(redlatch_kind_name(kind), status);
+        if (status == REDLATCH_OK) {
+            say("release", redlatch_lock_release(lock));
+        }
+        redlatch_lock_free(lock);
+    }
+}
+
+static void report(const char *name) {
+    redlatch_report *found;
+    int status = redlatch_inspect(client, name, strlen(name), &found);
+    say("inspect", status);
+    if (status == REDLATCH_OK) {
+        redlatch_report_free(found);
+    }
+}
+
+static void walk(void) {
+    redlatch_scan *scan;
+    redlatch_report *found = NULL;
+    int status = redlatch_scan_new(client, NULL, 0, &scan);
+    for (int i = 0; i < 1000 && status == REDLATCH_OK; i++) {
+        status = redlatch_scan_next(scan, &found);
+        if (status != REDLATCH_OK || !found) {
+            break;
+        }
+        redlatch_report_free(found);
+    }
+    say("scan", status);
+    redlatch_scan_free(scan);
+}
+
+static void take_permit(const char *name) {
+    redlatch_semaphore *semaphore;
+    int status = redlatch_semaphore_new(client, name, strlen(name), &semaphore);
+    if (status == REDLATCH_OK) {
+        say("semaphore", redlatch_semaphore_acquire(semaphore, 1, WAIT_MS, NULL, REDLATCH_FOREVER));
+        redlatch_semaphore_free(semaphore);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3) {
+        return 64;
+    }
+    int status = redlatch_client_open(argv[1], NULL, &client);
+    say("connect", status);
+    if (status == REDLATCH_OK) {
+        snprintf(free_name, sizeof free_name, "%s:free", argv[2]);
+        acquire(REDLATCH_MUTEX, argv[2], WAIT_MS);
+        acquire(REDLATCH_MUTEX, free_name, 0);
+        report(argv[2]);
+        walk();
+        say("wait_free", redlatch_wait_free(client, argv[2], strlen(argv[2]), WAIT_MS, NULL, REDLATCH_FOREVER));
+        acquire(REDLATCH_FAIR, free_name, WAIT_MS);
+        take_permit(free_name);
+        redlatch_client_free(client);
+    }
+    puts("done");
+    return 0;
+}

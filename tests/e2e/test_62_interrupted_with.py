@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C while a `with` is entered or left: nothing stays held.
+
+Python looks for signals after each call of a C function and at the beginning of each function in Python. The tests
+raise KeyboardInterrupt at each of these places in redlatch's code, one after the other. The only one left out is the
+beginning of `__exit__` itself, where nothing can be done.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any, Callable, ContextManager, Dict, Optional
+
+import pytest
+import redlatch
+from env import RedisServer
+
+PACKAGE = str(Path(redlatch.__file__).parent)
+Make = Callable[[redlatch.Client, str], "ContextManager[Any]"]
+
+
+class Interrupter:
+    """Raises KeyboardInterrupt at the n-th place from arm() on."""
+
+    def __init__(self, place: int) -> None:
+        self._places_left = place
+        self._outermost: Optional[FrameType] = None  # of the `__enter__` or `__exit__`
+        self._called: Dict[Optional[FrameType], bool] = {}  # whether the last instruction was a call of a C function
+        self.struck = False
+
+    def arm(self) -> None:
+        """To be called just before."""
+        sys.settrace(self._trace)
+
+    def disarm(self) -> None:
+        """To be called just after."""
+        sys.settrace(None)
+
+    def _trace(self, frame: FrameType, event: str, _argument: Any) -> Any:
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        if event == "call":
+            frame.f_trace_opcodes = True
+            self._called[frame.f_back] = False
+            if self._outermost is None:
+                self._outermost = frame
+            else:
+                self._pass()
+        elif event == "opcode":
+            if self._called.get(frame):
+                self._pass()
+            self._called[frame] = dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("CALL")
+        return self._trace
+
+    def _pass(self) -> None:
+        if self._places_left == 0:
+            self.struck = True
+            self.disarm()
+            raise KeyboardInterrupt
+        self._places_left -= 1
+
+
+def made_semaphore(client: redlatch.Client, name: str) -> ContextManager[Any]:
+    """A semaphore with two permits."""
+    semaphore = client.semaphore(name)
+    semaphore.try_set_permits(2)
+    return semaphore
+
+
+def made_permit_semaphore(client: redlatch.Client, name: str) -> redlatch.PermitSemaphore:
+    """A permit semaphore with two permits."""
+    semaphore = client.permit_semaphore(name)
+    semaphore.try_set_permits(2)
+    return semaphore
+
+
+def a_permit(client: redlatch.Client, name: str) -> ContextManager[Any]:
+    """A permit that was acquired."""
+    permit = made_permit_semaphore(client, name).acquire()
+    assert permit is not None
+    return permit
+
+
+def what_is_held(server: RedisServer, name: str) -> int:
+    """How many permits are taken, or whether a lock is."""
+    admin: Any = server.admin
+    kind = admin.type(name)
+    return 2 - int(admin.get(name)) if kind == b"string" else int(kind != b"none")
+
+
+MANAGERS: Dict[str, Make] = {
+    "lock": lambda client, name: client.lock(name),
+    "lock, owned by the object": lambda client, name: client.lock(name, owner="handle"),
+    "semaphore": made_semaphore,
+    "permit semaphore": made_permit_semaphore,
+    "permit": a_permit,
+}
+
+
+every_manager = pytest.mark.parametrize("make", MANAGERS.values(), ids=MANAGERS.keys())
+ENTERED = [name for name in MANAGERS if name != "permit"]  # which was acquired before
+
+
+@pytest.mark.parametrize("make", [MANAGERS[name] for name in ENTERED], ids=ENTERED)
+def test_00_entered(server: RedisServer, client: redlatch.Client, lock_name: str, make: Make) -> None:
+    place, struck = 0, True
+    while struck:
+        name = f"{lock_name}:{place}"
+        interrupter = Interrupter(place)
+        manager = make(client, name)
+        try:
+            interrupter.arm()
+            with manager:
+                interrupter.disarm()
+                raise ZeroDivisionError
+        except (KeyboardInterrupt, ZeroDivisionError):
+            pass
+        finally:
+            interrupter.disarm()
+        assert what_is_held(server, name) == 0, f"interrupted at place {place}"
+        struck = interrupter.struck
+        place += 1
+
+
+@every_manager
+@pytest.mark.parametrize("fails", [False, True], ids=["ends", "raises"])
+def test_01_left(
+    server: RedisServer, client: redlatch.Client, lock_name: str, make: Make, fails: bool
+) -> None:
+    place, struck = 0, True
+    while struck:
+        name = f"{lock_name}:{place}"
+        interrupter = Interrupter(place)
+        try:
+            with make(client, name):
+                assert what_is_held(server, name) == 1
+                interrupter.arm()
+                if fails:
+                    raise ZeroDivisionError
+        except (KeyboardInterrupt, ZeroDivisionError):
+            pass
+        finally:
+            interrupter.disarm()
+        assert what_is_held(server, name) == 0, f"interrupted at place {place}"
+        struck = interrupter.struck
+        place += 1
+    assert place > 1, "there was no place to interrupt"
+
+
+def test_02_the_one_around_it_gives_back_its_own(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    """The `with` inside was interrupted; the one outside must not take its permit for its own."""
+    place, struck = 0, True
+    while struck:
+        name = f"{lock_name}:{place}"
+        interrupter = Interrupter(place)
+        semaphore = made_permit_semaphore(client, name)
+        with semaphore:
+            try:
+                with semaphore:
+                    assert what_is_held(server, name) == 2
+                    interrupter.arm()
+            except KeyboardInterrupt:
+                pass
+            finally:
+                interrupter.disarm()
+            assert what_is_held(server, name) == 1
+        assert what_is_held(server, name) == 0, f"interrupted at place {place}"
+        struck = interrupter.struck
+        place += 1

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys that nobody would mean: one that lives for 285 million years, or whose name has megabytes, hides no other, and
+who waits for it looks as seldom as for any other."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Dict
+
+import pytest
+import redlatch
+from env import RedisServer, wait_until
+from forms import UUID, put_every_form, put_hash
+from shell import names, shown
+from waiters import Waiting
+
+TTLS = [9_000_000_000_000_000_000, 5 * 10**17]
+# The longest time that is told, in seconds.
+LONGEST = 10**9
+
+MakeLock = Callable[[redlatch.Client, str], redlatch.Lock]
+KINDS: Dict[str, MakeLock] = {
+    "mutex": lambda client, name: client.lock(name),
+    "fenced": lambda client, name: client.fenced_lock(name),
+    "fair": lambda client, name: client.fair_lock(name),
+    "plain": lambda client, name: client.plain_lock(name),
+    "write": lambda client, name: client.read_write_lock(name).write,
+    "multi": lambda client, name: client.multi_lock(client.lock(name), client.lock(name + ":other")),
+}
+
+
+@pytest.mark.parametrize("ttl", TTLS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_82_a_waiter_does_not_ask_all_the_time(
+    server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str, kind: str, ttl: int
+) -> None:
+    with KINDS[kind](other, lock_name):
+        server.admin.pexpire(lock_name, ttl)
+        before = client.stats()["scripts"]
+        assert not KINDS[kind](client, lock_name).acquire(timeout=1.0)
+        assert not client.wait_free(lock_name, 1.0)
+        assert client.stats()["scripts"] - before < 20
+        server.admin.pexpire(lock_name, 10_000)  # the holder's own deadline
+
+
+@pytest.mark.parametrize("ttl", TTLS)
+def test_82_times_are_told_within_bounds(
+    server: RedisServer, client: redlatch.Client, lock_name: str, ttl: int
+) -> None:
+    lock = client.lock(lock_name)
+    with lock:
+        server.admin.pexpire(lock_name, ttl)
+        assert lock.ttl() == LONGEST and client.inspect(lock_name).ttl == LONGEST
+        assert shown(server, "show", lock_name)["ttl_ms"] == LONGEST * 1000
+
+
+@pytest.mark.parametrize("ttl", TTLS)
+def test_82_one_strange_key_hides_no_other(server: RedisServer, ttl: int) -> None:
+    kinds = put_every_form(server)
+    for name in kinds:
+        server.admin.pexpire(name, ttl)
+    found = {lock["name"]: lock for lock in shown(server, "list")}
+    assert {name: lock["kind"] for name, lock in found.items()} == kinds
+    assert all(lock["ttl_ms"] == LONGEST * 1000 for lock in found.values())
+
+
+def test_82_scores_of_a_fair_queue_stay_within_bounds(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    """A score is inherited by whoever queues behind it, and outlives the key."""
+    put_hash(server, lock_name, {f"{UUID}:42": 1}, TTLS[0])
+    waiting = Waiting(client.fair_lock(lock_name))
+    timeouts: Any = f"redisson_lock_timeout:{{{lock_name}}}"
+    wait_until(lambda: server.admin.zcard(timeouts) == 1, 10.0)
+    [(_, score)] = server.admin.zrange(timeouts, 0, 0, withscores=True)
+    assert score < (time.time() + LONGEST + 3600) * 1000
+    server.admin.delete(lock_name)
+    assert waiting.result(20.0)
+
+
+def test_82_a_count_of_as_many_digits_as_can_be(server: RedisServer) -> None:
+    server.admin.set("slots", "9" * 18)
+    server.admin.zadd("{slots}:timeout", {b"x" * 16: 1.0})  # one whose lease is over, which is told as free
+    assert names(shown(server, "list")) == ["slots"]
+    assert shown(server, "show", "slots")["count"] == 10**18 - 1
+
+
+def test_82_names_of_megabytes_are_no_locks(server: RedisServer) -> None:
+    """They would make a page longer than an answer may be."""
+    put_hash(server, "lock", {f"{UUID}:42": 1})
+    for i in range(4):
+        put_hash(server, f"{i}" + "x" * 5_000_000, {f"{UUID}:42": 1})
+    assert names(shown(server, "list")) == ["lock"]

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server that means ill - at the greeting, in replies to scripts, on the connection for messages - may keep a program
+from its locks, but not from going on: each call ends about when its time-out says, memory stays small, and no processor
+is kept busy. For C, Python, Lua and the command."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Dict, List, NamedTuple
+
+import pytest
+from env import RedisServer
+from env.hostile import EVILS, PLACES, Evil, HostileServer
+from forms import UUID, put_hash
+from lua_programs import LUAS, SOURCES
+from lua_programs import environment as lua_environment
+from scenes import folder
+from shell import program
+
+# A wait has half a second, a connection and a command have less.
+OPTIONS = "?connect_timeout=0.3&command_timeout=0.3&dead_peer_timeout=1"
+HERE = Path(__file__).parent
+# Seconds for seven calls, two connections made ready for each, the start of an interpreter, and a machine that is busy.
+PATIENCE = 30.0
+MEBIBYTE = 1 << 20
+# What a victim may take beyond one of a server that means well.
+MEMORY = 64 * MEBIBYTE
+
+
+class Ending(NamedTuple):
+    """How a process ended, what it cost, and what it said."""
+
+    status: int
+    seconds: float
+    cpu: float
+    memory: int
+    said: str
+
+
+def command_lines(name: str) -> str:
+    """What victim.c does, by the command."""
+    lines = [f"run -w 0.5 {name} -- true", f"run -n {name}:free -- true", f"show {name}", "list",
+             f"wait -w 0.5 {name}", f"run --kind fair -w 0.5 {name}:free -- true",
+             f"run --kind semaphore -w 0.5 {name}:free -- true"]
+    return "; ".join(f"{program()} {line}" for line in lines) + "; echo done"
+
+
+def start(url: str, name: str) -> Dict[str, subprocess.Popen[str]]:
+    """A victim in each language."""
+    url += OPTIONS
+    lua = LUAS[-1]
+    commands: Dict[str, List[str]] = {
+        "C": [str(folder() / "victim"), url, name],
+        "Python": [sys.executable, str(HERE / "victim.py"), url, name],
+        "Lua": [lua, str(SOURCES / "victim.lua"), url, name],
+        "command": ["sh", "-c", command_lines(name)],
+    }
+    environments = {"Lua": lua_environment(lua), "command": {**os.environ, "REDIS_URL": url}}
+    return {language: subprocess.Popen(command, env=environments.get(language), stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace")
+            for language, command in commands.items()}
+
+
+def end(process: subprocess.Popen[str], started: float) -> Ending:
+    """Waits for a process and takes its measure; one that does not end is killed and has used up its time."""
+    while True:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            break
+        if time.monotonic() - started > PATIENCE:
+            process.kill()
+        time.sleep(0.02)
+    process.returncode = os.waitstatus_to_exitcode(status) if hasattr(os, "waitstatus_to_exitcode") else status
+    assert process.stdout is not None
+    with process.stdout:
+        said = process.stdout.read()
+    return Ending(process.returncode, time.monotonic() - started, usage.ru_utime + usage.ru_stime,
+                  usage.ru_maxrss * 1024, said)
+
+
+def play(url: str, name: str) -> Dict[str, Ending]:
+    """All languages at once, each with a name of its own prefix no other has."""
+    started = time.monotonic()
+    return {language: end(process, started) for language, process in start(url, name).items()}
+
+
+@pytest.fixture(scope="module")
+def usual(module_server: RedisServer) -> Dict[str, Ending]:
+    """The same of a server that means well."""
+    module_server.make_pristine()
+    put_hash(module_server, "usual", {f"{UUID}:42": 1})
+    return play(module_server.url, "usual")
+
+
+def test_84_a_server_that_means_well(usual: Dict[str, Ending]) -> None:
+    """The victims do what they are meant to."""
+    for ending in usual.values():
+        assert ending.status == 0 and ending.said.endswith("done\n"), ending.said
+        assert "protocol" not in ending.said
+
+
+@pytest.mark.parametrize("evil", EVILS, ids=lambda evil: evil.__name__)
+@pytest.mark.parametrize("place", PLACES)
+def test_84_a_server_that_means_ill(
+    server: RedisServer, usual: Dict[str, Ending], lock_name: str, place: str, evil: Evil
+) -> None:
+    put_hash(server, lock_name, {f"{UUID}:42": 1})
+    with HostileServer(server, place, evil) as hostile:
+        endings = play(hostile.url, lock_name)
+        assert hostile.struck >= len(endings)
+    for language, ending in endings.items():
+        assert ending.status == 0 and ending.said.endswith("done\n"), f"{language}: {ending}"
+        assert ending.memory < usual[language].memory + MEMORY, f"{language}: {ending}"
+        # One that spins would use all of the time.
+        assert ending.cpu < usual[language].cpu + 1.0 + 0.4 * ending.seconds, f"{language}: {ending}"

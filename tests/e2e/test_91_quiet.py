@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a client costs while nothing happens: how often its threads wake, and how many calls they make.
+
+All clients of this file run side by side while the test counts, each in a process of its own.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Dict, Iterator, List, NamedTuple, Tuple
+
+import pytest
+from env import RedisServer, RedissonShapedPeer, wait_until
+from shell import program
+from wire import build_directory, subscribers
+
+# How long is counted: a little longer than the time between two renewals. Waiters look again every 5 s.
+SPAN = 10.5
+HELD = "quiet:held"
+
+# What a renewal and a look cost at most, and how many of them there can be. Who asks the server looks at the socket for
+# some microseconds before it sleeps, which is some hundred calls.
+WAKES_EACH, CALLS_EACH = 6, 400
+SOME = 3
+
+PYTHON = """
+import sys, threading, redlatch
+url, name, mode = sys.argv[1:]
+client = redlatch.connect(url)
+lock = client.lock(name)
+if mode == "waits":
+    threading.Thread(target=lock.acquire, daemon=True).start()
+    while client.stats()["waiters"] < 1:
+        pass
+elif mode == "waits in the main thread":
+    print("ready", flush=True)
+    lock.acquire()
+else:
+    lock.acquire()
+    if mode == "watches":
+        event = lock.hold().lost_event
+    if mode == "idle":
+        lock.release()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+class Cost(NamedTuple):
+    """What a process did since it began, or between two looks, all its threads together."""
+
+    wakes: int
+    calls: int
+
+
+class Quiet:
+    """A process that is watched, from the moment it says that it is ready."""
+
+    def __init__(self, command: List[str], counter: Path, page: Path) -> None:
+        page.write_bytes(bytes(mmap.PAGESIZE))
+        with page.open("r+b") as file:
+            self._page = mmap.mmap(file.fileno(), mmap.PAGESIZE)
+        environment = {**os.environ, "LD_PRELOAD": str(counter), "REDLATCH_TEST_CALLS": str(page)}
+        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        self._process = subprocess.Popen(
+            command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def wait_ready(self) -> None:
+        """Returns when it does nothing more but what is counted."""
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "ready\n"
+
+    @property
+    def cost(self) -> Cost:
+        """Since the process began."""
+        wakes = 0
+        for status in Path(f"/proc/{self._process.pid}/task").glob("*/status"):
+            lines = status.read_text(encoding="utf-8").splitlines()
+            wakes += sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
+        return Cost(wakes, int.from_bytes(self._page[:8], sys.byteorder))
+
+    def end(self) -> None:
+        """Kills it."""
+        self._process.kill()
+        self._process.communicate()
+        self._page.close()
+
+
+def few(times: int) -> Cost:
+    """The most that so many renewals or looks may cost."""
+    return Cost(times * WAKES_EACH, times * CALLS_EACH)
+
+
+NOTHING = Cost(1, 3)
+SLICES = int(SPAN / 0.05)  # in which Python's main thread waits, to see Ctrl-C
+
+QUIET_CLIENT = build_directory() / "tests" / "e2e" / "programs" / "quiet_client"
+SAY_READY = "echo ready; exec sleep 600"
+
+# By the language and what it does, the most that it may cost. Of those that wait the lock is held by somebody else.
+BOUNDS: Dict[Tuple[str, str], Cost] = {
+    ("c", "idle"): NOTHING,
+    ("c", "holds"): few(SOME),
+    ("c", "waits"): few(SOME),
+    ("c", "many"): few(SOME),
+    ("python", "idle"): NOTHING,
+    ("python", "holds"): few(SOME),
+    ("python", "watches"): few(SOME),
+    ("python", "waits"): few(SOME),
+    ("python", "waits in the main thread"): Cost(2 * SLICES, 4 * SLICES),
+    ("run", "holds"): few(SOME),
+    ("run", "waits"): few(SOME),
+}
+
+
+def command_of(url: str, language: str, mode: str) -> List[str]:
+    """The program that does that."""
+    name = HELD if mode.startswith(("waits", "many")) else f"quiet:{language}:{mode}"
+    if language == "run":
+        return [program(), "run", "-u", url, name, "--", "sh", "-c", SAY_READY]
+    start = [str(QUIET_CLIENT)] if language == "c" else [sys.executable, "-c", PYTHON]
+    return [*start, url, name, mode]
+
+
+@pytest.fixture(scope="module")
+def costs(
+    module_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Dict[Tuple[str, str], Cost]]:
+    """What each of them cost."""
+    folder = tmp_path_factory.mktemp("quiet")
+    counter = folder / "call_counter.so"
+    source = Path(__file__).with_name("call_counter.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", str(counter), str(source), "-ldl"], check=True)
+    with ExitStack() as stack:
+        stack.enter_context(RedissonShapedPeer(module_server)).lock(HELD)
+        quiet: Dict[Tuple[str, str], Quiet] = {}
+        for place, (language, mode) in enumerate(BOUNDS):
+            command = command_of(module_server.url, language, mode)
+            quiet[language, mode] = Quiet(command, counter, folder / str(place))
+            stack.callback(quiet[language, mode].end)
+        for (language, mode), each in quiet.items():
+            if (language, mode) != ("run", "waits"):
+                each.wait_ready()
+        waiting = [mode for _, mode in BOUNDS if mode.startswith(("waits", "many"))]
+        wait_until(lambda: subscribers(module_server, HELD) == len(waiting), 20, "all of them to wait")
+        before: Dict[Tuple[str, str], Cost] = {}
+        wait_until(lambda: _are_quiet(quiet, before), 20, "their beginnings to be over")
+        time.sleep(SPAN)
+        after = {key: each.cost for key, each in quiet.items()}
+        yield {key: Cost(*(new - old for new, old in zip(after[key], before[key]))) for key in quiet}
+
+
+def _are_quiet(quiet: Dict[Tuple[str, str], Quiet], before: Dict[Tuple[str, str], Cost]) -> bool:
+    """Whether those that are to do nothing have done nothing since the last look; notes what all have done."""
+    last = dict(before)
+    before.update({key: each.cost for key, each in quiet.items()})
+    return all(last.get(key) == cost for key, cost in before.items() if BOUNDS[key] == NOTHING)
+
+
+@pytest.mark.parametrize("key", BOUNDS, ids=" ".join)
+def test_91_what_it_costs(costs: Dict[Tuple[str, str], Cost], key: Tuple[str, str]) -> None:
+    """No more than the renewals and looks that are due."""
+    assert costs[key].wakes <= BOUNDS[key].wakes and costs[key].calls <= BOUNDS[key].calls, costs[key]
+    if BOUNDS[key] == few(SOME):
+        assert costs[key].calls > 0, "it was not counted"
