@@ -19,8 +19,8 @@ LATCH_MS = 18000
 
 
 def our_cycle(bench: Bench) -> Leg:
-    """Our scripts, with the arguments they take, as many pairs in flight as the driver's default."""
-    scripts = bench.root / "core" / "src" / "scripts"
+    """Our scripts as they are sent, with the arguments they take, as many pairs in flight as the driver's default."""
+    scripts = bench.build_directory / "scripts"
     acquire = bench.load_script(scripts / "acquire.lua")
     release = bench.load_script(scripts / "release.lua")
     return cycle(
