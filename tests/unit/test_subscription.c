@@ -270,6 +270,27 @@ static void a_contest_lives_as_long_as_its_hand_over(void) {
     RIG_CLOSE();
 }
 
+/* The hand-over keeps the contest; what was to be left is gone with the connection, and is not subscribed to again. */
+static void a_connection_lost_before_the_leave_was_sent_leaves_no_change(void) {
+    rig_open();
+    rig_grant("a", 1);
+    struct call *call = told("a", 2);
+    rig_subscriptions();
+    answer_held();
+    rig_release("a", 1);
+    rig_send(LANE);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    rig_pass(RIG_LINGER_MS * MILLISECOND);
+    CHECK_EQ_INT(rig_contest("a")->subscription.state, SUBSCRIPTION_LEAVING);
+    engine_subscriptions_lost(&rig.engine, rig.now);
+    CHECK_EQ_INT(rig_contest("a")->subscription.state, SUBSCRIPTION_NONE);
+    CHECK(next_change() == NULL);
+    rig_integer(LANE, 1);
+    rig_send(LANE);
+    rig_integer(LANE, 1);
+    RIG_CLOSE();
+}
+
 static void a_message_for_nobody_is_only_counted(void) {
     rig_open();
     struct call *call = told("a", 1);
@@ -300,6 +321,7 @@ int main(void) {
     RUN(a_channel_that_may_not_be_left_is_forgotten_all_the_same);
     RUN(a_denial_that_comes_after_the_wait_ends_the_contest);
     RUN(a_contest_lives_as_long_as_its_hand_over);
+    RUN(a_connection_lost_before_the_leave_was_sent_leaves_no_change);
     RUN(a_message_for_nobody_is_only_counted);
     return unit_done();
 }

@@ -72,6 +72,7 @@ void engine_unsubscribed(struct engine *engine, struct subscription *subscriptio
     }
     subscription->state = SUBSCRIPTION_NONE;
     list_remove(&subscription->sent);
+    list_remove(&subscription->link); /* the connection broke before it was sent, or another name's channel was left */
     if (subscription->waiter) {
         calls_free(engine, subscription, now);
     } else if (list_is_empty(&contest->queue) && list_is_empty(&contest->watchers)) {
