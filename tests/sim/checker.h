@@ -68,6 +68,7 @@ struct wire_name {
     uint32_t count;
     uint32_t chain;     /* hand-overs in a row */
     int64_t expires;    /* true time at which it is gone */
+    int64_t stepped_until; /* sides: that time after the server's clock was set last; 0: was not set meanwhile */
     int64_t free_since; /* true time */
     int64_t taken_at;   /* by who holds it, or was the last to; true time */
     int64_t last_token;
