@@ -6,12 +6,12 @@ The lease is 30 s throughout, so nothing here is put right by its end.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 import redlatch
 from env import Fault, Proxy, RedisServer, wait_until
-from read_write import levels, owner_of, sides, wire
+from read_write import base, levels, owner_of, sides, timeout_key, ttl_ms, wire
 from waiters import Waiting
 from wire import SCRIPTS, load_scripts
 
@@ -168,3 +168,32 @@ def test_03_a_hand_over_whose_reply_is_lost(
     assert list(wire(server, lock_name).values()) == ["write", "1"]
     waiter.leave()
     assert server.admin.keys() == []
+
+
+@pytest.mark.parametrize("script", ["acquire_read", "acquire_many"])
+def test_04_a_late_read_outlasts_neither_its_lease_nor_the_lock(
+    server: RedisServer, lock_name: str, script: str
+) -> None:
+    """The hash was deleted, and a timeout key of the hold that was extended is left."""
+    admin: Any = server.admin
+    owner = "0aaaaaaa-0000-8000-8000-00000000000a:1"
+    words = [owner, 5000, base(lock_name), ""] if script == "acquire_read" else [5000, "r", owner, base(lock_name), ""]
+    admin.set(timeout_key(lock_name, owner, 1), "1", px=60_000)
+    assert admin.eval(SCRIPTS[script].text.decode(), 1, lock_name, *words) in (None, [0])
+    assert levels(server, lock_name, owner)[0] <= ttl_ms(server, lock_name) <= 5000
+
+
+@pytest.mark.parametrize("script", ["reenter_read", "acquire_many"])
+def test_05_so_it_is_with_a_further_level(server: RedisServer, lock_name: str, script: str) -> None:
+    admin: Any = server.admin
+    owner = "0aaaaaaa-0000-8000-8000-00000000000a:1"
+    admin.hset(lock_name, mapping={"mode": "read", owner: "1"})
+    admin.pexpire(lock_name, 4000)
+    for level in (1, 2):
+        admin.set(timeout_key(lock_name, owner, level), "1", px=4000 if level == 1 else 60_000)
+    words = [owner, 2, 5000, base(lock_name)]
+    if script == "acquire_many":
+        words = [5000, "R", owner, 2, base(lock_name), ""]
+    assert admin.eval(SCRIPTS[script].text.decode(), 1, lock_name, *words) in (1, [0])
+    left = levels(server, lock_name, owner)
+    assert left[0] <= 4000 < left[1] <= ttl_ms(server, lock_name) <= 5000

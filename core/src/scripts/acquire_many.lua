@@ -149,8 +149,8 @@ local function take_read(line)
     local first = line.levels and math.min(line.count + 1, wanted, 1000) or 1
     for level = first, math.min(wanted, 1000) do
         local timeout = line.timeout .. level
-        if not call('set', timeout, '1', 'px', lease, 'nx') then
-            prolong(timeout, call('pttl', timeout))
+        if not call('set', timeout, '1', 'px', lease, 'nx') then -- of a hash that was deleted it is set anew
+            prolong(timeout, level > line.count and 0 or call('pttl', timeout))
         end
     end
     prolong(line.name, line.ttl)

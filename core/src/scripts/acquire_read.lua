@@ -5,7 +5,8 @@
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms   ARGV[3] base of timeout keys   ARGV[4] the field of the write
 -- lock that the same owner holds, else empty
 -- Returns nil when the owner holds the lock; else the remaining ms of the writer, -1 if the lock has no lease.
--- May be sent twice: a repeat finds the own field, and leaves the lease at least as long as asked.
+-- May be sent twice: a repeat finds the own field, and leaves the lease at least as long as asked. A timeout key
+-- without that field is left of a hash that was deleted: it is set anew, for nothing may outlast the lock.
 -- A hash that is no read-write lock is refused as a key of another type is, before anything is written.
 -- SPDX-License-Identifier: Apache-2.0
 local mode = redis.call('hget', KEYS[1], 'mode')
@@ -28,7 +29,7 @@ if lacking then
 end
 if not redis.call('set', timeout, '1', 'px', ARGV[2], 'nx') then
     redis.call('get', timeout) -- an error when it is something else
-    if redis.call('pttl', timeout) < lease then
+    if redis.call('pttl', timeout) < lease or redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
         redis.call('pexpire', timeout, ARGV[2])
     end
 end

@@ -4,6 +4,7 @@
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms   ARGV[4] base of timeout keys
 -- Returns 1, or 0 when the owner does not hold the lock or its lease is over: a re-entry never creates it.
 -- May be sent twice: the count is stated, not added to; neither count nor lease is ever lowered here.
+-- A timeout key of a level above the count is left of a hash that was deleted: it is set anew.
 -- Only the first 1000 levels have timeout keys, for a number in the hash may be any; a longer lease of later ones goes
 -- to the last of these.
 -- SPDX-License-Identifier: Apache-2.0
@@ -26,7 +27,8 @@ if count < wanted then
 end
 for level = math.min(count + 1, wanted, 1000), math.min(wanted, 1000) do
     local key = timeout .. level
-    if not redis.call('set', key, '1', 'px', ARGV[3], 'nx') and redis.call('pttl', key) < lease then
+    if not redis.call('set', key, '1', 'px', ARGV[3], 'nx') and
+        (level > count or redis.call('pttl', key) < lease) then
         redis.call('pexpire', key, ARGV[3])
     end
 end
