@@ -70,9 +70,51 @@ static void a_level_given_back_in_the_background_goes_with_its_refusal(void) {
     RIG_CLOSE();
 }
 
+/* Nobody else tells who waits behind a hold of this process that it is over. */
+static void who_waits_behind_a_refused_release_looks(uint8_t lock_kind) {
+    rig_open();
+    rig.lock_kind = lock_kind;
+    rig_start(rig_set_call(OPERATION_ACQUIRE, "ab", 1));
+    rig_send(LANE);
+    rig_granted(LANE);
+    struct call *waiter = rig_acquire("b", 2);
+    rig_send(LANE);
+    rig_integer(LANE, RIG_LEASE_MS);
+    CHECK_EQ_INT(waiter->operation->phase, PHASE_PARKED);
+    struct call *set = rig_set_call(OPERATION_ACQUIRE, "ac", 3);
+    rig_start(set);
+    rig_send(LANE);
+    rig_met(LANE, 1, RIG_LEASE_MS);
+    CHECK_EQ_INT(set->operation->phase, PHASE_PARKED);
+    struct call *release = rig_set_call(OPERATION_RELEASE, "ab", 1);
+    rig_start(release);
+    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE_MANY);
+    rig_error(LANE, "READONLY You can't write against a read only replica.");
+    CHECK_EQ_INT(release->status, REDLATCH_READ_ONLY);
+    CHECK_EQ_INT(set->operation->phase, PHASE_ASKING);
+    CHECK_EQ_INT(waiter->operation->phase, PHASE_ASKING);
+    rig_send(LANE);
+    rig_met(LANE, 1, RIG_LEASE_MS);
+    rig_send(LANE);
+    rig_nil(LANE);
+    rig_end("b", 2);
+    rig_abort(set, REDLATCH_CANCELLED);
+    RIG_CLOSE();
+}
+
+static void a_waiter_that_listens_looks(void) {
+    who_waits_behind_a_refused_release_looks(REDLATCH_MUTEX);
+}
+
+static void a_waiter_that_polls_looks(void) {
+    who_waits_behind_a_refused_release_looks(REDLATCH_SPIN);
+}
+
 int main(void) {
     RUN(one_that_waited_for_its_own_hold_in_vain_met_no_server);
     RUN(levels_that_are_being_released_do_not_count);
     RUN(a_level_given_back_in_the_background_goes_with_its_refusal);
+    RUN(a_waiter_that_listens_looks);
+    RUN(a_waiter_that_polls_looks);
     return unit_done();
 }

@@ -167,6 +167,7 @@ static void give_up(struct engine *engine, struct command *command, int status, 
         hold->busy = NULL;
         if (line->count == 0) {
             hold_end(engine, hold, now);
+            queue_after_release(engine, line->name, -1, now); /* who waited for it has no other to wait for */
             continue;
         }
         if (!operation && !hold_drop_levels(engine, hold, line->levels, now)) {
