@@ -257,6 +257,25 @@ static void a_place_asked_for_in_vain_is_left_where_old_commands_may_come(void) 
     RIG_CLOSE();
 }
 
+/* However short the lease is that it asked for. */
+static void a_place_is_left_again_and_again_while_it_may_come_late(void) {
+    open_fair();
+    struct call *call = rig_acquire_for("a", 1, 50);
+    rig_send(LANE);
+    rig_lost(LANE);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    rig_ready(LANE, SETTLEMENT_DENIED);
+    int leaves = 0;
+    for (struct command *command = rig_send(LANE); command; command = rig_send(LANE)) {
+        CHECK(command->kind == COMMAND_RELEASE && command->leaves && command->id == 1);
+        leaves++;
+        rig_integer(LANE, 0);
+        rig_pass(SECOND);
+    }
+    CHECK_EQ_INT(leaves, 1 + RIG_FAIR_MS / 1000);
+    RIG_CLOSE();
+}
+
 static void calls_of_one_owner_do_not_wait_for_each_other(void) {
     open_fair();
     struct call *first = rig_acquire_named("a", 1);
@@ -356,6 +375,7 @@ int main(void) {
     RUN(a_refusal_that_passes_keeps_the_number);
     RUN(a_look_is_sent_again_whatever_became_of_it);
     RUN(a_place_asked_for_in_vain_is_left_where_old_commands_may_come);
+    RUN(a_place_is_left_again_and_again_while_it_may_come_late);
     RUN(calls_of_one_owner_do_not_wait_for_each_other);
     RUN(a_number_that_was_left_is_not_used_again);
     RUN(where_channels_are_denied_the_foremost_polls);

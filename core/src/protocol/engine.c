@@ -541,7 +541,7 @@ void engine_lane_ready(struct engine *engine, enum lane_number number, enum sett
     engine->kill_denied = engine->kill_denied || how == SETTLEMENT_DENIED;
     while ((link = list_pop(&lane->unsent)) != NULL) {
         struct command *command = container_of(link, struct command, link);
-        settle_unsent(command, how, now);
+        settle_unsent(engine, command, how, now);
         list_append(is_recorded(command) && command->was_sent ? &lane->unsettled : &later, link);
     }
     while ((link = list_pop(&lane->unsettled)) != NULL) {

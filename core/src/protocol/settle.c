@@ -6,7 +6,8 @@
  *   acquire                    sent again                    its id is retired, the waiter asks with a new one
  *   the same, with a place     sent again                    sent again: it makes no place and takes no turn of another
  *   acquire of several         sent again                    released every second for one lease, and asked for anew
- *   undo of an acquire         sent again                    sent again every second for one lease
+ *   undo of an acquire         sent again                    sent again every second for one lease; of a fair lock for
+ *                                                            as long as a place is waited for, if that is longer
  *   not written yet            sent as any other: it cannot have reached the server, and its answer is believed
  *   re-entry, partial release  sent again                    sent again
  *   last release               sent again; that it finds     the same
@@ -32,6 +33,13 @@ static void send_again(struct engine *engine, struct command *command) {
     push_command(engine, command);
 }
 
+/* Until when what may still arrive late is released: a hold lives for its lease, and a place keeps those behind it
+ * waiting for as long as others do with a client that is gone. */
+static int64_t retired_until(const struct engine *engine, const struct command *command, int64_t now) {
+    int64_t place_ms = kind_of(command->resource)->has_places ? engine->settings.fair_timeout_ms : 0;
+    return now + (command->lease_ms > place_ms ? command->lease_ms : place_ms) * MILLISECOND;
+}
+
 /* Turns a command into the repeated release of an id that may still be granted late. */
 static void retire(struct engine *engine, struct command *command, uint64_t id, int64_t now) {
     command->kind = COMMAND_RELEASE;
@@ -40,7 +48,7 @@ static void retire(struct engine *engine, struct command *command, uint64_t id, 
     command->hold = NULL;
     command->operation = NULL;
     command->leaves = kind_of(command->resource)->has_places;
-    command->repeat_until = now + command->lease_ms * MILLISECOND;
+    command->repeat_until = retired_until(engine, command, now);
     engine->stats.compensations++;
     push_command(engine, command);
 }
@@ -95,11 +103,11 @@ static void move_hold(struct engine *engine, struct command *command) {
 }
 
 /* The undo of an acquire outlives what it undoes, whether it was sent before the connection broke or not. */
-void settle_unsent(struct command *command, enum settlement how, int64_t now) {
+void settle_unsent(struct engine *engine, struct command *command, enum settlement how, int64_t now) {
     bool undo = (command->kind == COMMAND_RELEASE && command->count == 0 && !command->hold && !command->operation) ||
                 (command->kind == COMMAND_RELEASE_MANY && !command->operation && !command_has_hold(command));
     if (undo && how == SETTLEMENT_DENIED && command->repeat_until == 0) {
-        command->repeat_until = now + command->lease_ms * MILLISECOND;
+        command->repeat_until = retired_until(engine, command, now);
     }
 }
 
@@ -156,7 +164,7 @@ void settle_command(struct engine *engine, struct command *command, enum settlem
         break;
     case COMMAND_RELEASE:
     case COMMAND_RELEASE_MANY:
-        settle_unsent(command, how, now);
+        settle_unsent(engine, command, how, now);
         send_again(engine, command);
         break;
     default:

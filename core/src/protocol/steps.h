@@ -212,6 +212,6 @@ void renewal_verify_soon(struct engine *engine, int64_t now);
 
 /* settle.c: what becomes of commands whose connection broke */
 void settle_command(struct engine *engine, struct command *command, enum settlement how, int64_t now);
-void settle_unsent(struct command *command, enum settlement how, int64_t now);
+void settle_unsent(struct engine *engine, struct command *command, enum settlement how, int64_t now);
 
 #endif
