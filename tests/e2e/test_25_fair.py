@@ -369,6 +369,20 @@ def test_a_live_waiter_keeps_its_place_however_long_it_waits(
     assert taken == list(range(6))
 
 
+def test_who_has_lost_its_place_is_not_passed_over_by_its_own_process(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    """Each of its releases is meant for the waiter, which then looks for another place instead of the call."""
+    lock = client.fair_lock(lock_name)
+    assert lock.acquire()
+    waiter = Waiting(client.fair_lock(lock_name), 30.0)
+    queued(server, lock_name, 1)
+    server.admin.delete(queue_key(lock_name), timeout_key(lock_name))
+    released_at = time.monotonic()
+    lock.release()
+    assert waiter.result() is True and waiter.ended_at - released_at < SOON
+
+
 def test_heads_that_are_gone_are_taken_off(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     """Without a score (W-8), with one that is over, and one of a client without a sign of life."""
     lock = client.fair_lock(lock_name)

@@ -269,6 +269,38 @@ static void check_head(struct world *world, uint32_t name, const struct fair_que
     }
 }
 
+static bool has_place(const struct fair_queue *queue, const struct client *client, uint64_t id) {
+    for (uint32_t i = 0; i < queue->count; i++) {
+        if (queue->places[i].client == client->index && queue->places[i].id == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Who has lost its place asks for another as soon as it looks or is refreshed, whatever its process does meanwhile. */
+static void check_placeless(struct client *client, uint32_t name, const struct fair_queue *queue) {
+    const struct world *world = client->world;
+    const struct contest *contest = client->names[name]->contest;
+    int64_t third = world->plan.settings.fair_timeout_ms * MILLISECOND / 3;
+    int64_t unhindered = unhindered_since(client);
+    for (struct list_link *link = contest ? list_first(&contest->queue) : NULL; link;
+         link = list_next(&contest->queue, link)) {
+        struct operation *operation = container_of(link, struct operation, link);
+        struct sim_operation *waiter = container_of(operation, struct sim_operation, operation);
+        bool believes = operation->placed && operation->phase != PHASE_ASKING;
+        if (!believes || has_place(queue, client, operation->id) || unhindered == NEVER) {
+            waiter->placeless_since = 0;
+            continue;
+        }
+        waiter->placeless_since = waiter->placeless_since ? waiter->placeless_since : world->now;
+        if (world->now - waiter->placeless_since > latest(third, LONGEST_SLEEP) + promptly(world)) {
+            world_violation(client->world, "a waiter does not notice that its place is gone",
+                            "client %u id %d lock %u", client->index, (int)operation->id, name);
+        }
+    }
+}
+
 void check_fair_tick(struct world *world, uint32_t name) {
     if (!is_fair(world)) {
         return;
@@ -278,6 +310,9 @@ void check_fair_tick(struct world *world, uint32_t name) {
     note_head(world, &world->checker.queues[name], &now);
     for (uint32_t i = 0; i < now.count; i++) {
         check_ghost(world, name, &now.places[i]);
+    }
+    for (uint32_t i = 0; i < world->plan.clients; i++) {
+        check_placeless(world->clients[i], name, &now);
     }
     if (now.count > 0 && !world->checker.wire[name].present) {
         check_head(world, name, &world->checker.queues[name]);

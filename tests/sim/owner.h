@@ -22,6 +22,7 @@ struct sim_operation {
     int64_t begun_local; /* by the client's clock */
     int64_t parked_at;   /* true time since when it is parked; 0 */
     int64_t woken_at;    /* true time of what should have woken it; 0: it has looked since */
+    int64_t placeless_since; /* fair: true time since when it has no place and does not know it; 0 */
     uint32_t misses;     /* times the lock became free, with a message, while it was parked and listening */
     int32_t levels_before; /* what the owner held when it began */
     int64_t asked_local; /* when its ask, or the hand-over to it, was sent last */

@@ -63,6 +63,26 @@ static void if_another_stands_at_the_head_the_release_was_one(void) {
     RIG_CLOSE();
 }
 
+/* Nobody will call it, and each release of this process would have it wait from then on. */
+static void a_receiver_whose_place_is_gone_asks_for_another(void) {
+    struct call *waiters[3];
+    open_fair();
+    held_with_waiters(waiters, 2);
+    struct call *release = rig_release("a", 1);
+    rig_send(LANE);
+    rig_integer(LANE, 3);
+    CHECK_EQ_INT(release->status, REDLATCH_OK);
+    struct command *look = rig_send(LANE);
+    CHECK(look && look->kind == COMMAND_ACQUIRE && look->id == 2 && look->place == PLACE_TAKEN);
+    rig_integer(LANE, -2);
+    struct command *ask = rig_send(LANE);
+    CHECK(ask && ask->kind == COMMAND_ACQUIRE && ask->place == PLACE_WANTED);
+    rig_nil(LANE);
+    CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
+    rig_end("a", 2);
+    RIG_CLOSE();
+}
+
 /* Whoever stood at the head was called, and left again. */
 static void a_call_during_a_hand_over_is_not_missed(void) {
     struct call *waiters[3];
@@ -238,6 +258,7 @@ static void a_forced_release_of_ours_makes_the_foremost_look(void) {
 int main(void) {
     RUN(a_release_hands_over_to_the_head);
     RUN(if_another_stands_at_the_head_the_release_was_one);
+    RUN(a_receiver_whose_place_is_gone_asks_for_another);
     RUN(a_call_during_a_hand_over_is_not_missed);
     RUN(a_call_while_asking_is_not_missed);
     RUN(who_is_called_goes_first_here_too);

@@ -262,11 +262,11 @@ void fair_abort(struct engine *engine, struct operation *operation, int status, 
     end(engine, operation, leaves, status, now);
 }
 
-/* A hand-over did not reach its receiver. If the lock was released instead, its head has been called; and this one,
+/* A hand-over did not reach its receiver. If the lock was released for another, its head has been called; and this one,
  * too, if that left meanwhile. */
-void fair_not_handed(struct engine *engine, struct operation *operation, bool released, int64_t now) {
+void fair_not_handed(struct engine *engine, struct operation *operation, bool for_another, int64_t now) {
     park(engine, operation, REDLATCH_FOREVER, now);
-    if (!released || operation->called) {
+    if (!for_another || operation->called) {
         acquire_look(engine, operation, now);
     }
 }

@@ -331,7 +331,8 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     struct hold *hold = command->hold;
     bool has_places = kind_of(command->resource)->has_places;
     bool other_answer = reply->kind == REPLY_INTEGER && reply->integer == 2;
-    bool released = other_answer && has_places; /* for another, who stands at the head */
+    bool placeless = has_places && reply->kind == REPLY_INTEGER && reply->integer == 3;
+    bool released = (other_answer && has_places) || placeless; /* for another, who stands at the head */
     bool reads_on = other_answer && !has_places; /* a writer, who gives back only that */
     uint32_t run = hold->run;
     int64_t run_since = hold->run_since;
@@ -362,7 +363,7 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
         acquire_granted(engine, receiver, command->first_sent_at, command->lease_ms, token, now);
         count_run(receiver, command->successor, run, run_since);
     } else if (receiver && has_places) {
-        fair_not_handed(engine, receiver, released, now);
+        fair_not_handed(engine, receiver, released && !placeless, now);
     } else if (receiver) {
         receiver->id = 0;
         receiver->phase = PHASE_PARKED;

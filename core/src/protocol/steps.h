@@ -154,7 +154,7 @@ void fair_replied(struct engine *engine, struct command *command, const struct r
 void fair_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
 void fair_told(struct engine *engine, struct contest *contest, int64_t number, int64_t now);
 void fair_next(struct engine *engine, struct contest *contest, int64_t now);
-void fair_not_handed(struct engine *engine, struct operation *operation, bool released, int64_t now);
+void fair_not_handed(struct engine *engine, struct operation *operation, bool for_another, int64_t now);
 void fair_take_place(struct engine *engine, struct operation *operation, int64_t now);
 void fair_places_lost(struct engine *engine, struct contest *contest, int64_t now);
 

@@ -5,8 +5,8 @@
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] from   ARGV[2] to   ARGV[3] levels of the new owner   ARGV[4] lease in ms
 -- ARGV[5] ms within which a live head comes   ARGV[6] channel
--- Returns 1 when the new owner holds the lock, 2 when it was released for another, 0 when neither owner held it: then
--- nothing is written but what a free lock needs.
+-- Returns 1 when the new owner holds the lock, 2 when it was released for another, 3 when it was released and the new
+-- owner has no place, 0 when neither owner held it: then nothing is written but what a free lock needs.
 -- May be sent twice: a repeat finds the new owner, or none of them.
 -- The new field is written before the old one goes, so the hash never becomes empty and a refused write changes
 -- nothing.
@@ -28,7 +28,7 @@ if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
     end
     redis.call('hdel', KEYS[1], ARGV[1])
     call_head(tonumber(ARGV[5]), ARGV[6])
-    return 2
+    return type(redis.pcall('zscore', timeouts, ARGV[2])) == 'string' and 2 or 3
 end
 if redis.call('hexists', KEYS[1], ARGV[2]) == 1 then
     return 1
