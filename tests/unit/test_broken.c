@@ -12,12 +12,16 @@
 static redlatch_client *client;
 static redlatch_lock *lock;
 
-static void begin(void) {
+static void begin_with(const char *name) {
     redlatch_client_options options;
     CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
     options.lazy = 1;
     CHECK_EQ_INT(redlatch_client_open("unix:///nowhere/at/all", &options, &client), REDLATCH_OK);
-    CHECK_EQ_INT(redlatch_lock_new(client, REDLATCH_MUTEX, "orders", 6, NULL, &lock), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_new(client, REDLATCH_MUTEX, name, strlen(name), NULL, &lock), REDLATCH_OK);
+}
+
+static void begin(void) {
+    begin_with("orders");
 }
 
 /* An answer that nobody asked for, which the link floor would never have let through. */
@@ -90,6 +94,7 @@ static void waiting_calls_end_and_new_ones_are_refused(void) {
     struct pollfd readable = {fd, POLLIN, 0};
     CHECK_EQ_INT(poll(&readable, 1, 10000), 1);
     check_internal(redlatch_client_next_event(client, &event));
+    CHECK_EQ_INT(poll(&readable, 1, 0), 0); /* nothing is left to be collected */
     check_internal(redlatch_lock_acquire(lock, 0));
     check_internal(redlatch_lock_release(lock));
     check_internal(redlatch_lock_hold(lock, 0, &hold));
@@ -107,6 +112,55 @@ static void started_calls_are_discarded_with_the_client(void) {
     end();
 }
 
+static void check_told(int fd, uint64_t tag) {
+    struct pollfd readable = {fd, POLLIN, 0};
+    redlatch_event event = {.struct_size = sizeof event};
+    CHECK_EQ_INT(poll(&readable, 1, 10000), 1);
+    int status;
+    while ((status = redlatch_client_next_event(client, &event)) == REDLATCH_INTERNAL) {
+        CHECK_EQ_INT(poll(&readable, 1, 10000), 1); /* the background thread is about to end it */
+    }
+    CHECK_EQ_INT(status, REDLATCH_OK);
+    CHECK_EQ_INT(event.status, REDLATCH_INTERNAL);
+    CHECK(event.tag == tag && strstr(event.message, "a defect in redlatch"));
+    check_internal(redlatch_client_next_event(client, &event));
+    CHECK_EQ_INT(poll(&readable, 1, 0), 0);
+}
+
+static void started_calls_are_told_of(void) {
+    begin();
+    int fd = -1;
+    uint64_t owner;
+    CHECK_EQ_INT(redlatch_owner_new(&owner), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_start_acquire(lock, owner, REDLATCH_RENEWED, REDLATCH_FOREVER, 7), REDLATCH_OK);
+    break_it();
+    check_told(fd, 7);
+    end();
+}
+
+static void those_over_several_servers_are_told_of(void) {
+    begin_with("stock");
+    redlatch_client *other_client = client;
+    redlatch_lock *other_lock = lock;
+    begin();
+    redlatch_lock *both;
+    int fd = -1;
+    uint64_t owner;
+    redlatch_lock *members[] = {lock, other_lock};
+    CHECK_EQ_INT(redlatch_multi_lock_new(members, 2, NULL, &both), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_owner_new(&owner), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_start_acquire(both, owner, REDLATCH_RENEWED, REDLATCH_FOREVER, 9), REDLATCH_OK);
+    break_it();
+    check_told(fd, 9);
+    redlatch_lock_free(both);
+    end();
+    client = other_client;
+    lock = other_lock;
+    end();
+}
+
 static void other_clients_are_well(void) {
     begin();
     break_it();
@@ -120,6 +174,8 @@ static void other_clients_are_well(void) {
 int main(void) {
     RUN(waiting_calls_end_and_new_ones_are_refused);
     RUN(started_calls_are_discarded_with_the_client);
+    RUN(started_calls_are_told_of);
+    RUN(those_over_several_servers_are_told_of);
     RUN(other_clients_are_well);
     return unit_done();
 }

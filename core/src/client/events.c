@@ -21,6 +21,24 @@ static int begin(redlatch_client *handle, struct client **client_out) {
     return status;
 }
 
+/* begin for a call that collects what is done, which a broken client still has. */
+static int begin_collecting(redlatch_client *handle, const redlatch_event *event_out, struct client **client_out) {
+    int status = guard_client(handle);
+    if ((status != REDLATCH_OK && status != REDLATCH_INTERNAL) ||
+        (status = answer_check(event_out, "event_out")) != REDLATCH_OK) {
+        return status;
+    }
+    struct client *client = handle->client;
+    client_lock(client);
+    if (atomic_load(&client->closed)) {
+        client_unlock(client);
+        return client_check(client);
+    }
+    client->calls++;
+    *client_out = client;
+    return REDLATCH_OK;
+}
+
 /* begin for a call that hands out an event. */
 static int begin_for(redlatch_client *handle, const redlatch_event *event_out, struct client **client_out) {
     int status = guard_client(handle);
@@ -126,9 +144,11 @@ static void poll_lane(struct client *client, int64_t now) {
     }
 }
 
+/* Of a broken client only completions count: what its engine says of holds cannot be relied on. */
 static bool has_events(struct client *client) {
-    return !list_is_empty(&client->events) || engine_first_loss(&client->engine, LOSS_EVENTS) ||
-           joint_has_loss(client, LOSS_EVENTS);
+    return !list_is_empty(&client->events) ||
+           (!atomic_load(&client->broken) &&
+            (engine_first_loss(&client->engine, LOSS_EVENTS) || joint_has_loss(client, LOSS_EVENTS)));
 }
 
 /* The descriptor stays readable exactly as long as something is left. */
@@ -153,28 +173,30 @@ static int hand_out(redlatch_event *event_out, const redlatch_event *event) {
 
 int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_out) {
     redlatch_event event = {.message = ""};
-    struct client *client;
-    int status = begin_for(handle, event_out, &client);
+    struct client *client = NULL;
+    int status = begin_collecting(handle, event_out, &client);
     if (status != REDLATCH_OK) {
         return status;
     }
     int64_t now = system_now();
     client->event_polling = true;
-    if (!has_events(client)) {
+    if (!has_events(client) && !atomic_load(&client->broken)) {
         poll_lane(client, now);
         client_settle(client, now);
     }
     struct joint *joint = NULL;
-    bool found = call_next_told(client, &event, &joint) || take_loss(client, LOSS_EVENTS, &event);
+    bool found = call_next_told(client, &event, &joint) ||
+                 (!atomic_load(&client->broken) && take_loss(client, LOSS_EVENTS, &event));
     client->engine.stats.empty_polls += !found;
     client->event_polling = false;
     update_signal(client);
     client_settle(client, now);
+    bool broken = atomic_load(&client->broken);
     leave_call(client);
     if (joint) {
         joint_drop(joint);
     }
-    return found ? hand_out(event_out, &event) : REDLATCH_AGAIN;
+    return found ? hand_out(event_out, &event) : broken ? fail_broken(client) : REDLATCH_AGAIN;
 }
 
 int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch_event *event_out) {

@@ -78,7 +78,9 @@ static void note_words(struct run *run, int status) {
     struct client *client = run->first;
     const struct redlatch_lock lock = {.client = client, .resource = run->joint->first_name, .joint = run->joint};
     words_swap(&run->words);
-    if (run->kind == OPERATION_ACQUIRE) {
+    if (status == REDLATCH_INTERNAL && atomic_load(&client->broken)) {
+        fail_broken(client);
+    } else if (run->kind == OPERATION_ACQUIRE) {
         joint_acquire_failed(&lock, run, true);
     } else if (run->crew) {
         joint_tasks_failed(&lock, run->crew, run->crew_count, verb_of(&run->done->operation), status, true);
@@ -231,6 +233,18 @@ void joint_collected(struct run *run) {
     run->collected = true;
     if (run->first->keeper_started) {
         system_signal(run->first->keeper_signal);
+    }
+}
+
+void joint_end_broken(struct client *client) {
+    client_lock(client);
+    struct run *run = client->runs;
+    client_unlock(client);
+    for (; run; run = run->next) {
+        if (!run->over) {
+            run_end(run);
+            complete(run, REDLATCH_INTERNAL);
+        }
     }
 }
 

@@ -23,6 +23,9 @@ int64_t joint_next_time(const struct client *client);
 void joint_cancel(struct client *client, uint64_t tag);
 void joint_collected(struct run *run);
 
+/* The first client is broken: what is under way ends with INTERNAL. By its keeper as it ends, without its mutex. */
+void joint_end_broken(struct client *client);
+
 /* The client is closed and its keeper gone. Without its mutex. */
 void joint_discard_runs(struct client *client);
 

@@ -167,6 +167,9 @@ static void *keep(void *argument) {
         }
     }
     client_unlock(client);
+    if (atomic_load(&client->broken)) {
+        joint_end_broken(client);
+    }
     return NULL;
 }
 

@@ -94,6 +94,11 @@ static void give_up_broken(struct client *client) {
     atomic_store(&client->broken, true);
     atomic_store(&client->stopping, true);
     engine_end_broken(&client->engine);
+    struct port *host = &client->ports[LANE_HOST];
+    if (host->in_set) { /* an ended connection would keep the host's descriptor readable */
+        system_set_remove(client->event_set, host->connection.fd);
+        host->in_set = false;
+    }
     for (int i = 0; i < LANE_COUNT; i++) {
         if (client->ports[i].connection.fd >= 0) {
             shutdown(client->ports[i].connection.fd, SHUT_RDWR);
