@@ -57,9 +57,9 @@ typedef struct redlatch_event {
 REDLATCH_API int redlatch_client_event_fd(redlatch_client *client, int *fd_out);
 
 /* Does what work there is without blocking and hands out one event; AGAIN when there is none. The call to make, in a
- * loop until it is not OK, whenever the descriptor is readable. INTERNAL comes after the completions: the calls under way
- * ended with it, the client is of no use any more, and its holds run out. INVALID, AGAIN, BAD_HANDLE, CLOSED, FORKED,
- * INTERNAL. Since 0.1. */
+ * loop until it is not OK, whenever the descriptor is readable. INTERNAL comes after the completions: the calls under
+ * way ended with it, the client is of no use any more, and its holds run out. INVALID, AGAIN, BAD_HANDLE, CLOSED,
+ * FORKED, INTERNAL. Since 0.1. */
 REDLATCH_API int redlatch_client_next_event(redlatch_client *client, redlatch_event *event_out);
 
 /* Blocks until a hold of this client is lost or abandoned, at most wait_ms, and hands out that event; AGAIN when

@@ -145,6 +145,19 @@ def test_10_a_time_out_names_the_holder(
         assert status == 1 and f"for the 0.5 s waited, now by {held.owner}" in complaint
 
 
+def test_a_short_wait_for_a_server_that_does_not_answer_blames_nobody(
+    client: redlatch.Client, server: RedisServer, lock_name: str
+) -> None:
+    client.lock(lock_name).acquire()
+    client.lock(lock_name).release()
+    server.sigstop()
+    try:
+        words = timed_out(client.lock(lock_name, timeout=0.05))
+    finally:
+        server.sigcont()
+    assert words.endswith(": no answer from the server for the 0.05 s waited")
+
+
 def test_11_in_c_in_milliseconds(other: redlatch.Client, server: RedisServer, lock_name: str) -> None:
     handle, name, out = open_for(server, lib.REDLATCH_LANGUAGE_C), lock_name.encode(), ffi.new("redlatch_lock **")
     assert lib.redlatch_lock_new(handle, lib.REDLATCH_MUTEX, name, len(name), ffi.NULL, out) == 0

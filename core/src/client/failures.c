@@ -189,8 +189,8 @@ static const char *shown_wait(const struct client *client, int64_t wait_ms, char
 }
 
 /* Who held what was waited for, as far as it was found out. */
-static int timed_out(const struct redlatch_lock *lock, const struct finding *finding, const char *verb,
-                     int64_t wait_ms) {
+static int timed_out(const struct redlatch_lock *lock, const struct call *call, const char *verb, int64_t wait_ms) {
+    const struct finding *finding = call ? call->finding : NULL;
     char shown[64];
     char wait[32];
     char where[128] = "";
@@ -201,6 +201,9 @@ static int timed_out(const struct redlatch_lock *lock, const struct finding *fin
         return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": %s", verb, shown, hindrance_of(resource->kind));
     }
     shown_wait(lock->client, wait_ms, wait);
+    if (call && call->operation.unanswered) {
+        return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": no answer from the server for the %s waited", verb, shown, wait);
+    }
     if (!finding || !finding->owner[0]) {
         return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": %s for the %s waited", verb, shown, hindrance_of(resource->kind),
                          wait);
@@ -223,7 +226,7 @@ int lock_failed(const struct redlatch_lock *lock, const struct call *call, const
                 int64_t wait_ms) {
     const struct resource *resource = lock->resource;
     if (status == REDLATCH_TIMEOUT) {
-        return timed_out(lock, call ? call->finding : NULL, verb, wait_ms);
+        return timed_out(lock, call, verb, wait_ms);
     }
     return call_failed(lock->client, call, verb, resource->name, resource->name_size, status);
 }

@@ -191,6 +191,7 @@ void engine_abort(struct engine *engine, struct operation *operation, int status
     }
     if (status == REDLATCH_TIMEOUT) {
         status = timeout_status(operation);
+        operation->unanswered = status == REDLATCH_TIMEOUT && !operation->met_holder && awaited_command(operation);
     }
     if (operation->kind == OPERATION_RELEASE && operation->set) {
         set_release_abort(engine, operation, status, now);

@@ -205,6 +205,7 @@ struct operation {
     bool asynchronous; /* nobody sleeps in it: its time-out is the engine's business */
     bool named_owner;  /* the owner may have several operations at once */
     bool met_holder;   /* was told that somebody holds the lock */
+    bool unanswered;   /* brief, and timed out before the server said anything */
     bool forced;       /* force release: there was a lock */
     bool placed;       /* fair: stands in the server's queue, as far as is known */
     bool called;       /* fair: since the last ask */
