@@ -313,6 +313,37 @@ def test_11_a_level_that_a_server_missed_is_not_given_back_there(
     wait_free(servers, lock_name)
 
 
+def test_11_a_server_that_does_not_get_all_levels_is_not_counted(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str
+) -> None:
+    """It granted one of two levels when enough others had granted both, and gives that back: it holds nothing."""
+    with Proxy(servers[2].address) as proxy:
+        load_all_scripts(servers)
+        lock = over(open_clients([servers[0], servers[1], proxy], watchdog_lease=LEASE), lock_name)
+        hold_as_redisson(servers[2], lock_name)
+        lock.acquire()
+        release_as_redisson(servers[2], lock_name)
+        fault = proxy.hold_reply(SCRIPTS["acquire_many"], nth=2)
+
+        def re_enter() -> bool:
+            lock.acquire()
+            if fault.hit:
+                return True
+            lock.release()
+            return False
+
+        wait_until(re_enter, 5.0, "the third server to be asked for its second level")
+        hold = lock.hold()
+        assert hold is not None and hold.count == 2
+        servers[1].admin.delete(lock_name)
+        assert hold.lost_event.wait(5.0) and hold.lost, "one of three is left"
+        fault.release()
+        for _ in range(2):
+            with pytest.raises(redlatch.LockLostError):
+                lock.release()
+        wait_free(servers, lock_name)
+
+
 def test_11_a_lost_hold_is_not_entered_again_though_a_server_has_come_back(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:

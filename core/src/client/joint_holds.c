@@ -84,12 +84,13 @@ static uint32_t groups_held(const struct joint *joint, const struct joint_hold *
     return held;
 }
 
-/* The serials of the holds that the owner has of a group's members. */
+/* The serials of the holds that the owner has of a group's members; 0 for one that is being given back, as a group that
+ * did not get all levels in time gives back what it got. */
 static void read_members(const struct joint_group *group, uint64_t owner, uint64_t *members) {
     for (uint32_t i = 0; i < group->set->count; i++) {
         const struct set_member *member = &group->set->members[i];
         const struct hold *hold = resource_hold_of(member->resource, member->lock_kind, owner);
-        members[i] = hold && hold->stage == HOLD_ALIVE ? hold->serial : 0;
+        members[i] = hold && hold->stage == HOLD_ALIVE && hold_levels_left(hold) > 0 ? hold->serial : 0;
     }
 }
 
