@@ -8,6 +8,7 @@ Nothing is written beside the sources. What a peer's package manager has fetched
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import os
 import shutil
@@ -21,6 +22,7 @@ from typing import Callable, Dict, List, Tuple
 SOURCES = Path(__file__).resolve().parent
 BUILD = SOURCES.parents[1] / "build" / "interop"
 POM = SOURCES / "redisson" / "pom.xml"
+LIBRARIES = SOURCES / "redisson" / "libraries.sha256"
 BENCH_SOURCES = SOURCES.parent / "bench" / "peers" / "redisson"
 
 
@@ -33,10 +35,21 @@ def demand(command: List[str], folder: Path) -> None:
         raise SystemExit(f"{' '.join(command)}: status {status}")
 
 
+def check_libraries(folder: Path) -> None:
+    """Maven has no lock: which files it brought is compared with ours (made by `sha256sum *.jar` in that folder)."""
+    found = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in sorted(folder.glob("*.jar"))]
+    expected = LIBRARIES.read_text(encoding="ascii").splitlines()
+    differences = [line for line in difflib.ndiff(expected, found) if line[0] in "+-"]
+    if differences:
+        raise SystemExit(f"{folder} is not what {LIBRARIES.name} says:\n" + "\n".join(differences))
+
+
 def build_redisson(source: Path, target: Path) -> None:
     """Classes and libraries, by Maven, which asks the network only for what its local repository lacks."""
     folders = [f"-Dtarget={target}", f"-Dsources={source / 'src' / 'main' / 'java'}"]
-    demand(["mvn", "--batch-mode", "--quiet", *folders, "--file", str(POM), "process-classes"], target)
+    demand(["mvn", "--batch-mode", "--quiet", "--strict-checksums", *folders, "--file", str(POM), "process-classes"],
+           target)
+    check_libraries(target / "lib")
 
 
 def build_go(source: Path, target: Path) -> None:
@@ -66,7 +79,7 @@ IN_TESTS: Dict[str, Recipe] = {
     "go": Recipe(build_go, SOURCES / "go"),
     "node": Recipe(build_node, SOURCES / "node"),
 }
-PEERS: Dict[str, Recipe] = {**IN_TESTS, "redisson-bench": Recipe(build_redisson, BENCH_SOURCES, (POM,))}
+PEERS: Dict[str, Recipe] = {**IN_TESTS, "redisson-bench": Recipe(build_redisson, BENCH_SOURCES, (POM, LIBRARIES))}
 
 
 def digest(recipe: Recipe) -> str:

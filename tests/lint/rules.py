@@ -1,4 +1,5 @@
-"""Runs the project's own text rules over the tree: floors, sizes, licence lines and markers, versions.
+"""Runs the project's own text rules over the tree: floors, sizes, licence lines and markers, versions, and
+the lock of Python packages.
 
     rules.py [ROOT]        prints every complaint, fails if there is one
     rules.py --selftest    plants one violation of each rule and demands that it is found
@@ -12,6 +13,7 @@ from typing import List, Tuple
 
 import floors
 import marks
+import requirements
 import sizes
 import versions
 
@@ -25,6 +27,8 @@ GOOD = {
     "pyproject.toml": 'version = "1.2.3"\n',
     "CHANGELOG.md": "# Changes\n\n## 1.2.3\n",
     "lua-rock/redlatch-1.2.3-1.rockspec": 'version = "1.2.3-1"\n',
+    "tests/requirements.in": "# " + LICENCE + "one==1.2  # because\n",
+    "tests/requirements.txt": "one==1.2 \\\n    --hash=sha256:00\ntwo==3 ; os_name == 'nt' \\\n    --hash=sha256:01\n",
 }
 # (a file, its planted text, a part of the complaint that must come)
 PLANTS: List[Tuple[str, str, str]] = [
@@ -41,12 +45,16 @@ PLANTS: List[Tuple[str, str, str]] = [
     ("pyproject.toml", 'version = "1.2.4"\n', "pyproject.toml: says version 1.2.4"),
     ("CHANGELOG.md", "## 1.2.2\n", "the top entry is 1.2.2"),
     ("lua-rock/redlatch-1.2.3-1.rockspec", 'version = "1.2.2-1"\n', "says version 1.2.2-1"),
+    ("tests/requirements.in", "# " + LICENCE + "one==1.3\n", "one==1.3 is not in tests/requirements.txt"),
+    ("tests/requirements.txt", "one==1.2\n", "one==1.2: expected name==version with its hashes"),
+    ("tests/requirements.txt", "one>=1.2 \\\n    --hash=sha256:00\n", "one>=1.2: expected name==version"),
+    ("tests/requirements.txt", "--extra-index-url x\none==1.2 \\\n    --hash=sha256:00\n", "names a place"),
 ]
 
 
 def complaints(root: Path) -> List[str]:
     """What all rules have to say."""
-    return floors.check(root) + sizes.check(root) + marks.check(root) + versions.check(root)
+    return floors.check(root) + sizes.check(root) + marks.check(root) + versions.check(root) + requirements.check(root)
 
 
 def plant(contents: "dict[str, str]") -> List[str]:

@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,16 @@ def run(command: List[str], **environment: str) -> str:
     return done.stdout
 
 
+def needs() -> Path:
+    """A file of what the wheel needs, in the versions that everything else is tested with, and their hashes."""
+    lock = (ROOT / "tests" / "requirements.txt").read_text(encoding="utf-8")
+    found = re.findall(r"^(?:cffi|pycparser)==.*(?:\n .*)+", lock, re.MULTILINE)
+    WHEELHOUSE.mkdir(parents=True, exist_ok=True)
+    path = WHEELHOUSE / "requirements.txt"
+    path.write_text("\n".join(found), encoding="utf-8")
+    return path
+
+
 def install(python: str, wheel: Path, version: Tuple[int, int]) -> str:
     """The interpreter of a clean environment with the wheel; what the wheel needs is fetched once and kept."""
     folder = ROOT / "build" / "wheel-test" / f"{version[0]}.{version[1]}"
@@ -61,7 +72,8 @@ def install(python: str, wheel: Path, version: Tuple[int, int]) -> str:
     try:
         run(command)
     except RuntimeError:
-        run([clean, "-m", "pip", "download", "--quiet", "--dest", str(WHEELHOUSE), "cffi"])
+        run([clean, "-m", "pip", "download", "--quiet", "--require-hashes", "--dest", str(WHEELHOUSE),
+             "--requirement", str(needs())])
         run(command)
     return clean
 

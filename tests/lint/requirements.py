@@ -1,0 +1,44 @@
+"""The lock of Python packages: requirements.txt is made of requirements.in, has a hash of everything, and no address.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import re
+from pathlib import Path
+from typing import List, Set, Tuple
+
+from tree import complaint, lines
+
+WANTED, LOCK = "tests/requirements.in", "tests/requirements.txt"
+
+
+def entries(path: Path) -> List[Tuple[int, str, int]]:
+    """What a file of requirements pins: the line, "name==version", and how many hashes it is given."""
+    found: List[Tuple[int, str, int]] = []
+    for number, line in lines(path):
+        words = line.split("#")[0].split()
+        if words and not words[0].startswith("--"):
+            found.append((number, words[0], 0))
+        elif words and words[0].startswith("--hash=sha256:") and found:
+            first, pin, hashes = found[-1]
+            found[-1] = (first, pin, hashes + 1)
+    return found
+
+
+def check(root: Path) -> List[str]:
+    """All complaints about the two files."""
+    complaints: List[str] = []
+    locked: Set[str] = set()
+    for number, pin, hashes in entries(root / LOCK):
+        locked.add(pin)
+        if not hashes or not re.fullmatch(r"[a-z0-9-]+==[0-9a-z.]+", pin):
+            complaints.append(complaint(root, root / LOCK, number, f"{pin}: expected name==version with its hashes"))
+    for number, pin, _ in entries(root / WANTED):
+        if pin not in locked:
+            complaints.append(complaint(root, root / WANTED, number,
+                                        f"{pin} is not in {LOCK}; ./dev requirements makes it anew"))
+    for name in (WANTED, LOCK):
+        for number, line in lines(root / name):
+            if "://" in line or "index-url" in line:
+                complaints.append(complaint(root, root / name, number, "names a place; where pip looks is its user's"))
+    return complaints
