@@ -17,11 +17,11 @@ from .faults import Command
 from .ports import listen_anywhere
 from .resp import ErrorReply, FrameReader, ProtocolError, Value, encode_reply
 
-Server = TypeVar("Server", bound="_Server")
+Server = TypeVar("Server", bound="BrokenServer")
 Replies = Union[Sequence[Value], Callable[[Command], Value]]
 
 
-class _Server:
+class BrokenServer:
     """Listens on a port of its own and serves each connection on a thread until closed."""
 
     def __init__(self) -> None:
@@ -61,6 +61,13 @@ class _Server:
                 self._connections.append(connection)
                 self._start(self._serve, connection)
 
+    def _hang_up_with(self, connection: socket.socket) -> None:
+        """A connection of the server's own, which ends with it, too."""
+        with self._lock:
+            if self._closed:
+                raise ConnectionAbortedError("the server is closed")
+            self._connections.append(connection)
+
     def _serve(self, connection: socket.socket) -> None:
         try:
             self.serve(connection)
@@ -91,7 +98,7 @@ class _Server:
         self.close()
 
 
-class HttpServer(_Server):
+class HttpServer(BrokenServer):
     """Answers whatever it receives as a web server does that was sent nonsense."""
 
     def serve(self, connection: socket.socket) -> None:
@@ -101,7 +108,7 @@ class HttpServer(_Server):
             connection.sendall(head + b"Connection: close\r\n\r\n" + page)
 
 
-class SilentServer(_Server):
+class SilentServer(BrokenServer):
     """Accepts, reads, and never answers."""
 
     def serve(self, connection: socket.socket) -> None:
@@ -109,7 +116,7 @@ class SilentServer(_Server):
             pass
 
 
-class GarbageServer(_Server):
+class GarbageServer(BrokenServer):
     """Answers each thing it receives with the same bytes, which are no protocol at all unless told otherwise."""
 
     def __init__(self, garbage: bytes = b"\x00\xff\r\n\x16\x03\x01 no protocol \x80\r\n") -> None:
@@ -121,7 +128,7 @@ class GarbageServer(_Server):
             connection.sendall(self._garbage)
 
 
-class ScriptedServer(_Server):
+class ScriptedServer(BrokenServer):
     """Speaks RESP and answers as scripted.
 
     `replies` is a list, used up one by one over all connections, its last element staying, or a function of the

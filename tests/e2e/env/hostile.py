@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import random
 import socket
-import threading
 import time
-from types import TracebackType
-from typing import Callable, Dict, Iterator, List, Optional, Type
+from typing import Callable, Dict, Iterator, List
 
+from .broken import BrokenServer
 from .faults import Command
-from .ports import listen_anywhere
-from .resp import FrameReader, ProtocolError
+from .resp import FrameReader
 from .server import RedisServer
 
 # What is done on a connection from now on: the client, and the reply that would be right. It returns to close it.
@@ -75,49 +73,25 @@ class Victim:
                 count += 1
 
 
-class HostileServer:
+class HostileServer(BrokenServer):
     """Passes commands on to a real server until a connection comes to the place of the evil."""
 
     def __init__(self, server: RedisServer, place: str, evil: Evil) -> None:
         self._server, self._begins, self._evil = server, PLACES[place], evil
-        self._listener, self.port = listen_anywhere()
-        self._lock = threading.Lock()
-        self._open: List[socket.socket] = []
-        self._closed = False
         self._numbers = iter(range(1_000_000_000))
         self.struck = 0
-        threading.Thread(target=self._accept, name="e2e-hostile", daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        """redis:// address of the server, without options."""
-        return f"redis://127.0.0.1:{self.port}"
+        super().__init__()
 
     def next_number(self) -> int:
         """Counts the connections that were done evil to."""
         with self._lock:
             return next(self._numbers)
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(connection,), name="e2e-hostile", daemon=True).start()
-
-    def _keep(self, connection: socket.socket) -> bool:
-        with self._lock:
-            self._open.append(connection)
-            return not self._closed
-
-    def _serve(self, client: socket.socket) -> None:
-        try:
-            with client, socket.create_connection(self._server.address) as upstream:
-                if self._keep(client) and self._keep(upstream):
-                    self._talk(client, upstream)
-        except (OSError, ProtocolError):
-            pass
+    def serve(self, connection: socket.socket) -> None:
+        """Talk to one client, with a connection to the real server behind it."""
+        with socket.create_connection(self._server.address) as upstream:
+            self._hang_up_with(upstream)
+            self._talk(connection, upstream)
 
     def _talk(self, client: socket.socket, upstream: socket.socket) -> None:
         """Command by command, so that it is known which reply is whose."""
@@ -142,25 +116,6 @@ class HostileServer:
             if not data:
                 raise ConnectionResetError("the real server is gone")
             yield from (frame.raw for frame in reader.feed(data))
-
-    def close(self) -> None:
-        """Hang up on everybody."""
-        with self._lock:
-            self._closed = True
-            for connection in [self._listener, *self._open]:
-                try:
-                    connection.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    continue
-        self._listener.close()
-
-    def __enter__(self) -> HostileServer:
-        return self
-
-    def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
-        self.close()
 
 
 # -------------------------------------------------------------------------------------------------------- the evils --
