@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Set, Tuple
+
+import redlatch
+from env import RedisServer
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "build" / "scripts"
 
@@ -37,6 +40,8 @@ class Rules(NamedTuple):
         return sorted(found - set(EVERYBODY))
 
 
+LOOKS = "looking at a name, waiting for it"
+MULTI = "multi lock, beside its members'"
 _LOCK_CHANNEL = "redisson_lock__channel:{N}"
 _RECORDS = "redlatch_op:{N}:*"
 
@@ -71,7 +76,7 @@ RULES: Dict[str, Rules] = {
         ["N"],
         ["redlatch_lock__channel:{N}"],
     ),
-    "multi lock, beside its members'": Rules("acquire_many release_many", [], [], ("exists",)),
+    MULTI: Rules("acquire_many release_many", [], [], ("exists",)),
     "semaphore": Rules(
         "acquire_semaphore release_semaphore add_semaphore drain_semaphore try_set_count count_left delete_count"
         " undo_taken",
@@ -90,7 +95,7 @@ RULES: Dict[str, Rules] = {
         ["N", _RECORDS],
         ["redisson_countdownlatch__channel__{N}"],
     ),
-    "looking at a name, waiting for it": Rules(
+    LOOKS: Rules(
         "inspect watch",
         ["N", "{N}:timeout", "redisson_lock_queue:{N}", "redisson_lock_token:{N}"],
         [_LOCK_CHANNEL, "redlatch_lock__channel:{N}", "redisson_rwlock:{N}", "redisson_sc:{N}",
@@ -109,3 +114,52 @@ def table() -> str:
     for row, rules in RULES.items():
         lines.append(f"| {row} |{cell(rules.commands())} |{cell(rules.keys)} |{cell(rules.channels)} |")
     return "\n".join(lines)
+
+
+# -------------------------------------------------------------------------------------------------- the tests' user --
+
+# The rows that each kind of foreign_keys needs.
+ROWS = {
+    "mutex": ["mutex, spin lock"],
+    "non-reentrant": ["mutex, spin lock"],
+    "spin": ["mutex, spin lock"],
+    "fenced": ["fenced mutex"],
+    "fair": ["fair mutex"],
+    "read": ["read-write lock"],
+    "write": ["read-write lock"],
+    "group": ["group lock"],
+    "plain": ["plain lock"],
+    "multi": [MULTI, "mutex, spin lock"],
+    "multi-fenced": [MULTI, "fenced mutex"],
+    "multi-read": [MULTI, "read-write lock"],
+    "multi-write": [MULTI, "read-write lock"],
+    "multi-group": [MULTI, "group lock"],
+    "multi-plain": [MULTI, "plain lock"],
+    "semaphore": ["semaphore"],
+    "permits": ["permit semaphore"],
+    "latch": ["latch"],
+}
+
+
+def permit(server: RedisServer, name: str, rows: List[str], *more: str) -> None:
+    """Let the user `frugal` do what the rows say, with the keys and channels of this name and of a first member's."""
+    commands = [*EVERYBODY, *BETTER, *more, *(word for row in rows for word in RULES[row].commands())]
+    patterns = []
+    for sign, words in (
+        ("~", [word for row in rows for word in RULES[row].keys]),
+        ("&", [word for row in rows for word in RULES[row].channels]),
+    ):
+        for word in words:
+            for exact in (name, f"{name}:first"):
+                patterns.append(sign + word.replace("{N}", f"{{{exact}}}").replace("N", exact, word[:1] == "N"))
+    if server.version < (6, 2, 0):
+        patterns = [pattern for pattern in patterns if pattern[0] == "~"]
+        commands = [command for command in commands if command != "hrandfield"]
+    rules = [">word", *patterns, "-@all", *(f"+{command}" for command in commands)]
+    server.admin.execute_command("ACL", "SETUSER", "frugal", "reset", "on", *rules)
+    server.admin.execute_command("ACL", "LOG", "RESET")
+
+
+def open_frugal(server: RedisServer, **options: Any) -> redlatch.Client:
+    """A client of that user."""
+    return redlatch.connect(server.url, username="frugal", password="word", **options)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users are told who may not do what a call needs, and that nothing is half done for them."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any, List
+
+import pytest
+import redlatch
+from access_rules import ROWS, open_frugal, permit
+from env import RedisServer
+from foreign_keys import KINDS
+from lua_programs import environment as lua_environment
+from shell import program as shell_program
+
+
+def test_86_the_servers_own_words(server: RedisServer, lock_name: str) -> None:
+    server.set_user("frugal", "word", "+@all", "-get")
+    with open_frugal(server) as client:
+        for call in (
+            lambda: client.fenced_lock(lock_name).acquire(timeout=5),
+            lambda: client.plain_lock(lock_name).locked(),
+            lambda: client.semaphore(lock_name).release(),
+            lambda: client.latch(lock_name).wait(5),
+            lambda: client.multi_lock(client.plain_lock(lock_name), client.plain_lock("b")).acquire(timeout=5),
+        ):
+            with pytest.raises(redlatch.ServerError) as caught:
+                call()
+            assert caught.value.status_name == "no_permission"
+            assert "can't run this command" in str(caught.value) or "'get'" in str(caught.value), caught.value
+    server.set_user("frugal", "word", "+@all", keys=["other:*"])
+    with open_frugal(server) as client, pytest.raises(redlatch.ServerError) as caught:
+        client.lock(lock_name).acquire(timeout=5)
+    assert "NOPERM" in str(caught.value) and "keys" in str(caught.value).lower()
+
+
+def contents(server: RedisServer) -> List[Any]:
+    """Every key, with what it holds."""
+    admin = server.admin
+    keys: List[Any] = sorted(admin.keys("*"))
+    return [(key, admin.hgetall(key) if admin.type(key) == b"hash" else admin.get(key)) for key in keys]
+
+
+@pytest.mark.parametrize("lacking", ["del", "hdel"])
+@pytest.mark.parametrize("kind", ["read", "write", "multi-read", "multi-write"])
+def test_86_a_refused_release_changes_nothing(server: RedisServer, lock_name: str, kind: str,
+                                              lacking: str) -> None:  # fmt: skip
+    if server.version < (7, 0, 0):
+        pytest.skip("servers before Redis 7 can not tell a script what its user may run")
+    server.admin.flushdb()
+    permit(server, lock_name, ROWS[kind])
+    with open_frugal(server) as client:
+        lock = KINDS[kind].make(client, lock_name)
+        lock.acquire()
+        server.admin.execute_command("ACL", "SETUSER", "frugal", f"-{lacking}")
+        before = contents(server)
+        with pytest.raises(redlatch.ServerError) as caught:
+            lock.release()
+        assert caught.value.status_name == "no_permission"
+        assert contents(server) == before
+        assert all(server.admin.pttl(key) > 0 for key, _ in before)
+
+
+@pytest.mark.parametrize("kind", ["mutex", "fenced", "fair", "read", "write", "group", "multi"])
+def test_86_a_refused_acquire_leaves_no_lock_without_an_end(server: RedisServer, lock_name: str,
+                                                            kind: str) -> None:  # fmt: skip
+    if server.version < (7, 0, 0):
+        pytest.skip("servers before Redis 7 can not tell a script what its user may run")
+    server.admin.flushdb()
+    permit(server, lock_name, ROWS[kind])
+    server.admin.execute_command("ACL", "SETUSER", "frugal", "-pexpire")
+    with open_frugal(server) as client:
+        with pytest.raises(redlatch.ServerError) as caught:
+            KINDS[kind].make(client, lock_name).acquire(timeout=5)
+        assert caught.value.status_name == "no_permission" and "'pexpire'" in str(caught.value)
+        assert contents(server) == []
+
+
+def test_86_in_lua_and_in_the_shell(server: RedisServer, lock_name: str) -> None:
+    server.set_user("frugal", "word", "+@all", "-evalsha", "-eval")
+    url = server.url.replace("redis://", "redis://frugal:word@")
+    done = subprocess.run([shell_program(), "run", "--url", url, lock_name, "--", "true"],
+                          capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    assert "NOPERM" in done.stderr and "evalsha" in done.stderr and done.returncode != 0, done
+    client = f'assert(require("redlatch").connect("{url}"))'
+    program = f'print(select(2, {client}:lock("{lock_name}"):acquire()))'
+    told = subprocess.run(["lua5.4", "-e", program], env=lua_environment("lua5.4"), capture_output=True, text=True,
+                          timeout=60, check=False)  # fmt: skip
+    assert "NOPERM" in told.stdout and "evalsha" in told.stdout, told
