@@ -199,8 +199,9 @@ def test_06_without_a_majority_a_reply_that_was_lost_is_released_too(
 def test_07_it_is_held_while_a_majority_is_and_lost_with_it(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
-    lock = over(open_clients(servers, watchdog_lease=LEASE), lock_name)
-    lock.acquire()
+    clients = open_clients(servers, watchdog_lease=LEASE)
+    lock = over(clients, lock_name)
+    acquire_everywhere(clients, servers, lock, lock_name)
     hold = lock.hold()
     assert hold is not None
     event = hold.lost_event
@@ -219,15 +220,19 @@ def test_07_it_is_held_while_a_majority_is_and_lost_with_it(
 def test_08_a_majority_extends_and_renews_it(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
-    lock = over(open_clients(servers, watchdog_lease=LEASE), lock_name)
-    with lock as hold:
-        lock.extend(5)
-        assert sum(remaining_ms(server, lock_name) > 4_000 for server in servers) >= 2 and 3 < hold.remaining() < 5
-        servers[1].stop()
-        lock.extend(10)
-        assert remaining_ms(servers[0], lock_name) > 8_000 and 8 < hold.remaining() < 10
-        time.sleep(LEASE)
-        assert hold.remaining() > 5 and lock.owned()
+    clients = open_clients(servers, watchdog_lease=LEASE)
+    lock = over(clients, lock_name)
+    acquire_everywhere(clients, servers, lock, lock_name)
+    hold = lock.hold()
+    assert hold is not None
+    lock.extend(5)
+    assert sum(remaining_ms(server, lock_name) > 4_000 for server in servers) >= 2 and 3 < hold.remaining() < 5
+    servers[1].stop()
+    lock.extend(10)
+    assert remaining_ms(servers[0], lock_name) > 8_000 and 8 < hold.remaining() < 10
+    time.sleep(LEASE)
+    assert hold.remaining() > 5 and lock.owned()
+    lock.release()
 
 
 def test_09_the_safe_time_is_that_of_the_majority(
