@@ -24,8 +24,9 @@ static const int64_t FORBIDDEN_FOR = 60 * SECOND;
 
 enum { UUID_SIZE = 36 };
 
-/* For how long the answers may be waited for; 0: they are not asked for. */
-static int64_t patience(struct client *client, const struct operation *failed, int status, int64_t wait_ms) {
+/* For how long the answers may be waited for; 0: they are not asked for. Who may ask for the holder has taken the turn
+ * of all waits that end within HOLDERS_EVERY. */
+static int64_t take_turn(struct client *client, const struct operation *failed, int status, int64_t wait_ms) {
     int64_t now = system_now();
     bool a_lock = failed->lock_kind < REDLATCH_SEMAPHORE;
     if (!client_is_open(client) || !failed->resource || now < client->explained_from) {
@@ -169,7 +170,7 @@ static bool is_worth_saying(const struct explanation *explanation) {
 
 struct finding *explain(struct client *client, const struct operation *failed, struct redlatch_cancel *cancel,
                         int status, int64_t wait_ms, struct finding *finding_out) {
-    int64_t left = patience(client, failed, status, wait_ms);
+    int64_t left = take_turn(client, failed, status, wait_ms);
     if (left == 0) {
         return NULL;
     }
@@ -204,7 +205,7 @@ bool explain_started(struct call *call) {
     if (call->finding || call->inquiry || call->run) {
         return false;
     }
-    int64_t left = patience(client, failed, failed->status, call->wait_ms);
+    int64_t left = take_turn(client, failed, failed->status, call->wait_ms);
     struct explanation *explanation = left ? calloc(1, sizeof *explanation) : NULL;
     struct inquiry *inquiry = explanation ? calloc(1, sizeof *inquiry) : NULL;
     if (!inquiry) {
