@@ -227,7 +227,8 @@ static int redis_url(struct parse *parse, const char *text) {
     int status = credentials(parse, &text);
     size_t size = strcspn(text, "/?");
     if (status == REDLATCH_OK && strchr(text, '@')) { /* some part of it may be a password: show nothing */
-        return refuse(parse, REDLATCH_INVALID, "URL", "...", 3, "/, ? and @ in a password written as %2F, %3F and %40");
+        return refuse(parse, REDLATCH_INVALID, "URL", "...", 3,
+                      "@ after the host written as %40, / and ? in a password as %2F and %3F");
     }
     if (status == REDLATCH_OK) {
         status = host_and_port(parse, text, size);
