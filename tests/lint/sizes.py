@@ -13,7 +13,7 @@ FILE_LINES = 600
 FUNCTION_LINES = 70
 COLUMNS = 120
 SOURCES = [".c", ".h", ".py", ".lua", ".sh", ".cmake", ".i", "dev", "run", "CMakeLists.txt", ".toml",
-           ".java", ".go", ".mjs"]
+           ".java", ".go", ".mjs", ".1"]
 
 
 def check(root: Path) -> List[str]:
