@@ -91,6 +91,30 @@ static void a_query_tells_who_holds_the_lock(void) {
     RIG_CLOSE();
 }
 
+/* Of kinds that several hold at once, or that queue, the answer counts holders and waiters. */
+static void a_query_counts_holders_and_waiters(void) {
+    for (int holders = 0; holders < 3; holders++) {
+        struct reply elements[] = {
+            {.kind = REPLY_INTEGER, .integer = 1234},
+            {.kind = REPLY_STRING, .text = "f4c1:7", .size = 6},
+            {.kind = REPLY_STRING, .text = "1", .size = 1},
+            {.kind = REPLY_INTEGER, .integer = holders},
+            {.kind = REPLY_INTEGER, .integer = 5},
+        };
+        struct reply reply = {.kind = REPLY_ARRAY, .elements = elements, .count = 5};
+        rig_open();
+        struct call *call = start(OPERATION_QUERY);
+        rig_send(LANE);
+        rig_reply(LANE, &reply);
+        CHECK_EQ_INT(call->status, REDLATCH_OK);
+        CHECK_EQ_INT(call->answer.locked, holders > 0);
+        CHECK_EQ_INT(call->answer.holders, holders);
+        CHECK_EQ_INT(call->answer.waiters, 5);
+        CHECK_STR(call->answer.owner, holders > 0 ? "f4c1:7" : "");
+        RIG_CLOSE();
+    }
+}
+
 static void a_query_of_a_free_lock_says_so(void) {
     rig_open();
     struct call *call = start(OPERATION_QUERY);
@@ -348,6 +372,7 @@ int main(void) {
     RUN(an_inspection_hands_its_answer_to_the_question);
     RUN(an_inspection_given_up_is_not_written_again);
     RUN(a_query_tells_who_holds_the_lock);
+    RUN(a_query_counts_holders_and_waiters);
     RUN(a_query_of_a_free_lock_says_so);
     RUN(strange_owners_and_counts_do_no_harm);
     RUN(a_query_that_is_answered_otherwise_fails);

@@ -347,6 +347,19 @@ static void an_answer_that_makes_no_sense_is_a_protocol_error(void) {
     RIG_CLOSE();
 }
 
+static void a_release_that_is_answered_for_other_names_is_a_protocol_error(void) {
+    static const int64_t found[] = {2, 2, 2};
+    for (size_t count = 0; count <= 3; count++) {
+        rig_open();
+        grant("ab", 1);
+        struct call *call = release("ab", 1);
+        rig_send(LANE);
+        rig_integers(LANE, found, count);
+        CHECK_EQ_INT(call->status, count == 2 ? REDLATCH_OK : REDLATCH_PROTOCOL);
+        RIG_CLOSE();
+    }
+}
+
 /* ------------------------------------------------------------------------------------------------------ settling -- */
 
 static void what_a_broken_connection_left_is_sent_again(void) {
@@ -562,6 +575,7 @@ int main(void) {
     RUN(a_set_that_meets_a_spin_lock_looks_four_times_a_second);
     RUN(refusals_that_may_pass_are_waited_out);
     RUN(an_answer_that_makes_no_sense_is_a_protocol_error);
+    RUN(a_release_that_is_answered_for_other_names_is_a_protocol_error);
     RUN(what_a_broken_connection_left_is_sent_again);
     RUN(what_was_granted_before_the_connection_broke_is_undone_when_the_repeat_meets_a_holder);
     RUN(where_kill_is_denied_the_ids_are_retired_and_released_for_a_lease);

@@ -160,7 +160,7 @@ void undo_taken(struct engine *engine, struct operation *operation, struct comma
 }
 
 void undo_taken_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct refusal refusal = refusal_of(reply->text, reply->kind == REPLY_ERROR ? reply->size : 0);
+    struct refusal refusal = refusal_of_reply(reply);
     if (reply->kind == REPLY_ERROR && refusal.passing && !record_is_over(engine, command, now)) {
         pause_command(engine, command, refusal, now);
     }

@@ -466,7 +466,7 @@ static void hold_refused(struct engine *engine, struct command *command, struct 
 void hold_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     int64_t found = reply->integer;
     if (reply->kind != REPLY_INTEGER) {
-        struct refusal refusal = refusal_of(reply->text, reply->kind == REPLY_ERROR ? reply->size : 0);
+        struct refusal refusal = refusal_of_reply(reply);
         if (refusal.status != REDLATCH_WRONG_TYPE) {
             hold_refused(engine, command, refusal, now);
             return;

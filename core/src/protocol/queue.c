@@ -340,7 +340,7 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     bool drawn = read_token(reply, &token);
     bool handed = drawn || (reply->kind == REPLY_INTEGER && reply->integer == 1);
     if (reads_on || (!drawn && reply->kind != REPLY_INTEGER)) { /* refused: release for everybody instead */
-        struct refusal refusal = refusal_of(reply->text, reply->kind == REPLY_ERROR ? reply->size : 0);
+        struct refusal refusal = refusal_of_reply(reply);
         if (receiver && !has_places && (refusal.may_have_run || command->repeated)) {
             undo_acquire(engine, receiver, command->successor, 0);
         }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "redlatch.h"
+#include "records.h"
 
 static const struct {
     const char *word;
@@ -97,4 +97,9 @@ struct refusal refusal_of(const char *text, size_t size) {
         refusal.may_have_run = false;
     }
     return refusal;
+}
+
+struct refusal refusal_of_reply(const struct reply *reply) {
+    const struct refusal no_protocol = {.status = REDLATCH_PROTOCOL};
+    return reply->kind == REPLY_ERROR ? refusal_of(reply->text, reply->size) : no_protocol;
 }

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct reply;
+
 struct refusal {
     int status;
     bool passing;    /* may well be different in a moment */
@@ -15,5 +17,8 @@ struct refusal {
 };
 
 struct refusal refusal_of(const char *text, size_t size);
+
+/* The same for a reply that is not what was asked for; unless it is an error, the status is PROTOCOL. */
+struct refusal refusal_of_reply(const struct reply *reply);
 
 #endif

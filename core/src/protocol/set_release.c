@@ -180,7 +180,7 @@ static void give_up(struct engine *engine, struct command *command, int status, 
 }
 
 static void refused(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct refusal refusal = refusal_of(reply->text, reply->kind == REPLY_ERROR ? reply->size : 0);
+    struct refusal refusal = refusal_of_reply(reply);
     if (command->give_up_at == 0) {
         command->give_up_at = now + command->lease_ms * MILLISECOND;
     }
