@@ -43,15 +43,22 @@ static void add_hold(struct standing *standing, const struct engine *engine, con
     }
 }
 
-static void look_at_group(const struct joint_group *group, uint64_t owner, struct standing *standing) {
+/* Of a RedLock a server may give back what it got, as it did not get all levels in time: it is no part of the whole. */
+static bool is_given_back(const struct joint *joint, const struct hold *hold) {
+    return joint->majority && hold && hold->stage != HOLD_GONE && hold_levels_left(hold) == 0;
+}
+
+static void look_at_group(const struct joint *joint, uint32_t index, uint64_t owner, struct standing *standing) {
+    const struct joint_group *group = &joint->groups[index];
     struct client *client = group->client;
     *standing = (struct standing){.state = REDLATCH_HELD, .count = UINT32_MAX, .deadline = NEVER};
     client_lock(client);
     int64_t now = system_now();
     for (uint32_t i = 0; i < group->set->count; i++) {
         const struct set_member *member = &group->set->members[i];
-        add_hold(standing, &client->engine,
-                 engine_hold_of(&client->engine, member->resource, member->lock_kind, owner, now), now);
+        const struct hold *hold =
+            engine_hold_of(&client->engine, member->resource, member->lock_kind, owner, now);
+        add_hold(standing, &client->engine, is_given_back(joint, hold) ? NULL : hold, now);
     }
     client_settle(client, now);
     client_unlock(client);
@@ -109,7 +116,7 @@ static void sum_up(const struct joint *joint, struct standing *groups, redlatch_
 void joint_look(struct joint *joint, uint64_t owner, redlatch_hold *answer_out) {
     struct standing groups[REDLATCH_MEMBERS_MAX];
     for (uint32_t i = 0; i < joint->group_count; i++) {
-        look_at_group(&joint->groups[i], owner, &groups[i]);
+        look_at_group(joint, i, owner, &groups[i]);
     }
     sum_up(joint, groups, answer_out, system_now());
 }
