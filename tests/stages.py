@@ -1,9 +1,12 @@
-"""Everything that `./dev test` runs, stage by stage, two at a time where they do not disturb each other.
+"""Everything that `./dev test` runs, stage by stage, several at a time where they do not disturb each other.
 
     stages.py [STAGE...]    all stages, or those named and what they need; --list names them
 
 Each stage has a log in build/logs, shown when it fails. The closing line adds up the tests of all stages; a stage that
 counts no tests of its own counts as one.
+
+Most tests wait more than they compute. Stages that only compute, and in which no clock is judged, run one after the
+other beside all that, at a low priority: they get what the others leave.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -22,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "logs"
 SLOTS = 2
 SHOWN_LINES = 25
+# Sessions are groups to some schedulers, which share the machine out among groups first.
+YIELD = "renice -n 10 $$ >/dev/null && { echo 10 >/proc/$$/autogroup || true; } 2>/dev/null"
 
 MUTANTS_NOTICED = 75  # per cent
 
@@ -40,7 +45,7 @@ ADDRESS_LIBRARIES = "$(cc -print-file-name=libasan.so) $(cc -print-file-name=lib
 FIXED_ADDRESSES = "$(setarch -R true 2>/dev/null && echo setarch -R)"
 # A source that is gone leaves its notes behind in the build folder; those are passed over.
 GCOVR = (f"{PYTHON} -m gcovr --root . --filter core/src/ --merge-mode-functions=separate --print-summary"
-         " --gcov-ignore-errors=source_not_found --gcov-ignore-errors=no_working_dir_found --fail-under-line 90")
+         " --gcov-ignore-errors=source_not_found --gcov-ignore-errors=no_working_dir_found --fail-under-line 94")
 
 
 def variant(name: str, definitions: str, targets: str) -> str:
@@ -51,21 +56,23 @@ def variant(name: str, definitions: str, targets: str) -> str:
 
 def unit_tests(build: str) -> str:
     """Runs the unit tests of one build; without any the stage fails."""
-    return f"ctest --test-dir {build} --no-tests=error --verbose"
+    return f"ctest --test-dir {build} --no-tests=error --verbose --parallel 2"
 
 
 class Stage(NamedTuple):
-    """A shell command, the stages that must have passed before, and whether it wants the machine for itself."""
+    """A shell command, the stages that must have passed before, whether it wants the machine for itself, or only
+    computes: then it runs beside any other."""
 
     name: str
     command: str
     needs: Tuple[str, ...] = ()
     alone: bool = False
+    computes: bool = False
 
 
 STAGES = [
     Stage("build", "./dev build", alone=True),
-    Stage("lint", "./dev lint", ("build",)),
+    Stage("lint", "./dev lint", ("build",), computes=True),
     Stage("header", f"{PYTHON} tests/lint/header.py build", ("build",)),
     Stage("abi", f"{PYTHON} core/abi/check_abi.py check build/core/libredlatch.so"
                  f" && {PYTHON} core/abi/check_abi.py selftest", ("build",)),
@@ -79,13 +86,14 @@ STAGES = [
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
-    Stage("simulation", f"{PYTHON} tests/sim/run.py seeds", ("build",)),
-    Stage("faults", f"{PYTHON} tests/sim/run.py faults", ("build",)),
+    Stage("simulation", f"{PYTHON} tests/sim/run.py seeds", ("build",), computes=True),
+    Stage("faults", f"{PYTHON} tests/sim/run.py faults", ("build",), computes=True),
     # inspect is not in the simulation: it writes nothing, and what it reads with is not in the model.
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1"
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),
     Stage("python", f"{PYTEST} tests/python", ("build",)),
     Stage("conformance", CONFORMANCE, ("build",)),
+    Stage("leaks", f"{PYTEST} tests/e2e/leaks_of_lua.py", ("build",)),
     # Always the same seed: what is new in a run is the code.
     Stage("fuzz", f"{PYTHON} tests/fuzz/fuzz.py --seed 1", ("build", "address"), alone=True),
     # The same 20 mutants in every run, of what quick tests have to notice by themselves.
@@ -102,20 +110,17 @@ STAGES = [
     Stage("interop", f"{PYTHON} tests/interop/build_peers.py && {PYTEST} tests/interop -n 3", ("build",), alone=True),
     Stage("soak", f"{PYTHON} tests/interop/build_peers.py redisson && {PYTEST} tests/soak"
                   f" && {PYTHON} tests/soak/run.py --seconds 60", ("build",), alone=True),
-    Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", alone=True),
+    Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", ("build",), computes=True),
     Stage("lua", f"REDLATCH_TEST_LUA_BUILD=build/address REDLATCH_TEST_LUA_PRELOAD=\"{ADDRESS_LIBRARIES}\""
                  f" {PYTEST} tests/e2e/test_95_lua*.py -n 3", ("build", "address"), alone=True),
-    Stage("leaks", f"{PYTEST} tests/e2e/leaks_of_lua.py", ("build",), alone=True),
-    Stage("rock", f"./dev rock && {PYTHON} tests/package/check_rock.py dist", ("build",), alone=True),
+    Stage("rock", f"./dev rock && {PYTHON} tests/package/check_rock.py dist", ("build",), computes=True),
     Stage("coverage", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",
-                              "unit_tests redlatch_sim redlatch_cli redlatch_python redlatch_python_package")
+                              "unit_tests redlatch_sim redlatch_python redlatch_python_package")
           + " && find build/coverage -name '*.gcda' -delete"
           + " && " + unit_tests("build/coverage") + " && build/coverage/tests/redlatch_sim --seeds 200"
-          + " && build/coverage/tests/redlatch_sim --faults"
-          + f" && export PYTHONPATH=build/coverage/python && {PYTEST} tests/python"
-          # Without the tests that load another build's module for Lua, that measure, or read no more of the core.
-          + f" && {PYTEST} tests/e2e -n 3 --ignore-glob '*/test_84_*' --ignore-glob '*/test_91_*'"
-          + " --ignore-glob '*/test_95_*' -k 'not slowest_command and not fifty_processes'"
+          # The end-to-end tests would add a hundredth of the lines, and take five times as long as all this.
+          + f" && PYTHONPATH=build/coverage/python {PYTEST} tests/python"
+          + f" && REDLATCH_BUILD=build/coverage {CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python-)'"
           + f" && {GCOVR} build/coverage", alone=True),
 ]
 
@@ -169,22 +174,24 @@ class Runner:
 
     def next_ready(self) -> "Stage | None":
         """The first stage that may start now."""
-        if len(self.running) >= SLOTS or any(stage.alone for stage in self.running.values()):
+        settled = [stage for stage in self.waiting if all(need in self.good | self.bad for need in stage.needs)]
+        computing = [stage for stage in settled if stage.computes]
+        if computing and not any(stage.computes for stage in self.running.values()):
+            return computing[0]
+        beside = [stage for stage in self.running.values() if not stage.computes]
+        if len(beside) >= SLOTS or any(stage.alone for stage in beside):
             return None
-        for stage in self.waiting:
-            settled = all(need in self.good | self.bad for need in stage.needs)
-            if settled and not (stage.alone and self.running):
-                return stage
-            if stage.alone and settled:
-                return None  # its turn has come; nothing may slip in before it
-        return None
+        # One that wants to be alone and whose turn has come lets nothing slip in before it.
+        first = next((stage for stage in settled if not stage.computes), None)
+        return None if first is None or (first.alone and beside) else first
 
     def run_stage(self, stage: Stage) -> None:
         """Runs one stage on its own thread."""
         started = time.monotonic()
         log = LOGS / f"{stage.name}.log"
         with log.open("w", encoding="utf-8") as out:
-            process = subprocess.Popen(["bash", "-c", stage.command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out,
+            command = f"{YIELD} && {stage.command}" if stage.computes else stage.command
+            process = subprocess.Popen(["bash", "-c", command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out,
                                        stderr=subprocess.STDOUT, start_new_session=True)
             self.processes[stage.name] = process
             status = process.wait()
