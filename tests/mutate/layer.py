@@ -33,16 +33,17 @@ class Layer:
     name = ""
     areas: FrozenSet[str] = frozenset()
 
-    def __init__(self, tree: Worktree, jobs: int) -> None:
+    def __init__(self, tree: Worktree, jobs: int, asked: FrozenSet[str]) -> None:
         self.tree = tree
         self.jobs = jobs
+        self.asked = asked & self.areas  # of which it will be asked
         self.usual: Dict[str, float] = {}  # seconds of each command without a mutant
 
     def configure(self) -> None:
         """Configures the build folders that this layer builds in."""
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
-        """What is asked about a mutant, the likeliest first; without one everything."""
+        """What is asked about a mutant, the likeliest first; without one all that mutants of self.asked may need."""
         raise NotImplementedError
 
     def environment(self) -> Dict[str, str]:
@@ -89,18 +90,23 @@ class Layer:
         return command.timeout if usual is None else FACTOR * usual + SLOWEST_START
 
     def prepare(self) -> None:
-        """Builds and runs everything without a mutant, once for each state of the project; it must pass."""
+        """Builds and runs what it will be asked, without a mutant, once for each state of the project; it must pass."""
+        if not self.asked:
+            return
         self.configure()
         record = self.tree.home / f"usual-{self.name}.json"
+        passed: List[str] = []
         if record.is_file():
             known = json.loads(record.read_text(encoding="utf-8"))
             self.usual = known["seconds"]
-            if known["digest"] == self.tree.digest:
+            passed = known.get("passed", []) if known["digest"] == self.tree.digest else []
+            if self.asked <= set(passed):
                 return
         failure = self.ask(None)
         if failure:
             raise SystemExit(f"{failure.name} fails without a mutant:\n{failure.output[-4000:]}")
-        record.write_text(json.dumps({"digest": self.tree.digest, "seconds": self.usual}), encoding="utf-8")
+        now = {"digest": self.tree.digest, "seconds": self.usual, "passed": sorted({*passed, *self.asked})}
+        record.write_text(json.dumps(now), encoding="utf-8")
 
 
 def configure(tree: Worktree, folder: str, definitions: Sequence[str]) -> None:

@@ -16,9 +16,10 @@ LANGUAGES = frozenset({"python", "lua", "command"})
 LONGEST = 3600.0
 # The drivers of the traces that an area is in.
 DRIVERS = {"python": "python-", "lua": "(lua5.1- or lua5.4-)", "command": "shell-"}
-# The end-to-end tests of an area; of the core and of Python all.
+# The end-to-end tests of an area; of the core all, of Python all but those of the others.
 E2E = {"lua": ("test_95_lua*.py", "test_95_readme.py"),
        "command": ("test_9[2346]_*.py", "test_95_completions.py", "test_95_readme.py")}
+NOT_OF_PYTHON = ("test_95_lua*.py", *E2E["command"][:2])
 CHUNKS = (4, 12)  # of the end-to-end test files, the likeliest first
 
 
@@ -72,7 +73,7 @@ class Conformance(Pytest):
     workers = 2
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
-        drivers = sorted({"c-", *DRIVERS.values()}) if mutant is None else [DRIVERS.get(mutant.area, "c-")]
+        drivers = sorted({DRIVERS.get(area, "c-") for area in ([mutant.area] if mutant else self.asked)})
         return [self.batch(f"traces {words}", ["tests/conformance/test_traces.py", "-k", f"test_trace and {words}"])
                 for words in drivers]
 
@@ -85,15 +86,20 @@ class EndToEnd(Pytest):
     workers = 2
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
-        folder = self.tree.path / "tests" / "e2e"
-        patterns = E2E.get(mutant.area, ("test_*.py",)) if mutant else ("test_*.py",)
-        files = sorted(f"tests/e2e/{path.name}" for pattern in patterns for path in folder.glob(pattern))
         if mutant is None:
-            return [self.batch("tests/e2e", files)]
-        files = self.chosen(files, mutant)
+            return [self.batch("tests/e2e", sorted({file for area in self.asked for file in self.files(area)}))]
+        files = self.chosen(self.files(mutant.area), mutant)
         bounds = [0, *[place for place in CHUNKS if place < len(files)], len(files)]
         return [self.batch(f"tests/e2e from {files[begin]}", files[begin:end])
                 for begin, end in zip(bounds, bounds[1:]) if end > begin]
+
+    def files(self, area: str) -> List[str]:
+        """The files that mutants of an area may need."""
+        folder = self.tree.path / "tests" / "e2e"
+        found = {path for pattern in E2E.get(area, ("test_*.py",)) for path in folder.glob(pattern)}
+        if area == "python":
+            found -= {path for pattern in NOT_OF_PYTHON for path in folder.glob(pattern)}
+        return sorted(f"tests/e2e/{path.name}" for path in found)
 
     def chosen(self, files: List[str], mutant: Mutant) -> List[str]:
         """The files that run a function, those first that run the fewest; all when that is not known."""

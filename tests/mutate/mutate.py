@@ -68,7 +68,8 @@ class Run:
         self.options = options
         self.tree = Worktree(ROOT)
         wanted = options.layers.split(",") if options.layers else [layer.name for layer in LAYERS]
-        self.layers: List[Layer] = [layer(self.tree, options.jobs) for layer in LAYERS if layer.name in wanted]
+        asked = frozenset(options.areas.split(",") if options.areas else AREAS)
+        self.layers: List[Layer] = [layer(self.tree, options.jobs, asked) for layer in LAYERS if layer.name in wanted]
         self.records = Records(self.tree.home / "records.jsonl")
         self.equivalents = equivalents.read()
         self.comparer = Comparer(self.tree)

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import List
 
 import pytest
 from compare import DIFFERS, NO_CODE, SAME_CODE, Comparer
 from draw import order_of, shares
 from equivalents import entry_text, parse, read, stale
+from layer_pytest import Conformance, Python
 from mutants import all_mutants, mutants_of
 from processes import Command, Group
 from records import LIVED, NOTICED, Record, Records
@@ -37,6 +39,14 @@ def test_the_draw_is_of_all_and_of_another_seed_another() -> None:
 
 def test_shares() -> None:
     assert shares(11, ["a", "b", "c"]) == {"a": 4, "b": 4, "c": 3}
+
+
+@pytest.mark.parametrize("areas, drivers", [("lua", ["(lua5.1- or lua5.4-)"]), ("link,python", ["c-", "python-"])])
+def test_without_a_mutant_only_what_the_areas_need_is_asked(tmp_path: Path, areas: str, drivers: List[str]) -> None:
+    asked = frozenset(areas.split(","))
+    batches = Conformance(Worktree(tmp_path), 2, asked).batches(None)
+    assert [batch.commands[0].name for batch in batches] == [f"traces {driver}" for driver in drivers]
+    assert not Python(Worktree(tmp_path / "other"), 2, asked).asked - {"python"}
 
 
 def test_the_same_mistake_twice_has_two_keys() -> None:
