@@ -106,6 +106,7 @@ static void play(struct world *world, int64_t end, bool draining) {
         players_work(world);
         players_act(world, draining);
         players_work(world);
+        players_rest(world);
         network_flush(world);
         judge_beliefs(world);
         if (same_time > SAME_TIME_MAX) {
@@ -149,6 +150,7 @@ static void run(struct world *world, uint64_t seed, bool majority, struct script
         advance(world, next < end ? next : end);
         network_step(world);
         players_work(world);
+        players_rest(world);
         network_flush(world);
     }
     if (!world->failure[0]) {

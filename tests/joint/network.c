@@ -59,6 +59,7 @@ void network_flush(struct world *world) {
 
 void network_cut(struct peer *peer, uint32_t lane) {
     struct world *world = peer->process->world;
+    peer->process->stirred = STIRRED_FOR;
     if (packets_cut(&world->packets, &peer->lanes, &peer->client->engine, lane, world->now)) {
         client_settle(peer->client, world->now);
     }
@@ -66,6 +67,7 @@ void network_cut(struct peer *peer, uint32_t lane) {
 
 void network_cut_messages(struct peer *peer) {
     struct world *world = peer->process->world;
+    peer->process->stirred = STIRRED_FOR;
     memset(peer->hears, 0, sizeof peer->hears);
     packets_drop(&world->packets, &peer->lanes, PACKET_MESSAGE, LANE_COUNT);
     engine_subscriptions_lost(&peer->client->engine, world->now);
@@ -163,6 +165,9 @@ bool network_step(struct world *world) {
     struct peer *peer = peer_of(packet);
     struct client *client = peer->client;
     bool goes_on = packet->kind == PACKET_REQUEST;
+    if (!goes_on) {
+        peer->process->stirred = STIRRED_FOR;
+    }
     if (packet->kind == PACKET_REQUEST) {
         packet_run(packet, world->scripts, REFUSE_NOTHING, peer->server->keyspace, world->now);
         packets_return(&world->packets, packet, world->now);

@@ -120,12 +120,14 @@ static void act(struct caller *caller, bool draining) {
     if (caller->tag && world->now >= caller->cancel_at) {
         must(world, redlatch_client_cancel(caller->process->peers[caller->home].handle, caller->tag), "cancelling");
         caller->cancel_at = NEVER;
+        caller->process->stirred = STIRRED_FOR;
     } else if (!caller->tag && world->now >= caller->act_at) {
         if (caller->levels == 0 && draining) {
             caller->act_at = NEVER;
             return;
         }
         caller->tag = ++caller->process->last_tag;
+        caller->process->stirred = STIRRED_FOR;
         if (caller->levels == 0 || (dice < 15 && caller->levels < LEVELS_MAX && !draining)) {
             acquire(caller);
         } else if (dice < 30 && !draining) {
@@ -194,24 +196,6 @@ static void keep(struct client *client, int64_t now) {
     joint_step_all(client);
 }
 
-void players_work(struct world *world) {
-    for (uint32_t i = 0; i < PROCESSES; i++) {
-        struct process *process = &world->processes[i];
-        for (uint32_t j = 0; j < world->server_count && is_running(process); j++) {
-            keep(process->peers[j].client, world->now);
-            collect(process, &process->peers[j]);
-        }
-    }
-}
-
-void players_act(struct world *world, bool draining) {
-    for (uint32_t i = 0; i < PROCESSES; i++) {
-        for (uint32_t j = 0; j <= CALLERS && is_running(&world->processes[i]); j++) {
-            act(&world->processes[i].callers[j], draining);
-        }
-    }
-}
-
 static int64_t earlier(int64_t one, int64_t other) {
     return one < other ? one : other;
 }
@@ -230,6 +214,37 @@ static int64_t process_next(const struct process *process) {
         next = earlier(next, caller->tag ? caller->cancel_at : caller->act_at);
     }
     return next;
+}
+
+/* Keepers whose process nothing has happened to, and for which it is not time, would find nothing to do. */
+void players_work(struct world *world) {
+    for (uint32_t i = 0; i < PROCESSES; i++) {
+        struct process *process = &world->processes[i];
+        if (!is_running(process) || (process->stirred == 0 && process_next(process) > world->now)) {
+            continue;
+        }
+        process->stirred = process->stirred > 0 ? process->stirred : STIRRED_FOR;
+        for (uint32_t j = 0; j < world->server_count; j++) {
+            keep(process->peers[j].client, world->now);
+            collect(process, &process->peers[j]);
+        }
+    }
+}
+
+void players_act(struct world *world, bool draining) {
+    for (uint32_t i = 0; i < PROCESSES; i++) {
+        for (uint32_t j = 0; j <= CALLERS && is_running(&world->processes[i]); j++) {
+            act(&world->processes[i].callers[j], draining);
+        }
+    }
+}
+
+/* The end of an event. */
+void players_rest(struct world *world) {
+    for (uint32_t i = 0; i < PROCESSES; i++) {
+        struct process *process = &world->processes[i];
+        process->stirred -= process->stirred > 0 && is_running(process);
+    }
 }
 
 int64_t players_next(const struct world *world) {

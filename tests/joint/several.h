@@ -61,7 +61,10 @@ struct process {
     struct caller callers[CALLERS + 1]; /* the last one is content with a single name */
     int64_t paused_until;
     uint64_t last_tag;
+    uint32_t stirred; /* for so many events to come its keepers have something to look at */
 };
+
+enum { STIRRED_FOR = 2 };
 
 struct world {
     struct sim_random random;
@@ -95,6 +98,7 @@ void network_free(struct world *world);
 void players_start(struct world *world);
 void players_work(struct world *world);
 void players_act(struct world *world, bool draining);
+void players_rest(struct world *world);
 int64_t players_next(const struct world *world);
 bool players_are_done(const struct world *world);
 void players_free(struct world *world);
