@@ -10,6 +10,7 @@ import argparse
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Dict, List, Optional
 
@@ -112,8 +113,9 @@ class Run:
         layers = [layer for layer in self.layers if mutant.area in layer.areas]
         record = self.records.get(mutant.key, self.tree.digest)
         verdict = record.verdict([layer.name for layer in layers], self.tree.digest)
+        seconds = 0.0
         if verdict is None:
-            verdict = LIVED
+            verdict, began = LIVED, time.monotonic()
             with self.tree.planted(mutant.path, self.mutated(mutant)):
                 for layer in layers:
                     failure = layer.ask(mutant) if layer.name not in record.silent else None
@@ -122,8 +124,9 @@ class Run:
                         break
                     record.silent = sorted({*record.silent, layer.name})
             self.records.add(record)
+            seconds = time.monotonic() - began
         by = record.by if verdict == NOTICED else ""
-        return Result(mutant, verdict, record.layer if verdict == NOTICED else "", by)
+        return Result(mutant, verdict, record.layer if verdict == NOTICED else "", by, seconds)
 
     def run(self) -> int:
         """The exit status."""

@@ -21,13 +21,15 @@ class Result(NamedTuple):
     verdict: str
     layer: str
     by: str
+    seconds: float = 0.0  # that asking took; of what earlier runs had found, 0
 
 
 def line(result: Result) -> str:
     """One mutant in a line."""
     mutant = result.mutant
     by = f" by {result.by}" if result.by else ""
-    return f"{result.verdict:<10} {mutant.path}:{mutant.line} {mutant.function}: {mutant.edit.operator}{by}"
+    cost = f" ({result.seconds:.0f} s)" if result.seconds else ""
+    return f"{result.verdict:<10} {mutant.path}:{mutant.line} {mutant.function}: {mutant.edit.operator}{by}{cost}"
 
 
 def change(mutant: Mutant, root: Path) -> str:
@@ -44,18 +46,25 @@ def percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:5.1f} %" if whole else "      -"
 
 
+def seconds_each(results: List[Result]) -> str:
+    """What a mutant cost on average, of those that were asked."""
+    asked = [result.seconds for result in results if result.seconds]
+    return f"{sum(asked) / len(asked):.0f} s" if asked else "-"
+
+
 def figures(results: List[Result]) -> str:
     """A row for each area, and one for all."""
     areas: Dict[str, List[Result]] = {}
     for result in results:
         areas.setdefault(result.mutant.area, []).append(result)
-    rows = [f"{'area':<10} {'drawn':>6} {'equivalent':>10} {'lived':>6} {'unit+simulation':>16} {'all layers':>11}"]
+    rows = [f"{'area':<10} {'drawn':>6} {'equivalent':>10} {'lived':>6} {'unit+simulation':>16} {'all layers':>11} "
+            f"{'each':>6}"]
     for area, some in [*areas.items(), ("all", results)]:
         counts = Counter(result.verdict for result in some)
         asked = len(some) - counts[EQUIVALENT]
         quick = sum(result.layer in QUICK for result in some)
         rows.append(f"{area:<10} {len(some):6} {counts[EQUIVALENT]:10} {counts[LIVED]:6} {percent(quick, asked):>16}"
-                    f" {percent(counts[NOTICED], asked):>11}")
+                    f" {percent(counts[NOTICED], asked):>11} {seconds_each(some):>6}")
     return "\n".join(rows)
 
 

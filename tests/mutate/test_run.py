@@ -17,6 +17,7 @@ from layer_pytest import Conformance, Python
 from mutants import all_mutants, mutants_of
 from processes import Command, Group
 from records import LIVED, NOTICED, Record, Records
+from report import Result, figures
 from worktree import Worktree
 
 ONE = "int one(int a) {\n    return a < 1;\n}\n"
@@ -66,6 +67,13 @@ def test_records_are_resumed_and_survivors_are_asked_again(tmp_path: Path) -> No
     assert resumed.get("b", "before").verdict(["unit", "simulation"], "before") is None
     assert resumed.get("b", "after").verdict(["unit"], "after") is None
     assert resumed.get("a", "before").verdict(["simulation"], "before") is None
+
+
+def test_the_cost_is_that_of_mutants_that_were_asked() -> None:
+    mutant = next(mutants_of(ONE, PATH, "protocol", []))
+    results = [Result(mutant, NOTICED, "unit", "a", 10.0), Result(mutant, LIVED, "", "", 30.0),
+               Result(mutant, NOTICED, "unit", "a")]
+    assert [row.split()[-2:] for row in figures(results).splitlines()[1:]] == [["20", "s"]] * 2
 
 
 def test_equivalent_entries() -> None:
