@@ -5,13 +5,13 @@ README.md shows it as a table, which has to be the one that `table` makes."""
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Set, Tuple
 
 import redlatch
 from env import RedisServer
+from wire import build_directory
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "build" / "scripts"
+SCRIPTS = build_directory() / "scripts"
 
 # Of every client: what it sends itself, and what nearly every script calls.
 EVERYBODY = ["evalsha", "eval", "subscribe", "unsubscribe", "ping", "publish", "pttl", "pexpire"]

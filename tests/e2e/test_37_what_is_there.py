@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import subprocess
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
@@ -15,8 +14,8 @@ import redlatch
 from env import RedisServer
 from hosts import Host
 from redlatch._ffi import FOREVER, RENEWED, ffi, lib, new_record, text
+from shell import program
 
-COMMAND = Path(__file__).resolve().parents[2] / "build" / "bin" / "redlatch"
 WORD = b"0123456789abcdef0123456789abcdef"  # as redis-py writes
 
 
@@ -29,7 +28,7 @@ def words_of(call: Callable[[], Any], error: Any = redlatch.ServerError) -> str:
 
 def run_command(server: RedisServer, *arguments: str) -> Tuple[int, str]:
     """The status and the complaints of the command."""
-    done = subprocess.run([str(COMMAND), "run", "-u", server.url, *arguments, "--", "true"], capture_output=True,
+    done = subprocess.run([program(), "run", "-u", server.url, *arguments, "--", "true"], capture_output=True,
                           text=True, timeout=60, check=False)
     return done.returncode, done.stderr
 

@@ -15,6 +15,7 @@ import pytest
 import redlatch
 from env import RedisServer, free_port
 from lua_programs import LUAS, ROOT, environment
+from wire import build_directory
 
 README = ROOT / "README.md"
 MANUAL = ROOT / "lua-rock" / "README.md"
@@ -101,7 +102,7 @@ def test_01_lua(
 
 def test_02_c(servers: List[RedisServer], addresses: Callable[..., str], tmp_path: Path) -> None:
     """Compiled as README says, but for where the library is."""
-    source, program, library = tmp_path / "program.c", tmp_path / "program", ROOT / "build" / "core"
+    source, program, library = tmp_path / "program.c", tmp_path / "program", build_directory() / "core"
     flags = ["-Wall", "-Wextra", "-Werror", f"-I{ROOT}/core/include", f"-L{library}", "-lredlatch"]
     printed = []
     for text in programs(README, "c"):
