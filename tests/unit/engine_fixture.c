@@ -96,8 +96,21 @@ static void free_operation(struct call *call) {
     resource_drop(&rig.engine, resource);
 }
 
+/* Who is called listens on the channel of the number that it asks with. */
+static void check_calls(void) {
+    const struct list *contests = &rig.engine.contests;
+    for (struct list_link *link = list_first(contests); link; link = list_next(contests, link)) {
+        const struct contest *contest = container_of(link, struct contest, all);
+        for (int i = 0; i < CALLS; i++) {
+            const struct operation *listener = contest->calls[i].listener;
+            CHECK(!listener || (listener->call == &contest->calls[i] && listener->id == contest->calls[i].waiter));
+        }
+    }
+}
+
 void rig_turn(void) {
     struct list_link *link;
+    check_calls();
     while ((link = list_pop(&rig.engine.finished)) != NULL) {
         struct operation *operation = container_of(link, struct operation, link);
         struct call *call = call_of(operation);
@@ -114,6 +127,7 @@ void rig_turn(void) {
     while (rig.engine.dead_resources) {
         struct resource *dead = rig.engine.dead_resources;
         rig.engine.dead_resources = dead->next;
+        CHECK_EQ_INT(dead->contenders, 0);
         free(dead);
     }
 }

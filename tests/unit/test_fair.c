@@ -257,6 +257,43 @@ static void a_place_asked_for_in_vain_is_left_where_old_commands_may_come(void) 
     RIG_CLOSE();
 }
 
+/* The channel of the number that was given up calls nobody any more. */
+static void a_waiter_with_a_new_number_listens_for_that(void) {
+    struct call *waiters[3];
+    open_fair();
+    held_with_waiters(waiters, 2);
+    rig_pass((RIG_FAIR_MS / 3 + 1) * MILLISECOND);
+    rig_drain_keeper();
+    rig_send(LANE);
+    rig_integer(LANE, 30000); /* it is absent, and asks for a new place */
+    rig_send(LANE);
+    rig_lost(LANE);
+    rig_ready(LANE, SETTLEMENT_DENIED);
+    struct command *leave = rig_send(LANE);
+    CHECK(leave && leave->kind == COMMAND_RELEASE && leave->leaves && leave->id == 2);
+    struct command *ask = rig_send(LANE);
+    CHECK(ask && ask->id > 2 && ask->place == PLACE_WANTED);
+    rig_integer(LANE, 0);
+    queued(30000, "");
+    rig_subscriptions();
+    const struct operation *operation = waiters[2]->operation;
+    CHECK(operation->call && operation->call->state == SUBSCRIPTION_ACTIVE);
+    CHECK_EQ_INT(operation->call->waiter, operation->id);
+    rig_abort(waiters[2], REDLATCH_CANCELLED);
+    while (rig_send(LANE)) {
+        rig_integer(LANE, 0);
+    }
+    rig_drain_keeper();
+    rig_end("a", 1);
+    for (int i = 0; i < 2; i++) { /* until the old number can not come late any more */
+        rig_pass((RIG_LEASE_MS + 2000) * MILLISECOND);
+        while (rig_send(LANE)) {
+            rig_integer(LANE, 0);
+        }
+    }
+    RIG_CLOSE();
+}
+
 /* However short the lease is that it asked for. */
 static void a_place_is_left_again_and_again_while_it_may_come_late(void) {
     open_fair();
@@ -375,6 +412,7 @@ int main(void) {
     RUN(a_refusal_that_passes_keeps_the_number);
     RUN(a_look_is_sent_again_whatever_became_of_it);
     RUN(a_place_asked_for_in_vain_is_left_where_old_commands_may_come);
+    RUN(a_waiter_with_a_new_number_listens_for_that);
     RUN(a_place_is_left_again_and_again_while_it_may_come_late);
     RUN(calls_of_one_owner_do_not_wait_for_each_other);
     RUN(a_number_that_was_left_is_not_used_again);
