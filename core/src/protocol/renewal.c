@@ -171,7 +171,6 @@ void renewal_again(struct engine *engine, struct command *command, int64_t at, i
     for (uint32_t i = 0; i < command->batch_count; i++) {
         struct renewal *line = &command->batch[i];
         if (line->live) {
-            line->live = false;
             line->hold->batch = NULL;
             line->hold->renew_at = at;
             hold_arm(engine, line->hold);
@@ -191,7 +190,6 @@ static void line_replied(struct engine *engine, const struct command *command, s
             return;
         }
     }
-    line->live = false;
     hold->batch = NULL;
     if (!good) {
         hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
