@@ -1,0 +1,54 @@
+/* What scripts refuse in their own words: each begins with the word that decides its status (refusal.h), and says which
+ * key holds what, for whoever reads the traffic of a server.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "scripts_embedded.h"
+
+#include <stdbool.h>
+
+#include "unit.h"
+
+static const char *const refusals[] = {
+    "'WRONGTYPE the counter of tokens holds no number'",
+    "'WRONGTYPE the key has no TTL, which a lock has'",
+    "'WRONGTYPE the key holds no number'",
+    "'WRONGTYPE the key is no group of locks'",
+    "'WRONGTYPE the key is no lock of this kind'",
+    "'WRONGTYPE the key is no read-write lock'",
+    "'WRONGTYPE the key of the leases holds something else'",
+    "'WRONGTYPE the queue holds something else than waiters'",
+    "'WRONGTYPE the time-outs hold something else than waiters'",
+    "\"NOPERM this user has no permissions to run '\" .. command .. \"' on a key\"",
+};
+enum { REFUSALS = sizeof refusals / sizeof refusals[0] };
+
+static bool seen[REFUSALS];
+
+static bool is_known(const char *text) {
+    for (int i = 0; i < REFUSALS; i++) {
+        size_t size = strlen(refusals[i]);
+        if (strncmp(text, refusals[i], size) == 0 && text[size] == ')') {
+            seen[i] = true;
+            return true;
+        }
+    }
+    return strncmp(text, "tostring(", 9) == 0; /* what another script's part has refused */
+}
+
+static void every_refusal_is_one_of_these(void) {
+    static const char begin[] = "redis.error_reply(";
+    for (int id = 0; id < SCRIPT_COUNT; id++) {
+        const char *at = scripts_embedded[id].text;
+        while ((at = strstr(at, begin)) != NULL) {
+            at += sizeof begin - 1;
+            CHECK(is_known(at));
+        }
+    }
+    for (int i = 0; i < REFUSALS; i++) {
+        CHECK(seen[i]);
+    }
+}
+
+int main(void) {
+    RUN(every_refusal_is_one_of_these);
+    return unit_done();
+}
