@@ -11,6 +11,9 @@ static const int64_t LONGEST_SLEEP = 5 * SECOND;
 /* Each place that is taken behind another adds five minutes to its score; all of a seed come to less than this. */
 static const int64_t LONGEST_PATIENCE_MS = 1000 * 1000 * 1000;
 
+/* What a place lasts for at least once its waiter asked again: Redisson's time for a head that does not come. */
+static const int64_t FOREIGN_PATIENCE_MS = 300 * 1000;
+
 static bool is_fair(const struct world *world) {
     return world->plan.lock_kind == REDLATCH_FAIR;
 }
@@ -165,6 +168,48 @@ static void judge_score(struct world *world, const struct request *request, uint
     }
 }
 
+/* Whether a refresh names the waiter of a place. */
+static bool is_refreshed(const struct request *request, const struct fair_place *place) {
+    const struct redis_text *sign = &request->texts[3];
+    bool found = false;
+    for (uint32_t i = 1; i < request->argument_count; i++) {
+        struct redis_text id = request->texts[request->key_count + i];
+        found = found || strtoull(id.bytes, NULL, 10) == place->id;
+    }
+    return found && (uint8_t)(sign->bytes[sign->size - 1] - '0') == place->client;
+}
+
+/* Each place that a refresh names lasts for as long as that of a new waiter, or the head's of a free lock for as long as
+ * the sign of life, which begins anew; the answer has all the others. */
+static void judge_refresh(struct world *world, const struct request *request, uint32_t name,
+                          const struct fair_queue *queue, const struct redis_reply *reply) {
+    if (request->script != SCRIPT_REFRESH_FAIR || reply->kind == REDIS_ERROR) {
+        return;
+    }
+    int64_t now = keyspace_time(world->server.keyspace);
+    int64_t sign_ms = strtoll(request->texts[request->key_count].bytes, NULL, 10);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < queue->count; i++) {
+        const struct fair_place *place = &queue->places[i];
+        if (!is_refreshed(request, place)) {
+            continue;
+        }
+        found++;
+        bool called = i == 0 && !world->checker.wire[name].present;
+        if (place->score < (double)(now + (called ? sign_ms : FOREIGN_PATIENCE_MS))) {
+            world_violation(world, "a place is not refreshed", "client %u id %d lock %u", place->client,
+                            (int)place->id, name);
+        }
+    }
+    if (found > 0 && keyspace_pttl(world->server.keyspace, request->texts[3]) != sign_ms) {
+        world_violation(world, "a sign of life is not renewed", "lock %u", name);
+    }
+    if (reply->kind != REDIS_ARRAY || reply->size + found != request->argument_count - 1) {
+        world_violation(world, "a refresh tells of other waiters than are missing", "lock %u: %d found, %d missing",
+                        name, (int)found, (int)reply->size);
+    }
+}
+
 static void note_head(struct world *world, struct fair_queue *old, const struct fair_queue *now) {
     bool same = old->count > 0 && now->count > 0 && old->places[0].client == now->places[0].client &&
                 old->places[0].id == now->places[0].id;
@@ -183,7 +228,7 @@ void fair_before(struct world *world, const struct request *request) {
     }
 }
 
-void fair_after(struct world *world, const struct request *request) {
+void fair_after(struct world *world, const struct request *request, const struct redis_reply *reply) {
     if (!is_fair(world) || request->script == SCRIPT_RENEW) {
         return;
     }
@@ -202,6 +247,7 @@ void fair_after(struct world *world, const struct request *request) {
             judge_removed(world, request, name, place, kept);
         }
     }
+    judge_refresh(world, request, name, &new, reply);
     bool taken = request->script == SCRIPT_ACQUIRE_FAIR && !old->was_held && wire->present;
     if (taken && kept == old->count && kept > 0) {
         world_violation(world, "a grant past the queue", "lock %u: %u wait", name, kept);

@@ -372,7 +372,7 @@ void watch_after(struct world *world, const struct request *request, const struc
     for (uint32_t name = 0; name < world->plan.names; name++) {
         wakes_after(world, name);
     }
-    fair_after(world, request);
+    fair_after(world, request, reply);
     answers_after(world, request, reply);
     if (request->script == SCRIPT_ACQUIRE_MANY) {
         check_all_or_nothing(world, request, reply);

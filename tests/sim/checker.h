@@ -200,7 +200,7 @@ void check_token_told(struct world *world, const struct hold *hold, const struct
 
 /* check_fair.c; they do nothing for locks of other kinds */
 void fair_before(struct world *world, const struct request *request);
-void fair_after(struct world *world, const struct request *request);
+void fair_after(struct world *world, const struct request *request, const struct redis_reply *reply);
 void fair_restored(struct world *world, uint32_t name);
 void check_fair_tick(struct world *world, uint32_t name);
 void check_fair_end(struct world *world, uint32_t name);
