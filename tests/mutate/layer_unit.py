@@ -17,7 +17,7 @@ RUNS_SCRIPTS = re.compile(r"real_server|scripts_embedded")
 
 class Unit(Layer):
     """First those tests that speak of the mutated function or are named after its file, then all others; about a script
-    only those that run scripts."""
+    those of scripts, then the others that run them."""
 
     name = "unit"
     areas = CORE
@@ -28,11 +28,13 @@ class Unit(Layer):
         configure(self.tree, self.folder, ["-DREDLATCH_SANITIZE=address,undefined"])
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
-        tests = sorted(path for path in (self.tree.path / "tests" / "unit").glob("test_*.c"))
+        tests = sorted((self.tree.path / "tests" / "unit").glob("test_*.c"))
+        of_scripts = sorted((self.tree.path / "tests" / "scripts").glob("test_*.c"))
         if mutant is None:
-            return [self.batch(tests)]
+            return [self.batch(of_scripts + tests)]
         if mutant.area == "scripts":
-            return [self.batch([path for path in tests if RUNS_SCRIPTS.search(path.read_text(encoding="utf-8"))])]
+            others = [path for path in tests if RUNS_SCRIPTS.search(path.read_text(encoding="utf-8"))]
+            return [self.batch(of_scripts), self.batch(others)]
         near = sorted(tests, key=lambda path: -nearness(path, mutant))
         return [self.batch(near[:NEAR]), self.batch(near[NEAR:])]
 

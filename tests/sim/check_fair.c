@@ -179,8 +179,8 @@ static bool is_refreshed(const struct request *request, const struct fair_place 
     return found && (uint8_t)(sign->bytes[sign->size - 1] - '0') == place->client;
 }
 
-/* Each place that a refresh names lasts for as long as that of a new waiter, or the head's of a free lock for as long as
- * the sign of life, which begins anew; the answer has all the others. */
+/* Each place that a refresh names lasts for as long as that of a new waiter, or the head's of a free lock for as long
+ * as the sign of life, which begins anew; the answer has all the others. */
 static void judge_refresh(struct world *world, const struct request *request, uint32_t name,
                           const struct fair_queue *queue, const struct redis_reply *reply) {
     if (request->script != SCRIPT_REFRESH_FAIR || reply->kind == REDIS_ERROR) {

@@ -34,6 +34,10 @@ if redis.call('hexists', KEYS[1], ARGV[2]) == 1 then
     return 1
 end
 if redis.call('exists', KEYS[1]) == 0 then
+    local lacking = lacks(queue, 'lpop') or lacks(timeouts, 'zrem', 'zadd')
+    if lacking then
+        return lacking
+    end
     call_head(tonumber(ARGV[5]), ARGV[6], ARGV[2])
 end
 return 0

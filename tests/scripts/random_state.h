@@ -1,0 +1,35 @@
+/* Random contents of the keys that a script meets: locks of each form and what belongs to them, held, free, over, left
+ * in part, of another shape or type. Few owners, times and counts, so that bounds are met exactly.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef RANDOM_STATE_H
+#define RANDOM_STATE_H
+
+#include "keyspace.h"
+
+/* The server's clock in ms. */
+#define STATE_NOW INT64_C(1700000000000)
+
+enum { STATE_OWNERS = 5, STATE_VALUES = 3, STATE_PERMITS = 4 };
+
+/* Owners: two of our client, one of another, two of Redisson, the last in a transaction. */
+extern const char *const state_owners[STATE_OWNERS];
+extern const char *const state_values[STATE_VALUES];   /* of a group, hashed */
+extern const char *const state_permits[STATE_PERMITS]; /* ids */
+
+struct random_draw {
+    uint64_t state;
+};
+
+uint32_t draw_below(struct random_draw *draw, uint32_t bound);
+bool draw_percent(struct random_draw *draw, uint32_t chance);
+
+/* One of some texts: DRAW_ONE(draw, "a", "b"). */
+const char *draw_one(struct random_draw *draw, const char *const *texts, size_t count);
+#define DRAW_ONE(draw, ...) \
+    draw_one(draw, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+/* Fills what belongs to a name, by its form: h a hash with one owner, t its counter of tokens, f a hash with a queue,
+ * s a string (plain), w a read-write lock, g a group, c a count, p permits with leases, r an operation's record. */
+void state_fill(struct random_draw *draw, struct keyspace *keyspace, char form, const char *name);
+
+#endif
