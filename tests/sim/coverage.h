@@ -155,7 +155,8 @@ struct coverage {
 const char *cover_words(enum cover_point point);
 void coverage_add(struct coverage *total, const struct coverage *one);
 
-/* One line per point that locks of this kind can reach; returns how many are zero. */
-int coverage_print(const struct coverage *coverage, uint8_t lock_kind, FILE *file);
+/* One line per point that locks of this kind can reach; returns how many are zero that so many seeds always reach: the
+ * rarest of them is reached once in a hundred seeds. */
+int coverage_print(const struct coverage *coverage, uint8_t lock_kind, uint64_t seeds, FILE *file);
 
 #endif

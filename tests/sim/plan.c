@@ -34,7 +34,7 @@ static void draw_network(struct plan *plan, struct sim_random *random) {
 static void draw_habits(struct plan *plan, struct sim_random *random) {
     plan->asynchronous = some(random, 500, 1000);
     plan->shared = some(random, 400, 600);
-    plan->forever = some(random, 700, 700);
+    plan->forever = 0;
     plan->tries = some(random, 500, 400);
     plan->fixed = some(random, 600, 700);
     plan->max_holds = some(random, 400, 300);
@@ -120,10 +120,29 @@ static void draw_faults(struct plan *plan, struct sim_random *random) {
     plan->faults_end += 100 * MILLISECOND;
 }
 
+void plan_make_hot(struct plan *plan, bool brief) {
+    plan->clients = plan->clients > 1 ? plan->clients : 2;
+    plan->owners = brief ? 2 : MAX_OWNERS;
+    plan->names = 1;
+    plan->delay_min = 50;
+    plan->delay_max = 120;
+    plan->spikes = 0;
+    plan->quick = true;
+    plan->hold_max = brief ? 3 * MILLISECOND : 100;
+    plan->think_max = MILLISECOND;
+    plan->tries = 0;
+    if (brief) {
+        plan->forever = 0;
+        plan->wait_max_ms = 5;
+    } else {
+        plan->impatient = 0;
+    }
+}
+
 void plan_draw(struct plan *plan, struct sim_random *random) {
     memset(plan, 0, sizeof *plan);
     plan->clients = 1 + random_below(random, MAX_CLIENTS);
-    plan->owners = 1 + random_below(random, MAX_OWNERS);
+    plan->owners = 3;
     plan->names = 1 + random_below(random, 3);
     plan->caller_lanes = random_chance(random, 500) ? 1 : 2 + random_below(random, 3);
     plan->actions = 15 + random_below(random, 60);

@@ -61,4 +61,9 @@ struct plan {
 
 void plan_draw(struct plan *plan, struct sim_random *random);
 
+/* So many want one lock, and are back at once, that hand-overs follow each other up to their bound. Brief: few want it,
+ * for longer than they wait, so that the queue is empty now and then while others have their turn. Both are too rare to
+ * be reached in every campaign otherwise. */
+void plan_make_hot(struct plan *plan, bool brief);
+
 #endif

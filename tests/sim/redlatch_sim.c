@@ -29,7 +29,7 @@
 enum { KINDS_END = 32 };
 
 /* A seed takes some hundredths of a second of processor time; SEED_SECONDS are used up by an endless loop only. */
-enum { JOBS_MAX = 16, FAULT_SEEDS = 2000, FULL_RUN = 2000, SEED_SECONDS = 20 };
+enum { JOBS_MAX = 16, FAULT_SEEDS = 2000, FULL_RUN = 1000, SEED_SECONDS = 20 };
 
 struct options {
     uint64_t seeds;
@@ -170,7 +170,7 @@ static int run_many(const struct options *options, struct script_set *scripts) {
             total.script_runs[script] += tallies[job].script_runs[script];
         }
     }
-    int zeros = coverage_print(&total.coverage, options->lock_kind, stdout);
+    int zeros = coverage_print(&total.coverage, options->lock_kind, options->seeds, stdout);
     script_runs_print(total.script_runs);
     printf("%llu seeds, %llu events, no violation\n", (unsigned long long)total.runs, (unsigned long long)total.steps);
     if (died) {

@@ -9,7 +9,7 @@
 #include "nemesis.h"
 #include "step_meter.h"
 
-enum { STEPS_MAX = 400000 };
+enum { STEPS_MAX = 400000, HOT_WORLDS = 10 };
 static const int64_t TIME_MAX = 240 * SECOND; /* after the faults are over; far more than any program takes */
 
 static const char *const lock_names[MAX_NAMES] = {"orders:0", "orders:1", "orders:2", "orders:3"};
@@ -79,6 +79,9 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, bool se
     world->trace.mode = mode;
     list_init(&world->late_requests);
     plan_draw(&world->plan, &world->random);
+    if (seed % HOT_WORLDS == 0) {
+        plan_make_hot(&world->plan, seed % (2 * HOT_WORLDS) == 0);
+    }
     world->plan.lock_kind = lock_kind;
     if (kind_of_number(lock_kind)->single) {
         world->plan.reenters = 0;
@@ -90,11 +93,7 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, bool se
     if (world_has_sides(world) || world->plan.names_of_group == 2) {
         world->plan.names = world->plan.names > 1 ? 4 : 2;
     }
-    world->plan.writers_only = world_has_sides(world) && seed % 5 == 0;
-    if (world->plan.writers_only && seed % 10 == 0) { /* so many of one lock that hand-overs follow each other */
-        world->plan.names = 2;
-        world->plan.think_max = MILLISECOND;
-    }
+    world->plan.writers_only = world_has_sides(world) && seed % 5 == 0; /* so in hot worlds: readers go together */
     if (lock_kind == REDLATCH_FAIR) { /* a peer that takes what is free whoever stands in the queue is none of these */
         static const int64_t timeouts[] = {900, 2500, 30000};
         world->plan.settings.fair_timeout_ms = timeouts[seed % 3];
