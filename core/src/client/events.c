@@ -22,7 +22,7 @@ static int begin(redlatch_client *handle, struct client **client_out) {
 }
 
 /* begin for a call that collects what is done, which a broken client still has. */
-static int begin_collecting(redlatch_client *handle, const redlatch_event *event_out, struct client **client_out) {
+static int begin_collecting(redlatch_client *handle, const redlatch_event *event_out) {
     int status = guard_client(handle);
     if ((status != REDLATCH_OK && status != REDLATCH_INTERNAL) ||
         (status = answer_check(event_out, "event_out")) != REDLATCH_OK) {
@@ -35,7 +35,6 @@ static int begin_collecting(redlatch_client *handle, const redlatch_event *event
         return client_check(client);
     }
     client->calls++;
-    *client_out = client;
     return REDLATCH_OK;
 }
 
@@ -173,11 +172,11 @@ static int hand_out(redlatch_event *event_out, const redlatch_event *event) {
 
 int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_out) {
     redlatch_event event = {.message = ""};
-    struct client *client = NULL;
-    int status = begin_collecting(handle, event_out, &client);
+    int status = begin_collecting(handle, event_out);
     if (status != REDLATCH_OK) {
         return status;
     }
+    struct client *client = handle->client;
     int64_t now = system_now();
     client->event_polling = true;
     if (!has_events(client) && !atomic_load(&client->broken)) {
