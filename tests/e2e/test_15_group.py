@@ -13,7 +13,7 @@ from env import Monitor, Proxy, RedisServer, wait_until
 from waiters import SOON, Waiting
 from wire import SCRIPTS, is_owner, load_scripts, scripts, sent_by
 
-# Redisson's names of values (wire format 12.1).
+# Redisson's names of values (wire format 5.1).
 HASHED = {"a": "qwvAS12pR0CgRitaypEjUw", "f1": "uxmtuxwbA6v+mqalmQLIOA", "": "t6rZwibGo2uy1OSmNVe8pg"}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What wire format 10 finds wrong with Redisson and no other test shows ours to be free of; tests/README.md has all."""
+"""What is weak in Redisson and no other test shows ours to be free of; tests/README.md has all."""
 
 from __future__ import annotations
 

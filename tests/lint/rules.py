@@ -1,5 +1,5 @@
-"""Runs the project's own text rules over the tree: floors, sizes, licence lines and markers, versions, and
-the lock of Python packages.
+"""Runs the project's own text rules over the tree: floors, sizes, licence lines and markers, versions, the lock of
+Python packages, citations of the wire format.
 
     rules.py [ROOT]        prints every complaint, fails if there is one
     rules.py --selftest    plants one violation of each rule and demands that it is found
@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import List, Tuple
 
+import citations
 import floors
 import marks
 import requirements
@@ -24,6 +25,7 @@ GOOD = {
     "core/src/base/list.h": LICENCE,
     "core/src/protocol/engine.c": LICENCE + '#include "list.h"\n#include <string.h>\n#include "scripts_embedded.h"\n',
     "core/src/link/socket.c": LICENCE + '#include <hiredis.h>\n#include "list.h"\n',
+    "docs/reference/wire-format.md": "## 1. Names\n\n### 1.2 Derived\n\n| W-3 | slow | quick |\n",
     "pyproject.toml": 'version = "1.2.3"\n',
     "CHANGELOG.md": "# Changes\n\n## 1.2.3\n",
     "lua-rock/redlatch-1.2.3-1.rockspec": 'version = "1.2.3-1"\n',
@@ -45,6 +47,8 @@ PLANTS: List[Tuple[str, str, str]] = [
     ("pyproject.toml", 'version = "1.2.4"\n', "pyproject.toml: says version 1.2.4"),
     ("CHANGELOG.md", "## 1.2.2\n", "the top entry is 1.2.2"),
     ("lua-rock/redlatch-1.2.3-1.rockspec", 'version = "1.2.2-1"\n', "says version 1.2.2-1"),
+    ("core/src/base/cites.c", LICENCE + "/* see (wire\n * format 1.2, 1.3) */\n", "wire format 1.3 is no heading"),
+    ("core/src/base/cites.c", LICENCE + "/* W-4 */\n", "W-4 is no row"),
     ("tests/requirements.in", "# " + LICENCE + "one==1.3\n", "one==1.3 is not in tests/requirements.txt"),
     ("tests/requirements.txt", "one==1.2\n", "one==1.2: expected name==version with its hashes"),
     ("tests/requirements.txt", "one>=1.2 \\\n    --hash=sha256:00\n", "one>=1.2: expected name==version"),
@@ -54,7 +58,8 @@ PLANTS: List[Tuple[str, str, str]] = [
 
 def complaints(root: Path) -> List[str]:
     """What all rules have to say."""
-    return floors.check(root) + sizes.check(root) + marks.check(root) + versions.check(root) + requirements.check(root)
+    rules = [floors, sizes, marks, versions, requirements, citations]
+    return [found for rule in rules for found in rule.check(root)]
 
 
 def plant(contents: "dict[str, str]") -> List[str]:

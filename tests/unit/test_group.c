@@ -12,7 +12,7 @@ static void check_value(const char *value, const char *expected) {
     CHECK_STR(text, expected);
 }
 
-/* Made with Redisson's own class (wire format 12.1). */
+/* Made with Redisson's own class (wire format 5.1). */
 static void values_are_named_as_redisson_names_them(void) {
     check_value("", "t6rZwibGo2uy1OSmNVe8pg");
     check_value("a", "qwvAS12pR0CgRitaypEjUw");
