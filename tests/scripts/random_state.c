@@ -207,9 +207,20 @@ static void fill_read_write(struct random_draw *draw, struct keyspace *keyspace,
     expire(draw, keyspace, name, 93);
 }
 
+/* A hash of something else with about as many fields as are looked at of it. */
+static void fill_many_fields(struct random_draw *draw, struct keyspace *keyspace, const char *name) {
+    for (uint32_t i = 0, count = 99 + draw_below(draw, 3); i < count; i++) {
+        put(keyspace, "hset %s field%u 1", name, i);
+    }
+}
+
 static void fill_group(struct random_draw *draw, struct keyspace *keyspace, const char *name) {
     if (draw_percent(draw, 8)) {
         fill_otherwise(draw, keyspace, name);
+        return;
+    }
+    if (draw_percent(draw, 2)) {
+        fill_many_fields(draw, keyspace, name);
         return;
     }
     for (int i = 0; i < STATE_VALUES; i++) {

@@ -20,7 +20,7 @@
 #define EXPECTED_RESULTS "expected.txt"
 #endif
 
-enum { CASES = 3000, KEYS_MAX = 64 };
+enum { CASES = 2000, KEYS_MAX = 64 };
 
 static struct {
     struct script_set scripts;
