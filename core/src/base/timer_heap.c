@@ -91,8 +91,6 @@ void timer_arm(struct timer_heap *heap, struct timer *timer, int64_t at) {
         return;
     }
     timer->at = at;
-    timer->child = NULL;
-    timer->sibling = NULL;
     set_root(heap, merge(heap->root, timer));
 }
 
