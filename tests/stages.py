@@ -88,7 +88,7 @@ STAGES = [
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
     Stage("simulation", f"{PYTHON} tests/sim/run.py seeds", ("build",), computes=True),
     Stage("faults", f"{PYTHON} tests/sim/run.py faults", ("build",), computes=True),
-    # inspect is not in the simulation: it writes nothing, and what it reads with is not in the model.
+    # inspect is not in the simulation: it writes nothing, and pages of the model's keys are not Redis' own.
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1"
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),
     Stage("python", f"{PYTEST} tests/python", ("build",)),

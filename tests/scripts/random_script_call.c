@@ -264,8 +264,43 @@ static void make_lines(struct maker *maker, bool acquires, struct keyspace *keys
     }
 }
 
+/* The id of a permit as clients show it. */
+static void add_shown_permit(struct maker *maker) {
+    const char *id = state_permits[draw_below(maker->draw, STATE_PERMITS - 1)];
+    const char *format = draw_percent(maker->draw, 80) ? "%02x" : "%02X";
+    char shown[CALL_WORD_SIZE];
+    for (size_t i = 0; id[i]; i++) {
+        snprintf(shown + 2 * i, sizeof shown - 2 * i, format, (unsigned char)id[i]);
+    }
+    add(maker->call, "%s", shown);
+}
+
+/* One name, or a page of all of them. */
+static void make_look(struct maker *maker, struct keyspace *keyspace) {
+    bool is_page = draw_percent(maker->draw, 40);
+    uint32_t count = is_page ? 1 + draw_below(maker->draw, 3) : 1;
+    bool all_large = draw_percent(maker->draw, 5);
+    for (uint32_t i = 0; i < count; i++) {
+        state_fill(maker->draw, keyspace, all_large ? 'l' : a_letter(maker->draw, "hftswwggcpiil"), names[i]);
+    }
+    if (is_page) {
+        add(maker->call, "%s", draw_percent(maker->draw, 90) ? "0" : "1");
+        add(maker->call, "%s", DRAW_ONE(maker->draw, "*", "*", "*r*", "orders"));
+        add(maker->call, "%s", DRAW_ONE(maker->draw, "100", "100", "2"));
+        return;
+    }
+    add_key(maker, 'n');
+    uint32_t choice = draw_below(maker->draw, 100);
+    if (choice < 45) {
+        add(maker->call, "%s", state_owners[draw_below(maker->draw, STATE_OWNERS)]);
+    } else if (choice < 65) {
+        add_shown_permit(maker);
+    }
+}
+
 bool script_call_is_known(enum script_id script) {
-    return rows[script].forms || script == SCRIPT_ACQUIRE_MANY || script == SCRIPT_RELEASE_MANY;
+    return rows[script].forms || script == SCRIPT_ACQUIRE_MANY || script == SCRIPT_RELEASE_MANY
+        || script == SCRIPT_INSPECT;
 }
 
 void script_call_make(struct random_draw *draw, enum script_id script, struct keyspace *keyspace,
@@ -274,6 +309,10 @@ void script_call_make(struct random_draw *draw, enum script_id script, struct ke
     struct maker maker = {draw, call_out, names[0], state_owners[0]};
     call_out->count = 0;
     call_out->key_count = 0;
+    if (script == SCRIPT_INSPECT) {
+        make_look(&maker, keyspace);
+        return;
+    }
     if (!row->forms) {
         make_lines(&maker, script == SCRIPT_ACQUIRE_MANY, keyspace);
         return;

@@ -292,6 +292,78 @@ static void fill_record(struct random_draw *draw, struct keyspace *keyspace, con
     }
 }
 
+/* What differs from a lock, or from something that is none, by a size or a byte. */
+static void fill_nearly(struct random_draw *draw, struct keyspace *keyspace, const char *name) {
+    static const char digits[] = "1234567890123456789";
+    static const int sizes[] = {15, 16, 17, 128, 129};
+    char word[192];
+    int size = sizes[draw_below(draw, 5)];
+    memset(word, 'b', sizeof word);
+    word[3] = DRAW_ONE(draw, "b", "+", "/", "=", "_", ":", ".", "-", "!", "~")[0];
+    int digit_count = draw_percent(draw, 50) ? 18 : 19;
+    switch (draw_below(draw, 7)) {
+    case 0:
+        put(keyspace, "set %s %.*s", name, size, word);
+        break;
+    case 1:
+        put(keyspace, "set %s %s%.*s", name, draw_percent(draw, 30) ? "-" : "", digit_count - (int)draw_below(draw, 2),
+            digits);
+        break;
+    case 2:
+        put(keyspace, "hset %s %s %.*s", name, an_owner(draw), digit_count, digits);
+        break;
+    case 3:
+        put(keyspace, "hset %s mode %s %s%s %s", name, DRAW_ONE(draw, "read", "write", "writes", "reads"),
+            an_owner(draw), draw_percent(draw, 50) ? ":write" : "", a_count(draw));
+        break;
+    case 4:
+        put(keyspace, "hset %s mode read %s 1 %s 2 field 1", name, state_owners[0], state_owners[2]);
+        break;
+    case 5:
+        put(keyspace, "set %s 2", name);
+        for (int i = 0; i < STATE_PERMITS; i++) {
+            put(keyspace, "zadd {%s}:timeout %" PRId64 " %s", name,
+                STATE_NOW + INT64_C(1000000000000) - 1 + draw_below(draw, 3), state_permits[i]);
+        }
+        break;
+    default:
+        put(keyspace, "set %s %s", name, DRAW_ONE(draw, OURS ":1", OURS ":1x", REDISSONS ":42", "1234567890123456"));
+        break;
+    }
+    expire(draw, keyspace, name, 75);
+}
+
+/* As many owners or values as one answer has, and more; in some hashes they are long. */
+static void fill_large(struct random_draw *draw, struct keyspace *keyspace, const char *name) {
+    static const int counts[] = {16, 17, 99, 100, 101, 120, 300};
+    int count = counts[draw_below(draw, 7)];
+    uint32_t choice = draw_below(draw, 100);
+    if (choice < 20) {
+        static char text[4200];
+        memset(text, 'x', sizeof text);
+        count = 1 + (int)draw_below(draw, 18);
+        for (int i = 0; i < count; i++) {
+            char field[64];
+            snprintf(field, sizeof field, PEERS ":%d", i);
+            keyspace_hset(keyspace, redis_text(name), redis_text(i == 1 ? "mode" : field),
+                          i == 1 ? redis_text("read") : (struct redis_text){text, 4000 + 200 * draw_below(draw, 2)});
+        }
+    } else if (choice < 60) {
+        put(keyspace, "hset %s mode read", name);
+        for (int i = 0; i < count; i++) {
+            put(keyspace, "hset %s %s:%d 1", name, i % 2 ? OURS : PEERS, i);
+        }
+        put(keyspace, "hset %s %s:write 1", name, state_owners[0]);
+    } else {
+        for (int i = 0; i < count; i++) {
+            const char *owner = draw_percent(draw, 2) ? state_owners[0] : state_owners[2];
+            put(keyspace, "hset %s %022d %s %022d:%s:lock_count 1 %022d:%s:expire_time %" PRId64, name, i, owner, i,
+                owner, i, owner, STATE_NOW + 1000);
+        }
+    }
+    expire(draw, keyspace, name, 90);
+}
+
 void state_fill(struct random_draw *draw, struct keyspace *keyspace, char form, const char *name) {
     switch (form) {
     case 'h':
@@ -320,6 +392,12 @@ void state_fill(struct random_draw *draw, struct keyspace *keyspace, char form, 
     case 'p':
         fill_count(draw, keyspace, name);
         fill_leases(draw, keyspace, name);
+        break;
+    case 'i':
+        fill_nearly(draw, keyspace, name);
+        break;
+    case 'l':
+        fill_large(draw, keyspace, name);
         break;
     default:
         fill_record(draw, keyspace, name);

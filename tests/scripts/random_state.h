@@ -29,7 +29,8 @@ const char *draw_one(struct random_draw *draw, const char *const *texts, size_t 
     draw_one(draw, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 /* Fills what belongs to a name, by its form: h a hash with one owner, t its counter of tokens, f a hash with a queue,
- * s a string (plain), w a read-write lock, g a group, c a count, p permits with leases, r an operation's record. */
+ * s a string (plain), w a read-write lock, g a group, c a count, p permits with leases, r an operation's record, i what
+ * is nearly a lock, l a hash of many fields or long ones. */
 void state_fill(struct random_draw *draw, struct keyspace *keyspace, char form, const char *name);
 
 #endif

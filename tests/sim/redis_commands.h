@@ -94,6 +94,13 @@ void run_hincrby(struct redis_call *call);
 void run_hlen(struct redis_call *call);
 void run_hgetall(struct redis_call *call);
 void run_hkeys(struct redis_call *call);
+void run_hstrlen(struct redis_call *call);
+
+/* redis_scans.c */
+void run_scan(struct redis_call *call);
+void run_hscan(struct redis_call *call);
+void run_hrandfield(struct redis_call *call);
+void run_memory(struct redis_call *call);
 
 /* redis_lists.c */
 void run_lpush(struct redis_call *call);

@@ -109,6 +109,14 @@ void run_hlen(struct redis_call *call) {
     }
 }
 
+void run_hstrlen(struct redis_call *call) {
+    struct stored_value *value = NULL;
+    if (find_key(call, VALUE_HASH, &value)) {
+        const struct stored_text *text = field_of(value, call->arguments[2]);
+        redis_reply_integer(call->reply, text ? (int64_t)text->size : 0);
+    }
+}
+
 static void answer_fields(struct redis_call *call, bool with_texts) {
     struct stored_value *value = NULL;
     if (!find_key(call, VALUE_HASH, &value)) {

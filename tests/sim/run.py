@@ -25,7 +25,7 @@ FAULTS_AT_LEAST = 3
 FULL, USUAL = "2000", "1000"  # in a full run of locks every point must be reached
 
 # Scripts that no kind runs, and why.
-ELSEWHERE = {"inspect": "it writes nothing, and the model has not the commands that it reads with"}
+ELSEWHERE = {"inspect": "it writes nothing; tests/scripts records what it tells"}
 
 
 def run(program: str, *arguments: str) -> str:
