@@ -268,7 +268,7 @@ static void make_lines(struct maker *maker, bool acquires, struct keyspace *keys
 static void add_shown_permit(struct maker *maker) {
     const char *id = state_permits[draw_below(maker->draw, STATE_PERMITS - 1)];
     const char *format = draw_percent(maker->draw, 80) ? "%02x" : "%02X";
-    char shown[CALL_WORD_SIZE];
+    char shown[CALL_WORD_SIZE] = "";
     for (size_t i = 0; id[i]; i++) {
         snprintf(shown + 2 * i, sizeof shown - 2 * i, format, (unsigned char)id[i]);
     }
