@@ -82,7 +82,8 @@ static const struct row {
     [SCRIPT_WATCH_LATCH] = {"c", "n", "", false},
 };
 
-static const char *const names[] = {"orders", "parts", "seats"};
+enum { NAMES = 3 };
+static const char *const names[NAMES] = {"orders", "parts", "seats"};
 
 struct maker {
     struct random_draw *draw;
@@ -278,9 +279,9 @@ static void add_shown_permit(struct maker *maker) {
 /* One name, or a page of all of them. */
 static void make_look(struct maker *maker, struct keyspace *keyspace) {
     bool is_page = draw_percent(maker->draw, 40);
-    uint32_t count = is_page ? 1 + draw_below(maker->draw, 3) : 1;
+    uint32_t count = is_page ? 1 + draw_below(maker->draw, NAMES) : 1;
     bool all_large = draw_percent(maker->draw, 5);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && i < NAMES; i++) {
         state_fill(maker->draw, keyspace, all_large ? 'l' : a_letter(maker->draw, "hftswwggcpiil"), names[i]);
     }
     if (is_page) {
