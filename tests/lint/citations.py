@@ -1,41 +1,81 @@
-"""Every citation of the wire format resolves: "wire format 2.9" to a heading of docs/reference/wire-format.md, and in
-the product "W-14" to a row of its table of differences.
+"""Where a source cites the wire format by a section or a difference, the specification has one of that number.
 
+A citation is "wire format 2.9", also in lists ("wire format 2.1, 1.6") and across the end of a line. A difference from
+Redisson is cited as "W-" and its number, anywhere. On the pages of the specification "section 2.9" is a citation, too.
 SPDX-License-Identifier: Apache-2.0
 """
 
+import bisect
 import re
 from pathlib import Path
-from typing import List
+from typing import Dict, List, Set, Tuple
 
-from tree import complaint, files
+from tree import complaint, files, lines
 
 PAGE = "docs/reference/wire-format.md"
-SOURCES = [".c", ".h", ".py", ".pyi", ".lua", ".cmake", ".i", ".md"]
-PRODUCT = ("core", "bindings", "python", "lua-rock")
-# A line may end within a citation, and the next one begin with the mark of a comment.
-CITED = re.compile(r"wire[\s*#/-]+format[\s*#/-]+(\d+(?:\.\d+)?(?:,[\s*#/-]+\d+\.\d+)*)", re.IGNORECASE)
-NUMBER = re.compile(r"\d+(?:\.\d+)?")
+CITING = [".c", ".h", ".py", ".pyi", ".lua", ".sh", ".cmake", ".i", ".in", ".java", ".go", ".mjs", ".json", ".md",
+          "dev", "run", "CMakeLists.txt"]
+LINT = "tests/lint"  # whose own sources show what is wrong
+
+HEADING = re.compile(r"#{1,6} (\d+(?:\.\d+)*)\.? ")
+DIFFERENCE_ROW = re.compile(r"\| (W-\d+) ")
+COMMENT_LEADER = re.compile(r"^\s*(?:/\*+|\*/?|//+|--+|#+)?\s*")
+SECTION = r"\d+(?:\.\d+)+"
+LIST = rf"(?:\d+(?:\.\d+)*|W-\d+)(?:(?:, | and | to |, and )(?:{SECTION}|W-\d+))*"
+IN_SOURCES = re.compile(rf"\bwire[- ]format(?:\.md)?,? (?:sections? )?({LIST})", re.IGNORECASE)
+ON_PAGES = re.compile(rf"\b(?:sections?|chapters?) ({LIST})", re.IGNORECASE)
 DIFFERENCE = re.compile(r"\bW-\d+\b")
+NUMBER = re.compile(r"W-\d+|\d+(?:\.\d+)*")
+
+
+def pages(root: Path) -> List[Path]:
+    """The specification: one page, or that and those of a folder with its name."""
+    page = root / PAGE
+    return [path for path in [page, *files(page.with_suffix(""), [".md"])] if path.is_file()]
+
+
+def headings(root: Path) -> Set[str]:
+    """The numbers of all headings, and of all rows of differences."""
+    found: Set[str] = set()
+    for page in pages(root):
+        for _, line in lines(page):
+            match = HEADING.match(line) or DIFFERENCE_ROW.match(line)
+            if match:
+                found.add(match[1])
+    return found
+
+
+def citations(path: Path, form: "re.Pattern[str]") -> List[Tuple[int, str]]:
+    """What a file cites, each with the line on which the citation begins. Lines are joined without what makes them
+    comments, as a citation may go on on the next one."""
+    text, starts, numbers = "", [], []
+    for number, line in lines(path):
+        starts.append(len(text))
+        numbers.append(number)
+        text += COMMENT_LEADER.sub("", line).rstrip() + " "
+    found: Dict[Tuple[int, str], None] = {}
+    for match in form.finditer(text):
+        for cited in NUMBER.findall(match[1] if form.groups else match[0]):
+            found[numbers[bisect.bisect_right(starts, match.start()) - 1], cited] = None
+    return list(found)
+
+
+def in_order(numbers: Set[str]) -> List[str]:
+    """Sections as they are counted, then differences."""
+    return sorted(numbers, key=lambda number: (number[0] == "W", [int(part) for part in re.findall(r"\d+", number)]))
 
 
 def check(root: Path) -> List[str]:
-    """All citations that lead nowhere."""
-    page = root / PAGE
-    text = page.read_text(encoding="utf-8") if page.exists() else ""
-    headings = set(re.findall(r"^#+ (\d+(?:\.\d+)?)\.? ", text, re.MULTILINE))
-    differences = set(re.findall(r"^\| (W-\d+) \|", text, re.MULTILINE))
-    complaints = []
-    for path in files(root, SOURCES):
-        source = path.read_text(encoding="utf-8", errors="replace")
-        for found in CITED.finditer(source):
-            for number in NUMBER.findall(found[1]):
-                if number not in headings:
-                    line = source.count("\n", 0, found.start()) + 1
-                    complaints.append(complaint(root, path, line, f"wire format {number} is no heading of {PAGE}"))
-        if path.relative_to(root).parts[0] in PRODUCT:
-            for found in DIFFERENCE.finditer(source):
-                if found[0] not in differences:
-                    line = source.count("\n", 0, found.start()) + 1
-                    complaints.append(complaint(root, path, line, f"{found[0]} is no row of a table in {PAGE}"))
+    """All complaints about citations of what the specification does not have."""
+    known = headings(root)
+    has = ", ".join(in_order(known)) or "no headings"
+    of_the_format = set(pages(root))
+    complaints: List[str] = []
+    for path in files(root, CITING):
+        if path.parent == root / LINT:
+            continue
+        forms = [IN_SOURCES, DIFFERENCE] + ([ON_PAGES] if path in of_the_format else [])
+        cited = sorted({citation for form in forms for citation in citations(path, form)})
+        complaints.extend(complaint(root, path, number, f"cites wire format {name}; {PAGE} has {has}")
+                          for number, name in cited if name not in known)
     return complaints

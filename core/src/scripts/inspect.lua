@@ -5,8 +5,8 @@
 -- record, stands as <size>:<bytes>. A record: name, type, form, remaining ms, token, holders, waiters, what a semaphore
 -- or latch has left, number of parties told of; then of each party role, count, owner, the value of a group that it
 -- holds or "", and the remaining ms of that value or of a permit, -1 without a lease of its own. Forms and roles are
--- enum redlatch_form and redlatch_role. The forms of Redisson's hashes: wire format 1.5, 2.5, 2.9; numbers: 2.10 to
--- 2.12.
+-- enum redlatch_form and redlatch_role. The forms of Redisson's hashes and numbers:
+-- wire format 1.5, 2.5, 2.9 and 2.10 to 2.12.
 -- The server does nothing else meanwhile, so what is no lock is told by cheap signs, before anything long is read, and
 -- a few hundred fields of a hash are the most that is. Where a page has many large locks or long names, the last of
 -- them get a record of the name alone: they are to be asked about one by one.

@@ -31,7 +31,7 @@ def our_cycle(bench: Bench) -> Leg:
 
 
 def latch_cycle(bench: Bench) -> Leg:
-    """Redisson's effects, with the arguments in the order that the wire format gives."""
+    """Redisson's effects, with the arguments in its order."""
     scripts = PEERS / "scripts"
     acquire = bench.load_script(scripts / "latch_acquire.lua")
     release = bench.load_script(scripts / "latch_release.lua")

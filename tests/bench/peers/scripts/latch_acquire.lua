@@ -1,4 +1,4 @@
--- Acquires a lock with the effects that the wire format gives for Redisson's RLock (2.1).
+-- Acquires a lock with the effects of Redisson's RLock (wire format 2.1).
 -- SPDX-License-Identifier: Apache-2.0
 -- KEYS[1] name   ARGV[1] lease in ms   ARGV[2] owner
 -- Returns nil when acquired, else the holder's remaining ms.

@@ -1,4 +1,4 @@
--- Releases one level with the effects that the wire format gives for Redisson's RLock (2.1), unlock latch included.
+-- Releases one level with the effects of Redisson's RLock, its unlock latch included (wire format 2.1, W-3).
 -- SPDX-License-Identifier: Apache-2.0
 -- KEYS[1] name   KEYS[2] channel   KEYS[3] latch
 -- ARGV[1] message   ARGV[2] lease in ms   ARGV[3] owner   ARGV[4] publish command   ARGV[5] the latch's ms
