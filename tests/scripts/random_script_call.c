@@ -78,7 +78,7 @@ static const struct row {
     [SCRIPT_SET_PERMITS] = {"p", "nxr", "dDnc", false},
     [SCRIPT_TRY_SET_COUNT] = {"c", "nr", "dDncet", false},
     [SCRIPT_UNDO_TAKEN] = {"c", "nr", "dDc", false},
-    [SCRIPT_WATCH] = {"hswgctp", "n", "K", false},
+    [SCRIPT_WATCH] = {"hswgctpi", "n", "K", false},
     [SCRIPT_WATCH_LATCH] = {"c", "n", "", false},
 };
 

@@ -66,10 +66,16 @@ static int64_t a_time(struct random_draw *draw) {
     return STATE_NOW + distances[draw_below(draw, sizeof distances / sizeof distances[0])];
 }
 
+/* Leaves a key some ms, seldom none: its last one. */
 static void expire(struct random_draw *draw, struct keyspace *keyspace, const char *key, uint32_t chance) {
-    if (draw_percent(draw, chance)) {
-        put(keyspace, "pexpire %s %s", key, DRAW_ONE(draw, "1", "999", "1000", "1001", "5000", "30000", "60000"));
+    if (!draw_percent(draw, chance)) {
+        return;
     }
+    if (draw_percent(draw, 5)) {
+        keyspace_pexpireat(keyspace, redis_text(key), STATE_NOW);
+        return;
+    }
+    put(keyspace, "pexpire %s %s", key, DRAW_ONE(draw, "1", "999", "1000", "1001", "5000", "30000", "60000"));
 }
 
 /* A key of some other type. */
@@ -167,7 +173,11 @@ static void fill_plain(struct random_draw *draw, struct keyspace *keyspace, cons
 static void fill_reader(struct random_draw *draw, struct keyspace *keyspace, const char *name, const char *owner) {
     int levels = 1 + (int)draw_below(draw, 3);
     put(keyspace, "hset %s %s %d", name, owner, levels);
-    for (int level = 1; level <= levels; level++) {
+    bool endless = draw_percent(draw, 12); /* the last level alone has a lease, and that never ends */
+    if (endless) {
+        put(keyspace, "set {%s}:%s:rwlock_timeout:%d 1", name, owner, levels);
+    }
+    for (int level = 1; level <= levels && !endless; level++) {
         char key[192];
         snprintf(key, sizeof key, "{%s}:%s:rwlock_timeout:%d", name, owner, level);
         if (draw_percent(draw, 80)) {
@@ -320,7 +330,7 @@ static void fill_nearly(struct random_draw *draw, struct keyspace *keyspace, con
         put(keyspace, "hset %s mode read %s 1 %s 2 field 1", name, state_owners[0], state_owners[2]);
         break;
     case 5:
-        put(keyspace, "set %s 2", name);
+        put(keyspace, "set %s %s", name, DRAW_ONE(draw, "0", "2"));
         for (int i = 0; i < STATE_PERMITS; i++) {
             put(keyspace, "zadd {%s}:timeout %" PRId64 " %s", name,
                 STATE_NOW + INT64_C(1000000000000) - 1 + draw_below(draw, 3), state_permits[i]);
