@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is weak in Redisson and no other test shows ours to be free of; tests/README.md has all."""
+"""What is weak in Redisson and no other test shows ours to be free of; docs/proof/redisson.md has all."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fair locks beside Redisson's RFairLock: order of arrival across the line, waiters that die, and scenarios of
-Redisson's own RedissonFairLockTest that no other test plays; tests/README.md says which test of theirs each stands for.
+Redisson's own RedissonFairLockTest that no other test plays.
+
+docs/proof/redisson.md says which test of theirs each stands for.
 """
 
 from __future__ import annotations

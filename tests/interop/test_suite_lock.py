@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scenarios of Redisson's own RedissonLockTest and RedissonLockExpirationRenewalTest that no other test of ours plays.
 
-tests/README.md says which test of theirs each one stands for.
+docs/proof/redisson.md says which test of theirs each one stands for.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scenarios of Redisson's own RedissonReadWriteLockTest, played by ours, and by both where that says more.
 
-tests/README.md says which test of theirs each one stands for. Times are shorter than theirs: leases of seconds became
-leases of tenths.
+docs/proof/redisson.md says which test of theirs each one stands for. Times are shorter than theirs: leases
+of seconds became leases of tenths.
 """
 
 from __future__ import annotations

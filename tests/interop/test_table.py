@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of tests/README.md, of Redisson's tests and of its weaknesses, name tests of ours that exist."""
+"""What the pages name as tests exists; the tables of docs/proof/redisson.md have a row for each of Redisson's tests and
+weaknesses."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from pathlib import Path
 from typing import List, Tuple
 
 TESTS = Path(__file__).resolve().parents[1]
+DOCS = TESTS.parent / "docs"
+PAGE = DOCS / "proof" / "redisson.md"
 ROW = re.compile(r"^\| (?P<test>(?!their test)[^|]+) \| (?P<mark>[Cc-]) \| (?P<ours>.*) \|$")
 WEAKNESS = re.compile(r"^\| W-(?P<number>\d+) .+? \| (?P<ours>.*) \|$")
 # Of these the format, or a peer that keeps to it, forces a part; of all others nothing.
@@ -18,13 +21,13 @@ NAMED_TEST = re.compile(r"`([^`\s]+::[^`]+)`")
 
 def rows() -> List[Tuple[str, str, str]]:
     """Their test, its mark, our cell."""
-    found = map(ROW.match, (TESTS / "README.md").read_text(encoding="utf-8").splitlines())
+    found = map(ROW.match, PAGE.read_text(encoding="utf-8").splitlines())
     return [(row["test"], row["mark"], row["ours"]) for row in found if row]
 
 
 def weaknesses() -> List[Tuple[int, str]]:
     """Numbers, and our cells."""
-    found = map(WEAKNESS.match, (TESTS / "README.md").read_text(encoding="utf-8").splitlines())
+    found = map(WEAKNESS.match, PAGE.read_text(encoding="utf-8").splitlines())
     return [(int(row["number"]), row["ours"]) for row in found if row]
 
 
@@ -36,10 +39,11 @@ def exists(named: str) -> bool:
 
 
 def test_what_is_named_exists() -> None:
-    """Every trace and every test function, also those named elsewhere in the file."""
+    """Every trace and every test function, also those named on other pages."""
     cells = [ours for _, _, ours in rows()] + [ours for _, ours in weaknesses()]
     named = [name for ours in cells for name in NAMED.findall(ours)]
-    named += NAMED_TEST.findall((TESTS / "README.md").read_text(encoding="utf-8"))
+    for page in [TESTS / "README.md", *DOCS.rglob("*.md")]:
+        named += NAMED_TEST.findall(page.read_text(encoding="utf-8"))
     assert len(named) > 20
     assert [name for name in named if not exists(name)] == []
 

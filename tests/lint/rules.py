@@ -1,5 +1,5 @@
 """Runs the project's own text rules over the tree: floors, sizes, licence lines and markers, versions, the lock of
-Python packages, citations of the wire format.
+Python packages, citations of the wire format, links between pages.
 
     rules.py [ROOT]        prints every complaint, fails if there is one
     rules.py --selftest    plants one violation of each rule and demands that it is found
@@ -13,6 +13,7 @@ from typing import List, Tuple
 
 import citations
 import floors
+import links
 import marks
 import requirements
 import sizes
@@ -27,6 +28,7 @@ GOOD = {
     "core/src/link/socket.c": LICENCE + '#include <hiredis.h>\n#include "list.h"\n',
     "core/src/scripts/fair.lua": "-- " + LICENCE + "-- Queues (wire format 1.2, W-9, and wire\n-- format\n-- 1.10).\n",
     "docs/reference/wire-format.md": "# 1 Keys\n\n## 1.2 Names\n\n## 1.10 Queues\n\nSee section 1.2.\n\n| W-9 | x |\n",
+    "docs/index.md": "[names](reference/wire-format.md#12-names), [here](#a-b) [far](https://x.y/z)\n\n# A *b*\n",
     "pyproject.toml": 'version = "1.2.3"\n',
     "CHANGELOG.md": "# Changes\n\n## 1.2.3\n",
     "lua-rock/redlatch-1.2.3-1.rockspec": 'version = "1.2.3-1"\n',
@@ -56,6 +58,10 @@ PLANTS: List[Tuple[str, str, str]] = [
      "fair.py:2: cites wire format W-90; docs/reference/wire-format.md has 1, 1.2, 1.10, W-9"),
     ("docs/reference/wire-format.md", "# 1 Keys\n\n## 1.2 Names\n", "fair.lua:2: cites wire format 1.10;"),
     ("docs/reference/wire-format/queues.md", "## 2.1 Queues\n\nAs in section 2.2.\n", "queues.md:3: cites"),
+    ("docs/index.md", "[names](reference/wire.md)\n", "index.md:1: the link to reference/wire.md: there is no"),
+    ("docs/index.md", "[names](reference/wire-format.md#names)\n", "expected one of the anchors 1-keys, 1"),
+    ("docs/index.md", "[up](../..)\n", "leads out of the tree"),
+    ("core/src/base/list.c", LICENCE + "/* See docs/lists.md. */\n", "list.c:2: names docs/lists.md, which"),
     ("tests/requirements.txt", "one==1.2\n", "one==1.2: expected name==version with its hashes"),
     ("tests/requirements.txt", "one>=1.2 \\\n    --hash=sha256:00\n", "one>=1.2: expected name==version"),
     ("tests/requirements.txt", "--extra-index-url x\none==1.2 \\\n    --hash=sha256:00\n", "names a place"),
@@ -64,7 +70,7 @@ PLANTS: List[Tuple[str, str, str]] = [
 
 def complaints(root: Path) -> List[str]:
     """What all rules have to say."""
-    rules = [floors, sizes, marks, versions, requirements, citations]
+    rules = [floors, sizes, marks, versions, requirements, citations, links]
     return [found for rule in rules for found in rule.check(root)]
 
 

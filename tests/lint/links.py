@@ -1,0 +1,63 @@
+"""Every link on a page leads to a file of the tree, and to a heading of it where it names one; every page of docs/ that
+a source names is there.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import re
+from pathlib import Path
+from typing import List, Set
+
+from tree import complaint, files, lines
+
+NAMING = [".c", ".h", ".py", ".pyi", ".lua", ".sh", ".cmake", ".i", ".md", "dev", "run", "CMakeLists.txt"]
+LINT = "tests/lint"  # whose own sources show what is wrong
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+NAMED = re.compile(r"(?<![\w/])docs/[\w/-]+\.md")
+HEADING = re.compile(r"#{1,6} (.+)")
+MARKUP = re.compile(r"`|\[([^\]]*)\]\([^)]*\)")
+
+
+def anchors(page: Path) -> Set[str]:
+    """The anchors of a page's headings, as GitHub makes them of their words."""
+    found: Set[str] = set()
+    fenced = False
+    for _, line in lines(page):
+        fenced ^= line.startswith("```")
+        heading = None if fenced else HEADING.match(line)
+        if heading:
+            words = MARKUP.sub(r"\1", heading[1]).strip().lower()
+            found.add(re.sub(r"[^\w\- ]", "", words).replace(" ", "-"))
+    return found
+
+
+def what_is_wrong(root: Path, page: Path, target: str) -> str:
+    """Why a link leads nowhere; empty if it leads somewhere."""
+    path, _, anchor = target.partition("#")
+    file = (page.parent / path).resolve() if path else page
+    if not file.exists():
+        return f"the link to {target}: there is no {path}"
+    if root.resolve() not in [file.resolve(), *file.resolve().parents]:
+        return f"the link to {target} leads out of the tree"
+    if anchor and anchor not in anchors(file):
+        return f"the link to {target}: expected one of the anchors {', '.join(sorted(anchors(file)))}"
+    return ""
+
+
+def check(root: Path) -> List[str]:
+    """All complaints about links and names of pages."""
+    complaints: List[str] = []
+    for page in files(root, [".md"]):
+        fenced = False
+        for number, line in lines(page):
+            fenced ^= line.startswith("```")
+            targets = [] if fenced else [target for target in LINK.findall(line) if "://" not in target]
+            wrong = filter(None, (what_is_wrong(root, page, target) for target in targets))
+            complaints.extend(complaint(root, page, number, text) for text in wrong)
+    for path in files(root, NAMING):
+        if path.parent != root / LINT:
+            complaints.extend(complaint(root, path, number, f"names {named}, which is not there")
+                              for number, line in lines(path) for named in NAMED.findall(line)
+                              if not (root / named).exists())
+    return complaints
