@@ -38,6 +38,8 @@ _NO_COUNT: Dict[str, Write] = {
     **_TEXT,
     "fraction": lambda redis, key: redis.set(key, "1.5"),
     "huge-number": lambda redis, key: redis.set(key, "9" * 30),
+    "largest-number": lambda redis, key: redis.set(key, 2**63 - 1),
+    "padded-number": lambda redis, key: redis.set(key, "007"),
     "empty-text": lambda redis, key: redis.set(key, ""),
 }
 _NO_HASH = {**_TEXT, **_NUMBER, **_LIST, **_SET, **_ZSET, **_STREAM}
