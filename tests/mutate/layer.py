@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from mutants import Mutant
 from processes import Command, Failure, Group
@@ -38,6 +38,8 @@ class Layer:
         self.jobs = jobs
         self.asked = asked & self.areas  # of which it will be asked
         self.usual: Dict[str, float] = {}  # seconds of each command without a mutant
+        self.group: Optional[Group] = None  # of commands that run
+        self.stopped = False
 
     def configure(self) -> None:
         """Configures the build folders that this layer builds in."""
@@ -64,18 +66,31 @@ class Layer:
             if complaint is not None:
                 return Failure("the build", complaint)
             commands = [command._replace(timeout=self.timeout(command)) for command in batch.commands]
-            group = Group(self.tree.path, self.environment())
-            failure = group.run(commands, self.jobs)
+            failure, group = self.run(commands)
             if mutant is None:
                 self.usual.update(group.seconds)
                 self.observe(group.outputs)
             while failure:
                 again = self.again(failure, commands)
-                confirmed = Group(self.tree.path, self.environment()).run([again], 1) if again else failure
+                confirmed = self.run([again])[0] if again else failure
                 if confirmed:
                     return confirmed
-                failure = Group(self.tree.path, self.environment()).run(commands, self.jobs)  # it was chance
+                failure = self.run(commands)[0]  # it was chance
         return None
+
+    def run(self, commands: Sequence[Command]) -> Tuple[Optional[Failure], Group]:
+        """Runs commands at the same time, as far as there are jobs."""
+        self.group = Group(self.tree.path, self.environment())
+        failure = self.group.run(commands, self.jobs)
+        if self.stopped:
+            raise SystemExit("stopped")
+        return failure, self.group
+
+    def stop(self) -> None:
+        """Ends the commands that run, from another thread; who waits for them ends, too."""
+        self.stopped = True
+        if self.group:
+            self.group.stop()
 
     def observe(self, outputs: Dict[str, str]) -> None:
         """Takes note of what the commands print without a mutant."""
@@ -107,6 +122,17 @@ class Layer:
             raise SystemExit(f"{failure.name} fails without a mutant:\n{failure.output[-4000:]}")
         now = {"digest": self.tree.digest, "seconds": self.usual, "passed": sorted({*passed, *self.asked})}
         record.write_text(json.dumps(now), encoding="utf-8")
+
+    def follow(self, other: Layer) -> None:
+        """Builds what it will be asked, as another copy's layer did, which has passed."""
+        if not self.asked:
+            return
+        self.configure()
+        self.usual = other.usual
+        for batch in self.batches(None):
+            complaint = self.make(batch.folder, batch.targets) if batch.targets else None
+            if complaint is not None:
+                raise SystemExit(f"{self.tree.path} does not build without a mutant:\n{complaint[-4000:]}")
 
 
 def configure(tree: Worktree, folder: str, definitions: Sequence[str]) -> None:

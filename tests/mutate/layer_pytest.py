@@ -14,12 +14,14 @@ from processes import HANGS, Command, Failure
 
 LANGUAGES = frozenset({"python", "lua", "command"})
 LONGEST = 3600.0
-# The drivers of the traces that an area is in.
+# The drivers of the traces that an area is in, and what is built for them; of the core that in C.
 DRIVERS = {"python": "python-", "lua": "(lua5.1- or lua5.4-)", "command": "shell-"}
+TARGETS = {"python": ["redlatch_python_package"], "lua": ["redlatch_lua"], "command": ["redlatch_cli"]}
 # The end-to-end tests of an area; of the core all, of Python all but those of the others.
 E2E = {"lua": ("test_95_lua*.py", "test_95_readme.py"),
        "command": ("test_9[2346]_*.py", "test_95_completions.py", "test_95_readme.py")}
 NOT_OF_PYTHON = ("test_95_lua*.py", *E2E["command"][:2])
+LUA_FIRST = "lua5.4"
 CHUNKS = (4, 12)  # of the end-to-end test files, the likeliest first
 
 
@@ -32,10 +34,10 @@ class Pytest(Layer):
         configure(self.tree, "build", ["-DREDLATCH_PYTHON=ON", "-DREDLATCH_LUA=lua5.1;lua5.2;lua5.3;lua5.4",
                                        f"-DPython_EXECUTABLE={self.tree.python}"])
 
-    def batch(self, name: str, words: Sequence[str]) -> Batch:
+    def batch(self, name: str, words: Sequence[str], targets: Sequence[str] = ("all",)) -> Batch:
         """One run of pytest that ends with the first failure."""
         command = Command(name, [*self.pytest(), "-x", *self.parallel(), *words], LONGEST)
-        return Batch("build", ["all"], [command])
+        return Batch("build", targets, [command])
 
     def pytest(self) -> List[str]:
         """How pytest is called."""
@@ -62,7 +64,7 @@ class Python(Pytest):
     areas = frozenset({"python"})
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
-        return [self.batch("tests/python", ["tests/python"])]
+        return [self.batch("tests/python", ["tests/python"], TARGETS["python"])]
 
 
 class Conformance(Pytest):
@@ -73,13 +75,18 @@ class Conformance(Pytest):
     workers = 2
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
-        drivers = sorted({DRIVERS.get(area, "c-") for area in ([mutant.area] if mutant else self.asked)})
-        return [self.batch(f"traces {words}", ["tests/conformance/test_traces.py", "-k", f"test_trace and {words}"])
-                for words in drivers]
+        areas = sorted({area if area in LANGUAGES else "core" for area in ([mutant.area] if mutant else self.asked)})
+        return [self.traces(DRIVERS.get(area, "c-"), TARGETS.get(area, ["conformance_c"])) for area in areas]
+
+    def traces(self, drivers: str, targets: Sequence[str]) -> Batch:
+        """The traces by some drivers."""
+        words = ["tests/conformance/test_traces.py", "-k", f"test_trace and {drivers}"]
+        return self.batch(f"traces {drivers}", words, targets)
 
 
 class EndToEnd(Pytest):
-    """The end-to-end tests: those files first that run the mutated function and little else, by coverage_map.py."""
+    """The end-to-end tests: those files first that run the mutated function and little else, by coverage_map.py; those of Lua
+    by one Lua before all."""
 
     name = "e2e"
     areas = CORE | LANGUAGES
@@ -89,8 +96,12 @@ class EndToEnd(Pytest):
         if mutant is None:
             return [self.batch("tests/e2e", sorted({file for area in self.asked for file in self.files(area)}))]
         files = self.chosen(self.files(mutant.area), mutant)
+        targets = TARGETS.get(mutant.area, ["all"])
+        if mutant.area == "lua":
+            return [self.batch(f"tests/e2e by {LUA_FIRST}", [*files, "-k", LUA_FIRST], targets),
+                    self.batch("tests/e2e by all Luas", files, targets)]
         bounds = [0, *[place for place in CHUNKS if place < len(files)], len(files)]
-        return [self.batch(f"tests/e2e from {files[begin]}", files[begin:end])
+        return [self.batch(f"tests/e2e from {files[begin]}", files[begin:end], targets)
                 for begin, end in zip(bounds, bounds[1:]) if end > begin]
 
     def files(self, area: str) -> List[str]:
@@ -111,6 +122,19 @@ class EndToEnd(Pytest):
         words = set(Path(mutant.path).stem.split("_"))
         return sorted(known, key=lambda file: (-len(words & set(Path(file).stem.split("_"))),
                                                 len(covered.get(file, []))))
+
+
+class Leaks(Pytest):
+    """What 100 000 cycles in Lua leave behind, for what is C in its binding."""
+
+    name = "leaks"
+    areas = frozenset({"lua"})
+    workers = 2
+
+    def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
+        if mutant is not None and not mutant.path.endswith(".c"):
+            return []
+        return [self.batch("leaks", ["tests/e2e/leaks_of_lua.py", "-k", LUA_FIRST], TARGETS["lua"])]
 
 
 class Scenes(Layer):

@@ -1,4 +1,5 @@
-"""The unit tests, with the sanitizers, so that what is not freed is noticed, too.
+"""The unit tests, with the sanitizers, so that what is not freed is noticed, too; the tests of scripts without, since they
+run no C of ours that a mutant could be in.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -22,26 +23,27 @@ class Unit(Layer):
     name = "unit"
     areas = CORE
     folder = "build/address"
+    plain = "build"
 
     def configure(self) -> None:
-        configure(self.tree, "build", [])  # whose compile commands tell whether a mutant differs
+        configure(self.tree, self.plain, [])  # whose compile commands tell whether a mutant differs
         configure(self.tree, self.folder, ["-DREDLATCH_SANITIZE=address,undefined"])
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
         tests = sorted((self.tree.path / "tests" / "unit").glob("test_*.c"))
         of_scripts = sorted((self.tree.path / "tests" / "scripts").glob("test_*.c"))
         if mutant is None:
-            return [self.batch(of_scripts + tests)]
+            return [self.batch(of_scripts, self.plain), self.batch(tests, self.folder)]
         if mutant.area == "scripts":
             others = [path for path in tests if RUNS_SCRIPTS.search(path.read_text(encoding="utf-8"))]
-            return [self.batch(of_scripts), self.batch(others)]
+            return [self.batch(of_scripts, self.plain), self.batch(others, self.folder)]
         near = sorted(tests, key=lambda path: -nearness(path, mutant))
-        return [self.batch(near[:NEAR]), self.batch(near[NEAR:])]
+        return [self.batch(near[:NEAR], self.folder), self.batch(near[NEAR:], self.folder)]
 
-    def batch(self, tests: List[Path]) -> Batch:
+    def batch(self, tests: List[Path], folder: str) -> Batch:
         """The build and the run of some tests."""
         names = [path.stem for path in tests]
-        return Batch(self.folder, names, [Command(name, [f"{self.folder}/tests/{name}"]) for name in names])
+        return Batch(folder, names, [Command(name, [f"{folder}/tests/{name}"]) for name in names])
 
 
 def nearness(test: Path, mutant: Mutant) -> int:

@@ -10,7 +10,8 @@ import argparse
 import signal
 import subprocess
 import sys
-import time
+import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Dict, List, Optional
 
@@ -20,17 +21,17 @@ import report
 from areas import AREAS
 from compare import DIFFERS, Comparer
 from draw import order_of, shares
-from layer import Layer
-from layer_pytest import Conformance, EndToEnd, Python, Scenes
+from layer_pytest import Conformance, EndToEnd, Leaks, Python, Scenes
 from layer_simulation import Simulation
 from layer_unit import Unit
 from mutants import Mutant, all_mutants
 from records import EQUIVALENT, LIVED, NOTICED, Records
 from report import Result
+from slot import Slot
 from worktree import Worktree
 
 ROOT = Path(__file__).resolve().parents[2]
-LAYERS = [Unit, Simulation, Python, Scenes, Conformance, EndToEnd]
+LAYERS = [Unit, Simulation, Python, Scenes, Conformance, Leaks, EndToEnd]
 EQUIVALENT_AT_MOST = 5.0  # per cent, judged in a run of many
 MANY = 100
 
@@ -44,7 +45,7 @@ def arguments(words: List[str]) -> argparse.Namespace:
     parser.add_argument("--files", action="append", default=[], metavar="GLOB", help="only of these files")
     parser.add_argument("--areas", default="", help=f"only of these: {','.join(AREAS)}")
     parser.add_argument("--layers", default="", help=f"asks only these: {','.join(layer.name for layer in LAYERS)}")
-    parser.add_argument("--jobs", type=int, default=2, help="commands that run at the same time (2)")
+    parser.add_argument("--jobs", type=int, default=2, help="mutants that are asked about at the same time (2)")
     parser.add_argument("--at-least", type=float, metavar="PERCENT", help="fails when fewer are noticed")
     parser.add_argument("--fresh", action="store_true", help="forgets what earlier runs found")
     parser.add_argument("--map", action="store_true", help="records which end-to-end tests run which functions")
@@ -67,28 +68,27 @@ class Run:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
-        self.tree = Worktree(ROOT)
         wanted = options.layers.split(",") if options.layers else [layer.name for layer in LAYERS]
+        kinds = [layer for layer in LAYERS if layer.name in wanted]
         asked = frozenset(options.areas.split(",") if options.areas else AREAS)
-        self.layers: List[Layer] = [layer(self.tree, options.jobs, asked) for layer in LAYERS if layer.name in wanted]
+        self.slots = [Slot(ROOT, number, kinds, asked) for number in range(1, options.jobs + 1)]
+        self.tree = self.slots[0].tree
         self.records = Records(self.tree.home / "records.jsonl")
         self.equivalents = equivalents.read()
         self.comparer = Comparer(self.tree)
 
     def prepare(self) -> None:
         """Copies the project, and lets every layer pass once without a mutant."""
-        self.tree.update()
-        for layer in self.layers:
-            layer.prepare()
+        for slot in self.slots:
+            slot.tree.update()
+        self.slots[0].prepare(self.options.jobs)
+        for slot in self.slots[1:]:
+            slot.follow(self.slots[0])
 
     def areas(self) -> List[str]:
         """The areas in which one of the layers can notice something."""
         names = self.options.areas.split(",") if self.options.areas else list(AREAS)
-        return [name for name in names if any(name in layer.areas for layer in self.layers)]
-
-    def mutated(self, mutant: Mutant) -> str:
-        """The text of the mutated file."""
-        return mutant.edit.apply((self.tree.path / mutant.path).read_text(encoding="utf-8"))
+        return [name for name in names if any(name in layer.areas for layer in self.slots[0].layers)]
 
     def draw(self, mutants: Dict[str, List[Mutant]]) -> List[Mutant]:
         """The mutants of this run; what is no mutant by its code is drawn again."""
@@ -101,32 +101,38 @@ class Run:
             for mutant in order_of(self.options.seed, filled[area]):
                 if left == 0:
                     break
-                if self.comparer.judge(mutant.path, self.mutated(mutant)) == DIFFERS:
+                if self.comparer.judge(mutant.path, self.slots[0].mutated(mutant)) == DIFFERS:
                     drawn.append(mutant)
                     left -= 1
         return drawn
 
-    def ask(self, mutant: Mutant) -> Result:
-        """Asks the layers, the quickest first, unless it is known what they say."""
-        if mutant.key in self.equivalents:
-            return Result(mutant, EQUIVALENT, "", "")
-        layers = [layer for layer in self.layers if mutant.area in layer.areas]
-        record = self.records.get(mutant.key, self.tree.digest)
-        verdict = record.verdict([layer.name for layer in layers], self.tree.digest)
-        seconds = 0.0
-        if verdict is None:
-            verdict, began = LIVED, time.monotonic()
-            with self.tree.planted(mutant.path, self.mutated(mutant)):
-                for layer in layers:
-                    failure = layer.ask(mutant) if layer.name not in record.silent else None
-                    if failure:
-                        record.layer, record.by, verdict = layer.name, failure.name, NOTICED
-                        break
-                    record.silent = sorted({*record.silent, layer.name})
-            self.records.add(record)
-            seconds = time.monotonic() - began
-        by = record.by if verdict == NOTICED else ""
-        return Result(mutant, verdict, record.layer if verdict == NOTICED else "", by, seconds)
+    def ask_all(self, drawn: List[Mutant]) -> List[Result]:
+        """What becomes of the mutants. Each slot takes the next one when it has finished one."""
+        results: Dict[int, Result] = {}
+        left = iter(enumerate(drawn))
+        lock = threading.Lock()
+
+        def work(slot: Slot) -> None:
+            while True:
+                with lock:
+                    place, mutant = next(left, (None, None))
+                if place is None or mutant is None:
+                    return
+                result = slot.ask(mutant, self.records, self.equivalents)
+                with lock:
+                    results[place] = result
+                    print(report.line(result), flush=True)
+
+        with ThreadPoolExecutor(len(self.slots)) as pool:
+            workers = [pool.submit(work, slot) for slot in self.slots]
+            try:
+                for worker in as_completed(workers):
+                    worker.result()
+            except BaseException:
+                for slot in self.slots:
+                    slot.stop()
+                raise
+        return [results[place] for place in sorted(results)]
 
     def run(self) -> int:
         """The exit status."""
@@ -139,11 +145,8 @@ class Run:
         if self.options.fresh:
             self.records.forget()
         print(f"{len(drawn)} mutants by the seed {self.options.seed}, asking "
-              f"{', '.join(layer.name for layer in self.layers)}", flush=True)
-        results: List[Result] = []
-        for mutant in drawn:
-            results.append(self.ask(mutant))
-            print(report.line(results[-1]), flush=True)
+              f"{', '.join(layer.name for layer in self.slots[0].layers)}", flush=True)
+        results = self.ask_all(drawn)
         text = self.closing(results)
         (self.tree.home / "report.txt").write_text(text, encoding="utf-8")
         print(text)
@@ -179,12 +182,12 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _frame: sys.exit(128 + received))
     options = arguments(sys.argv[1:])
-    run = Run(options)
     if options.map:
-        run.tree.update()
-        coverage_map.record(run.tree)
+        tree = Worktree(ROOT)
+        tree.update()
+        coverage_map.record(tree)
         return 0
-    return run.run()
+    return Run(options).run()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 
 import json
+import threading
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Dict, List, Optional
@@ -35,6 +36,7 @@ class Records:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.lock = threading.Lock()
         self.known: Dict[str, Record] = {}
         if path.is_file():
             for line in path.read_text(encoding="utf-8").splitlines():
@@ -58,6 +60,6 @@ class Records:
 
     def add(self, record: Record) -> None:
         """Notes a record at once."""
-        self.known[record.key] = record
-        with self.path.open("a", encoding="utf-8") as out:
+        with self.lock, self.path.open("a", encoding="utf-8") as out:
+            self.known[record.key] = record
             out.write(json.dumps(asdict(record)) + "\n")

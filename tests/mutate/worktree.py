@@ -1,4 +1,5 @@
-"""The copy of the project in which mutants are planted: build/mutate/tree. The user's files are never written.
+"""The copies of the project in which mutants are planted: build/mutate/tree-1 and so on. The user's files are never
+written.
 
 A copy that was left mutated, by a run that was killed, is mended before it is used again.
 SPDX-License-Identifier: Apache-2.0
@@ -14,21 +15,21 @@ from typing import IO, Iterator, List
 
 
 class Worktree:
-    """The copy and the lock that keeps two runs from sharing it."""
+    """A copy and the lock that keeps two runs from sharing it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, number: int = 1) -> None:
         self.root = root
         self.home = root / "build" / "mutate"
-        self.path = self.home / "tree"
+        self.path = self.home / f"tree-{number}"
         self.build = self.path / "build"
         self.python = root / "build" / "venv" / "bin" / "python"
         self.digest = ""
         self.path.mkdir(parents=True, exist_ok=True)
-        self.lock: IO[str] = (self.home / "lock").open("w", encoding="utf-8")
+        self.lock: IO[str] = self.path.with_suffix(".lock").open("w", encoding="utf-8")
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise SystemExit(f"another run of mutation tests uses {self.home}") from None
+            raise SystemExit(f"another run of mutation tests uses {self.path}") from None
 
     def listed(self) -> List[str]:
         """The project's files, committed or not, without what git ignores."""
