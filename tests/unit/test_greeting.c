@@ -5,6 +5,7 @@
 #include "greeting.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -464,6 +465,34 @@ static void over_tcp_with_several_addresses(void) {
     end();
 }
 
+/* A port whose queue of connections is full does not answer: that is no answer of a server that is late. */
+static void no_connection_in_time(void) {
+    begin(false);
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    CHECK(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 0) == 0);
+    CHECK_EQ_INT(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    int fillers[8];
+    for (size_t i = 0; i < 8; i++) {
+        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        CHECK(connect(fillers[i], (struct sockaddr *)&address, size) == 0 || errno == EINPROGRESS);
+    }
+    connection.addresses.count = 1;
+    memcpy(&connection.addresses.list[0].storage, &address, size);
+    connection.addresses.list[0].size = size;
+    int64_t now = system_now();
+    CHECK_EQ_INT(connection_open(&connection, now), REDLATCH_OK);
+    CHECK_EQ_INT(connection_advance(&connection, now), REDLATCH_AGAIN);
+    CHECK_EQ_INT(connection_advance(&connection, connection.deadline), REDLATCH_UNREACHABLE);
+    CHECK(strstr(connection.detail, "no connection within the time-out"));
+    for (size_t i = 0; i < 8; i++) {
+        close(fillers[i]);
+    }
+    close(listener);
+    end();
+}
+
 /* Whether the server sees the end of the connection although a copy of its descriptor is open, as in a forked child. */
 static bool ends_beside_a_copy(void (*finish)(struct connection *)) {
     begin(false);
@@ -512,6 +541,7 @@ int main(void) {
     RUN(other_settlements);
     RUN(what_owed_nothing_is_settled);
     RUN(over_tcp_with_several_addresses);
+    RUN(no_connection_in_time);
     RUN(a_close_ends_the_connection_and_forgetting_does_not);
     RUN(where_it_leads);
     return unit_done();

@@ -9,6 +9,7 @@
 
 #include "redlatch.h"
 #include "records.h"
+#include "resolver.h"
 #include "system.h"
 #include "unit.h"
 
@@ -25,6 +26,8 @@ char *__real_strdup(const char *text);
 char *__wrap_strdup(const char *text);
 void __real_free(void *memory);
 void __wrap_free(void *memory);
+void __real_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until);
+void __wrap_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until);
 
 static _Atomic int blocks; /* of memory that are not freed */
 static _Atomic int asked;  /* look-ups that were begun */
@@ -67,6 +70,46 @@ void __wrap_free(void *memory) {
     __real_free(memory);
 }
 
+static _Atomic bool until_woken; /* waits end when somebody wakes the waiting thread, or the test has failed */
+static _Atomic int waits;
+
+void __wrap_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until) {
+    if (!atomic_load(&until_woken)) {
+        __real_system_wait(word, expected, until);
+        return;
+    }
+    int64_t now = system_now();
+    CHECK(until > now); /* else who waits would spin */
+    atomic_fetch_add(&waits, 1);
+    sem_post(&answers);
+    __real_system_wait(word, expected, now + 20 * SECOND);
+    CHECK(system_now() < now + 20 * SECOND);
+}
+
+/* Threads that look up free what they have as they end. */
+static void wait_for_blocks(int expected) {
+    for (int64_t until = system_now() + 20 * SECOND; atomic_load(&blocks) != expected && system_now() < until;) {
+        usleep(1000);
+    }
+    CHECK_EQ_INT(atomic_load(&blocks), expected);
+}
+
+static void the_end_of_a_look_up_wakes_who_waits(void) {
+    static const _Atomic bool going_on = false;
+    struct uri uri = {.host = (char[]){"a-name.invalid"}, .port = 6379};
+    struct addresses found;
+    struct lookup *lookup = NULL;
+    int before = atomic_load(&blocks);
+    atomic_store(&until_woken, true);
+    CHECK_EQ_INT(resolve(&uri, &lookup, system_now() + 60 * SECOND, &going_on, &found), REDLATCH_UNREACHABLE);
+    CHECK(lookup == NULL && atomic_load(&waits) >= 1);
+    atomic_store(&until_woken, false);
+    while (sem_trywait(&answers) == 0) {
+    }
+    atomic_store(&asked, 0);
+    wait_for_blocks(before);
+}
+
 /* A call of a client that reaches no server; the client is gone then. */
 static void call_in_vain(const char *url) {
     redlatch_client_options options;
@@ -94,14 +137,12 @@ static void a_late_look_up_is_freed_when_it_ends(void) {
     for (int i = 0; i < atomic_load(&asked); i++) {
         sem_post(&answers);
     }
-    for (int64_t until = system_now() + 20 * SECOND; atomic_load(&blocks) != 2 * kept && system_now() < until;) {
-        usleep(1000);
-    }
-    CHECK_EQ_INT(atomic_load(&blocks), 2 * kept);
+    wait_for_blocks(2 * kept);
 }
 
 int main(void) {
     sem_init(&answers, 0, 0);
+    RUN(the_end_of_a_look_up_wakes_who_waits);
     RUN(a_late_look_up_is_freed_when_it_ends);
     return unit_done();
 }
