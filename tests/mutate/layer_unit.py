@@ -6,11 +6,11 @@ SPDX-License-Identifier: Apache-2.0
 
 import re
 from pathlib import Path
-from typing import List, Optional
+from typing import List, Optional, Sequence
 
 from layer import CORE, Batch, Layer, configure
 from mutants import Mutant
-from processes import Command
+from processes import Command, Failure
 
 NEAR = 6
 RUNS_SCRIPTS = re.compile(r"real_server|scripts_embedded")
@@ -39,6 +39,9 @@ class Unit(Layer):
             return [self.batch(of_scripts, self.plain), self.batch(others, self.folder)]
         near = sorted(tests, key=lambda path: -nearness(path, mutant))
         return [self.batch(near[:NEAR], self.folder), self.batch(near[NEAR:], self.folder)]
+
+    def again(self, failure: Failure, commands: Sequence[Command]) -> Optional[Command]:
+        return next((command for command in commands if command.name == failure.name), None)
 
     def batch(self, tests: List[Path], folder: str) -> Batch:
         """The build and the run of some tests."""
