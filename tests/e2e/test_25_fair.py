@@ -11,7 +11,7 @@ import time
 import uuid
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Callable, Iterator, List, Tuple
+from typing import Any, Dict, Callable, Iterator, List, Tuple
 
 import pytest
 import redlatch
@@ -395,6 +395,26 @@ def test_heads_that_are_gone_are_taken_off(server: RedisServer, client: redlatch
     assert lock.acquire(blocking=False) is True
     assert server.admin.exists(queue_key(lock_name), timeout_key(lock_name)) == 0
     lock.release()
+
+
+def everything(server: RedisServer) -> Dict[bytes, Any]:
+    """All keys of the server with what they hold."""
+    names = server.admin.keys()
+    return {name: server.admin.dump(name) for name in names}
+
+
+def test_a_waiter_that_cannot_have_its_heartbeat_disturbs_nobody(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    """Its key holds something else: that is said before heads that are gone are taken off, and before one is called."""
+    server.admin.rpush(f"redlatch_waiting:{{{lock_name}}}:{client.uuid}", "x")
+    put_foreign_waiter(server, lock_name, -2000)
+    put_foreign_waiter(server, lock_name, 10_000_000)
+    before = everything(server)
+    with pytest.raises(redlatch.ServerError) as caught:
+        client.fair_lock(lock_name).acquire(timeout=5)
+    assert caught.value.status_name == "wrong_type"
+    assert everything(server) == before
 
 
 def test_a_head_is_called_and_stamped_when_the_lock_becomes_free_and_not_before(

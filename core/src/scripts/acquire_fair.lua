@@ -50,6 +50,9 @@ if length ~= redis.call('zcard', timeouts) then -- something took half of a plac
         score = nil
     end
 end
+if (score or place == '1') and (ttl ~= -2 or length > 0) then
+    redis.call('get', sign) -- an error when it is something else, before anybody is struck out or called
+end
 local head, head_score = find_head(owner)
 if not head and length > 0 and redis.call('llen', queue) > 0 then -- no waiter stands there, but something does
     return refuse_queue()
@@ -69,9 +72,6 @@ if ttl == -2 and head then -- left free for another
     head_score = called_score
 end
 local longest = math.max(tonumber(ARGV[4]), FOREIGN_PATIENCE)
-if score or place == '1' then
-    redis.call('get', sign) -- an error when it is something else
-end
 if score then
     if redis.call('pexpire', sign, ARGV[5]) == 0 then
         redis.call('set', sign, '1', 'px', ARGV[5])
