@@ -16,7 +16,8 @@ LANGUAGES = frozenset({"python", "lua", "command"})
 LONGEST = 3600.0
 # The drivers of the traces that an area is in, and what is built for them; of the core that in C.
 DRIVERS = {"python": "python-", "lua": "(lua5.1- or lua5.4-)", "command": "shell-"}
-TARGETS = {"python": ["redlatch_python", "redlatch_python_package"], "lua": ["redlatch_lua"], "command": ["redlatch_cli"]}
+TARGETS = {"python": ["redlatch_python", "redlatch_python_package"], "lua": ["redlatch_lua"],
+           "command": ["redlatch_cli"]}
 # The end-to-end tests of an area; of the core all, of Python all but those of the others.
 E2E = {"lua": ("test_95_lua*.py", "test_95_readme.py"),
        "command": ("test_9[2346]_*.py", "test_95_completions.py", "test_95_readme.py")}
@@ -85,8 +86,8 @@ class Conformance(Pytest):
 
 
 class EndToEnd(Pytest):
-    """The end-to-end tests: those files first that run the mutated function and little else, by coverage_map.py; those of Lua
-    by one Lua before all."""
+    """The end-to-end tests: those files first that run the mutated function and little else, by coverage_map.py; of Lua
+    those by one Lua before all."""
 
     name = "e2e"
     areas = CORE | LANGUAGES

@@ -1,5 +1,5 @@
-"""The unit tests, with the sanitizers, so that what is not freed is noticed, too; the tests of scripts without, since they
-run no C of ours that a mutant could be in.
+"""The unit tests, with the sanitizers, so that what is not freed is noticed; those of scripts without, since no C of
+ours that a mutant could be in is in them.
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -279,6 +279,18 @@ struct call *rig_set_call(enum operation_kind kind, const char *letters, uint64_
     return call;
 }
 
+struct call *rig_acquire_all(const char *letters, uint64_t owner) {
+    struct call *call = rig_set_call(OPERATION_ACQUIRE, letters, owner);
+    rig_start(call);
+    return call;
+}
+
+struct call *rig_release_all(const char *letters, uint64_t owner) {
+    struct call *call = rig_set_call(OPERATION_RELEASE, letters, owner);
+    rig_start(call);
+    return call;
+}
+
 /* Each permit that may be granted is a hold. */
 static void supply_holds(int64_t count) {
     while (rig.engine.spare_hold_count < rig.engine.reserved_holds + count) {

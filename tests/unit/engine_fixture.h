@@ -73,6 +73,8 @@ void rig_start(struct call *call);
 
 /* The same about several names, each of one letter. */
 struct call *rig_set_call(enum operation_kind kind, const char *letters, uint64_t owner);
+struct call *rig_acquire_all(const char *letters, uint64_t owner);
+struct call *rig_release_all(const char *letters, uint64_t owner);
 
 struct call *rig_acquire(const char *name, uint64_t owner);
 struct call *rig_acquire_for(const char *name, uint64_t owner, int64_t lease_ms);

@@ -323,8 +323,8 @@ static void nobody_listens(void) {
     CHECK(strstr(connection.detail, server.path) && strstr(connection.detail, strerror(ENOENT)));
     CHECK(connection.retry_at > now && connection.retry_at <= now + 10 * MILLISECOND);
     CHECK_EQ_INT(connection.addresses.count, 0); /* to be resolved again */
-    /* Pauses double, to a bound that is lower in the first seconds; up to as much again is added by chance. Where something
-     * is urgent, the lower bound stays. */
+    /* Pauses double, to a bound that is lower in the first seconds; up to as much again is added by chance. Where
+     * something is urgent, the lower bound stays. */
     int64_t pause = 5 * MILLISECOND;
     int64_t most_by_chance = 0; /* in thousandths of the pause */
     for (int i = 0; i < 20; i++) {

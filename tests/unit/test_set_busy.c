@@ -4,24 +4,12 @@
 
 static const enum lane_number LANE = LANE_CALLERS;
 
-static struct call *acquire(const char *letters, uint64_t owner) {
-    struct call *call = rig_set_call(OPERATION_ACQUIRE, letters, owner);
-    rig_start(call);
-    return call;
-}
-
-static struct call *release(const char *letters, uint64_t owner) {
-    struct call *call = rig_set_call(OPERATION_RELEASE, letters, owner);
-    rig_start(call);
-    return call;
-}
-
 /* Nobody else holds it: whoever believed that would wait for a release that is his own to make. */
 static void one_that_waited_for_its_own_hold_in_vain_met_no_server(void) {
     rig_open();
     rig_grant("b", 1);
     rig_extend("b", 1, 60000);
-    struct call *call = acquire("ab", 1);
+    struct call *call = rig_acquire_all("ab", 1);
     CHECK_EQ_INT(call->operation->phase, PHASE_WAITING);
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_UNREACHABLE);
@@ -34,14 +22,14 @@ static void one_that_waited_for_its_own_hold_in_vain_met_no_server(void) {
 static void levels_that_are_being_released_do_not_count(void) {
     rig_open();
     struct hold *single = rig_grant("b", 1);
-    acquire("ab", 1);
+    rig_acquire_all("ab", 1);
     rig_send(LANE);
     rig_granted(LANE);
     CHECK_EQ_INT(hold_levels_left(single), 2);
-    struct call *end = release("ab", 1);
+    struct call *end = rig_release_all("ab", 1);
     rig_send(LANE);
     CHECK_EQ_INT(hold_levels_left(single), 1);
-    struct call *next = release("b", 1);
+    struct call *next = rig_release_all("b", 1);
     rig_abort(next, REDLATCH_TIMEOUT); /* goes on in the background, behind the other */
     CHECK_EQ_INT(hold_levels_left(single), 0);
     rig_integers(LANE, (const int64_t[]){1, 1}, 2);
@@ -59,7 +47,7 @@ static void a_level_given_back_in_the_background_goes_with_its_refusal(void) {
     rig_start(call);
     rig_send(LANE);
     rig_granted(LANE);
-    struct call *end = release("ab", 1);
+    struct call *end = rig_release_all("ab", 1);
     rig_send(LANE);
     rig_abort(end, REDLATCH_TIMEOUT);
     rig_pass(SECOND);

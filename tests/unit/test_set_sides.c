@@ -4,12 +4,6 @@
 
 static const enum lane_number LANE = LANE_CALLERS;
 
-static struct call *acquire(const char *letters, uint64_t owner) {
-    struct call *call = rig_set_call(OPERATION_ACQUIRE, letters, owner);
-    rig_start(call);
-    return call;
-}
-
 static void end_all(const char *letters, uint64_t owner) {
     struct call *call = rig_set_call(OPERATION_RELEASE, letters, owner);
     rig_start(call);
@@ -23,9 +17,9 @@ static void who_reads_a_member_and_is_to_write_it_would_wait_for_itself(void) {
     rig.lock_kind = REDLATCH_READ;
     rig_grant("b", 1);
     rig.lock_kind = REDLATCH_WRITE;
-    CHECK_EQ_INT(acquire("ab", 1)->status, REDLATCH_WOULD_DEADLOCK);
+    CHECK_EQ_INT(rig_acquire_all("ab", 1)->status, REDLATCH_WOULD_DEADLOCK);
     CHECK(rig_send(LANE) == NULL);
-    struct call *other = acquire("ab", 2);
+    struct call *other = rig_acquire_all("ab", 2);
     rig_send(LANE);
     rig_granted(LANE);
     CHECK_EQ_INT(other->status, REDLATCH_OK);
@@ -40,7 +34,7 @@ static void who_writes_a_member_passes_its_number_to_read_it(void) {
     rig.lock_kind = REDLATCH_WRITE;
     struct hold *writes = rig_grant("b", 1);
     rig.lock_kind = REDLATCH_READ;
-    struct call *call = acquire("ab", 1);
+    struct call *call = rig_acquire_all("ab", 1);
     struct command *command = rig_send(LANE);
     CHECK_EQ_INT((int64_t)command->lines->line[0].pass, 0);
     CHECK_EQ_INT((int64_t)command->lines->line[1].pass, (int64_t)writes->id);
@@ -58,7 +52,7 @@ static void sets_that_read_the_same_name_go_one_after_the_other(void) {
     rig.lock_kind = REDLATCH_READ;
     struct call *calls[3];
     for (uint64_t owner = 1; owner <= 3; owner++) {
-        calls[owner - 1] = acquire("ab", owner);
+        calls[owner - 1] = rig_acquire_all("ab", owner);
         rig_send(LANE);
         rig_met(LANE, 1, 60000);
     }
