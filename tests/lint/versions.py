@@ -28,7 +28,7 @@ def check(root: Path) -> List[str]:
         written = first(project, r'^version = "([^"]+)"$')
         if written != version:
             complaints.append(f"pyproject.toml: says version {written}, the header {version}")
-    newest = first(root / "CHANGELOG.md", r"^## (\S+)")
+    newest = first(root / "CHANGELOG.md", r"^## \[?([^\]\s]+)")
     if newest != version:
         complaints.append(f"CHANGELOG.md: the top entry is {newest}, the header says {version}")
     for rock in sorted((root / "lua-rock").glob("*.rockspec")):
