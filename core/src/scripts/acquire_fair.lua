@@ -10,7 +10,8 @@
 -- lease, -2 when it is free; else what is left until something may change, in ms or -1, and the number of the head if
 -- that is of the owner's client.
 -- May be sent twice: a repeat finds the own field, or the own place. Sent late with place 2 it finds neither, and does
--- nothing. Types are read first; an acquire that memory refuses is refused at its first write.
+-- nothing. What can be refused comes before anything is written: keys of another type, a queue of something else; an
+-- acquire that memory refuses is refused at its first write.
 -- SPDX-License-Identifier: Apache-2.0
 -- Thirty years: a longer lease would stay in the scores of all who queue behind it.
 local LEASE_MAX = 1000000000000
@@ -31,7 +32,7 @@ local lacking = lacks(KEYS[1], 'hset', 'pexpire') or lacks(queue, 'lpop', 'rpush
 if lacking then
     return lacking
 end
-local length, score = redis.call('llen', queue), redis.call('zscore', timeouts, owner)
+local length, score, is_half = redis.call('llen', queue), redis.call('zscore', timeouts, owner), false
 if length ~= redis.call('zcard', timeouts) then -- something took half of a place away, perhaps this one's
     local stands = false
     for _, other in ipairs(redis.call('lrange', queue, 0, -1)) do
@@ -44,20 +45,25 @@ if length ~= redis.call('zcard', timeouts) then -- something took half of a plac
     if first and not is_owner(first) then
         return redis.error_reply('WRONGTYPE the time-outs hold something else than waiters')
     end
-    if not (stands and score) then
-        redis.call('lrem', queue, 0, owner)
-        redis.call('zrem', timeouts, owner)
-        score = nil
-    end
+    is_half = not (stands and score)
+    score = stands and score
 end
-if (score or place == '1') and (ttl ~= -2 or length > 0) then
-    redis.call('get', sign) -- an error when it is something else, before anybody is struck out or called
-end
-local head, head_score = find_head(owner)
-if not head and length > 0 and redis.call('llen', queue) > 0 then -- no waiter stands there, but something does
+local head, head_score, gone = look_for_head(owner)
+if not head and length > #gone then -- no waiter stands there, but something does
     return refuse_queue()
 end
-if ttl == -2 and (head == owner or not head and place ~= '2') then
+local granted = ttl == -2 and (head == owner or not head and place ~= '2')
+if not granted and (score or place == '1') then
+    redis.call('get', sign) -- an error when it is something else
+end
+if is_half then
+    redis.call('lrem', queue, 0, owner)
+    redis.call('zrem', timeouts, owner)
+    find_head(owner)
+else
+    strike(gone)
+end
+if granted then
     redis.call('hset', KEYS[1], owner, 1)
     redis.call('pexpire', KEYS[1], ARGV[2])
     if head then

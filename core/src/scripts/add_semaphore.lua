@@ -11,8 +11,8 @@
 -- May be sent twice: the record repeats what the first time came of it.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
-local recorded = recorded_in(KEYS[2])
 local taken = KEYS[3] and redis.call('zcard', KEYS[3]) or 0
+local recorded = recorded_in(KEYS[2])
 if recorded then
     return tonumber(recorded) or 0
 end

@@ -27,25 +27,41 @@ local function set_score(owner, score)
     redis.call('zadd', timeouts, 'xx', string.format('%.0f', score), owner)
 end
 
--- The head and its score, after those before it that are gone: no score, time over, or no sign of life. `alive` is not.
-local function find_head(alive)
+-- The head, its score, and those before it, who are gone: no score, time over, or no sign of life. `alive` is not.
+-- Without a head the first result is nil.
+local function look_for_head(alive)
+    local gone = {}
     while true do
-        local owner = redis.pcall('lindex', queue, 0)
+        local owner = redis.pcall('lindex', queue, #gone)
         local score = type(owner) == 'string' and redis.pcall('zscore', timeouts, owner)
         if type(owner) ~= 'string' or type(score) == 'table' or not is_owner(owner) then
-            return nil
+            return nil, nil, gone
         end
         score = tonumber(score or 0)
         local its_sign = sign_of(owner)
         if score > 0 and owner == alive then
-            return owner, score
+            return owner, score, gone
         end
         if score > now and (not its_sign or redis.call('exists', its_sign) == 1) then
-            return owner, score
+            return owner, score, gone
         end
+        gone[#gone + 1] = owner
+    end
+end
+
+-- Takes those off the queue who stand before its head.
+local function strike(gone)
+    for _, owner in ipairs(gone) do
         redis.call('lpop', queue)
         redis.call('zrem', timeouts, owner)
     end
+end
+
+-- The head and its score, after those before it were taken off.
+local function find_head(alive)
+    local owner, score, gone = look_for_head(alive)
+    strike(gone)
+    return owner, score
 end
 
 -- The lock is free: the head is told and has `patience` ms to come. With nobody in the queue those who watch are told.
