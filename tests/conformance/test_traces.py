@@ -44,7 +44,7 @@ def test_what_a_driver_leaves_out_is_in_the_vocabulary(driver: Driver) -> None:
     assert sum(param.values[1] is driver for param in RUNS) >= FEWEST, "too much is left out"
 
 
-# The rows of README's table of languages, and the words of the traces that play what they are about.
+# The rows of the page of features by language, and the words of the traces that play what they are about.
 ROWS = {
     "reentrant mutex": ["lock", "reentry"],
     "mutex that is not reentrant": ["lock.reentrant"],
@@ -64,10 +64,9 @@ NOT_PLAYED_BY_THE_SHELL = {"reentry", "semaphore", "permit_semaphore"}
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_what_readme_says_of_a_language_is_played_by_it(row: str) -> None:
-    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
-    table = readme.split("## What works in which language\n")[1].split("\n## ")[0]
-    (line,) = [line for line in table.splitlines() if line.startswith(f"| {row}")]
+def test_what_the_page_says_of_a_language_is_played_by_it(row: str) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "reference" / "features.md"
+    (line,) = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith(f"| {row}")]
     claims = dict(zip(["c", "python", "lua", "shell"], [cell.strip() for cell in line.split("|")[2:6]]))
     for driver in DRIVERS:
         (claim,) = [claim for language, claim in claims.items() if re.match(f"{language}(jit|[0-9.-]|$)", driver.name)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a user of the server needs for each kind: the commands from the scripts, the keys and channels by hand.
-README.md shows it as a table, which has to be the one that `table` makes."""
+docs/how-to/access-rules.md shows it as a table, which has to be the one that `table` makes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Rules(NamedTuple):
         return sorted(found - set(EVERYBODY))
 
 
-LOOKS = "looking at a name, waiting for it"
+LOOKS = "inspecting a name, waiting until it is free"
 MULTI = "multi lock, beside its members'"
 _LOCK_CHANNEL = "redisson_lock__channel:{N}"
 _RECORDS = "redlatch_op:{N}:*"
@@ -105,7 +105,7 @@ RULES: Dict[str, Rules] = {
 
 
 def table() -> str:
-    """The rows for README.md."""
+    """The rows for the page."""
 
     def cell(words: List[str]) -> str:
         return f" `{' '.join(words)}`".replace("|", "\\|") if words else ""

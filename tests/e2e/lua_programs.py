@@ -22,7 +22,7 @@ BUILD = ROOT / os.environ.get("REDLATCH_TEST_LUA_BUILD", "build")
 PRELOAD = os.environ.get("REDLATCH_TEST_LUA_PRELOAD", "")
 # LuaJIT's own allocator hides what it holds from a sanitizer.
 LUAS = [lua for lua in MODULES if not PRELOAD or ((BUILD / "lua" / lua).is_dir() and lua != "luajit")]
-EXAMPLES = ROOT / "lua-rock" / "examples"
+EXAMPLES = ROOT / "examples" / "lua"
 
 
 def scenes_of(program: str) -> List[str]:

@@ -257,7 +257,7 @@ def test_85_no_permission(server: RedisServer, lock_name: str, rule: str) -> Non
 
 @pytest.mark.parametrize("spared", [(), ("memory|usage", "hrandfield"), ("strlen", "get", "lrange", "llen")])
 def test_85_to_list_is_allowed_with_less(server: RedisServer, lock_name: str, spared: Tuple[str, ...]) -> None:
-    rows = [access_rules.RULES[row] for row in ("mutex, spin lock", "looking at a name, waiting for it")]
+    rows = [access_rules.RULES[row] for row in ("mutex, spin lock", access_rules.LOOKS)]
     needed = [*access_rules.EVERYBODY, *(command for row in rows for command in row.commands())]
     allowed = [f"+{command}" for command in needed if command not in spared]
     server.set_user("frugal", "word", "-@all", *allowed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users who may do just what README.md says a kind needs."""
+"""Users who may do just what docs/how-to/access-rules.md says a kind needs."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ def test_86_it_is_enough_to_look(server: RedisServer, lock_name: str, kind: str)
         assert denials(server) == []
 
 
-def test_86_the_readme_shows_the_rules() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert table() in readme, f"README.md lacks this table:\n{table()}"
+def test_86_the_page_shows_the_rules() -> None:
+    page = (ROOT / "docs" / "how-to" / "access-rules.md").read_text(encoding="utf-8")
+    assert table() in page, f"docs/how-to/access-rules.md lacks this table:\n{table()}"
     named = {name for rules in RULES.values() for name in rules.scripts.split()}
     assert named == {path.stem for path in SCRIPTS.glob("*.lua")}

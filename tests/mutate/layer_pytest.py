@@ -19,8 +19,8 @@ DRIVERS = {"python": "python-", "lua": "(lua5.1- or lua5.4-)", "command": "shell
 TARGETS = {"python": ["redlatch_python", "redlatch_python_package"], "lua": ["redlatch_lua"],
            "command": ["redlatch_cli"]}
 # The end-to-end tests of an area; of the core all, of Python all but those of the others.
-E2E = {"lua": ("test_95_lua*.py", "test_95_readme.py"),
-       "command": ("test_9[2346]_*.py", "test_95_completions.py", "test_95_readme.py")}
+E2E = {"lua": ("test_95_lua*.py", "test_95_pages.py"),
+       "command": ("test_9[2346]_*.py", "test_95_completions.py", "test_95_pages.py")}
 NOT_OF_PYTHON = ("test_95_lua*.py", *E2E["command"][:2])
 LUA_FIRST = "lua5.4"
 CHUNKS = (4, 12)  # of the end-to-end test files, the likeliest first

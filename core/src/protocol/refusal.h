@@ -1,5 +1,5 @@
 /* What an error reply means: the status it becomes, whether the command was carried out, whether trying again may help.
- * The table of reliability section 5.1: the first word decides.
+ * The first word decides; docs/internals/error-replies.md has the table.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef REFUSAL_H
 #define REFUSAL_H

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs on README.md, on the pages of docs/ and in the rock's README are run as they stand there, but for their
+servers' addresses.
+
+A page's blocks marked python are one program, as later blocks use the client of the first. Those marked lua are one as
+well. Each block marked c is a program of its own. Blocks marked bash run one after the other. Blocks with another mark,
+or none, are only shown.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Dict, Iterator, List, Tuple
+
+import pytest
+import redlatch
+import shell
+from env import RedisServer, free_port
+from lua_programs import LUAS, ROOT, environment
+from wire import build_directory
+
+PAGES = [ROOT / "README.md", ROOT / "lua-rock" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# Latches that the programs wait for, to be counted down by somebody else.
+LATCHES = ("batch", "ready", "opened")
+# What the programs of a page must print, beside ending well.
+PRINTED: Dict[Tuple[str, str], Tuple[str, ...]] = {
+    ("README.md", "python"): ("one process",),
+    ("README.md", "lua"): ("nobody else is here", "done"),
+    ("README.md", "c"): ("one process",),
+    ("docs/learn/choose-a-lock.md", "python"): ("token = 1", "both names", "both seats"),
+    ("docs/learn/choose-a-lock.md", "lua"): ("token = 1", "both names"),
+    ("docs/learn/choose-a-lock.md", "c"): ("token = 1",),
+    ("docs/learn/choose-a-lock.md", "bash"): ("token 1", "both names", "one of three"),
+    ("docs/learn/failover-and-redlock.md", "python"): ("two of three",),
+    ("docs/learn/failover-and-redlock.md", "lua"): ("two of three",),
+    ("docs/learn/leases-and-fencing.md", "python"): ("sum 7",),
+    ("docs/how-to/c.md", "c"): ("one holder", "token 1, safe for 59 s\nlost: missing"),
+    ("docs/how-to/event-loops.md", "c"): ("call 1: ok\ncall 2: ok",),
+    ("docs/how-to/lua.md", "lua"): ("one holder", "released at the end", "timeout", "false\tlost"),
+    ("docs/how-to/python.md", "python"): ("one holder", "lost: missing", "mutex True", "the loop goes on"),
+    ("docs/how-to/semaphores-and-latches.md", "bash"): ("one of three", "is open"),
+    ("docs/how-to/semaphores-and-latches.md", "c"): ("one of three",),
+    ("docs/how-to/semaphores-and-latches.md", "lua"): ("permit\t", "all is done"),
+    ("docs/how-to/semaphores-and-latches.md", "python"): ("one of three", "all is done"),
+    ("docs/how-to/share-locks.md", "python"): ("they exclude each other",),
+    ("docs/how-to/shell-and-cron.md", "bash"): ("both locks", "ran\nskipped with status 1", "still held", "was free"),
+    ("docs/reference/command.md", "bash"): ("status 7", "free, with status 3"),
+    ("docs/reference/lua.md", "lua"): ("with the token", "wait behind us", "would_deadlock", "both seats"),
+    ("docs/reference/python.md", "python"): ("already_held False False",),
+    ("lua-rock/README.md", "lua"): ("one holder",),
+}  # fmt: skip
+
+
+def name_of(page: Path) -> str:
+    """A page's path in the tree."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def programs(page: Path, language: str) -> List[str]:
+    """The blocks of a page in one language."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def pages_with(language: str) -> List[str]:
+    """The pages that have programs in a language."""
+    return [name_of(page) for page in PAGES if programs(page, language)]
+
+
+def run(command: List[str], **options: str) -> str:
+    """What a program prints that must succeed."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, **options})
+    assert done.returncode == 0, f"{command[0]}: status {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def as_one_lua_program(found: List[str], lua: str) -> str:
+    """The first makes client and lock, and the others are blocks of their own that use them."""
+    said = [each for each in found if "<close>" not in each or lua == "lua5.4"]
+    return "\n".join([said[0], *(f"do\n{each}end" for each in said[1:])])
+
+
+@pytest.fixture(autouse=True)
+def somebody_counts_down(servers: List[RedisServer]) -> Iterator[None]:
+    """Opens the latches that the programs close."""
+    done = threading.Event()
+
+    def count_down() -> None:
+        with redlatch.connect(servers[0].url) as client:
+            while not done.wait(0.01):
+                for latch in map(client.latch, LATCHES):
+                    if latch.count() > 0:
+                        latch.count_down()
+
+    thread = threading.Thread(target=count_down)
+    thread.start()
+    yield
+    done.set()
+    thread.join()
+
+
+class Runner:
+    """Runs the programs of pages on this test's servers."""
+
+    def __init__(self, servers: List[RedisServer], folder: Path) -> None:
+        self.servers = servers
+        self.folder = folder
+
+    def with_addresses(self, program: str, down: str = "") -> str:
+        """Puts addresses of servers that are there in the places of those that a program names; nobody listens at that
+        of the one that is `down`."""
+        for place, server in zip("abc", self.servers):
+            url = f"redis://127.0.0.1:{free_port()}" if place == down else server.url
+            program = program.replace(f"redis://{place}:6379", url)
+        return re.sub(r"redis://127\.0\.0\.1:6379(/0)?", self.servers[0].url, program)
+
+    def write(self, name: str, program: str, down: str) -> str:
+        """The path of a program's file."""
+        path = self.folder / name
+        path.write_text(self.with_addresses(program, down), encoding="utf-8")
+        return str(path)
+
+    def python(self, found: List[str], down: str = "") -> str:
+        """What the programs print, as one."""
+        script = self.write("page.py", "\n".join(found), down)
+        package = str(Path(redlatch.__file__).resolve().parents[1])
+        return run([sys.executable, script], PYTHONPATH=package, REDIS_URL=self.servers[0].url)
+
+    def lua(self, found: List[str], lua: str, down: str = "") -> str:
+        """What the programs print, as one."""
+        script = self.write("page.lua", as_one_lua_program(found, lua), down)
+        return run([lua, script], **{**environment(lua), "REDIS_URL": self.servers[0].url})
+
+    def c(self, found: List[str]) -> str:
+        """What each prints, compiled as the pages say, but for where the library is."""
+        program, library = str(self.folder / "program"), build_directory() / "core"
+        flags = ["-Wall", "-Wextra", "-Werror", f"-I{ROOT}/core/include", f"-L{library}", "-lredlatch"]
+        printed = ""
+        for text in found:
+            run(["cc", self.write("program.c", text, ""), *flags, "-o", program])
+            printed += run([program], LD_LIBRARY_PATH=str(library))
+        return printed
+
+    def bash(self, found: List[str]) -> str:
+        """What the commands print, the first that fails being the last."""
+        script = self.write("page.sh", "\n".join(found), "")
+        path = f"{Path(shell.program()).parent}:{os.environ['PATH']}"
+        return run(["bash", "-eu", script], PATH=path, REDIS_URL=self.servers[0].url)
+
+
+@pytest.fixture
+def runner(servers: List[RedisServer], tmp_path: Path) -> Runner:
+    """Runs programs on this test's servers."""
+    return Runner(servers, tmp_path)
+
+
+def check(page: str, language: str, printed: str) -> None:
+    """A program printed what it is to print."""
+    for words in PRINTED.get((page, language), ()):
+        assert words in printed, printed
+
+
+@pytest.mark.parametrize("page", pages_with("python"))
+def test_python(runner: Runner, page: str) -> None:
+    check(page, "python", runner.python(programs(ROOT / page, "python")))
+
+
+@pytest.mark.parametrize("lua", LUAS)
+@pytest.mark.parametrize("page", pages_with("lua"))
+def test_lua(runner: Runner, page: str, lua: str) -> None:
+    check(page, "lua", runner.lua(programs(ROOT / page, "lua"), lua))
+
+
+@pytest.mark.parametrize("page", pages_with("c"))
+def test_c(runner: Runner, page: str) -> None:
+    check(page, "c", runner.c(programs(ROOT / page, "c")))
+
+
+@pytest.mark.parametrize("page", pages_with("bash"))
+def test_bash(runner: Runner, page: str) -> None:
+    check(page, "bash", runner.bash(programs(ROOT / page, "bash")))
+
+
+def test_every_row_is_of_a_page() -> None:
+    has = {(page, language) for language in ("python", "lua", "c", "bash") for page in pages_with(language)}
+    assert set(PRINTED) <= has
+
+
+@pytest.mark.parametrize("down", ["a", "b", "c"])
+def test_a_red_lock_with_one_of_three_servers_down(runner: Runner, down: str) -> None:
+    """The page says that any minority of the servers may be down: its programs run all the same."""
+    page = ROOT / "docs" / "learn" / "failover-and-redlock.md"
+    assert "two of three" in runner.python(programs(page, "python"), down)
+    assert "two of three" in runner.lua(programs(page, "lua"), LUAS[0], down)
