@@ -32,6 +32,7 @@ PRINTED: Dict[Tuple[str, str], Tuple[str, ...]] = {
     ("README.md", "python"): ("one process",),
     ("README.md", "lua"): ("nobody else is here", "done"),
     ("README.md", "c"): ("one process",),
+    ("README.md", "bash"): ("one process", "on one machine"),
     ("docs/learn/choose-a-lock.md", "python"): ("token = 1", "both names", "both seats"),
     ("docs/learn/choose-a-lock.md", "lua"): ("token = 1", "both names"),
     ("docs/learn/choose-a-lock.md", "c"): ("token = 1",),
