@@ -429,6 +429,31 @@ static void what_owed_nothing_is_settled(void) {
     }
 }
 
+/* One that worked is made again at once, at the first failure in a row; one that broke within a second, without an
+ * answer to any command, is paused for as if it had not been made. */
+static void what_worked_is_made_again_at_once(void) {
+    static const struct {
+        bool served;
+        int64_t lasted;
+        bool at_once;
+    } cases[] = {{false, SECOND - 1, false}, {false, SECOND, true}, {true, 0, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        begin(false);
+        connection.down_since = 1; /* it was down before it came */
+        connection.pause_ms = 40;
+        dial();
+        fake_say(&server, "+OK\r\n:42\r\n" INFO);
+        CHECK_EQ_INT(outcome(), REDLATCH_OK);
+        connection.served = cases[i].served;
+        int64_t now = connection.ready_at + cases[i].lasted;
+        connection_fail(&connection, "the test says so", now);
+        CHECK_EQ_INT(connection.retry_at == now, cases[i].at_once);
+        CHECK_EQ_INT(connection.retry_soon_at == now, cases[i].at_once);
+        CHECK_EQ_INT(connection.down_since, cases[i].at_once ? now : 1);
+        end();
+    }
+}
+
 static void over_tcp_with_several_addresses(void) {
     begin(false);
     struct fake_server tcp;
@@ -540,6 +565,7 @@ int main(void) {
     RUN(killing_survives_a_failed_attempt);
     RUN(other_settlements);
     RUN(what_owed_nothing_is_settled);
+    RUN(what_worked_is_made_again_at_once);
     RUN(over_tcp_with_several_addresses);
     RUN(no_connection_in_time);
     RUN(a_close_ends_the_connection_and_forgetting_does_not);
