@@ -14,8 +14,8 @@ enum { ENGINE_STEPS_MAX = 250000 };
  * used any more. */
 void step_meter_arm(jmp_buf *out);
 
-/* Ends counting. */
-void step_meter_disarm(void);
+/* Ends counting; how many there were. */
+uint64_t step_meter_disarm(void);
 
 /* The most that were counted at a time. */
 uint64_t step_meter_longest(void);

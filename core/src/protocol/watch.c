@@ -149,8 +149,9 @@ void watch_timer(struct engine *engine, struct operation *operation, int64_t now
     }
 }
 
-/* Whoever is parked looks at once; of those that would take the name with others, one is enough if it was freed. Of
- * these several may leave as one of them looks, so that the list is begun anew then: who has looked is not parked. */
+/* Whoever is parked looks at once; of those that would take the name with others, one is enough if it was freed. One of
+ * these that does not ask has left, and others may have left with it, so that the list is begun anew then: who has
+ * looked is not parked. */
 static void look(struct engine *engine, struct contest *contest, bool freed, int64_t now) {
     bool one_looks = false;
     struct list_link *link = list_first(&contest->watchers);
@@ -161,13 +162,11 @@ static void look(struct engine *engine, struct contest *contest, bool freed, int
         one_looks = one_looks || (operation->set && (goes || asking));
         if (goes && operation->set) {
             set_look(engine, operation, now);
-            link = list_first(&contest->watchers);
-        } else {
-            if (goes) {
-                ask(engine, operation);
-            }
-            link = list_next(&contest->watchers, link);
+        } else if (goes) {
+            ask(engine, operation);
         }
+        bool stands = !goes || (operation->phase == PHASE_ASKING && list_is_linked(link));
+        link = stands ? list_next(&contest->watchers, link) : list_first(&contest->watchers);
     }
 }
 
