@@ -1,5 +1,5 @@
 /* What an error reply means: the status it becomes, whether the command was carried out, whether trying again may help.
- * The first word decides; docs/internals/error-replies.md has the table.
+ * The first word decides (wire format 3.13).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef REFUSAL_H
 #define REFUSAL_H
