@@ -11,7 +11,7 @@ from typing import List, Tuple
 TESTS = Path(__file__).resolve().parents[1]
 DOCS = TESTS.parent / "docs"
 PAGE = DOCS / "proof" / "redisson.md"
-ROW = re.compile(r"^\| (?P<test>(?!their test)[^|]+) \| (?P<mark>[Cc-]) \| (?P<ours>.*) \|$")
+ROW = re.compile(r"^\| (?P<test>(?!test of Redisson)[^|]+) \| (?P<mark>[Cc-]) \| (?P<ours>.*) \|$")
 WEAKNESS = re.compile(r"^\| W-(?P<number>\d+) .+? \| (?P<ours>.*) \|$")
 # Of these the format, or a peer that keeps to it, forces a part; of all others nothing.
 FORCED = {8, 9, 12, 14, 16, 22, 28}
