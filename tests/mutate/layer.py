@@ -54,7 +54,8 @@ class Layer:
 
     def make(self, folder: str, targets: Sequence[str]) -> Optional[str]:
         """Builds targets; what the build said if it failed."""
-        command = ["cmake", "--build", folder, "--parallel", str(self.jobs), "--target", *targets]
+        command = ["cmake", "--build", folder, "--parallel", str(self.jobs), "--target",
+                   *self.tree.to_build(folder, targets)]
         done = subprocess.run(command, cwd=self.tree.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               check=False)
         return done.stdout if done.returncode else None
@@ -116,6 +117,7 @@ class Layer:
             self.usual = known["seconds"]
             passed = known.get("passed", []) if known["digest"] == self.tree.digest else []
             if self.asked <= set(passed):
+                self.build()
                 return
         failure = self.ask(None)
         if failure:
@@ -125,10 +127,13 @@ class Layer:
 
     def follow(self, other: Layer) -> None:
         """Builds what it will be asked, as another copy's layer did, which has passed."""
-        if not self.asked:
-            return
-        self.configure()
-        self.usual = other.usual
+        if self.asked:
+            self.configure()
+            self.build()
+            self.usual = other.usual
+
+    def build(self) -> None:
+        """Builds what it will be asked, so that nothing is left of a mutant of a run that was killed."""
         for batch in self.batches(None):
             complaint = self.make(batch.folder, batch.targets) if batch.targets else None
             if complaint is not None:

@@ -120,6 +120,19 @@ def test_the_copy_is_mended(project: Path) -> None:
         Worktree(project)
 
 
+def test_what_was_built_with_a_mutant_is_built_again(project: Path) -> None:
+    tree = Worktree(project)
+    tree.update()
+    with tree.planted("one.py", "x = 2\n"):
+        assert tree.to_build("build", ["python"]) == ["python"]
+        assert tree.to_build("build", ["python"]) == ["python"]
+    with tree.planted("two.py", "y = 3\n"):
+        assert tree.to_build("build/address", ["unit"]) == ["unit"]
+        assert tree.to_build("build", ["lua"]) == ["lua", "python"]
+    assert tree.to_build("build", ["lua"]) == ["lua", "python"]
+    assert tree.to_build("build", ["lua"]) == ["lua"]
+
+
 def test_what_compiles_to_the_same_is_no_mutant(project: Path) -> None:
     tree = Worktree(project)
     tree.update()

@@ -11,7 +11,7 @@ import subprocess
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Iterator, List
+from typing import IO, Dict, Iterable, Iterator, List, Set
 
 
 class Worktree:
@@ -24,6 +24,8 @@ class Worktree:
         self.build = self.path / "build"
         self.python = root / "build" / "venv" / "bin" / "python"
         self.digest = ""
+        self.built: Dict[str, Set[str]] = {}  # targets by build folder that were built with the mutant that is planted
+        self.stale: Dict[str, Set[str]] = {}  # and those that still have an earlier one in them
         self.path.mkdir(parents=True, exist_ok=True)
         self.lock: IO[str] = self.path.with_suffix(".lock").open("w", encoding="utf-8")
         try:
@@ -72,3 +74,12 @@ class Worktree:
             yield
         finally:
             copy.write_bytes(original)
+            for folder, targets in self.built.items():
+                self.stale.setdefault(folder, set()).update(targets)
+            self.built = {}
+
+    def to_build(self, folder: str, targets: Iterable[str]) -> List[str]:
+        """The targets, and what has to be rid of an earlier mutant."""
+        wanted = {*targets, *self.stale.pop(folder, set())}
+        self.built.setdefault(folder, set()).update(wanted)
+        return sorted(wanted)
