@@ -54,8 +54,7 @@ class Layer:
 
     def make(self, folder: str, targets: Sequence[str]) -> Optional[str]:
         """Builds targets; what the build said if it failed."""
-        command = ["cmake", "--build", folder, "--parallel", str(self.jobs), "--target",
-                   *self.tree.to_build(folder, targets)]
+        command = ["cmake", "--build", folder, "--parallel", str(self.jobs), "--target", *targets]
         done = subprocess.run(command, cwd=self.tree.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               check=False)
         return done.stdout if done.returncode else None

@@ -40,6 +40,9 @@ class Pytest(Layer):
         command = Command(name, [*self.pytest(), "-x", *self.parallel(), *words], LONGEST)
         return Batch("build", targets, [command])
 
+    def make(self, folder: str, targets: Sequence[str]) -> Optional[str]:
+        return super().make(folder, self.tree.to_build(folder, targets))  # a test may load what others have built
+
     def pytest(self) -> List[str]:
         """How pytest is called."""
         return [str(self.tree.python), "-m", "pytest", "--timeout=120", "--color=no", "-q", "-rfE", "-p",

@@ -24,8 +24,10 @@ class Worktree:
         self.build = self.path / "build"
         self.python = root / "build" / "venv" / "bin" / "python"
         self.digest = ""
-        self.built: Dict[str, Set[str]] = {}  # targets by build folder that were built with the mutant that is planted
-        self.stale: Dict[str, Set[str]] = {}  # and those that still have an earlier one in them
+        # Of what tests load together: targets by build folder that were built with the mutant that is planted, and
+        # those that still have an earlier one in them.
+        self.built: Dict[str, Set[str]] = {}
+        self.stale: Dict[str, Set[str]] = {}
         self.path.mkdir(parents=True, exist_ok=True)
         self.lock: IO[str] = self.path.with_suffix(".lock").open("w", encoding="utf-8")
         try:

@@ -172,6 +172,7 @@ static void errors_that_end_it(void) {
     check_outcome("+OK\r\n:1\r\n-NOAUTH Authentication required.\r\n", REDLATCH_AUTHENTICATION, "NOAUTH");
     check_outcome("HTTP/1.1 400 Bad Request\r\n\r\n", REDLATCH_PROTOCOL, "not a Redis server");
     check_outcome("+OK\r\n\x16\x03\x01", REDLATCH_PROTOCOL, "not a Redis server");
+    check_outcome("+OK\r\n#t\r\n", REDLATCH_PROTOCOL, "not a Redis server"); /* RESP3, which was not asked for */
 }
 
 static void errors_that_can_be_lived_with(void) {
