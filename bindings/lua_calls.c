@@ -5,11 +5,11 @@
 #include <stdbool.h>
 
 /* Ctrl-C ends a wait within 100 ms. */
-enum { SLICE_MS = 50 };
+enum { MAX_BLOCK_MS = 50 };
 
 /* A wait: what makes one slice of it, and for what. */
 struct wait {
-    int (*slice)(struct wait *wait);
+    int (*step)(struct wait *wait);
     redlatch_cancel *cancel;
     union {
         redlatch_lock *lock;
@@ -50,11 +50,11 @@ static bool has_changed(lua_State *L, const struct hooks *before) {
 }
 
 /* Waits; `interrupted_out` says whether a hook was set meanwhile, which ended the wait unless it was over by then. */
-static int wait_in_slices(lua_State *L, struct wait *wait, bool *interrupted_out) {
+static int wait_resumably(lua_State *L, struct wait *wait, bool *interrupted_out) {
     struct hooks before = hooks_of(L);
     int status;
     bool fired = false;
-    while ((status = wait->slice(wait)) == REDLATCH_AGAIN) {
+    while ((status = wait->step(wait)) == REDLATCH_AGAIN) {
         if (!fired && has_changed(L, &before)) {
             redlatch_cancel_fire(wait->cancel);
             fired = true;
@@ -64,20 +64,20 @@ static int wait_in_slices(lua_State *L, struct wait *wait, bool *interrupted_out
     return status;
 }
 
-static int slice_of_acquire(struct wait *wait) {
-    return redlatch_lock_acquire_as(wait->on.lock, wait->owner, wait->lease_ms, wait->wait_ms, wait->cancel, SLICE_MS);
+static int max_block_of_acquire(struct wait *wait) {
+    return redlatch_lock_acquire_as(wait->on.lock, wait->owner, wait->lease_ms, wait->wait_ms, wait->cancel, MAX_BLOCK_MS);
 }
 
 int redlatch_lua_acquire(lua_State *L, redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
                          redlatch_cancel *cancel) {
-    struct wait wait = {.slice = slice_of_acquire,
+    struct wait wait = {.step = max_block_of_acquire,
                         .cancel = cancel,
                         .on.lock = lock,
                         .owner = owner,
                         .lease_ms = lease_ms,
                         .wait_ms = wait_ms};
     bool interrupted;
-    int status = wait_in_slices(L, &wait, &interrupted);
+    int status = wait_resumably(L, &wait, &interrupted);
     if (status == REDLATCH_OK && interrupted) {
         /* Granted at the last moment to somebody whom the hook is about to end. What cannot be released now is so in
          * the background. */
@@ -87,19 +87,19 @@ int redlatch_lua_acquire(lua_State *L, redlatch_lock *lock, uint64_t owner, int6
     return status;
 }
 
-static int slice_of_permits(struct wait *wait) {
-    return redlatch_semaphore_acquire(wait->on.semaphore, wait->permits, wait->wait_ms, wait->cancel, SLICE_MS);
+static int max_block_of_permits(struct wait *wait) {
+    return redlatch_semaphore_acquire(wait->on.semaphore, wait->permits, wait->wait_ms, wait->cancel, MAX_BLOCK_MS);
 }
 
 int redlatch_lua_acquire_permits(lua_State *L, redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
                                  redlatch_cancel *cancel) {
-    struct wait wait = {.slice = slice_of_permits,
+    struct wait wait = {.step = max_block_of_permits,
                         .cancel = cancel,
                         .on.semaphore = semaphore,
                         .permits = permits,
                         .wait_ms = wait_ms};
     bool interrupted;
-    int status = wait_in_slices(L, &wait, &interrupted);
+    int status = wait_resumably(L, &wait, &interrupted);
     if (status == REDLATCH_OK && interrupted) {
         redlatch_semaphore_release(semaphore, permits);
         status = REDLATCH_CANCELLED;
@@ -107,22 +107,22 @@ int redlatch_lua_acquire_permits(lua_State *L, redlatch_semaphore *semaphore, in
     return status;
 }
 
-static int slice_of_permits_with_ids(struct wait *wait) {
+static int max_block_of_permits_with_ids(struct wait *wait) {
     return redlatch_permit_semaphore_acquire(wait->on.permit_semaphore, wait->permits, wait->lease_ms, wait->wait_ms,
-                                             wait->cancel, SLICE_MS, &wait->serial);
+                                             wait->cancel, MAX_BLOCK_MS, &wait->serial);
 }
 
 int redlatch_lua_acquire_permits_with_ids(lua_State *L, redlatch_permit_semaphore *permit_semaphore, int64_t permits,
                                           int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel,
                                           uint64_t *serial_out) {
-    struct wait wait = {.slice = slice_of_permits_with_ids,
+    struct wait wait = {.step = max_block_of_permits_with_ids,
                         .cancel = cancel,
                         .on.permit_semaphore = permit_semaphore,
                         .permits = permits,
                         .lease_ms = lease_ms,
                         .wait_ms = wait_ms};
     bool interrupted;
-    int status = wait_in_slices(L, &wait, &interrupted);
+    int status = wait_resumably(L, &wait, &interrupted);
     if (status == REDLATCH_OK && interrupted) {
         for (uint64_t i = 0; i < (uint64_t)permits; i++) {
             redlatch_permit permit = {.struct_size = sizeof permit};
@@ -136,28 +136,28 @@ int redlatch_lua_acquire_permits_with_ids(lua_State *L, redlatch_permit_semaphor
     return status;
 }
 
-static int slice_of_latch(struct wait *wait) {
-    return redlatch_latch_wait(wait->on.latch, wait->wait_ms, wait->cancel, SLICE_MS);
+static int max_block_of_latch(struct wait *wait) {
+    return redlatch_latch_wait(wait->on.latch, wait->wait_ms, wait->cancel, MAX_BLOCK_MS);
 }
 
 int redlatch_lua_wait_latch(lua_State *L, redlatch_latch *latch, int64_t wait_ms, redlatch_cancel *cancel) {
-    struct wait wait = {.slice = slice_of_latch, .cancel = cancel, .on.latch = latch, .wait_ms = wait_ms};
+    struct wait wait = {.step = max_block_of_latch, .cancel = cancel, .on.latch = latch, .wait_ms = wait_ms};
     bool interrupted;
-    return wait_in_slices(L, &wait, &interrupted);
+    return wait_resumably(L, &wait, &interrupted);
 }
 
-static int slice_of_free_name(struct wait *wait) {
-    return redlatch_wait_free(wait->on.client, wait->name, wait->name_size, wait->wait_ms, wait->cancel, SLICE_MS);
+static int max_block_of_free_name(struct wait *wait) {
+    return redlatch_wait_free(wait->on.client, wait->name, wait->name_size, wait->wait_ms, wait->cancel, MAX_BLOCK_MS);
 }
 
 int redlatch_lua_wait_free(lua_State *L, redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
                            redlatch_cancel *cancel) {
-    struct wait wait = {.slice = slice_of_free_name,
+    struct wait wait = {.step = max_block_of_free_name,
                         .cancel = cancel,
                         .on.client = client,
                         .name = name,
                         .name_size = name_size,
                         .wait_ms = wait_ms};
     bool interrupted;
-    return wait_in_slices(L, &wait, &interrupted);
+    return wait_resumably(L, &wait, &interrupted);
 }

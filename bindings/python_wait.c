@@ -4,15 +4,15 @@
 
 #include <stdlib.h>
 
-int redlatch_python_wait_new(int64_t slice_ms, redlatch_python_wait **wait_out) {
+int redlatch_python_wait_new(int64_t max_block_ms, redlatch_python_wait **wait_out) {
     redlatch_python_wait *wait = calloc(1, sizeof *wait);
     if (wait == NULL) {
         return REDLATCH_NO_MEMORY;
     }
     wait->status = REDLATCH_PYTHON_IDLE;
-    wait->slice_ms = slice_ms;
+    wait->max_block_ms = max_block_ms;
     wait->hold.struct_size = sizeof wait->hold;
-    if (slice_ms != REDLATCH_FOREVER) {
+    if (max_block_ms != REDLATCH_FOREVER) {
         int status = redlatch_cancel_new(&wait->cancel);
         if (status != REDLATCH_OK) {
             free(wait);
@@ -32,7 +32,7 @@ void redlatch_python_wait_free(redlatch_python_wait *wait) {
 
 int redlatch_python_acquire(redlatch_python_wait *wait, redlatch_lock *lock, uint64_t owner, int64_t lease_ms,
                             int64_t wait_ms) {
-    int status = redlatch_lock_acquire_as(lock, owner, lease_ms, wait_ms, wait->cancel, wait->slice_ms);
+    int status = redlatch_lock_acquire_as(lock, owner, lease_ms, wait_ms, wait->cancel, wait->max_block_ms);
     if (status == REDLATCH_OK) {
         int known = redlatch_lock_hold(lock, owner, &wait->hold);
         if (known != REDLATCH_OK) {
@@ -49,7 +49,7 @@ void redlatch_python_abandon(redlatch_python_wait *wait, redlatch_lock *lock, ui
         redlatch_cancel_fire(wait->cancel);
         do {
             wait->status = redlatch_lock_acquire_as(lock, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER,
-                                                    wait->cancel, wait->slice_ms);
+                                                    wait->cancel, wait->max_block_ms);
         } while (wait->status == REDLATCH_AGAIN);
     }
     if (wait->status == REDLATCH_OK) {
@@ -60,15 +60,15 @@ void redlatch_python_abandon(redlatch_python_wait *wait, redlatch_lock *lock, ui
 }
 
 int redlatch_python_acquire_permits(int32_t *status_out, redlatch_semaphore *semaphore, int64_t permits,
-                                    int64_t wait_ms, redlatch_cancel *cancel, int64_t slice_ms) {
-    *status_out = redlatch_semaphore_acquire(semaphore, permits, wait_ms, cancel, slice_ms);
+                                    int64_t wait_ms, redlatch_cancel *cancel, int64_t max_block_ms) {
+    *status_out = redlatch_semaphore_acquire(semaphore, permits, wait_ms, cancel, max_block_ms);
     return *status_out;
 }
 
 int redlatch_python_acquire_with_ids(int32_t *status_out, redlatch_permit_semaphore *permit_semaphore,
                                      int64_t permits, int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel,
-                                     int64_t slice_ms, uint64_t *serial_out) {
-    *status_out = redlatch_permit_semaphore_acquire(permit_semaphore, permits, lease_ms, wait_ms, cancel, slice_ms,
+                                     int64_t max_block_ms, uint64_t *serial_out) {
+    *status_out = redlatch_permit_semaphore_acquire(permit_semaphore, permits, lease_ms, wait_ms, cancel, max_block_ms,
                                                     serial_out);
     return *status_out;
 }

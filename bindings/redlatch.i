@@ -30,14 +30,14 @@
 /* A status, with the words for a failure, and for LOST the reason. They are copied first: making a Lua string may run
  * finalisers, and those make calls of their own. Answers of yes and no are 1 and 0, and come through unchanged. */
 %typemap(out) int {
-    char words[512] = "";
+    char text[512] = "";
     int reason = redlatch_last_reason();
     if ($1 < 0) {
-        strncat(words, redlatch_last_error(), sizeof words - 1);
+        strncat(text, redlatch_last_error(), sizeof text - 1);
     }
     lua_pushinteger(L, $1); SWIG_arg++;
     if ($1 < 0) {
-        lua_pushstring(L, words); SWIG_arg++;
+        lua_pushstring(L, text); SWIG_arg++;
     }
     if ($1 == REDLATCH_LOST) {
         lua_pushinteger(L, reason); SWIG_arg++;

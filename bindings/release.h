@@ -1,4 +1,4 @@
-/* A release that names what was lost, for the skins of several languages.
+/* A release that names what was lost, for the wrappers of several languages.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef REDLATCH_RELEASE_H
 #define REDLATCH_RELEASE_H

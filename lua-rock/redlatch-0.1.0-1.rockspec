@@ -1,4 +1,4 @@
--- The rock `redlatch`: the skin in Lua, and the module redlatch.core with the C core inside, linked with hiredis.
+-- The rock `redlatch`: the wrapper in Lua, and the module redlatch.core with the C core inside, linked with hiredis.
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- In the repository `luarocks make` of this file needs SWIG, CMake and a C compiler. The rock that `./dev rock` packs

@@ -145,7 +145,7 @@ class Runner:
 
     def __init__(self, stages: List[Stage]) -> None:
         self.waiting = list(stages)
-        self.asked = {stage.name for stage in stages}
+        self.requested = {stage.name for stage in stages}
         self.good: Set[str] = set()
         self.bad: Set[str] = set()
         self.running: Dict[str, Stage] = {}
@@ -174,15 +174,15 @@ class Runner:
 
     def next_ready(self) -> "Stage | None":
         """The first stage that may start now."""
-        settled = [stage for stage in self.waiting if all(need in self.good | self.bad for need in stage.needs)]
-        computing = [stage for stage in settled if stage.computes]
+        resolved = [stage for stage in self.waiting if all(need in self.good | self.bad for need in stage.needs)]
+        computing = [stage for stage in resolved if stage.computes]
         if computing and not any(stage.computes for stage in self.running.values()):
             return computing[0]
         beside = [stage for stage in self.running.values() if not stage.computes]
         if len(beside) >= SLOTS or any(stage.alone for stage in beside):
             return None
         # One that wants to be alone and whose turn has come lets nothing slip in before it.
-        first = next((stage for stage in settled if not stage.computes), None)
+        first = next((stage for stage in resolved if not stage.computes), None)
         return None if first is None or (first.alone and beside) else first
 
     def run_stage(self, stage: Stage) -> None:

@@ -101,7 +101,7 @@ int child_start(struct child *child, char **command) {
     return error;
 }
 
-enum child_news child_look(struct child *child) {
+enum child_news child_poll(struct child *child) {
     int status;
     pid_t found = waitpid(child->pid, &status, WNOHANG | WUNTRACED);
     if (found != child->pid) {

@@ -22,7 +22,7 @@ struct child {
 int child_start(struct child *child, char **command);
 
 /* What became of it since the last time, without waiting. */
-enum child_news child_look(struct child *child);
+enum child_news child_poll(struct child *child);
 
 /* To the child and all of its group. */
 void child_signal(const struct child *child, int number);

@@ -58,18 +58,18 @@ int next_option(int argc, char **argv, const char *letters, const struct option 
     if (letter != '?' && letter != ':') {
         return letter;
     }
-    const char *word = argv[optind - 1]; /* of a long option */
-    char short_word[] = {'-', (char)optopt, '\0'};
+    const char *argument = argv[optind - 1]; /* of a long option */
+    char short_option[] = {'-', (char)optopt, '\0'};
     const char *behind = *command ? ": " : "";
     if (letter == ':') {
-        bool is_long = strncmp(word, "--", 2) == 0;
-        complain(0, "%s%s%s without a value: expected one behind it", command, behind, is_long ? word : short_word);
+        bool is_long = strncmp(argument, "--", 2) == 0;
+        complain(0, "%s%s%s without a value: expected one behind it", command, behind, is_long ? argument : short_option);
     } else if (optopt == 0) {
-        complain(0, "%s%sthere is no option %s, or several begin so", command, behind, word);
+        complain(0, "%s%sthere is no option %s, or several begin so", command, behind, argument);
     } else if (optopt < OPTION_PREFIX && !strchr(letters, optopt)) {
-        complain(0, "%s%sthere is no option %s", command, behind, short_word);
+        complain(0, "%s%sthere is no option %s", command, behind, short_option);
     } else {
-        complain(0, "%s%s%s: expected no value", command, behind, word);
+        complain(0, "%s%s%s: expected no value", command, behind, argument);
     }
     complain(0, "see: redlatch%s%s --help", *command ? " " : "", command);
     return '?';

@@ -33,7 +33,7 @@ int command_wait(int argc, char **argv);
 int command_unlock(int argc, char **argv);
 
 /* Which server, how it lets us in, and what stands before every name; of every command. */
-struct place {
+struct server_options {
     const char *url;
     const char *prefix;
     const char *password_file;
@@ -44,7 +44,7 @@ enum { OPTION_PREFIX = 256, OPTION_JSON, OPTION_FORCE, OPTION_LEASE, OPTION_MAX_
        OPTION_KIND, OPTION_PERMITS, OPTION_LIMIT, OPTION_KEY_TEMPLATE, OPTION_OWNER, OPTION_MINE, OPTION_VERBOSE,
        OPTION_PASSWORD_FILE };
 
-#define PLACE_OPTIONS                                                                                           \
+#define SERVER_OPTIONS                                                                                           \
     {"url", required_argument, NULL, 'u'}, {"prefix", required_argument, NULL, OPTION_PREFIX},                  \
         {"password-file", required_argument, NULL, OPTION_PASSWORD_FILE}, {"help", no_argument, NULL, 'h'}, {   \
         NULL, 0, NULL, 0                                                                                        \
@@ -54,9 +54,9 @@ enum { OPTION_PREFIX = 256, OPTION_JSON, OPTION_FORCE, OPTION_LEASE, OPTION_MAX_
  * colon, perhaps after a plus sign. */
 int next_option(int argc, char **argv, const char *letters, const struct option *options, const char *command);
 
-/* Takes one of PLACE_OPTIONS, or what next_option makes of a mistake. false: there is nothing more to do, and
+/* Takes one of SERVER_OPTIONS, or what next_option makes of a mistake. false: there is nothing more to do, and
  * *status_out is how to exit. */
-bool take_place_option(struct place *place, int letter, const char *usage, int *status_out);
+bool take_server_option(struct server_options *server, int letter, const char *usage, int *status_out);
 
 /* The one operand of a command that takes a name; NULL after a complaint. */
 const char *only_name(int argc, char **argv, const char *command);
@@ -72,21 +72,21 @@ int complain_of(int status);
 int complain_of_wait(int status);
 
 /* Opens the client that a command works with, whose own options may be NULL: an exit status, and why not is said. */
-int open_client(const struct place *place, const redlatch_client_options *own, redlatch_client **client_out);
+int open_client(const struct server_options *server, const redlatch_client_options *own, redlatch_client **client_out);
 
 /* The URL of the server: the given one, that of the environment, or what it is without either. */
-const char *place_url(const struct place *place);
+const char *server_url(const struct server_options *server);
 
 /* In new memory; NULL without. */
 char *url_without_password(const char *url);
 
 /* `run` tells its CMD by the environment where its server is, without secrets: a password comes from where `run` had
  * it, unless that was the command line. false without memory. */
-bool place_tell(const struct place *place);
+bool server_export(const struct server_options *server);
 
 /* Where the `run` that runs this has its server, as far as nothing else is given; and whether a place is that. */
-struct place place_of_run(const struct place *given);
-bool place_is_of_run(const struct place *place);
+struct server_options server_of_run(const struct server_options *given);
+bool server_is_of_run(const struct server_options *server);
 
 /* Sets a variable of the environment, or unsets it if the text is NULL; false without memory. */
 bool set_variable(const char *name, const char *text);
@@ -102,7 +102,7 @@ bool read_seconds(const char *option, const char *text, int64_t low_ms, int high
 bool read_number(const char *option, const char *text, long low, long high, int *number_out);
 
 /* A kind as options name it: "permit-semaphore". Static memory. */
-const char *kind_word(int kind);
+const char *kind_option(int kind);
 
 /* One of some kinds (enum redlatch_kind) by its name; false after a complaint. */
 bool read_kind(const char *option, const char *text, const int *kinds, size_t count, int *kind_out);

@@ -16,7 +16,7 @@ bool found_read(struct found *found, redlatch_report *report) {
     return status == REDLATCH_OK;
 }
 
-int found_ask(redlatch_client *client, const char *name, const char *owner, struct found *found) {
+int found_inspect(redlatch_client *client, const char *name, const char *owner, struct found *found) {
     redlatch_report *report;
     int status = redlatch_inspect_owner(client, name, strlen(name), owner, &report);
     int exit_status = status == REDLATCH_OK ? STATUS_GOOD : complain_of(status);
@@ -28,7 +28,7 @@ int found_ask(redlatch_client *client, const char *name, const char *owner, stru
 }
 
 bool found_is_count(const struct found *found) {
-    return found->facts.form == REDLATCH_FORM_COUNT || found->facts.form == REDLATCH_FORM_PERMIT_SEMAPHORE;
+    return found->facts.detected_kind == REDLATCH_DETECTED_COUNT || found->facts.detected_kind == REDLATCH_DETECTED_PERMIT_SEMAPHORE;
 }
 
 bool found_is_held(const struct found *found) {

@@ -14,7 +14,7 @@ struct found {
 
 /* Asks about a name, and about an owner, who may be NULL. STATUS_GOOD: the report is the caller's, to be freed. Else
  * why not, said already. */
-int found_ask(redlatch_client *client, const char *name, const char *owner, struct found *found);
+int found_inspect(redlatch_client *client, const char *name, const char *owner, struct found *found);
 
 /* Reads the facts of a report, which it takes over. false: the library refused, which it has said. */
 bool found_read(struct found *found, redlatch_report *report);
@@ -42,8 +42,8 @@ bool json_print_all(const struct found *found, size_t count);
 /* lines.c: everything known of one, a line for each thing. */
 void lines_print(const struct found *found);
 
-/* mine.c: `show --mine`. The exit status. */
-int show_mine(const struct place *given, bool as_json);
+/* show_mine.c: `show --mine`. The exit status. */
+int show_mine(const struct server_options *given, bool as_json);
 
 /* table.c: one line for each. */
 void table_print(const struct found *found, size_t count);

@@ -103,7 +103,7 @@ static int check_made(const struct holding *holding) {
     redlatch_facts facts = {.struct_size = sizeof facts};
     redlatch_report_facts(report, &facts);
     redlatch_report_free(report);
-    return facts.form == REDLATCH_FORM_NOTHING ? HOLDING_NEVER_MADE : REDLATCH_OK;
+    return facts.detected_kind == REDLATCH_DETECTED_NOTHING ? HOLDING_NEVER_MADE : REDLATCH_OK;
 }
 
 /* Sees to it that there is a semaphore. Only asked where it had too few permits, so that one that has enough is taken
@@ -135,8 +135,8 @@ static bool is_line_of(const char *lines, const char *name) {
 
 /* The first name that is also one of the `run` that runs this one, as its environment tells; NULL if there is none. */
 static const char *name_from_around(const struct run_options *options) {
-    bool same_place = place_is_of_run(&options->place) && is_set_to("REDLATCH_KEY_TEMPLATE", options->key_template);
-    for (size_t i = 0; same_place && i < options->name_count; i++) {
+    bool same_server = server_is_of_run(&options->server) && is_set_to("REDLATCH_KEY_TEMPLATE", options->key_template);
+    for (size_t i = 0; same_server && i < options->name_count; i++) {
         if (is_line_of(getenv("REDLATCH_LOCK"), options->names[i])) {
             return options->names[i];
         }
@@ -190,7 +190,7 @@ static bool is_lost(int state) {
     return state != REDLATCH_HELD && state != REDLATCH_SUSPECT;
 }
 
-static bool look_at_permit(const struct holding *holding, int index, redlatch_permit *permit) {
+static bool inspect_permit(const struct holding *holding, int index, redlatch_permit *permit) {
     *permit = (redlatch_permit){.struct_size = sizeof *permit};
     return redlatch_permit_semaphore_permit(holding->permits, holding->serial + (uint64_t)index, permit) ==
            REDLATCH_OK;
@@ -205,7 +205,7 @@ bool holding_is_over(const struct holding *holding, int *reason_out) {
     }
     for (int i = 0; holding->permits && i < taken(holding); i++) {
         redlatch_permit permit;
-        if (look_at_permit(holding, i, &permit) && is_lost(permit.state)) {
+        if (inspect_permit(holding, i, &permit) && is_lost(permit.state)) {
             *reason_out = permit.reason;
             return true;
         }
@@ -214,7 +214,7 @@ bool holding_is_over(const struct holding *holding, int *reason_out) {
     return clock_ms() >= holding_end(holding);
 }
 
-const char *holding_lost_words(int reason) {
+const char *holding_lost_text(int reason) {
     switch (reason) {
     case REDLATCH_REASON_EXPIRED:
         return "its lease ran out without a renewal";
@@ -240,7 +240,7 @@ static int for_each_permit(const struct holding *holding, int64_t left_ms) {
     for (int i = 0; i < taken(holding); i++) {
         redlatch_permit permit;
         int status = REDLATCH_INTERNAL;
-        if (look_at_permit(holding, i, &permit)) {
+        if (inspect_permit(holding, i, &permit)) {
             status = left_ms ? redlatch_permit_semaphore_update_lease(holding->permits, permit.id, left_ms)
                              : redlatch_permit_semaphore_release(holding->permits, permit.id);
         }
@@ -291,7 +291,7 @@ bool holding_owners(const struct holding *holding, const char *between, char **o
     }
     for (int i = 0; good && holding->permits && i < taken(holding); i++) {
         redlatch_permit permit;
-        good = look_at_permit(holding, i, &permit) && add_text(owners_out, between, permit.id);
+        good = inspect_permit(holding, i, &permit) && add_text(owners_out, between, permit.id);
     }
     return good;
 }

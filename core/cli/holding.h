@@ -32,7 +32,7 @@ int holding_acquire(struct holding *holding, redlatch_cancel *cancel);
 bool holding_is_over(const struct holding *holding, int *reason_out);
 
 /* Such a reason as a part of a sentence. */
-const char *holding_lost_words(int reason);
+const char *holding_lost_text(int reason);
 
 /* When holding_is_over will say so though nothing happens, by clock_ms; INT64_MAX: never. */
 int64_t holding_end(const struct holding *holding);

@@ -85,7 +85,7 @@ static json_t *object_of(const struct found *found) {
         failed |= add_party(holders, waiters, &party);
     }
     failed |= set_bytes(object, "name", "name_hex", found->name, (size_t)facts->name_size);
-    failed |= json_object_set_new(object, "kind", json_string(redlatch_form_name(facts->form)));
+    failed |= json_object_set_new(object, "kind", json_string(redlatch_detected_kind_name(facts->detected_kind)));
     if (!found_is_count(found)) {
         failed |= json_object_set_new(object, "held", json_boolean(found_is_held(found)));
     }
@@ -94,7 +94,7 @@ static json_t *object_of(const struct found *found) {
     failed |= json_object_set_new(object, "ttl_ms", json_integer(facts->ttl_ms));
     failed |= json_object_set_new(object, "waiters", waiters);
     failed |= json_object_set_new(object, "waiter_count", json_integer((json_int_t)facts->waiters));
-    if (facts->form == REDLATCH_FORM_FENCED) {
+    if (facts->detected_kind == REDLATCH_DETECTED_FENCED) {
         failed |= json_object_set_new(object, "token", json_integer((json_int_t)facts->token));
     }
     if (found_is_count(found)) {

@@ -14,7 +14,7 @@ static bool is_called(const char *text, const char *name) {
     return *text == *name;
 }
 
-const char *kind_word(int kind) {
+const char *kind_option(int kind) {
     return kind == REDLATCH_PERMIT_SEMAPHORE ? "permit-semaphore" : redlatch_kind_name(kind);
 }
 
@@ -27,7 +27,7 @@ bool read_kind(const char *option, const char *text, const int *kinds, size_t co
             return true;
         }
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                                kind_word(kinds[i]));
+                                kind_option(kinds[i]));
     }
     complain(STATUS_USAGE, "%s is '%s': expected one of %s", option, text, names);
     return false;

@@ -57,10 +57,10 @@ void lines_print(const struct found *found) {
     int width;
     char *name = text_shown(found->name, (size_t)facts->name_size, 0, &width);
     bool held = found_is_held(found);
-    bool known = facts->form != REDLATCH_FORM_UNKNOWN;
+    bool known = facts->detected_kind != REDLATCH_DETECTED_UNKNOWN;
     const char *colour = !text_coloured() || !known ? "" : held ? "\033[33m" : "\033[32m";
     print_line("name", name ? name : "?");
-    print_line("kind", redlatch_form_name(facts->form));
+    print_line("kind", redlatch_detected_kind_name(facts->detected_kind));
     const char *state = held ? "held" : known ? "free" : "not a lock we know";
     if (found_is_count(found)) {
         printf("%-8s %lld\n", "count", (long long)facts->count);
@@ -73,7 +73,7 @@ void lines_print(const struct found *found) {
         text_ttl(facts->ttl_ms, ttl);
         print_line("ttl", ttl);
     }
-    if (facts->form == REDLATCH_FORM_FENCED) {
+    if (facts->detected_kind == REDLATCH_DETECTED_FENCED) {
         printf("%-8s %llu\n", "token", (unsigned long long)facts->token);
     }
     if (!known) {

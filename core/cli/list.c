@@ -19,7 +19,7 @@ static const char usage[] =
 
 static const struct option long_options[] = {
     {"json", no_argument, NULL, OPTION_JSON},
-    PLACE_OPTIONS,
+    SERVER_OPTIONS,
 };
 
 struct locks {
@@ -99,14 +99,14 @@ static int collect(redlatch_client *client, const char *pattern, struct locks *l
 }
 
 int command_list(int argc, char **argv) {
-    struct place place = {.url = NULL};
+    struct server_options server = {.url = NULL};
     bool as_json = false;
     int exit_status;
     int letter;
     while ((letter = next_option(argc, argv, ":u:h", long_options, "list")) != -1) {
         if (letter == OPTION_JSON) {
             as_json = true;
-        } else if (!take_place_option(&place, letter, usage, &exit_status)) {
+        } else if (!take_server_option(&server, letter, usage, &exit_status)) {
             return exit_status;
         }
     }
@@ -114,7 +114,7 @@ int command_list(int argc, char **argv) {
         return complain(STATUS_USAGE, "list: got %d operands: expected at most one, a pattern", argc - optind);
     }
     redlatch_client *client;
-    exit_status = open_client(&place, NULL, &client);
+    exit_status = open_client(&server, NULL, &client);
     if (exit_status != STATUS_GOOD) {
         return exit_status;
     }

@@ -22,7 +22,7 @@ static const char usage[] =
     "FILE, the URL or REDISCLI_AUTH.\n"
     "`redlatch help COMMAND` tells of a command's options, `man redlatch` of everything.\n";
 
-static const struct option long_options[] = {{"version", no_argument, NULL, 'V'}, PLACE_OPTIONS};
+static const struct option long_options[] = {{"version", no_argument, NULL, 'V'}, SERVER_OPTIONS};
 
 static const struct {
     const char *name;
@@ -94,11 +94,11 @@ int main(int argc, char **argv) {
         fputs(usage, stderr);
         return STATUS_USAGE;
     }
-    char *word = argv[optind];
-    if (strcmp(word, "help") == 0) {
+    char *name = argv[optind];
+    if (strcmp(name, "help") == 0) {
         return help(argv[optind + 1]);
     }
     memmove(argv + 2, argv + 1, (size_t)(optind - 1) * sizeof *argv); /* options before the command go behind it */
-    argv[1] = word;
-    return run_command(word, argc - 1, argv + 1);
+    argv[1] = name;
+    return run_command(name, argc - 1, argv + 1);
 }

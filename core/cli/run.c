@@ -8,7 +8,7 @@
 #include "holding.h"
 #include "signals.h"
 
-static bool say_what_is_held(const struct holding *holding) {
+static bool print_what_is_held(const struct holding *holding) {
     char *owners;
     char *tokens;
     bool good = holding_owners(holding, ", ", &owners, &tokens);
@@ -29,11 +29,11 @@ static bool set_environment(const struct run_options *options, const struct hold
     char *names = join_texts(options->names, options->name_count, "\n");
     bool good = holding_owners(holding, "\n", &owners, &tokens) && names && set_variable("REDLATCH_LOCK", names) &&
                 set_variable("REDLATCH_OWNER", owners) && set_variable("REDLATCH_TOKEN", tokens) &&
-                place_tell(&options->place) && set_variable("REDLATCH_KEY_TEMPLATE", options->key_template);
+                server_export(&options->server) && set_variable("REDLATCH_KEY_TEMPLATE", options->key_template);
     free(names);
     free(owners);
     free(tokens);
-    return good && (!options->verbose || say_what_is_held(holding));
+    return good && (!options->verbose || print_what_is_held(holding));
 }
 
 /* Gives the lock back, or leaves it to run out when CMD ran and --min-hold says so. The exit status. */
@@ -47,7 +47,7 @@ static int give_back(const struct run_options *options, struct holding *holding,
         return outcome.lost ? outcome.exit_status
                             : complain(STATUS_LOST, "lost \"%s\": %s was gone when it was to be given back%s%s",
                                        holding->shown, gone, known ? ": " : "",
-                                       known ? holding_lost_words(reason) : "");
+                                       known ? holding_lost_text(reason) : "");
     }
     if (status != REDLATCH_OK) { /* CMD's work was done under the lock: its status counts */
         complain(0, "%s; %s", redlatch_last_error(),
@@ -60,14 +60,14 @@ static int give_back(const struct run_options *options, struct holding *holding,
 
 static int run_locked(const struct run_options *options, redlatch_client *client, struct holding *holding) {
     signals_stop_cancelling();
-    int asked = signals_asked_to_end();
-    if (asked) { /* after the grant, before there was a command */
+    int end_requested = signals_end_requested();
+    if (end_requested) { /* after the grant, before there was a command */
         holding_release(holding);
-        return signals_ending(asked);
+        return signals_ending(end_requested);
     }
     struct outcome outcome = {STATUS_SYSTEM, false, false};
     if (set_environment(options, holding)) {
-        outcome = mind(options, client, holding);
+        outcome = supervise(options, client, holding);
     } else {
         complain(STATUS_SYSTEM, "no memory for CMD's environment");
     }
@@ -93,7 +93,7 @@ static int acquire_and_run(const struct run_options *options, redlatch_client *c
         return options->conflict_status;
     }
     if (status == REDLATCH_CANCELLED) {
-        return signals_ending(signals_asked_to_end());
+        return signals_ending(signals_end_requested());
     }
     if (status != REDLATCH_OK) {
         return complain_of_wait(status);
@@ -134,7 +134,7 @@ int command_run(int argc, char **argv) {
         client_options.watchdog_lease_ms = options.lease_ms;
     }
     redlatch_client *client;
-    exit_status = open_client(&options.place, &client_options, &client);
+    exit_status = open_client(&options.server, &client_options, &client);
     if (exit_status != STATUS_GOOD) {
         return exit_status;
     }

@@ -6,7 +6,7 @@
 #include "cli.h"
 
 struct run_options {
-    struct place place;
+    struct server_options server;
     char **names;
     size_t name_count;   /* more than one: a multi lock */
     char **command;
@@ -38,7 +38,7 @@ struct outcome {
 struct holding;
 
 /* Runs the command while the lock is held, and minds it: signals, stops, a lost lease. */
-struct outcome mind(const struct run_options *options, redlatch_client *client, const struct holding *holding);
+struct outcome supervise(const struct run_options *options, redlatch_client *client, const struct holding *holding);
 
 /* Milliseconds of a clock that also counts suspend where there is one. */
 int64_t clock_ms(void);

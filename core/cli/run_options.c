@@ -58,7 +58,7 @@ static const struct option long_options[] = {
     {"limit", required_argument, NULL, OPTION_LIMIT},
     {"key-template", required_argument, NULL, OPTION_KEY_TEMPLATE},
     {"verbose", no_argument, NULL, OPTION_VERBOSE},
-    PLACE_OPTIONS,
+    SERVER_OPTIONS,
 };
 
 /* One option; false after a complaint, or when there is nothing more to do. */
@@ -96,14 +96,14 @@ static bool take_option(struct run_options *options, int letter, int *status_out
         options->verbose = true;
         return true;
     default:
-        return take_place_option(&options->place, letter, usage, status_out);
+        return take_server_option(&options->server, letter, usage, status_out);
     }
 }
 
 /* Two ways to say the same must not say different things; false after a complaint. */
-static bool settle_twofold(struct run_options *options) {
+static bool resolve_synonyms(struct run_options *options) {
     if (options->shared && options->kind && options->kind != REDLATCH_READ) {
-        complain(STATUS_USAGE, "-s with --kind %s: expected one of them", kind_word(options->kind));
+        complain(STATUS_USAGE, "-s with --kind %s: expected one of them", kind_option(options->kind));
         return false;
     }
     if (options->nonblock && options->wait_ms != REDLATCH_FOREVER) {
@@ -117,7 +117,7 @@ static bool settle_twofold(struct run_options *options) {
 
 /* What is said of permits; false after a complaint. */
 static bool check_permits(const struct run_options *options, bool counts) {
-    const char *kind = kind_word(options->kind);
+    const char *kind = kind_option(options->kind);
     if (!counts && (options->permits || options->limit)) {
         complain(STATUS_USAGE, "%s with --kind %s: expected --kind semaphore or permit-semaphore",
                  options->permits ? "--permits" : "--limit", kind);
@@ -139,11 +139,11 @@ static bool check_permits(const struct run_options *options, bool counts) {
 /* What is said of names; false after a complaint. */
 static bool check_names(const struct run_options *options, bool counts) {
     const char *template = options->key_template;
-    const char *kind = kind_word(options->kind);
-    const char *place = template ? strstr(template, "{name}") : NULL;
+    const char *kind = kind_option(options->kind);
+    const char *placeholder = template ? strstr(template, "{name}") : NULL;
     if (template && options->kind != REDLATCH_PLAIN) {
         complain(STATUS_USAGE, "--key-template with --kind %s: expected --kind plain", kind);
-    } else if (template && (!place || strstr(place + 1, "{name}"))) {
+    } else if (template && (!placeholder || strstr(placeholder + 1, "{name}"))) {
         complain(STATUS_USAGE, "--key-template is '%s': expected {name} in it once", template);
     } else if (options->name_count > 1 && (counts || options->kind == REDLATCH_FAIR)) {
         complain(STATUS_USAGE, "%zu names with --kind %s: expected one", options->name_count, kind);
@@ -169,21 +169,21 @@ static bool go_together(const struct run_options *options) {
 
 /* Names and command, parted by the first --. It may not be left out even behind a single name: were it, a -- among the
  * command's arguments would make names of the command. `begun`: a -- stood before them all, as it may. */
-static bool take_operands(struct run_options *options, char **words, bool begun) {
+static bool take_operands(struct run_options *options, char **operands, bool begun) {
     size_t before = 0;
     bool empty = false;
-    while (words[before] && strcmp(words[before], "--") != 0) {
-        empty = empty || !words[before][0];
+    while (operands[before] && strcmp(operands[before], "--") != 0) {
+        empty = empty || !operands[before][0];
         before++;
     }
     if (before == 0) {
         complain(STATUS_USAGE, "run: no name of a lock: expected NAME... -- CMD");
         return false;
     }
-    if (!words[before]) {
+    if (!operands[before]) {
         complain(STATUS_USAGE,
                  begun ? "run: no name before --, or no -- behind the name '%s': expected NAME... -- CMD"
-                       : "run: no -- behind the name '%s': expected NAME... -- CMD", words[0]);
+                       : "run: no -- behind the name '%s': expected NAME... -- CMD", operands[0]);
         return false;
     }
     if (empty) {
@@ -191,12 +191,12 @@ static bool take_operands(struct run_options *options, char **words, bool begun)
                  REDLATCH_NAME_SIZE_MAX);
         return false;
     }
-    options->names = words;
+    options->names = operands;
     options->name_count = before;
-    options->command = words + before + 1;
+    options->command = operands + before + 1;
     for (size_t i = 1; i < options->name_count; i++) {
-        if (words[i][0] == '-') {
-            complain(STATUS_USAGE, "run: %s among the names: expected options before them", words[i]);
+        if (operands[i][0] == '-') {
+            complain(STATUS_USAGE, "run: %s among the names: expected options before them", operands[i]);
             return false;
         }
     }
@@ -216,5 +216,5 @@ bool run_read_options(struct run_options *options, int argc, char **argv, int *s
     }
     *status_out = STATUS_USAGE;
     bool begun = strcmp(argv[optind - 1], "--") == 0;
-    return take_operands(options, argv + optind, begun) && settle_twofold(options) && go_together(options);
+    return take_operands(options, argv + optind, begun) && resolve_synonyms(options) && go_together(options);
 }

@@ -25,14 +25,14 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, OPTION_JSON},
     {"owner", required_argument, NULL, OPTION_OWNER},
     {"mine", no_argument, NULL, OPTION_MINE},
-    PLACE_OPTIONS,
+    SERVER_OPTIONS,
 };
 
 static int status_of(const struct found *found, const char *owner) {
     if (owner) {
         return found_is_held_by(found, owner) ? STATUS_GOOD : STATUS_FREE;
     }
-    if (found->facts.form == REDLATCH_FORM_UNKNOWN) {
+    if (found->facts.detected_kind == REDLATCH_DETECTED_UNKNOWN) {
         return STATUS_NO_LOCK;
     }
     return found_is_held(found) || found_is_count(found) ? STATUS_GOOD : STATUS_FREE;
@@ -48,7 +48,7 @@ static int show(const struct found *found, const char *owner, bool as_json) {
 }
 
 int command_show(int argc, char **argv) {
-    struct place place = {.url = NULL};
+    struct server_options server = {.url = NULL};
     const char *owner = NULL;
     bool as_json = false;
     bool mine = false;
@@ -61,7 +61,7 @@ int command_show(int argc, char **argv) {
             owner = optarg;
         } else if (letter == OPTION_MINE) {
             mine = true;
-        } else if (!take_place_option(&place, letter, usage, &exit_status)) {
+        } else if (!take_server_option(&server, letter, usage, &exit_status)) {
             return exit_status;
         }
     }
@@ -71,7 +71,7 @@ int command_show(int argc, char **argv) {
                         owner ? "--owner" : argv[optind]);
     }
     if (mine) {
-        return show_mine(&place, as_json);
+        return show_mine(&server, as_json);
     }
     const char *name = only_name(argc, argv, "show");
     if (!name) {
@@ -79,11 +79,11 @@ int command_show(int argc, char **argv) {
     }
     redlatch_client *client;
     struct found found;
-    exit_status = open_client(&place, NULL, &client);
+    exit_status = open_client(&server, NULL, &client);
     if (exit_status != STATUS_GOOD) {
         return exit_status;
     }
-    exit_status = found_ask(client, name, owner, &found);
+    exit_status = found_inspect(client, name, owner, &found);
     redlatch_client_free(client);
     if (exit_status == STATUS_GOOD) {
         exit_status = show(&found, owner, as_json);

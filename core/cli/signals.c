@@ -24,7 +24,7 @@ static struct sigaction pipe_before;
 static sigset_t mask_before;
 static int ends[2] = {-1, -1};
 static redlatch_cancel *volatile cancelled;
-static volatile sig_atomic_t asked_to_end;
+static volatile sig_atomic_t end_requested;
 
 static void note(int number) {
     int error = errno;
@@ -33,7 +33,7 @@ static void note(int number) {
         ssize_t written = write(ends[1], &byte, 1); /* a full pipe holds enough */
         (void)written;
     } else if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT) {
-        asked_to_end = number;
+        end_requested = number;
         redlatch_cancel_fire(cancelled);
     } /* the rest was meant for a command that does not run yet, and kept for it would kill it before it is ready */
     errno = error;
@@ -92,8 +92,8 @@ int signals_next(void) {
     return got == 1 ? byte : 0;
 }
 
-int signals_asked_to_end(void) {
-    return asked_to_end;
+int signals_end_requested(void) {
+    return end_requested;
 }
 
 void signals_block(void) {

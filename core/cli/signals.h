@@ -21,7 +21,7 @@ int signals_fd(void);
 int signals_next(void);
 
 /* The signal that asked for an end before there was a command to pass it to, or 0. */
-int signals_asked_to_end(void);
+int signals_end_requested(void);
 
 /* How to end as one whom a signal has ended: 128 + N; for INT and QUIT, the keys by which shells tell that the user
  * wants a loop or script to end, too, the negative number, for signals_die. */

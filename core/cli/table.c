@@ -23,7 +23,7 @@ static char *cell(const struct found *found, int column) {
         return text_shown(found->name, (size_t)found->facts.name_size, 0, &width);
     }
     case KIND:
-        return strdup(redlatch_form_name(found->facts.form));
+        return strdup(redlatch_detected_kind_name(found->facts.detected_kind));
     case HOLDER:
         if (found->facts.holders > 1) {
             snprintf(text, sizeof text, "%s and %llu more", party.owner, (unsigned long long)found->facts.holders - 1);

@@ -22,22 +22,22 @@ static const char usage[] =
 static const struct option long_options[] = {
     {"force", no_argument, NULL, OPTION_FORCE},
     {"json", no_argument, NULL, OPTION_JSON},
-    PLACE_OPTIONS,
+    SERVER_OPTIONS,
 };
 
 /* The kind of lock by which one of this form is unlocked; 0: none. A read-write lock is tried by its other side,
  * too. */
-static int kind_of_form(int form) {
-    switch (form) {
-    case REDLATCH_FORM_MUTEX:
-    case REDLATCH_FORM_FENCED:
-    case REDLATCH_FORM_GROUP: /* all its values; who waits for any of them listens where a mutex is told of */
+static int kind_of_detected(int detected_kind) {
+    switch (detected_kind) {
+    case REDLATCH_DETECTED_MUTEX:
+    case REDLATCH_DETECTED_FENCED:
+    case REDLATCH_DETECTED_GROUP: /* all its values; who waits for any of them listens where a mutex is told of */
         return REDLATCH_MUTEX;
-    case REDLATCH_FORM_FAIR:
+    case REDLATCH_DETECTED_FAIR:
         return REDLATCH_FAIR; /* the head of its queue is called */
-    case REDLATCH_FORM_PLAIN:
+    case REDLATCH_DETECTED_PLAIN:
         return REDLATCH_PLAIN;
-    case REDLATCH_FORM_READ_WRITE:
+    case REDLATCH_DETECTED_READ_WRITE:
         return REDLATCH_WRITE;
     default:
         return 0;
@@ -76,7 +76,7 @@ static void name_holders(const struct found *found, void (*say)(const struct fou
     }
 }
 
-static void say_was_held(const struct found *found, const char *holder) {
+static void print_was_held(const struct found *found, const char *holder) {
     (void)found;
     int width;
     char *shown = text_shown(holder, strlen(holder), 0, &width);
@@ -84,7 +84,7 @@ static void say_was_held(const struct found *found, const char *holder) {
     free(shown);
 }
 
-static void say_is_held(const struct found *found, const char *holder) {
+static void print_is_held(const struct found *found, const char *holder) {
     int width;
     char *name = text_shown(found->name, (size_t)found->facts.name_size, 60, &width);
     complain(STATUS_USAGE, "\"%s\" is held by %s", name ? name : "?", holder);
@@ -92,21 +92,21 @@ static void say_is_held(const struct found *found, const char *holder) {
 }
 
 /* Why this lock is not unlocked; STATUS_GOOD if it may be. */
-static int refusal(const struct found *found, bool forced) {
+static int reason(const struct found *found, bool forced) {
     const redlatch_facts *facts = &found->facts;
     int width;
     char *name = text_shown(found->name, (size_t)facts->name_size, 60, &width);
     int exit_status = STATUS_GOOD;
-    if (facts->form == REDLATCH_FORM_UNKNOWN) {
+    if (facts->detected_kind == REDLATCH_DETECTED_UNKNOWN) {
         exit_status = complain(STATUS_NO_LOCK, "\"%s\" is no lock we know (a %s): left as it is", name, facts->type);
-    } else if (facts->form == REDLATCH_FORM_COUNT || facts->form == REDLATCH_FORM_PERMIT_SEMAPHORE) {
+    } else if (facts->detected_kind == REDLATCH_DETECTED_COUNT || facts->detected_kind == REDLATCH_DETECTED_PERMIT_SEMAPHORE) {
         exit_status = complain(STATUS_USAGE, "\"%s\" is %s: expected a lock; left as it is", name,
-                               facts->form == REDLATCH_FORM_COUNT ? "a number, as semaphores and latches are"
+                               facts->detected_kind == REDLATCH_DETECTED_COUNT ? "a number, as semaphores and latches are"
                                                                   : "a permit semaphore");
     } else if (facts->holders == 0) {
         exit_status = complain(STATUS_FREE, "\"%s\" is free", name);
     } else if (!forced) {
-        name_holders(found, say_is_held);
+        name_holders(found, print_is_held);
         exit_status = complain(STATUS_USAGE, "\"%s\" is not unlocked without --force", name);
     }
     free(name);
@@ -114,13 +114,13 @@ static int refusal(const struct found *found, bool forced) {
 }
 
 static int unlock(redlatch_client *client, const char *name, const struct found *found, bool forced, bool as_json) {
-    int exit_status = refusal(found, forced);
+    int exit_status = reason(found, forced);
     if (exit_status != STATUS_GOOD) {
         return exit_status;
     }
     int32_t released = 0;
-    int status = force(client, kind_of_form(found->facts.form), name, &released);
-    if (status == REDLATCH_OK && !released && found->facts.form == REDLATCH_FORM_READ_WRITE) {
+    int status = force(client, kind_of_detected(found->facts.detected_kind), name, &released);
+    if (status == REDLATCH_OK && !released && found->facts.detected_kind == REDLATCH_DETECTED_READ_WRITE) {
         status = force(client, REDLATCH_READ, name, &released);
     }
     if (status != REDLATCH_OK) {
@@ -130,13 +130,13 @@ static int unlock(redlatch_client *client, const char *name, const struct found 
         return complain(STATUS_OUTPUT, "the lock could not be printed");
     }
     if (!as_json) {
-        name_holders(found, say_was_held);
+        name_holders(found, print_was_held);
     }
     return finish_output(released ? STATUS_GOOD : STATUS_FREE);
 }
 
 int command_unlock(int argc, char **argv) {
-    struct place place = {.url = NULL};
+    struct server_options server = {.url = NULL};
     bool forced = false;
     bool as_json = false;
     int exit_status;
@@ -146,7 +146,7 @@ int command_unlock(int argc, char **argv) {
             forced = true;
         } else if (letter == OPTION_JSON) {
             as_json = true;
-        } else if (!take_place_option(&place, letter, usage, &exit_status)) {
+        } else if (!take_server_option(&server, letter, usage, &exit_status)) {
             return exit_status;
         }
     }
@@ -156,11 +156,11 @@ int command_unlock(int argc, char **argv) {
     }
     redlatch_client *client;
     struct found found;
-    exit_status = open_client(&place, NULL, &client);
+    exit_status = open_client(&server, NULL, &client);
     if (exit_status != STATUS_GOOD) {
         return exit_status;
     }
-    exit_status = found_ask(client, name, NULL, &found);
+    exit_status = found_inspect(client, name, NULL, &found);
     if (exit_status == STATUS_GOOD) {
         exit_status = unlock(client, name, &found, forced, as_json);
         redlatch_report_free(found.report);

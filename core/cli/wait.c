@@ -22,13 +22,13 @@ static const struct option long_options[] = {
     {"wait", required_argument, NULL, 'w'},
     {"timeout", required_argument, NULL, 'w'},
     {"kind", required_argument, NULL, OPTION_KIND},
-    PLACE_OPTIONS,
+    SERVER_OPTIONS,
 };
 
 static const int kinds[] = {REDLATCH_SEMAPHORE, REDLATCH_PERMIT_SEMAPHORE, REDLATCH_LATCH};
 
 /* How long a semaphore is waited for between two looks. */
-static const int64_t LOOK_MS = 5000;
+static const int64_t RECHECK_MS = 5000;
 
 /* The number that a name is, 0 if it is none; one with leases of permits beside it counts unless it is to be bare.
  * Where the server's access rules hide it, or the server is away, the wait itself will say so. */
@@ -39,7 +39,7 @@ static int64_t number_of(redlatch_client *client, const char *name, bool bare) {
     }
     struct found found;
     bool good = found_read(&found, report) && found_is_count(&found);
-    int64_t number = good && !(bare && found.facts.form != REDLATCH_FORM_COUNT) ? found.facts.count : 0;
+    int64_t number = good && !(bare && found.facts.detected_kind != REDLATCH_DETECTED_COUNT) ? found.facts.count : 0;
     redlatch_report_free(report);
     return number;
 }
@@ -55,18 +55,18 @@ static int wait_for_latch(redlatch_client *client, const char *name, int64_t wai
 }
 
 /* Looks at a semaphore: the exit status if that is all, which is said, else STATUS_NOT_OBTAINED. */
-static int look_at_semaphore(redlatch_client *client, const char *name) {
+static int query_semaphore(redlatch_client *client, const char *name) {
     struct found found;
-    int exit_status = found_ask(client, name, NULL, &found);
+    int exit_status = found_inspect(client, name, NULL, &found);
     if (exit_status != STATUS_GOOD) {
         return exit_status;
     }
-    if (found.facts.form == REDLATCH_FORM_NOTHING) {
+    if (found.facts.detected_kind == REDLATCH_DETECTED_NOTHING) {
         exit_status =
             complain(STATUS_NO_LOCK, "there is no semaphore \"%s\": expected one that somebody has made", name);
     } else if (!found_is_count(&found)) {
         exit_status = complain(STATUS_NO_LOCK, "\"%s\" is no semaphore (%s, a %s)", name,
-                               redlatch_form_name(found.facts.form), found.facts.type);
+                               redlatch_detected_kind_name(found.facts.detected_kind), found.facts.type);
     } else if (found.facts.count <= 0) {
         exit_status = STATUS_NOT_OBTAINED;
     }
@@ -83,7 +83,7 @@ static int wait_for_permit(redlatch_client *client, const char *name, int64_t wa
         return status;
     }
     do {
-        status = redlatch_wait_free(client, name, strlen(name), wait_ms, cancel, LOOK_MS);
+        status = redlatch_wait_free(client, name, strlen(name), wait_ms, cancel, RECHECK_MS);
     } while (status == REDLATCH_AGAIN && number_of(client, name, false) <= 0);
     redlatch_cancel_free(cancel);
     return status == REDLATCH_AGAIN ? REDLATCH_OK : status;
@@ -100,7 +100,7 @@ static int wait_for(redlatch_client *client, const char *name, int kind, int64_t
         return exit_status_of_wait(wait_for_latch(client, name, wait_ms));
     }
     if (kind == REDLATCH_SEMAPHORE || kind == REDLATCH_PERMIT_SEMAPHORE) {
-        int exit_status = look_at_semaphore(client, name);
+        int exit_status = query_semaphore(client, name);
         bool waits = exit_status == STATUS_NOT_OBTAINED && wait_ms != 0;
         return waits ? exit_status_of_wait(wait_for_permit(client, name, wait_ms)) : exit_status;
     }
@@ -113,7 +113,7 @@ static int wait_for(redlatch_client *client, const char *name, int kind, int64_t
 }
 
 int command_wait(int argc, char **argv) {
-    struct place place = {.url = NULL};
+    struct server_options server = {.url = NULL};
     int64_t wait_ms = REDLATCH_FOREVER;
     int kind = REDLATCH_MUTEX; /* or whatever else the data say */
     int exit_status;
@@ -127,7 +127,7 @@ int command_wait(int argc, char **argv) {
             if (!read_kind("--kind", optarg, kinds, sizeof kinds / sizeof kinds[0], &kind)) {
                 return STATUS_USAGE;
             }
-        } else if (!take_place_option(&place, letter, usage, &exit_status)) {
+        } else if (!take_server_option(&server, letter, usage, &exit_status)) {
             return exit_status;
         }
     }
@@ -136,7 +136,7 @@ int command_wait(int argc, char **argv) {
         return STATUS_USAGE;
     }
     redlatch_client *client;
-    exit_status = open_client(&place, NULL, &client);
+    exit_status = open_client(&server, NULL, &client);
     if (exit_status == STATUS_GOOD) {
         exit_status = wait_for(client, name, kind, wait_ms);
         redlatch_client_free(client);

@@ -160,7 +160,7 @@ typedef struct redlatch_client_options {
     int64_t claim_timeout_ms;       /* an asynchronous grant that is not collected is given back after this; 30000 */
     int64_t linger_ms;              /* a subscription outlives its last waiter by this; 3000 */
     int32_t release_on_close;       /* 1: closing releases what is held; 0: leases run out. 1 */
-    int32_t look;                   /* 1: look at the socket, or yield the processor, briefly before sleeping where
+    int32_t busy_poll;                   /* 1: look at the socket, or yield the processor, briefly before sleeping where
                                        that pays; 0: never. 1 */
     const char *name_prefix;        /* put before every name, as Redisson's NameMapper; NULL */
     uint64_t name_prefix_size;
@@ -226,8 +226,8 @@ typedef struct redlatch_stats {
     uint64_t late_renewals;    /* renewals confirmed after half of the lease was gone */
     uint64_t lost;             /* holds lost */
     uint64_t reconnects;       /* connections made again after one broke */
-    uint64_t looks;            /* times a caller looked at the socket before sleeping */
-    uint64_t looks_paid;       /* looks that saw the reply */
+    uint64_t busy_polls;            /* times a caller looked at the socket before sleeping */
+    uint64_t busy_polls_hit;       /* looks that saw the reply */
     uint64_t compensations;    /* undo commands sent for calls that gave up */
     uint64_t resends;          /* commands sent again after a connection broke */
     uint64_t messages;         /* wake-up messages received */
@@ -353,20 +353,20 @@ REDLATCH_API int redlatch_lock_try_acquire(redlatch_lock *lock);
 /* Acquires for an explicit owner (0: the lock's own) with an explicit lease (ms, REDLATCH_RENEWED or
  * REDLATCH_LEASE_OF_LOCK); `cancel` may be NULL.
  *
- * slice_ms: REDLATCH_FOREVER, or with a cancel object the call returns REDLATCH_AGAIN after that time while the wait
+ * max_block_ms: REDLATCH_FOREVER, or with a cancel object the call returns REDLATCH_AGAIN after that time while the wait
  * goes on, keeping its place; call again with the same cancel object to go on (the other arguments are then ignored),
  * fire it to end the wait, and call until the answer is no longer AGAIN. Hosts that must look at their signals now
  * and then wait this way. Statuses as redlatch_lock_acquire, and CANCELLED, AGAIN, IN_USE. Since 0.1. */
 REDLATCH_API int redlatch_lock_acquire_as(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
-                                          redlatch_cancel *cancel, int64_t slice_ms);
+                                          redlatch_cancel *cancel, int64_t max_block_ms);
 
 /* Releases one level. At the last level the lock is free and other waiters are told. NOT_OWNED: not held by this
  * owner. LOST: it was, and was lost; nobody else's hold is touched. If the connection breaks before the reply, the
  * release is sent again, and OK when it finds nothing: it was carried out, or the lock was lost while it was under way,
  * which cannot be told apart. If the connection had already ended, a new one is made first and the answer is certain.
- * NO_REPLY, UNREACHABLE, and refusals that may pass, such as SERVER_OUT_OF_MEMORY: the release goes on in the
+ * NO_REPLY, UNREACHABLE, and transient errors, such as SERVER_OUT_OF_MEMORY: the release goes on in the
  * background for as long as the lease may last, so do not repeat it; after the release of the last level the lock is no
- * longer renewed. Any other refusal: the last level runs out with its lease, any other level stays held. Also
+ * longer renewed. Any other error: the last level runs out with its lease, any other level stays held. Also
  * BAD_HANDLE, CLOSED, FORKED, -4xx. Since 0.1. */
 REDLATCH_API int redlatch_lock_release(redlatch_lock *lock);
 

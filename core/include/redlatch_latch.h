@@ -43,11 +43,11 @@ REDLATCH_API int redlatch_latch_count_down(redlatch_latch *latch);
 REDLATCH_API int redlatch_latch_count(redlatch_latch *latch, int64_t *count_out);
 
 /* Waits until the latch is open. wait_ms: 0 looks once, REDLATCH_FOREVER waits without end. TIMEOUT: it was closed all
- * the time. `cancel` (may be NULL) and slice_ms: as of redlatch_lock_acquire_as.
+ * the time. `cancel` (may be NULL) and max_block_ms: as of redlatch_lock_acquire_as.
  * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, CANCELLED, AGAIN, IN_USE, -4xx, NO_MEMORY,
  * SYSTEM. Since 0.1. */
 REDLATCH_API int redlatch_latch_wait(redlatch_latch *latch, int64_t wait_ms, redlatch_cancel *cancel,
-                                     int64_t slice_ms);
+                                     int64_t max_block_ms);
 
 /* Deletes the latch, which opens it for our waiters; those of Redisson go on waiting. `deleted_out` says whether it was
  * closed. Statuses as redlatch_latch_try_set_count. Since 0.1. */

@@ -42,12 +42,12 @@ REDLATCH_API void redlatch_semaphore_free(redlatch_semaphore *semaphore);
 
 /* Takes `permits` (0 or more) at once, waiting until there are as many. wait_ms: 0 tries once, REDLATCH_FOREVER waits
  * without end. TIMEOUT: there were too few all the time; a semaphore that does not exist has none. `cancel` (may be
- * NULL) and slice_ms: as of redlatch_lock_acquire_as. What was taken for a call that failed is given back in the
+ * NULL) and max_block_ms: as of redlatch_lock_acquire_as. What was taken for a call that failed is given back in the
  * background.
  * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, CANCELLED, AGAIN, IN_USE, -4xx, NO_MEMORY,
  * SYSTEM. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
-                                            redlatch_cancel *cancel, int64_t slice_ms);
+                                            redlatch_cancel *cancel, int64_t max_block_ms);
 
 /* Adds `permits` (0 or more) and wakes waiters. A semaphore that does not exist is made. INVALID: also where there
  * would be more than REDLATCH_PERMITS_MAX. Also BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx,
@@ -139,7 +139,7 @@ REDLATCH_API void redlatch_permit_semaphore_free(redlatch_permit_semaphore *perm
  * Else as redlatch_semaphore_acquire. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_acquire(redlatch_permit_semaphore *permit_semaphore, int64_t permits,
                                                    int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel,
-                                                   int64_t slice_ms, uint64_t *serial_out);
+                                                   int64_t max_block_ms, uint64_t *serial_out);
 
 /* How a permit stands, as far as this process knows without asking the server. */
 typedef struct redlatch_permit {

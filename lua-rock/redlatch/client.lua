@@ -124,7 +124,7 @@ end
 ---@param given? {timeout: number?, lease: number?, max_hold: number?} as of lock()
 ---@return redlatch.Lock
 function Client:multi_lock(members, given) -- luacheck: ignore 212/self
-    return lock.joint(members, false, given)
+    return lock.composite(members, false, given)
 end
 
 --- A number of permits that are taken and given back, by whomever.
@@ -155,7 +155,7 @@ function Client:close()
     self._closed = true
     self._started = {}
     local status, message = core.client_close(self._handle)
-    return outcome.settle(status, message)
+    return outcome.result(status, message)
 end
 
 --- Whether close() was called.
@@ -277,7 +277,7 @@ function Client:cancel(tag)
             outcome.shown(tag))
     end
     local status, message = core.client_cancel(self._handle, tag)
-    return outcome.settle(status, message)
+    return outcome.result(status, message)
 end
 
 function Client:__tostring()

@@ -52,7 +52,7 @@ redlatch._VERSION = core.version()
 ---@param given? {allow_few: boolean?, timeout: number?, lease: number?, max_hold: number?}
 ---@return redlatch.Lock
 function redlatch.redlock(members, given)
-    return lock.joint(members, true, given)
+    return lock.composite(members, true, given)
 end
 
 --- Opens a client and connects, unless told to be lazy.

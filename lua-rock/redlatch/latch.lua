@@ -46,7 +46,7 @@ end
 function Latch:count_down(count)
     check_no_count(count)
     local status, message = core.latch_count_down(self._handle)
-    return outcome.settle(status, message)
+    return outcome.result(status, message)
 end
 
 --- Asks the server what is left to be counted down: 0 when the latch is open.
@@ -61,7 +61,7 @@ end
 function Latch:wait(given)
     local wait_ms = counted.wait_ms(options.check_known(given, OF_WAIT))
     local status, message = core.lua_wait_latch(self._handle, wait_ms, self._client._cancel)
-    return outcome.settle(status, message)
+    return outcome.result(status, message)
 end
 
 --- Deletes the latch, which opens it for who waits with redlatch; false if it was open.

@@ -190,7 +190,7 @@ local OF_SEVERAL = {timeout = true, lease = true, max_hold = true}
 local OF_MAJORITY = {timeout = true, lease = true, max_hold = true, allow_few = true}
 
 -- The handle of several: of all of them, or of a majority.
-local function joint_handle(members, majority, given)
+local function composite_handle(members, majority, given)
     local record, handles = core.lock_options(), {}
     record.owner_mode = core.OWNER_HANDLE
     record.max_hold_ms = given.max_hold == nil and core.FOREVER or options.limit(given.max_hold, "max_hold")
@@ -209,10 +209,10 @@ local function joint_handle(members, majority, given)
 end
 
 --- A lock that stands for several: `members` is a table of lock objects, which keep their clients alive.
-function lock.joint(members, majority, given)
+function lock.composite(members, majority, given)
     options.check_list(members, "member", "redlatch.Lock")
     given = options.check_known(given, majority and OF_MAJORITY or OF_SEVERAL)
-    local status, handle = joint_handle(members, majority, given)
+    local status, handle = composite_handle(members, majority, given)
     if status ~= core.OK then
         outcome.misuse("%s", handle)
     end
@@ -246,7 +246,7 @@ local function terms(self, given, known)
 end
 
 local function obtain(self, lease_ms, wait_ms)
-    return outcome.settle(core.lua_acquire(self._handle, SELF, lease_ms, wait_ms, self._client._cancel))
+    return outcome.result(core.lua_acquire(self._handle, SELF, lease_ms, wait_ms, self._client._cancel))
 end
 
 --- Acquires the lock, and waits for it. Whoever has it already has it once more, and releases as often.
@@ -274,7 +274,7 @@ function Lock:release()
     if state then
         state.lost, state.reason = true, reason
     end
-    return outcome.settle(status, message, reason)
+    return outcome.result(status, message, reason)
 end
 
 --- Lets the lease end so many seconds from now, also if that is sooner than it was. A lock that is renewed goes on
@@ -283,7 +283,7 @@ end
 ---@return true? extended, string? message, string? code
 function Lock:extend(seconds)
     local lease_ms = options.span(seconds, "seconds")
-    return outcome.settle(core.lock_extend(self._handle, SELF, lease_ms))
+    return outcome.result(core.lock_extend(self._handle, SELF, lease_ms))
 end
 
 --- Acquires the lock and returns the hold, which releases it once. In Lua 5.4:
@@ -463,12 +463,12 @@ function Lock:start_extend(seconds)
 end
 
 -- Starts a question or a change, which is on nobody's behalf.
-local function start_asking(self, value, call)
+local function start_requesting(self, value, call)
     return started.begin(self._client, {object = self, field = "lock", value = value}, call)
 end
 
 local function start_query(self, answer)
-    return start_asking(self, function(_, _, state)
+    return start_requesting(self, function(_, _, state)
         return answer(state)
     end, core.lock_start_query)
 end
@@ -507,7 +507,7 @@ end
 --- Starts force_release() and returns at once.
 ---@return integer? tag, string? message, string? code
 function Lock:start_force_release()
-    return start_asking(self, function(record)
+    return start_requesting(self, function(record)
         return record.number == 1
     end, core.lock_start_force_release)
 end

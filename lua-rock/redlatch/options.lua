@@ -212,7 +212,7 @@ local TIMES = {
 local OTHERS = {
     lazy = options.flag,
     release_on_close = options.flag,
-    look = options.flag,
+    busy_poll = options.flag,
     database = function(value, name)
         return options.whole(value, name, 0, 1000000)
     end,

@@ -15,24 +15,24 @@ local LOWEST = -600
 local OWN = debug and debug.getinfo(1, "S").source:match("^(@.*[/\\])[^/\\]*$")
 
 -- The level, for error(), of the first function that is not ours. Tail calls leave no level, or one without a source.
-local function callers_level()
-    local level = 2
+local function callers_frame()
+    local frame = 2
     while OWN do
-        local function_at = debug.getinfo(level + 1, "S")
+        local function_at = debug.getinfo(frame + 1, "S")
         if not function_at then
             return 0
         end
         if function_at.source:sub(1, #OWN) ~= OWN and function_at.source ~= "=(tail call)" then
-            return level
+            return frame
         end
-        level = level + 1
+        frame = frame + 1
     end
     return 0
 end
 
 --- Raises what the caller did wrong, with the caller's line.
 function outcome.misuse(text, ...)
-    error("redlatch: " .. string.format(text, ...), callers_level())
+    error("redlatch: " .. string.format(text, ...), callers_frame())
 end
 
 --- What a failed call returns; of a hold or a permit that was lost also why.
@@ -59,7 +59,7 @@ function outcome.reason(reason)
 end
 
 --- true for OK, else what a failed call returns.
-function outcome.settle(status, message, reason)
+function outcome.result(status, message, reason)
     if status == core.OK then
         return true
     end

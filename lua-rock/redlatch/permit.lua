@@ -91,11 +91,11 @@ local function over(self)
 end
 
 -- Notes a loss, and passes on how the call went.
-local function settle(self, status, message, reason)
+local function result(self, status, message, reason)
     if status == core.LOST then
         self._state.lost, self._state.reason = true, reason
     end
-    return outcome.settle(status, message, reason)
+    return outcome.result(status, message, reason)
 end
 
 --- Gives the permit back, once.
@@ -106,7 +106,7 @@ function Permit:release()
         return over(self)
     end
     self._released = true
-    return settle(self, core.permit_semaphore_release(self._semaphore._handle, self._id))
+    return result(self, core.permit_semaphore_release(self._semaphore._handle, self._id))
 end
 
 --- Lets the lease end so many seconds from now, also if that is sooner than it was. One that is renewed goes on being
@@ -118,7 +118,7 @@ function Permit:extend(seconds)
     if self._released then
         return over(self)
     end
-    return settle(self, core.permit_semaphore_update_lease(self._semaphore._handle, self._id, lease_ms))
+    return result(self, core.permit_semaphore_update_lease(self._semaphore._handle, self._id, lease_ms))
 end
 
 --- Seconds for which nobody else can have the permit, as far as is known; 0 when it is over. Nothing is sent.

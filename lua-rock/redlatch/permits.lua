@@ -124,7 +124,7 @@ function PermitSemaphore:release(of)
         return of:release()
     end
     local status, message = core.permit_semaphore_release(self._handle, permit.id_of(of))
-    return outcome.settle(status, message)
+    return outcome.result(status, message)
 end
 
 --- Lets a permit's lease end so many seconds from now, also if that is sooner than it was. One that is renewed goes on
@@ -135,7 +135,7 @@ end
 function PermitSemaphore:extend(of, seconds)
     local id, lease_ms = permit.id_of(of), options.span(seconds, "seconds")
     local status, message = core.permit_semaphore_update_lease(self._handle, id, lease_ms)
-    return outcome.settle(status, message)
+    return outcome.result(status, message)
 end
 
 --- Asks the server how many seconds a permit is taken yet: 0 when it is not, math.huge when it has no lease.
@@ -161,7 +161,7 @@ end
 ---@return true? done, string? message, string? code
 function PermitSemaphore:set_permits(count)
     local status, message = core.permit_semaphore_set_permits(self._handle, options.amount(count, "count", 0))
-    return outcome.settle(status, message)
+    return outcome.result(status, message)
 end
 
 --- Adds permits, or takes some away without waiting, also more than there are.
@@ -170,7 +170,7 @@ end
 function PermitSemaphore:add_permits(count)
     count = options.amount(count, "count", -core.PERMITS_MAX)
     local status, message = core.permit_semaphore_add_permits(self._handle, count)
-    return outcome.settle(status, message)
+    return outcome.result(status, message)
 end
 
 --- Asks the server how many permits can be taken: less than 0 if the semaphore owes some.

@@ -36,11 +36,14 @@ local ROLES = {
     [core.WAITER] = "waiter",
 }
 
+-- Of what a report has a count.
+local COUNTED = {[core.DETECTED_COUNT] = true, [core.DETECTED_PERMIT_SEMAPHORE] = true}
+
 local reports = {}
 
 -- Whether anybody holds it, where the data say so.
 local function locked_in(facts)
-    if facts.form == core.FORM_COUNT or facts.form == core.FORM_PERMIT_SEMAPHORE then
+    if facts.detected_kind == core.DETECTED_COUNT or facts.detected_kind == core.DETECTED_PERMIT_SEMAPHORE then
         return nil
     end
     return facts.holders ~= 0
@@ -75,11 +78,11 @@ function reports.read(handle)
     end
     return {
         name = core.report_name(handle),
-        form = core.form_name(facts.form),
+        detected_kind = core.detected_kind_name(facts.detected_kind),
         type = facts.type,
         ttl = facts.ttl_ms == -1 and math.huge or facts.ttl_ms / 1000,
         token = facts.token ~= 0 and facts.token or nil,
-        count = (facts.form == core.FORM_COUNT or facts.form == core.FORM_PERMIT_SEMAPHORE) and facts.count or nil,
+        count = COUNTED[facts.detected_kind] and facts.count or nil,
         locked = locked_in(facts),
         holders = facts.holders,
         waiters = facts.waiters,
@@ -141,7 +144,7 @@ function reports.wait_free(client, name, wait_ms)
     if status == core.TIMEOUT then
         message = string.format("wait for %q: held by somebody all the time", name)
     end
-    return outcome.settle(status, message)
+    return outcome.result(status, message)
 end
 
 --- The same as a started call.

@@ -55,7 +55,7 @@ end
 
 local function obtain(self, permits, wait_ms)
     local status, message = core.lua_acquire_permits(self._handle, permits, wait_ms, self._client._cancel)
-    return outcome.settle(status, message)
+    return outcome.result(status, message)
 end
 
 --- Makes the semaphore with so many permits, unless it exists: then false.
@@ -87,7 +87,7 @@ end
 ---@return true? released, string? message, string? code
 function Semaphore:release(permits)
     local status, message = core.semaphore_release(self._handle, amount(permits))
-    return outcome.settle(status, message)
+    return outcome.result(status, message)
 end
 
 --- The same, unless the semaphore does not exist: then false.
@@ -103,7 +103,7 @@ end
 function Semaphore:add_permits(permits)
     permits = options.amount(permits, "permits", -core.PERMITS_MAX)
     local status, message = core.semaphore_add_permits(self._handle, permits)
-    return outcome.settle(status, message)
+    return outcome.result(status, message)
 end
 
 --- Takes all there are and returns how many: less than 0 if the semaphore owed some, which it then owes no more.

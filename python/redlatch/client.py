@@ -45,7 +45,7 @@ def connect(
     linger: Optional[Seconds] = None,
     fair_timeout: Optional[Seconds] = None,
     release_on_close: bool = True,
-    look: bool = True,
+    busy_poll: bool = True,
 ) -> Client:
     """Opens a client and connects, unless `lazy`.
 
@@ -86,7 +86,7 @@ def connect(
             "linger": linger,
             "fair_timeout": fair_timeout,
             "release_on_close": release_on_close,
-            "look": look,
+            "busy_poll": busy_poll,
         }
     )
     client_out = ffi.new("redlatch_client **")

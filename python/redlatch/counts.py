@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
 from redlatch._ffi import FOREVER, CData, ffi, lib
 from redlatch.errors import InvalidArgumentError, LockName, failure
 from redlatch.options import name_bytes
-from redlatch.owners import pause, slice_ms
+from redlatch.owners import pause, max_block_ms
 
 if TYPE_CHECKING:
     from redlatch.client import Client
@@ -69,18 +69,18 @@ class Counted:
     def _wait(self, waiting: Waiting) -> bool:
         """Waits, in slices where Python has to see its signals in between; False after a time-out. Whatever exception
         comes in between, Ctrl-C above all, the wait is over and what it took is given back."""
-        slice_of_call = slice_ms()
-        if slice_of_call == FOREVER:
+        max_block = max_block_ms()
+        if max_block == FOREVER:
             return self._answer(waiting(ffi.NULL, FOREVER))
         cancel_out = ffi.new("redlatch_cancel **")
         status: int = lib.redlatch_cancel_new(cancel_out)
         if status:
             raise failure(status, self._name)
         with ffi.gc(cancel_out[0], lib.redlatch_cancel_free) as cancel:  # the end of which ends the wait
-            status = waiting(cancel, slice_of_call)
+            status = waiting(cancel, max_block)
             while status == _AGAIN:
                 pause()
-                status = waiting(cancel, slice_of_call)
+                status = waiting(cancel, max_block)
             return self._answer(status)
 
     def _answer(self, status: int) -> bool:

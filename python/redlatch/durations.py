@@ -26,7 +26,7 @@ def wait_ms(seconds: Optional[Seconds], argument: str) -> int:
     return _milliseconds(seconds, argument, "None or -1 to wait for ever, 0 to try once, or seconds")
 
 
-def patience_ms(blocking: bool, timeout: Optional[Seconds]) -> int:
+def blocking_wait_ms(blocking: bool, timeout: Optional[Seconds]) -> int:
     """How long an acquire waits, by the two arguments that threading's have."""
     if not isinstance(blocking, int) or blocking not in (0, 1):
         # acquire(5) means a time-out, and taken for a yes it would wait for ever.

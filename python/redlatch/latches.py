@@ -42,9 +42,9 @@ class Latch(Counted):
 
         timeout: None or -1 wait for ever, 0 looks once.
         """
-        patience = wait_ms(timeout, "timeout")
+        wait = wait_ms(timeout, "timeout")
         handle = self._handle
-        return self._wait(lambda cancel, slice_ms: lib.redlatch_latch_wait(handle, patience, cancel, slice_ms))
+        return self._wait(lambda cancel, max_block_ms: lib.redlatch_latch_wait(handle, wait, cancel, max_block_ms))
 
     def delete(self) -> bool:
         """Deletes the latch, which opens it for who waits with redlatch; False if it was open."""

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NoReturn, Optional, Type, TypeVar, cast
 
 from redlatch._ffi import LEASE_OF_LOCK, CData, ffi, lib, new_record, text
-from redlatch.durations import Seconds, lease_ms, limit_ms, patience_ms, span_ms, wait_ms
+from redlatch.durations import Seconds, lease_ms, limit_ms, blocking_wait_ms, span_ms, wait_ms
 from redlatch.errors import LockLostError, LockName, failure
 from redlatch.holds import Hold
 from redlatch.options import lock_options, name_bytes, value_list
@@ -59,7 +59,7 @@ class Lock:
     ) -> None:
         data = name_bytes(name)
         options, _alive = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), settings)
-        patience = wait_ms(timeout, "timeout")
+        wait = wait_ms(timeout, "timeout")
         lock_out = ffi.new("redlatch_lock **")
         status: int
         if values is None:
@@ -71,7 +71,7 @@ class Lock:
             )
         if status:
             raise failure(status, name)
-        self._set_up(client, name, lock_out[0], patience, owner)
+        self._set_up(client, name, lock_out[0], wait, owner)
 
     def _set_up(self, client: Client, name: LockName, handle: CData, wait_ms: int, owner: str) -> None:
         self._handle: CData = ffi.gc(handle, lib.redlatch_lock_free)
@@ -94,7 +94,7 @@ class Lock:
         The lock's own `timeout` is that of `with`; here None or -1 wait for ever. A lease of -1 is renewed; None is
         that of the lock.
         """
-        wait = patience_ms(blocking, timeout)
+        wait = blocking_wait_ms(blocking, timeout)
         return self._obtain(wait, LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease"), False) is not None
 
     def release(self) -> None:
@@ -226,7 +226,7 @@ class Lock:
         number = 0 if self._by_handle else caller.number
         wait = caller.idle_wait
         if wait is None:
-            wait = Wait(caller.slice_ms)
+            wait = Wait(caller.max_block_ms)
         else:
             caller.idle_wait = None
         record = wait.record

@@ -26,7 +26,7 @@ REMEMBERED = 4096
 # How long close() waits for the end of the watching thread, in seconds.
 END = 1.0
 # Where threads are greenlets, the watching thread must not stay in a call at all: it looks this often, in seconds.
-GREEN_LOOK = 0.05
+GREEN_POLL = 0.05
 
 
 class Losses:
@@ -91,7 +91,7 @@ def _watch(handle: CData, losses_of: weakref.ref[Losses]) -> None:
     record = new_record("redlatch_event")
     while True:
         if GREEN:
-            time.sleep(GREEN_LOOK)
+            time.sleep(GREEN_POLL)
         status: int = lib.redlatch_client_wait_lost(handle, 0 if GREEN else FOREVER, record)
         if status not in (lib.REDLATCH_OK, lib.REDLATCH_AGAIN):
             return

@@ -48,7 +48,7 @@ class MultiLock(Lock):
         if not members:
             raise InvalidArgumentError("there are no members; expected at least one lock")
         options, _alive = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), {})
-        patience = wait_ms(timeout, "timeout")
+        wait = wait_ms(timeout, "timeout")
         lock_out = ffi.new("redlatch_lock **")
         handles = ffi.new("redlatch_lock *[]", [member._handle for member in members])
         name = ", ".join(_shown(member) for member in members)
@@ -56,7 +56,7 @@ class MultiLock(Lock):
         if status:
             raise failure(status, name)
         self._members = tuple(members)  # their clients live as long as this does
-        self._set_up(members[0]._client, name, lock_out[0], patience, owner)
+        self._set_up(members[0]._client, name, lock_out[0], wait, owner)
 
     def _new(self, handles: CData, count: int, more: Tuple[int, ...], options: CData, lock_out: CData) -> int:
         status: int = lib.redlatch_multi_lock_new(handles, count, options, lock_out)

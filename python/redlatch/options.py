@@ -104,7 +104,7 @@ _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "linger": ("linger_ms", delay_ms),
     "fair_timeout": ("fair_timeout_ms", span_ms),
     "release_on_close": ("release_on_close", _flag),
-    "look": ("look", _flag),
+    "busy_poll": ("busy_poll", _flag),
     "database": ("database", _whole(0, 1_000_000)),
 }
 _STRINGS = ("username", "password")

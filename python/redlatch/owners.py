@@ -16,12 +16,12 @@ from redlatch._ffi import FOREVER, CData, ffi, lib
 from redlatch.errors import failure
 
 # Python runs signal handlers in the main thread, between two calls into the core; Ctrl-C must be seen within 100 ms.
-SLICE_MS = 50
+MAX_BLOCK_MS = 50
 
 # Where threads are greenlets, a call into the core halts them all, the one that holds the lock included. There a wait
 # is made of short calls with pauses in between, in which the others run.
 GREEN = threading.local.__module__ != "_thread"
-GREEN_SLICE_MS = 1
+GREEN_MAX_BLOCK_MS = 1
 GREEN_PAUSE = 0.005
 
 
@@ -39,9 +39,9 @@ class Wait:
 
     __slots__ = ("record", "hold")
 
-    def __init__(self, slice_ms: int) -> None:
+    def __init__(self, max_block_ms: int) -> None:
         record_out = ffi.new("redlatch_python_wait **")
-        status: int = lib.redlatch_python_wait_new(slice_ms, record_out)
+        status: int = lib.redlatch_python_wait_new(max_block_ms, record_out)
         if status:
             raise failure(status)
         self.record: CData = ffi.gc(record_out[0], lib.redlatch_python_wait_free)
@@ -51,12 +51,12 @@ class Wait:
 class Caller:
     """What the calling thread brings along: its owner number, and a record for its next acquire."""
 
-    __slots__ = ("number", "slice_ms", "idle_wait", "_pid")
+    __slots__ = ("number", "max_block_ms", "idle_wait", "_pid")
 
     def __init__(self) -> None:
         self._pid = os.getpid()
         self.number = new_number()
-        self.slice_ms = slice_ms()
+        self.max_block_ms = max_block_ms()
         # None while it is in use, further down the stack for a signal handler or finaliser that acquires, too; and when
         # the last one was abandoned.
         self.idle_wait: Optional[Wait] = None
@@ -67,11 +67,11 @@ class Caller:
             owner_end(self.number)
 
 
-def slice_ms() -> int:
+def max_block_ms() -> int:
     """How long the calling thread may stay inside the core while it waits."""
     if GREEN:
-        return GREEN_SLICE_MS
-    return SLICE_MS if threading.current_thread() is threading.main_thread() else FOREVER
+        return GREEN_MAX_BLOCK_MS
+    return MAX_BLOCK_MS if threading.current_thread() is threading.main_thread() else FOREVER
 
 
 def pause() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, List, NoReturn, Optional, Type, Union
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.counts import Counted, whole
-from redlatch.durations import Seconds, lease_ms, patience_ms, span_ms
+from redlatch.durations import Seconds, lease_ms, blocking_wait_ms, span_ms
 from redlatch.errors import (
     InvalidArgumentError,
     LockLostError,
@@ -179,14 +179,16 @@ class PermitSemaphore(Counted):
     ) -> List[Permit]:
         """Takes so many permits at once, all or none: the list is empty after a time-out."""
         count = whole(permits, "permits", 1, lib.REDLATCH_PERMITS_AT_ONCE_MAX)
-        wait = patience_ms(blocking, timeout)
+        wait = blocking_wait_ms(blocking, timeout)
         lease_of_each = lease_ms(lease, "lease")
         handle, taken = self._handle, lib.redlatch_python_acquire_with_ids
         status = ffi.new("int32_t *", lib.REDLATCH_AGAIN)  # of the last call, whatever came after it
         serial = ffi.new("uint64_t *")
         try:
             granted = self._wait(
-                lambda cancel, slice_ms: taken(status, handle, count, lease_of_each, wait, cancel, slice_ms, serial)
+                lambda cancel, max_block_ms: taken(
+                    status, handle, count, lease_of_each, wait, cancel, max_block_ms, serial
+                )
             )
             return [Permit(self, serial[0] + i) for i in range(count)] if granted else []
         except BaseException:

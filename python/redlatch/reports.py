@@ -38,8 +38,9 @@ class Report:
     """What a name was when the server was asked."""
 
     name: LockName  # without the client's prefix; bytes where it is no UTF-8
-    form: str  # "nothing", "mutex", "fenced", "fair", "read_write", "group", "plain", "permit_semaphore"; "count" for a
-    # number, which a semaphore, a latch or any counter may be; "unknown" for what is no lock
+    # "nothing", "mutex", "fenced", "fair", "read_write", "group", "plain", "permit_semaphore"; "count" for a number,
+    # which a semaphore, a latch or any counter may be; "unknown" for what is no lock
+    detected_kind: str
     type: str  # the server's word for the type of the key
     ttl: float  # seconds left of the lease; infinity if it has none, 0.0 if there is nothing
     token: int  # of a fenced lock: the last one issued; else 0
@@ -51,7 +52,7 @@ class Report:
     @property
     def locked(self) -> Optional[bool]:
         """Whether anybody holds it. None of what is counted: `count` and `holders` tell of a semaphore, not this."""
-        return None if self.form in ("count", "permit_semaphore") else self.holders > 0
+        return None if self.detected_kind in ("count", "permit_semaphore") else self.holders > 0
 
 
 def inspect(client: CData, name: LockName, data: bytes, owner: Optional[str]) -> Report:
@@ -96,7 +97,7 @@ def _read(handle: CData) -> Report:
     name: bytes = ffi.buffer(lib.redlatch_report_name(report), facts.name_size)[:]
     return Report(
         name=_shown(name),
-        form=text(lib.redlatch_form_name(facts.form)),
+        detected_kind=text(lib.redlatch_detected_kind_name(facts.detected_kind)),
         type=text(facts.type),
         ttl=math.inf if facts.ttl_ms == -1 else facts.ttl_ms / 1000,
         token=facts.token,

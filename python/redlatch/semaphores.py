@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Optional, Type
 
 from redlatch._ffi import ffi, lib
 from redlatch.counts import Counted, whole
-from redlatch.durations import Seconds, limit_ms, patience_ms
+from redlatch.durations import Seconds, limit_ms, blocking_wait_ms
 from redlatch.errors import LockName, failure
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ class Semaphore(Counted):
         timeout: None or -1 wait for ever, 0 tries once.
         """
         count = whole(permits, "permits", 0)
-        wait = patience_ms(blocking, timeout)
+        wait = blocking_wait_ms(blocking, timeout)
         handle, taken = self._handle, lib.redlatch_python_acquire_permits
         status = ffi.new("int32_t *", lib.REDLATCH_AGAIN)  # of the last call, whatever came after it
         try:
-            return self._wait(lambda cancel, slice_ms: taken(status, handle, count, wait, cancel, slice_ms))
+            return self._wait(lambda cancel, max_block_ms: taken(status, handle, count, wait, cancel, max_block_ms))
         except BaseException:
             if status[0] == 0:
                 lib.redlatch_semaphore_release(handle, count)

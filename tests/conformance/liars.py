@@ -119,7 +119,7 @@ LIES: Dict[str, Lie] = {
     "wrong_count": altered("hold", lambda answer: {**answer, "value": {**answer["value"], "count": 2}}),
     "wrong_number": altered("available", lambda answer: {**answer, "value": answer["value"] + 1}),
     "same_permit_twice": altered("acquire_permits", lambda answer: {**answer, "value": answer["value"][:1] * 2}),
-    "wrong_form": altered("inspect", lambda answer: {**answer, "value": {**answer["value"], "form": "fair"}}),
+    "wrong_form": altered("inspect", lambda answer: {**answer, "value": {**answer["value"], "detected_kind": "fair"}}),
     "nobody_holds": altered("inspect", lambda answer: {**answer, "value": {**answer["value"], "parties": []}}),
     "another_process": altered("inspect", lambda answer: elsewhere(answer, pid=0)),
     "another_machine": altered("inspect", lambda answer: elsewhere(answer, host="elsewhere")),

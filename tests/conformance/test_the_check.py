@@ -63,7 +63,7 @@ def play_with(change: Callable[[Any], None], servers: Servers, process: DriverPr
     """Plays the trace of this file, changed."""
     steps = copy.deepcopy(STEPS)
     change(steps)
-    play(Trace("of-this-test", "one hold", steps), process, servers, patience=0.2)
+    play(Trace("of-this-test", "one hold", steps), process, servers, timeout=0.2)
 
 
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
@@ -97,8 +97,8 @@ COUNTING = [driver for driver in DRIVERS if "permit_semaphore" not in driver.can
 COUNTED_LIES = {"wrong_number": "step 6 .*got 1", "same_permit_twice": "step 4 .*2 ids"}
 
 # And for lies about what the server knows.
-HELD_BY_US = {"form": "mutex", "type": "hash", "ttl_ms": [20_000, 30_000], "holders": 1}
-LOOKED_STEPS: List[Dict[str, Any]] = [
+HELD_BY_US = {"detected_kind": "mutex", "type": "hash", "ttl_ms": [20_000, 30_000], "holders": 1}
+INSPECTED_STEPS: List[Dict[str, Any]] = [
     *STEPS[:3],
     {
         "call": "inspect",
@@ -114,8 +114,8 @@ LOOKED_STEPS: List[Dict[str, Any]] = [
     },
     {"call": "release", "lock": "x"},
 ]
-LOOKED_LIES = {
-    "wrong_form": "step 4 .*form is 'fair'",
+INSPECTED_LIES = {
+    "wrong_form": "step 4 .*detected_kind is 'fair'",
     "nobody_holds": "step 4 .*the parties are",
     "another_process": "step 4 .*the parties are",
     "another_machine": "step 4 .*the parties are",
@@ -170,18 +170,18 @@ def test_a_lie_about_what_is_counted_is_caught(
     play(Trace("of-this-test", "permits", COUNTED_STEPS), processes.get(driver), servers)
 
 
-@pytest.mark.parametrize("lie", sorted(LOOKED_LIES))
+@pytest.mark.parametrize("lie", sorted(INSPECTED_LIES))
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
 def test_a_lie_about_what_the_server_knows_is_caught(
     driver: Driver, lie: str, processes: Processes, servers: Servers
 ) -> None:
-    with pytest.raises(Mismatch, match=LOOKED_LIES[lie]):
-        play(Trace("of-this-test", "looks", LOOKED_STEPS), Liar(processes.get(driver), LIES[lie]), servers)
+    with pytest.raises(Mismatch, match=INSPECTED_LIES[lie]):
+        play(Trace("of-this-test", "looks", INSPECTED_STEPS), Liar(processes.get(driver), LIES[lie]), servers)
     servers.end_trace()
-    play(Trace("of-this-test", "looks", LOOKED_STEPS), processes.get(driver), servers)
+    play(Trace("of-this-test", "looks", INSPECTED_STEPS), processes.get(driver), servers)
 
 
-@pytest.mark.parametrize("lie", sorted(LIES.keys() - COUNTED_LIES.keys() - LOOKED_LIES.keys()))
+@pytest.mark.parametrize("lie", sorted(LIES.keys() - COUNTED_LIES.keys() - INSPECTED_LIES.keys()))
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
 def test_a_lie_is_caught(driver: Driver, lie: str, processes: Processes, servers: Servers) -> None:
     # Who cannot take two levels says so, instead of taking them.
@@ -211,7 +211,7 @@ def test_a_driver_that_had_to_be_given_up_is_started_again(processes: Processes,
 def test_no_trace_is_content_with_a_driver_that_does_nothing(path: Path, servers: Servers) -> None:
     trace = load(path)
     with pytest.raises(Mismatch):
-        play(trace, Idler(PYTHON), servers, patience=0.2)
+        play(trace, Idler(PYTHON), servers, timeout=0.2)
 
 
 def set_at(number: int, **members: Any) -> Callable[[Any], None]:

@@ -5,18 +5,18 @@
 #include "counts.h"
 
 static void supply(struct world *world, struct engine *engine, uint8_t kind, uint32_t holds) {
-    struct engine_lack lack = engine_lacks(engine, kind);
-    for (; lack.commands > 0; lack.commands--) {
-        engine_supply_command(engine, world_allocate(world, sizeof(struct command)));
+    struct engine_preallocation needed = engine_preallocation_needed(engine, kind);
+    for (; needed.commands > 0; needed.commands--) {
+        engine_add_command(engine, world_allocate(world, sizeof(struct command)));
     }
-    for (; lack.contests > 0; lack.contests--) {
-        engine_supply_contest(engine, world_allocate(world, sizeof(struct contest)));
+    for (; needed.wait_queues > 0; needed.wait_queues--) {
+        engine_add_wait_queue(engine, world_allocate(world, sizeof(struct wait_queue)));
     }
-    for (lack.holds += holds; lack.holds > 0; lack.holds--) {
-        engine_supply_hold(engine, world_allocate(world, sizeof(struct hold)));
+    for (needed.holds += holds; needed.holds > 0; needed.holds--) {
+        engine_add_hold(engine, world_allocate(world, sizeof(struct hold)));
     }
-    for (; lack.batches > 0; lack.batches--) {
-        engine_supply_batch(engine, world_allocate(world, sizeof(struct command)),
+    for (; needed.batches > 0; needed.batches--) {
+        engine_add_batch(engine, world_allocate(world, sizeof(struct command)),
                             world_allocate(world, RENEWAL_BATCH_SIZE * sizeof(struct renewal)));
     }
 }
@@ -32,17 +32,17 @@ void actors_start(struct world *world) {
 
 static void begin(struct world *world, struct client *client, struct actor *actor, uint8_t kind, uint32_t holds) {
     struct operation *operation = &actor->operation;
-    uint8_t lane = random_chance(&world->random, 700) ? LANE_CALLERS : LANE_CALLERS_SECOND;
+    uint8_t pipeline = random_chance(&world->random, 700) ? PIPELINE_CALLERS : PIPELINE_CALLERS_SECOND;
     operation->kind = kind;
     operation->lock_kind = world->kind;
     operation->resource = client->resource;
     operation->answer = &actor->answer;
-    operation->lane = lane;
+    operation->pipeline = pipeline;
     operation->max_hold_ms = REDLATCH_FOREVER;
     operation->wait_until = NEVER;
     bool endless = kind == OPERATION_ACQUIRE || kind == OPERATION_WATCH ? random_chance(&world->random, 300) : false;
-    operation->once = !endless && kind == OPERATION_ACQUIRE && random_chance(&world->random, 200);
-    actor->patience = endless ? NEVER : world->now + random_between(&world->random, 1000, 600000);
+    operation->non_blocking = !endless && kind == OPERATION_ACQUIRE && random_chance(&world->random, 200);
+    actor->timeout = endless ? NEVER : world->now + random_between(&world->random, 1000, 600000);
     actor->busy = true;
     if (client->engine.last_id + PERMITS_HELD > IDS_MAX) {
         fail(world, "client %d has used up its ids", (int)(client - world->clients));
@@ -148,9 +148,9 @@ static void act_on_latch(struct world *world, struct client *client, struct acto
 }
 
 static void act(struct world *world, struct client *client, struct actor *actor, bool draining) {
-    if (actor->busy && world->now >= actor->patience) {
+    if (actor->busy && world->now >= actor->timeout) {
         engine_abort(&client->engine, &actor->operation, REDLATCH_TIMEOUT, world->now);
-        actor->patience = NEVER;
+        actor->timeout = NEVER;
     } else if (!actor->busy && world->now >= actor->act_at) {
         memset(&actor->operation, 0, sizeof actor->operation);
         if (!draining && act_on_whole(world, client, actor)) {
@@ -179,7 +179,7 @@ int64_t actors_next(const struct world *world) {
     for (uint32_t i = 0; i < CLIENTS; i++) {
         for (uint32_t j = 0; j < ACTORS; j++) {
             const struct actor *actor = &world->clients[i].actors[j];
-            int64_t at = actor->busy ? actor->patience : actor->act_at;
+            int64_t at = actor->busy ? actor->timeout : actor->act_at;
             next = at < next ? at : next;
         }
     }
@@ -199,9 +199,9 @@ bool actors_are_done(const struct world *world) {
 }
 
 /* What the caller of an operation believes it changed. */
-static void note(struct client *client, const struct operation *operation, enum outcome told, int64_t amount) {
+static void note(struct client *client, const struct operation *operation, enum outcome notified, int64_t amount) {
     struct account *account = &client->accounts[operation->id];
-    account->told = (uint8_t)told;
+    account->notified = (uint8_t)notified;
     account->amount = amount;
 }
 

@@ -19,7 +19,7 @@ enum outcome { CHANGES_NOTHING, CHANGES_EXACTLY, CHANGES_OR_NOT };
 struct account {
     int64_t effect;
     int64_t amount;
-    uint8_t told;     /* enum outcome */
+    uint8_t notified;     /* enum outcome */
     bool carried_out; /* once, at least */
 };
 
@@ -28,7 +28,7 @@ struct actor {
     struct lock_answer answer;
     bool busy;
     int64_t act_at;
-    int64_t patience; /* of the operation; NEVER */
+    int64_t timeout; /* of the operation; NEVER */
     int64_t has;      /* permits of a semaphore */
     uint64_t permits[PERMITS_HELD]; /* of a permit semaphore: ids */
     uint32_t permit_count;
@@ -38,7 +38,7 @@ struct client {
     struct engine engine;
     struct resource *resource;
     struct actor actors[ACTORS];
-    struct lanes lanes;
+    struct pipelines pipelines;
     bool subscribed;
     int64_t hungry_since;
     uint64_t deleted_to; /* the last id that was given when all permits were deleted */
@@ -68,7 +68,7 @@ struct world {
 };
 
 void network_flush(struct world *world);
-void network_cut(struct world *world, struct client *client, uint32_t lane);
+void network_cut(struct world *world, struct client *client, uint32_t pipeline);
 void network_cut_messages(struct world *world, struct client *client);
 bool network_step(struct world *world, int64_t until);
 int network_publish(void *context, bool sharded, struct redis_text channel, struct redis_text message);

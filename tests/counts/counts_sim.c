@@ -11,7 +11,7 @@
 #include "step_meter.h"
 
 static const int64_t PLAY = 30 * SECOND;
-static const int64_t SETTLE = 7 * SECOND; /* what is under way arrives */
+static const int64_t RESOLVE = 7 * SECOND; /* what is under way arrives */
 static const int64_t DRAIN = 45 * SECOND;
 
 struct memory {
@@ -54,8 +54,8 @@ static void make_client(struct world *world, uint32_t number) {
     client->resource->name_size = 1;
     client->resource->hash = resource_hash("n", 1);
     resource_add(&client->engine.resources, client->resource);
-    for (uint32_t lane = 0; lane < LANE_COUNT; lane++) {
-        client->lanes.up[lane] = true;
+    for (uint32_t pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
+        client->pipelines.up[pipeline] = true;
     }
 }
 
@@ -63,7 +63,7 @@ static void misfortune(struct world *world) {
     struct client *client = &world->clients[random_below(&world->random, CLIENTS)];
     uint32_t dice = random_below(&world->random, 100);
     if (dice < 60) {
-        network_cut(world, client, dice < 30 ? LANE_CALLERS : dice < 50 ? LANE_CALLERS_SECOND : LANE_KEEPER);
+        network_cut(world, client, dice < 30 ? PIPELINE_CALLERS : dice < 50 ? PIPELINE_CALLERS_SECOND : PIPELINE_BACKGROUND);
     } else if (dice < 85) {
         network_cut_messages(world, client);
     } else {
@@ -79,11 +79,11 @@ static jmp_buf busy_without_end;
 
 /* One event after the other until `end`. */
 static void play(struct world *world, int64_t end, bool draining) {
-    int64_t trouble = world->calm || draining ? NEVER : world->now;
+    int64_t outage = world->calm || draining ? NEVER : world->now;
     while (world->now < end && !world->failure[0] && !(draining && actors_are_done(world))) {
         step_meter_arm(&busy_without_end);
         int64_t next = actors_next(world);
-        next = trouble < next ? trouble : next;
+        next = outage < next ? outage : next;
         for (uint32_t i = 0; i < CLIENTS; i++) {
             int64_t at = engine_next_timer(&world->clients[i].engine);
             next = at < next ? at : next;
@@ -91,9 +91,9 @@ static void play(struct world *world, int64_t end, bool draining) {
         next = next < end ? next : end;
         if (!network_step(world, next)) {
             world->now = next > world->now ? next : world->now;
-            if (world->now >= trouble) {
+            if (world->now >= outage) {
                 misfortune(world);
-                trouble = world->now + random_between(&world->random, 1000, world->denied ? SECOND / 4 : SECOND);
+                outage = world->now + random_between(&world->random, 1000, world->denied ? SECOND / 4 : SECOND);
             }
             for (uint32_t i = 0; i < CLIENTS; i++) {
                 engine_run_timers(&world->clients[i].engine, world->now);
@@ -134,7 +134,7 @@ static void run(struct world *world, uint64_t seed, uint8_t kind, struct script_
     play(world, world->now + PLAY, false);
     world->refuse_until = 0;
     world->busy_until = 0;
-    play(world, world->now + SETTLE, true);
+    play(world, world->now + RESOLVE, true);
     if (kind == REDLATCH_LATCH) { /* now whoever waits gets what it waits for */
         network_call(world, "del", "n", NULL);
         network_call(world, "publish", "redisson_countdownlatch__channel__{n}", "0");
@@ -232,7 +232,7 @@ static const struct {
     enum planted_fault fault;
 } engine_faults[] = {
     {"an acquire that was given up is not undone", REDLATCH_SEMAPHORE, FAULT_NO_COMPENSATION},
-    {"a message while asking is missed", REDLATCH_SEMAPHORE, FAULT_MESSAGE_MISSED_WHILE_ASKING},
+    {"a message while asking is missed", REDLATCH_SEMAPHORE, FAULT_MESSAGE_MISSED_WHILE_REQUESTING},
     {"the next waiter sleeps", REDLATCH_SEMAPHORE, FAULT_NEXT_WAITER_SLEEPS},
     {"no look after a subscription", REDLATCH_LATCH, FAULT_NO_RECHECK_AFTER_SUBSCRIBE},
     {"the safe time is longer than the lease", REDLATCH_PERMIT_SEMAPHORE, FAULT_NO_MARGIN},

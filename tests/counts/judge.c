@@ -55,8 +55,8 @@ static double lease_end(struct world *world, const void *id) {
 /* What a script that writes nothing says is so. */
 void judge_answer(struct world *world, const struct packet *packet) {
     int64_t value = network_call(world, "get", "n", NULL);
-    int64_t said = packet->reply.integer;
-    int64_t expected = said;
+    int64_t reported = packet->reply.integer;
+    int64_t expected = reported;
     if (packet->reply.kind != REDIS_INTEGER) {
         return;
     }
@@ -64,22 +64,22 @@ void judge_answer(struct world *world, const struct packet *packet) {
         expected = value;
     } else if (packet->script == SCRIPT_WATCH) {
         bool is_free = value > 0 || !world->existed;
-        expected = is_free ? -2 : said == -2 ? -1 : said;
+        expected = is_free ? -2 : reported == -2 ? -1 : reported;
     } else if (packet->script == SCRIPT_WATCH_LATCH) {
-        expected = value <= 0 ? -2 : said == -2 ? -1 : said;
+        expected = value <= 0 ? -2 : reported == -2 ? -1 : reported;
     } else if (packet->script == SCRIPT_COUNT_PERMITS) {
         int64_t taken = live_leases(world);
         int64_t available = value + network_call(world, "zcard", "{n}:timeout", NULL) - taken;
-        char asked = packet->texts[packet->key_count].bytes[0];
+        char requested = packet->texts[packet->key_count].bytes[0];
         available = world->existed ? available : 0;
-        expected = asked == '0' ? available : asked == '1' ? taken : available + taken;
+        expected = requested == '0' ? available : requested == '1' ? taken : available + taken;
     } else if (packet->script == SCRIPT_LEASE_OF_PERMIT) {
         int64_t now_ms = world->now / MILLISECOND;
         double left = lease_end(world, packet->texts[packet->key_count].bytes) - (double)now_ms;
         expected = left > 0 ? (int64_t)left : 0;
     }
-    if (said != expected) {
-        fail(world, "%s says %d, expected %d", scripts_embedded[packet->script].name, (int)said, (int)expected);
+    if (reported != expected) {
+        fail(world, "%s says %d, expected %d", scripts_embedded[packet->script].name, (int)reported, (int)expected);
     }
 }
 
@@ -151,13 +151,13 @@ static const struct operation *parked_first(const struct list *waiters) {
 
 /* Whether the foremost waiter of a client could have what it waits for. */
 static bool could_go_on(struct world *world, struct client *client) {
-    const struct contest *contest = client->resource->contest;
-    if (!contest) {
+    const struct wait_queue *queue = client->resource->queue;
+    if (!queue) {
         return false;
     }
     int64_t value = network_call(world, "get", "n", NULL);
-    const struct operation *taker = parked_first(&contest->queue);
-    const struct operation *watcher = parked_first(&contest->watchers);
+    const struct operation *taker = parked_first(&queue->waiters);
+    const struct operation *watcher = parked_first(&queue->watchers);
     if (world->kind == REDLATCH_LATCH) {
         return watcher && value <= 0;
     }
@@ -201,11 +201,11 @@ void judge_end(struct world *world) {
         const struct client *client = &world->clients[i];
         for (uint64_t id = 1; id <= client->engine.last_id; id++) {
             const struct account *account = &client->accounts[id];
-            bool exact = account->effect == (account->told == CHANGES_NOTHING ? 0 : account->amount);
-            bool either = account->told == CHANGES_OR_NOT && account->effect == 0;
+            bool exact = account->effect == (account->notified == CHANGES_NOTHING ? 0 : account->amount);
+            bool either = account->notified == CHANGES_OR_NOT && account->effect == 0;
             if (!exact && !either) {
                 fail(world, "client %u id %d changed the count by %d, its caller was told %d", i, (int)id,
-                     (int)account->effect, account->told == CHANGES_NOTHING ? 0 : (int)account->amount);
+                     (int)account->effect, account->notified == CHANGES_NOTHING ? 0 : (int)account->amount);
             }
         }
     }

@@ -1,15 +1,15 @@
 /* The server, its messages, and what becomes of each packet.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counts.h"
-#include "refused_scripts.h"
+#include "rejected_scripts.h"
 
 static struct client *client_of(const struct packet *packet) {
-    return container_of(packet->lanes, struct client, lanes);
+    return container_of(packet->pipelines, struct client, pipelines);
 }
 
 /* There is one channel: a message needs no name. */
 static void tell(struct world *world, struct client *client, enum packet_kind kind) {
-    packets_post(&world->packets, packet_new(&client->lanes, kind, LANE_KEEPER),
+    packets_post(&world->packets, packet_new(&client->pipelines, kind, PIPELINE_BACKGROUND),
                  world->now + packets_delay(&world->packets));
 }
 
@@ -30,26 +30,26 @@ static void change_subscriptions(struct world *world, struct client *client) {
 void network_flush(struct world *world) {
     for (uint32_t i = 0; i < CLIENTS; i++) {
         struct client *client = &world->clients[i];
-        for (uint32_t lane = 0; lane < LANE_COUNT; lane++) {
-            packets_send(&world->packets, &client->lanes, &client->engine, lane, world->now);
+        for (uint32_t pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
+            packets_send(&world->packets, &client->pipelines, &client->engine, pipeline, world->now);
         }
         change_subscriptions(world, client);
     }
 }
 
-void network_cut(struct world *world, struct client *client, uint32_t lane) {
-    packets_cut(&world->packets, &client->lanes, &client->engine, lane, world->now);
+void network_cut(struct world *world, struct client *client, uint32_t pipeline) {
+    packets_cut(&world->packets, &client->pipelines, &client->engine, pipeline, world->now);
 }
 
 void network_cut_messages(struct world *world, struct client *client) {
     client->subscribed = false;
-    packets_drop(&world->packets, &client->lanes, PACKET_MESSAGE, LANE_COUNT);
+    packets_drop(&world->packets, &client->pipelines, PACKET_MESSAGE, PIPELINE_COUNT);
     engine_subscriptions_lost(&client->engine, world->now);
 }
 
 int network_publish(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
     struct world *world = context;
-    int told = 0;
+    int notified = 0;
     (void)sharded;
     int64_t number;
     if (channel.size == 0 || !integer_parse(message, &number)) {
@@ -58,10 +58,10 @@ int network_publish(void *context, bool sharded, struct redis_text channel, stru
     for (uint32_t i = 0; i < CLIENTS; i++) {
         if (world->clients[i].subscribed) {
             tell(world, &world->clients[i], PACKET_MESSAGE);
-            told++;
+            notified++;
         }
     }
-    return told;
+    return notified;
 }
 
 int64_t network_call(struct world *world, const char *command, const char *key, const char *argument) {
@@ -93,7 +93,7 @@ static void run_refused(struct world *world, const struct packet *packet) {
 
 /* The server carries a request out, and whatever it changed is judged. */
 static void execute(struct world *world, struct packet *packet) {
-    enum script_refusal refusal = world->now < world->refuse_until ? REFUSE_MEMORY : REFUSE_NOTHING;
+    enum script_error_reply error_reply = world->now < world->refuse_until ? REFUSE_MEMORY : REFUSE_NOTHING;
     if (world->now < world->busy_until) {
         redis_reply_error(&packet->reply, "BUSY Redis is busy running a script. You can only call SCRIPT KILL.");
         packets_return(&world->packets, packet, world->now);
@@ -102,7 +102,7 @@ static void execute(struct world *world, struct packet *packet) {
     run_refused(world, packet);
     int64_t before = network_call(world, "get", "n", NULL);
     world->existed = network_call(world, "exists", "n", NULL) == 1;
-    packet_run(packet, world->scripts, refusal, world->keyspace, world->now);
+    packet_run(packet, world->scripts, error_reply, world->keyspace, world->now);
     judge_answer(world, packet);
     judge_effect(world, packet, network_call(world, "get", "n", NULL) - before);
     packets_return(&world->packets, packet, world->now);
@@ -110,12 +110,12 @@ static void execute(struct world *world, struct packet *packet) {
 
 static void deliver_message(struct world *world, const struct packet *packet) {
     struct client *client = client_of(packet);
-    struct contest *contest = client->resource->contest;
-    if (contest && packet->kind == PACKET_SUBSCRIBED) {
+    struct wait_queue *queue = client->resource->queue;
+    if (queue && packet->kind == PACKET_SUBSCRIBED) {
         client->subscribed = true;
-        engine_subscribed(&client->engine, &contest->subscription, world->now);
-    } else if (contest && client->subscribed) {
-        engine_message(&client->engine, &contest->subscription, 0, world->now);
+        engine_subscribed(&client->engine, &queue->subscription, world->now);
+    } else if (queue && client->subscribed) {
+        engine_message(&client->engine, &queue->subscription, 0, world->now);
     }
 }
 

@@ -40,8 +40,8 @@ def run(url: str) -> bool:
         say("holder: " + answer)
         release = holder.read()
         say("holder: " + release)
-        told = verdict(event == "event lost" and answer == "lost" and release.startswith("release says"),
+        notified = verdict(event == "event lost" and answer == "lost" and release.startswith("release says"),
                        "the holder was told by an event, by `lost` and by release")
         untouched = verdict(lock.owned() and lock.owner() == mine, "the new holder still holds the lock")
         lock.release()
-        return told and untouched
+        return notified and untouched

@@ -40,7 +40,7 @@ class Rules(NamedTuple):
         return sorted(found - set(EVERYBODY))
 
 
-LOOKS = "inspecting a name, waiting until it is free"
+RECHECKS = "inspecting a name, waiting until it is free"
 MULTI = "multi lock, beside its members'"
 _LOCK_CHANNEL = "redisson_lock__channel:{N}"
 _RECORDS = "redlatch_op:{N}:*"
@@ -61,7 +61,7 @@ RULES: Dict[str, Rules] = {
     ),
     "read-write lock": Rules(
         "acquire_read acquire_write release_read release_write reenter reenter_read extend_read extend_write renew"
-        " renew_read hand_over_write query_side force_release_side",
+        " renew_read hand_over_write query_read_write force_release_read_write",
         ["N", "{N}:*"],
         ["redisson_rwlock:{N}"],
     ),
@@ -95,7 +95,7 @@ RULES: Dict[str, Rules] = {
         ["N", _RECORDS],
         ["redisson_countdownlatch__channel__{N}"],
     ),
-    LOOKS: Rules(
+    RECHECKS: Rules(
         "inspect watch",
         ["N", "{N}:timeout", "redisson_lock_queue:{N}", "redisson_lock_token:{N}"],
         [_LOCK_CHANNEL, "redlatch_lock__channel:{N}", "redisson_rwlock:{N}", "redisson_sc:{N}",

@@ -34,7 +34,7 @@ def scenes_of(program: str) -> List[str]:
 
 
 def environment(lua: str) -> Dict[str, str]:
-    """Where an interpreter finds the skin, the module, and what the programs share; then what is installed."""
+    """Where an interpreter finds the wrapper, the module, and what the programs share; then what is installed."""
     module = BUILD / "lua" / MODULES[lua] / "redlatch" / "core.so"
     assert module.exists(), f"{module} is not built; try ./dev build"
     rock = ROOT / "lua-rock"

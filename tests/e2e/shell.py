@@ -20,7 +20,7 @@ from wire import build_directory, fields
 
 
 # How long a command may take to start on a slow machine, a sanitizer in it.
-PATIENCE = 20.0
+TIMEOUT = 20.0
 UNTIL_END = "while :; do sleep 0.02; done"
 ON_TERM = "trap 'echo told; exit 5' TERM"
 
@@ -73,7 +73,7 @@ def script_of(folder: Path, text: str, trap: str = "") -> str:
 
 def wait_running(folder: Path) -> None:
     """Waits until such a script runs."""
-    wait_until((folder / "pid").exists, PATIENCE, "CMD to run")
+    wait_until((folder / "pid").exists, TIMEOUT, "CMD to run")
 
 
 def start_holder(

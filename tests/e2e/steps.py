@@ -49,7 +49,7 @@ class Call:
 
 
 class Step:
-    """A lock in the state before one command. `patience` is how long an acquire of the step waits, in seconds."""
+    """A lock in the state before one command. `timeout` is how long an acquire of the step waits, in seconds."""
 
     script_name = ""
     # The levels that stand on the wire when the step was made, and when it was given up.
@@ -57,14 +57,14 @@ class Step:
     given_up: List[int] = []
 
     def __init__(
-        self, server: RedisServer, monitor: Monitor, client: redlatch.Client, name: str, patience: float = 10.0
+        self, server: RedisServer, monitor: Monitor, client: redlatch.Client, name: str, timeout: float = 10.0
     ) -> None:
         load_scripts(server)
         self.server = server
         self.monitor = monitor
         self.client = client
         self.name = name
-        self.patience = patience
+        self.timeout = timeout
         self.lock = client.lock(name, owner="handle")
         self.prepare()
 
@@ -110,7 +110,7 @@ class Acquire(Step):
     made = [1]
 
     def make(self) -> None:
-        assert self.lock.acquire(timeout=self.patience)
+        assert self.lock.acquire(timeout=self.timeout)
 
 
 class Reenter(Step):
@@ -124,7 +124,7 @@ class Reenter(Step):
         self.lock.acquire()
 
     def make(self) -> None:
-        assert self.lock.acquire(timeout=self.patience)
+        assert self.lock.acquire(timeout=self.timeout)
 
 
 class PartialRelease(Step):
@@ -164,7 +164,7 @@ class HandOver(Step):
         self.lock.acquire()
         before = self.client.stats()["round_trips"]
         self.waiter = self.client.lock(self.name, owner="handle")
-        self.waiting = Waiting(self.waiter, 3 * self.patience, keep=True)
+        self.waiting = Waiting(self.waiter, 3 * self.timeout, keep=True)
         # It asks, subscribes, asks once more, and is parked then.
         wait_until(lambda: self.client.stats()["round_trips"] == before + 2)
 

@@ -8,7 +8,7 @@ import uuid
 from typing import Dict, Optional
 
 from env import RedisServer, wait_until
-from shell import PATIENCE, environment
+from shell import TIMEOUT, environment
 
 BASH = ("bash", "--norc", "--noprofile", "-i")
 
@@ -20,7 +20,7 @@ class Terminal:
         self._socket = str(server.directory / f"tmux-{uuid.uuid4().hex[:8]}")
         self._run("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30",
                   "env", f"REDIS_URL={server.url}", "PS1=$ ", *(shell or BASH), environment=environment(server, **more))
-        wait_until(lambda: "$" in self.screen(), timeout=PATIENCE, message="the shell's prompt")
+        wait_until(lambda: "$" in self.screen(), timeout=TIMEOUT, message="the shell's prompt")
 
     def _run(self, *arguments: str, environment: Optional[Dict[str, str]] = None) -> str:
         return subprocess.run(["tmux", "-S", self._socket, *arguments], capture_output=True, text=True, check=True,
@@ -41,7 +41,7 @@ class Terminal:
 
     def shows(self, text: str) -> None:
         """Waits until a text is a line of the screen."""
-        wait_until(lambda: text in self.screen().splitlines(), timeout=PATIENCE,
+        wait_until(lambda: text in self.screen().splitlines(), timeout=TIMEOUT,
                    message=lambda: f"{text!r} on:\n{self.screen()}")
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ MakePeer = Callable[..., RedissonShapedPeer]
 # ----------------------------------------------------------------------------------------------------------- server --
 
 
-def test_00_a_server_takes_options_and_says_where_it_is(make_server: MakeServer) -> None:
+def test_a_server_takes_options_and_says_where_it_is(make_server: MakeServer) -> None:
     server = make_server(
         requirepass="pass/word", maxclients=50, client_output_buffer_limit=("pubsub", "1mb", "1mb", "0")
     )
@@ -60,7 +60,7 @@ def test_00_a_server_takes_options_and_says_where_it_is(make_server: MakeServer)
 
 
 @pytest.mark.parametrize("keep_data", [True, False])
-def test_01_restart_keeps_the_port_and_the_data_if_told_so(fresh_server: RedisServer, keep_data: bool) -> None:
+def test_restart_keeps_the_port_and_the_data_on_request(fresh_server: RedisServer, keep_data: bool) -> None:
     client, port, pid = fresh_server.client(), fresh_server.port, fresh_server.pid
     client.set("n", "1")
     fresh_server.restart(keep_data=keep_data)
@@ -68,7 +68,7 @@ def test_01_restart_keeps_the_port_and_the_data_if_told_so(fresh_server: RedisSe
     assert client.get("n") == (b"1" if keep_data else None)
 
 
-def test_02_a_killed_server_has_what_its_append_only_file_holds(make_server: MakeServer) -> None:
+def test_a_killed_server_has_what_its_append_only_file_holds(make_server: MakeServer) -> None:
     server = make_server(appendonly=True)
     client = server.client()
     client.set("n", "1")
@@ -82,7 +82,7 @@ def test_02_a_killed_server_has_what_its_append_only_file_holds(make_server: Mak
     assert client.get("n") == b"1"
 
 
-def test_03_a_stopped_process_accepts_and_answers_late(server: RedisServer) -> None:
+def test_a_stopped_process_accepts_and_answers_late(server: RedisServer) -> None:
     server.sigstop()
     with RawClient(server.address) as raw:
         raw.send("PING")
@@ -92,7 +92,7 @@ def test_03_a_stopped_process_accepts_and_answers_late(server: RedisServer) -> N
         assert raw.read() == "PONG"
 
 
-def test_04_a_taken_port_is_given_up(make_server: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_taken_port_is_given_up(make_server: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = free_port()
     ports = iter([taken, free_port()])
     monkeypatch.setattr(env.server, "free_port", lambda: next(ports))
@@ -101,14 +101,14 @@ def test_04_a_taken_port_is_given_up(make_server: MakeServer, monkeypatch: pytes
         assert server.port != taken and server.client().ping()
 
 
-def test_05_a_server_that_cannot_start_says_why(make_server: MakeServer) -> None:
+def test_a_server_that_cannot_start_says_why(make_server: MakeServer) -> None:
     before = list(RedisServer.live)
     with pytest.raises(RuntimeError, match="(?s)did not start.*no-such-option"):
         make_server(no_such_option="1")
     assert RedisServer.live == before
 
 
-def test_06_a_server_does_not_outlive_its_process() -> None:
+def test_a_server_does_not_outlive_its_process() -> None:
     program = """if True:
         import time
         from env import RedisServer
@@ -132,7 +132,7 @@ def _runs(pid: str) -> bool:
         return False
 
 
-def test_07_clients_and_calls_are_counted(server: RedisServer) -> None:
+def test_clients_and_calls_are_counted(server: RedisServer) -> None:
     named = server.client(client_name="redlatch:host:1:uuid")
     other = server.client(client_name="other")
     named.ping()
@@ -144,7 +144,7 @@ def test_07_clients_and_calls_are_counted(server: RedisServer) -> None:
     assert server.commandstats()["ping"] == 1
 
 
-def test_08_waiting_in_vain_says_for_what() -> None:
+def test_waiting_in_vain_says_for_what() -> None:
     started = time.monotonic()
     with pytest.raises(AssertionError, match=r"waited \d\.\d{3} s in vain for: the sky to fall \(last value: 0\)"):
         wait_until(lambda: 0, 0.03, "the sky to fall")
@@ -156,7 +156,7 @@ def test_08_waiting_in_vain_says_for_what() -> None:
 # ---------------------------------------------------------------------------------------------------------- monitor --
 
 
-def test_10_the_monitor_tells_script_calls_from_calls_in_scripts(server: RedisServer, monitor: Monitor) -> None:
+def test_the_monitor_tells_script_calls_from_calls_in_scripts(server: RedisServer, monitor: Monitor) -> None:
     with RawClient(server.address) as first, RawClient(server.address) as second:
         mark = monitor.mark()
         first.call("EVAL", "redis.call('set', KEYS[1], ARGV[1]) return redis.call('get', KEYS[1])", 1, "k", "v")
@@ -172,14 +172,14 @@ def test_10_the_monitor_tells_script_calls_from_calls_in_scripts(server: RedisSe
         assert abs(seen[0].time_us / 1e6 - time.time()) < 60 and seen[0].time_us <= seen[3].time_us
 
 
-def test_11_the_monitor_decodes_every_byte(server: RedisServer, monitor: Monitor) -> None:
+def test_the_monitor_decodes_every_byte(server: RedisServer, monitor: Monitor) -> None:
     value = bytes(range(256)) + b'\\x41 "quoted" \\" [0 lua] \r\n'
     with RawClient(server.address) as raw:
         raw.call("SET", b'\xff\n"', value)
         assert monitor.since()[-1].arguments == [b"SET", b'\xff\n"', value]
 
 
-def test_12_sync_sees_commands_whose_reply_nobody_read(server: RedisServer, monitor: Monitor) -> None:
+def test_sync_sees_commands_whose_reply_nobody_read(server: RedisServer, monitor: Monitor) -> None:
     with RawClient(server.address) as raw:
         assert raw.call("PING") == "PONG"
         for number in range(50):
@@ -188,7 +188,7 @@ def test_12_sync_sees_commands_whose_reply_nobody_read(server: RedisServer, moni
             assert monitor.since(mark).commands() == ["SET"]
 
 
-def test_13_a_monitor_with_a_password_waits_and_ends_with_its_server(make_server: MakeServer) -> None:
+def test_a_monitor_with_a_password_waits_and_ends_with_its_server(make_server: MakeServer) -> None:
     server = make_server(requirepass="secret")
     with Monitor(server) as monitor:
         with RawClient(server.address) as raw:
@@ -205,7 +205,7 @@ def test_13_a_monitor_with_a_password_waits_and_ends_with_its_server(make_server
 # ------------------------------------------------------------------------------------------------------------- peer --
 
 
-def test_20_peers_hold_wait_and_wake_as_redisson_does(monitor: Monitor, make_peer: MakePeer, lock_name: str) -> None:
+def test_peers_hold_wait_and_wake_as_redisson_does(monitor: Monitor, make_peer: MakePeer, lock_name: str) -> None:
     holder, waiter = make_peer(), make_peer()
     for script_loader in (holder, waiter):
         script_loader.lock("other")
@@ -246,7 +246,7 @@ def _line(arguments: List[bytes]) -> str:
     return re.sub(r"PUBLISH (1[6-9]\d{3}|20000)$", "PUBLISH <px>", re.sub(r":[0-9a-f]{32}\b", ":<id>", text))
 
 
-def test_21_a_peer_reenters_and_only_its_owner_unlocks(
+def test_a_peer_reenters_and_only_its_owner_unlocks(
     server: RedisServer, peer: RedissonShapedPeer, lock_name: str
 ) -> None:
     peer.lock(lock_name, 5_000)
@@ -259,7 +259,7 @@ def test_21_a_peer_reenters_and_only_its_owner_unlocks(
     assert server.client().keys() == [], "no latch and no lock is left"
 
 
-def test_22_a_peer_waits_for_the_lease_or_for_its_own_time(
+def test_a_peer_waits_for_the_lease_or_for_its_own_time(
     peer: RedissonShapedPeer, make_peer: MakePeer, lock_name: str
 ) -> None:
     other = make_peer()
@@ -272,7 +272,7 @@ def test_22_a_peer_waits_for_the_lease_or_for_its_own_time(
     assert 1.0 <= time.monotonic() - started < 5.0
 
 
-def test_23_force_unlock_wakes(monitor: Monitor, peer: RedissonShapedPeer, make_peer: MakePeer, lock_name: str) -> None:
+def test_force_unlock_wakes(monitor: Monitor, peer: RedissonShapedPeer, make_peer: MakePeer, lock_name: str) -> None:
     peer.lock(lock_name)
     waiter = make_peer()
     waiting = waiter.start_lock(lock_name)
@@ -284,7 +284,7 @@ def test_23_force_unlock_wakes(monitor: Monitor, peer: RedissonShapedPeer, make_
     assert waiter.unlock(lock_name) and not waiter.force_unlock(lock_name)
 
 
-def test_24_the_peers_watchdog_renews_what_has_no_lease(make_peer: MakePeer, lock_name: str) -> None:
+def test_the_peers_watchdog_renews_what_has_no_lease(make_peer: MakePeer, lock_name: str) -> None:
     peer = make_peer(watchdog_ms=1_200)
     peer.lock(lock_name)
     peer.lock(f"{lock_name}:other")
@@ -301,7 +301,7 @@ def test_24_the_peers_watchdog_renews_what_has_no_lease(make_peer: MakePeer, loc
 # --------------------------------------------------------------------------------------------------- broken servers --
 
 
-def test_30_http_garbage_and_silence() -> None:
+def test_http_garbage_and_silence() -> None:
     with HttpServer() as http, RawClient(("127.0.0.1", http.port)) as raw:
         with pytest.raises(ValueError, match="no reply begins with b'H'"):
             raw.call("PING")
@@ -314,7 +314,7 @@ def test_30_http_garbage_and_silence() -> None:
         wait_until(lambda: silent.accepted == 1)
 
 
-def test_31_scripted_replies_are_what_redis_py_takes_them_for() -> None:
+def test_scripted_replies_are_what_redis_py_takes_them_for() -> None:
     loading = ErrorReply("LOADING Redis is loading the dataset in memory")
     with ScriptedServer([loading, "PONG"], by_word={"client": "OK", "get": None}) as scripted:
         client = redis.Redis.from_url(scripted.url, protocol=2, retry=None)
@@ -335,7 +335,7 @@ def test_31_scripted_replies_are_what_redis_py_takes_them_for() -> None:
             raw.read()
 
 
-def test_32_ports_that_refuse_and_ports_that_do_not_answer() -> None:
+def test_ports_that_refuse_and_ports_that_do_not_answer() -> None:
     with closed_port() as port, pytest.raises(ConnectionRefusedError):
         RawClient(("127.0.0.1", port))
     with SynBlackHole() as hole, socket.socket() as connection:
@@ -344,7 +344,7 @@ def test_32_ports_that_refuse_and_ports_that_do_not_answer() -> None:
             connection.connect(("127.0.0.1", hole.port))
 
 
-def test_33_a_port_is_that_of_one_process_also_while_its_server_is_down() -> None:
+def test_a_port_is_that_of_one_process_also_while_its_server_is_down() -> None:
     nobodys = 1_000 + os.getpid() % 9_000  # below those of servers; another run of this test asks for another
     ask = f"from env.ports import claim; print(claim({free_port()}), claim({nobodys}))"
     here = Path(__file__).parent
@@ -355,7 +355,7 @@ def test_33_a_port_is_that_of_one_process_also_while_its_server_is_down() -> Non
 # ------------------------------------------------------------------------------------------------------- leak check --
 
 @pytest.mark.parametrize("text", ["x" * 200_000, b"x" * 200_000])
-def test_39_a_test_of_a_long_argument_can_start_programs(text: object) -> None:
+def test_a_test_of_a_long_argument_can_start_programs(text: object) -> None:
     """The name of the test that runs is in the environment of what it starts."""
     assert subprocess.run(["true"], check=False).returncode == 0
 
@@ -389,7 +389,7 @@ def test_clean(server, proxy, monitor, peer, lock_name):
 """
 
 
-def test_40_leaks_are_found_if_asked_for(tmp_path: Path) -> None:
+def test_leaks_are_found_if_requested(tmp_path: Path) -> None:
     (tmp_path / "test_leaks.py").write_text(LEAKS, encoding="utf-8")
     options = ["-p", "conftest", "-p", "no:cacheprovider", "-p", "no:randomly", "-rA", "--leak-check"]
     run = subprocess.run(

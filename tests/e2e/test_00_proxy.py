@@ -39,7 +39,7 @@ def raw(proxy: Proxy) -> Iterator[RawClient]:
 # --------------------------------------------------------------------------------------------------- command faults --
 
 
-def test_00_cut_before_keeps_the_command_from_the_server(
+def test_cut_before_keeps_the_command_from_the_server(
     proxy: Proxy, client: redis.Redis, witness: redis.Redis
 ) -> None:
     fault = proxy.cut_before("INCRBY")
@@ -50,7 +50,7 @@ def test_00_cut_before_keeps_the_command_from_the_server(
     assert client.incr("n") == 1, "the fault strikes once"
 
 
-def test_01_cut_after_lets_the_command_run(proxy: Proxy, client: redis.Redis, witness: redis.Redis) -> None:
+def test_cut_after_lets_the_command_run(proxy: Proxy, client: redis.Redis, witness: redis.Redis) -> None:
     fault = proxy.cut_after("INCRBY")
     with pytest.raises(redis.ConnectionError, match="104"):
         client.incr("n")
@@ -58,7 +58,7 @@ def test_01_cut_after_lets_the_command_run(proxy: Proxy, client: redis.Redis, wi
     assert witness.get("n") == b"1"
 
 
-def test_02_cut_inside_leaves_half_a_command(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
+def test_cut_inside_leaves_half_a_command(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
     fault = proxy.cut_inside("INCR")
     raw.send("INCR", "n")
     with pytest.raises(ConnectionResetError):
@@ -67,7 +67,7 @@ def test_02_cut_inside_leaves_half_a_command(proxy: Proxy, raw: RawClient, witne
     assert witness.get("n") is None
 
 
-def test_03_hold_delivers_on_release(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
+def test_hold_delivers_on_release(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
     fault = proxy.hold("INCR")
     raw.send("INCR", "n")
     raw.send("PING")
@@ -80,7 +80,7 @@ def test_03_hold_delivers_on_release(proxy: Proxy, raw: RawClient, witness: redi
 
 
 @pytest.mark.parametrize("leave", [RawClient.close, RawClient.reset])
-def test_04_hold_delivers_after_the_client_has_gone(
+def test_hold_delivers_after_the_client_has_gone(
     proxy: Proxy, raw: RawClient, witness: redis.Redis, leave: Callable[[RawClient], None]
 ) -> None:
     fault = proxy.hold("INCR")
@@ -96,7 +96,7 @@ def test_04_hold_delivers_after_the_client_has_gone(
     wait_until(lambda: not connection.server_open, message="the server's side to be closed after the delivery")
 
 
-def test_05_hold_delivers_after_its_client_was_cut(proxy: Proxy, raw: RawClient) -> None:
+def test_hold_delivers_after_its_client_was_cut(proxy: Proxy, raw: RawClient) -> None:
     fault = proxy.hold("INCR")
     raw.send("INCR", "n")
     fault.wait_hit().connection.cut_client()
@@ -106,7 +106,7 @@ def test_05_hold_delivers_after_its_client_was_cut(proxy: Proxy, raw: RawClient)
     assert fault.wait_outcome().value == 1
 
 
-def test_06_held_commands_of_a_killed_connection(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
+def test_held_commands_of_a_killed_connection(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
     duplicate = proxy.duplicate("INCR")
     hold = proxy.hold("APPEND")
     number = raw.call("CLIENT", "ID")
@@ -122,7 +122,7 @@ def test_06_held_commands_of_a_killed_connection(proxy: Proxy, raw: RawClient, w
     assert witness.get("n") == b"1" and witness.get("text") is None
 
 
-def test_07_duplicate_arrives_later_unseen(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
+def test_duplicate_arrives_later_unseen(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
     fault = proxy.duplicate("INCR")
     assert raw.call("INCR", "n") == 1
     assert raw.call("PING") == "PONG"
@@ -132,7 +132,7 @@ def test_07_duplicate_arrives_later_unseen(proxy: Proxy, raw: RawClient, witness
     assert raw.call("GET", "n") == b"2", "replies are still in step"
 
 
-def test_08_duplicate_arrives_after_the_client_has_gone(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
+def test_duplicate_arrives_after_the_client_has_gone(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
     fault = proxy.duplicate("INCR")
     assert raw.call("INCR", "n") == 1
     raw.close()
@@ -142,7 +142,7 @@ def test_08_duplicate_arrives_after_the_client_has_gone(proxy: Proxy, raw: RawCl
     assert witness.get("n") == b"2"
 
 
-def test_09_answer_takes_the_servers_place_in_turn(proxy: Proxy, raw: RawClient) -> None:
+def test_scripted_answers_replace_the_servers_in_turn(proxy: Proxy, raw: RawClient) -> None:
     proxy.answer(ErrorReply("BUSY Redis is busy running a script."), "INCR", nth=2)
     for _ in range(3):
         raw.send("INCR", "n")
@@ -152,7 +152,7 @@ def test_09_answer_takes_the_servers_place_in_turn(proxy: Proxy, raw: RawClient)
 # ----------------------------------------------------------------------------------------------------- reply faults --
 
 
-def test_10_swallow_reply_lasts_until_cut(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
+def test_swallow_reply_lasts_until_cut(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
     fault = proxy.swallow_reply("INCR")
     raw.send("INCR", "n")
     assert fault.wait_outcome().value == 1
@@ -168,7 +168,7 @@ def test_10_swallow_reply_lasts_until_cut(proxy: Proxy, raw: RawClient, witness:
         raw.read()
 
 
-def test_11_redis_py_loses_a_reply(server: RedisServer, proxy: Proxy, client: redis.Redis) -> None:
+def test_redis_py_loses_a_reply(server: RedisServer, proxy: Proxy, client: redis.Redis) -> None:
     fault = proxy.swallow_reply("INCRBY")
     with pytest.raises(redis.TimeoutError):
         server.client(port=proxy.port, socket_timeout=1.0).incr("n")
@@ -176,7 +176,7 @@ def test_11_redis_py_loses_a_reply(server: RedisServer, proxy: Proxy, client: re
     assert client.incr("n") == 2
 
 
-def test_12_hold_reply_keeps_it_until_released(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
+def test_hold_reply_keeps_it_until_released(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
     fault = proxy.hold_reply("INCR")
     raw.send("INCR", "n")
     raw.send("PING")
@@ -188,7 +188,7 @@ def test_12_hold_reply_keeps_it_until_released(proxy: Proxy, raw: RawClient, wit
     assert [raw.read(), raw.read()] == [1, "PONG"]
 
 
-def test_13_scripts_are_found_by_hash_and_by_text(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
+def test_scripts_are_found_by_hash_and_by_text(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
     fault = proxy.cut_after(COUNT)
     assert raw.call("EVAL", "return 1", 0) == 1
     assert raw.call("EVALSHA", COUNT.sha1, 1, "n").word == "NOSCRIPT"
@@ -204,7 +204,7 @@ def test_13_scripts_are_found_by_hash_and_by_text(proxy: Proxy, raw: RawClient, 
         assert again.wait_outcome().value == 3
 
 
-def test_14_which_commands_are_struck(proxy: Proxy, raw: RawClient) -> None:
+def test_which_commands_are_struck(proxy: Proxy, raw: RawClient) -> None:
     with RawClient(proxy.address) as other:
         assert other.call("PING") == raw.call("PING") == "PONG"
         fault = proxy.answer("struck", "CLIENT GETNAME", nth=2, times=2, connection=proxy.connection_from(raw.port))
@@ -227,7 +227,7 @@ def test_14_which_commands_are_struck(proxy: Proxy, raw: RawClient) -> None:
 # ------------------------------------------------------------------------------------------------------- conditions --
 
 
-def test_20_delay_takes_time_and_keeps_order(proxy: Proxy, raw: RawClient) -> None:
+def test_delay_takes_time_and_keeps_order(proxy: Proxy, raw: RawClient) -> None:
     fault = proxy.delay(20, jitter_ms=10)
     with Stalls() as stalls:
         started = time.monotonic()
@@ -246,7 +246,7 @@ def _round_trip(raw: RawClient) -> float:
     return time.monotonic() - started
 
 
-def test_21_stall_to_server_delivers_late(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
+def test_stall_to_server_delivers_late(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
     fault = proxy.stall("to_server")
     raw.send("INCR", "n")
     fault.wait_hit()
@@ -258,7 +258,7 @@ def test_21_stall_to_server_delivers_late(proxy: Proxy, raw: RawClient, witness:
     wait_until(lambda: witness.get("n") == b"2", message="the command of the connection that was closed meanwhile")
 
 
-def test_22_stall_to_client_executes_at_once(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
+def test_stall_to_client_executes_at_once(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
     fault = proxy.stall("to_client")
     raw.send("INCR", "n")
     fault.wait_hit()
@@ -270,7 +270,7 @@ def test_22_stall_to_client_executes_at_once(proxy: Proxy, raw: RawClient, witne
 
 
 @pytest.mark.parametrize("direction, value", [("to_server", None), ("to_client", b"1"), ("both", None)])
-def test_23_drop_loses_one_direction_for_good(
+def test_drop_loses_one_direction_for_good(
     proxy: Proxy, raw: RawClient, witness: redis.Redis, direction: str, value: object
 ) -> None:
     fault = proxy.drop(direction)
@@ -285,7 +285,7 @@ def test_23_drop_loses_one_direction_for_good(
         assert other.call("PING") == "PONG"
 
 
-def test_24_split_sends_single_bytes(proxy: Proxy, raw: RawClient) -> None:
+def test_split_sends_single_bytes(proxy: Proxy, raw: RawClient) -> None:
     fault, value = proxy.split(), bytes(range(256)) * 8
     assert raw.call("SET", "binary", value) == "OK" and raw.call("GET", "binary") == value and fault.hit
     proxy.split(gap_ms=1)
@@ -302,7 +302,7 @@ def _pieces(proxy: Proxy) -> List[bytes]:
     return pieces
 
 
-def test_25_refuse_resets_new_connections_only(proxy: Proxy, raw: RawClient) -> None:
+def test_refuse_resets_new_connections_only(proxy: Proxy, raw: RawClient) -> None:
     assert raw.call("PING") == "PONG"
     fault = proxy.refuse()
     with pytest.raises(ConnectionResetError), RawClient(proxy.address) as refused:
@@ -314,7 +314,7 @@ def test_25_refuse_resets_new_connections_only(proxy: Proxy, raw: RawClient) -> 
         assert welcome.call("PING") == "PONG"
 
 
-def test_26_stop_listening_and_resume_on_the_same_port(proxy: Proxy, raw: RawClient) -> None:
+def test_stop_listening_and_resume_on_the_same_port(proxy: Proxy, raw: RawClient) -> None:
     assert raw.call("PING") == "PONG"
     proxy.stop_listening()
     proxy.stall()
@@ -328,7 +328,7 @@ def test_26_stop_listening_and_resume_on_the_same_port(proxy: Proxy, raw: RawCli
 # ------------------------------------------------------------------------------------------------------ connections --
 
 
-def test_30_connections_are_known_by_both_ports(server: RedisServer, proxy: Proxy, raw: RawClient) -> None:
+def test_connections_are_known_by_both_ports(server: RedisServer, proxy: Proxy, raw: RawClient) -> None:
     assert raw.call("CLIENT", "SETNAME", "mine") == "OK"
     connection = proxy.connection_from(raw.port)
     assert [entry["addr"] for entry in server.client_list("mine")] == [f"127.0.0.1:{connection.server_port}"]
@@ -339,7 +339,7 @@ def test_30_connections_are_known_by_both_ports(server: RedisServer, proxy: Prox
     wait_until(lambda: not proxy.connections and not server.client_list("mine"), message="the connection to be gone")
 
 
-def test_31_subscribers_are_paired(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
+def test_subscribers_are_paired(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
     raw.send("SUBSCRIBE", "a", "b")
     assert [raw.read(), raw.read()] == [[b"subscribe", b"a", 1], [b"subscribe", b"b", 2]]
     witness.publish("a", "one")
@@ -353,7 +353,7 @@ def test_31_subscribers_are_paired(proxy: Proxy, raw: RawClient, witness: redis.
     assert fault.wait_outcome().value == 1
 
 
-def test_32_the_confirmation_of_a_subscription_can_be_lost(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
+def test_the_confirmation_of_a_subscription_can_be_lost(proxy: Proxy, raw: RawClient, witness: redis.Redis) -> None:
     fault = proxy.swallow_reply("SUBSCRIBE")
     raw.send("SUBSCRIBE", "a")
     assert fault.wait_outcome().value == [b"subscribe", b"a", 1]
@@ -362,7 +362,7 @@ def test_32_the_confirmation_of_a_subscription_can_be_lost(proxy: Proxy, raw: Ra
         raw.read(SHORT)
 
 
-def test_33_thousands_of_commands_and_large_ones(raw: RawClient) -> None:
+def test_thousands_of_commands_and_large_ones(raw: RawClient) -> None:
     started = time.process_time()  # whatever else the machine does
     for number in range(2000):
         raw.send("ECHO", number)
@@ -374,7 +374,7 @@ def test_33_thousands_of_commands_and_large_ones(raw: RawClient) -> None:
     assert time.process_time() - started < 5.0
 
 
-def test_34_resp3_and_inline_commands_and_half_closed_clients(proxy: Proxy, raw: RawClient) -> None:
+def test_resp3_and_inline_commands_and_half_closed_clients(proxy: Proxy, raw: RawClient) -> None:
     assert [b"proto", 3] in raw.call("HELLO", 3)
     raw.send_bytes(b"SET n 5\r\nINCR n\r\n")
     raw.finish_sending()
@@ -383,7 +383,7 @@ def test_34_resp3_and_inline_commands_and_half_closed_clients(proxy: Proxy, raw:
         raw.read()
 
 
-def test_35_a_unix_socket_as_target(server: RedisServer) -> None:
+def test_a_unix_socket_as_target(server: RedisServer) -> None:
     with Proxy(server.unix_path) as proxy, RawClient(proxy.address) as raw:
         fault = proxy.cut_after("INCR")
         with pytest.raises(ConnectionResetError):
@@ -391,7 +391,7 @@ def test_35_a_unix_socket_as_target(server: RedisServer) -> None:
         assert fault.outcome == Outcome("reply", 1)
 
 
-def test_36_a_predicate_that_raises_is_reported(server: RedisServer) -> None:
+def test_a_predicate_that_raises_is_reported(server: RedisServer) -> None:
     def broken(command: Command) -> bool:
         raise KeyError("my mistake")
 
@@ -401,7 +401,7 @@ def test_36_a_predicate_that_raises_is_reported(server: RedisServer) -> None:
             raw.call("PING")
 
 
-def test_37_a_fault_that_never_strikes_says_so(proxy: Proxy, raw: RawClient) -> None:
+def test_a_fault_that_never_strikes_says_so(proxy: Proxy, raw: RawClient) -> None:
     fault = proxy.cut_before("INCR")
     assert raw.call("PING") == "PONG"
     with pytest.raises(AssertionError, match=r"cut_before at 'INCR'.*struck 0 of 1.*'PING'"):
@@ -410,7 +410,7 @@ def test_37_a_fault_that_never_strikes_says_so(proxy: Proxy, raw: RawClient) -> 
         proxy.stall("sideways")
 
 
-def test_38_connections_that_are_over_are_forgotten(server: RedisServer, proxy: Proxy, raw: RawClient) -> None:
+def test_connections_that_are_over_are_forgotten(server: RedisServer, proxy: Proxy, raw: RawClient) -> None:
     raw.send("PING")
     assert raw.read() == "PONG"
     with RawClient(proxy.address) as other:

@@ -11,7 +11,7 @@ from env import Entry, Monitor, NotHeld, RedisServer, RedissonShapedPeer, wait_u
 from wire import SCRIPTS, channel, counts, fields, is_owner, load_scripts, remaining_ms, scripts, sent_by
 
 # How long a test may take between asking for a lease and looking at its TTL, in milliseconds.
-PATIENCE_MS = 2_000
+TIMEOUT_MS = 2_000
 
 
 class Listener:
@@ -30,10 +30,10 @@ class Listener:
         """All messages so far; one of our own marks the end."""
         mark = b"end of what the test published"
         server.admin.publish(next(iter(self._subscription.channels)), mark)
-        heard: List[bytes] = []
-        while mark not in heard:
-            heard.append(self._next()["data"])
-        return heard[:-1]
+        received: List[bytes] = []
+        while mark not in received:
+            received.append(self._next()["data"])
+        return received[:-1]
 
 
 def touched(entries: List[Entry]) -> set[bytes]:
@@ -45,7 +45,7 @@ def touched(entries: List[Entry]) -> set[bytes]:
 
 
 @pytest.mark.parametrize("form", ["{}", "{{{}}}:tagged", "blank and \u00e4 {}"])
-def test_00_two_levels_are_one_field(
+def test_two_nested_acquires_are_one_field(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str, form: str
 ) -> None:
     name = form.format(lock_name)
@@ -56,7 +56,7 @@ def test_00_two_levels_are_one_field(
     (owner, count), *others = fields(server, name).items()
     assert is_owner(owner) and owner.decode().startswith(client.uuid + ":")
     assert (count, others) == (b"2", [])
-    assert 30_000 - PATIENCE_MS < remaining_ms(server, name) <= 30_000
+    assert 30_000 - TIMEOUT_MS < remaining_ms(server, name) <= 30_000
     lock.release()
     assert fields(server, name) == {owner: b"1"}
     assert listener.messages(server) == []
@@ -67,31 +67,31 @@ def test_00_two_levels_are_one_field(
     assert server.admin.dbsize() == 0
 
 
-def test_01_a_fixed_lease_is_the_ttl(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_a_fixed_lease_is_the_ttl(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     lock = client.lock(lock_name, lease=12)
     lock.acquire()
-    assert 12_000 - PATIENCE_MS < remaining_ms(server, lock_name) <= 12_000
+    assert 12_000 - TIMEOUT_MS < remaining_ms(server, lock_name) <= 12_000
     lock.acquire(lease=20)
-    assert 20_000 - PATIENCE_MS < remaining_ms(server, lock_name) <= 20_000
+    assert 20_000 - TIMEOUT_MS < remaining_ms(server, lock_name) <= 20_000
     lock.acquire(lease=5)
-    assert 20_000 - PATIENCE_MS < remaining_ms(server, lock_name) <= 20_000, "a re-entry never shortens"
+    assert 20_000 - TIMEOUT_MS < remaining_ms(server, lock_name) <= 20_000, "a re-entry never shortens"
     lock.release()
     lock.release()
     assert counts(server, lock_name) == [1]
-    assert 20_000 - PATIENCE_MS < remaining_ms(server, lock_name) <= 20_000, "nor does a partial release"
+    assert 20_000 - TIMEOUT_MS < remaining_ms(server, lock_name) <= 20_000, "nor does a partial release"
     lock.extend(3)
-    assert 3_000 - PATIENCE_MS < remaining_ms(server, lock_name) <= 3_000, "extend does"
+    assert 3_000 - TIMEOUT_MS < remaining_ms(server, lock_name) <= 3_000, "extend does"
     lock.release()
     assert server.admin.exists(lock_name) == 0
 
 
-def test_02_the_watchdogs_lease_is_the_ttl(server: RedisServer, lock_name: str) -> None:
+def test_the_watchdogs_lease_is_the_ttl(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url, watchdog_lease=7) as client:
         client.lock(lock_name).acquire()
-        assert 7_000 - PATIENCE_MS < remaining_ms(server, lock_name) <= 7_000
+        assert 7_000 - TIMEOUT_MS < remaining_ms(server, lock_name) <= 7_000
 
 
-def test_03_every_hold_has_an_owner_id_of_its_own(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_every_hold_has_an_owner_id_of_its_own(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     owners = set()
     for _ in range(5):
         with client.lock(lock_name) as held:
@@ -100,7 +100,7 @@ def test_03_every_hold_has_an_owner_id_of_its_own(server: RedisServer, client: r
     assert len(owners) == 5
 
 
-def test_04_a_prefix_is_part_of_the_name(server: RedisServer, lock_name: str) -> None:
+def test_a_prefix_is_part_of_the_name(server: RedisServer, lock_name: str) -> None:
     listener = Listener(server, "shop:" + lock_name)
     with redlatch.connect(server.url, name_prefix="shop:") as client, client.lock(lock_name):
         assert counts(server, "shop:" + lock_name) == [1]
@@ -110,7 +110,7 @@ def test_04_a_prefix_is_part_of_the_name(server: RedisServer, lock_name: str) ->
 # --------------------------------------------------------------------------------------------------------- scripts --
 
 
-def test_10_one_script_for_each_step(
+def test_one_script_for_each_step(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     load_scripts(server)
@@ -124,7 +124,7 @@ def test_10_one_script_for_each_step(
     assert scripts(executed) == ["acquire", "release"] * 3
 
 
-def test_11_a_script_is_sent_as_text_once(
+def test_a_script_is_sent_as_text_once(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     mark = monitor.mark()
@@ -138,7 +138,7 @@ def test_11_a_script_is_sent_as_text_once(
     assert client.stats()["script_loads"] == 2
 
 
-def test_12_each_level_is_one_script(
+def test_each_nested_acquire_is_one_script(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     load_scripts(server)
@@ -152,7 +152,7 @@ def test_12_each_level_is_one_script(
     assert client.stats()["subscriptions"] == 0, "nobody waited"
 
 
-def test_13_asking_how_one_stands_sends_nothing(
+def test_reading_the_hold_status_sends_nothing(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     lock = client.lock(lock_name)
@@ -166,7 +166,7 @@ def test_13_asking_how_one_stands_sends_nothing(
 # ----------------------------------------------------------------------------------------------------------- peers --
 
 
-def test_20_a_redisson_peer_respects_our_hold(
+def test_a_redisson_peer_respects_our_hold(
     server: RedisServer, client: redlatch.Client, peer: RedissonShapedPeer, lock_name: str
 ) -> None:
     with client.lock(lock_name) as held:
@@ -179,7 +179,7 @@ def test_20_a_redisson_peer_respects_our_hold(
     assert fields(server, lock_name) == {peer.owner().encode(): b"1"}
 
 
-def test_21_we_respect_a_redisson_peers_hold(
+def test_we_respect_a_redisson_peers_hold(
     server: RedisServer, client: redlatch.Client, peer: RedissonShapedPeer, lock_name: str
 ) -> None:
     peer.lock(lock_name)
@@ -193,7 +193,7 @@ def test_21_we_respect_a_redisson_peers_hold(
     assert fields(server, lock_name) == before == {peer.owner().encode(): b"2"}
 
 
-def test_22_a_redisson_waiter_is_woken_by_our_release(
+def test_a_redisson_waiter_is_woken_by_our_release(
     server: RedisServer, client: redlatch.Client, peer: RedissonShapedPeer, monitor: Monitor, lock_name: str
 ) -> None:
     with client.lock(lock_name):
@@ -211,7 +211,7 @@ def asks_again(commands: List[str]) -> bool:
     return "SUBSCRIBE" in commands and "EVALSHA" in commands[commands.index("SUBSCRIBE") :]
 
 
-def test_23_force_release_frees_and_tells(
+def test_force_release_frees_and_tells(
     server: RedisServer, client: redlatch.Client, peer: RedissonShapedPeer, lock_name: str
 ) -> None:
     listener = Listener(server, lock_name)

@@ -53,7 +53,7 @@ def take_turn(lock: redlatch.Lock) -> int:
 # ------------------------------------------------------------------------------------------------------ the counter --
 
 
-def test_00_tokens_are_counted_from_one(
+def test_tokens_are_counted_from_one(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     load_scripts(server)
@@ -66,14 +66,14 @@ def test_00_tokens_are_counted_from_one(
         assert take_turn(other.fenced_lock(lock_name)) == 4
 
 
-def test_01_a_level_more_has_the_same_token(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_a_nested_acquire_has_the_same_token(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     lock = client.fenced_lock(lock_name)
     with lock as outer, lock as inner:
         assert outer.token == inner.token == 1 and counts(server, lock_name) == [2]
     assert last_token(server, lock_name) == 1
 
 
-def test_02_the_counter_has_no_end(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_the_counter_has_no_end(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     """W-19: Redisson's MultiLock gives it a lease; ours takes that away with the next acquire or hand-over."""
     lock = client.fenced_lock(lock_name, owner="handle")
     assert take_turn(lock) == 1
@@ -89,7 +89,7 @@ def test_02_the_counter_has_no_end(server: RedisServer, client: redlatch.Client,
     assert last_token(server, lock_name) == 4 and server.admin.pttl(counter(lock_name)) == -1
 
 
-def test_03_force_release_and_loss_keep_the_counter(
+def test_force_release_and_loss_keep_the_counter(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     lock = client.fenced_lock(lock_name, owner="handle")
@@ -102,7 +102,7 @@ def test_03_force_release_and_loss_keep_the_counter(
     assert take_turn(lock) == 42
 
 
-def test_04_tokens_of_many_threads_rise_in_the_order_of_their_holds(server: RedisServer, lock_name: str) -> None:
+def test_tokens_of_many_threads_rise_in_the_order_of_their_holds(server: RedisServer, lock_name: str) -> None:
     seen: List[int] = []
     with redlatch.connect(server.url) as one, redlatch.connect(server.url) as two:
 
@@ -120,7 +120,7 @@ def test_04_tokens_of_many_threads_rise_in_the_order_of_their_holds(server: Redi
     assert seen == sorted(set(seen)) and len(seen) == 120
 
 
-def test_05_a_token_that_begins_at_the_servers_time_rises_across_a_loss(
+def test_a_token_that_begins_at_the_servers_time_rises_across_a_loss(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     lock = client.fenced_lock(lock_name, token_from_time=True)
@@ -134,7 +134,7 @@ def test_05_a_token_that_begins_at_the_servers_time_rises_across_a_loss(
     assert take_turn(lock) == 2**52 + 1
 
 
-def test_06_handed_over_it_begins_at_the_servers_time_too(
+def test_handed_over_it_begins_at_the_servers_time_too(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     lock, next_lock = (client.fenced_lock(lock_name, owner="handle", token_from_time=True) for _ in range(2))
@@ -155,7 +155,7 @@ def test_06_handed_over_it_begins_at_the_servers_time_too(
 
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("waits", [False, True], ids=["asked", "waited"])
-def test_10_a_lost_reply_hides_no_token(
+def test_a_lost_reply_hides_no_token(
     server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, cut: str, waits: bool
 ) -> None:
     lock = patient.fenced_lock(lock_name, owner="handle")
@@ -169,7 +169,7 @@ def test_10_a_lost_reply_hides_no_token(
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_11_a_lost_reply_of_a_hand_over_hides_no_token(
+def test_a_lost_reply_of_a_hand_over_hides_no_token(
     server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, cut: str
 ) -> None:
     lock, next_lock = (patient.fenced_lock(lock_name, owner="handle") for _ in range(2))
@@ -187,7 +187,7 @@ def test_11_a_lost_reply_of_a_hand_over_hides_no_token(
 
 
 @pytest.mark.parametrize("script", ["acquire_fenced", "hand_over_fenced"])
-def test_12_a_swallowed_reply_hides_no_token(
+def test_a_swallowed_reply_hides_no_token(
     server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, script: str
 ) -> None:
     lock, next_lock = (patient.fenced_lock(lock_name, owner="handle") for _ in range(2))
@@ -208,7 +208,7 @@ def test_12_a_swallowed_reply_hides_no_token(
         lock.release()
 
 
-def test_13_an_acquire_sent_twice_late_draws_nothing_of_a_newer_hold(
+def test_an_acquire_sent_twice_late_draws_nothing_of_a_newer_hold(
     server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str
 ) -> None:
     lock = patient.fenced_lock(lock_name, owner="handle")
@@ -235,7 +235,7 @@ def wait_behind(client: redlatch.Client, lock: redlatch.Lock) -> Waiting:
 
 @pytest.mark.parametrize("wait", [0.0, 0.5], ids=["try", "wait"])
 @pytest.mark.parametrize("wrong", ["name", "counter", "no number"])
-def test_20_keys_of_another_type_are_an_error_and_stay(
+def test_keys_of_another_type_are_an_error_and_stay(
     server: RedisServer, client: redlatch.Client, lock_name: str, wrong: str, wait: float
 ) -> None:
     key = lock_name if wrong == "name" else counter(lock_name)
@@ -252,7 +252,7 @@ def test_20_keys_of_another_type_are_an_error_and_stay(
     assert not lock.owned()
 
 
-def test_21_a_counter_of_another_type_does_not_stop_a_release(
+def test_a_counter_of_another_type_does_not_stop_a_release(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     """The hand-over is refused, so that the lock is released for everybody; who waited is told why."""
@@ -273,7 +273,7 @@ def test_21_a_counter_of_another_type_does_not_stop_a_release(
 
 @pytest.mark.parametrize("make", [redlatch.Client.lock, redlatch.Client.fenced_lock], ids=["mutex", "fenced"])
 @pytest.mark.parametrize("timeout", [0.0, 0.1, None], ids=["try", "wait", "for ever"])
-def test_30_a_second_acquire_is_an_error(
+def test_a_second_acquire_is_an_error(
     server: RedisServer,
     client: redlatch.Client,
     lock_name: str,

@@ -16,7 +16,7 @@ from wire import SCRIPTS, is_owner, load_scripts, remaining_ms, script_of, scrip
 
 CUTS = ["cut_before", "cut_inside", "cut_after"]
 # How long a test may take between asking for a lease and looking at its TTL, in milliseconds.
-PATIENCE_MS = 2_000
+TIMEOUT_MS = 2_000
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def value(server: RedisServer, key: str) -> Optional[bytes]:
     return found
 
 
-def wait_asked(client: redlatch.Client, before: int, times: int = 2) -> None:
+def wait_requested(client: redlatch.Client, before: int, times: int = 2) -> None:
     """Wait until a waiter has asked, subscribed, and asked once more."""
     wait_until(lambda: client.stats()["round_trips"] >= before + times)
 
@@ -49,7 +49,7 @@ def wait_asked(client: redlatch.Client, before: int, times: int = 2) -> None:
 # ---------------------------------------------------------------------------------------------------- on the wire --
 
 
-def test_00_a_hold_is_a_string(
+def test_a_hold_is_a_string(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     lock = client.plain_lock(lock_name)
@@ -57,30 +57,30 @@ def test_00_a_hold_is_a_string(
     with lock as held:
         word = value(server, lock_name)
         assert word is not None and is_owner(word) and word == held.owner.encode()
-        assert 30_000 - PATIENCE_MS < remaining_ms(server, lock_name) <= 30_000
+        assert 30_000 - TIMEOUT_MS < remaining_ms(server, lock_name) <= 30_000
         assert held.count == 1 and held.token is None
         assert server.admin.keys() == [lock_name.encode()]
         assert lock.owner() == held.owner and lock.locked() and 0 < lock.ttl() <= 30
     assert server.admin.dbsize() == 0
-    asked = ["acquire_plain", *["query_plain"] * 3, "release_plain"]
-    assert scripts(sent_by(monitor.since(mark), server, client)) == asked
+    requested = ["acquire_plain", *["query_plain"] * 3, "release_plain"]
+    assert scripts(sent_by(monitor.since(mark), server, client)) == requested
 
 
-def test_01_the_lease_may_be_fixed_and_set_anew(
+def test_the_lease_may_be_fixed_and_set_anew(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     lock = client.plain_lock(lock_name, lease=12)
     lock.acquire()
-    assert 12_000 - PATIENCE_MS < remaining_ms(server, lock_name) <= 12_000
+    assert 12_000 - TIMEOUT_MS < remaining_ms(server, lock_name) <= 12_000
     lock.extend(40)
-    assert 40_000 - PATIENCE_MS < remaining_ms(server, lock_name) <= 40_000
+    assert 40_000 - TIMEOUT_MS < remaining_ms(server, lock_name) <= 40_000
     lock.extend(3)
-    assert 3_000 - PATIENCE_MS < remaining_ms(server, lock_name) <= 3_000
+    assert 3_000 - TIMEOUT_MS < remaining_ms(server, lock_name) <= 3_000
     lock.release()
     assert value(server, lock_name) is None
 
 
-def test_02_it_is_renewed_beside_locks_of_other_kinds(
+def test_it_is_renewed_beside_locks_of_other_kinds(
     server: RedisServer, monitor: Monitor, lock_name: str
 ) -> None:
     load_scripts(server)
@@ -100,7 +100,7 @@ def test_02_it_is_renewed_beside_locks_of_other_kinds(
             lock.release()
 
 
-def test_03_it_has_one_level(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_it_is_not_reentrant(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     lock = client.plain_lock(lock_name)
     with lock as held:
         for again in (lock, client.plain_lock(lock_name), client.plain_lock(lock_name[4:], "e2e:{name}")):
@@ -121,7 +121,7 @@ def test_03_it_has_one_level(server: RedisServer, client: redlatch.Client, lock_
         (b"\xff\x00{name}", "\udcff\0{}"),
     ],
 )
-def test_04_the_key_is_made_of_the_template(server: RedisServer, lock_name: str, template: Any, key: str) -> None:
+def test_the_key_is_made_of_the_template(server: RedisServer, lock_name: str, template: Any, key: str) -> None:
     expected = key.format(lock_name).encode(errors="surrogateescape")
     with redlatch.connect(server.url) as client, client.plain_lock(lock_name, template):
         assert server.admin.keys() == [expected]
@@ -141,14 +141,14 @@ def test_04_the_key_is_made_of_the_template(server: RedisServer, lock_name: str,
         ("x" * 65_500 + "{name}", "65535"),
     ],
 )
-def test_05_a_template_without_a_place_for_the_name_is_an_error(
+def test_a_template_without_a_placeholder_is_an_error(
     client: redlatch.Client, template: str, words: str
 ) -> None:
     with pytest.raises(redlatch.InvalidArgumentError, match=words):
         client.plain_lock("n" * 100, template)
 
 
-def test_06_locks_of_one_key_are_one_lock(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_locks_of_one_key_are_one_lock(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     one, other = client.plain_lock(f"a:{lock_name}"), client.plain_lock(lock_name, "a:{name}")
     one.acquire()
     assert other.owned()
@@ -159,7 +159,7 @@ def test_06_locks_of_one_key_are_one_lock(server: RedisServer, client: redlatch.
 # -------------------------------------------------------------------------------------------------------- waiting --
 
 
-def test_10_a_waiter_of_ours_is_woken(
+def test_a_waiter_of_ours_is_woken(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     with redlatch.connect(server.url) as other:
@@ -167,7 +167,7 @@ def test_10_a_waiter_of_ours_is_woken(
         holder.acquire()
         before = other.stats()["round_trips"]
         waiting = Waiting(other.plain_lock(lock_name, owner="handle"))
-        wait_asked(other, before)
+        wait_requested(other, before)
         channel = f"redlatch_lock__channel:{{{lock_name}}}"
         assert server.admin.pubsub_numsub(channel) == [(channel.encode(), 1)]
         mark = monitor.mark()
@@ -179,7 +179,7 @@ def test_10_a_waiter_of_ours_is_woken(
         assert waiting.ended_at - released_at < SOON
 
 
-def test_11_threads_of_one_client_hand_it_over(
+def test_threads_of_one_client_hand_it_over(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     holder = client.plain_lock(lock_name, owner="handle")
@@ -191,7 +191,7 @@ def test_11_threads_of_one_client_hand_it_over(
         lock = client.plain_lock(lock_name, owner="handle")
         waiting.append(Waiting(lock, before_release=lambda: words.add(value(server, lock_name))))
         wait_until(lambda count=count: client.stats()["waiters"] == count)  # type: ignore[misc]
-    wait_asked(client, before)
+    wait_requested(client, before)
     mark = monitor.mark()
     holder.release()
     assert all(waiter.result() is True for waiter in waiting)
@@ -203,7 +203,7 @@ def test_11_threads_of_one_client_hand_it_over(
     assert value(server, lock_name) is None
 
 
-def test_12_behind_another_library_a_waiter_looks_often(
+def test_behind_another_library_a_waiter_rechecks_often(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     theirs = TheirLock(server.admin, lock_name, timeout=30)
@@ -212,11 +212,11 @@ def test_12_behind_another_library_a_waiter_looks_often(
     wait_until(lambda: client.stats()["subscriptions"] == 1)  # which is followed by a look at once
     mark = monitor.mark()
 
-    def looks() -> List[float]:
+    def rechecks() -> List[float]:
         return [entry.time_us / 1e6 for entry in monitor.since(mark).top_level() if script_of(entry) == "acquire_plain"]
 
-    wait_until(lambda: len(looks()) >= 8)
-    times = looks()
+    wait_until(lambda: len(rechecks()) >= 8)
+    times = rechecks()
     assert times[-1] - times[1] >= 0.1 * (len(times) - 2) - 0.02, "and no more often than every 0.1 s"
     released_at = time.monotonic()
     theirs.release()
@@ -225,7 +225,7 @@ def test_12_behind_another_library_a_waiter_looks_often(
 
 
 @pytest.mark.parametrize("lease_ms", [None, 300])
-def test_13_a_holder_that_vanishes(
+def test_a_holder_that_vanishes(
     server: RedisServer, client: redlatch.Client, lock_name: str, lease_ms: Optional[int]
 ) -> None:
     """A word without a lease never ends; a lease that is over needs no message."""
@@ -241,7 +241,7 @@ def test_13_a_holder_that_vanishes(
     lock.release()
 
 
-def test_14_a_time_out_leaves_nothing(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_a_time_out_leaves_nothing(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     server.admin.set(lock_name, "somebody", px=30_000)
     started = time.monotonic()
     assert client.plain_lock(lock_name).acquire(timeout=0.5) is False
@@ -250,7 +250,7 @@ def test_14_a_time_out_leaves_nothing(server: RedisServer, client: redlatch.Clie
     assert client.stats()["waiters"] == 0
 
 
-def test_15_force_release_wakes_and_the_holder_is_told(
+def test_force_release_wakes_and_the_holder_is_notified(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     holder = client.plain_lock(lock_name, owner="handle")
@@ -259,7 +259,7 @@ def test_15_force_release_wakes_and_the_holder_is_told(
         before = other.stats()["round_trips"]
         lock = other.plain_lock(lock_name, owner="handle")
         waiting = Waiting(lock, keep=True)
-        wait_asked(other, before)
+        wait_requested(other, before)
         assert client.plain_lock(lock_name).force_release() is True
         assert waiting.result() is True
         with pytest.raises(redlatch.LockLostError):
@@ -272,7 +272,7 @@ def test_15_force_release_wakes_and_the_holder_is_told(
     assert client.plain_lock(lock_name).force_release() is False
 
 
-def test_16_a_hold_that_another_took_is_lost(server: RedisServer, lock_name: str) -> None:
+def test_a_hold_that_another_took_is_lost(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url, watchdog_lease=0.6) as client:
         lock = client.plain_lock(lock_name)
         lock.acquire()
@@ -290,7 +290,7 @@ def test_16_a_hold_that_another_took_is_lost(server: RedisServer, lock_name: str
 
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("step", ["acquire_plain", "release_plain", "extend_plain", "hand_over_plain"])
-def test_20_a_lost_reply_is_made_up_for(
+def test_a_lost_reply_is_made_up_for(
     server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, step: str, cut: str
 ) -> None:
     lock, next_lock = (patient.plain_lock(lock_name, owner="handle") for _ in range(2))
@@ -301,7 +301,7 @@ def test_20_a_lost_reply_is_made_up_for(
     if step == "hand_over_plain":
         before = patient.stats()["round_trips"]
         waiting = Waiting(next_lock, 30.0, keep=True)
-        wait_asked(patient, before)
+        wait_requested(patient, before)
     fault = getattr(proxy, cut)(SCRIPTS[step])
     calls.get(step, lock.release)()
     assert fault.hit
@@ -314,7 +314,7 @@ def test_20_a_lost_reply_is_made_up_for(
     held = holder.hold()
     assert held is not None and not held.lost and value(server, lock_name) == held.owner.encode()
     if step == "extend_plain":
-        assert 20_000 - PATIENCE_MS < remaining_ms(server, lock_name) <= 20_000
+        assert 20_000 - TIMEOUT_MS < remaining_ms(server, lock_name) <= 20_000
     if waiting:
         waiting.leave()
     else:
@@ -323,7 +323,7 @@ def test_20_a_lost_reply_is_made_up_for(
 
 
 @pytest.mark.parametrize("late", ["acquire_plain", "release_plain"])
-def test_21_a_late_duplicate_touches_nothing_newer(
+def test_a_late_duplicate_touches_nothing_newer(
     server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, late: str
 ) -> None:
     lock = patient.plain_lock(lock_name)
@@ -336,7 +336,7 @@ def test_21_a_late_duplicate_touches_nothing_newer(
         assert value(server, lock_name) == held.owner.encode()
 
 
-def test_22_what_was_given_up_is_undone(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
+def test_what_was_given_up_is_undone(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
     load_scripts(server)
     with redlatch.connect(proxy.url, command_timeout=0.3, dead_peer_timeout=60) as impatient:
         fault = proxy.hold(SCRIPTS["acquire_plain"])
@@ -356,7 +356,7 @@ def test_22_what_was_given_up_is_undone(server: RedisServer, proxy: Proxy, lock_
 
 
 @pytest.mark.parametrize("kind", ["hash", "list", "set", "zset", "stream"])
-def test_30_a_key_of_another_type_stays_as_it_was(
+def test_a_key_of_another_type_stays_as_it_was(
     server: RedisServer, client: redlatch.Client, lock_name: str, kind: str
 ) -> None:
     admin: Any = server.admin
@@ -380,7 +380,7 @@ def test_30_a_key_of_another_type_stays_as_it_was(
     assert admin.dump(lock_name) == before and admin.pttl(lock_name) == -1
 
 
-def test_31_a_key_of_another_type_in_place_of_a_hold(server: RedisServer, lock_name: str) -> None:
+def test_a_key_of_another_type_instead_of_a_hold(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url, watchdog_lease=1.0) as client:
         lock, other = client.plain_lock(lock_name), client.plain_lock(lock_name + ":other")
         lock.acquire()
@@ -400,19 +400,19 @@ def test_31_a_key_of_another_type_in_place_of_a_hold(server: RedisServer, lock_n
 # --------------------------------------------------------------------------------------------------------- looking --
 
 
-def test_40_it_is_found_and_told_of(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_it_is_found_and_reported(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     with client.plain_lock(lock_name) as held:
         theirs = TheirLock(server.admin, lock_name + ":theirs", timeout=30)
         assert theirs.acquire()
         server.admin.set(lock_name + ":counter", 12, px=30_000)
         server.admin.set(lock_name + ":word", "a cached page", px=30_000)
         report = client.inspect(lock_name)
-        assert report.form == "plain" and [party.owner for party in report.parties] == [held.owner]
-        assert client.inspect(lock_name + ":theirs").form == "plain"
-        assert client.inspect(lock_name + ":counter").form == "count"
-        assert client.inspect(lock_name + ":word").form == "unknown"
-        assert [(found.name, found.form) for found in client.scan(lock_name + "*")] == [(lock_name, "plain")]
+        assert report.detected_kind == "plain" and [party.owner for party in report.parties] == [held.owner]
+        assert client.inspect(lock_name + ":theirs").detected_kind == "plain"
+        assert client.inspect(lock_name + ":counter").detected_kind == "count"
+        assert client.inspect(lock_name + ":word").detected_kind == "unknown"
+        assert [(found.name, found.detected_kind) for found in client.scan(lock_name + "*")] == [(lock_name, "plain")]
         assert client.wait_free(lock_name, timeout=0.5) is False
         theirs.release()
         assert client.wait_free(lock_name + ":theirs", timeout=SOON) is True
-    assert client.inspect(lock_name).form == "nothing"
+    assert client.inspect(lock_name).detected_kind == "nothing"

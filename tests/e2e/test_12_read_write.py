@@ -33,17 +33,17 @@ class Messages:
     def take(self, server: RedisServer) -> List[bytes]:
         """All since the last time; one of our own marks the end."""
         server.admin.publish(next(iter(self._subscription.channels)), b"end")
-        heard: List[bytes] = []
-        while b"end" not in heard:
-            heard.append(self._next()["data"])
-        return heard[:-1]
+        received: List[bytes] = []
+        while b"end" not in received:
+            received.append(self._next()["data"])
+        return received[:-1]
 
 
 # ------------------------------------------------------------------------------------------------------ each side --
 
 
 @pytest.mark.parametrize("form", ["{}", "{{{}}}:tagged", "blank and \u00e4 {}"])
-def test_00_each_level_of_a_reader_has_a_timeout_key(
+def test_each_nested_acquire_of_a_reader_has_a_timeout_key(
     server: RedisServer, client: redlatch.Client, lock_name: str, form: str
 ) -> None:
     name = form.format(lock_name)
@@ -61,7 +61,7 @@ def test_00_each_level_of_a_reader_has_a_timeout_key(
 
 
 @pytest.mark.parametrize("form", ["{}", "{{{}}}:tagged"])
-def test_01_a_writer_is_one_field(server: RedisServer, client: redlatch.Client, lock_name: str, form: str) -> None:
+def test_a_writer_is_one_field(server: RedisServer, client: redlatch.Client, lock_name: str, form: str) -> None:
     name = form.format(lock_name)
     messages = Messages(server, name)
     _, write = sides(client, name)
@@ -75,7 +75,7 @@ def test_01_a_writer_is_one_field(server: RedisServer, client: redlatch.Client, 
     assert server.admin.keys() == [] and messages.take(server) == [b"1"]
 
 
-def test_02_a_binary_name(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_a_binary_name(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     name = b"\x00\xff\r\n" + lock_name.encode()
     both = client.read_write_lock(name)
     with both.write, both.read:
@@ -84,7 +84,7 @@ def test_02_a_binary_name(server: RedisServer, client: redlatch.Client, lock_nam
     assert server.admin.keys() == []
 
 
-def test_03_a_level_costs_one_script(
+def test_a_nested_acquire_costs_one_script(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     load_scripts(server)
@@ -103,7 +103,7 @@ def test_03_a_level_costs_one_script(
 # ------------------------------------------------------------------------------------------------- one owner, both --
 
 
-def test_10_a_writer_reads_and_goes_on_reading(
+def test_a_writer_reads_and_goes_on_reading(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str
 ) -> None:
     messages = Messages(server, lock_name)
@@ -123,7 +123,7 @@ def test_10_a_writer_reads_and_goes_on_reading(
     assert server.admin.keys() == [] and messages.take(server) == [b"0"]
 
 
-def test_11_a_writer_who_stops_reading_goes_on_writing(
+def test_a_writer_who_stops_reading_goes_on_writing(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     messages = Messages(server, lock_name)
@@ -139,7 +139,7 @@ def test_11_a_writer_who_stops_reading_goes_on_writing(
     write.release()
 
 
-def test_12_a_downgrade_leaves_the_lease_of_the_reads(
+def test_a_downgrade_leaves_the_lease_of_the_reads(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     read, write = sides(client, lock_name)
@@ -153,7 +153,7 @@ def test_12_a_downgrade_leaves_the_lease_of_the_reads(
     read.release()
 
 
-def test_13_a_reader_who_would_write_is_refused_at_once(
+def test_a_reader_who_would_write_is_refused_at_once(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     read, write = sides(client, lock_name)
@@ -172,7 +172,7 @@ def test_13_a_reader_who_would_write_is_refused_at_once(
     assert server.admin.keys() == []
 
 
-def test_14_a_reader_who_was_lost_is_told_so_when_it_would_write(
+def test_a_lost_reader_gets_lost_when_it_requests_to_write(
     client: redlatch.Client, other: redlatch.Client, lock_name: str
 ) -> None:
     read, write = sides(client, lock_name)
@@ -188,7 +188,7 @@ def test_14_a_reader_who_was_lost_is_told_so_when_it_would_write(
 
 
 
-def test_14_another_thread_is_another_owner(client: redlatch.Client, lock_name: str) -> None:
+def test_another_thread_is_another_owner(client: redlatch.Client, lock_name: str) -> None:
     read, write = sides(client, lock_name)
     with write:
         assert Call(lambda: read.acquire(blocking=False)).result() is False
@@ -199,7 +199,7 @@ def test_14_another_thread_is_another_owner(client: redlatch.Client, lock_name: 
         read.release()
 
 
-def test_14_the_object_may_be_the_owner_of_both_sides(client: redlatch.Client, lock_name: str) -> None:
+def test_the_object_may_be_the_owner_of_both_modes(client: redlatch.Client, lock_name: str) -> None:
     catalogue = client.read_write_lock(lock_name, owner="handle")
     twin = client.read_write_lock(lock_name, owner="handle")
     with catalogue.write:
@@ -218,7 +218,7 @@ def test_14_the_object_may_be_the_owner_of_both_sides(client: redlatch.Client, l
         client.read_write_lock(lock_name, owner="process")  # type: ignore[arg-type]
 
 
-def test_15_not_reentrant(client: redlatch.Client, lock_name: str) -> None:
+def test_not_reentrant(client: redlatch.Client, lock_name: str) -> None:
     both = client.read_write_lock(lock_name, reentrant=False)
     with both.write, both.read:
         for side in (both.write, both.read):
@@ -229,7 +229,7 @@ def test_15_not_reentrant(client: redlatch.Client, lock_name: str) -> None:
 # --------------------------------------------------------------------------------------------------------- leases --
 
 
-def test_20_the_lock_ends_with_the_longest_lease(
+def test_the_lock_ends_with_the_longest_lease(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str
 ) -> None:
     read, _ = sides(client, lock_name)
@@ -244,7 +244,7 @@ def test_20_the_lock_ends_with_the_longest_lease(
     read.release()
 
 
-def test_21_a_partial_release_keeps_the_longest_lease(
+def test_a_partial_release_keeps_the_longest_lease(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     read, _ = sides(client, lock_name)
@@ -256,7 +256,7 @@ def test_21_a_partial_release_keeps_the_longest_lease(
     read.release()
 
 
-def test_22_extend_sets_every_level_and_spares_others(
+def test_extend_sets_every_nested_acquire_and_spares_others(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str
 ) -> None:
     read, write = sides(client, lock_name)
@@ -280,7 +280,7 @@ def test_22_extend_sets_every_level_and_spares_others(
     write.release()
 
 
-def test_23_renewal_reaches_every_level_and_the_lock(server: RedisServer, lock_name: str) -> None:
+def test_renewal_reaches_every_nested_acquire_and_the_lock(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url, watchdog_lease=1.5) as client:
         read, write = sides(client, lock_name)
         with write, read, read:
@@ -301,7 +301,7 @@ def test_23_renewal_reaches_every_level_and_the_lock(server: RedisServer, lock_n
 # --------------------------------------------------------------------------------------------- dead readers (W-14) --
 
 
-def test_24_any_number_of_levels_costs_the_server_little(
+def test_any_number_of_nested_acquires_costs_the_server_little(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     read, _ = sides(client, lock_name)
@@ -318,7 +318,7 @@ def test_24_any_number_of_levels_costs_the_server_little(
     assert server.admin.keys() == []
 
 
-def test_25_a_lease_of_a_level_beyond_the_thousandth_holds(
+def test_a_lease_of_a_nested_acquire_beyond_the_thousandth_holds(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     read, _ = sides(client, lock_name)
@@ -332,7 +332,7 @@ def test_25_a_lease_of_a_level_beyond_the_thousandth_holds(
     assert server.admin.keys() == []
 
 
-def test_30_the_last_reader_that_lives_takes_the_dead_along(
+def test_the_last_reader_that_lives_takes_the_dead_along(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     messages = Messages(server, lock_name)
@@ -343,7 +343,7 @@ def test_30_the_last_reader_that_lives_takes_the_dead_along(
     assert server.admin.keys() == [] and messages.take(server) == [b"0"]
 
 
-def test_31_a_lock_that_was_extended_alone_is_waited_for(
+def test_a_lock_that_was_extended_alone_is_waited_for(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     read, write = sides(client, lock_name)
@@ -355,7 +355,7 @@ def test_31_a_lock_that_was_extended_alone_is_waited_for(
     assert wire(server, lock_name) == {"mode": "read", dead: "1"}
 
 
-def test_32_a_writer_strikes_the_dead_out_while_another_reads(
+def test_a_writer_strikes_the_dead_out_while_another_reads(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     _, write = sides(client, lock_name)
@@ -369,7 +369,7 @@ def test_32_a_writer_strikes_the_dead_out_while_another_reads(
 
 
 @pytest.mark.parametrize(("extended", "waited_for"), [(900, False), (1500, True)])
-def test_33_a_second_tells_a_lock_that_was_extended_alone(
+def test_a_second_tells_a_lock_that_was_extended_alone(
     server: RedisServer, client: redlatch.Client, lock_name: str, extended: int, waited_for: bool
 ) -> None:
     """By so many ms beyond the longest lease of the readers that live; the one who releases counts as one."""
@@ -389,7 +389,7 @@ def test_33_a_second_tells_a_lock_that_was_extended_alone(
     assert (dead in wire(server, lock_name)) is waited_for and alive in wire(server, lock_name)
 
 
-def test_34_a_release_looks_at_few_readers_and_spares_the_living(
+def test_a_release_checks_few_readers_and_spares_the_living(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     """The youngest that lives has the lock's lease; the dead are found among the oldest, or behind it."""
@@ -411,7 +411,7 @@ def test_34_a_release_looks_at_few_readers_and_spares_the_living(
     assert about(ttl_ms(server, lock_name), 10_000)
 
 
-def test_35_the_last_release_frees_a_lock_without_a_lease(
+def test_the_last_release_frees_a_lock_without_a_lease(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     messages = Messages(server, lock_name)
@@ -422,7 +422,7 @@ def test_35_the_last_release_frees_a_lock_without_a_lease(
     assert server.admin.keys() == [] and messages.take(server) == [b"0"]
 
 
-def test_36_readers_with_leases_that_end_let_the_writer_in(
+def test_readers_with_leases_that_end_let_the_writer_in(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     _, write = sides(client, lock_name)
@@ -435,7 +435,7 @@ def test_36_readers_with_leases_that_end_let_the_writer_in(
 # ----------------------------------------------------------------------------------------------- questions, force --
 
 
-def test_40_questions(server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str) -> None:
+def test_questions(server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str) -> None:
     read, write = sides(client, lock_name)
     theirs, _ = sides(other, lock_name)
     assert not read.locked() and not write.locked() and read.holders() == 0 and read.owner() is None
@@ -449,7 +449,7 @@ def test_40_questions(server: RedisServer, client: redlatch.Client, other: redla
             assert write.locked() and read.locked() and read.holders() == 1 and read.owner() == owner_of(read)
 
 
-def test_41_force_release_of_a_side_spares_the_other(
+def test_force_release_of_a_mode_spares_the_other(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str
 ) -> None:
     messages = Messages(server, lock_name)
@@ -468,7 +468,7 @@ def test_41_force_release_of_a_side_spares_the_other(
         write.release()
 
 
-def test_42_a_reader_made_by_a_peer_excludes_writers_only(
+def test_a_reader_made_by_a_peer_excludes_writers_only(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     read, write = sides(client, lock_name)
@@ -483,7 +483,7 @@ def test_42_a_reader_made_by_a_peer_excludes_writers_only(
 
 
 @pytest.mark.parametrize("shape", ["string", "list", "mutex", "other mode"])
-def test_43_what_is_no_read_write_lock_is_left_as_it_is(
+def test_what_is_no_read_write_lock_is_left_as_it_is(
     server: RedisServer, client: redlatch.Client, lock_name: str, shape: str
 ) -> None:
     if shape == "string":
@@ -504,7 +504,7 @@ def test_43_what_is_no_read_write_lock_is_left_as_it_is(
     assert server.admin.dump(lock_name) == before and server.admin.keys() == [lock_name.encode()]
 
 
-def test_44_a_thread_that_ends_leaves_both_sides_to_run_out(server: RedisServer, lock_name: str) -> None:
+def test_a_thread_that_ends_leaves_both_modes_to_run_out(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url, watchdog_lease=0.5) as client:
         read, write = sides(client, lock_name)
         thread = threading.Thread(target=lambda: (write.acquire(), read.acquire()))
@@ -514,7 +514,7 @@ def test_44_a_thread_that_ends_leaves_both_sides_to_run_out(server: RedisServer,
         write.release()
 
 
-def test_45_closing_releases_both_sides(server: RedisServer, lock_name: str) -> None:
+def test_closing_releases_both_modes(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url) as client:
         read, write = sides(client, lock_name)
         assert write.acquire() and read.acquire()

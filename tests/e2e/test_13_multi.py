@@ -54,7 +54,7 @@ def across(clients: List[redlatch.Client], name: str, **options: Any) -> redlatc
 # ------------------------------------------------------------------------------------------------------ one server --
 
 
-def test_00_one_script_acquires_all_and_one_releases_them(
+def test_one_script_acquires_all_and_one_releases_them(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, names: List[str]
 ) -> None:
     lock = over(client, names)
@@ -71,7 +71,7 @@ def test_00_one_script_acquires_all_and_one_releases_them(
     assert scripts(sent_by(monitor.since(mark), server, client)) == ["acquire_many", "release_many"]
 
 
-def test_01_all_or_nothing(server: RedisServer, client: redlatch.Client, names: List[str]) -> None:
+def test_all_or_nothing(server: RedisServer, client: redlatch.Client, names: List[str]) -> None:
     lock = over(client, names)
     for held in names:
         hold_as_redisson(server, held)
@@ -84,7 +84,7 @@ def test_01_all_or_nothing(server: RedisServer, client: redlatch.Client, names: 
     lock.release()
 
 
-def test_02_a_release_wakes_who_waits_for_any_of_the_names(
+def test_a_release_wakes_who_waits_for_any_of_the_names(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, names: List[str]
 ) -> None:
     lock = over(client, names)
@@ -98,7 +98,7 @@ def test_02_a_release_wakes_who_waits_for_any_of_the_names(
         each.leave()
 
 
-def test_03_it_is_woken_by_the_name_it_waits_for_and_holds_nothing_meanwhile(
+def test_it_is_woken_by_the_name_it_waits_for_and_holds_nothing_meanwhile(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, names: List[str]
 ) -> None:
     hold_as_redisson(server, names[1])
@@ -117,7 +117,7 @@ def test_03_it_is_woken_by_the_name_it_waits_for_and_holds_nothing_meanwhile(
     waiting.leave()
 
 
-def test_04_members_that_are_held_are_re_entered_and_given_back_by_a_level(
+def test_members_that_are_held_are_re_entered_and_released_once_each(
     server: RedisServer, client: redlatch.Client, names: List[str]
 ) -> None:
     single = client.lock(names[1])
@@ -133,13 +133,13 @@ def test_04_members_that_are_held_are_re_entered_and_given_back_by_a_level(
     assert not fields(server, names[1])
 
 
-def test_05_all_are_renewed(server: RedisServer, renewing: redlatch.Client, names: List[str]) -> None:
+def test_all_are_renewed(server: RedisServer, renewing: redlatch.Client, names: List[str]) -> None:
     with over(renewing, names):
         wait_until(lambda: renewing.stats()["renewals"] >= 4 * len(names), 10.0, "more than a lease")
         assert all(remaining_ms(server, name) > 0 for name in names)
 
 
-def test_06_the_loss_of_one_is_the_loss_of_all_and_is_told_once(
+def test_the_loss_of_one_is_the_loss_of_all_and_is_reported_once(
     server: RedisServer, renewing: redlatch.Client, names: List[str]
 ) -> None:
     lock = over(renewing, names)
@@ -159,7 +159,7 @@ def test_06_the_loss_of_one_is_the_loss_of_all_and_is_told_once(
         lock.release()
 
 
-def test_07_fenced_members_have_their_tokens_and_their_counter_never_expires(
+def test_fenced_members_have_their_tokens_and_their_counter_never_expires(
     server: RedisServer, client: redlatch.Client, names: List[str]
 ) -> None:
     fenced = client.fenced_lock(names[1])
@@ -178,7 +178,7 @@ def test_07_fenced_members_have_their_tokens_and_their_counter_never_expires(
 
 
 @pytest.mark.leaves_keys_without_ttl
-def test_08_a_key_of_another_type_is_an_error_and_nothing_is_touched(
+def test_a_key_of_another_type_is_an_error_and_nothing_is_touched(
     server: RedisServer, client: redlatch.Client, names: List[str]
 ) -> None:
     server.admin.set(names[2], "not a lock")
@@ -194,7 +194,7 @@ def test_08_a_key_of_another_type_is_an_error_and_nothing_is_touched(
     assert not server.admin.exists(*names)
 
 
-def test_09_opposite_orders_of_overlapping_sets_do_not_stall(
+def test_opposite_orders_of_overlapping_sets_do_not_stall(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, names: List[str]
 ) -> None:
     inside: List[str] = []
@@ -212,7 +212,7 @@ def test_09_opposite_orders_of_overlapping_sets_do_not_stall(
         call.result(30)
 
 
-def test_10_questions_force_and_extension_are_about_all(
+def test_questions_force_and_extension_are_about_all(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, names: List[str]
 ) -> None:
     lock = over(client, names)
@@ -229,7 +229,7 @@ def test_10_questions_force_and_extension_are_about_all(
     assert lock.locked(), "nobody can have all"
 
 
-def test_11_what_can_be_no_multi_lock_is_refused(
+def test_what_can_be_no_multi_lock_is_refused(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, names: List[str]
 ) -> None:
     first = client.lock(names[0])
@@ -251,7 +251,7 @@ def test_11_what_can_be_no_multi_lock_is_refused(
     assert not fields(server, names[0])
 
 
-def test_12_it_outlives_its_members_and_its_own_handle(
+def test_it_outlives_its_members_and_its_own_handle(
     server: RedisServer, client: redlatch.Client, names: List[str]
 ) -> None:
     lock = over(client, names, owner="handle")
@@ -262,7 +262,7 @@ def test_12_it_outlives_its_members_and_its_own_handle(
 
 
 @pytest.mark.parametrize("script", ["acquire_many", "release_many"])
-def test_13_a_lost_reply_and_a_doubled_command_change_nothing(
+def test_a_lost_reply_and_a_doubled_command_change_nothing(
     server: RedisServer, proxy: Proxy, names: List[str], script: str
 ) -> None:
     with redlatch.connect(proxy.url) as client:
@@ -287,7 +287,7 @@ def test_13_a_lost_reply_and_a_doubled_command_change_nothing(
         assert not any(fields(server, name) for name in names)
 
 
-def test_14_a_wait_that_was_given_up_is_undone(server: RedisServer, proxy: Proxy, names: List[str]) -> None:
+def test_a_wait_that_was_given_up_is_undone(server: RedisServer, proxy: Proxy, names: List[str]) -> None:
     with redlatch.connect(proxy.url, command_timeout=0.7) as client:
         lock = over(client, names)
         with lock:
@@ -302,7 +302,7 @@ def test_14_a_wait_that_was_given_up_is_undone(server: RedisServer, proxy: Proxy
             assert lock.owned()
 
 
-def test_15_it_has_its_turn_beside_a_stream_of_single_waiters_of_its_process(
+def test_it_has_its_turn_beside_a_stream_of_single_waiters_of_its_process(
     server: RedisServer, client: redlatch.Client, names: List[str]
 ) -> None:
     """Seventeen turns may go before it; now and then twice as many, when its moment is missed."""
@@ -333,7 +333,7 @@ def test_15_it_has_its_turn_beside_a_stream_of_single_waiters_of_its_process(
 # -------------------------------------------------------------------------------------------------- several servers --
 
 
-def test_20_all_servers_or_none(
+def test_all_servers_or_none(
     servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
 ) -> None:
     clients = open_clients(servers)
@@ -355,7 +355,7 @@ def test_20_all_servers_or_none(
         waiting.leave()
 
 
-def test_21_a_server_that_is_down_leaves_nothing_held(
+def test_a_server_that_is_down_leaves_nothing_held(
     servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
 ) -> None:
     clients = open_clients(servers, lazy=True, connect_timeout=0.5)
@@ -372,7 +372,7 @@ def test_21_a_server_that_is_down_leaves_nothing_held(
     waiting.leave()
 
 
-def test_22_a_slow_server_and_a_lost_reply_leave_nothing_held(
+def test_a_slow_server_and_a_lost_reply_leave_nothing_held(
     servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
 ) -> None:
     with Proxy(servers[1].address) as proxy:
@@ -391,7 +391,7 @@ def test_22_a_slow_server_and_a_lost_reply_leave_nothing_held(
             assert cut.wait_hit() and all(counts(server, lock_name) == [1] for server in servers)
 
 
-def test_23_the_loss_on_any_server_is_told_on_the_first_client(
+def test_the_loss_on_any_server_is_reported_on_the_first_client(
     servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
 ) -> None:
     clients = open_clients(servers, watchdog_lease=LEASE)
@@ -403,7 +403,7 @@ def test_23_the_loss_on_any_server_is_told_on_the_first_client(
     assert not any(fields(server, lock_name) for server in servers)
 
 
-def test_24_opposite_orders_on_three_servers(
+def test_opposite_orders_on_three_servers(
     servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
 ) -> None:
     turns = 15

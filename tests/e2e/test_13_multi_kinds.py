@@ -103,7 +103,7 @@ def shape(server: RedisServer, name: str) -> List[Tuple[str, str]]:
 # ---------------------------------------------------------------------------------------------------- on the wire --
 
 
-def test_00_one_script_acquires_every_kind_in_its_own_format(
+def test_one_script_acquires_every_kind_in_its_own_format(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     lock = of_every_kind(client, lock_name)
@@ -125,7 +125,7 @@ def test_00_one_script_acquires_every_kind_in_its_own_format(
     assert names_there(server) == []
 
 
-def test_00_every_one_of_a_hundred_fenced_members_has_its_token(client: redlatch.Client, lock_name: str) -> None:
+def test_every_one_of_a_hundred_fenced_members_has_its_token(client: redlatch.Client, lock_name: str) -> None:
     members = [client.fenced_lock(f"{lock_name}:{i}") for i in range(100)]
     with client.multi_lock(*members):
         holds = [member.hold() for member in members]
@@ -133,7 +133,7 @@ def test_00_every_one_of_a_hundred_fenced_members_has_its_token(client: redlatch
 
 
 @each_kind
-def test_01_all_or_nothing_whatever_kind_is_in_the_way(
+def test_all_or_nothing_whatever_kind_is_in_the_way(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str, kind: str
 ) -> None:
     lock = of_every_kind(client, lock_name, owner="handle")
@@ -154,7 +154,7 @@ def test_01_all_or_nothing_whatever_kind_is_in_the_way(
 
 
 @each_kind
-def test_02_waiters_of_every_kind_are_woken_by_its_release(
+def test_waiters_of_every_kind_are_woken_by_its_release(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str, kind: str
 ) -> None:
     lock = of_every_kind(client, lock_name)
@@ -168,7 +168,7 @@ def test_02_waiters_of_every_kind_are_woken_by_its_release(
     assert waiting.result(SOON) is True
 
 
-def test_03_readers_share_what_is_read(
+def test_readers_share_what_is_read(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str
 ) -> None:
     name = name_of(lock_name, "read")
@@ -184,7 +184,7 @@ def test_03_readers_share_what_is_read(
     assert names_there(server) == []
 
 
-def test_04_re_entry_raises_every_kind_and_a_plain_lock_refuses_it(
+def test_re_entry_raises_every_kind_and_a_plain_lock_refuses_it(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     kinds = [kind for kind in KINDS if kind != "plain"]
@@ -206,7 +206,7 @@ def test_04_re_entry_raises_every_kind_and_a_plain_lock_refuses_it(
     assert names_there(server) == []
 
 
-def test_05_a_member_that_may_not_be_re_entered_refuses_it_as_a_whole(
+def test_a_member_that_may_not_be_re_entered_refuses_it_as_a_whole(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     for kind in ("mutex", "fenced", "group"):
@@ -222,7 +222,7 @@ def test_05_a_member_that_may_not_be_re_entered_refuses_it_as_a_whole(
     assert names_there(server) == []
 
 
-def test_06_the_sides_of_a_read_write_lock_are_to_each_other_what_they_are_alone(
+def test_the_modes_of_a_read_write_lock_are_to_each_other_what_they_are_as_single_locks(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     name = name_of(lock_name, "both")
@@ -251,7 +251,7 @@ def test_06_the_sides_of_a_read_write_lock_are_to_each_other_what_they_are_alone
 
 
 @each_kind
-def test_10_every_kind_is_renewed_and_the_loss_of_any_is_told(
+def test_every_kind_is_renewed_and_the_loss_of_any_is_reported(
     server: RedisServer, renewing: redlatch.Client, lock_name: str, kind: str
 ) -> None:
     lock = of_every_kind(renewing, lock_name)
@@ -269,7 +269,7 @@ def test_10_every_kind_is_renewed_and_the_loss_of_any_is_told(
     assert locks_there(server) == []
 
 
-def test_11_extension_questions_and_force_are_about_every_kind(
+def test_extension_questions_and_force_are_about_every_kind(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str
 ) -> None:
     lock, theirs = of_every_kind(client, lock_name), of_every_kind(other, lock_name)
@@ -289,7 +289,7 @@ def test_11_extension_questions_and_force_are_about_every_kind(
 
 @pytest.mark.leaves_keys_without_ttl
 @each_kind
-def test_12_a_key_of_another_type_is_an_error_and_nothing_is_touched(
+def test_a_key_of_another_type_is_an_error_and_nothing_is_touched(
     server: RedisServer, client: redlatch.Client, lock_name: str, kind: str
 ) -> None:
     lock, name = of_every_kind(client, lock_name), name_of(lock_name, kind)
@@ -309,7 +309,7 @@ def test_12_a_key_of_another_type_is_an_error_and_nothing_is_touched(
 
 
 @pytest.mark.parametrize("script", ["acquire_many", "release_many"])
-def test_20_a_lost_reply_and_a_doubled_command_change_nothing(
+def test_a_lost_reply_and_a_doubled_command_change_nothing(
     server: RedisServer, proxy: Proxy, lock_name: str, script: str
 ) -> None:
     load_scripts(server)
@@ -338,7 +338,7 @@ def test_20_a_lost_reply_and_a_doubled_command_change_nothing(
         assert names_there(server) == []
 
 
-def test_21_what_is_given_up_is_undone(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
+def test_what_is_given_up_is_undone(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
     load_scripts(server)
     with redlatch.connect(proxy.url, command_timeout=0.3) as client:
         lock = of_every_kind(client, lock_name)
@@ -350,7 +350,7 @@ def test_21_what_is_given_up_is_undone(server: RedisServer, proxy: Proxy, lock_n
 
 
 @each_kind
-def test_22_on_two_servers_the_one_in_the_way_is_waited_for_with_nothing_held(
+def test_on_two_servers_the_one_in_the_way_is_waited_for_with_nothing_held(
     server: RedisServer,
     second_server: RedisServer,
     other: redlatch.Client,
@@ -374,7 +374,7 @@ def test_22_on_two_servers_the_one_in_the_way_is_waited_for_with_nothing_held(
     assert names_there(server) == names_there(second_server) == []
 
 
-def test_23_kinds_and_clients_in_any_mix(
+def test_kinds_and_clients_in_any_mix(
     server: RedisServer,
     second_server: RedisServer,
     both: Tuple[redlatch.Client, redlatch.Client],
@@ -389,7 +389,7 @@ def test_23_kinds_and_clients_in_any_mix(
 
 
 @each_kind
-def test_24_every_kind_can_be_a_member_of_a_red_lock(
+def test_every_kind_can_be_a_member_of_a_red_lock(
     server: RedisServer,
     second_server: RedisServer,
     other: redlatch.Client,
@@ -411,7 +411,7 @@ def test_24_every_kind_can_be_a_member_of_a_red_lock(
 # --------------------------------------------------------------------------------------------------------- refused --
 
 
-def test_30_what_can_be_no_member_is_refused_with_a_reason(
+def test_what_can_be_no_member_is_refused_with_a_reason(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     sides = client.read_write_lock(lock_name)

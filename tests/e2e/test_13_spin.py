@@ -24,13 +24,13 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
         yield opened
 
 
-def looks(monitor: Monitor, mark: int, server: RedisServer, client: redlatch.Client) -> List[float]:
+def rechecks(monitor: Monitor, mark: int, server: RedisServer, client: redlatch.Client) -> List[float]:
     """When a client asked for the lock, in seconds."""
-    asked = sent_by(monitor.since(mark), server, client)
-    return [entry.time_us / 1e6 for entry in asked if script_of(entry) == "acquire"]
+    requested = sent_by(monitor.since(mark), server, client)
+    return [entry.time_us / 1e6 for entry in requested if script_of(entry) == "acquire"]
 
 
-def test_00_a_hold_is_that_of_a_mutex(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_a_hold_is_that_of_a_mutex(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     lock = client.spin_lock(lock_name)
     with lock as held, lock:
         (owner, count), *others = fields(server, lock_name).items()
@@ -39,15 +39,15 @@ def test_00_a_hold_is_that_of_a_mutex(server: RedisServer, client: redlatch.Clie
     assert server.admin.dbsize() == 0
 
 
-def test_01_a_waiter_asks_with_growing_pauses_and_never_subscribes(
+def test_a_waiter_asks_with_growing_pauses_and_never_subscribes(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     hold_as_redisson(server, lock_name)
     lock = client.spin_lock(lock_name, owner="handle", back_off_initial=0.01, back_off_max=0.08)
     mark = monitor.mark()
     waiting = Waiting(lock)
-    wait_until(lambda: len(looks(monitor, mark, server, client)) >= 8)
-    times = looks(monitor, mark, server, client)[:8]
+    wait_until(lambda: len(rechecks(monitor, mark, server, client)) >= 8)
+    times = rechecks(monitor, mark, server, client)[:8]
     pauses = [after - before for before, after in zip(times, times[1:])]
     for pause, least in zip(pauses, [0.01, 0.02, 0.04, 0.08, 0.08, 0.08, 0.08]):
         assert pause >= least - 0.002
@@ -58,7 +58,7 @@ def test_01_a_waiter_asks_with_growing_pauses_and_never_subscribes(
     assert waiting.ended_at - deleted_at < SOON, "it needs no message"
 
 
-def test_02_pauses_of_one_length(
+def test_pauses_of_one_length(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     hold_as_redisson(server, lock_name)
@@ -66,15 +66,15 @@ def test_02_pauses_of_one_length(
     mark = monitor.mark()
     with Stalls() as stalls:
         waiting = Waiting(lock)
-        wait_until(lambda: len(looks(monitor, mark, server, client)) >= 6)
-    times = looks(monitor, mark, server, client)
+        wait_until(lambda: len(rechecks(monitor, mark, server, client)) >= 6)
+    times = rechecks(monitor, mark, server, client)
     pauses = [after - before for before, after in zip(times, times[1:])]
     assert min(pauses) >= 0.062 and sorted(pauses)[2] < stalls.widen(0.128), "none is longer but by chance"
     server.admin.delete(lock_name)
     assert waiting.result() is True
 
 
-def test_03_a_time_out_is_kept(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_a_time_out_is_kept(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     """The last pause is cut short, so that there is a last look, and the call returns in time."""
     hold_as_redisson(server, lock_name)
     started = time.monotonic()
@@ -86,9 +86,9 @@ def test_03_a_time_out_is_kept(server: RedisServer, client: redlatch.Client, loc
 
     def finds_it_free() -> bool:
         hold_as_redisson(server, lock_name)
-        asked = client.stats()["round_trips"]
+        requested = client.stats()["round_trips"]
         waiting = Waiting(lock, 0.5)
-        wait_until(lambda: client.stats()["round_trips"] > asked)
+        wait_until(lambda: client.stats()["round_trips"] > requested)
         server.admin.delete(lock_name)
         return waiting.result() is True
 
@@ -96,7 +96,7 @@ def test_03_a_time_out_is_kept(server: RedisServer, client: redlatch.Client, loc
     assert any(finds_it_free() for _ in range(5)), "the last look"
 
 
-def test_04_its_release_tells_waiters(
+def test_its_release_tells_waiters(
     server: RedisServer, client: redlatch.Client, peer: RedissonShapedPeer, lock_name: str
 ) -> None:
     listener: Any = server.client().pubsub()
@@ -118,17 +118,17 @@ def test_04_its_release_tells_waiters(
         lock.release()
 
 
-def test_05_in_one_process_only_the_first_asks(
+def test_in_one_process_only_the_first_asks(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     holder = client.spin_lock(lock_name, owner="handle")
     holder.acquire()
-    asked = client.stats()["round_trips"]
+    requested = client.stats()["round_trips"]
     waiting = [Waiting(client.spin_lock(lock_name, owner="handle")) for _ in range(5)]
-    wait_until(lambda: client.stats()["waiters"] == 5 and client.stats()["round_trips"] > asked)
+    wait_until(lambda: client.stats()["waiters"] == 5 and client.stats()["round_trips"] > requested)
     mark = monitor.mark()
     time.sleep(0.5)  # the time in which nothing may happen: this process holds it itself
-    assert looks(monitor, mark, server, client) == []
+    assert rechecks(monitor, mark, server, client) == []
     holder.release()
     assert all(waiter.result() is True for waiter in waiting)
     done = scripts(sent_by(monitor.since(mark), server, client))
@@ -136,7 +136,7 @@ def test_05_in_one_process_only_the_first_asks(
     assert done.count("hand_over") >= 1 and done.count("hand_over") + done.count("release") == 6
 
 
-def test_06_processes_take_turns(server: RedisServer, lock_name: str) -> None:
+def test_processes_take_turns(server: RedisServer, lock_name: str) -> None:
     """Nobody is shut out by another process whose threads hand the lock to each other."""
     with redlatch.connect(server.url) as one, redlatch.connect(server.url) as two:
         inside: List[int] = []
@@ -164,12 +164,12 @@ def test_06_processes_take_turns(server: RedisServer, lock_name: str) -> None:
         ({"back_off_multiplier": 1001}, "1 to 1000"),
     ],
 )
-def test_07_a_back_off_that_cannot_be(client: redlatch.Client, options: Any, words: str) -> None:
+def test_a_back_off_that_cannot_be(client: redlatch.Client, options: Any, words: str) -> None:
     with pytest.raises(redlatch.InvalidArgumentError, match=words):
         client.spin_lock("orders", **options)
 
 
-def test_08_it_need_not_be_reentrant(client: redlatch.Client, lock_name: str) -> None:
+def test_it_need_not_be_reentrant(client: redlatch.Client, lock_name: str) -> None:
     with client.spin_lock(lock_name, reentrant=False) as held:
         with pytest.raises(redlatch.AlreadyHeldError):
             client.spin_lock(lock_name, reentrant=False).acquire()

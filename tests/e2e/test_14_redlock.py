@@ -17,7 +17,7 @@ from waiters import Waiting, hold_as_redisson, release_as_redisson
 from wire import SCRIPTS, counts, fields, load_scripts, remaining_ms
 
 LEASE = 1.5
-# A waiter that nothing wakes looks again after five seconds.
+# A waiter that nothing wakes rechecks after five seconds.
 BY_ITSELF = 4.5
 OpenClients = Callable[..., List[redlatch.Client]]
 
@@ -62,7 +62,7 @@ def wait_free(servers: List[RedisServer], name: str) -> None:
     wait_until(lambda: not any(fields(server, name) for server in running), 5.0, "all to be free")
 
 
-def test_00_it_is_taken_on_all_and_given_back_on_all(
+def test_it_is_taken_on_all_and_given_back_on_all(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     lock = over(open_clients(servers), lock_name)
@@ -79,7 +79,7 @@ def test_00_it_is_taken_on_all_and_given_back_on_all(
 
 
 @pytest.mark.parametrize("held", [0, 1, 2])
-def test_01_one_of_three_in_the_way_is_no_hindrance(
+def test_one_of_three_in_the_way_is_no_hindrance(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str, held: int
 ) -> None:
     lock = over(open_clients(servers), lock_name)
@@ -91,7 +91,7 @@ def test_01_one_of_three_in_the_way_is_no_hindrance(
     assert list(fields(servers[held], lock_name)) == [theirs.encode()]
 
 
-def test_02_two_of_three_in_the_way_are(
+def test_two_of_three_in_the_way_are(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     clients = open_clients(servers)
@@ -111,7 +111,7 @@ def test_02_two_of_three_in_the_way_are(
 
 
 @pytest.mark.parametrize("down", [0, 1, 2])
-def test_03_one_server_down(
+def test_one_server_down(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str, down: int
 ) -> None:
     clients = open_clients(servers)
@@ -131,7 +131,7 @@ def test_03_one_server_down(
 
 
 @pytest.mark.parametrize("paused", [0, 2])
-def test_04_one_server_paused_is_not_waited_for_and_nothing_stays_behind(
+def test_one_server_paused_is_not_waited_for_and_nothing_stays_behind(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str, paused: int
 ) -> None:
     lock = over(open_clients(servers), lock_name)
@@ -145,7 +145,7 @@ def test_04_one_server_paused_is_not_waited_for_and_nothing_stays_behind(
     wait_until(lambda: not fields(servers[paused], lock_name), 5.0, "what came late to be undone")
 
 
-def test_05_two_servers_down_is_an_error_and_not_a_lock(
+def test_two_servers_down_is_an_error_and_not_a_lock(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     lock = over(open_clients(servers, connect_timeout=0.5), lock_name)
@@ -159,7 +159,7 @@ def test_05_two_servers_down_is_an_error_and_not_a_lock(
     wait_free(servers, lock_name)
 
 
-def test_06_a_reply_that_was_lost_is_released_too(
+def test_a_reply_that_was_lost_is_released_too(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     with Proxy(servers[1].address) as proxy:
@@ -180,7 +180,7 @@ def test_06_a_reply_that_was_lost_is_released_too(
         fault.release()
 
 
-def test_06_without_a_majority_a_reply_that_was_lost_is_released_too(
+def test_without_a_majority_a_reply_that_was_lost_is_released_too(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     with Proxy(servers[1].address) as proxy:
@@ -196,7 +196,7 @@ def test_06_without_a_majority_a_reply_that_was_lost_is_released_too(
         assert [list(fields(servers[at], lock_name)) for at in (0, 2)] == [[owner.encode()] for owner in owners]
 
 
-def test_07_it_is_held_while_a_majority_is_and_lost_with_it(
+def test_it_is_held_while_a_majority_is_and_lost_with_it(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     clients = open_clients(servers, watchdog_lease=LEASE)
@@ -217,7 +217,7 @@ def test_07_it_is_held_while_a_majority_is_and_lost_with_it(
         assert lock.owned()
 
 
-def test_08_a_majority_extends_and_renews_it(
+def test_a_majority_extends_and_renews_it(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     clients = open_clients(servers, watchdog_lease=LEASE)
@@ -235,7 +235,7 @@ def test_08_a_majority_extends_and_renews_it(
     lock.release()
 
 
-def test_09_the_safe_time_is_that_of_the_majority(
+def test_the_safe_time_is_that_of_the_majority(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     clients = [redlatch.connect(server.url, watchdog_lease=lease) for server, lease in zip(servers, (2, 6, 20))]
@@ -253,7 +253,7 @@ def test_09_the_safe_time_is_that_of_the_majority(
             client.close()
 
 
-def test_10_few_servers_and_one_server_twice_are_refused(
+def test_few_servers_and_one_server_twice_are_refused(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     clients = open_clients(servers)
@@ -273,7 +273,7 @@ def test_10_few_servers_and_one_server_twice_are_refused(
         redlatch.redlock(*members, allow_few=1)  # type: ignore[arg-type]
 
 
-def test_11_a_level_that_a_server_missed_is_made_up_for(
+def test_a_nested_acquire_that_a_server_missed_is_made_up_for(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     lock = over(open_clients(servers), lock_name)
@@ -295,7 +295,7 @@ def test_11_a_level_that_a_server_missed_is_made_up_for(
     wait_free(servers, lock_name)
 
 
-def test_11_a_level_that_a_server_missed_is_not_given_back_there(
+def test_a_nested_acquire_that_a_server_missed_is_not_given_back_there(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     """It would give back its first level, and the whole would be held on fewer servers than believed."""
@@ -318,7 +318,7 @@ def test_11_a_level_that_a_server_missed_is_not_given_back_there(
     wait_free(servers, lock_name)
 
 
-def test_11_a_server_that_does_not_get_all_levels_is_not_counted(
+def test_a_server_that_does_not_get_all_nested_acquires_is_not_counted(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     """It granted one of two levels when enough others had granted both, and gives that back: it holds nothing."""
@@ -349,7 +349,7 @@ def test_11_a_server_that_does_not_get_all_levels_is_not_counted(
         wait_free(servers, lock_name)
 
 
-def test_11_a_lost_hold_is_not_entered_again_though_a_server_has_come_back(
+def test_a_lost_hold_is_not_entered_again_though_a_server_has_come_back(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     """A level on top of one that is gone would be told as held; release has to tell of the loss first."""
@@ -374,7 +374,7 @@ def test_11_a_lost_hold_is_not_entered_again_though_a_server_has_come_back(
 
 
 @pytest.mark.parametrize("lease", [None, 2, 10, 60])
-def test_12_many_callers_of_many_clients(
+def test_many_callers_of_many_clients(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str, lease: Optional[float]
 ) -> None:
     turns = 10
@@ -392,7 +392,7 @@ def test_12_many_callers_of_many_clients(
     wait_until(lambda: not any(fields(server, lock_name) for server in servers), 5.0, "all to be given back")
 
 
-def test_13_all_are_asked_before_any_has_answered(
+def test_all_are_sent_before_any_has_answered(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     with ExitStack() as stack:
@@ -411,7 +411,7 @@ def test_13_all_are_asked_before_any_has_answered(
             assert not call.is_alive() and lock.owned() == (script == "acquire_many")
 
 
-def test_14_the_safe_time_counts_from_when_it_was_asked_for(
+def test_the_safe_time_counts_from_when_it_was_requested(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     with ExitStack() as stack:
@@ -422,14 +422,14 @@ def test_14_the_safe_time_counts_from_when_it_was_asked_for(
             faults = [proxy.hold_reply(SCRIPTS["acquire_many"]) for proxy in proxies]
             waiting = Waiting(lock, keep=True)
             assert all(fault.wait_hit() for fault in faults)
-            asked_by = time.monotonic()
+            requested_by = time.monotonic()
             time.sleep(late)
             for fault in faults:
                 fault.release()
             if granted:
                 assert waiting.result() is True
                 hold = lock.hold()
-                assert hold is not None and time.monotonic() + hold.remaining() < asked_by + LEASE
+                assert hold is not None and time.monotonic() + hold.remaining() < requested_by + LEASE
                 waiting.leave()
             else:
                 with pytest.raises(redlatch.LockLostError):
@@ -437,7 +437,7 @@ def test_14_the_safe_time_counts_from_when_it_was_asked_for(
             wait_free(servers, lock_name)
 
 
-def test_15_a_server_that_comes_back_ends_a_wait_for_another_one(
+def test_a_server_that_comes_back_ends_a_wait_for_another_one(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     theirs = hold_as_redisson(servers[0], lock_name)

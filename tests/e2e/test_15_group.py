@@ -53,7 +53,7 @@ def write_foreign(server: RedisServer, group: str, value: str, ends_in_ms: int, 
     return owner
 
 
-def test_00_three_fields_for_each_value(
+def test_three_fields_for_each_value(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     lock = client.group_lock(lock_name, ["a", "f1", "a", ""])
@@ -74,7 +74,7 @@ def test_00_three_fields_for_each_value(
     assert sent[:2] == ["acquire_group", "reenter_group"] and sent[-2:] == ["release_group"] * 2
 
 
-def test_01_only_sets_that_overlap_exclude_each_other(server: RedisServer, lock_name: str) -> None:
+def test_only_sets_that_overlap_exclude_each_other(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url) as one, redlatch.connect(server.url) as two:
         held = one.group_lock(lock_name, ["a", "b"])
         held.acquire()
@@ -88,7 +88,7 @@ def test_01_only_sets_that_overlap_exclude_each_other(server: RedisServer, lock_
 
 
 @pytest.mark.parametrize("same_process", [True, False])
-def test_02_a_waiter_is_woken(server: RedisServer, lock_name: str, same_process: bool) -> None:
+def test_a_waiter_is_woken(server: RedisServer, lock_name: str, same_process: bool) -> None:
     with redlatch.connect(server.url) as one, redlatch.connect(server.url) as another:
         two = one if same_process else another
         holder = one.group_lock(lock_name, ["a", "b"], owner="handle")
@@ -104,7 +104,7 @@ def test_02_a_waiter_is_woken(server: RedisServer, lock_name: str, same_process:
     assert server.admin.dbsize() == 0
 
 
-def test_03_a_holders_time_is_over(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_a_holders_time_is_over(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     """W-20: what a dead owner left is removed, and counts begin anew."""
     dead = write_foreign(server, lock_name, "a", -1, count=5)
     lock = client.group_lock(lock_name, ["a", "f1"])
@@ -116,7 +116,7 @@ def test_03_a_holders_time_is_over(server: RedisServer, client: redlatch.Client,
     assert server.admin.dbsize() == 0
 
 
-def test_04_a_living_holder_is_waited_for(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_a_living_holder_is_waited_for(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     """By its own time, not that of the group, and as a whole: nothing is taken meanwhile."""
     owner = write_foreign(server, lock_name, "a", 30_000)
     lock = client.group_lock(lock_name, ["a", "f1"])
@@ -129,7 +129,7 @@ def test_04_a_living_holder_is_waited_for(server: RedisServer, client: redlatch.
     lock.release()
 
 
-def test_05_a_release_is_of_all_or_says_lost(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_a_release_is_of_all_or_says_lost(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     """W-20: Redisson releases some and raises; ours says LOST, and leaves nothing that others would wait for."""
     lock = client.group_lock(lock_name, ["a", "f1"])
     lock.acquire()
@@ -141,7 +141,7 @@ def test_05_a_release_is_of_all_or_says_lost(server: RedisServer, client: redlat
     assert found[HASHED["a"]] == other and HASHED["f1"] not in found and len(found) == 3
 
 
-def test_06_one_value_is_nobodys_but_its_owners(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_one_value_is_nobodys_but_its_owners(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     """W-20: Redisson's isHeld with one value is true for anybody."""
     write_foreign(server, lock_name, "a", 30_000)
     lock = client.group_lock(lock_name, ["a"])
@@ -152,7 +152,7 @@ def test_06_one_value_is_nobodys_but_its_owners(server: RedisServer, client: red
     assert lock.force_release() is True and not lock.locked()
 
 
-def test_07_it_is_renewed(server: RedisServer, lock_name: str) -> None:
+def test_it_is_renewed(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url, watchdog_lease=1.0) as client:
         locks: List[redlatch.Lock] = [client.group_lock(lock_name, [f"v{i}", f"w{i}"]) for i in range(5)]
         locks += [client.group_lock(f"{lock_name}:{i}", ["a"]) for i in range(3)] + [client.lock(f"{lock_name}:m")]
@@ -165,7 +165,7 @@ def test_07_it_is_renewed(server: RedisServer, lock_name: str) -> None:
     assert server.admin.dbsize() == 0
 
 
-def test_08_a_renewal_notices_what_is_gone(server: RedisServer, lock_name: str) -> None:
+def test_a_renewal_notices_what_is_gone(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url, watchdog_lease=0.6) as client:
         lock = client.group_lock(lock_name, ["a", "f1"])
         lock.acquire()
@@ -175,7 +175,7 @@ def test_08_a_renewal_notices_what_is_gone(server: RedisServer, lock_name: str) 
         assert held.lost_event.wait(5.0)
 
 
-def test_09_extend(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_extend(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     lock = client.group_lock(lock_name, ["a", "f1"])
     lock.acquire()
     lock.extend(90)
@@ -187,7 +187,7 @@ def test_09_extend(server: RedisServer, client: redlatch.Client, lock_name: str)
 
 @pytest.mark.parametrize("cut", ["cut_before", "cut_inside", "cut_after"])
 @pytest.mark.parametrize("step", ["acquire_group", "reenter_group", "release_group", "extend_group", "hand_over_group"])
-def test_10_a_lost_reply_is_made_up_for(
+def test_a_lost_reply_is_made_up_for(
     server: RedisServer, proxy: Proxy, lock_name: str, step: str, cut: str
 ) -> None:
     load_scripts(server)
@@ -220,7 +220,7 @@ def test_10_a_lost_reply_is_made_up_for(
     assert server.admin.dbsize() == 0
 
 
-def test_11_a_key_of_another_type_stays_as_it_was(
+def test_a_key_of_another_type_stays_as_it_was(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     server.admin.set(lock_name, "x")
@@ -233,15 +233,15 @@ def test_11_a_key_of_another_type_stays_as_it_was(
 
 
 @pytest.mark.parametrize("values", [[], ["x"] * 10_001])
-def test_12_values_that_cannot_be(client: redlatch.Client, values: List[str]) -> None:
+def test_values_that_cannot_be(client: redlatch.Client, values: List[str]) -> None:
     with pytest.raises(redlatch.InvalidArgumentError, match="expected 1 to 10000"):
         client.group_lock("group", values)
     with pytest.raises(TypeError, match="iterable"):
         client.group_lock("group", "abc")
 
 
-def test_13_it_is_found_and_told_of(client: redlatch.Client, lock_name: str) -> None:
+def test_it_is_found_and_reported(client: redlatch.Client, lock_name: str) -> None:
     with client.group_lock(lock_name, ["a", "f1"]) as held:
         report = client.inspect(lock_name)
-        assert report.form == "group" and {party.owner for party in report.parties} == {held.owner}
-        assert [found.form for found in client.scan(lock_name)] == ["group"]
+        assert report.detected_kind == "group" and {party.owner for party in report.parties} == {held.owner}
+        assert [found.detected_kind for found in client.scan(lock_name)] == ["group"]

@@ -112,7 +112,7 @@ FORMS = ["one client", "several clients", "majority"]
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_00_every_call_completes_with_an_event_of_the_first_client(
+def test_every_call_completes_with_an_event_of_the_first_client(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str, form: str
 ) -> None:
     host = Host(make(form, open_clients(servers), lock_name))
@@ -135,7 +135,7 @@ def test_00_every_call_completes_with_an_event_of_the_first_client(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_01_a_wait_is_served_timed_out_and_cancelled(
+def test_a_wait_is_served_timed_out_and_cancelled(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str, form: str
 ) -> None:
     clients = open_clients(servers)
@@ -164,7 +164,7 @@ def test_01_a_wait_is_served_timed_out_and_cancelled(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_02_a_loss_is_one_event(
+def test_a_loss_is_one_event(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str, form: str
 ) -> None:
     host = Host(make(form, open_clients(servers, watchdog_lease=LEASE), lock_name))
@@ -186,7 +186,7 @@ def test_02_a_loss_is_one_event(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_03_a_grant_that_nobody_collects_is_given_back(
+def test_a_grant_that_nobody_collects_is_given_back(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str, form: str
 ) -> None:
     clients = open_clients(servers, claim_timeout=0.3)
@@ -199,7 +199,7 @@ def test_03_a_grant_that_nobody_collects_is_given_back(
 
 
 @pytest.mark.parametrize("closed", [0, 2])
-def test_04_a_client_that_is_closed_ends_what_is_under_way(
+def test_a_client_that_is_closed_ends_what_is_under_way(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str, closed: int
 ) -> None:
     clients = open_clients(servers)

@@ -15,7 +15,7 @@ from steps import Call
 from waiters import SOON, Waiting
 from wire import load_scripts, scripts, sent_by
 
-PATIENCE = 1.5  # seconds, of a writer who gives up
+TIMEOUT = 1.5  # seconds, of a writer who gives up
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def executed(monitor: Monitor, server: RedisServer, client: redlatch.Client, mar
     return wait_until(lambda: (sent := scripts(sent_by(monitor.since(mark), server, client)))[count - 1 :] and sent)
 
 
-def test_00_readers_go_together_when_the_writer_ends(
+def test_readers_go_together_when_the_writer_ends(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str
 ) -> None:
     read, _ = sides(client, lock_name)
@@ -56,7 +56,7 @@ def test_00_readers_go_together_when_the_writer_ends(
     assert server.admin.keys() == []
 
 
-def test_01_readers_that_wait_are_told_by_one_message_each_of_its_kind(
+def test_readers_that_wait_are_notified_by_one_message_each_of_its_kind(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     read, _ = sides(client, lock_name)
@@ -80,7 +80,7 @@ def test_01_readers_that_wait_are_told_by_one_message_each_of_its_kind(
         waiter.leave()
 
 
-def test_02_a_writer_who_waits_holds_back_later_readers_of_its_process(
+def test_a_writer_who_waits_holds_back_later_readers_of_its_process(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str
 ) -> None:
     read, write = sides(client, lock_name)
@@ -103,24 +103,24 @@ def test_02_a_writer_who_waits_holds_back_later_readers_of_its_process(
     assert server.admin.keys() == []
 
 
-def test_03_a_writer_who_gives_up_lets_the_held_back_readers_go(
+def test_a_writer_who_gives_up_lets_the_held_back_readers_go(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     read, write = sides(client, lock_name)
     peer_reads(server, lock_name, 7, 30_000, 30_000)
-    writer = Waiting(write, PATIENCE)
+    writer = Waiting(write, TIMEOUT)
     parked(client, server, lock_name, 1)
     readers = [Waiting(read, keep=True) for _ in range(3)]
     parked(client, server, lock_name, 4)
     assert not any(reader.done for reader in readers)
     assert writer.result() is False
     for reader in readers:
-        # Of two threads that end at once either may look at its clock first, so that the writer's patience is compared.
-        assert reader.result(SOON * 2) is True and reader.ended_at >= writer.started_at + PATIENCE
+        # Of two threads that end at once either may look at its clock first, so that the writer's deadline is compared.
+        assert reader.result(SOON * 2) is True and reader.ended_at >= writer.started_at + TIMEOUT
         reader.leave()
 
 
-def test_04_a_downgrade_lets_waiting_readers_in(
+def test_a_downgrade_lets_waiting_readers_in(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str
 ) -> None:
     ours, _ = sides(client, lock_name)
@@ -137,7 +137,7 @@ def test_04_a_downgrade_lets_waiting_readers_in(
     read.release()
 
 
-def test_05_a_writer_who_reads_does_not_queue(
+def test_a_writer_who_reads_does_not_queue(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     read, write = sides(client, lock_name)
@@ -160,7 +160,7 @@ def test_05_a_writer_who_reads_does_not_queue(
     assert server.admin.keys() == []
 
 
-def test_06_writers_hand_over_inside_the_process(
+def test_writers_hand_over_inside_the_process(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     read, write = sides(client, lock_name)
@@ -184,7 +184,7 @@ def test_06_writers_hand_over_inside_the_process(
     assert client.stats()["hand_overs"] == ends.count("hand_over_write") and server.admin.keys() == []
 
 
-def test_07_a_waiter_does_not_ask_until_it_is_told(
+def test_a_waiter_does_not_ask_until_it_is_notified(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     read, write = sides(client, lock_name)
@@ -201,7 +201,7 @@ def test_07_a_waiter_does_not_ask_until_it_is_told(
         assert waiter.result(SOON) is True and waiter.ended_at - started < SOON
 
 
-def test_08_a_wait_that_times_out_leaves_nothing(
+def test_a_wait_that_times_out_leaves_nothing(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     read, write = sides(client, lock_name)
@@ -212,7 +212,7 @@ def test_08_a_wait_that_times_out_leaves_nothing(
     assert wire(server, lock_name) == before and client.stats()["waiters"] == 0
 
 
-def test_09_writers_and_readers_of_many_threads_exclude_each_other(
+def test_writers_and_readers_of_many_threads_exclude_each_other(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str
 ) -> None:
     inside = {"read": 0, "write": 0}

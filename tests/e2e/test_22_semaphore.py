@@ -56,7 +56,7 @@ def wait_for_waiters(client: redlatch.Client, count: int) -> None:
 # ------------------------------------------------------------------------------------------ what RSemaphore does --
 
 
-def test_00_zero(semaphore: redlatch.Semaphore, server: RedisServer, monitor: Monitor, lock_name: str) -> None:
+def test_zero(semaphore: redlatch.Semaphore, server: RedisServer, monitor: Monitor, lock_name: str) -> None:
     mark = monitor.mark()
     assert semaphore.acquire(0, timeout=600)
     semaphore.release(0)
@@ -65,12 +65,12 @@ def test_00_zero(semaphore: redlatch.Semaphore, server: RedisServer, monitor: Mo
     assert value(server, lock_name) is None
 
 
-def test_01_acquire_without_set_permits(semaphore: redlatch.Semaphore) -> None:
+def test_acquire_without_set_permits(semaphore: redlatch.Semaphore) -> None:
     assert not semaphore.acquire(blocking=False)
     assert semaphore.available() == 0
 
 
-def test_02_try_set_permits(semaphore: redlatch.Semaphore, server: RedisServer, lock_name: str) -> None:
+def test_try_set_permits(semaphore: redlatch.Semaphore, server: RedisServer, lock_name: str) -> None:
     assert semaphore.try_set_permits(10)
     assert not semaphore.try_set_permits(15)
     assert semaphore.available() == 10
@@ -83,14 +83,14 @@ def test_02_try_set_permits(semaphore: redlatch.Semaphore, server: RedisServer, 
     assert semaphore.available() == 0
 
 
-def test_03_add_permits(semaphore: redlatch.Semaphore) -> None:
+def test_add_permits(semaphore: redlatch.Semaphore) -> None:
     semaphore.add_permits(5)
     assert semaphore.available() == 5
     semaphore.add_permits(-2)
     assert semaphore.available() == 3
 
 
-def test_04_reduce_permits(semaphore: redlatch.Semaphore) -> None:
+def test_reduce_permits(semaphore: redlatch.Semaphore) -> None:
     """To -5 and back."""
     semaphore.try_set_permits(10)
     semaphore.add_permits(-10)
@@ -102,7 +102,7 @@ def test_04_reduce_permits(semaphore: redlatch.Semaphore) -> None:
     assert semaphore.acquire(blocking=False)
 
 
-def test_05_acquire_after_add_permits(client: redlatch.Client, semaphore: redlatch.Semaphore) -> None:
+def test_acquire_after_add_permits(client: redlatch.Client, semaphore: redlatch.Semaphore) -> None:
     waiting = Call(lambda: semaphore.acquire(2))
     wait_for_waiters(client, 1)
     semaphore.add_permits(5)
@@ -110,7 +110,7 @@ def test_05_acquire_after_add_permits(client: redlatch.Client, semaphore: redlat
     assert semaphore.available() == 3
 
 
-def test_06_blocking_acquire(server: RedisServer, client: redlatch.Client, semaphore: redlatch.Semaphore) -> None:
+def test_blocking_acquire(server: RedisServer, client: redlatch.Client, semaphore: redlatch.Semaphore) -> None:
     semaphore.try_set_permits(1)
     semaphore.acquire()
     waiting = Call(semaphore.acquire)
@@ -121,7 +121,7 @@ def test_06_blocking_acquire(server: RedisServer, client: redlatch.Client, semap
     assert semaphore.available() == 0
 
 
-def test_07_blocking_n_acquire(client: redlatch.Client, semaphore: redlatch.Semaphore) -> None:
+def test_blocking_n_acquire(client: redlatch.Client, semaphore: redlatch.Semaphore) -> None:
     """Permits that come one by one wake who waits for several."""
     semaphore.try_set_permits(5)
     semaphore.acquire(3)
@@ -134,7 +134,7 @@ def test_07_blocking_n_acquire(client: redlatch.Client, semaphore: redlatch.Sema
     assert semaphore.available() == 0
 
 
-def test_08_try_n_acquire(client: redlatch.Client, semaphore: redlatch.Semaphore) -> None:
+def test_try_n_acquire(client: redlatch.Client, semaphore: redlatch.Semaphore) -> None:
     semaphore.try_set_permits(5)
     semaphore.acquire(3)
     started_at = time.monotonic()
@@ -145,12 +145,12 @@ def test_08_try_n_acquire(client: redlatch.Client, semaphore: redlatch.Semaphore
     assert semaphore.acquire(4, timeout=5)
 
 
-def test_09_release_without_permits(semaphore: redlatch.Semaphore) -> None:
+def test_release_without_permits(semaphore: redlatch.Semaphore) -> None:
     semaphore.release()
     assert semaphore.available() == 1
 
 
-def test_10_drain_permits(semaphore: redlatch.Semaphore, server: RedisServer, lock_name: str) -> None:
+def test_drain_permits(semaphore: redlatch.Semaphore, server: RedisServer, lock_name: str) -> None:
     assert semaphore.drain() == 0
     assert value(server, lock_name) is None
     semaphore.try_set_permits(10)
@@ -162,7 +162,7 @@ def test_10_drain_permits(semaphore: redlatch.Semaphore, server: RedisServer, lo
     assert semaphore.available() == 0
 
 
-def test_11_release_acquire(semaphore: redlatch.Semaphore) -> None:
+def test_release_acquire(semaphore: redlatch.Semaphore) -> None:
     semaphore.try_set_permits(10)
     semaphore.acquire()
     assert semaphore.available() == 9
@@ -174,7 +174,7 @@ def test_11_release_acquire(semaphore: redlatch.Semaphore) -> None:
     assert semaphore.available() == 10
 
 
-def test_12_release_if_exists(semaphore: redlatch.Semaphore, server: RedisServer, lock_name: str) -> None:
+def test_release_if_exists(semaphore: redlatch.Semaphore, server: RedisServer, lock_name: str) -> None:
     assert not semaphore.release_if_exists()
     assert value(server, lock_name) is None
     semaphore.try_set_permits(1)
@@ -183,7 +183,7 @@ def test_12_release_if_exists(semaphore: redlatch.Semaphore, server: RedisServer
 
 
 @pytest.mark.parametrize("permits", [1, PERMITS_MAX])
-def test_13_concurrency_of_many_clients(server: RedisServer, lock_name: str, permits: int) -> None:
+def test_concurrency_of_many_clients(server: RedisServer, lock_name: str, permits: int) -> None:
     """With one permit nobody is inside beside another; the count is right in the end whatever the number."""
     inside: List[int] = []
     most = 0
@@ -217,7 +217,7 @@ def test_13_concurrency_of_many_clients(server: RedisServer, lock_name: str, per
 # --------------------------------------------------------------------------------------------------- on the wire --
 
 
-def test_20_keys_messages_and_records(server: RedisServer, semaphore: redlatch.Semaphore, lock_name: str) -> None:
+def test_keys_messages_and_records(server: RedisServer, semaphore: redlatch.Semaphore, lock_name: str) -> None:
     """The key is Redisson's, messages are decimal numbers, and records live for a while."""
     listener: Any = server.client().pubsub()
     listener.subscribe(channel(lock_name))
@@ -229,17 +229,17 @@ def test_20_keys_messages_and_records(server: RedisServer, semaphore: redlatch.S
     semaphore.add_permits(-9)
     semaphore.drain()
     assert value(server, lock_name) == b"0"
-    told = []
+    notified = []
     while (message := listener.get_message(timeout=0.1)) is not None:
-        told.append(message["data"])
-    assert told == [b"2", b"1", b"5"], "as RSemaphore's, but none of a number below one"
+        notified.append(message["data"])
+    assert notified == [b"2", b"1", b"5"], "as RSemaphore's, but none of a number below one"
     listener.close()
     records = list(server.admin.scan_iter(match="redlatch_op:*"))
     assert records and all(key.startswith(f"redlatch_op:{{{lock_name}}}:".encode()) for key in records)
     assert all(50_000 < server.admin.pttl(key) <= 60_000 for key in records)
 
 
-def test_21_a_name_with_a_tag(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_a_name_with_a_tag(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     semaphore = client.semaphore("{" + lock_name + "}:gate")
     waiting = Call(semaphore.acquire)
     wait_for_listener(server, "{" + lock_name + "}:gate")
@@ -248,7 +248,7 @@ def test_21_a_name_with_a_tag(server: RedisServer, client: redlatch.Client, lock
     assert waiting.result(SOON) is True
 
 
-def test_22_a_ttl_is_kept(server: RedisServer, semaphore: redlatch.Semaphore, lock_name: str) -> None:
+def test_a_ttl_is_kept(server: RedisServer, semaphore: redlatch.Semaphore, lock_name: str) -> None:
     """W-16: Redisson's SET in addPermits and drainPermits drops it."""
     semaphore.try_set_permits(5, ttl=60)
     for change in (
@@ -262,7 +262,7 @@ def test_22_a_ttl_is_kept(server: RedisServer, semaphore: redlatch.Semaphore, lo
         assert 50_000 < server.admin.pttl(lock_name) <= 60_000
 
 
-def test_23_between_park_and_message_nothing_is_sent(
+def test_between_park_and_message_nothing_is_sent(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, semaphore: redlatch.Semaphore, lock_name: str
 ) -> None:
     waiting = Call(semaphore.acquire)
@@ -276,7 +276,7 @@ def test_23_between_park_and_message_nothing_is_sent(
     assert waiting.result(SOON) is True
 
 
-def test_24_a_lost_message_delays_by_a_look(server: RedisServer, semaphore: redlatch.Semaphore, lock_name: str) -> None:
+def test_a_lost_message_delays_by_a_recheck(server: RedisServer, semaphore: redlatch.Semaphore, lock_name: str) -> None:
     """W-16: Redisson's waiter would sleep for ever."""
     waiting = Call(semaphore.acquire)
     wait_for_listener(server, lock_name)
@@ -287,7 +287,7 @@ def test_24_a_lost_message_delays_by_a_look(server: RedisServer, semaphore: redl
 # --------------------------------------------------------------------------------------------------------- order --
 
 
-def test_30_first_come_first_served(client: redlatch.Client, semaphore: redlatch.Semaphore) -> None:
+def test_first_come_first_served(client: redlatch.Client, semaphore: redlatch.Semaphore) -> None:
     """Strictly: one that waits for many holds back those behind it."""
     semaphore.try_set_permits(1)
     order: List[int] = []
@@ -316,7 +316,7 @@ def test_30_first_come_first_served(client: redlatch.Client, semaphore: redlatch
     assert semaphore.available() == 0
 
 
-def test_31_one_message_serves_all_it_is_enough_for(
+def test_one_message_serves_all_it_is_enough_for(
     server: RedisServer, client: redlatch.Client, semaphore: redlatch.Semaphore, lock_name: str
 ) -> None:
     calls = [Call(semaphore.acquire) for _ in range(8)]
@@ -328,7 +328,7 @@ def test_31_one_message_serves_all_it_is_enough_for(
     assert semaphore.available() == 0
 
 
-def test_32_the_next_one_is_served_when_the_first_gives_up(
+def test_the_next_one_is_served_when_the_first_gives_up(
     client: redlatch.Client, semaphore: redlatch.Semaphore
 ) -> None:
     semaphore.try_set_permits(1)
@@ -339,7 +339,7 @@ def test_32_the_next_one_is_served_when_the_first_gives_up(
     assert second.result(SOON) is True
 
 
-def test_33_permits_that_come_one_by_one_wake_all(server: RedisServer, lock_name: str) -> None:
+def test_permits_that_come_one_by_one_wake_all(server: RedisServer, lock_name: str) -> None:
     """Waiters in two processes' worth of clients; a message may be spent on one that is too late."""
     with redlatch.connect(server.url) as one, redlatch.connect(server.url) as two:
         calls = [Call(client.semaphore(lock_name).acquire) for client in (one, two) for _ in range(6)]
@@ -354,7 +354,7 @@ def test_33_permits_that_come_one_by_one_wake_all(server: RedisServer, lock_name
 # ---------------------------------------------------------------------------------------------------- being used --
 
 
-def test_40_with(semaphore: redlatch.Semaphore) -> None:
+def test_with(semaphore: redlatch.Semaphore) -> None:
     semaphore.try_set_permits(1)
     with semaphore:
         assert semaphore.available() == 0
@@ -362,7 +362,7 @@ def test_40_with(semaphore: redlatch.Semaphore) -> None:
 
 
 @pytest.mark.parametrize("foreign", ["list", "hash", "text"])
-def test_41_a_key_of_another_shape_is_untouched(
+def test_a_key_of_another_shape_is_untouched(
     server: RedisServer, semaphore: redlatch.Semaphore, lock_name: str, foreign: str
 ) -> None:
     admin: Any = server.admin
@@ -402,13 +402,13 @@ def test_41_a_key_of_another_shape_is_untouched(
         (lambda s: s.acquire(blocking=False, timeout=1), "cannot specify a timeout"),
     ],
 )
-def test_42_bad_numbers(semaphore: redlatch.Semaphore, call: Any, words: str) -> None:
+def test_bad_numbers(semaphore: redlatch.Semaphore, call: Any, words: str) -> None:
     with pytest.raises(redlatch.InvalidArgumentError, match=words):
         call(semaphore)
 
 
 @pytest.mark.parametrize("kind", ["semaphore", "permit_semaphore"])
-def test_42_there_are_never_more_than_the_most(
+def test_there_are_never_more_than_the_most(
     server: RedisServer, client: redlatch.Client, lock_name: str, kind: str
 ) -> None:
     gate: Any = getattr(client, kind)(lock_name)
@@ -434,7 +434,7 @@ def test_42_there_are_never_more_than_the_most(
 
 
 @pytest.mark.parametrize("name", ["add_semaphore", "release_semaphore"])
-def test_42_what_was_refused_stays_refused(server: RedisServer, lock_name: str, name: str) -> None:
+def test_what_was_refused_stays_refused(server: RedisServer, lock_name: str, name: str) -> None:
     admin: Any = server.admin
     script = SCRIPTS[name].text.decode()
     words = [lock_name, f"redlatch_op:{{{lock_name}}}:1", 60_000, 1, 2, "channel", "0"]
@@ -445,7 +445,7 @@ def test_42_what_was_refused_stays_refused(server: RedisServer, lock_name: str, 
     assert admin.get(lock_name) == b"0"
 
 
-def test_43_what_is_no_number(semaphore: redlatch.Semaphore) -> None:
+def test_what_is_no_number(semaphore: redlatch.Semaphore) -> None:
     for wrong in (1.5, "1", True, None):
         with pytest.raises(TypeError, match="expected a whole number"):
             semaphore.acquire(wrong)  # type: ignore[arg-type]
@@ -453,7 +453,7 @@ def test_43_what_is_no_number(semaphore: redlatch.Semaphore) -> None:
         semaphore.acquire(blocking=1.5)  # type: ignore[arg-type]
 
 
-def test_44_close_ends_a_wait(server: RedisServer, lock_name: str) -> None:
+def test_close_ends_a_wait(server: RedisServer, lock_name: str) -> None:
     client = redlatch.connect(server.url)
     waiting = Call(client.semaphore(lock_name).acquire)
     wait_for_waiters(client, 1)

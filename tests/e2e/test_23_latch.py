@@ -40,7 +40,7 @@ def wait_for_listener(server: RedisServer, name: str) -> None:
     wait_until(lambda: server.admin.pubsub_numsub(channel(name))[0][1] == 1, 5.0, "the subscription")
 
 
-def test_00_await_timeout(latch: redlatch.Latch) -> None:
+def test_await_timeout(latch: redlatch.Latch) -> None:
     assert latch.try_set_count(1)
     waiting = Call(lambda: latch.wait(timeout=5))
     time.sleep(0.1)
@@ -48,7 +48,7 @@ def test_00_await_timeout(latch: redlatch.Latch) -> None:
     assert waiting.result(SOON) is True
 
 
-def test_01_await_timeout_fail(latch: redlatch.Latch) -> None:
+def test_await_timeout_fail(latch: redlatch.Latch) -> None:
     latch.try_set_count(1)
     started_at = time.monotonic()
     assert not latch.wait(timeout=0.5)
@@ -56,7 +56,7 @@ def test_01_await_timeout_fail(latch: redlatch.Latch) -> None:
     assert not latch.wait(timeout=0)
 
 
-def test_02_multi_await(server: RedisServer, client: redlatch.Client, latch: redlatch.Latch, lock_name: str) -> None:
+def test_multi_await(server: RedisServer, client: redlatch.Client, latch: redlatch.Latch, lock_name: str) -> None:
     latch.try_set_count(5)
     calls = [Call(latch.wait) for _ in range(5)]
     wait_until(lambda: client.stats()["waiters"] == 5)
@@ -68,7 +68,7 @@ def test_02_multi_await(server: RedisServer, client: redlatch.Client, latch: red
         assert call.result(SOON) is True
 
 
-def test_03_count_down(server: RedisServer, latch: redlatch.Latch, lock_name: str) -> None:
+def test_count_down(server: RedisServer, latch: redlatch.Latch, lock_name: str) -> None:
     """More count-downs than there are do no harm, and one that was never set is open."""
     latch.count_down()
     assert latch.count() == 0 and latch.wait()
@@ -79,24 +79,24 @@ def test_03_count_down(server: RedisServer, latch: redlatch.Latch, lock_name: st
     assert not server.admin.exists(lock_name)
 
 
-def test_04_delete(latch: redlatch.Latch) -> None:
+def test_delete(latch: redlatch.Latch) -> None:
     latch.try_set_count(1)
     assert latch.delete()
     assert latch.wait()
 
 
-def test_05_delete_failed(latch: redlatch.Latch) -> None:
+def test_delete_failed(latch: redlatch.Latch) -> None:
     assert not latch.delete()
 
 
-def test_06_try_set_count(latch: redlatch.Latch) -> None:
+def test_try_set_count(latch: redlatch.Latch) -> None:
     assert latch.try_set_count(1)
     assert not latch.try_set_count(2)
     latch.count_down()
     assert latch.try_set_count(3)
 
 
-def test_07_count(latch: redlatch.Latch) -> None:
+def test_count(latch: redlatch.Latch) -> None:
     assert latch.count() == 0
     latch.try_set_count(2)
     assert latch.count() == 2
@@ -106,7 +106,7 @@ def test_07_count(latch: redlatch.Latch) -> None:
     assert latch.count() == 0
 
 
-def test_08_single_count_down_await(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_single_count_down_await(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     """Many who wait, many who count down, in clients of their own."""
     crowd = 12
     client.latch(lock_name).try_set_count(crowd)
@@ -122,7 +122,7 @@ def test_08_single_count_down_await(server: RedisServer, client: redlatch.Client
     assert client.latch(lock_name).count() == 0
 
 
-def test_10_waiters_of_a_deleted_latch_are_let_through(
+def test_waiters_of_a_deleted_latch_are_let_through(
     server: RedisServer, latch: redlatch.Latch, lock_name: str
 ) -> None:
     """W-22: those of Redisson go on waiting."""
@@ -133,14 +133,14 @@ def test_10_waiters_of_a_deleted_latch_are_let_through(
     assert waiting.result(SOON) is True
 
 
-def test_11_a_key_that_expired_lets_through(server: RedisServer, latch: redlatch.Latch, lock_name: str) -> None:
+def test_a_key_that_expired_lets_through(server: RedisServer, latch: redlatch.Latch, lock_name: str) -> None:
     latch.try_set_count(3)
     server.admin.pexpire(lock_name, 300)
     assert latch.wait(timeout=3)
 
 
-def test_12_a_lost_message_delays_by_a_look(server: RedisServer, latch: redlatch.Latch, lock_name: str) -> None:
-    """W-22: Redisson's waiter never looks again."""
+def test_a_lost_message_delays_by_a_recheck(server: RedisServer, latch: redlatch.Latch, lock_name: str) -> None:
+    """W-22: Redisson's waiter never rechecks."""
     latch.try_set_count(3)
     waiting = Call(latch.wait)
     wait_for_listener(server, lock_name)
@@ -148,7 +148,7 @@ def test_12_a_lost_message_delays_by_a_look(server: RedisServer, latch: redlatch
     assert waiting.result(7.0) is True
 
 
-def test_13_keys_and_messages(server: RedisServer, latch: redlatch.Latch, lock_name: str) -> None:
+def test_keys_and_messages(server: RedisServer, latch: redlatch.Latch, lock_name: str) -> None:
     listener: Any = server.client().pubsub()
     listener.subscribe(channel(lock_name))
     assert listener.get_message(timeout=5.0)
@@ -163,15 +163,15 @@ def test_13_keys_and_messages(server: RedisServer, latch: redlatch.Latch, lock_n
     latch.try_set_count(1)
     latch.delete()
     latch.delete()
-    told = []
+    notified = []
     while (message := listener.get_message(timeout=0.1)) is not None:
-        told.append(message["data"])
+        notified.append(message["data"])
     listener.close()
-    assert told == [b"1", b"0", b"1", b"1"]
+    assert notified == [b"1", b"0", b"1", b"1"]
 
 
 @pytest.mark.parametrize("name", ["{%s}:done", "%s:with:colons", "a}%s{b"])
-def test_14_names_of_any_shape_are_woken(
+def test_names_of_any_shape_are_woken(
     server: RedisServer, client: redlatch.Client, lock_name: str, name: str
 ) -> None:
     latch = client.latch(name % lock_name)
@@ -182,14 +182,14 @@ def test_14_names_of_any_shape_are_woken(
     assert waiting.result(SOON) is True
 
 
-def test_15_between_park_and_message_nothing_is_sent(
+def test_between_park_and_message_nothing_is_sent(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, latch: redlatch.Latch, lock_name: str
 ) -> None:
     latch.try_set_count(1)
-    asked = client.stats()["round_trips"]
+    requested = client.stats()["round_trips"]
     waiting = Call(latch.wait)
     wait_for_listener(server, lock_name)
-    wait_until(lambda: client.stats()["round_trips"] >= asked + 2)
+    wait_until(lambda: client.stats()["round_trips"] >= requested + 2)
     mark = monitor.mark()
     time.sleep(0.3)
     assert [entry for entry in monitor.since(mark) if script_of(entry)] == []
@@ -198,7 +198,7 @@ def test_15_between_park_and_message_nothing_is_sent(
 
 
 @pytest.mark.parametrize("foreign", ["list", "text"])
-def test_20_a_key_of_another_shape_is_untouched(
+def test_a_key_of_another_shape_is_untouched(
     server: RedisServer, latch: redlatch.Latch, lock_name: str, foreign: str
 ) -> None:
     admin: Any = server.admin
@@ -218,7 +218,7 @@ def test_20_a_key_of_another_shape_is_untouched(
     assert list(admin.scan_iter(match="redlatch_op:*")) == []
 
 
-def test_21_bad_arguments(latch: redlatch.Latch) -> None:
+def test_bad_arguments(latch: redlatch.Latch) -> None:
     with pytest.raises(redlatch.InvalidArgumentError, match="count is 0; expected 1 to 2147483647"):
         latch.try_set_count(0)
     with pytest.raises(TypeError, match="expected a whole number"):
@@ -227,7 +227,7 @@ def test_21_bad_arguments(latch: redlatch.Latch) -> None:
         latch.wait(-2)
 
 
-def test_22_close_ends_a_wait(server: RedisServer, lock_name: str) -> None:
+def test_close_ends_a_wait(server: RedisServer, lock_name: str) -> None:
     client = redlatch.connect(server.url)
     client.latch(lock_name).try_set_count(1)
     waiting = Call(client.latch(lock_name).wait)

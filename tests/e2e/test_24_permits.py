@@ -62,13 +62,13 @@ def now_ms(server: RedisServer) -> float:
 # ------------------------------------------------------------------------- what RPermitExpirableSemaphore does --
 
 
-def test_00_not_existent(slots: redlatch.PermitSemaphore) -> None:
+def test_not_existent(slots: redlatch.PermitSemaphore) -> None:
     assert (slots.available(), slots.acquired(), slots.permits()) == (0, 0, 0)
     assert slots.acquire(blocking=False) is None
     assert slots.lease_of(UNKNOWN) == 0.0
 
 
-def test_01_set_add_and_count(slots: redlatch.PermitSemaphore) -> None:
+def test_set_add_and_count(slots: redlatch.PermitSemaphore) -> None:
     """testTrySetPermits, testAddPermits, testSetPermits, testAvailablePermits, testAcquiredPermits, testGetPermits."""
     assert slots.try_set_permits(10) and not slots.try_set_permits(15)
     assert slots.available() == 10
@@ -88,12 +88,12 @@ def test_01_set_add_and_count(slots: redlatch.PermitSemaphore) -> None:
     assert (slots.available(), slots.acquired(), slots.permits()) == (2, 0, 2)
 
 
-def test_02_set_permits_makes_one(slots: redlatch.PermitSemaphore) -> None:
+def test_set_permits_makes_one(slots: redlatch.PermitSemaphore) -> None:
     slots.set_permits(4)
     assert slots.available() == 4
 
 
-def test_03_blocking_acquire(client: redlatch.Client, slots: redlatch.PermitSemaphore) -> None:
+def test_blocking_acquire(client: redlatch.Client, slots: redlatch.PermitSemaphore) -> None:
     slots.try_set_permits(1)
     first = must(slots.acquire())
     assert len(first.id) == 32 and int(first.id, 16)
@@ -106,7 +106,7 @@ def test_03_blocking_acquire(client: redlatch.Client, slots: redlatch.PermitSema
     assert slots.available() == 1
 
 
-def test_04_blocking_acquire_many(client: redlatch.Client, slots: redlatch.PermitSemaphore) -> None:
+def test_blocking_acquire_many(client: redlatch.Client, slots: redlatch.PermitSemaphore) -> None:
     slots.try_set_permits(5)
     held = slots.acquire_many(3)
     waiting = Call(lambda: slots.acquire_many(4))
@@ -119,7 +119,7 @@ def test_04_blocking_acquire_many(client: redlatch.Client, slots: redlatch.Permi
     assert slots.available() == 0
 
 
-def test_05_try_acquire(slots: redlatch.PermitSemaphore) -> None:
+def test_try_acquire(slots: redlatch.PermitSemaphore) -> None:
     slots.try_set_permits(1)
     slots.acquire()
     started_at = time.monotonic()
@@ -128,7 +128,7 @@ def test_05_try_acquire(slots: redlatch.PermitSemaphore) -> None:
     assert slots.acquire_many(2, timeout=0.5) == []
 
 
-def test_06_a_lease_that_ends(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_a_lease_that_ends(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     """testExpire and testExpireTryAcquire: the waiter enters when the lease is over, a late release is told apart."""
     slots = client.permit_semaphore(lock_name)
     slots.try_set_permits(1)
@@ -145,7 +145,7 @@ def test_06_a_lease_that_ends(server: RedisServer, client: redlatch.Client, lock
     other.close()
 
 
-def test_07_release_without_permits(slots: redlatch.PermitSemaphore, server: RedisServer, lock_name: str) -> None:
+def test_release_without_permits(slots: redlatch.PermitSemaphore, server: RedisServer, lock_name: str) -> None:
     with pytest.raises(redlatch.NotOwnedError):
         slots.release(UNKNOWN)
     slots.try_set_permits(1)
@@ -164,7 +164,7 @@ def test_07_release_without_permits(slots: redlatch.PermitSemaphore, server: Red
 
 
 @pytest.mark.parametrize("reclaimed", [False, True])
-def test_08_release_expired_by_another_process(
+def test_release_expired_by_another_process(
     server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str, reclaimed: bool
 ) -> None:
     """Told apart as long as nobody has given it back meanwhile."""
@@ -184,7 +184,7 @@ def test_08_release_expired_by_another_process(
         assert sum_of(server, lock_name) == 2
 
 
-def test_09_update_lease(server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str) -> None:
+def test_update_lease(server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str) -> None:
     """testUpdateLeaseTime, testGetLeaseTime: shrink, grow, expired, unknown; also of another process's permit."""
     slots.try_set_permits(2)
     permit = must(slots.acquire(lease=10))
@@ -217,7 +217,7 @@ def test_09_update_lease(server: RedisServer, slots: redlatch.PermitSemaphore, l
     assert slots.lease_of(UNKNOWN) == math.inf
 
 
-def test_10_expiration(server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str) -> None:
+def test_expiration(server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str) -> None:
     """expire() on the object: leases taken afterwards end with it, and no key is left."""
     slots.try_set_permits(1)
     server.admin.pexpire(lock_name, 1_000)
@@ -226,7 +226,7 @@ def test_10_expiration(server: RedisServer, slots: redlatch.PermitSemaphore, loc
     wait_until(lambda: not server.admin.exists(lock_name, f"{{{lock_name}}}:timeout"), 3.0)
 
 
-def test_11_concurrency(server: RedisServer, lock_name: str) -> None:
+def test_concurrency(server: RedisServer, lock_name: str) -> None:
     """Many clients and threads: no more inside than there are permits, none is lost."""
     inside: List[int] = []
     most: List[int] = []
@@ -254,7 +254,7 @@ def test_11_concurrency(server: RedisServer, lock_name: str) -> None:
 # --------------------------------------------------------------------------------------------------- on the wire --
 
 
-def test_20_ids_and_scores(server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str) -> None:
+def test_ids_and_scores(server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str) -> None:
     slots.try_set_permits(3)
     permits = slots.acquire_many(2, lease=20)
     assert server.admin.get(lock_name) == b"1"
@@ -265,7 +265,7 @@ def test_20_ids_and_scores(server: RedisServer, slots: redlatch.PermitSemaphore,
     assert leases(server, lock_name).keys() == {permits[0].id} and server.admin.get(lock_name) == b"2"
 
 
-def test_21_a_permit_without_a_lease_is_renewed(server: RedisServer, lock_name: str) -> None:
+def test_a_permit_without_a_lease_is_renewed(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url, watchdog_lease=1.0) as client:
         slots = client.permit_semaphore(lock_name)
         slots.try_set_permits(150)
@@ -277,7 +277,7 @@ def test_21_a_permit_without_a_lease_is_renewed(server: RedisServer, lock_name: 
     assert sum_of(server, lock_name) == 150 and leases(server, lock_name) == {}, "closing releases them"
 
 
-def test_22_permits_of_a_dead_process_return(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_permits_of_a_dead_process_return(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     program = (
         "import sys, os, redlatch\n"
         "client = redlatch.connect(sys.argv[1], watchdog_lease=1.2)\n"
@@ -299,7 +299,7 @@ def test_22_permits_of_a_dead_process_return(server: RedisServer, client: redlat
     assert permit.id != first and sum_of(server, lock_name) == 1
 
 
-def test_23_a_waiter_wakes_at_the_nearest_expiry(
+def test_a_waiter_wakes_at_the_nearest_expiry(
     server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str
 ) -> None:
     """Nobody tells of it: the holder is gone, and no message comes."""
@@ -310,7 +310,7 @@ def test_23_a_waiter_wakes_at_the_nearest_expiry(
     assert 0.69 < time.monotonic() - started_at < 0.7 + SOON
 
 
-def test_24_nine_thousand_expired_permits(server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str) -> None:
+def test_nine_thousand_expired_permits(server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str) -> None:
     """W-21: Redisson's script fails beyond about 8000. Ours gives them back a thousand at a time."""
     server.admin.set(lock_name, 0)
     dead = {index.to_bytes(16, "big"): 1000 + index for index in range(9000)}
@@ -323,7 +323,7 @@ def test_24_nine_thousand_expired_permits(server: RedisServer, slots: redlatch.P
     assert len(leases(server, lock_name)) == 1009 and sum_of(server, lock_name) == 9000
 
 
-def test_25_a_ttl_is_kept(server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str) -> None:
+def test_a_ttl_is_kept(server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str) -> None:
     slots.try_set_permits(5)
     server.admin.pexpire(lock_name, 60_000)
     for change in (slots.acquire, lambda: slots.add_permits(2), lambda: slots.set_permits(9)):
@@ -332,7 +332,7 @@ def test_25_a_ttl_is_kept(server: RedisServer, slots: redlatch.PermitSemaphore, 
 
 
 @pytest.mark.parametrize("key", ["{name}", "{{{name}}}:timeout"])
-def test_26_a_key_of_another_type_is_untouched(
+def test_a_key_of_another_type_is_untouched(
     server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str, key: str
 ) -> None:
     admin: Any = server.admin
@@ -354,7 +354,7 @@ def test_26_a_key_of_another_type_is_untouched(
 
 @pytest.mark.parametrize("cut", ["cut_before", "cut_inside", "cut_after"])
 @pytest.mark.parametrize("script", ["acquire_permits", "release_permits", "set_permits"])
-def test_30_a_cut_connection_changes_no_count(
+def test_a_cut_connection_changes_no_count(
     server: RedisServer, proxy: Proxy, lock_name: str, cut: str, script: str
 ) -> None:
     load_scripts(server)
@@ -371,7 +371,7 @@ def test_30_a_cut_connection_changes_no_count(
 
 
 @pytest.mark.parametrize("script", ["acquire_permits", "release_permits"])
-def test_31_a_doubled_command_changes_no_count(
+def test_a_doubled_command_changes_no_count(
     server: RedisServer, proxy: Proxy, lock_name: str, script: str
 ) -> None:
     load_scripts(server)
@@ -390,7 +390,7 @@ def test_31_a_doubled_command_changes_no_count(
         assert len(leases(server, lock_name)) == 2 and sum_of(server, lock_name) == 5
 
 
-def test_32_what_was_given_up_is_undone(
+def test_what_was_given_up_is_undone(
     server: RedisServer, proxy: Proxy, slots: redlatch.PermitSemaphore, lock_name: str
 ) -> None:
     slots.try_set_permits(5)
@@ -404,7 +404,7 @@ def test_32_what_was_given_up_is_undone(
         assert sum_of(server, lock_name) == 5
 
 
-def test_33_a_permit_that_vanished_is_lost(server: RedisServer, lock_name: str) -> None:
+def test_a_permit_that_vanished_is_lost(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url, watchdog_lease=0.9) as client:
         slots = client.permit_semaphore(lock_name)
         slots.try_set_permits(2)
@@ -419,7 +419,7 @@ def test_33_a_permit_that_vanished_is_lost(server: RedisServer, lock_name: str) 
 # ---------------------------------------------------------------------------------------------------- being used --
 
 
-def test_40_with(slots: redlatch.PermitSemaphore) -> None:
+def test_with(slots: redlatch.PermitSemaphore) -> None:
     slots.try_set_permits(1)
     with must(slots.acquire()) as permit:
         assert slots.available() == 0 and 25 < permit.remaining() < 30
@@ -430,7 +430,7 @@ def test_40_with(slots: redlatch.PermitSemaphore) -> None:
             raise KeyError("the block's own")
 
 
-def test_40_with_the_semaphore_itself(slots: redlatch.PermitSemaphore) -> None:
+def test_with_the_semaphore_itself(slots: redlatch.PermitSemaphore) -> None:
     """One permit for each `with`, also of one thread; the block's exception goes on, a loss is told."""
     slots.try_set_permits(2)
     with slots as outer, slots as inner:
@@ -446,14 +446,14 @@ def test_40_with_the_semaphore_itself(slots: redlatch.PermitSemaphore) -> None:
     assert slots.available() == 2
 
 
-def test_40_what_cannot_be_taken_names_the_value(slots: redlatch.PermitSemaphore) -> None:
+def test_what_cannot_be_taken_names_the_value(slots: redlatch.PermitSemaphore) -> None:
     with pytest.raises(redlatch.InvalidArgumentError, match="permits is 0; expected 1 to 1000"):
         slots.acquire_many(0)
     with pytest.raises(redlatch.InvalidArgumentError, match="permits is 1001; expected 1 to 1000"):
         slots.acquire_many(1001)
 
 
-def test_41_any_thread_may_release(slots: redlatch.PermitSemaphore) -> None:
+def test_any_thread_may_release(slots: redlatch.PermitSemaphore) -> None:
     """Permits belong to no thread, and outlive the one that took them."""
     slots.try_set_permits(1)
     permits: List[redlatch.Permit] = []
@@ -465,7 +465,7 @@ def test_41_any_thread_may_release(slots: redlatch.PermitSemaphore) -> None:
     assert slots.available() == 1
 
 
-def test_42_bad_arguments(slots: redlatch.PermitSemaphore) -> None:
+def test_bad_arguments(slots: redlatch.PermitSemaphore) -> None:
     for wrong, words in (("x" * 32, "32 hexadecimal"), ("abc", "32 hexadecimal"), ("\0" * 32, "32 hexadecimal")):
         with pytest.raises(redlatch.InvalidArgumentError, match=words):
             slots.release(wrong)

@@ -26,7 +26,7 @@ def forgotten(server: RedisServer) -> Iterator[redlatch.Client]:
         yield opened
 
 
-def test_00_acquire_and_release_of_a_semaphore(client: redlatch.Client, lock_name: str) -> None:
+def test_acquire_and_release_of_a_semaphore(client: redlatch.Client, lock_name: str) -> None:
     host, semaphore = Host(client), client.semaphore(lock_name)
     semaphore.try_set_permits(3)
     assert lib.redlatch_semaphore_start_acquire(semaphore._handle, 2, FOREVER, 7) == 0
@@ -41,7 +41,7 @@ def test_00_acquire_and_release_of_a_semaphore(client: redlatch.Client, lock_nam
     assert semaphore.available() == 0
 
 
-def test_01_a_wait_ends(client: redlatch.Client, lock_name: str) -> None:
+def test_a_wait_ends(client: redlatch.Client, lock_name: str) -> None:
     host, semaphore = Host(client), client.semaphore(lock_name)
     assert lib.redlatch_semaphore_start_acquire(semaphore._handle, 1, 500, 1) == 0
     assert lib.redlatch_semaphore_start_acquire(semaphore._handle, 1, FOREVER, 2) == 0
@@ -54,7 +54,7 @@ def test_01_a_wait_ends(client: redlatch.Client, lock_name: str) -> None:
     wait_until(lambda: semaphore.available() == 1, 5.0, "the undo of what was on its way when it was cancelled")
 
 
-def test_02_permits_that_nobody_collects_go_back(forgotten: redlatch.Client, lock_name: str) -> None:
+def test_permits_that_nobody_collects_go_back(forgotten: redlatch.Client, lock_name: str) -> None:
     host, semaphore = Host(forgotten), forgotten.semaphore(lock_name)
     semaphore.try_set_permits(3)
     assert lib.redlatch_semaphore_start_acquire(semaphore._handle, 2, FOREVER, 7) == 0
@@ -64,7 +64,7 @@ def test_02_permits_that_nobody_collects_go_back(forgotten: redlatch.Client, loc
     assert event.status == lib.REDLATCH_UNCLAIMED
 
 
-def test_03_closing_gives_back_what_nobody_collected(server: RedisServer, lock_name: str) -> None:
+def test_closing_gives_back_what_nobody_collected(server: RedisServer, lock_name: str) -> None:
     client = redlatch.connect(server.url)
     Host(client)
     semaphore = client.semaphore(lock_name)
@@ -75,7 +75,7 @@ def test_03_closing_gives_back_what_nobody_collected(server: RedisServer, lock_n
     assert server.admin.get(lock_name) == b"3"
 
 
-def test_04_permits_with_ids(client: redlatch.Client, server: RedisServer, lock_name: str) -> None:
+def test_permits_with_ids(client: redlatch.Client, server: RedisServer, lock_name: str) -> None:
     host, slots = Host(client), client.permit_semaphore(lock_name)
     slots.try_set_permits(3)
     assert lib.redlatch_permit_semaphore_start_acquire(slots._handle, 2, RENEWED, FOREVER, 5) == 0
@@ -91,7 +91,7 @@ def test_04_permits_with_ids(client: redlatch.Client, server: RedisServer, lock_
     assert (slots.available(), slots.acquired()) == (3, 0)
 
 
-def test_05_permits_with_ids_that_nobody_collects_go_back(forgotten: redlatch.Client, lock_name: str) -> None:
+def test_permits_with_ids_that_nobody_collects_go_back(forgotten: redlatch.Client, lock_name: str) -> None:
     host, slots = Host(forgotten), forgotten.permit_semaphore(lock_name)
     slots.try_set_permits(3)
     assert lib.redlatch_permit_semaphore_start_acquire(slots._handle, 3, RENEWED, FOREVER, 5) == 0
@@ -102,7 +102,7 @@ def test_05_permits_with_ids_that_nobody_collects_go_back(forgotten: redlatch.Cl
     assert slots.acquired() == 0
 
 
-def test_06_a_latch(client: redlatch.Client, lock_name: str) -> None:
+def test_a_latch(client: redlatch.Client, lock_name: str) -> None:
     host, latch = Host(client), client.latch(lock_name)
     latch.try_set_count(2)
     for tag in (1, 2):
@@ -120,7 +120,7 @@ def test_06_a_latch(client: redlatch.Client, lock_name: str) -> None:
     assert events[10].kind == lib.REDLATCH_EVENT_COUNTED and latch.count() == 0
 
 
-def test_07_a_wait_until_a_name_is_free(client: redlatch.Client, lock_name: str) -> None:
+def test_a_wait_until_a_name_is_free(client: redlatch.Client, lock_name: str) -> None:
     host, name = Host(client), lock_name.encode()
     with client.lock(lock_name):
         for tag, wait_ms in ((1, FOREVER), (2, FOREVER), (3, 500), (4, 0)):

@@ -20,8 +20,8 @@ from steps import Call
 from waiters import SOON, Waiting
 from wire import channel, fields, load_scripts, scripts, sent_by
 
-LOOK = 5.0
-FOREIGN_PATIENCE_MS = 300_000
+RECHECK = 5.0
+FOREIGN_TIMEOUT_MS = 300_000
 
 
 def queue_key(name: str) -> str:
@@ -48,12 +48,12 @@ def scores(server: RedisServer, name: str) -> List[float]:
     return [score - now for score in found]
 
 
-def put_foreign_waiter(server: RedisServer, name: str, patience_ms: int) -> str:
+def put_foreign_waiter(server: RedisServer, name: str, timeout_ms: int) -> str:
     """A waiter of Redisson's that does nothing; returns its owner id."""
     owner = f"{uuid.uuid4()}:1"
     seconds, _ = server.admin.time()
     server.admin.rpush(queue_key(name), owner)
-    server.admin.zadd(timeout_key(name), {owner: seconds * 1000 + patience_ms})
+    server.admin.zadd(timeout_key(name), {owner: seconds * 1000 + timeout_ms})
     return owner
 
 
@@ -128,7 +128,7 @@ def test_in_one_process_the_lock_is_handed_over_in_one_script(
     assert scripts(sent_by(monitor.since(mark), server, client)) == ["hand_over_fair"] * 20 + ["release_fair"]
 
 
-def test_places_scores_and_signs_of_life(server: RedisServer, connect: Connect, lock_name: str) -> None:
+def test_positions_scores_and_heartbeats(server: RedisServer, connect: Connect, lock_name: str) -> None:
     client = connect(watchdog_lease=20)
     holder = client.fair_lock(lock_name)
     holder.acquire()
@@ -137,8 +137,8 @@ def test_places_scores_and_signs_of_life(server: RedisServer, connect: Connect, 
     patient = Waiting(client.fair_lock(lock_name), timeout=1000.0)
     queued(server, lock_name, 3)
     first, second, third = scores(server, lock_name)
-    assert 300_000 < first <= 20_000 + FOREIGN_PATIENCE_MS
-    assert second - first >= FOREIGN_PATIENCE_MS - 1
+    assert 300_000 < first <= 20_000 + FOREIGN_TIMEOUT_MS
+    assert second - first >= FOREIGN_TIMEOUT_MS - 1
     assert third - second >= 1_000_000 - 10_000
     assert server.admin.pttl(queue_key(lock_name)) == server.admin.pttl(timeout_key(lock_name)) == -1
     assert 0 < server.admin.pttl(f"redlatch_waiting:{{{lock_name}}}:{client.uuid}") <= 30_000
@@ -156,16 +156,16 @@ def test_the_last_waiter_takes_the_sign_of_life_away(
     server: RedisServer, connect: Connect, lock_name: str
 ) -> None:
     holder, waiter = connect(), connect()
-    for patience in (0.5, 10.0):
+    for timeout in (0.5, 10.0):
         with holder.fair_lock(lock_name, owner="handle"):
             lock = waiter.fair_lock(lock_name, owner="handle")
-            waiting = Call(partial(lock.acquire, timeout=patience))
-            if patience > 1:
+            waiting = Call(partial(lock.acquire, timeout=timeout))
+            if timeout > 1:
                 wait_until(lambda: server.admin.exists(f"redlatch_waiting:{{{lock_name}}}:{waiter.uuid}"))
             else:
                 assert waiting.result() is False
                 wait_until(lambda: list(server.admin.keys()) == [lock_name.encode()], message="its place to be left")
-        if patience > 1:
+        if timeout > 1:
             assert waiting.result() is True
             assert list(server.admin.keys()) == [lock_name.encode()]
             lock.release()
@@ -239,8 +239,8 @@ def test_channels_and_connections_do_not_grow_with_the_waiters(
 WAITERS_OF_A_PROCESS = """
 import signal, sys, threading, redlatch
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with SIGINT ignored
-url, name, patience, count, main = sys.argv[1:]
-client = redlatch.connect(url, fair_timeout=float(patience), watchdog_lease=1)
+url, name, deadline, count, main = sys.argv[1:]
+client = redlatch.connect(url, fair_timeout=float(deadline), watchdog_lease=1)
 lock = client.fair_lock(name)
 if main == "holds":
     lock.acquire()
@@ -257,10 +257,10 @@ sys.stdin.read()
 
 @contextmanager
 def waiting_process(
-    server: RedisServer, name: str, patience: float, count: int, main: str
+    server: RedisServer, name: str, timeout: float, count: int, main: str
 ) -> Iterator[subprocess.Popen[str]]:
     """That program; killed in the end."""
-    words = [server.url, name, str(patience), str(count), main]
+    words = [server.url, name, str(timeout), str(count), main]
     arguments = [sys.executable, "-c", WAITERS_OF_A_PROCESS, *words]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -270,17 +270,17 @@ def waiting_process(
 
 
 @pytest.mark.parametrize("main", ["neither", "holds"])
-def test_fifty_places_of_a_dead_process_go_together(
+def test_fifty_positions_of_a_dead_process_go_together(
     server: RedisServer, connect: Connect, lock_name: str, main: str
 ) -> None:
     """The next live waiter holds within the time-out and one look of the lock's becoming free, as the manual says, not
     within fifty time-outs. Where the dead process has the lock, too, that is when its lease of 1 s is over."""
-    patience = 1.5
-    client = connect(fair_timeout=patience)
+    timeout = 1.5
+    client = connect(fair_timeout=timeout)
     holder = client.fair_lock(lock_name)
     if main == "neither":
         holder.acquire()
-    with waiting_process(server, lock_name, patience, 50, main) as process:
+    with waiting_process(server, lock_name, timeout, 50, main) as process:
         queued(server, lock_name, 50)
         waiting = Waiting(client.fair_lock(lock_name))
         queued(server, lock_name, 51)
@@ -289,8 +289,8 @@ def test_fifty_places_of_a_dead_process_go_together(
         killed_at = time.monotonic()
         if main == "neither":
             holder.release()
-        assert waiting.result(timeout=patience + 3 * LOOK) is True
-        assert waiting.ended_at - killed_at < (1.0 if main == "holds" else 0.0) + patience + LOOK + SOON
+        assert waiting.result(timeout=timeout + 3 * RECHECK) is True
+        assert waiting.ended_at - killed_at < (1.0 if main == "holds" else 0.0) + timeout + RECHECK + SOON
     assert queue(server, lock_name) == []
 
 
@@ -349,7 +349,7 @@ def test_who_leaves_from_the_middle_shifts_nobody(server: RedisServer, connect: 
     assert server.admin.exists(lock_name, queue_key(lock_name), timeout_key(lock_name)) == 0
 
 
-def test_a_live_waiter_keeps_its_place_however_long_it_waits(
+def test_a_live_waiter_keeps_its_position_however_long_it_waits(
     server: RedisServer, connect: Connect, lock_name: str
 ) -> None:
     """Longer than the time-out, also when its score has been brought down, as Redisson's shifting does."""
@@ -363,13 +363,13 @@ def test_a_live_waiter_keeps_its_place_however_long_it_waits(
         server.admin.zadd(timeout_key(lock_name), {owner: time.time() * 1000 + 1000})
     time.sleep(2.0)  # more than three time-outs
     assert queue(server, lock_name) == places
-    assert min(scores(server, lock_name)) > FOREIGN_PATIENCE_MS - 5_000
+    assert min(scores(server, lock_name)) > FOREIGN_TIMEOUT_MS - 5_000
     holder.release()
     assert all(waiting.result() for waiting in waits)
     assert taken == list(range(6))
 
 
-def test_who_has_lost_its_place_is_not_passed_over_by_its_own_process(
+def test_who_has_lost_its_position_is_not_passed_over_by_its_own_process(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     """Each of its releases is meant for the waiter, which then looks for another place instead of the call."""
@@ -384,7 +384,7 @@ def test_who_has_lost_its_place_is_not_passed_over_by_its_own_process(
 
 
 def test_heads_that_are_gone_are_taken_off(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
-    """Without a score (W-8), with one that is over, and one of a client without a sign of life."""
+    """Without a score (W-8), with one that is over, and one of a client without a heartbeat."""
     lock = client.fair_lock(lock_name)
     server.admin.rpush(queue_key(lock_name), f"{uuid.uuid4()}:1", f"{uuid.uuid4()}:2")
     put_foreign_waiter(server, lock_name, -2000)
@@ -433,21 +433,21 @@ def test_a_head_is_called_and_stamped_when_the_lock_becomes_free_and_not_before(
         holder.release()
         message: Any = None
 
-        def heard() -> bool:
+        def received() -> bool:
             nonlocal message
             message = message or listening.get_message(timeout=0.1)
             return message is not None
 
-        wait_until(heard)
+        wait_until(received)
         assert message["data"] == b"0"
-    assert FOREIGN_PATIENCE_MS - 5_000 < scores(server, lock_name)[0] <= FOREIGN_PATIENCE_MS
+    assert FOREIGN_TIMEOUT_MS - 5_000 < scores(server, lock_name)[0] <= FOREIGN_TIMEOUT_MS
     assert not waiting.done and server.admin.exists(lock_name) == 0
     # Its time is over; the waiter behind it was told how long that is, or looks.
     server.admin.zadd(timeout_key(lock_name), {queue(server, lock_name)[0]: time.time() * 1000})
-    assert waiting.result(timeout=LOOK + SOON) is True
+    assert waiting.result(timeout=RECHECK + SOON) is True
 
 
-def test_a_free_lock_behind_a_silent_head_is_not_asked_for_all_the_time(
+def test_a_free_lock_behind_a_silent_head_is_not_polled_all_the_time(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     """W-7."""
@@ -459,7 +459,7 @@ def test_a_free_lock_behind_a_silent_head_is_not_asked_for_all_the_time(
     assert len(scripts(sent_by(monitor.since(mark), server, client))) <= 2
     server.admin.lrem(queue_key(lock_name), 0, head)
     server.admin.zrem(timeout_key(lock_name), head)
-    assert waiting.result(timeout=LOOK + SOON) is True
+    assert waiting.result(timeout=RECHECK + SOON) is True
 
 
 def test_force_release_calls_the_head(server: RedisServer, connect: Connect, lock_name: str) -> None:
@@ -479,7 +479,7 @@ def test_force_release_calls_the_head(server: RedisServer, connect: Connect, loc
     assert client.fair_lock(lock_name).force_release() is False
 
 
-def test_places_that_are_lost_are_taken_anew(server: RedisServer, connect: Connect, lock_name: str) -> None:
+def test_positions_that_are_lost_are_taken_anew(server: RedisServer, connect: Connect, lock_name: str) -> None:
     """An administrator deletes the queue, or the server forgets everything."""
     client = connect(fair_timeout=0.9)
     holder = client.fair_lock(lock_name)

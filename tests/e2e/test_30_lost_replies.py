@@ -43,7 +43,7 @@ def patient(proxy: Proxy) -> Iterator[redlatch.Client]:
 @pytest.fixture
 def impatient(proxy: Proxy) -> Iterator[redlatch.Client]:
     """A client behind the proxy whose calls give up soon."""
-    with redlatch.connect(proxy.url, command_timeout=PATIENCE, dead_peer_timeout=60) as opened:
+    with redlatch.connect(proxy.url, command_timeout=TIMEOUT, dead_peer_timeout=60) as opened:
         yield opened
 
 
@@ -52,7 +52,7 @@ def impatient(proxy: Proxy) -> Iterator[redlatch.Client]:
 
 @every_step
 @pytest.mark.parametrize("cut", ["cut_before", "cut_inside", "cut_after"])
-def test_00_a_cut_connection_is_made_again(
+def test_a_cut_connection_is_made_again(
     server: RedisServer,
     proxy: Proxy,
     monitor: Monitor,
@@ -74,7 +74,7 @@ def test_00_a_cut_connection_is_made_again(
 
 
 @every_step
-def test_01_a_swallowed_reply_is_made_up_for(
+def test_a_swallowed_reply_is_made_up_for(
     server: RedisServer,
     proxy: Proxy,
     monitor: Monitor,
@@ -94,7 +94,7 @@ def test_01_a_swallowed_reply_is_made_up_for(
     step.finish()
 
 
-def test_02_a_silent_connection_is_given_up(
+def test_a_silent_connection_is_given_up(
     server: RedisServer, proxy: Proxy, monitor: Monitor, lock_name: str
 ) -> None:
     """Nobody cuts it: the client does, after its dead-peer time."""
@@ -114,7 +114,7 @@ def test_02_a_silent_connection_is_given_up(
 
 # ------------------------------------------------------------------------------------------------ calls that fail --
 
-PATIENCE = 0.3
+TIMEOUT = 0.3
 
 
 def command_held(proxy: Proxy, step: Step) -> Tuple[Fault, Callable[[], None], float]:
@@ -168,7 +168,7 @@ OUTAGES = [command_held, reply_held, reply_swallowed, cut_before, cut_after, lat
 
 @every_step
 @pytest.mark.parametrize("outage", OUTAGES)
-def test_10_what_was_given_up_is_undone(
+def test_what_was_given_up_is_undone(
     server: RedisServer,
     proxy: Proxy,
     monitor: Monitor,
@@ -178,7 +178,7 @@ def test_10_what_was_given_up_is_undone(
     kind: Callable[..., Step],
     outage: Outage,
 ) -> None:
-    step = kind(server, monitor, impatient, lock_name, patience=PATIENCE)
+    step = kind(server, monitor, impatient, lock_name, timeout=TIMEOUT)
     fault, repair, bound = outage(proxy, step)
     call = Call(step.make)
     struck: Connection = fault.wait_hit().connection

@@ -79,7 +79,7 @@ def acquire_with_a_late_copy(proxy: Proxy, lock: redlatch.Lock) -> Fault:
 # ---------------------------------------------------------------------------------------------- the server may kill --
 
 
-def test_00_a_late_acquire_is_refused_by_the_killed_connection(
+def test_a_late_acquire_is_refused_by_the_killed_connection(
     server: RedisServer, proxy: Proxy, client: redlatch.Client, lock_name: str
 ) -> None:
     lock = client.lock(lock_name, owner="handle")
@@ -92,7 +92,7 @@ def test_00_a_late_acquire_is_refused_by_the_killed_connection(
     assert client.stats()["resends"] == 1
 
 
-def test_01_a_duplicate_is_refused_by_the_killed_connection(
+def test_a_duplicate_is_refused_by_the_killed_connection(
     server: RedisServer, proxy: Proxy, client: redlatch.Client, lock_name: str
 ) -> None:
     lock = client.lock(lock_name)
@@ -106,7 +106,7 @@ def test_01_a_duplicate_is_refused_by_the_killed_connection(
     assert fields(server, lock_name) == {}
 
 
-def test_02_after_a_restart_nobody_is_killed(fresh_server: RedisServer, lock_name: str) -> None:
+def test_after_a_restart_nobody_is_killed(fresh_server: RedisServer, lock_name: str) -> None:
     """Client ids begin again with the server: the old one may be a stranger's by now."""
     with Proxy(fresh_server.address) as proxy, redlatch.connect(proxy.url) as client:
         client.lock(lock_name).locked()
@@ -135,7 +135,7 @@ def wait_for_ghost_to_go(server: RedisServer, name: str, late: Fault, stalls: St
     assert time.monotonic() - arrived_at < stalls.widen(GHOST_GONE_WITHIN)
 
 
-def test_10_a_ghost_is_released(limited: RedisServer, limited_proxy: Proxy, stalls: Stalls, lock_name: str) -> None:
+def test_a_ghost_is_released(limited: RedisServer, limited_proxy: Proxy, stalls: Stalls, lock_name: str) -> None:
     with connect_limited(limited_proxy) as client:
         lock = client.lock(lock_name, owner="handle")
         late = acquire_with_a_late_copy(limited_proxy, lock)
@@ -145,7 +145,7 @@ def test_10_a_ghost_is_released(limited: RedisServer, limited_proxy: Proxy, stal
         wait_for_ghost_to_go(limited, lock_name, late, stalls)
 
 
-def test_11_a_ghost_that_arrives_seconds_later_is_released(
+def test_a_ghost_that_arrives_seconds_later_is_released(
     limited: RedisServer, limited_proxy: Proxy, stalls: Stalls, lock_name: str
 ) -> None:
     with connect_limited(limited_proxy) as client:
@@ -157,7 +157,7 @@ def test_11_a_ghost_that_arrives_seconds_later_is_released(
         wait_for_ghost_to_go(limited, lock_name, late, stalls)
 
 
-def test_12_a_ghost_cannot_touch_the_hold_that_came_after(
+def test_a_ghost_cannot_touch_the_hold_that_came_after(
     limited: RedisServer, limited_proxy: Proxy, lock_name: str
 ) -> None:
     with connect_limited(limited_proxy) as client:
@@ -175,7 +175,7 @@ def test_12_a_ghost_cannot_touch_the_hold_that_came_after(
 
 
 @pytest.mark.parametrize("given_up", ["before the cut", "after the cut"])
-def test_13_a_ghost_of_a_failed_acquire_is_released(
+def test_a_ghost_of_a_failed_acquire_is_released(
     limited: RedisServer, limited_proxy: Proxy, stalls: Stalls, lock_name: str, given_up: str
 ) -> None:
     with connect_limited(limited_proxy, command_timeout=0.3) as client:
@@ -194,7 +194,7 @@ def test_13_a_ghost_of_a_failed_acquire_is_released(
         wait_for_ghost_to_go(limited, lock_name, late, stalls)
 
 
-def test_14_a_late_extension_finds_the_hold_under_another_id(
+def test_a_late_extension_finds_the_hold_under_another_id(
     limited: RedisServer, limited_proxy: Proxy, lock_name: str
 ) -> None:
     with connect_limited(limited_proxy) as client:
@@ -218,7 +218,7 @@ def test_14_a_late_extension_finds_the_hold_under_another_id(
 # --------------------------------------------------------------------------------------------------------- back-off --
 
 
-def test_20_a_compensation_that_is_pending_is_urgent(
+def test_a_compensation_that_is_pending_is_urgent(
     server: RedisServer, proxy: Proxy, stalls: Stalls, lock_name: str
 ) -> None:
     load_scripts(server)
@@ -240,7 +240,7 @@ def test_20_a_compensation_that_is_pending_is_urgent(
     assert sum(early + late) / len(early + late) > 0.03, "that is more than a back-off makes"
 
 
-def test_21_after_5_seconds_a_server_is_tried_every_second(
+def test_after_5_seconds_a_server_is_tried_every_second(
     server: RedisServer, proxy: Proxy, client: redlatch.Client, stalls: Stalls, lock_name: str
 ) -> None:
     refusing = proxy.refuse()

@@ -66,7 +66,7 @@ class Judgement:
         return found
 
 
-def test_00_without_compensation_the_tests_of_lost_replies_fail() -> None:
+def test_without_compensation_the_tests_of_lost_replies_fail() -> None:
     folder = build_with_faults()
     good = Judgement(folder, ["acquire", "hand_over"], None)
     bad = [

@@ -96,7 +96,7 @@ def let_go(both: Both) -> None:
 
 @every_case
 @pytest.mark.parametrize("cut", CUTS)
-def test_00_a_cut_connection_is_made_again(
+def test_a_cut_connection_is_made_again(
     server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, case: Case, cut: str
 ) -> None:
     both = sides(patient, lock_name)
@@ -111,7 +111,7 @@ def test_00_a_cut_connection_is_made_again(
 
 
 @every_case
-def test_01_a_command_that_runs_twice(
+def test_a_command_that_runs_twice(
     server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, case: Case
 ) -> None:
     both = sides(patient, lock_name)
@@ -126,7 +126,7 @@ def test_01_a_command_that_runs_twice(
 
 
 @every_case
-def test_02_what_was_given_up_is_undone(
+def test_what_was_given_up_is_undone(
     server: RedisServer, proxy: Proxy, impatient: redlatch.Client, lock_name: str, case: Case
 ) -> None:
     both = sides(impatient, lock_name)
@@ -141,20 +141,20 @@ def test_02_what_was_given_up_is_undone(
     fault.release()
     held: List[Tuple[int, int]] = []
 
-    def settled() -> bool:
+    def resolved() -> bool:
         held[:] = [(both[0].hold_count(), both[1].hold_count())]
         try:
             return held[0] == case.given_up and stands(server, lock_name, both) == case.given_up
         except AssertionError:  # what was given up stands there until it is undone, and is not the caller's
             return False
 
-    wait_until(settled, 5.0)
+    wait_until(resolved, 5.0)
     let_go(both)
     wait_until(lambda: server.admin.keys() == [], 5.0)
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_03_a_hand_over_whose_reply_is_lost(
+def test_a_hand_over_whose_reply_is_lost(
     server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, cut: str
 ) -> None:
     _, write = sides(patient, lock_name)
@@ -171,7 +171,7 @@ def test_03_a_hand_over_whose_reply_is_lost(
 
 
 @pytest.mark.parametrize("script", ["acquire_read", "acquire_many"])
-def test_04_a_late_read_outlasts_neither_its_lease_nor_the_lock(
+def test_a_late_read_outlasts_neither_its_lease_nor_the_lock(
     server: RedisServer, lock_name: str, script: str
 ) -> None:
     """The hash was deleted, and a timeout key of the hold that was extended is left."""
@@ -185,7 +185,7 @@ def test_04_a_late_read_outlasts_neither_its_lease_nor_the_lock(
 
 
 @pytest.mark.parametrize("script", ["reenter_read", "acquire_many"])
-def test_05_so_it_is_with_a_further_level(server: RedisServer, lock_name: str, script: str) -> None:
+def test_so_it_is_with_a_further_nested_acquire(server: RedisServer, lock_name: str, script: str) -> None:
     admin: Any = server.admin
     owner = "0aaaaaaa-0000-8000-8000-00000000000a:1"
     admin.hset(lock_name, mapping={"mode": "read", owner: "1"})

@@ -15,7 +15,7 @@ from wire import SCRIPTS, load_scripts
 MakeServer = Callable[..., RedisServer]
 
 PASSWORD = "secret"
-PATIENCE = 0.3
+TIMEOUT = 0.3
 
 
 class Change:
@@ -46,9 +46,9 @@ class Change:
 
 CHANGES: Dict[str, Change] = {
     "acquire": Change(
-        "acquire_semaphore", 5, lambda c, n: c.semaphore(n).acquire(2, timeout=PATIENCE), True, 3, "undone"
+        "acquire_semaphore", 5, lambda c, n: c.semaphore(n).acquire(2, timeout=TIMEOUT), True, 3, "undone"
     ),
-    "acquire_refused": Change(
+    "acquire_error": Change(
         "acquire_semaphore", 1, lambda c, n: c.semaphore(n).acquire(2, timeout=0), False, 1, "undone"
     ),
     "release": Change("release_semaphore", 5, lambda c, n: c.semaphore(n).release(2), None, 7, "goes on"),
@@ -75,7 +75,7 @@ def value(server: RedisServer, name: str) -> Optional[int]:
 
 
 def long_waits(change: Change) -> Callable[[redlatch.Client, str], Any]:
-    """The change without the short patience of an acquire."""
+    """The change without the short deadline of an acquire."""
     if change is CHANGES["acquire"]:
         return lambda client, name: client.semaphore(name).acquire(2, timeout=20)
     return change.make
@@ -91,7 +91,7 @@ def patient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
 @pytest.fixture
 def impatient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
     """A client behind the proxy whose calls give up soon."""
-    with redlatch.connect(proxy.url, command_timeout=PATIENCE, dead_peer_timeout=60) as opened:
+    with redlatch.connect(proxy.url, command_timeout=TIMEOUT, dead_peer_timeout=60) as opened:
         yield opened
 
 
@@ -100,7 +100,7 @@ def impatient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
 
 @every_change
 @pytest.mark.parametrize("cut", ["cut_before", "cut_inside", "cut_after"])
-def test_00_a_cut_connection_is_made_again(
+def test_a_cut_connection_is_made_again(
     server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, change: Change, cut: str
 ) -> None:
     change.prepare(server, lock_name)
@@ -113,7 +113,7 @@ def test_00_a_cut_connection_is_made_again(
 
 
 @every_change
-def test_01_a_swallowed_reply_is_made_up_for(
+def test_a_swallowed_reply_is_made_up_for(
     server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, change: Change
 ) -> None:
     change.prepare(server, lock_name)
@@ -128,7 +128,7 @@ def test_01_a_swallowed_reply_is_made_up_for(
 
 
 @every_change
-def test_02_a_doubled_command_counts_once(
+def test_a_doubled_command_counts_once(
     server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, change: Change
 ) -> None:
     """The copy arrives after everything else, on the connection it was made for."""
@@ -183,7 +183,7 @@ def cut_after(proxy: Proxy, change: Change) -> Tuple[Any, Callable[[], None]]:
 
 @every_change
 @pytest.mark.parametrize("outage", [command_held, reply_held, reply_swallowed, cut_before, cut_after])
-def test_10_what_was_given_up_is_as_its_kind_says(
+def test_what_was_given_up_is_as_its_kind_says(
     server: RedisServer, proxy: Proxy, impatient: redlatch.Client, lock_name: str, change: Change, outage: Outage
 ) -> None:
     change.prepare(server, lock_name)
@@ -215,7 +215,7 @@ def limited(request: pytest.FixtureRequest, make_server: MakeServer) -> Iterator
 
 
 @pytest.mark.parametrize("name", ["acquire", "release", "add", "drain", "count_down", "set"])
-def test_20_a_late_copy_finds_the_record(limited: RedisServer, lock_name: str, name: str) -> None:
+def test_a_late_copy_finds_the_record(limited: RedisServer, lock_name: str, name: str) -> None:
     change = CHANGES[name]
     with Proxy(limited.address) as proxy:
         with redlatch.connect(proxy.url, username="limited", password=PASSWORD, command_timeout=20) as client:
@@ -233,10 +233,10 @@ def test_20_a_late_copy_finds_the_record(limited: RedisServer, lock_name: str, n
 
 
 @pytest.mark.parametrize("name", ["acquire", "drain"])
-def test_21_a_late_copy_of_what_was_given_up_finds_the_mark(limited: RedisServer, lock_name: str, name: str) -> None:
+def test_a_late_copy_of_what_was_given_up_finds_the_mark(limited: RedisServer, lock_name: str, name: str) -> None:
     change = CHANGES[name]
     with Proxy(limited.address) as proxy:
-        with redlatch.connect(proxy.url, username="limited", password=PASSWORD, command_timeout=PATIENCE) as client:
+        with redlatch.connect(proxy.url, username="limited", password=PASSWORD, command_timeout=TIMEOUT) as client:
             change.prepare(limited, lock_name)
             late = proxy.hold(change.script)
             call = Call(lambda: change.make(client, lock_name))

@@ -216,7 +216,7 @@ Strike = Callable[[Scene, Proxy, str, Act, State], None]
 
 @every_kind
 @either
-def test_00_taken(scene: Scene, proxy: Proxy, kind: Kind, strike: Strike) -> None:
+def test_taken(scene: Scene, proxy: Proxy, kind: Kind, strike: Strike) -> None:
     strike(scene, proxy, kind.takes, kind.take, kind.held)
     scene.call(kind.give)
     assert scene.state == kind.free
@@ -224,7 +224,7 @@ def test_00_taken(scene: Scene, proxy: Proxy, kind: Kind, strike: Strike) -> Non
 
 @every_reentrant_kind
 @either
-def test_01_entered_again(scene: Scene, proxy: Proxy, kind: Kind, strike: Strike) -> None:
+def test_entered_again(scene: Scene, proxy: Proxy, kind: Kind, strike: Strike) -> None:
     assert kind.reenters and kind.twice
     scene.call(kind.take)
     strike(scene, proxy, kind.reenters, kind.take, kind.twice)
@@ -235,14 +235,14 @@ def test_01_entered_again(scene: Scene, proxy: Proxy, kind: Kind, strike: Strike
 
 @every_kind
 @either
-def test_02_given_back(scene: Scene, proxy: Proxy, kind: Kind, strike: Strike) -> None:
+def test_given_back(scene: Scene, proxy: Proxy, kind: Kind, strike: Strike) -> None:
     scene.call(kind.take)
     strike(scene, proxy, kind.gives, kind.give, kind.free)
     assert scene.take_again() == scene.state
 
 
 @every_kind
-def test_10_taking_arrives_after_it_was_given_back(scene: Scene, proxy: Proxy, kind: Kind) -> None:
+def test_taking_arrives_after_it_was_given_back(scene: Scene, proxy: Proxy, kind: Kind) -> None:
     """The connection of the late command has been replaced, and with it killed."""
     late = proxy.duplicate(SCRIPTS[kind.takes])
     scene.call(kind.take)
@@ -255,7 +255,7 @@ def test_10_taking_arrives_after_it_was_given_back(scene: Scene, proxy: Proxy, k
 
 
 @every_stated_kind
-def test_11_giving_back_arrives_after_it_was_taken_again(scene: Scene, proxy: Proxy, kind: Kind) -> None:
+def test_giving_back_arrives_after_it_was_taken_again(scene: Scene, proxy: Proxy, kind: Kind) -> None:
     """The late command is carried out, and finds nothing that it may touch.
 
     Of what is recorded, test_33_counts_once.py has the same on a connection that could not be killed.
@@ -270,7 +270,7 @@ def test_11_giving_back_arrives_after_it_was_taken_again(scene: Scene, proxy: Pr
 
 
 @every_reentrant_kind
-def test_12_entering_again_arrives_after_it_was_taken_anew(scene: Scene, proxy: Proxy, kind: Kind) -> None:
+def test_entering_again_arrives_after_it_was_taken_anew(scene: Scene, proxy: Proxy, kind: Kind) -> None:
     """It speaks of a hold that is over, and makes none."""
     assert kind.reenters
     scene.call(kind.take)

@@ -88,7 +88,7 @@ ONCE = [force, delete_semaphore, delete_permits, delete_latch]
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("prepare", ONCE)
-def test_00_what_is_sent_once_is_sent_over_a_new_connection(
+def test_what_is_sent_once_is_sent_over_a_new_connection(
     server: RedisServer,
     client: redlatch.Client,
     lock_name: str,
@@ -106,7 +106,7 @@ def test_00_what_is_sent_once_is_sent_over_a_new_connection(
     assert client.stats()["resends"] == 0
 
 
-def test_01_nothing_is_in_doubt_where_kill_is_forbidden(server: RedisServer, lock_name: str) -> None:
+def test_nothing_is_in_doubt_where_kill_is_forbidden(server: RedisServer, lock_name: str) -> None:
     """A connection that owed nothing needs no KILL: records go on living for a minute, not for an hour."""
     server.set_user("no-kill", "word", "+@all", "-client|kill", "-info")
     try:
@@ -149,7 +149,7 @@ KINDS = ["lock", "fenced_lock", "fair_lock", "plain_lock", "spin_lock"]
 
 @pytest.mark.parametrize("lose", LOSSES)
 @pytest.mark.parametrize("lease", [None, LEASE], ids=["renewed", "fixed"])
-def test_10_a_release_of_a_lock_that_was_lost_says_so(
+def test_a_release_of_a_lock_that_was_lost_says_so(
     server: RedisServer,
     client: redlatch.Client,
     lock_name: str,
@@ -167,7 +167,7 @@ def test_10_a_release_of_a_lock_that_was_lost_says_so(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_11_of_every_kind(server: RedisServer, client: redlatch.Client, lock_name: str, kind: str) -> None:
+def test_of_every_kind(server: RedisServer, client: redlatch.Client, lock_name: str, kind: str) -> None:
     lock = getattr(client, kind)(lock_name)
     lock.acquire()
     unlock_by_force(server)
@@ -175,7 +175,7 @@ def test_11_of_every_kind(server: RedisServer, client: redlatch.Client, lock_nam
         lock.release()
 
 
-def test_12_of_many_levels_names_and_sides(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_of_many_nested_acquires_names_and_modes(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     names = [lock_name + str(i) for i in range(3)]
     several = client.multi_lock(*[client.lock(name) for name in names])
     reading = client.read_write_lock(lock_name).read
@@ -189,14 +189,14 @@ def test_12_of_many_levels_names_and_sides(server: RedisServer, client: redlatch
             lock.release()
 
 
-def test_13_the_command_ends_with_lost(fresh_server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+def test_the_command_ends_with_lost(fresh_server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     holder = start_holder(
         fresh_server, lock_name, tmp_path, text=f"while ! [ -e {tmp_path}/go ]; do sleep 0.02; done"
     )
     restart_empty(fresh_server)
     (tmp_path / "go").touch()
-    _, said = holder.communicate(timeout=10)
-    assert holder.returncode == 70 and lock_name in said
+    _, reported = holder.communicate(timeout=10)
+    assert holder.returncode == 70 and lock_name in reported
 
 
 # -------------------------------------------------------------------------------------------------- told at once --
@@ -204,7 +204,7 @@ def test_13_the_command_ends_with_lost(fresh_server: RedisServer, lock_name: str
 
 @pytest.mark.parametrize("lease", [None, LEASE], ids=["renewed", "fixed"])
 @pytest.mark.parametrize("lose", [restart_empty, restart_slowly])
-def test_20_a_loss_is_told_when_the_server_is_back(
+def test_a_loss_is_reported_when_the_server_is_back(
     server: RedisServer, client: redlatch.Client, lock_name: str, lose: Callable[[RedisServer], None], lease: Any
 ) -> None:
     lock = client.lock(lock_name, lease=lease)
@@ -217,7 +217,7 @@ def test_20_a_loss_is_told_when_the_server_is_back(
     assert client.stats()["lost"] == 1
 
 
-def test_21_a_lock_that_is_still_there_is_kept(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_a_lock_that_is_still_there_is_kept(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     fixed, renewed = client.lock(lock_name, lease=LEASE), client.lock(lock_name + "renewed")
     fixed.acquire()
     renewed.acquire()
@@ -230,7 +230,7 @@ def test_21_a_lock_that_is_still_there_is_kept(server: RedisServer, client: redl
     assert client.stats()["lost"] == 0
 
 
-def test_22_a_server_that_closes_what_is_idle_costs_little(
+def test_a_server_that_closes_what_is_idle_costs_little(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     lock = client.lock(lock_name)
@@ -244,7 +244,7 @@ def test_22_a_server_that_closes_what_is_idle_costs_little(
         assert client.stats()["scripts"] - scripts <= 3 and client.stats()["reconnects"] <= 12
 
 
-def test_23_nothing_is_made_again_where_nothing_is_held(
+def test_nothing_is_made_again_where_nothing_is_held(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     with client.lock(lock_name):
@@ -285,7 +285,7 @@ lock.release()
 """
 
 
-def test_24_without_a_descriptor_it_goes_on_when_there_is_one(server: RedisServer, lock_name: str) -> None:
+def test_without_a_descriptor_it_goes_on_when_there_is_one(server: RedisServer, lock_name: str) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", WITHOUT_DESCRIPTORS, server.url, lock_name],
         stdin=subprocess.PIPE,

@@ -60,7 +60,7 @@ def extend_and_lose_the_reply(proxy: Proxy, hold: redlatch.Hold, kind: str, seco
     return before
 
 
-def test_00_it_is_released(server: RedisServer, proxy: Proxy, client: redlatch.Client, kind: str,
+def test_it_is_released(server: RedisServer, proxy: Proxy, client: redlatch.Client, kind: str,
                            lock_name: str) -> None:
     lock = KINDS[kind](client, lock_name)
     with lock as hold:
@@ -75,14 +75,14 @@ def test_00_it_is_released(server: RedisServer, proxy: Proxy, client: redlatch.C
     assert [key for key in server.admin.keys("*") if b"token" not in key] == []
 
 
-def test_01_it_is_left_by_its_with(server: RedisServer, proxy: Proxy, client: redlatch.Client, kind: str,
+def test_it_is_left_by_its_with(server: RedisServer, proxy: Proxy, client: redlatch.Client, kind: str,
                                    lock_name: str) -> None:
     with KINDS[kind](client, lock_name) as hold:
         extend_and_lose_the_reply(proxy, hold, kind)
     assert [key for key in server.admin.keys("*") if b"token" not in key] == []
 
 
-def test_02_a_call_on_it_tells_of_its_loss(server: RedisServer, proxy: Proxy, client: redlatch.Client, kind: str,
+def test_a_call_on_it_tells_of_its_loss(server: RedisServer, proxy: Proxy, client: redlatch.Client, kind: str,
                                            lock_name: str) -> None:
     with pytest.raises(redlatch.LockLostError), KINDS[kind](client, lock_name) as hold:
         lost = hold.lost_event
@@ -94,7 +94,7 @@ def test_02_a_call_on_it_tells_of_its_loss(server: RedisServer, proxy: Proxy, cl
         assert lost.wait(10)
 
 
-def test_03_its_loss_is_told(proxy: Proxy, client: redlatch.Client, kind: str, lock_name: str) -> None:
+def test_its_loss_is_reported(proxy: Proxy, client: redlatch.Client, kind: str, lock_name: str) -> None:
     """The lease runs out, which the core tells of unasked."""
     lock = KINDS[kind](client, lock_name)
     assert lock.acquire(lease=30)

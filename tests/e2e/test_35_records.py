@@ -33,7 +33,7 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
         yield opened
 
 
-def test_00_two_thousand_pairs_leave_few_keys(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_two_thousand_pairs_leave_few_keys(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     server.admin.set(lock_name, 3)
     semaphore = client.semaphore(lock_name)
     before = client.stats()
@@ -49,7 +49,7 @@ def test_00_two_thousand_pairs_leave_few_keys(server: RedisServer, client: redla
 
 
 @pytest.mark.parametrize("kind", ["semaphore", "latch"])
-def test_01_a_handle_for_each_call_leaves_few_keys(
+def test_a_handle_for_each_call_leaves_few_keys(
     server: RedisServer, client: redlatch.Client, lock_name: str, kind: str
 ) -> None:
     for _ in range(100):
@@ -62,7 +62,7 @@ def test_01_a_handle_for_each_call_leaves_few_keys(
     assert records(server) <= MOST
 
 
-def test_02_threads_and_names_leave_a_key_for_each_that_is_at_work(
+def test_threads_and_names_leave_a_key_for_each_that_is_at_work(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     names = [f"{lock_name}:{i}" for i in range(3)]
@@ -92,7 +92,7 @@ def limited(make_server: MakeServer) -> RedisServer:
     return server
 
 
-def test_10_where_kill_is_denied_too(limited: RedisServer, lock_name: str) -> None:
+def test_where_kill_is_denied_too(limited: RedisServer, lock_name: str) -> None:
     with Proxy(limited.address) as proxy:
         with redlatch.connect(proxy.url, username="limited", password=PASSWORD, command_timeout=20) as client:
             semaphore = client.semaphore(lock_name)
@@ -112,7 +112,7 @@ def pairs(semaphore: redlatch.Semaphore) -> None:
         assert semaphore.acquire()
 
 
-def test_11_what_may_still_come_keeps_its_record(limited: RedisServer, lock_name: str) -> None:
+def test_what_may_still_come_keeps_its_record(limited: RedisServer, lock_name: str) -> None:
     """The late copy arrives after many other operations on the same name."""
     limited.admin.set(lock_name, 50)
     with Proxy(limited.address) as proxy:
@@ -128,7 +128,7 @@ def test_11_what_may_still_come_keeps_its_record(limited: RedisServer, lock_name
             assert semaphore.available() == 7
 
 
-def test_12_what_may_still_come_and_was_given_up_keeps_its_mark(limited: RedisServer, lock_name: str) -> None:
+def test_what_may_still_come_and_was_given_up_keeps_its_mark(limited: RedisServer, lock_name: str) -> None:
     limited.admin.set(lock_name, 50)
     with Proxy(limited.address) as proxy:
         with redlatch.connect(proxy.url, username="limited", password=PASSWORD, command_timeout=20) as client:

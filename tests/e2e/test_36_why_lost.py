@@ -18,7 +18,7 @@ def lose(error: Any, call: Any, *arguments: Any) -> redlatch.LockLostError:
     return lost
 
 
-def test_00_taken_by_force(client: redlatch.Client, other: redlatch.Client, lock_name: str) -> None:
+def test_taken_by_force(client: redlatch.Client, other: redlatch.Client, lock_name: str) -> None:
     lock = client.lock(lock_name)
     lock.acquire()
     hold = lock.hold()
@@ -35,7 +35,7 @@ def test_00_taken_by_force(client: redlatch.Client, other: redlatch.Client, lock
     lock.release()
 
 
-def test_01_its_time_was_over(client: redlatch.Client, lock_name: str) -> None:
+def test_its_time_was_over(client: redlatch.Client, lock_name: str) -> None:
     for options, reason in (({"lease": 0.2}, "expired"), ({"max_hold": 0.2}, "max_hold")):
         lock = client.lock(lock_name, **options)
         lock.acquire()
@@ -46,7 +46,7 @@ def test_01_its_time_was_over(client: redlatch.Client, lock_name: str) -> None:
         assert lose(redlatch.LockLostError, lock.release).reason == reason
 
 
-def test_02_a_block_is_left(client: redlatch.Client, server: RedisServer, lock_name: str) -> None:
+def test_a_block_is_left(client: redlatch.Client, server: RedisServer, lock_name: str) -> None:
     def run() -> None:
         with client.lock(lock_name):
             server.admin.delete(lock_name)
@@ -54,7 +54,7 @@ def test_02_a_block_is_left(client: redlatch.Client, server: RedisServer, lock_n
     assert lose(redlatch.LockLostError, run).reason == "missing"
 
 
-def test_03_permits(client: redlatch.Client, other: redlatch.Client, lock_name: str) -> None:
+def test_permits(client: redlatch.Client, other: redlatch.Client, lock_name: str) -> None:
     slots = client.permit_semaphore(lock_name)
     assert slots.try_set_permits(2)
     permit, renewed = slots.acquire(), slots.acquire()
@@ -64,7 +64,7 @@ def test_03_permits(client: redlatch.Client, other: redlatch.Client, lock_name: 
     assert lose(redlatch.LockLostError, renewed.extend, 5).reason == "missing"
 
 
-def test_04_other_failures_have_none(client: redlatch.Client, lock_name: str) -> None:
+def test_other_failures_have_none(client: redlatch.Client, lock_name: str) -> None:
     lock = client.lock(lock_name)
     lost = redlatch.LockLostError("by hand")
     assert lost.reason is None

@@ -56,7 +56,7 @@ THERE: Dict[str, Tuple[Callable[[redlatch.Client, RedisServer, str], Any], str, 
 
 @pytest.mark.parametrize("there", THERE)
 @pytest.mark.parametrize("language", range(4))
-def test_00_each_language_names_what_fits(
+def test_each_language_names_what_fits(
     client: redlatch.Client, server: RedisServer, lock_name: str, there: str, language: int
 ) -> None:
     put, what, use = THERE[there]
@@ -72,7 +72,7 @@ def test_00_each_language_names_what_fits(
     assert words.endswith(f": this is {what}, not a mutex" + (f"; use {use[language]}" if use[language] else ""))
 
 
-def test_01_python_and_the_command(client: redlatch.Client, server: RedisServer, lock_name: str) -> None:
+def test_python_and_the_command(client: redlatch.Client, server: RedisServer, lock_name: str) -> None:
     server.admin.set(lock_name, WORD, px=60_000)
     assert words_of(lambda: client.lock(lock_name).acquire(False)).endswith("; use plain_lock")
     assert words_of(client.semaphore(lock_name).available).endswith("not a semaphore; use plain_lock")
@@ -82,7 +82,7 @@ def test_01_python_and_the_command(client: redlatch.Client, server: RedisServer,
     assert server.admin.get(lock_name) == WORD
 
 
-def test_02_of_several_names_the_one_that_is_wrong(servers: List[RedisServer]) -> None:
+def test_of_several_names_the_one_that_is_wrong(servers: List[RedisServer]) -> None:
     names = [f"several:{i}" for i in range(9)]
     with ExitStack() as stack:
         first, second = (stack.enter_context(redlatch.connect(each.url)) for each in servers[:2])
@@ -95,7 +95,7 @@ def test_02_of_several_names_the_one_that_is_wrong(servers: List[RedisServer]) -
         assert f'"{names[8]}": the key holds a list' in words_of(lambda: both.acquire(False))
 
 
-def test_03_a_key_beside_the_lock_is_not_called_another_kind(
+def test_a_key_beside_the_lock_is_not_called_another_kind(
     client: redlatch.Client, other: redlatch.Client, server: RedisServer, lock_name: str
 ) -> None:
     server.admin.set(f"redisson_lock_queue:{{{lock_name}}}", "x")
@@ -125,7 +125,7 @@ def until_named(server: RedisServer, lock_of: Callable[[redlatch.Client], Any]) 
     raise AssertionError(words)
 
 
-def test_10_a_time_out_names_the_holder(
+def test_a_time_out_names_the_holder(
     client: redlatch.Client, other: redlatch.Client, server: RedisServer, lock_name: str
 ) -> None:
     with other.lock(lock_name) as held:
@@ -157,7 +157,7 @@ def test_a_short_wait_for_a_server_that_does_not_answer_blames_nobody(
     assert words.endswith(": no answer from the server for the 0.05 s waited")
 
 
-def test_11_in_c_in_milliseconds(other: redlatch.Client, server: RedisServer, lock_name: str) -> None:
+def test_in_c_in_milliseconds(other: redlatch.Client, server: RedisServer, lock_name: str) -> None:
     handle, name, out = open_for(server, lib.REDLATCH_LANGUAGE_C), lock_name.encode(), ffi.new("redlatch_lock **")
     assert lib.redlatch_lock_new(handle, lib.REDLATCH_MUTEX, name, len(name), ffi.NULL, out) == 0
     lock = ffi.gc(out[0], lib.redlatch_lock_free)
@@ -166,7 +166,7 @@ def test_11_in_c_in_milliseconds(other: redlatch.Client, server: RedisServer, lo
     assert "for the 60 ms waited" in text(lib.redlatch_last_error())
 
 
-def test_12_events_name_the_holder_too(other: redlatch.Client, server: RedisServer, lock_name: str) -> None:
+def test_events_name_the_holder_too(other: redlatch.Client, server: RedisServer, lock_name: str) -> None:
     number = ffi.new("uint64_t *")
     assert lib.redlatch_owner_new(number) == 0
     with ExitStack() as stack:
@@ -187,7 +187,7 @@ def test_12_events_name_the_holder_too(other: redlatch.Client, server: RedisServ
         assert lib.redlatch_lock_release_as(lock._handle, number[0]) == 0
 
 
-def test_13_readers_are_counted(
+def test_readers_are_counted(
     client: redlatch.Client, other: redlatch.Client, server: RedisServer, lock_name: str
 ) -> None:
     with other.read_write_lock(lock_name).read, client.read_write_lock(lock_name).read:
@@ -195,7 +195,7 @@ def test_13_readers_are_counted(
         assert words.endswith(" and 1 more")
 
 
-def test_14_a_server_that_is_frozen_delays_nobody_by_much(
+def test_a_server_that_is_frozen_delays_nobody_by_much(
     fresh_server: RedisServer, lock_name: str
 ) -> None:
     """The holder stays unknown; the wait ends all the same."""

@@ -39,7 +39,7 @@ def stalls() -> Iterator[Stalls]:
 # ------------------------------------------------------------------------------------------ processes end and pause --
 
 
-def test_00_the_lock_of_a_killed_process_is_free_when_its_lease_is_over(
+def test_the_lock_of_a_killed_process_is_free_when_its_lease_is_over(
     server: RedisServer, client: redlatch.Client, stalls: Stalls, lock_name: str
 ) -> None:
     with ChildProcess(server.url, lock_name, watchdog_lease=LEASE) as child:
@@ -56,7 +56,7 @@ def test_00_the_lock_of_a_killed_process_is_free_when_its_lease_is_over(
 @pytest.mark.parametrize(
     ("first_call", "answer"), [("lost", True), ("remaining", 0.0), ("release", "lost"), ("reenter", "lost")]
 )
-def test_01_a_stopped_process_learns_it_in_its_first_call(
+def test_a_stopped_process_learns_it_in_its_first_call(
     server: RedisServer, client: redlatch.Client, stalls: Stalls, lock_name: str, first_call: str, answer: object
 ) -> None:
     with ChildProcess(server.url, lock_name, watchdog_lease=LEASE) as child:
@@ -107,7 +107,7 @@ LOSSES = [flush, delete, restart, steal]
 
 @pytest.mark.parametrize("lease", [None, LEASE], ids=["renewed", "fixed"])
 @pytest.mark.parametrize("lose", LOSSES)
-def test_10_the_holder_learns_it_by_its_deadline(
+def test_the_holder_learns_it_by_its_deadline(
     server: RedisServer,
     client: redlatch.Client,
     stalls: Stalls,
@@ -137,7 +137,7 @@ def test_10_the_holder_learns_it_by_its_deadline(
 
 
 @pytest.mark.parametrize("lose", [flush, delete, steal])
-def test_11_release_says_it_before_anybody_knew(
+def test_release_says_it_before_anybody_knew(
     server: RedisServer, client: redlatch.Client, lock_name: str, lose: Callable[[RedisServer, str], None]
 ) -> None:
     lock = client.lock(lock_name, lease=30)
@@ -149,7 +149,7 @@ def test_11_release_says_it_before_anybody_knew(
     assert fields(server, lock_name) == others
 
 
-def test_12_a_re_entry_finds_it_out_and_creates_nothing(
+def test_a_re_entry_finds_it_out_and_creates_nothing(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     lock = client.lock(lock_name, lease=30)
@@ -168,7 +168,7 @@ def test_12_a_re_entry_finds_it_out_and_creates_nothing(
     lock.release()
 
 
-def test_13_a_lost_lock_can_be_taken_by_another_thread_at_once(
+def test_a_lost_lock_can_be_taken_by_another_thread_at_once(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     """The one that lost it has not noticed, and its release does no harm to the new hold of the same process."""
@@ -184,7 +184,7 @@ def test_13_a_lost_lock_can_be_taken_by_another_thread_at_once(
     other.leave()
 
 
-def test_14_a_late_release_of_a_fixed_lease_is_lost(
+def test_a_late_release_of_a_fixed_lease_is_lost(
     server: RedisServer, client: redlatch.Client, peer: RedissonShapedPeer, lock_name: str
 ) -> None:
     lock = client.lock(lock_name, lease=0.6)
@@ -198,7 +198,7 @@ def test_14_a_late_release_of_a_fixed_lease_is_lost(
     assert fields(server, lock_name) == {peer.owner().encode(): b"1"}
 
 
-def test_15_what_is_lost_while_the_watching_thread_starts_is_told(
+def test_what_is_lost_while_the_watching_thread_starts_is_reported(
     server: RedisServer, client: redlatch.Client, lock_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_start = threading.Event()
@@ -222,7 +222,7 @@ def test_15_what_is_lost_while_the_watching_thread_starts_is_told(
         lock.release()
 
 
-def test_16_what_was_released_inside_a_with_is_not_released_again(
+def test_what_was_released_inside_a_with_is_not_released_again(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     lock = client.lock(lock_name)
@@ -237,7 +237,7 @@ def test_16_what_was_released_inside_a_with_is_not_released_again(
     assert not fields(server, lock_name)
 
 
-def test_17_a_restart_is_noticed_with_the_next_connection(
+def test_a_restart_is_noticed_with_the_next_connection(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     """Also holds with a fixed lease are asked for then, long before their deadline."""
@@ -269,7 +269,7 @@ def has_renewed(client: redlatch.Client, count: int) -> bool:
 
 
 @pytest.mark.parametrize("phase", [0.0, 0.16, 0.32], ids=lambda phase: f"at {phase} of the lease")
-def test_20_a_server_that_sleeps_for_half_a_lease_loses_no_lock(
+def test_a_server_that_sleeps_for_half_a_lease_loses_no_lock(
     server: RedisServer, lock_name: str, phase: float
 ) -> None:
     lease = 3.0
@@ -291,7 +291,7 @@ def test_20_a_server_that_sleeps_for_half_a_lease_loses_no_lock(
     assert server.admin.dbsize() == 0
 
 
-def test_21_waiters_outlast_a_server_that_sleeps(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_waiters_outlast_a_server_that_sleeps(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     with client.lock(lock_name):
         threads = [Waiting(client.lock(lock_name)) for _ in range(5)]
         sleeping = threading.Thread(target=sleep, args=(server, LEASE / 2), daemon=True)
@@ -302,7 +302,7 @@ def test_21_waiters_outlast_a_server_that_sleeps(server: RedisServer, client: re
     assert client.stats()["lost"] == 0
 
 
-def test_99_a_signal_handler_raises_as_the_watching_thread_starts(
+def test_a_signal_handler_raises_as_the_watching_thread_starts(
     server: RedisServer, lock_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next lost_event starts another thread, and close() does not trip over the one that never ran."""

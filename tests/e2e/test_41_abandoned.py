@@ -54,7 +54,7 @@ def check_runs_out(
     assert "renew" not in scripts(monitor.since(mark))
 
 
-def test_00_a_python_thread(
+def test_a_python_thread(
     server: RedisServer,
     client: redlatch.Client,
     monitor: Monitor,
@@ -86,7 +86,7 @@ def test_00_a_python_thread(
     check_runs_out(server, monitor, stalls, lock_name, mark, ended_at)
 
 
-def test_01_a_thread_of_c(
+def test_a_thread_of_c(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, stalls: Stalls, lock_name: str
 ) -> None:
     """Of a thread that calls the C interface with no owner named, the library itself sees the end."""
@@ -115,7 +115,7 @@ def test_01_a_thread_of_c(
     assert lib.redlatch_client_next_event(handle, event) == lib.REDLATCH_AGAIN
 
 
-def test_02_a_waiter_of_the_same_process_gets_it_when_the_lease_is_over(
+def test_a_waiter_of_the_same_process_gets_it_when_the_lease_is_over(
     client: redlatch.Client, stalls: Stalls, lock_name: str
 ) -> None:
     ended_at = run(client.lock(lock_name).acquire)
@@ -124,7 +124,7 @@ def test_02_a_waiter_of_the_same_process_gets_it_when_the_lease_is_over(
     assert waiting.ended_at - ended_at < stalls.widen(LEASE + NOISE)
 
 
-def test_03_a_thread_that_released_leaves_nothing(
+def test_a_thread_that_released_leaves_nothing(
     server: RedisServer, client: redlatch.Client, lock_name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     def hold_and_release() -> None:

@@ -39,7 +39,7 @@ with redlatch.connect(sys.argv[1], watchdog_lease=120) as client:
 
 
 @pytest.mark.parametrize("lease", [-1, 40])
-def test_00_a_loss_is_told_when_the_machine_goes_on(
+def test_a_loss_is_reported_when_the_machine_goes_on(
     server: RedisServer, suspend_library: Path, lock_name: str, lease: int
 ) -> None:
     environment: Dict[str, str] = {**os.environ, "LD_PRELOAD": str(suspend_library)}

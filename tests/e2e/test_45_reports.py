@@ -40,19 +40,19 @@ class WaitingFree(threading.Thread):
         self.ended_at = time.monotonic()
 
 
-def test_45_a_lock_of_ours(client: redlatch.Client, lock_name: str) -> None:
+def test_a_lock_of_ours(client: redlatch.Client, lock_name: str) -> None:
     assert client.inspect(lock_name) == redlatch.Report(lock_name, "nothing", "none", 0.0, 0, 0, 0, ())
     lock = client.lock(lock_name)
     with lock, lock as hold:
         report = client.inspect(lock_name)
         assert report.parties == (redlatch.Party("holder", hold.owner, 2, os.uname().nodename, os.getpid()),)
         assert [found.parties for found in client.scan(lock_name)] == [(redlatch.Party("holder", hold.owner, 2),)]
-        assert (report.form, report.type, report.holders, report.locked) == ("mutex", "hash", 1, True)
+        assert (report.detected_kind, report.type, report.holders, report.locked) == ("mutex", "hash", 1, True)
         assert 20 < report.ttl <= 30
     assert not client.inspect(lock_name).locked
 
 
-def test_45_an_owner_is_told_of_first(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_an_owner_is_reported_first(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     lock = client.read_write_lock(lock_name).read
     with lock as hold:
         owners = {f"{'0' * 8}-0000-4000-8000-{'0' * 12}:{number}": 1 for number in range(300)}
@@ -64,7 +64,7 @@ def test_45_an_owner_is_told_of_first(server: RedisServer, client: redlatch.Clie
         client.inspect(lock_name, b"x")  # type: ignore[arg-type]
 
 
-def test_45_a_lock_of_redisson_and_what_is_no_lock(
+def test_a_lock_of_redisson_and_what_is_no_lock(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     owner = hold_as_redisson(server, lock_name, lease_ms=None)
@@ -72,10 +72,10 @@ def test_45_a_lock_of_redisson_and_what_is_no_lock(
     assert report.parties == (redlatch.Party("holder", owner, 1),) and report.ttl == math.inf
     server.admin.set(lock_name, "x")
     report = client.inspect(lock_name)
-    assert (report.form, report.type, report.holders) == ("unknown", "string", 0)
+    assert (report.detected_kind, report.type, report.holders) == ("unknown", "string", 0)
 
 
-def test_45_what_is_held_of_what_has_permits(client: redlatch.Client, lock_name: str) -> None:
+def test_what_is_held_of_what_has_permits(client: redlatch.Client, lock_name: str) -> None:
     gate, slots, done = (make(f"{lock_name}:{make.__name__}") for make in (
         client.semaphore, client.permit_semaphore, client.latch
     ))
@@ -84,10 +84,10 @@ def test_45_what_is_held_of_what_has_permits(client: redlatch.Client, lock_name:
     done.try_set_count(5)
     for bare in (gate, slots, done):
         report = client.inspect(bare.name)
-        assert (report.form, report.count, report.locked) == ("count", 5, None), "a number does not tell"
+        assert (report.detected_kind, report.count, report.locked) == ("count", 5, None), "a number does not tell"
     with slots:
         report = client.inspect(slots.name)
-        assert (report.form, report.count, report.locked) == ("permit_semaphore", 4, None)
+        assert (report.detected_kind, report.count, report.locked) == ("permit_semaphore", 4, None)
         assert report.parties[0].ttl is not None and 20 < report.parties[0].ttl <= 30
     with client.group_lock(lock_name, ["a", "b"], lease=20):
         parties = client.inspect(lock_name).parties
@@ -97,7 +97,7 @@ def test_45_what_is_held_of_what_has_permits(client: redlatch.Client, lock_name:
         bare.delete()
 
 
-def test_45_a_scan_finds_every_lock_and_nothing_else(server: RedisServer) -> None:
+def test_a_scan_finds_every_lock_and_nothing_else(server: RedisServer) -> None:
     with server.admin.pipeline(transaction=False) as pipeline:
         for number in range(3000):
             pipeline.set(f"a:value:{number}", "x")
@@ -116,7 +116,7 @@ def test_45_a_scan_finds_every_lock_and_nothing_else(server: RedisServer) -> Non
         del half
 
 
-def test_45_wait_free_returns_when_the_lock_is_released(
+def test_wait_free_returns_when_the_lock_is_released(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     assert client.wait_free(lock_name) is True
@@ -135,7 +135,7 @@ def test_45_wait_free_returns_when_the_lock_is_released(
 
 
 @pytest.mark.parametrize("kind", ["semaphore", "permit_semaphore"])
-def test_45_wait_free_returns_when_the_semaphore_is_deleted(
+def test_wait_free_returns_when_the_semaphore_is_deleted(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str, kind: str
 ) -> None:
     semaphore = getattr(other, kind)(lock_name)
@@ -149,7 +149,7 @@ def test_45_wait_free_returns_when_the_semaphore_is_deleted(
     assert waiting.free == [True] and waiting.ended_at - deleted_at < SOON
 
 
-def test_45_ctrl_c_ends_wait_free(server: RedisServer, lock_name: str) -> None:
+def test_ctrl_c_ends_wait_free(server: RedisServer, lock_name: str) -> None:
     hold_as_redisson(server, lock_name)
     program = (
         "import redlatch, signal, sys\n"
@@ -170,7 +170,7 @@ def test_45_ctrl_c_ends_wait_free(server: RedisServer, lock_name: str) -> None:
         child.wait()
 
 
-def test_45_bad_input(client: redlatch.Client) -> None:
+def test_bad_input(client: redlatch.Client) -> None:
     with pytest.raises(redlatch.InvalidArgumentError, match="name is 0 bytes long; expected 1 to 65535"):
         client.inspect("")
     with pytest.raises(TypeError, match="pattern is of type int; expected str or bytes"):
@@ -181,7 +181,7 @@ def test_45_bad_input(client: redlatch.Client) -> None:
         client.wait_free("x", timeout=-5)
 
 
-def test_45_errors_of_a_closed_client(server: RedisServer, lock_name: str) -> None:
+def test_errors_of_a_closed_client(server: RedisServer, lock_name: str) -> None:
     client = redlatch.connect(server.url)
     walk = client.scan()
     client.close()

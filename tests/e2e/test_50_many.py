@@ -18,7 +18,7 @@ from wire import fields, load_scripts, scripts, sent_by, subscribers
 
 THREADS = 200
 TURNS = 20
-LOOK = 5.0
+RECHECK = 5.0
 
 
 @pytest.fixture
@@ -67,13 +67,13 @@ class Queue:
             assert waiting.result(30.0) is True
 
 
-def test_00_200_threads_wait_without_a_word(
+def test_200_waiters_share_one_poll(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     hold_as_redisson(server, lock_name, lease_ms=None)
     queue = Queue(client, lock_name, THREADS)
     mark = monitor.mark()
-    time.sleep(LOOK + 0.5)
+    time.sleep(RECHECK + 0.5)
     executed = sent_by(monitor.since(mark), server, client)
     assert 1 <= len(executed) <= 2, "the look, and the next one if it took long to begin so many"
     assert set(scripts(executed)) == {"acquire"} and len(scripts(executed)) == len(executed)
@@ -84,7 +84,7 @@ def test_00_200_threads_wait_without_a_word(
     assert fields(server, lock_name) == {}
 
 
-def test_01_one_script_from_one_thread_to_the_next(
+def test_one_script_from_one_thread_to_the_next(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
     lock = client.lock(lock_name)
@@ -95,16 +95,16 @@ def test_01_one_script_from_one_thread_to_the_next(
     queue.finish()
     assert queue.order == list(range(THREADS))
     executed = scripts(sent_by(monitor.since(mark), server, client))
-    handed, released, asked = (executed.count(name) for name in ("hand_over", "release", "acquire"))
+    handed, released, requested = (executed.count(name) for name in ("hand_over", "release", "acquire"))
     assert client.stats()["hand_overs"] == handed > THREADS / 4
     # Now and then the lock is really released, so that other processes get their turn, and asked for by the next one;
     # who comes then may be told of that release when it has begun to wait, and asks once more.
-    assert (handed + released, len(executed)) == (THREADS + 1, handed + released + asked)
-    assert released - 1 <= asked <= 2 * released
+    assert (handed + released, len(executed)) == (THREADS + 1, handed + released + requested)
+    assert released - 1 <= requested <= 2 * released
     assert fields(server, lock_name) == {}
 
 
-def test_02_nobody_is_starved_by_64_threads(
+def test_nobody_is_starved_by_64_threads(
     server: RedisServer, client: redlatch.Client, stalls: Stalls, lock_name: str
 ) -> None:
     over = threading.Event()

@@ -27,27 +27,27 @@ MakeServer = Callable[..., RedisServer]
 
 
 @pytest.mark.parametrize("scene", scenes_of("scenes_async"))
-def test_60_host_that_polls(server: RedisServer, lock_name: str, scene: str) -> None:
+def test_host_that_polls(server: RedisServer, lock_name: str, scene: str) -> None:
     play("scenes_async", scene, server.url, lock_name)
 
 
 @pytest.mark.parametrize("scene", scenes_of("scenes_host"))
-def test_60_host_beside_others(server: RedisServer, lock_name: str, scene: str) -> None:
+def test_host_beside_others(server: RedisServer, lock_name: str, scene: str) -> None:
     play("scenes_host", scene, server.url, lock_name)
 
 
 @pytest.mark.parametrize("scene", scenes_of("scenes_answers"))
-def test_60_answers(server: RedisServer, lock_name: str, scene: str) -> None:
+def test_answers(server: RedisServer, lock_name: str, scene: str) -> None:
     play("scenes_answers", scene, server.url, lock_name)
 
 
 @pytest.mark.parametrize("scene", scenes_of("scenes_cancel"))
-def test_60_cancelling(server: RedisServer, lock_name: str, scene: str) -> None:
+def test_cancelling(server: RedisServer, lock_name: str, scene: str) -> None:
     play("scenes_cancel", scene, server.url, lock_name)
 
 
 @pytest.mark.parametrize("scene", scenes_of("scenes_close"))
-def test_60_closing(server: RedisServer, lock_name: str, scene: str) -> None:
+def test_closing(server: RedisServer, lock_name: str, scene: str) -> None:
     play("scenes_close", scene, server.url, lock_name)
 
 
@@ -121,7 +121,7 @@ def line_of(process: subprocess.Popen[str], word: str) -> List[str]:
 
 
 @pytest.mark.parametrize("form", ["with", "acquire"])
-def test_60_control_c_ends_a_wait_and_leaves_nothing(
+def test_control_c_ends_a_wait_and_leaves_nothing(
     server: RedisServer,
     monitor: Monitor,
     lock_name: str,
@@ -153,7 +153,7 @@ def test_60_control_c_ends_a_wait_and_leaves_nothing(
         assert not server.client().exists(lock_name)
 
 
-def test_60_control_c_ends_a_wait_for_a_server_that_is_down(
+def test_control_c_ends_a_wait_for_a_server_that_is_down(
     start_script: Callable[..., subprocess.Popen[str]],
 ) -> None:
     process = start_script(
@@ -217,7 +217,7 @@ print("end", struck, wrong, rounds, client.stats()["held"], client.stats()["wait
 """
 
 
-def test_60_control_c_at_any_moment_of_an_acquire_leaves_nothing(
+def test_control_c_at_any_moment_of_an_acquire_leaves_nothing(
     server: RedisServer, lock_name: str, start_script: Callable[..., subprocess.Popen[str]]
 ) -> None:
     process = start_script(INTERRUPTED_OFTEN, server.url, lock_name)
@@ -236,7 +236,7 @@ def test_60_control_c_at_any_moment_of_an_acquire_leaves_nothing(
 # ------------------------------------------------------------------------------------------------ closing, lazy --
 
 
-def test_60_close_tells_a_hundred_waiters(server: RedisServer, lock_name: str) -> None:
+def test_close_tells_a_hundred_waiters(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url) as other, Stalls() as stalls:
         other.lock(lock_name).acquire()
         client = redlatch.connect(server.url, close_timeout=10)
@@ -264,7 +264,7 @@ def test_60_close_tells_a_hundred_waiters(server: RedisServer, lock_name: str) -
 
 
 @pytest.mark.parametrize("watching", [False, True])
-def test_60_close_with_a_dead_server_takes_the_close_timeout(
+def test_close_with_a_dead_server_takes_the_close_timeout(
     server: RedisServer, lock_name: str, watching: bool
 ) -> None:
     client = redlatch.connect(server.url, close_timeout=0.4)
@@ -285,7 +285,7 @@ def test_60_close_with_a_dead_server_takes_the_close_timeout(
 
 
 @pytest.mark.parametrize("release", [True, False])
-def test_60_close_releases_what_is_held_unless_told_otherwise(
+def test_close_releases_what_is_held_by_default(
     server: RedisServer, lock_name: str, release: bool
 ) -> None:
     with redlatch.connect(server.url, release_on_close=release) as client:
@@ -294,7 +294,7 @@ def test_60_close_releases_what_is_held_unless_told_otherwise(
     server.client().delete(lock_name)
 
 
-def test_60_close_does_not_wait_for_the_watching_thread(server: RedisServer, lock_name: str) -> None:
+def test_close_does_not_wait_for_the_watching_thread(server: RedisServer, lock_name: str) -> None:
     client = redlatch.connect(server.url)
     with client.lock(lock_name) as hold:
         assert not hold.lost_event.is_set()
@@ -304,7 +304,7 @@ def test_60_close_does_not_wait_for_the_watching_thread(server: RedisServer, loc
         assert time.monotonic() - start < stalls.widen(0.5)
 
 
-def test_60_lazy_client_works_once_the_server_is_up(make_server: MakeServer, lock_name: str) -> None:
+def test_lazy_client_works_once_the_server_is_up(make_server: MakeServer, lock_name: str) -> None:
     server = make_server()
     server.stop()
     client = redlatch.connect(server.url, lazy=True)

@@ -116,13 +116,13 @@ def outcome(host: Host, form: Form, handle: Any, identity: bytes = b"") -> Outco
     return event.status, event.number, shown(text(event.message))
 
 
-def test_00_every_call_of_the_header_can_be_started() -> None:
+def test_every_call_of_the_header_can_be_started() -> None:
     headers = "".join(path.read_text(encoding="utf-8") for path in sorted(INCLUDE.glob("redlatch*.h")))
     names = set(re.findall(r"^REDLATCH_API [^;{]*?\b(redlatch_\w+)\(", headers, flags=re.MULTILINE))
     assert len(names) > 90 and names >= NOT_TO_BE_STARTED
-    asking = {name for name in names - NOT_TO_BE_STARTED
+    requesting = {name for name in names - NOT_TO_BE_STARTED
               if "start_" not in name and not name.endswith(("_new", "_free", "_init", "_name"))}
-    for name in sorted(asking):
+    for name in sorted(requesting):
         noun = max((noun for noun in ("lock", "semaphore", "permit_semaphore", "latch", "scan", "")
                     if name.startswith(f"redlatch_{noun}")), key=len)
         head = f"redlatch_{noun}_" if noun else "redlatch_"
@@ -131,7 +131,7 @@ def test_00_every_call_of_the_header_can_be_started() -> None:
 
 @pytest.mark.parametrize("found", [None, b"5", b"-3", "wrong type"])
 @pytest.mark.parametrize("form", SEMAPHORE + LATCH, ids=str)
-def test_01_counts(client: redlatch.Client, server: RedisServer, lock_name: str, form: Form, found: Any) -> None:
+def test_counts(client: redlatch.Client, server: RedisServer, lock_name: str, form: Form, found: Any) -> None:
     """The same status, the same number, and the same left behind."""
     host, outcomes, left = Host(client), [], []
     for name in (f"{lock_name}:{side}" for side in ("blocking", "started")):
@@ -154,7 +154,7 @@ def left_of(client: redlatch.Client, name: str) -> Tuple[int, ...]:
 
 
 @pytest.mark.parametrize("form", PERMITS, ids=str)
-def test_02_permit_semaphores(client: redlatch.Client, server: RedisServer, lock_name: str, form: Form) -> None:
+def test_permit_semaphores(client: redlatch.Client, server: RedisServer, lock_name: str, form: Form) -> None:
     host = Host(client)
     for found in ("nothing", "permits"):
         outcomes, left = [], []
@@ -174,7 +174,7 @@ def test_02_permit_semaphores(client: redlatch.Client, server: RedisServer, lock
 
 @pytest.mark.parametrize("whose", ["ours", "theirs", "nobody's", "released", "lost"])
 @pytest.mark.parametrize("form", BY_ID, ids=str)
-def test_03_permits_by_their_ids(
+def test_permits_by_their_ids(
     client: redlatch.Client, other: redlatch.Client, lock_name: str, form: Form, whose: str
 ) -> None:
     host, outcomes, left = Host(client), [], []
@@ -238,7 +238,7 @@ LOCKS: Dict[str, Callable[[redlatch.Client, str], Any]] = {
 
 
 @pytest.mark.parametrize("kind", LOCKS)
-def test_10_locks(client: redlatch.Client, other: redlatch.Client, lock_name: str, kind: str) -> None:
+def test_locks(client: redlatch.Client, other: redlatch.Client, lock_name: str, kind: str) -> None:
     host = Host(client)
     lock, theirs = (LOCKS[kind](each, lock_name) for each in (client, other))
     assert started_query(host, lock._handle) == blocking_query(lock._handle)
@@ -254,7 +254,7 @@ def test_10_locks(client: redlatch.Client, other: redlatch.Client, lock_name: st
 
 
 @pytest.mark.parametrize("kind", [kind for kind in LOCKS if kind != "multi"])
-def test_11_locks_of_a_wrong_type(client: redlatch.Client, server: RedisServer, lock_name: str, kind: str) -> None:
+def test_locks_of_a_wrong_type(client: redlatch.Client, server: RedisServer, lock_name: str, kind: str) -> None:
     host, lock = Host(client), LOCKS[kind](client, lock_name)
     server.admin.rpush(lock_name, "x")
     record = new_record("redlatch_lock_state")
@@ -270,7 +270,7 @@ def test_11_locks_of_a_wrong_type(client: redlatch.Client, server: RedisServer, 
 
 
 @pytest.mark.parametrize("majority", [False, True])
-def test_12_locks_over_several_servers(server_binary: List[str], lock_name: str, majority: bool) -> None:
+def test_locks_over_several_servers(server_binary: List[str], lock_name: str, majority: bool) -> None:
     with ExitStack() as stack:
         servers = [stack.enter_context(RedisServer()) for _ in range(3)]
         ours, theirs = (
@@ -306,7 +306,7 @@ def test_12_locks_over_several_servers(server_binary: List[str], lock_name: str,
 # ------------------------------------------------------------------------------------------------------- reports --
 
 
-def test_20_inspect(client: redlatch.Client, other: redlatch.Client, lock_name: str) -> None:
+def test_inspect(client: redlatch.Client, other: redlatch.Client, lock_name: str) -> None:
     host, name = Host(client), lock_name.encode()
 
     def started(owner: Any = ffi.NULL) -> reports.Report:
@@ -318,10 +318,10 @@ def test_20_inspect(client: redlatch.Client, other: redlatch.Client, lock_name: 
 
     assert started() == client.inspect(lock_name)
     with other.lock(lock_name) as held:
-        told, blocking = started(), client.inspect(lock_name)
-        assert told.parties == blocking.parties and told.form == "mutex"
-        assert told.parties[0].host and told.parties[0].pid, "found among the connections: the second question"
-        assert held.owner and started(held.owner.encode()).parties == told.parties
+        notified, blocking = started(), client.inspect(lock_name)
+        assert notified.parties == blocking.parties and notified.detected_kind == "mutex"
+        assert notified.parties[0].host and notified.parties[0].pid, "found among the connections: the second question"
+        assert held.owner and started(held.owner.encode()).parties == notified.parties
 
 
 def walk_of(client: redlatch.Client, pattern: bytes) -> Any:
@@ -346,7 +346,7 @@ def steps_of(client: redlatch.Client, walk: Any) -> Iterator[Tuple[int, Any]]:
         yield event.status, reports._read(event.report) if event.report else None
 
 
-def test_21_a_walk_over_thousands_of_keys(client: redlatch.Client, server: RedisServer, lock_name: str) -> None:
+def test_a_walk_over_thousands_of_keys(client: redlatch.Client, server: RedisServer, lock_name: str) -> None:
     """All is found that the blocking walk finds; most pages have nothing."""
     with server.admin.pipeline() as pipeline:
         for number in range(5000):
@@ -362,7 +362,7 @@ def test_21_a_walk_over_thousands_of_keys(client: redlatch.Client, server: Redis
     assert len(nothing) > 5 and set(nothing) == {lib.REDLATCH_AGAIN}
 
 
-def test_21_locks_that_their_page_left_out(client: redlatch.Client, lock_name: str) -> None:
+def test_locks_that_their_page_left_out(client: redlatch.Client, lock_name: str) -> None:
     """They are asked about one by one, a step each."""
     large = [client.group_lock(f"{lock_name}:{number}", [str(value) for value in range(60)]) for number in range(60)]
     for lock in large:
@@ -371,12 +371,12 @@ def test_21_locks_that_their_page_left_out(client: redlatch.Client, lock_name: s
     found = [report for _, report in steps_of(client, walk_of(client, b""))]
     assert client.stats()["round_trips"] - before > 20
     assert {report.name for report in found} == {f"{lock_name}:{number}" for number in range(60)}
-    assert {report.form for report in found} == {"group"}
+    assert {report.detected_kind for report in found} == {"group"}
     for lock in large:
         lock.release()
 
 
-def test_22_one_step_at_a_time(client: redlatch.Client, lock_name: str) -> None:
+def test_one_step_at_a_time(client: redlatch.Client, lock_name: str) -> None:
     host, walk, out = Host(client), walk_of(client, b"nothing:*"), ffi.new("redlatch_report **")
     assert lib.redlatch_scan_start_next(walk, 1) == 0
     for status in (lib.redlatch_scan_start_next(walk, 2), lib.redlatch_scan_next(walk, out)):
@@ -411,7 +411,7 @@ def start_all(client: redlatch.Client, name: str) -> List[int]:
     return kinds + [lib.REDLATCH_EVENT_ANSWERED] * 3
 
 
-def test_30_a_server_that_is_not_there(lock_name: str) -> None:
+def test_a_server_that_is_not_there(lock_name: str) -> None:
     with redlatch.connect(f"redis://127.0.0.1:{free_port()}", lazy=True, command_timeout=0.3) as client:
         host = Host(client)
         kinds = start_all(client, lock_name)
@@ -419,7 +419,7 @@ def test_30_a_server_that_is_not_there(lock_name: str) -> None:
         assert events == {tag: (kind, lib.REDLATCH_UNREACHABLE) for tag, kind in enumerate(kinds)}
 
 
-def test_31_a_server_that_does_not_answer(server: RedisServer, lock_name: str) -> None:
+def test_a_server_that_does_not_answer(server: RedisServer, lock_name: str) -> None:
     """They end with the command time-out; cancelling is for waits."""
     with redlatch.connect(server.url, command_timeout=1) as client:
         host = Host(client)
@@ -439,7 +439,7 @@ def test_31_a_server_that_does_not_answer(server: RedisServer, lock_name: str) -
         assert took > 0.95 and client.semaphore(lock_name).delete() in (True, False)
 
 
-def test_32_closing_with_calls_under_way(server: RedisServer, lock_name: str) -> None:
+def test_closing_with_calls_under_way(server: RedisServer, lock_name: str) -> None:
     """Nothing is left of them, whether they were answered or not."""
     for stopped in (False, True):
         client = redlatch.connect(server.url, close_timeout=0.1)
@@ -456,7 +456,7 @@ def test_32_closing_with_calls_under_way(server: RedisServer, lock_name: str) ->
         assert lib.redlatch_client_event_fd(client._handle, out) == lib.REDLATCH_CLOSED
 
 
-def test_33_bad_arguments_are_refused_in_the_same_words(client: redlatch.Client, lock_name: str) -> None:
+def test_bad_arguments_are_refused_in_the_same_words(client: redlatch.Client, lock_name: str) -> None:
     semaphore, latch = client.semaphore(lock_name)._handle, client.latch(lock_name)._handle
     slots = client.permit_semaphore(lock_name)._handle
     many = lib.REDLATCH_PERMITS_MAX + 1
@@ -479,14 +479,14 @@ def test_33_bad_arguments_are_refused_in_the_same_words(client: redlatch.Client,
         status, words = form.block(handle)[0], text(lib.redlatch_last_error())
         assert status == (lib.REDLATCH_INVALID if handle else lib.REDLATCH_BAD_HANDLE), form
         assert form.start(handle, 1) == status
-        told = text(lib.redlatch_last_error())
-        assert told == words or told == words.replace("expected 0", "expected 1"), form
+        notified = text(lib.redlatch_last_error())
+        assert notified == words or notified == words.replace("expected 0", "expected 1"), form
     assert lib.redlatch_start_inspect(client._handle, b"", 0, ffi.NULL, 1) == lib.REDLATCH_INVALID
     assert lib.redlatch_semaphore_start_release_if_exists(semaphore, 0, 1) == lib.REDLATCH_INVALID
     assert Host(client).quiet(), "what was refused has no event"
 
 
-def test_34_an_event_of_an_older_size(client: redlatch.Client, lock_name: str) -> None:
+def test_an_event_of_an_older_size(client: redlatch.Client, lock_name: str) -> None:
     """Who knows nothing of reports gets none. That it is freed is seen where leaks are, in scenes_answers.c."""
     name, record = lock_name.encode(), new_record("redlatch_event")
     record.struct_size = ffi.offsetof("redlatch_event", "number")

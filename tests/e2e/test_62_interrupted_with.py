@@ -105,7 +105,7 @@ ENTERED = [name for name in MANAGERS if name != "permit"]  # which was acquired 
 
 
 @pytest.mark.parametrize("make", [MANAGERS[name] for name in ENTERED], ids=ENTERED)
-def test_00_entered(server: RedisServer, client: redlatch.Client, lock_name: str, make: Make) -> None:
+def test_entered(server: RedisServer, client: redlatch.Client, lock_name: str, make: Make) -> None:
     place, struck = 0, True
     while struck:
         name = f"{lock_name}:{place}"
@@ -127,7 +127,7 @@ def test_00_entered(server: RedisServer, client: redlatch.Client, lock_name: str
 
 @every_manager
 @pytest.mark.parametrize("fails", [False, True], ids=["ends", "raises"])
-def test_01_left(
+def test_left(
     server: RedisServer, client: redlatch.Client, lock_name: str, make: Make, fails: bool
 ) -> None:
     place, struck = 0, True
@@ -150,7 +150,7 @@ def test_01_left(
     assert place > 1, "there was no place to interrupt"
 
 
-def test_02_the_one_around_it_gives_back_its_own(
+def test_the_one_around_it_gives_back_its_own(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     """The `with` inside was interrupted; the one outside must not take its permit for its own."""

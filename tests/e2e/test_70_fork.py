@@ -24,7 +24,7 @@ from scenes import play, scenes_of
 
 
 @pytest.mark.parametrize("scene", scenes_of("scenes_fork"))
-def test_70_fork_in_c(server: RedisServer, lock_name: str, scene: str) -> None:
+def test_fork_in_c(server: RedisServer, lock_name: str, scene: str) -> None:
     play("scenes_fork", scene, server.url, lock_name)
 
 
@@ -54,7 +54,7 @@ def in_child(live: Callable[[], None]) -> None:
 # ------------------------------------------------------------------------------------------- a child that inherits --
 
 
-def test_70_child_is_told_and_writes_nothing(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
+def test_child_is_notified_and_writes_nothing(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
     client = redlatch.connect(proxy.url)
     lock = client.lock(lock_name, lease=60)
     other = client.lock(lock_name + ":other")
@@ -101,7 +101,7 @@ def test_70_child_is_told_and_writes_nothing(server: RedisServer, proxy: Proxy, 
     assert not server.client().exists(lock_name)
 
 
-def test_70_the_parents_lock_is_renewed_on(server: RedisServer, lock_name: str) -> None:
+def test_the_parents_lock_is_renewed_on(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url, watchdog_lease=2) as client:
         with client.lock(lock_name) as hold:
             for _ in range(3):
@@ -111,7 +111,7 @@ def test_70_the_parents_lock_is_renewed_on(server: RedisServer, lock_name: str) 
             assert server.client().exists(lock_name) and not hold.lost
 
 
-def test_70_a_with_block_left_in_a_child_raises_and_leaves_the_parents_lock(
+def test_a_with_block_left_in_a_child_raises_and_leaves_the_parents_lock(
     server: RedisServer, lock_name: str
 ) -> None:
     with redlatch.connect(server.url) as client:
@@ -133,7 +133,7 @@ def test_70_a_with_block_left_in_a_child_raises_and_leaves_the_parents_lock(
         lock.release()
 
 
-def test_70_fork_while_threads_wait_and_hold(server: RedisServer, lock_name: str) -> None:
+def test_fork_while_threads_wait_and_hold(server: RedisServer, lock_name: str) -> None:
     enough = threading.Event()
     with redlatch.connect(server.url) as client:
 
@@ -175,7 +175,7 @@ def count_up(url: str, name: str, path: str, rounds: int) -> None:
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_70_multiprocessing(server: RedisServer, lock_name: str, method: Any, tmp_path: Any) -> None:
+def test_multiprocessing(server: RedisServer, lock_name: str, method: Any, tmp_path: Any) -> None:
     path = tmp_path / "count"
     path.write_text("0")
     context = multiprocessing.get_context(method)
@@ -194,7 +194,7 @@ def test_70_multiprocessing(server: RedisServer, lock_name: str, method: Any, tm
     assert path.read_text() == "200"
 
 
-def test_70_clients_and_locks_do_not_travel(server: RedisServer, lock_name: str) -> None:
+def test_clients_and_locks_do_not_travel(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url) as client:
         with multiprocessing.get_context("fork").Pool(1) as pool:
             for thing in (client, client.lock(lock_name)):
@@ -236,7 +236,7 @@ master.close()
 """
 
 
-def test_70_prefork_server(server: RedisServer, lock_name: str) -> None:
+def test_prefork_server(server: RedisServer, lock_name: str) -> None:
     workers = 4
     process = subprocess.Popen(
         [sys.executable, "-c", PREFORK, server.url, lock_name, str(workers)], stdout=subprocess.PIPE, text=True
@@ -320,7 +320,7 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("ending", list(ENDINGS))
-def test_70_interpreter_exit(server: RedisServer, lock_name: str, ending: str) -> None:
+def test_interpreter_exit(server: RedisServer, lock_name: str, ending: str) -> None:
     script = "import os, sys, time, redlatch\nurl, name = sys.argv[1:]\nclient = redlatch.connect(url)\n"
     script += "lock = client.lock(name)\nprint(time.monotonic(), flush=True)\n" + ENDINGS[ending]
     ready = float(run_script(script, server.url, lock_name))
@@ -330,7 +330,7 @@ def test_70_interpreter_exit(server: RedisServer, lock_name: str, ending: str) -
     assert not left, f"{left} are still held after the program has ended"
 
 
-def test_71_a_thread_that_the_program_waits_for_is_told(server: RedisServer, lock_name: str) -> None:
+def test_a_thread_that_the_program_waits_for_is_notified(server: RedisServer, lock_name: str) -> None:
     """It is no daemon: it gets the exception also after the main thread has ended."""
     script = """
         import sys, threading, time, redlatch
@@ -371,21 +371,21 @@ semaphore = client.semaphore(name)
     ids=["a global", "in a cycle"],
 )
 @pytest.mark.parametrize("collected", [False, True], ids=["at the end", "collected"])
-def test_70_use_by_a_finaliser(server: RedisServer, lock_name: str, ending: str, collected: bool) -> None:
+def test_use_by_a_finaliser(server: RedisServer, lock_name: str, ending: str, collected: bool) -> None:
     """What is used when Python has freed it already, or is ending, is closed; an error speaks of Python's objects."""
     script = "import sys, redlatch\nurl, name = sys.argv[1:]\nclient = redlatch.connect(url)\nlock = client.lock(name)"
     script += LATE + ending
     if collected:
         script += "\nimport gc\ndel client, lock, semaphore\n" + ("del cycle\n" if "cycle" in ending else "")
         script += "gc.collect()\n"
-    told = [line.split(" | ") for line in run_script(script, server.url, lock_name).splitlines()]
-    assert len(told) == 6 or collected
-    for error, message in told:
+    notified = [line.split(" | ") for line in run_script(script, server.url, lock_name).splitlines()]
+    assert len(notified) == 6 or collected
+    for error, message in notified:
         assert error == "ClosedError", message
         assert "redlatch_" not in message and "freed" not in message, message
 
 
-def test_70_handles_are_freed_in_any_order(server: RedisServer, lock_name: str) -> None:
+def test_handles_are_freed_in_any_order(server: RedisServer, lock_name: str) -> None:
     for order in range(24):
         client = redlatch.connect(server.url)
         lock = client.lock(lock_name)
@@ -403,7 +403,7 @@ def test_70_handles_are_freed_in_any_order(server: RedisServer, lock_name: str) 
     wait_until(lambda: not server.client_list("redlatch:"))
 
 
-def test_70_handles_are_freed_while_others_use_the_client(
+def test_handles_are_freed_while_others_use_the_client(
     server: RedisServer, monitor: Monitor, lock_name: str
 ) -> None:
     with redlatch.connect(server.url) as client:

@@ -30,7 +30,7 @@ def client(module_server: RedisServer) -> Iterator[redlatch.Client]:
 
 
 @pytest.mark.parametrize("scene", scenes_of("scenes_input"))
-def test_80_in_c(server: RedisServer, lock_name: str, scene: str) -> None:
+def test_in_c(server: RedisServer, lock_name: str, scene: str) -> None:
     play("scenes_input", scene, server.url, lock_name)
 
 
@@ -47,7 +47,7 @@ def test_80_in_c(server: RedisServer, lock_name: str, scene: str) -> None:
         ("a\ud800b", ("surrogate", "expected")),
     ],
 )
-def test_80_names_out_of_range(client: redlatch.Client, name: Any, words: Any) -> None:
+def test_names_out_of_range(client: redlatch.Client, name: Any, words: Any) -> None:
     with pytest.raises(ValueError) as caught:
         client.lock(name)
     assert isinstance(caught.value, redlatch.InvalidArgumentError) and caught.value.status_name == "invalid"
@@ -55,19 +55,19 @@ def test_80_names_out_of_range(client: redlatch.Client, name: Any, words: Any) -
 
 
 @pytest.mark.parametrize("name", [None, 7, 1.5, ["x"], bytearray(b"x")])
-def test_80_names_of_another_type(client: redlatch.Client, name: Any) -> None:
+def test_names_of_another_type(client: redlatch.Client, name: Any) -> None:
     with pytest.raises(TypeError, match=f"{type(name).__name__}.*expected str or bytes"):
         client.lock(name)
 
 
 @pytest.mark.parametrize("name", ["n", "n" * 65_535, b"a\0b\xff", "a b\r\n\0", "\U0001f512", "{", "}", "*"])
-def test_80_every_other_name_is_good(client: redlatch.Client, server: RedisServer, name: Any) -> None:
+def test_every_other_name_is_good(client: redlatch.Client, server: RedisServer, name: Any) -> None:
     with client.lock(name):
         assert server.client().exists(name) == 1
     assert server.client().exists(name) == 0
 
 
-def test_80_name_and_prefix_together_are_limited(server: RedisServer) -> None:
+def test_name_and_prefix_together_are_limited(server: RedisServer) -> None:
     with redlatch.connect(server.url, name_prefix="pre:") as client:
         with client.lock("n" * 65_531):
             assert server.client().exists("pre:" + "n" * 65_531)
@@ -83,7 +83,7 @@ BAD_LEASES = [0, 0.0, -0.5, -2, -math.inf, math.nan, math.inf, 1e300, 10**30, 10
 
 
 @pytest.mark.parametrize("lease", BAD_LEASES, ids=repr)
-def test_80_leases_out_of_range(client: redlatch.Client, lease: Any) -> None:
+def test_leases_out_of_range(client: redlatch.Client, lease: Any) -> None:
     lock = client.lock("leases")
     calls: Dict[str, Callable[[], object]] = {
         "lease": lambda: client.lock("leases", lease=lease),
@@ -101,7 +101,7 @@ def test_80_leases_out_of_range(client: redlatch.Client, lease: Any) -> None:
 
 
 @pytest.mark.parametrize("wait", [-0.5, -2, -math.inf, math.nan, math.inf, 1e300, timedelta(-3)], ids=repr)
-def test_80_waits_out_of_range(client: redlatch.Client, wait: Any) -> None:
+def test_waits_out_of_range(client: redlatch.Client, wait: Any) -> None:
     with pytest.raises(redlatch.InvalidArgumentError, match=r"timeout is .*expected"):
         client.lock("waits", timeout=wait)
     with pytest.raises(redlatch.InvalidArgumentError, match=r"timeout is .*expected"):
@@ -110,7 +110,7 @@ def test_80_waits_out_of_range(client: redlatch.Client, wait: Any) -> None:
 
 
 @pytest.mark.parametrize("value", ["1", b"1", True, [], object()], ids=lambda value: type(value).__name__)
-def test_80_durations_of_another_type(client: redlatch.Client, value: Any) -> None:
+def test_durations_of_another_type(client: redlatch.Client, value: Any) -> None:
     for call in (
         lambda: client.lock("x", timeout=value),
         lambda: client.lock("x", lease=value),
@@ -142,13 +142,13 @@ def test_80_durations_of_another_type(client: redlatch.Client, value: Any) -> No
     ],
     ids=repr,
 )
-def test_80_options_out_of_range(server: RedisServer, options: Any, words: Any) -> None:
+def test_options_out_of_range(server: RedisServer, options: Any, words: Any) -> None:
     with pytest.raises(redlatch.InvalidArgumentError) as caught:
         redlatch.connect(server.url, **options)
     assert all(word in str(caught.value) for word in words), str(caught.value)
 
 
-def test_80_unknown_options(server: RedisServer, client: redlatch.Client) -> None:
+def test_unknown_options(server: RedisServer, client: redlatch.Client) -> None:
     anything: Any = {"time_out": 3}
     with pytest.raises(TypeError, match="time_out"):
         redlatch.connect(server.url, **anything)
@@ -162,7 +162,7 @@ def test_80_unknown_options(server: RedisServer, client: redlatch.Client) -> Non
         redlatch.connect(server.url, lazy=lazy)
 
 
-def test_80_nothing_can_be_pickled(client: redlatch.Client) -> None:
+def test_nothing_can_be_pickled(client: redlatch.Client) -> None:
     for thing in (client, client.lock("x")):
         with pytest.raises(TypeError, match="each process"):
             pickle.dumps(thing)
@@ -221,19 +221,19 @@ BAD_URLS = {
 
 
 @pytest.mark.parametrize("url", list(BAD_URLS), ids=lambda url: url[:40] or "empty")
-def test_80_wrong_urls(url: str) -> None:
+def test_wrong_urls(url: str) -> None:
     with pytest.raises(redlatch.InvalidArgumentError) as caught:
         redlatch.connect(url)
     assert BAD_URLS[url] in str(caught.value) and "expected" in str(caught.value), str(caught.value)
 
 
 @pytest.mark.parametrize("scheme", ["rediss", "redis+sentinel", "redis+cluster"])
-def test_80_urls_that_are_not_supported_yet(scheme: str) -> None:
+def test_urls_that_are_not_supported_yet(scheme: str) -> None:
     with pytest.raises(redlatch.UnsupportedError, match=rf"{scheme.replace('+', '.')}.*expected redis://"):
         redlatch.connect(f"{scheme}://:{QUOTED}@h:6379/0")
 
 
-def test_80_wrong_url_in_the_environment(monkeypatch: pytest.MonkeyPatch, server: RedisServer) -> None:
+def test_wrong_url_in_the_environment(monkeypatch: pytest.MonkeyPatch, server: RedisServer) -> None:
     monkeypatch.setenv("REDIS_URL", "http://h")
     with pytest.raises(redlatch.InvalidArgumentError, match='scheme "http"'):
         redlatch.connect()
@@ -243,7 +243,7 @@ def test_80_wrong_url_in_the_environment(monkeypatch: pytest.MonkeyPatch, server
 
 
 @pytest.mark.parametrize("url", [b"redis://h", 7, object()], ids=lambda url: type(url).__name__)
-def test_80_urls_of_another_type(url: Any) -> None:
+def test_urls_of_another_type(url: Any) -> None:
     with pytest.raises(TypeError, match="url is of type"):
         redlatch.connect(url)
     with pytest.raises(redlatch.InvalidArgumentError, match="NUL"):
@@ -253,10 +253,10 @@ def test_80_urls_of_another_type(url: Any) -> None:
 # ------------------------------------------------------------------------------------------------------- passwords --
 
 
-def everything_said(error: BaseException, log: pytest.LogCaptureFixture) -> str:
+def everything_reported(error: BaseException, log: pytest.LogCaptureFixture) -> str:
     """What a program would print of an error and of what was logged before it."""
     parts = [str(error), repr(error), repr(error.args), log.text]
-    return "\n".join([*parts, everything_said(error.__context__, log) if error.__context__ else ""])
+    return "\n".join([*parts, everything_reported(error.__context__, log) if error.__context__ else ""])
 
 
 # Nearly right, with a password somewhere in it: also where it was forgotten to say where the server is.
@@ -294,15 +294,15 @@ SECRET_URLS = [
 
 
 @pytest.mark.parametrize("template", SECRET_URLS)
-def test_80_passwords_of_wrong_urls_are_not_shown(template: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_passwords_of_wrong_urls_are_not_shown(template: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     for secret in ("hunter2", SECRET, QUOTED):
         with pytest.raises(redlatch.RedlatchError) as caught:
             redlatch.connect(template.format(s=secret), connect_timeout=0.2)
-        assert "hunter2" not in everything_said(caught.value, caplog), str(caught.value)
+        assert "hunter2" not in everything_reported(caught.value, caplog), str(caught.value)
 
 
-def test_80_passwords_of_right_urls_are_not_shown(make_server: MakeServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_passwords_of_right_urls_are_not_shown(make_server: MakeServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     server = make_server(requirepass=SECRET)
     with redlatch.connect(server.url) as client:
@@ -314,13 +314,13 @@ def test_80_passwords_of_right_urls_are_not_shown(make_server: MakeServer, caplo
         server.stop()
         with pytest.raises(redlatch.RedlatchError) as caught:
             lock.acquire(timeout=0.2)
-        assert "hunter2" not in everything_said(caught.value, caplog)
+        assert "hunter2" not in everything_reported(caught.value, caplog)
     with redlatch.connect(f"redis://user:{SECRET.replace('/', '%2F')}@127.0.0.1:1/0?db=3", lazy=True) as client:
         assert "hunter2" not in repr(client) and "127.0.0.1:1" in repr(client)
 
 
 @pytest.mark.parametrize("form", ["url", "option", "user"])
-def test_80_a_wrong_password_is_not_shown(
+def test_a_wrong_password_is_not_shown(
     make_server: MakeServer, caplog: pytest.LogCaptureFixture, form: str
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -335,13 +335,13 @@ def test_80_a_wrong_password_is_not_shown(
             redlatch.connect(f"redis://somebody:{QUOTED}@{host}")
     assert caught.value.status_name == "authentication"
     assert "WRONGPASS" in str(caught.value)
-    assert "hunter2" not in everything_said(caught.value, caplog)
+    assert "hunter2" not in everything_reported(caught.value, caplog)
     if form == "option":  # a password that the server's sentence happens to hold does not cut it
         with pytest.raises(redlatch.ServerError, match="WRONGPASS invalid username-password pair or user is disabled"):
             redlatch.connect(f"redis://{host}", password="p")
 
 
-def test_80_servers_that_echo_the_password_are_not_quoted(
+def test_servers_that_echo_the_password_are_not_quoted(
     make_server: MakeServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -352,4 +352,4 @@ def test_80_servers_that_echo_the_password_are_not_quoted(
             with pytest.raises(redlatch.RedlatchError) as caught:
                 redlatch.connect(f"redis://:{QUOTED}@127.0.0.1:{port}/0", connect_timeout=1)
             assert str(port) in str(caught.value)
-            assert "hunter2" not in everything_said(caught.value, caplog), str(caught.value)
+            assert "hunter2" not in everything_reported(caught.value, caplog), str(caught.value)

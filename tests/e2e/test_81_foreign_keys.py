@@ -48,20 +48,20 @@ class Scene:
         """One call must be refused, if it has to look at the key, and change nothing at all then."""
         keys = self.put(name)
         before = snapshot(self.server)
-        said = ""
+        reported = ""
         try:
             do(thing)
         except redlatch.RedlatchError as error:
-            said = error.status_name
-            if said not in CLEAR or not str(error):
+            reported = error.status_name
+            if reported not in CLEAR or not str(error):
                 self.wrong.append(f"{call} raised {error!r}")
-        if (not said) != (call in self.place.unaware):
-            self.wrong.append(f"{call} {'succeeded' if not said else 'was refused'}")
+        if (not reported) != (call in self.place.unaware):
+            self.wrong.append(f"{call} {'succeeded' if not reported else 'was refused'}")
         after = snapshot(self.server)
         for key in keys:
             if after.get(key.encode()) != before[key.encode()]:
                 self.wrong.append(f"{call} touched {key}")
-        if said == "wrong_type" and after != before:
+        if reported == "wrong_type" and after != before:
             self.wrong.append(f"{call} was refused and changed {set(after.items()) ^ set(before.items())}")
         self.server.admin.flushdb()
 
@@ -79,7 +79,7 @@ class Scene:
 
 
 @pytest.mark.parametrize(("kind", "place", "shape"), CASES)
-def test_81_every_call_is_refused_and_leaves_it(
+def test_every_call_is_refused_and_leaves_it(
     server: RedisServer, client: redlatch.Client, lock_name: str, kind: str, place: str, shape: str
 ) -> None:
     keys = KINDS[kind].places[place]
@@ -133,7 +133,7 @@ def with_shapes(kinds: Tuple[str, ...]) -> List[Any]:
 
 
 @pytest.mark.parametrize(("kind", "shape"), with_shapes(WAKING))
-def test_82_a_waiter_is_told_at_its_next_look(
+def test_a_waiter_is_notified_at_its_next_recheck(
     server: RedisServer, client: redlatch.Client, lock_name: str, kind: str, shape: Write
 ) -> None:
     redis: Any = server.admin
@@ -157,7 +157,7 @@ def test_82_a_waiter_is_told_at_its_next_look(
 
 
 @pytest.mark.parametrize(("kind", "shape"), with_shapes(HANDED_OVER))
-def test_83_nothing_is_handed_over(
+def test_nothing_is_handed_over(
     server: RedisServer, client: redlatch.Client, lock_name: str, kind: str, shape: Write
 ) -> None:
     release = occupy(client, kind, lock_name)
@@ -172,7 +172,7 @@ def test_83_nothing_is_handed_over(
     assert_untouched(server, there)
 
 
-def test_84_no_token_is_handed_over_where_there_is_no_counter(
+def test_no_token_is_handed_over_where_there_is_no_counter(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     release = occupy(client, "fenced", lock_name)
@@ -189,7 +189,7 @@ def test_84_no_token_is_handed_over_where_there_is_no_counter(
 
 
 @pytest.mark.parametrize(("kind", "shape"), with_shapes((*HANDED_OVER, "spin", "read")))
-def test_85_the_watchdog_leaves_it_and_tells_the_holder(
+def test_the_watchdog_leaves_it_and_tells_the_holder(
     server: RedisServer, lock_name: str, kind: str, shape: Write
 ) -> None:
     with redlatch.connect(server.url, watchdog_lease=0.6) as client:
@@ -205,7 +205,7 @@ def test_85_the_watchdog_leaves_it_and_tells_the_holder(
     assert_untouched(server, there)
 
 
-def test_86_the_watchdog_leaves_leases_of_something_else(server: RedisServer, lock_name: str) -> None:
+def test_the_watchdog_leaves_leases_of_something_else(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url, watchdog_lease=0.6) as client:
         slots = client.permit_semaphore(lock_name)
         slots.try_set_permits(1)
@@ -217,7 +217,7 @@ def test_86_the_watchdog_leaves_leases_of_something_else(server: RedisServer, lo
 
 
 @pytest.mark.parametrize("shape", ["list", "set", "sorted-set", "stream", *HASHES])
-def test_87_nobody_waits_for_what_is_no_lock(
+def test_nobody_waits_for_what_is_no_lock(
     server: RedisServer, client: redlatch.Client, lock_name: str, shape: str
 ) -> None:
     there = overwrite(server, lock_name, KINDS["mutex"].places["name"].shapes[shape])
@@ -232,7 +232,7 @@ def test_87_nobody_waits_for_what_is_no_lock(
 
 
 @pytest.mark.parametrize("word", ["abc", "5", "", "d41d8cd98f00b204e9800998ecf8427e", "x" * 200])
-def test_88_a_string_without_a_ttl_is_no_plain_lock_to_release(
+def test_a_string_without_a_ttl_is_no_plain_lock_to_release(
     server: RedisServer, client: redlatch.Client, lock_name: str, word: str
 ) -> None:
     redis: Any = server.admin
@@ -249,7 +249,7 @@ def test_88_a_string_without_a_ttl_is_no_plain_lock_to_release(
 
 
 @pytest.mark.parametrize("word", ["6c7d2784e67211f197f702fc00000001", "AAECAwQFBgcICQoLDA0ODxAR"])
-def test_88_locks_of_others_that_have_no_lease_are_released(
+def test_locks_of_others_that_have_no_lease_are_released(
     server: RedisServer, client: redlatch.Client, lock_name: str, word: str
 ) -> None:
     server.admin.set(lock_name, word)  # redis-py's and python-redis-lock's, when no lease is asked for
@@ -260,7 +260,7 @@ def test_88_locks_of_others_that_have_no_lease_are_released(
 # --------------------------------------------------------------------------------------------- what others hold so --
 
 
-def test_89_a_transaction_of_redisson_is_waited_for(
+def test_a_transaction_of_redisson_is_waited_for(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     owner = f"{uuid.uuid4()}:42:{uuid.uuid4().hex}"
@@ -269,5 +269,5 @@ def test_89_a_transaction_of_redisson_is_waited_for(
     lock = client.lock(lock_name)
     assert not lock.acquire(blocking=False) and lock.owner() == owner
     report = client.inspect(lock_name)
-    assert report.form == "mutex" and report.locked
+    assert report.detected_kind == "mutex" and report.locked
     assert lock.force_release()

@@ -31,7 +31,7 @@ KINDS: Dict[str, MakeLock] = {
 
 @pytest.mark.parametrize("ttl", TTLS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_82_a_waiter_does_not_ask_all_the_time(
+def test_a_waiter_does_not_ask_all_the_time(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str, kind: str, ttl: int
 ) -> None:
     with KINDS[kind](other, lock_name):
@@ -44,7 +44,7 @@ def test_82_a_waiter_does_not_ask_all_the_time(
 
 
 @pytest.mark.parametrize("ttl", TTLS)
-def test_82_times_are_told_within_bounds(
+def test_times_are_reported_within_bounds(
     server: RedisServer, client: redlatch.Client, lock_name: str, ttl: int
 ) -> None:
     lock = client.lock(lock_name)
@@ -55,7 +55,7 @@ def test_82_times_are_told_within_bounds(
 
 
 @pytest.mark.parametrize("ttl", TTLS)
-def test_82_one_strange_key_hides_no_other(server: RedisServer, ttl: int) -> None:
+def test_one_strange_key_hides_no_other(server: RedisServer, ttl: int) -> None:
     kinds = put_every_form(server)
     for name in kinds:
         server.admin.pexpire(name, ttl)
@@ -64,7 +64,7 @@ def test_82_one_strange_key_hides_no_other(server: RedisServer, ttl: int) -> Non
     assert all(lock["ttl_ms"] == LONGEST * 1000 for lock in found.values())
 
 
-def test_82_scores_of_a_fair_queue_stay_within_bounds(
+def test_scores_of_a_fair_queue_stay_within_bounds(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     """A score is inherited by whoever queues behind it, and outlives the key."""
@@ -78,14 +78,14 @@ def test_82_scores_of_a_fair_queue_stay_within_bounds(
     assert waiting.result(20.0)
 
 
-def test_82_a_count_of_as_many_digits_as_can_be(server: RedisServer) -> None:
+def test_a_count_of_as_many_digits_as_can_be(server: RedisServer) -> None:
     server.admin.set("slots", "9" * 18)
     server.admin.zadd("{slots}:timeout", {b"x" * 16: 1.0})  # one whose lease is over, which is told as free
     assert names(shown(server, "list")) == ["slots"]
     assert shown(server, "show", "slots")["count"] == 10**18 - 1
 
 
-def test_82_names_of_megabytes_are_no_locks(server: RedisServer) -> None:
+def test_names_of_megabytes_are_no_locks(server: RedisServer) -> None:
     """They would make a page longer than an answer may be."""
     put_hash(server, "lock", {f"{UUID}:42": 1})
     for i in range(4):

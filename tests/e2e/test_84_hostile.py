@@ -25,7 +25,7 @@ from shell import program
 OPTIONS = "?connect_timeout=0.3&command_timeout=0.3&dead_peer_timeout=1"
 HERE = Path(__file__).parent
 # Seconds for seven calls, two connections made ready for each, the start of an interpreter, and a machine that is busy.
-PATIENCE = 30.0
+TIMEOUT = 30.0
 MEBIBYTE = 1 << 20
 # What a victim may take beyond one of a server that means well.
 MEMORY = 64 * MEBIBYTE
@@ -38,7 +38,7 @@ class Ending(NamedTuple):
     seconds: float
     cpu: float
     memory: int
-    said: str
+    reported: str
 
 
 def command_lines(name: str) -> str:
@@ -71,15 +71,15 @@ def end(process: subprocess.Popen[str], started: float) -> Ending:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
         if pid:
             break
-        if time.monotonic() - started > PATIENCE:
+        if time.monotonic() - started > TIMEOUT:
             process.kill()
         time.sleep(0.02)
     process.returncode = os.waitstatus_to_exitcode(status) if hasattr(os, "waitstatus_to_exitcode") else status
     assert process.stdout is not None
     with process.stdout:
-        said = process.stdout.read()
+        reported = process.stdout.read()
     return Ending(process.returncode, time.monotonic() - started, usage.ru_utime + usage.ru_stime,
-                  usage.ru_maxrss * 1024, said)
+                  usage.ru_maxrss * 1024, reported)
 
 
 def play(url: str, name: str) -> Dict[str, Ending]:
@@ -96,16 +96,16 @@ def usual(module_server: RedisServer) -> Dict[str, Ending]:
     return play(module_server.url, "usual")
 
 
-def test_84_a_server_that_means_well(usual: Dict[str, Ending]) -> None:
+def test_a_server_that_means_well(usual: Dict[str, Ending]) -> None:
     """The victims do what they are meant to."""
     for ending in usual.values():
-        assert ending.status == 0 and ending.said.endswith("done\n"), ending.said
-        assert "protocol" not in ending.said
+        assert ending.status == 0 and ending.reported.endswith("done\n"), ending.reported
+        assert "protocol" not in ending.reported
 
 
 @pytest.mark.parametrize("evil", EVILS, ids=lambda evil: evil.__name__)
 @pytest.mark.parametrize("place", PLACES)
-def test_84_a_server_that_means_ill(
+def test_a_server_that_means_ill(
     server: RedisServer, usual: Dict[str, Ending], lock_name: str, place: str, evil: Evil
 ) -> None:
     put_hash(server, lock_name, {f"{UUID}:42": 1})
@@ -113,7 +113,7 @@ def test_84_a_server_that_means_ill(
         endings = play(hostile.url, lock_name)
         assert hostile.struck >= len(endings)
     for language, ending in endings.items():
-        assert ending.status == 0 and ending.said.endswith("done\n"), f"{language}: {ending}"
+        assert ending.status == 0 and ending.reported.endswith("done\n"), f"{language}: {ending}"
         assert ending.memory < usual[language].memory + MEMORY, f"{language}: {ending}"
         # One that spins would use all of the time.
         assert ending.cpu < usual[language].cpu + 1.0 + 0.4 * ending.seconds, f"{language}: {ending}"

@@ -60,7 +60,7 @@ def check_every_way(lock: redlatch.Lock, status: str, *, waits: bool, kind: Any 
 
 
 @pytest.mark.parametrize("kind", ["string", "list", "set", "zset", "stream"])
-def test_85_a_key_of_another_type_stays_as_it_was(server: RedisServer, lock_name: str, kind: str) -> None:
+def test_a_key_of_another_type_stays_as_it_was(server: RedisServer, lock_name: str, kind: str) -> None:
     witness = server.client()
     made = {
         "string": lambda: witness.set(lock_name, "x"),
@@ -80,7 +80,7 @@ def test_85_a_key_of_another_type_stays_as_it_was(server: RedisServer, lock_name
     assert witness.dump(lock_name) == before and witness.pttl(lock_name) == -1
 
 
-def test_85_a_key_of_another_type_put_in_place_of_a_held_lock(server: RedisServer, lock_name: str) -> None:
+def test_a_key_of_another_type_put_instead_of_a_held_lock(server: RedisServer, lock_name: str) -> None:
     witness = server.client()
     with redlatch.connect(server.url, watchdog_lease=0.6) as client:
         lock = client.lock(lock_name)
@@ -100,7 +100,7 @@ def test_85_a_key_of_another_type_put_in_place_of_a_held_lock(server: RedisServe
 # ---------------------------------------------------------------------------------------------- servers that refuse --
 
 
-def test_85_read_only_replica(make_server: MakeServer, lock_name: str) -> None:
+def test_read_only_replica(make_server: MakeServer, lock_name: str) -> None:
     server = make_server(repl_diskless_sync_delay=0)
     replica = make_server(replicaof=["127.0.0.1", str(server.port)])
     wait_until(lambda: replica.admin.info("replication")["master_link_status"] == "up", 20.0)
@@ -110,7 +110,7 @@ def test_85_read_only_replica(make_server: MakeServer, lock_name: str) -> None:
     assert not server.client().exists(lock_name)
 
 
-def test_85_out_of_memory(make_server: MakeServer, lock_name: str) -> None:
+def test_out_of_memory(make_server: MakeServer, lock_name: str) -> None:
     server = make_server(maxmemory_policy="noeviction")
     with redlatch.connect(server.url, watchdog_lease=1.5) as client:
         held, other = client.lock(lock_name + ":held"), client.lock(lock_name)
@@ -129,7 +129,7 @@ def test_85_out_of_memory(make_server: MakeServer, lock_name: str) -> None:
             pass
 
 
-def test_85_loading(make_server: MakeServer, lock_name: str) -> None:
+def test_loading(make_server: MakeServer, lock_name: str) -> None:
     server = make_server(key_load_delay=100, loading_process_events_interval_bytes=1_024)
     with redlatch.connect(server.url) as client:
         lock = client.lock(lock_name)
@@ -165,7 +165,7 @@ def is_busy(server: RedisServer) -> bool:
     return False
 
 
-def test_85_busy_with_a_script(server: RedisServer, busy_server: RedisServer, lock_name: str) -> None:
+def test_busy_with_a_script(server: RedisServer, busy_server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(busy_server.url) as client:
         lock = client.lock(lock_name)
         lock.acquire()
@@ -199,7 +199,7 @@ def test_85_busy_with_a_script(server: RedisServer, busy_server: RedisServer, lo
 
 
 @pytest.mark.parametrize("url", ["redis://", "redis://:wrong@", "redis://nobody:wrong@", "redis://nobody@"])
-def test_85_authentication(make_server: MakeServer, lock_name: str, url: str) -> None:
+def test_authentication(make_server: MakeServer, lock_name: str, url: str) -> None:
     server = make_server(requirepass="right")
     address = f"{url}127.0.0.1:{server.port}/0"
     with fails("authentication"):
@@ -213,7 +213,7 @@ def test_85_authentication(make_server: MakeServer, lock_name: str, url: str) ->
             pass
 
 
-def test_85_password_withdrawn_later(make_server: MakeServer, lock_name: str) -> None:
+def test_password_withdrawn_later(make_server: MakeServer, lock_name: str) -> None:
     server = make_server()
     with redlatch.connect(server.url, close_timeout=0.2) as client:
         lock = client.lock(lock_name)
@@ -235,7 +235,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("rule", list(RULES))
-def test_85_no_permission(server: RedisServer, lock_name: str, rule: str) -> None:
+def test_no_permission(server: RedisServer, lock_name: str, rule: str) -> None:
     user = "user" + str(list(RULES).index(rule))
     server.admin.execute_command("ACL", "SETUSER", user, "reset", "on", ">word", *RULES[rule].split())
     try:
@@ -256,8 +256,8 @@ def test_85_no_permission(server: RedisServer, lock_name: str, rule: str) -> Non
 
 
 @pytest.mark.parametrize("spared", [(), ("memory|usage", "hrandfield"), ("strlen", "get", "lrange", "llen")])
-def test_85_to_list_is_allowed_with_less(server: RedisServer, lock_name: str, spared: Tuple[str, ...]) -> None:
-    rows = [access_rules.RULES[row] for row in ("mutex, spin lock", access_rules.LOOKS)]
+def test_to_list_is_allowed_with_less(server: RedisServer, lock_name: str, spared: Tuple[str, ...]) -> None:
+    rows = [access_rules.RULES[row] for row in ("mutex, spin lock", access_rules.RECHECKS)]
     needed = [*access_rules.EVERYBODY, *(command for row in rows for command in row.commands())]
     allowed = [f"+{command}" for command in needed if command not in spared]
     server.set_user("frugal", "word", "-@all", *allowed)
@@ -268,7 +268,7 @@ def test_85_to_list_is_allowed_with_less(server: RedisServer, lock_name: str, sp
                 lock.extend(20)
                 assert lock.owner() == held.owner and lock.locked() and lock.ttl() > 10
                 assert [report.name for report in client.scan()] == [lock_name]
-                assert client.inspect(lock_name).form == "mutex" and not client.wait_free(lock_name, 0)
+                assert client.inspect(lock_name).detected_kind == "mutex" and not client.wait_free(lock_name, 0)
                 other = threading.Thread(target=lambda: lock.acquire(timeout=10) and lock.release())
                 other.start()
                 wait_until(lambda: client.stats()["waiters"] == 1)
@@ -280,7 +280,7 @@ def test_85_to_list_is_allowed_with_less(server: RedisServer, lock_name: str, sp
         server.admin.execute_command("ACL", "DELUSER", "frugal")
 
 
-def test_85_no_subscribing_means_looking(server: RedisServer, lock_name: str) -> None:
+def test_without_subscriptions_waiters_poll(server: RedisServer, lock_name: str) -> None:
     server.set_user("deaf", "word", "+@all", "-subscribe")
     try:
         with redlatch.connect(server.url) as other, redlatch.connect(
@@ -298,7 +298,7 @@ def test_85_no_subscribing_means_looking(server: RedisServer, lock_name: str) ->
         server.admin.execute_command("ACL", "DELUSER", "deaf")
 
 
-def test_85_too_many_clients(make_server: MakeServer, lock_name: str) -> None:
+def test_too_many_clients(make_server: MakeServer, lock_name: str) -> None:
     server = make_server(maxclients=4)
     crowd = [server.client(single_connection_client=True) for _ in range(4)]
     for one in crowd:
@@ -315,7 +315,7 @@ def test_85_too_many_clients(make_server: MakeServer, lock_name: str) -> None:
         lock.release()
 
 
-def test_85_too_few_replicas(make_server: MakeServer, lock_name: str) -> None:
+def test_too_few_replicas(make_server: MakeServer, lock_name: str) -> None:
     server = make_server(min_replicas_to_write=1)
     with redlatch.connect(server.url) as client:
         check_every_way(client.lock(lock_name), "not_writable", waits=True)
@@ -324,7 +324,7 @@ def test_85_too_few_replicas(make_server: MakeServer, lock_name: str) -> None:
             pass
 
 
-# Everything that is sent again after a refusal that may pass. Each is the first call of a client: nothing has given the
+# Everything that is sent again after a transient error. Each is the first call of a client: nothing has given the
 # client a reason to start its background thread yet.
 FIRST_CALLS: Dict[str, Callable[[redlatch.Client, str], Any]] = {
     "lock": lambda client, name: client.lock(name).acquire(),
@@ -348,7 +348,7 @@ FIRST_CALLS: Dict[str, Callable[[redlatch.Client, str], Any]] = {
 
 
 @pytest.mark.parametrize("first_call", FIRST_CALLS.values(), ids=FIRST_CALLS.keys())
-def test_85_the_first_call_of_a_client_is_made_again(
+def test_the_first_call_of_a_client_is_made_again(
     server: RedisServer, proxy: Proxy, lock_name: str, first_call: Callable[[redlatch.Client, str], Any]
 ) -> None:
     server.admin.set(lock_name + ":3", 3)
@@ -376,7 +376,7 @@ def test_85_the_first_call_of_a_client_is_made_again(
         ("", "server", False),
     ],
 )
-def test_85_error_replies(
+def test_error_replies(
     server: RedisServer, proxy: Proxy, lock_name: str, reply: str, status: str, waits: bool
 ) -> None:
     with redlatch.connect(proxy.url, command_timeout=1) as client:
@@ -411,7 +411,7 @@ def test_85_error_replies(
     ],
     ids=repr,
 )
-def test_85_garbage(lock_name: str, garbage: Optional[bytes]) -> None:
+def test_garbage(lock_name: str, garbage: Optional[bytes]) -> None:
     with (GarbageServer() if garbage is None else GarbageServer(garbage)) as other:
         with fails("protocol", kind=redlatch.ConnectionError):
             redlatch.connect(other.url)
@@ -423,7 +423,7 @@ def test_85_garbage(lock_name: str, garbage: Optional[bytes]) -> None:
                 lock.acquire(timeout=0.3)
 
 
-def test_85_a_web_server(lock_name: str) -> None:
+def test_a_web_server(lock_name: str) -> None:
     with HttpServer() as other:
         with fails("protocol", kind=redlatch.ConnectionError):
             redlatch.connect(other.url)
@@ -433,7 +433,7 @@ def test_85_a_web_server(lock_name: str) -> None:
 
 
 @pytest.mark.parametrize("begin", [b"", b"$99999999999999\r\n", b"+", b"*3\r\n"], ids=repr)
-def test_85_silence(lock_name: str, begin: bytes) -> None:
+def test_silence(lock_name: str, begin: bytes) -> None:
     """Nothing comes, or a reply that has no end."""
     with (GarbageServer(begin) if begin else SilentServer()) as other:
         words = f"127.0.0.1:{other.port}: connected, but no answer"
@@ -448,7 +448,7 @@ def test_85_silence(lock_name: str, begin: bytes) -> None:
                 client.lock(lock_name).acquire(blocking=False)
 
 
-def test_85_no_answer_to_the_first_packet(lock_name: str) -> None:
+def test_no_answer_to_the_first_packet(lock_name: str) -> None:
     with SynBlackHole() as hole:
         with fails("unreachable", after=0.3, kind=redlatch.ConnectionError):
             redlatch.connect(hole.url, connect_timeout=0.3)
@@ -457,7 +457,7 @@ def test_85_no_answer_to_the_first_packet(lock_name: str) -> None:
                 client.lock(lock_name).acquire(timeout=0.3)
 
 
-def test_85_nobody_there(lock_name: str) -> None:
+def test_nobody_there(lock_name: str) -> None:
     with closed_port() as port:
         with fails("unreachable", kind=redlatch.ConnectionError):
             redlatch.connect(f"redis://127.0.0.1:{port}/0")
@@ -467,7 +467,7 @@ def test_85_nobody_there(lock_name: str) -> None:
         redlatch.connect("unix:///no/such/socket")
 
 
-def test_85_the_server_falls_silent(server: RedisServer, lock_name: str) -> None:
+def test_the_server_falls_silent(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url, command_timeout=0.8, close_timeout=0.2) as client:
         lock = client.lock(lock_name)
         with lock:
@@ -487,12 +487,12 @@ def test_85_the_server_falls_silent(server: RedisServer, lock_name: str) -> None
             pass
 
 
-def test_85_wrong_database(server: RedisServer) -> None:
+def test_wrong_database(server: RedisServer) -> None:
     with fails("server"):
         redlatch.connect(server.url, database=999)
 
 
-def test_85_all_is_well_with_a_scripted_server() -> None:
+def test_all_is_well_with_a_scripted_server() -> None:
     """What the broken servers are measured against: a server that knows no CLIENT and no INFO will do."""
     words = {"CLIENT": ErrorReply("ERR unknown command"), "INFO": ErrorReply("NOPERM no"), "EVALSHA": None}
     with ScriptedServer(by_word=words) as scripted, redlatch.connect(scripted.url, close_timeout=0.2) as client:

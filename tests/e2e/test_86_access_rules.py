@@ -9,7 +9,7 @@ from typing import Any, Callable, List
 
 import pytest
 import redlatch
-from access_rules import LOOKS, ROWS, RULES, SCRIPTS, open_frugal, permit, table
+from access_rules import RECHECKS, ROWS, RULES, SCRIPTS, open_frugal, permit, table
 from env import RedisServer, wait_until
 from foreign_keys import KINDS
 from steps import Call
@@ -82,7 +82,7 @@ def play_waiting(kind: str, make: Callable[[redlatch.Client], Any], holder: redl
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_86_what_the_readme_says_is_enough(server: RedisServer, lock_name: str, kind: str) -> None:
+def test_what_the_readme_says_is_enough(server: RedisServer, lock_name: str, kind: str) -> None:
     """Nothing is denied, not even what would go unnoticed."""
     permit(server, lock_name, ROWS[kind])
 
@@ -101,8 +101,8 @@ def test_86_what_the_readme_says_is_enough(server: RedisServer, lock_name: str, 
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_86_it_is_enough_to_look(server: RedisServer, lock_name: str, kind: str) -> None:
-    permit(server, lock_name, [LOOKS])
+def test_read_permission_is_enough_to_inspect(server: RedisServer, lock_name: str, kind: str) -> None:
+    permit(server, lock_name, [RECHECKS])
     with open_frugal(server) as client, redlatch.connect(server.url) as other:
         KINDS[kind].prepare(KINDS[kind].make(other, lock_name))
         client.inspect(lock_name)
@@ -110,7 +110,7 @@ def test_86_it_is_enough_to_look(server: RedisServer, lock_name: str, kind: str)
         assert denials(server) == []
 
 
-def test_86_the_page_shows_the_rules() -> None:
+def test_the_page_shows_the_rules() -> None:
     page = (ROOT / "docs" / "how-to" / "access-rules.md").read_text(encoding="utf-8")
     assert table() in page, f"docs/how-to/access-rules.md lacks this table:\n{table()}"
     named = {name for rules in RULES.values() for name in rules.scripts.split()}

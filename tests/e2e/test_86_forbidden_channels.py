@@ -35,7 +35,7 @@ def subscribes(proxy: Proxy) -> int:
 @pytest.mark.parametrize(
     "names", [["no", "ok"], ["ok", "no"], ["no", "ok1", "no1", "ok2"], ["ok1", "no", "ok2", "no2", "ok3"]], ids="-".join
 )
-def test_00_one_forbidden_channel_denies_no_other(make_server: MakeServer, names: List[str]) -> None:
+def test_one_forbidden_channel_denies_no_other(make_server: MakeServer, names: List[str]) -> None:
     """All are asked for before any is answered."""
     server = make_server()
     if server.version < (6, 2, 0):

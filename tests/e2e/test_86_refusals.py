@@ -15,7 +15,7 @@ from lua_programs import environment as lua_environment
 from shell import program as shell_program
 
 
-def test_86_the_servers_own_words(server: RedisServer, lock_name: str) -> None:
+def test_the_servers_own_words(server: RedisServer, lock_name: str) -> None:
     server.set_user("frugal", "word", "+@all", "-get")
     with open_frugal(server) as client:
         for call in (
@@ -44,7 +44,7 @@ def contents(server: RedisServer) -> List[Any]:
 
 @pytest.mark.parametrize("lacking", ["del", "hdel"])
 @pytest.mark.parametrize("kind", ["read", "write", "multi-read", "multi-write"])
-def test_86_a_refused_release_changes_nothing(server: RedisServer, lock_name: str, kind: str,
+def test_a_refused_release_changes_nothing(server: RedisServer, lock_name: str, kind: str,
                                               lacking: str) -> None:  # fmt: skip
     if server.version < (7, 0, 0):
         pytest.skip("servers before Redis 7 can not tell a script what its user may run")
@@ -63,7 +63,7 @@ def test_86_a_refused_release_changes_nothing(server: RedisServer, lock_name: st
 
 
 @pytest.mark.parametrize("kind", ["mutex", "fenced", "fair", "read", "write", "group", "multi"])
-def test_86_a_refused_acquire_leaves_no_lock_without_an_end(server: RedisServer, lock_name: str,
+def test_a_refused_acquire_leaves_no_lock_without_an_end(server: RedisServer, lock_name: str,
                                                             kind: str) -> None:  # fmt: skip
     if server.version < (7, 0, 0):
         pytest.skip("servers before Redis 7 can not tell a script what its user may run")
@@ -77,7 +77,7 @@ def test_86_a_refused_acquire_leaves_no_lock_without_an_end(server: RedisServer,
         assert contents(server) == []
 
 
-def test_86_in_lua_and_in_the_shell(server: RedisServer, lock_name: str) -> None:
+def test_in_lua_and_in_the_shell(server: RedisServer, lock_name: str) -> None:
     server.set_user("frugal", "word", "+@all", "-evalsha", "-eval")
     url = server.url.replace("redis://", "redis://frugal:word@")
     done = subprocess.run([shell_program(), "run", "--url", url, lock_name, "--", "true"],
@@ -85,6 +85,6 @@ def test_86_in_lua_and_in_the_shell(server: RedisServer, lock_name: str) -> None
     assert "NOPERM" in done.stderr and "evalsha" in done.stderr and done.returncode != 0, done
     client = f'assert(require("redlatch").connect("{url}"))'
     program = f'print(select(2, {client}:lock("{lock_name}"):acquire()))'
-    told = subprocess.run(["lua5.4", "-e", program], env=lua_environment("lua5.4"), capture_output=True, text=True,
+    done = subprocess.run(["lua5.4", "-e", program], env=lua_environment("lua5.4"), capture_output=True, text=True,
                           timeout=60, check=False)  # fmt: skip
-    assert "NOPERM" in told.stdout and "evalsha" in told.stdout, told
+    assert "NOPERM" in done.stdout and "evalsha" in done.stdout, done

@@ -48,7 +48,7 @@ def client(cluster: RedisServer) -> Iterator[redlatch.Client]:
         yield opened
 
 
-def test_00_it_is_a_cluster(cluster: RedisServer) -> None:
+def test_it_is_a_cluster(cluster: RedisServer) -> None:
     """The server refuses what is in two slots."""
     with pytest.raises(Exception, match="same slot"):
         cluster.admin.execute_command("DEL", "one", "two")
@@ -56,7 +56,7 @@ def test_00_it_is_a_cluster(cluster: RedisServer) -> None:
 
 @pytest.mark.parametrize("form", NAMES)
 @pytest.mark.parametrize("kind", LOCKS)
-def test_01_three_times_lock_and_unlock(client: redlatch.Client, lock_name: str, kind: str, form: str) -> None:
+def test_three_times_lock_and_unlock(client: redlatch.Client, lock_name: str, kind: str, form: str) -> None:
     make: MakeLock = LOCKS[kind]
     lock = make(client, form.format(lock_name))
     for _ in range(3):
@@ -69,14 +69,14 @@ def test_01_three_times_lock_and_unlock(client: redlatch.Client, lock_name: str,
 
 
 @pytest.mark.parametrize("kind", LOCKS)
-def test_02_thirty_attempts(client: redlatch.Client, lock_name: str, kind: str) -> None:
+def test_thirty_attempts(client: redlatch.Client, lock_name: str, kind: str) -> None:
     lock = LOCKS[kind](client, lock_name)
     for _ in range(30):
         assert lock.acquire(blocking=False)
         lock.release()
 
 
-def test_03_write_read_unread_unwrite(client: redlatch.Client, lock_name: str) -> None:
+def test_write_read_unread_unwrite(client: redlatch.Client, lock_name: str) -> None:
     both = client.read_write_lock(lock_name)
     with both.write, both.read:
         assert both.write.locked() and both.read.locked()
@@ -85,7 +85,7 @@ def test_03_write_read_unread_unwrite(client: redlatch.Client, lock_name: str) -
 
 @pytest.mark.parametrize("form", NAMES)
 @pytest.mark.parametrize("kind", [kind for kind in LOCKS if kind not in ("spin", "multi")])
-def test_04_a_release_wakes(
+def test_a_release_wakes(
     cluster: RedisServer, client: redlatch.Client, lock_name: str, kind: str, form: str
 ) -> None:
     name = form.format(lock_name)
@@ -99,7 +99,7 @@ def test_04_a_release_wakes(
 
 
 @pytest.mark.parametrize("form", NAMES)
-def test_05_counts(cluster: RedisServer, lock_name: str, form: str) -> None:
+def test_counts(cluster: RedisServer, lock_name: str, form: str) -> None:
     """Also with a prefix, as Redisson's name mapper gives one."""
     cluster.admin.flushall()
     with redlatch.connect(cluster.url, name_prefix="mapped:") as client:
@@ -125,7 +125,7 @@ def test_05_counts(cluster: RedisServer, lock_name: str, form: str) -> None:
 
 @pytest.mark.parametrize("form", NO_TAG)
 @pytest.mark.parametrize("kind", LOCKS)
-def test_06_a_name_without_a_tag_is_never_half_taken(
+def test_a_name_without_a_tag_is_never_half_taken(
     cluster: RedisServer, client: redlatch.Client, lock_name: str, kind: str, form: str
 ) -> None:
     """W-28: Redisson acquires such a lock and can not release it. Ours does both, or is refused at once."""
@@ -140,7 +140,7 @@ def test_06_a_name_without_a_tag_is_never_half_taken(
 
 
 @pytest.mark.parametrize("form", [*NO_TAG, "{{a}}:b{}"])
-def test_07_a_latch_opens_whatever_its_name(
+def test_a_latch_opens_whatever_its_name(
     cluster: RedisServer, client: redlatch.Client, lock_name: str, form: str
 ) -> None:
     """W-22: a latch of Redisson whose name has braces fails in a cluster. Ours opens, or is refused at once."""

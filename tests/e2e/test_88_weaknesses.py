@@ -32,7 +32,7 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
 # -------------------------------------------------------------------------------------------------------- renewal --
 
 
-def test_04_one_bad_lock_delays_the_renewal_of_no_other(server: RedisServer, lock_name: str) -> None:
+def test_one_bad_lock_delays_the_renewal_of_no_other(server: RedisServer, lock_name: str) -> None:
     """W-4: of two batches one line is refused; the others of its batch, and those behind it, are renewed."""
     with redlatch.connect(server.url, watchdog_lease=1.5) as client:
         locks = [client.lock(f"{lock_name}:{number}", owner="handle") for number in range(150)]
@@ -49,7 +49,7 @@ def test_04_one_bad_lock_delays_the_renewal_of_no_other(server: RedisServer, loc
         assert [number for number, hold in enumerate(holds) if hold.lost] == [7]
 
 
-def test_04_a_silent_server_delays_no_renewal_on_another(make_server: MakeServer, lock_name: str) -> None:
+def test_a_silent_server_delays_no_renewal_on_another(make_server: MakeServer, lock_name: str) -> None:
     """W-4: Redisson renews one server after the other."""
     with make_server() as silent, make_server() as sound:
         with (
@@ -70,7 +70,7 @@ def test_04_a_silent_server_delays_no_renewal_on_another(make_server: MakeServer
                 silent.sigcont()
 
 
-def test_05_many_short_holds_leave_one_timer(server: RedisServer, monitor: Monitor, lock_name: str) -> None:
+def test_many_short_holds_leave_one_timer(server: RedisServer, monitor: Monitor, lock_name: str) -> None:
     """W-5: Redisson's loops of renewal multiply. Ours renews a lock every third of its lease, and once."""
     load_scripts(server)
     lease = 0.9
@@ -92,7 +92,7 @@ def test_05_many_short_holds_leave_one_timer(server: RedisServer, monitor: Monit
         assert executed.count("renew") <= (time.monotonic() - started) / (lease / 3) + 1
 
 
-def test_06_a_level_with_a_lease_does_not_end_renewal(
+def test_a_nested_acquire_with_a_lease_does_not_end_renewal(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     """W-6: with Redisson the release of the inner level ends the renewal of the outer one."""
@@ -111,7 +111,7 @@ def test_06_a_level_with_a_lease_does_not_end_renewal(
 # ----------------------------------------------------------------------------------------------------- multi locks --
 
 
-def test_15_leases_do_not_grow_while_it_waits(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_leases_do_not_grow_while_it_waits(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     """W-15: Redisson multiplies the lease by a thousand with each round."""
     names = [f"{lock_name}:{number}" for number in range(3)]
     with redlatch.connect(server.url) as other:
@@ -129,7 +129,7 @@ def test_15_leases_do_not_grow_while_it_waits(server: RedisServer, client: redla
         multi.release()
 
 
-def test_15_a_release_that_finds_one_gone_releases_the_others(
+def test_a_release_that_finds_one_gone_releases_the_others(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     """W-15: Redisson's release stops at the first that fails, and the watchdog keeps the others."""
@@ -145,7 +145,7 @@ def test_15_a_release_that_finds_one_gone_releases_the_others(
 # --------------------------------------------------------------------------------------------------- subscriptions --
 
 
-def test_23_hundreds_of_channels_take_one_connection(
+def test_hundreds_of_channels_take_one_connection(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     """W-23: with Redisson 250 channels of a node are all, and fifty gates guard every one."""
@@ -202,7 +202,7 @@ def wild_clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
-def test_24_the_wall_clock_is_of_no_importance(
+def test_the_wall_clock_is_of_no_importance(
     server: RedisServer, client: redlatch.Client, wild_clock: Path, lock_name: str
 ) -> None:
     """W-24: waits and leases are measured by a clock that never jumps. W-9: places are counted in the server's time, so
@@ -241,7 +241,7 @@ def test_24_the_wall_clock_is_of_no_importance(
 # ---------------------------------------------------------------------------------------------------------- leases --
 
 
-def test_25_an_answer_that_comes_after_the_lease_is_no_lock(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
+def test_an_answer_that_comes_after_the_lease_is_no_lock(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
     """W-25: Redisson counts the lease from the answer. Ours counts from the request, and says that it is over."""
     load_scripts(server)
     with redlatch.connect(proxy.url, command_timeout=20, dead_peer_timeout=60) as behind:
@@ -256,7 +256,7 @@ def test_25_an_answer_that_comes_after_the_lease_is_no_lock(server: RedisServer,
         assert not lock.owned()
 
 
-def test_27_numbers_of_owners_never_come_again(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+def test_numbers_of_owners_never_come_again(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     """W-27: the system's thread numbers do."""
     owners: List[str] = []
 

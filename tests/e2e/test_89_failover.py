@@ -55,7 +55,7 @@ def pair(make_server: MakeServer) -> Iterator[Pair]:
         yield both
 
 
-def test_00_random_locks_go_on(pair: Pair, lock_name: str) -> None:
+def test_random_locks_go_on(pair: Pair, lock_name: str) -> None:
     """Threads take random locks all the time; after the failover nothing is refused any more."""
     over = threading.Event()
     turns = [0] * THREADS
@@ -91,7 +91,7 @@ def test_00_random_locks_go_on(pair: Pair, lock_name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["mutex", "fair", "write"])
-def test_01_a_waiter_listens_on_the_new_master(pair: Pair, lock_name: str, kind: str) -> None:
+def test_a_waiter_listens_on_the_new_master(pair: Pair, lock_name: str, kind: str) -> None:
     """Its subscription is made again, and the release there wakes it."""
     make: Callable[[redlatch.Client], redlatch.Lock] = {
         "mutex": lambda client: client.lock(lock_name, owner="handle"),
@@ -131,7 +131,7 @@ def release(lock: redlatch.Lock) -> None:
     wait_until(done)
 
 
-def test_02_a_message_on_the_new_master_wakes(pair: Pair, lock_name: str) -> None:
+def test_a_message_on_the_new_master_wakes(pair: Pair, lock_name: str) -> None:
     """Also one of a Redisson."""
     hold_as_redisson(pair.master, lock_name)
     with redlatch.connect(pair.proxy.url, command_timeout=5) as client:

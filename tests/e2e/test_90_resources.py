@@ -14,7 +14,7 @@ from scenes import play, scenes_of
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("scene", scenes_of("scenes_resources"))
-def test_90_resources_in_c(server: RedisServer, lock_name: str, scene: str) -> None:
+def test_resources_in_c(server: RedisServer, lock_name: str, scene: str) -> None:
     play("scenes_resources", scene, server.url, lock_name, timeout=280)
 
 
@@ -142,7 +142,7 @@ ALLOWED_KIB = 256
 
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("cycle", list(CYCLES))
-def test_90_resources_in_python(server: RedisServer, lock_name: str, cycle: str) -> None:
+def test_resources_in_python(server: RedisServer, lock_name: str, cycle: str) -> None:
     few, many = COUNTS.get(cycle, (2_000, 20_000))
     done = subprocess.run(
         [sys.executable, "-c", MEASURE % CYCLES[cycle], server.url, lock_name, str(few), str(many)],

@@ -20,7 +20,7 @@ from env import RedisServer, RedissonShapedPeer, wait_until
 from shell import program
 from wire import build_directory, subscribers
 
-# How long is counted: a little longer than the time between two renewals. Waiters look again every 5 s.
+# How long is counted: a little longer than the time between two renewals. Waiters recheck every 5 s.
 SPAN = 10.5
 HELD = "quiet:held"
 
@@ -99,7 +99,7 @@ def few(times: int) -> Cost:
 
 
 NOTHING = Cost(1, 3)
-SLICES = int(SPAN / 0.05)  # in which Python's main thread waits, to see Ctrl-C
+STEPS = int(SPAN / 0.05)  # in which Python's main thread waits, to see Ctrl-C
 
 QUIET_CLIENT = build_directory() / "tests" / "e2e" / "programs" / "quiet_client"
 SAY_READY = "echo ready; exec sleep 600"
@@ -114,7 +114,7 @@ BOUNDS: Dict[Tuple[str, str], Cost] = {
     ("python", "holds"): few(SOME),
     ("python", "watches"): few(SOME),
     ("python", "waits"): few(SOME),
-    ("python", "waits in the main thread"): Cost(2 * SLICES, 4 * SLICES),
+    ("python", "waits in the main thread"): Cost(2 * STEPS, 4 * STEPS),
     ("run", "holds"): few(SOME),
     ("run", "waits"): few(SOME),
 }
@@ -165,7 +165,7 @@ def _are_quiet(quiet: Dict[Tuple[str, str], Quiet], before: Dict[Tuple[str, str]
 
 
 @pytest.mark.parametrize("key", BOUNDS, ids=" ".join)
-def test_91_what_it_costs(costs: Dict[Tuple[str, str], Cost], key: Tuple[str, str]) -> None:
+def test_what_it_costs(costs: Dict[Tuple[str, str], Cost], key: Tuple[str, str]) -> None:
     """No more than the renewals and looks that are due."""
     assert costs[key].wakes <= BOUNDS[key].wakes and costs[key].calls <= BOUNDS[key].calls, costs[key]
     if BOUNDS[key] == few(SOME):

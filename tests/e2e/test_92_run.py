@@ -16,7 +16,7 @@ import pytest
 import redlatch as library
 from env import RedisServer, RedissonShapedPeer, closed_port, wait_until
 from shell import (
-    PATIENCE,
+    TIMEOUT,
     UNTIL_END,
     environment,
     is_alive,
@@ -30,7 +30,7 @@ from shell import (
 from wire import fields, is_owner, remaining_ms, subscribers
 
 # A wait that missed its message looks after 5 s.
-LOOK = 4.0
+RECHECK = 4.0
 STATUS = {"not obtained": 1, "usage": 64, "no lock": 65, "unreachable": 69, "lost": 70, "system": 71}
 
 
@@ -43,7 +43,7 @@ def pending_signals(pid: int) -> int:
 # ------------------------------------------------------------------------------------------------------- exclusion --
 
 
-def test_00_fifty_processes_count_to_a_thousand(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+def test_fifty_processes_count_to_a_thousand(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     counter = tmp_path / "counter"
     counter.write_text("0\n")
     add = tmp_path / "add"
@@ -57,7 +57,7 @@ def test_00_fifty_processes_count_to_a_thousand(server: RedisServer, lock_name: 
     assert server.admin.dbsize() == 0
 
 
-def test_01_redisson_and_python_are_kept_out(
+def test_redisson_and_python_are_kept_out(
     server: RedisServer, peer: RedissonShapedPeer, lock_name: str, tmp_path: Path
 ) -> None:
     with library.connect(server.url) as client:
@@ -75,7 +75,7 @@ def test_01_redisson_and_python_are_kept_out(
 @pytest.mark.parametrize(
     ("text", "status"), [("true", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)]
 )
-def test_10_ends_as_the_command_does(server: RedisServer, lock_name: str, text: str, status: int) -> None:
+def test_ends_as_the_command_does(server: RedisServer, lock_name: str, text: str, status: int) -> None:
     assert redlatch(server, "run", lock_name, "--", "sh", "-c", text).returncode == status
     assert server.admin.exists(lock_name) == 0
 
@@ -83,41 +83,41 @@ def test_10_ends_as_the_command_does(server: RedisServer, lock_name: str, text: 
 @pytest.mark.parametrize(
     ("command", "status"), [("/nonexistent", 127), ("no-such-program", 127), ("", 127), ("/tmp", 126)]
 )
-def test_11_what_can_not_be_run(server: RedisServer, lock_name: str, command: str, status: int) -> None:
+def test_what_can_not_be_run(server: RedisServer, lock_name: str, command: str, status: int) -> None:
     done = redlatch(server, "run", "--min-hold", "60", lock_name, "--", command)
     assert done.returncode == status and f"redlatch: '{command}' cannot be run: " in done.stderr
     assert server.admin.exists(lock_name) == 0
 
 
-def test_12_nonblock_says_so_at_once(server: RedisServer, peer: RedissonShapedPeer, lock_name: str) -> None:
+def test_nonblock_says_so_at_once(server: RedisServer, peer: RedissonShapedPeer, lock_name: str) -> None:
     peer.lock(lock_name)
     begun = time.monotonic()
     done = redlatch(server, "run", "-n", lock_name, "--", "echo", "ran")
     assert (done.returncode, done.stdout, done.stderr) == (STATUS["not obtained"], "", "")
-    assert time.monotonic() - begun < PATIENCE, "not as long as the other holds it"
+    assert time.monotonic() - begun < TIMEOUT, "not as long as the other holds it"
     assert redlatch(server, "run", "-n", "-E", "42", lock_name, "--", "true").returncode == 42
 
 
-def test_13_wait_ends_after_its_time(server: RedisServer, peer: RedissonShapedPeer, lock_name: str) -> None:
+def test_wait_ends_after_its_time(server: RedisServer, peer: RedissonShapedPeer, lock_name: str) -> None:
     peer.lock(lock_name)
     begun = time.monotonic()
     assert redlatch(server, "run", "-w", "0.5", lock_name, "--", "true").returncode == STATUS["not obtained"]
-    assert 0.5 <= time.monotonic() - begun < PATIENCE
+    assert 0.5 <= time.monotonic() - begun < TIMEOUT
     waiting = start(server, "run", "-w", "20", lock_name, "--", "echo", "ran")
-    wait_until(lambda: subscribers(server, lock_name) == 1, PATIENCE, "the command to wait")
+    wait_until(lambda: subscribers(server, lock_name) == 1, TIMEOUT, "the command to wait")
     peer.unlock(lock_name)
     released = time.monotonic()
     assert waiting.communicate(timeout=10)[0] == "ran\n"
-    assert waiting.returncode == 0 and time.monotonic() - released < LOOK, "a message woke it"
+    assert waiting.returncode == 0 and time.monotonic() - released < RECHECK, "a message woke it"
 
 
-def test_14_no_server_is_69(server: RedisServer, lock_name: str) -> None:
+def test_no_server_is_69(server: RedisServer, lock_name: str) -> None:
     with closed_port() as port:
         done = redlatch(None, "run", "--url", f"redis://127.0.0.1:{port}", lock_name, "--", "true")
     assert done.returncode == STATUS["unreachable"] and "refused" in done.stderr
 
 
-def test_14_a_server_that_goes_away_is_given_up(server: RedisServer, lock_name: str) -> None:
+def test_a_server_that_goes_away_is_given_up(server: RedisServer, lock_name: str) -> None:
     """A wait without end gives it half a minute; a short one says the same as soon as its own time is over."""
     server.admin.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
     try:
@@ -128,7 +128,7 @@ def test_14_a_server_that_goes_away_is_given_up(server: RedisServer, lock_name: 
 
 
 @pytest.mark.parametrize("options", [[], ["--kind", "fair"], ["-s"], ["--kind", "plain"], ["other"]])
-def test_14_what_is_no_lock_is_65(server: RedisServer, lock_name: str, options: List[str]) -> None:
+def test_what_is_no_lock_is_65(server: RedisServer, lock_name: str, options: List[str]) -> None:
     """Not 69, at which a job may try again: that would be for ever."""
     server.admin.rpush(lock_name, "a")
     done = redlatch(server, "run", *options, lock_name, "--", "true")
@@ -153,7 +153,7 @@ def test_14_what_is_no_lock_is_65(server: RedisServer, lock_name: str, options: 
         ["--url", "http://127.0.0.1", "x", "true"],
     ],
 )
-def test_15_misuse_is_64_and_says_what_is_wrong(server: RedisServer, arguments: List[str]) -> None:
+def test_misuse_is_64_and_says_what_is_wrong(server: RedisServer, arguments: List[str]) -> None:
     done = redlatch(server, "run", *arguments)
     assert done.returncode == STATUS["usage"] and done.stderr.strip() and not done.stdout
 
@@ -161,7 +161,7 @@ def test_15_misuse_is_64_and_says_what_is_wrong(server: RedisServer, arguments: 
 @pytest.mark.parametrize(
     "options", [["-s", "--kind", "mutex"], ["--kind", "write", "-s"], ["-n", "-w", "3"], ["-w", "0", "-n"]]
 )
-def test_15_flags_that_contradict_each_other(server: RedisServer, lock_name: str, options: List[str]) -> None:
+def test_flags_that_contradict_each_other(server: RedisServer, lock_name: str, options: List[str]) -> None:
     done = redlatch(server, "run", *options, lock_name, "--", "true")
     assert done.returncode == STATUS["usage"] and "expected one of them" in done.stderr
     assert redlatch(server, "run", "-s", "--kind", "read", "-n", lock_name, "--", "true").returncode == 0
@@ -169,7 +169,7 @@ def test_15_flags_that_contradict_each_other(server: RedisServer, lock_name: str
 
 @pytest.mark.parametrize("kind", [[], ["--kind", "semaphore", "--limit", "1"]])
 @pytest.mark.parametrize("names", [["--"], ["--", "--"], [""], ["", "b"], ["a", ""]])
-def test_15_a_name_that_is_missing_or_empty(
+def test_a_name_that_is_missing_or_empty(
     server: RedisServer, tmp_path: Path, kind: List[str], names: List[str]
 ) -> None:
     """As of an empty variable in a script, quoted or not: nothing runs under a name that nobody meant."""
@@ -178,13 +178,13 @@ def test_15_a_name_that_is_missing_or_empty(
     assert not (tmp_path / "ran").exists() and server.admin.dbsize() == 0
 
 
-def test_15_the_longest_lease_is_a_day(server: RedisServer, lock_name: str) -> None:
+def test_the_longest_lease_is_a_day(server: RedisServer, lock_name: str) -> None:
     done = redlatch(server, "run", "--lease", "86400.1", lock_name, "--", "true")
     assert done.returncode == STATUS["usage"] and "--lease is '86400.1'" in done.stderr and "86400\n" in done.stderr
     assert redlatch(server, "run", "--lease", "86400", lock_name, "--", "true").returncode == 0
 
 
-def test_16_one_connection_is_enough(server: RedisServer, lock_name: str) -> None:
+def test_one_connection_is_enough(server: RedisServer, lock_name: str) -> None:
     def connections() -> int:
         information: Any = server.admin.info("stats")
         return int(information["total_connections_received"])
@@ -197,7 +197,7 @@ def test_16_one_connection_is_enough(server: RedisServer, lock_name: str) -> Non
 # ------------------------------------------------------------------------------------------- what CMD sees and gets --
 
 
-def test_20_the_command_knows_its_lock(server: RedisServer, lock_name: str) -> None:
+def test_the_command_knows_its_lock(server: RedisServer, lock_name: str) -> None:
     text = (
         'echo "$REDLATCH_LOCK" "$REDLATCH_OWNER" "${REDLATCH_TOKEN-none}"\n'
         f'{program()} show --owner "$REDLATCH_OWNER" "$REDLATCH_LOCK" >/dev/null; echo $?\n'
@@ -208,21 +208,21 @@ def test_20_the_command_knows_its_lock(server: RedisServer, lock_name: str) -> N
     assert (name, token, own, other) == (lock_name, "none", "0", "3") and is_owner(owner.encode())
 
 
-@pytest.mark.parametrize("look", [["ls", "/proc/self/fd"], ["grep", "-E", "Sig(Blk|Ign|Cgt)", "/proc/self/status"]])
-def test_21_nothing_is_inherited_but_what_should_be(server: RedisServer, lock_name: str, look: List[str]) -> None:
-    done = redlatch(server, "run", lock_name, "--", *look)
-    plain = subprocess.run(look, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
+@pytest.mark.parametrize("probe", [["ls", "/proc/self/fd"], ["grep", "-E", "Sig(Blk|Ign|Cgt)", "/proc/self/status"]])
+def test_nothing_is_inherited_but_what_should_be(server: RedisServer, lock_name: str, probe: List[str]) -> None:
+    done = redlatch(server, "run", lock_name, "--", *probe)
+    plain = subprocess.run(probe, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
     assert (done.returncode, done.stdout) == (0, plain.stdout)
 
 
-def test_22_what_was_ignored_stays_ignored(server: RedisServer, lock_name: str) -> None:
+def test_what_was_ignored_stays_ignored(server: RedisServer, lock_name: str) -> None:
     text = f"trap '' HUP; exec {program()} run {lock_name} -- sh -c 'kill -HUP $PPID; kill -HUP $$; echo here'"
     done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, env=environment(server), timeout=30,
                           check=False)
     assert (done.returncode, done.stdout) == (0, "here\n")
 
 
-def test_23_a_prefix_stands_before_the_name(server: RedisServer, lock_name: str) -> None:
+def test_a_prefix_stands_before_the_name(server: RedisServer, lock_name: str) -> None:
     done = redlatch(server, "run", "--prefix", "shop:", lock_name, "--", "sh", "-c",
                     f'echo "$REDLATCH_LOCK"; {program()} list "shop:*" --json')
     assert done.stdout.startswith(lock_name + "\n") and f'"shop:{lock_name}"' in done.stdout
@@ -239,7 +239,7 @@ def is_renewed(server: RedisServer, name: str) -> None:
     wait_until(longer, message="a renewal")
 
 
-def test_24_the_lease_is_the_watchdogs(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+def test_the_lease_is_the_watchdogs(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     holder = start_holder(server, lock_name, tmp_path, "--lease", "1.2")
     owner = fields(server, lock_name)
     assert 0 < remaining_ms(server, lock_name) <= 1_200
@@ -250,7 +250,7 @@ def test_24_the_lease_is_the_watchdogs(server: RedisServer, lock_name: str, tmp_
     assert holder.wait(10) == 5
 
 
-def test_25_min_hold_leaves_the_lock_to_run_out(server: RedisServer, lock_name: str) -> None:
+def test_min_hold_leaves_the_lock_to_run_out(server: RedisServer, lock_name: str) -> None:
     assert redlatch(server, "run", "--min-hold", "60", lock_name, "--", "true").returncode == 0
     assert 30_000 < remaining_ms(server, lock_name) <= 60_000, "it does not wait for that itself, nor renews it"
 
@@ -259,17 +259,17 @@ def test_25_min_hold_leaves_the_lock_to_run_out(server: RedisServer, lock_name: 
 
 
 @pytest.mark.parametrize("name", ["INT", "TERM", "HUP", "QUIT", "USR1"])
-def test_30_signals_reach_the_command(server: RedisServer, lock_name: str, tmp_path: Path, name: str) -> None:
+def test_signals_reach_the_command(server: RedisServer, lock_name: str, tmp_path: Path, name: str) -> None:
     holder = start_holder(server, lock_name, tmp_path, trap=f"trap 'echo told; exit 9' {name}")
     holder.send_signal(getattr(signal, f"SIG{name}"))
     assert holder.communicate(timeout=10)[0] == "told\n"
     assert holder.returncode == 9 and server.admin.exists(lock_name) == 0
 
 
-def test_31_the_whole_group_is_told(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+def test_the_whole_group_is_notified(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     text = f"(trap 'echo grandchild; exit 0' TERM; touch {tmp_path}/up; {UNTIL_END}) & wait"
     holder = start_holder(server, lock_name, tmp_path, text=text, trap="trap 'wait; exit 3' TERM")
-    wait_until((tmp_path / "up").exists, PATIENCE, "the grandchild")
+    wait_until((tmp_path / "up").exists, TIMEOUT, "the grandchild")
     assert os.getpgid(pid_of(tmp_path)) == pid_of(tmp_path) != os.getpgid(holder.pid)
     holder.terminate()
     assert holder.communicate(timeout=10)[0] == "grandchild\n"
@@ -279,20 +279,20 @@ def test_31_the_whole_group_is_told(server: RedisServer, lock_name: str, tmp_pat
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGQUIT, -signal.SIGQUIT), (signal.SIGTERM, 143)]
 )
-def test_32_a_signal_ends_the_wait(
+def test_a_signal_ends_the_wait(
     server: RedisServer, peer: RedissonShapedPeer, lock_name: str, number: signal.Signals, status: int
 ) -> None:
     peer.lock(lock_name)
     waiting = start(server, "run", lock_name, "--", "echo", "ran")
-    wait_until(lambda: subscribers(server, lock_name) == 1, PATIENCE, "the command to wait")
+    wait_until(lambda: subscribers(server, lock_name) == 1, TIMEOUT, "the command to wait")
     waiting.send_signal(number)
     signalled = time.monotonic()
     assert waiting.communicate(timeout=10)[0] == ""
-    assert waiting.returncode == status and time.monotonic() - signalled < LOOK
+    assert waiting.returncode == status and time.monotonic() - signalled < RECHECK
     assert list(fields(server, lock_name)) == [peer.owner().encode()]
 
 
-def test_33_killed_it_takes_the_command_with_it(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+def test_killed_it_takes_the_command_with_it(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     holder = start_holder(server, lock_name, tmp_path)
     holder.kill()
     holder.wait(10)
@@ -300,7 +300,7 @@ def test_33_killed_it_takes_the_command_with_it(server: RedisServer, lock_name: 
 
 
 @pytest.mark.parametrize("name", ["INT", "QUIT"])
-def test_34_keys_that_end_the_command_end_redlatch_too(
+def test_keys_that_end_the_command_end_redlatch_too(
     server: RedisServer, lock_name: str, tmp_path: Path, name: str
 ) -> None:
     """A shell ends a loop or script only if its child was ended by the signal itself."""
@@ -310,7 +310,7 @@ def test_34_keys_that_end_the_command_end_redlatch_too(
     assert holder.returncode == -getattr(signal, f"SIG{name}") and server.admin.exists(lock_name) == 0
 
 
-def test_35_an_ignored_key_ends_only_the_command(server: RedisServer, lock_name: str) -> None:
+def test_an_ignored_key_ends_only_the_command(server: RedisServer, lock_name: str) -> None:
     child = "import os, signal; signal.signal(signal.SIGINT, signal.SIG_DFL); os.kill(os.getpid(), signal.SIGINT)"
     text = f"trap '' INT; {program()} run {lock_name} -- {sys.executable} -c '{child}'; echo $?"
     done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, env=environment(server), timeout=30,
@@ -318,12 +318,12 @@ def test_35_an_ignored_key_ends_only_the_command(server: RedisServer, lock_name:
     assert (done.returncode, done.stdout) == (0, "130\n")
 
 
-def test_36_what_comes_before_the_command_is_not_kept_for_it(
+def test_what_comes_before_the_command_is_not_kept_for_it(
     server: RedisServer, peer: RedissonShapedPeer, lock_name: str
 ) -> None:
     peer.lock(lock_name)
     waiting = start(server, "run", lock_name, "--", "sh", "-c", "sleep 0.2; echo ran")
-    wait_until(lambda: subscribers(server, lock_name) == 1, PATIENCE, "the command to wait")
+    wait_until(lambda: subscribers(server, lock_name) == 1, TIMEOUT, "the command to wait")
     for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT):
         waiting.send_signal(number)
     wait_until(lambda: not pending_signals(waiting.pid), message="the signals to be taken")
@@ -351,7 +351,7 @@ def writes_messages(pid: int) -> bool:
     return len(words) > 1 and words[1] == "0x2"
 
 
-def test_37_a_signal_between_the_grant_and_the_command_gives_the_lock_back(
+def test_a_signal_between_the_grant_and_the_command_gives_the_lock_back(
     server: RedisServer, lock_name: str
 ) -> None:
     """There it says how long it waited, which nobody reads at first."""
@@ -361,7 +361,7 @@ def test_37_a_signal_between_the_grant_and_the_command_gives_the_lock_back(
         text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=writing, env=environment(server),
     )
     os.close(writing)
-    wait_until(lambda: writes_messages(waiting.pid), PATIENCE, "it to speak of the grant")
+    wait_until(lambda: writes_messages(waiting.pid), TIMEOUT, "it to speak of the grant")
     assert fields(server, lock_name)
     waiting.send_signal(signal.SIGTERM)
     with open(reading, "rb") as messages:
@@ -373,7 +373,7 @@ def test_37_a_signal_between_the_grant_and_the_command_gives_the_lock_back(
 # ------------------------------------------------------------------------------------------------------------ loss --
 
 
-def test_40_a_lost_lock_ends_the_command(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+def test_a_lost_lock_ends_the_command(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     holder = start_holder(server, lock_name, tmp_path, "--lease", "1.2")
     server.admin.delete(lock_name)
     out, err = holder.communicate(timeout=10)
@@ -381,7 +381,7 @@ def test_40_a_lost_lock_ends_the_command(server: RedisServer, lock_name: str, tm
     assert not is_alive(pid_of(tmp_path))
 
 
-def test_41_after_the_grace_it_is_killed_with_its_group(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+def test_after_the_grace_it_is_killed_with_its_group(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     text = f"({UNTIL_END}) & echo $!; {UNTIL_END}"
     holder = start_holder(
         server, lock_name, tmp_path, "--lease", "1.2", "--grace", "0.3", text=text, trap="trap '' TERM"
@@ -394,23 +394,23 @@ def test_41_after_the_grace_it_is_killed_with_its_group(server: RedisServer, loc
     wait_until(lambda: not is_alive(int(out)), message="the other process of the group to end")
 
 
-def test_41_who_outlives_the_command_in_its_group_is_killed_after_the_grace(
+def test_who_outlives_the_command_in_its_group_is_killed_after_the_grace(
     server: RedisServer, lock_name: str, tmp_path: Path
 ) -> None:
     text = f"(trap '' TERM; {UNTIL_END}) >/dev/null 2>&1 & echo $!; wait"
     holder = start_holder(server, lock_name, tmp_path, "--lease", "1.2", "--grace", "0.3", text=text)
     server.admin.delete(lock_name)
     out, _ = holder.communicate(timeout=10)
-    other, told = out.split()
+    other, notified = out.split()
     try:
-        assert (holder.returncode, told) == (STATUS["lost"], "told")
+        assert (holder.returncode, notified) == (STATUS["lost"], "told")
         wait_until(lambda: not is_alive(int(other)), message="the other process of the group to end")
     finally:
         with suppress(ProcessLookupError):
             os.kill(int(other), signal.SIGKILL)
 
 
-def test_41_a_stopped_command_is_told(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+def test_a_stopped_command_is_notified(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     holder = start_holder(server, lock_name, tmp_path, "--lease", "1.2")
     os.kill(pid_of(tmp_path), signal.SIGSTOP)
     wait_until(lambda: is_stopped(pid_of(tmp_path)))
@@ -419,7 +419,7 @@ def test_41_a_stopped_command_is_told(server: RedisServer, lock_name: str, tmp_p
     assert (holder.returncode, out) == (STATUS["lost"], "told\n")
 
 
-def test_42_stopped_beyond_its_lease_it_ends_the_command_when_it_wakes(
+def test_stopped_beyond_its_lease_it_ends_the_command_when_it_wakes(
     server: RedisServer, peer: RedissonShapedPeer, lock_name: str, tmp_path: Path
 ) -> None:
     holder = start_holder(server, lock_name, tmp_path, "--lease", "0.9")
@@ -432,7 +432,7 @@ def test_42_stopped_beyond_its_lease_it_ends_the_command_when_it_wakes(
     assert list(fields(server, lock_name)) == [peer.owner().encode()], "another's hold is not touched"
 
 
-def test_43_max_hold_ends_the_command(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+def test_max_hold_ends_the_command(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     """After long enough for CMD to have set its trap on a slow machine."""
     begun = time.monotonic()
     holder = start_holder(server, lock_name, tmp_path, "--max-hold", "3")
@@ -441,14 +441,14 @@ def test_43_max_hold_ends_the_command(server: RedisServer, lock_name: str, tmp_p
     assert time.monotonic() - begun >= 3
 
 
-def test_44_a_server_that_goes_away_ends_the_command(fresh_server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+def test_a_server_that_goes_away_ends_the_command(fresh_server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     holder = start_holder(fresh_server, lock_name, tmp_path, "--lease", "0.9")
     fresh_server.kill()
     out, _ = holder.communicate(timeout=20)
     assert (holder.returncode, out) == (STATUS["lost"], "told\n")
 
 
-def test_45_lost_unnoticed_it_is_70_at_the_end(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+def test_lost_unnoticed_it_is_70_at_the_end(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     holder = start_holder(
         server, lock_name, tmp_path, text=f"while ! [ -e {tmp_path}/go ]; do sleep 0.02; done"
     )
@@ -461,7 +461,7 @@ def test_45_lost_unnoticed_it_is_70_at_the_end(server: RedisServer, lock_name: s
 # ------------------------------------------------------------------------------------------- what a parent passes on --
 
 
-def test_60_a_parent_that_blocks_sigchld(server: RedisServer, lock_name: str) -> None:
+def test_a_parent_that_blocks_sigchld(server: RedisServer, lock_name: str) -> None:
     blocked = {signal.SIGCHLD}
     done = subprocess.run(
         [program(), "run", lock_name, "--", "sh", "-c", "exit 6"],
@@ -473,7 +473,7 @@ def test_60_a_parent_that_blocks_sigchld(server: RedisServer, lock_name: str) ->
     assert done.returncode == 6 and server.admin.exists(lock_name) == 0
 
 
-def test_61_a_loss_ends_the_command_though_nobody_reads_our_messages(
+def test_a_loss_ends_the_command_though_nobody_reads_our_messages(
     server: RedisServer, lock_name: str, tmp_path: Path
 ) -> None:
     reading, writing = os.pipe()
@@ -483,17 +483,17 @@ def test_61_a_loss_ends_the_command_though_nobody_reads_our_messages(
     command = [program(), "run", "--verbose", "--lease", "0.9", lock_name, "--", "sh", "-c", text]
     holder = subprocess.Popen(command, env=environment(server), stderr=writing)
     os.close(writing)
-    wait_until(up.exists, PATIENCE, "the command")
+    wait_until(up.exists, TIMEOUT, "the command")
     server.admin.delete(lock_name)
     assert holder.wait(10) == STATUS["lost"]
     assert up.read_text() == "told\n", "it had its grace"
 
 
-def test_62_closed_streams_are_not_taken_for_the_connection(
+def test_closed_streams_are_not_taken_for_the_connection(
     server: RedisServer, lock_name: str, tmp_path: Path
 ) -> None:
-    look = tmp_path / "look"
-    look.write_text(
+    probe = tmp_path / "busy_poll"
+    probe.write_text(
         "import os, sys\n"
         "open_ones = []\n"
         "for fd in range(3):\n"
@@ -505,7 +505,7 @@ def test_62_closed_streams_are_not_taken_for_the_connection(
         f"open({str(tmp_path / 'open')!r}, 'w').write(repr(open_ones))\n"
         "sys.exit(9)\n"
     )
-    run = f"{program()} run --verbose {lock_name} -- {sys.executable} {look}"
+    run = f"{program()} run --verbose {lock_name} -- {sys.executable} {probe}"
     done = subprocess.run(["sh", "-c", f"{run} <&- >&- 2>&-"], env=environment(server), timeout=30, check=False)
     assert done.returncode == 9
     assert (tmp_path / "open").read_text() == "[]", "CMD finds them as the caller left them"
@@ -513,14 +513,14 @@ def test_62_closed_streams_are_not_taken_for_the_connection(
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["list"], ["show", "free"], ["run", "--help"]])
-def test_63_a_closed_standard_output_is_an_error(server: RedisServer, arguments: List[str]) -> None:
+def test_a_closed_standard_output_is_an_error(server: RedisServer, arguments: List[str]) -> None:
     command = " ".join([program(), *arguments])
     done = subprocess.run(["sh", "-c", f"{command} <&- >&-"], capture_output=True, text=True, env=environment(server),
                           timeout=30, check=False)
     assert done.returncode == 74 and "standard output" in done.stderr
 
 
-def test_64_messages_show_names_of_any_bytes(server: RedisServer, peer: RedissonShapedPeer) -> None:
+def test_messages_show_names_of_any_bytes(server: RedisServer, peer: RedissonShapedPeer) -> None:
     name = "red\x1b[31m\nline"
     shown = "red\\x1b[31m\\x0aline"
     done = redlatch(server, "run", "--verbose", name, "--", "true")
@@ -533,7 +533,7 @@ def test_64_messages_show_names_of_any_bytes(server: RedisServer, peer: Redisson
     peer.unlock(name)
 
 
-def test_65_too_few_descriptors_are_no_fault_of_the_command(server: RedisServer, lock_name: str) -> None:
+def test_too_few_descriptors_are_no_fault_of_the_command(server: RedisServer, lock_name: str) -> None:
     outcomes = []
     for limit in range(5, 40):
         run = f"ulimit -n {limit}; exec {program()} run {lock_name} -- true"

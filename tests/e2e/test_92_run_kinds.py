@@ -12,7 +12,7 @@ from env import RedisServer
 from shell import program, redlatch
 
 # Run under the lock: what redlatch itself shows of the key, and the token.
-LOOK = '"$1" show --json "$2" && echo "token=${REDLATCH_TOKEN-none}"'
+RECHECK = '"$1" show --json "$2" && echo "token=${REDLATCH_TOKEN-none}"'
 
 
 @pytest.mark.parametrize(
@@ -25,11 +25,11 @@ LOOK = '"$1" show --json "$2" && echo "token=${REDLATCH_TOKEN-none}"'
         (["--kind", "plain", "--key-template", "lock:{name}"], "lock:{}", "plain", "none"),
     ],
 )
-def test_00_what_the_command_sees(
+def test_what_the_command_sees(
     server: RedisServer, lock_name: str, options: List[str], key: str, form: str, token: str
 ) -> None:
     key = key.format(lock_name)
-    done = redlatch(server, "run", *options, lock_name, "--", "sh", "-c", LOOK, "sh", program(), key)
+    done = redlatch(server, "run", *options, lock_name, "--", "sh", "-c", RECHECK, "sh", program(), key)
     assert done.returncode == 0, done.stderr
     shown, last = done.stdout.rsplit("\n", 2)[:2]
     assert json.loads(shown)["kind"] == form and json.loads(shown)["held"] is True
@@ -38,7 +38,7 @@ def test_00_what_the_command_sees(
 
 
 @pytest.mark.parametrize("kind", ["fenced", "spin", "plain"])
-def test_01_others_are_kept_out_and_can_force_it(server: RedisServer, lock_name: str, kind: str) -> None:
+def test_others_are_kept_out_and_can_force_it(server: RedisServer, lock_name: str, kind: str) -> None:
     with library.connect(server.url) as client:
         lock = getattr(client, f"{kind}_lock")(lock_name, owner="handle")
         lock.acquire()
@@ -61,6 +61,6 @@ def test_01_others_are_kept_out_and_can_force_it(server: RedisServer, lock_name:
         (["--key-template", "lock:{name}"], "--key-template with --kind mutex"),
     ],
 )
-def test_02_misuse(server: RedisServer, lock_name: str, options: List[str], words: str) -> None:
+def test_misuse(server: RedisServer, lock_name: str, options: List[str], words: str) -> None:
     done = redlatch(server, "run", *options, lock_name, "--", "true")
     assert done.returncode == 64 and words in done.stderr

@@ -23,7 +23,7 @@ ASK = ('export REDIS_URL=redis://127.0.0.1:1; "$0" show --mine --json; echo $?'
     (["--kind", "permit-semaphore", "--limit", "3", "--permits", "2"], ["{}"], ["{}"]),
     (["--kind", "fair"], ["{}\nsecond line"], ["{}\nsecond line"]),
 ])
-def test_00_whether_all_is_held(
+def test_whether_all_is_held(
     server: RedisServer, lock_name: str, options: List[str], names: List[str], keys: List[str]
 ) -> None:
     words = [word.format(lock_name) for word in [*options, *names]]
@@ -33,7 +33,7 @@ def test_00_whether_all_is_held(
     assert [one["name"] for one in json.loads(found)] == [key.format(lock_name) for key in keys]
 
 
-def test_01_one_that_is_gone_is_not_held(server: RedisServer, lock_name: str) -> None:
+def test_one_that_is_gone_is_not_held(server: RedisServer, lock_name: str) -> None:
     text = f'{program()} unlock --force {lock_name}:b >/dev/null; {program()} show --mine; echo $?'
     done = redlatch(server, "run", f"{lock_name}:a", f"{lock_name}:b", "--", "sh", "-c", text)
     assert done.returncode == 70 and done.stdout.endswith("\n3\n")
@@ -41,7 +41,7 @@ def test_01_one_that_is_gone_is_not_held(server: RedisServer, lock_name: str) ->
     assert f"\n\nname     {lock_name}:b\nkind     nothing\n" in done.stdout
 
 
-def test_02_nothing_is_left_of_a_run_around_this_one(server: RedisServer, lock_name: str) -> None:
+def test_nothing_is_left_of_a_run_around_this_one(server: RedisServer, lock_name: str) -> None:
     inner = f'{program()} run {lock_name}:b -- sh -c "{program()} show --mine >/dev/null; echo \\$?"'
     outer = ["--prefix", "shop:", "--kind", "plain", "--key-template", "x:{name}", lock_name]
     assert redlatch(server, "run", *outer, "--", "sh", "-c", inner).stdout == "0\n"
@@ -56,7 +56,7 @@ def test_02_nothing_is_left_of_a_run_around_this_one(server: RedisServer, lock_n
     (["--kind", "semaphore", "--limit", "1"], ["--kind", "semaphore"], True),
     (["--kind", "semaphore", "--limit", "2"], ["--kind", "semaphore"], False),
 ])
-def test_02_one_that_waits_for_the_one_around_it_says_so(
+def test_one_that_waits_for_the_one_around_it_says_so(
     server: RedisServer, lock_name: str, options: List[str], inner: List[str], warned: bool
 ) -> None:
     """Only where it has to wait: a reader stands beside a reader."""
@@ -76,6 +76,6 @@ def test_02_one_that_waits_for_the_one_around_it_says_so(
     ({"REDLATCH_LOCK": "a", "REDLATCH_OWNER": "1"}, ["name"], "name with --mine"),
     ({"REDLATCH_LOCK": "a", "REDLATCH_OWNER": "1"}, ["--owner", "1"], "--owner with --mine"),
 ])
-def test_03_misuse(server: RedisServer, variables: dict[str, str], arguments: List[str], words: str) -> None:
+def test_misuse(server: RedisServer, variables: dict[str, str], arguments: List[str], words: str) -> None:
     done = redlatch(server, "show", "--mine", *arguments, **variables)
     assert done.returncode == 64 and words in done.stderr and not done.stdout

@@ -11,10 +11,10 @@ from typing import Any, Iterator, List
 import pytest
 import redlatch as library
 from env import RedisServer, wait_until
-from shell import PATIENCE, ON_TERM, UNTIL_END, is_alive, pid_of, program, redlatch, script_of, start, wait_running
+from shell import TIMEOUT, ON_TERM, UNTIL_END, is_alive, pid_of, program, redlatch, script_of, start, wait_running
 
 KINDS = ["semaphore", "permit-semaphore"]
-LOOK = 'echo "$REDLATCH_LOCK ${REDLATCH_OWNER-none} ${REDLATCH_TOKEN-none}"'
+RECHECK = 'echo "$REDLATCH_LOCK ${REDLATCH_OWNER-none} ${REDLATCH_TOKEN-none}"'
 
 
 @pytest.fixture
@@ -29,14 +29,14 @@ def left(client: library.Client, kind: str, name: str) -> int:
     return made.available()
 
 
-def told_on(server: RedisServer, name: str) -> int:
+def notified_on(server: RedisServer, name: str) -> int:
     """How many connections listen for permits."""
     answer: Any = server.admin.pubsub_numsub(f"redisson_sc:{{{name}}}")
     return int(answer[0][1])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_00_permits_are_taken_while_the_command_runs(
+def test_permits_are_taken_while_the_command_runs(
     server: RedisServer, client: library.Client, lock_name: str, kind: str
 ) -> None:
     inner = f"{program()} run -n --kind {kind}"
@@ -48,7 +48,7 @@ def test_00_permits_are_taken_while_the_command_runs(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_01_several_at_once_and_whoever_waits_is_woken(
+def test_several_at_once_and_whoever_waits_is_woken(
     server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path, kind: str
 ) -> None:
     end = f"while ! [ -e {tmp_path}/go ]; do sleep 0.02; done"
@@ -57,7 +57,7 @@ def test_01_several_at_once_and_whoever_waits_is_woken(
     wait_running(tmp_path)
     assert left(client, kind, lock_name) == 1
     waiting = start(server, "run", "--kind", kind, "--permits", "2", lock_name, "--", "echo", "ran")
-    wait_until(lambda: told_on(server, lock_name) == 1, PATIENCE, "the other to wait")
+    wait_until(lambda: notified_on(server, lock_name) == 1, TIMEOUT, "the other to wait")
     (tmp_path / "go").touch()
     released = time.monotonic()
     assert waiting.communicate(timeout=10)[0] == "ran\n" and time.monotonic() - released < 4.0, "a message woke it"
@@ -66,15 +66,15 @@ def test_01_several_at_once_and_whoever_waits_is_woken(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_02_one_that_nobody_has_made_is_not_waited_for(server: RedisServer, lock_name: str, kind: str) -> None:
+def test_one_that_nobody_has_made_is_not_waited_for(server: RedisServer, lock_name: str, kind: str) -> None:
     done = redlatch(server, "run", "--kind", kind, lock_name, "--", "true")
     assert done.returncode == 65 and f'no semaphore "{lock_name}"' in done.stderr
     assert server.admin.exists(lock_name) == 0
 
 
-def test_03_what_the_command_sees(server: RedisServer, lock_name: str) -> None:
+def test_what_the_command_sees(server: RedisServer, lock_name: str) -> None:
     options = ["--limit", "2", "--permits", "2", lock_name, "--", "sh", "-c"]
-    done = redlatch(server, "run", "--kind", "semaphore", *options, LOOK, REDLATCH_OWNER="a:1", REDLATCH_TOKEN="9")
+    done = redlatch(server, "run", "--kind", "semaphore", *options, RECHECK, REDLATCH_OWNER="a:1", REDLATCH_TOKEN="9")
     assert done.stdout.split() == [lock_name, "none", "none"]
     server.admin.delete(lock_name)
     shows = f'for id in $REDLATCH_OWNER; do {program()} show --owner "$id" {lock_name} >/dev/null; echo $? $id; done'
@@ -85,14 +85,14 @@ def test_03_what_the_command_sees(server: RedisServer, lock_name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_04_ended_by_a_signal_it_gives_back(
+def test_ended_by_a_signal_it_gives_back(
     server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path, kind: str
 ) -> None:
     text = script_of(tmp_path, UNTIL_END, ON_TERM)
     holder = start(server, "run", "--kind", kind, "--limit", "1", lock_name, "--", "sh", "-c", text)
     wait_running(tmp_path)
     waiting = start(server, "run", "--kind", kind, lock_name, "--", "echo", "ran")
-    wait_until(lambda: told_on(server, lock_name) == 1, PATIENCE, "the other to wait")
+    wait_until(lambda: notified_on(server, lock_name) == 1, TIMEOUT, "the other to wait")
     waiting.send_signal(signal.SIGTERM)
     assert (waiting.communicate(timeout=10)[0], waiting.returncode) == ("", 143)
     holder.terminate()
@@ -101,7 +101,7 @@ def test_04_ended_by_a_signal_it_gives_back(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_05_max_hold(server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path, kind: str) -> None:
+def test_max_hold(server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path, kind: str) -> None:
     begun = time.monotonic()
     text = script_of(tmp_path, UNTIL_END, ON_TERM)
     options = ["--kind", kind, "--limit", "1", "--max-hold", "1"]
@@ -110,7 +110,7 @@ def test_05_max_hold(server: RedisServer, client: library.Client, lock_name: str
     assert time.monotonic() - begun >= 1.0 and left(client, kind, lock_name) == 1
 
 
-def test_06_a_permit_that_is_lost_ends_the_command(
+def test_a_permit_that_is_lost_ends_the_command(
     server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path
 ) -> None:
     text = script_of(tmp_path, UNTIL_END, ON_TERM)
@@ -119,13 +119,13 @@ def test_06_a_permit_that_is_lost_ends_the_command(
     wait_running(tmp_path)
     slots = client.permit_semaphore(lock_name)
     slots.release(client.inspect(lock_name).parties[0].owner)
-    out, said = holder.communicate(timeout=10)
-    assert (holder.returncode, out) == (70, "told\n") and lock_name in said
+    out, reported = holder.communicate(timeout=10)
+    assert (holder.returncode, out) == (70, "told\n") and lock_name in reported
     assert not is_alive(pid_of(tmp_path))
     assert slots.available() == 2, "the other one was given back"
 
 
-def test_07_permits_of_one_that_was_killed_come_back(
+def test_permits_of_one_that_was_killed_come_back(
     server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path
 ) -> None:
     text = script_of(tmp_path, UNTIL_END)
@@ -138,7 +138,7 @@ def test_07_permits_of_one_that_was_killed_come_back(
     assert client.permit_semaphore(lock_name).available() == 1
 
 
-def test_08_min_hold_leaves_a_permit_to_run_out(
+def test_min_hold_leaves_a_permit_to_run_out(
     server: RedisServer, client: library.Client, lock_name: str
 ) -> None:
     options = ["--kind", "permit-semaphore", "--limit", "1", "--min-hold", "60"]
@@ -163,14 +163,14 @@ def test_08_min_hold_leaves_a_permit_to_run_out(
         (["--kind", "permit-semaphore", "--permits", "1001"], "--permits is 1001: expected 1 to 1000"),
     ],
 )
-def test_10_misuse(server: RedisServer, lock_name: str, options: List[str], words: str) -> None:
+def test_misuse(server: RedisServer, lock_name: str, options: List[str], words: str) -> None:
     done = redlatch(server, "run", *options, lock_name, "--", "true")
     assert done.returncode == 64 and words in done.stderr
     assert server.admin.exists(lock_name) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_11_what_is_none_is_left_as_it_is(server: RedisServer, lock_name: str, kind: str) -> None:
+def test_what_is_none_is_left_as_it_is(server: RedisServer, lock_name: str, kind: str) -> None:
     server.admin.rpush(lock_name, "a")
     done = redlatch(server, "run", "--kind", kind, "--limit", "1", lock_name, "--", "true")
     assert done.returncode == 65 and done.stderr and server.admin.lrange(lock_name, 0, -1) == [b"a"]

@@ -10,10 +10,10 @@ from typing import Any, Iterator, List
 import pytest
 import redlatch as library
 from env import RedisServer, RedissonShapedPeer, wait_until
-from shell import PATIENCE, is_alive, pid_of, program, redlatch, script_of, start, wait_running
+from shell import TIMEOUT, is_alive, pid_of, program, redlatch, script_of, start, wait_running
 from wire import channel, fields, is_owner, subscribers
 
-LOOK = 'echo "$REDLATCH_LOCK"; echo "$REDLATCH_OWNER"; echo "${REDLATCH_TOKEN-none}"'
+PRINT_VARIABLES = 'echo "$REDLATCH_LOCK"; echo "$REDLATCH_OWNER"; echo "${REDLATCH_TOKEN-none}"'
 
 
 @pytest.fixture
@@ -28,23 +28,24 @@ def client(server: RedisServer) -> Iterator[library.Client]:
         yield opened
 
 
-def test_00_the_command_sees_all_of_them(server: RedisServer, several: List[str]) -> None:
+def test_the_command_sees_all_of_them(server: RedisServer, several: List[str]) -> None:
     """One line for each name; each is held by an owner of its own, whom `show` knows."""
-    look = f'{LOOK}; {program()} show --owner "$(echo "$REDLATCH_OWNER" | sed -n 2p)" {several[1]} >/dev/null; echo $?'
-    done = redlatch(server, "run", *several, "--", "sh", "-c", look, REDLATCH_TOKEN="9")
+    show = f'{program()} show --owner "$(echo "$REDLATCH_OWNER" | sed -n 2p)" {several[1]}'
+    command = f"{PRINT_VARIABLES}; {show} >/dev/null; echo $?"
+    done = redlatch(server, "run", *several, "--", "sh", "-c", command, REDLATCH_TOKEN="9")
     lines = done.stdout.splitlines()
     assert (done.returncode, lines[:3], lines[6:]) == (0, several, ["none", "0"])
     assert all(is_owner(owner.encode()) for owner in lines[3:6]) and len(set(lines[3:6])) == 3
     assert not server.admin.exists(*several)
 
 
-def test_01_tokens_of_fenced_locks(server: RedisServer, several: List[str]) -> None:
+def test_tokens_of_fenced_locks(server: RedisServer, several: List[str]) -> None:
     server.admin.set(f"redisson_lock_token:{{{several[2]}}}", 41)
-    done = redlatch(server, "run", "--kind", "fenced", *several, "--", "sh", "-c", LOOK)
+    done = redlatch(server, "run", "--kind", "fenced", *several, "--", "sh", "-c", PRINT_VARIABLES)
     assert done.returncode == 0 and done.stdout.splitlines()[6:] == ["1", "1", "42"]
 
 
-def test_02_whoever_holds_one_of_them_keeps_it_out(
+def test_whoever_holds_one_of_them_keeps_it_out(
     server: RedisServer, peer: RedissonShapedPeer, several: List[str]
 ) -> None:
     peer.lock(several[1])
@@ -54,12 +55,12 @@ def test_02_whoever_holds_one_of_them_keeps_it_out(
     assert time.monotonic() - begun >= 0.6
     assert not server.admin.exists(several[0], several[2]), "nothing is held while it waits"
     waiting = start(server, "run", *several, "--", "echo", "ran")
-    wait_until(lambda: subscribers(server, several[1]) == 1, PATIENCE, "the command to wait")
+    wait_until(lambda: subscribers(server, several[1]) == 1, TIMEOUT, "the command to wait")
     peer.unlock(several[1])
     assert waiting.communicate(timeout=10)[0] == "ran\n" and waiting.returncode == 0
 
 
-def test_03_it_keeps_out_whoever_wants_one_of_them(
+def test_it_keeps_out_whoever_wants_one_of_them(
     server: RedisServer, peer: RedissonShapedPeer, client: library.Client, several: List[str], tmp_path: Path
 ) -> None:
     end = f"while ! [ -e {tmp_path}/go ]; do sleep 0.02; done"
@@ -73,18 +74,18 @@ def test_03_it_keeps_out_whoever_wants_one_of_them(
     assert not server.admin.exists(*several)
 
 
-def test_04_one_lost_is_all_lost(server: RedisServer, several: List[str], tmp_path: Path) -> None:
+def test_one_lost_is_all_lost(server: RedisServer, several: List[str], tmp_path: Path) -> None:
     text = script_of(tmp_path, "sleep 60 & wait", "trap 'exit 5' TERM")
     holder = start(server, "run", "--lease", "1.2", *several, "--", "sh", "-c", text)
     wait_running(tmp_path)
     server.admin.delete(several[1])
-    _, said = holder.communicate(timeout=10)
-    assert holder.returncode == 70 and all(f'"{name}"' in said for name in several)
+    _, reported = holder.communicate(timeout=10)
+    assert holder.returncode == 70 and all(f'"{name}"' in reported for name in several)
     assert not is_alive(pid_of(tmp_path))
     assert not server.admin.exists(*several), "what was left of it was given back"
 
 
-def test_05_opposite_orders_do_not_stall_each_other(server: RedisServer, several: List[str], tmp_path: Path) -> None:
+def test_opposite_orders_do_not_stall_each_other(server: RedisServer, several: List[str], tmp_path: Path) -> None:
     counter = tmp_path / "counter"
     counter.write_text("0\n")
     add = f"read -r n <{counter}; echo $((n + 1)) >{counter}"
@@ -96,21 +97,21 @@ def test_05_opposite_orders_do_not_stall_each_other(server: RedisServer, several
     assert counter.read_text() == "20\n"
 
 
-def test_06_min_hold_keeps_all_of_them(server: RedisServer, several: List[str]) -> None:
+def test_min_hold_keeps_all_of_them(server: RedisServer, several: List[str]) -> None:
     assert redlatch(server, "run", "--min-hold", "60", *several, "--", "true").returncode == 0
     assert all(30_000 < server.admin.pttl(name) <= 60_000 for name in several)  # type: ignore[operator]
     assert redlatch(server, "unlock", "--force", several[0]).returncode == 0
     assert fields(server, several[1])
 
 
-def test_07_each_of_them_is_told_of(server: RedisServer, several: List[str]) -> None:
+def test_each_of_them_is_reported(server: RedisServer, several: List[str]) -> None:
     listener: Any = server.client().pubsub()
     listener.subscribe(*map(channel, several))
     for _ in several:
         wait_until(lambda: listener.get_message(timeout=0.1), message="the subscription")
     assert redlatch(server, "run", *several, "--", "true").returncode == 0
-    told = {wait_until(lambda: listener.get_message(timeout=0.1), message="a message")["channel"] for _ in several}
-    assert told == {channel(name).encode() for name in several}
+    notified = {wait_until(lambda: listener.get_message(timeout=0.1), message="a message")["channel"] for _ in several}
+    assert notified == {channel(name).encode() for name in several}
 
 
 @pytest.mark.parametrize(
@@ -122,10 +123,10 @@ def test_07_each_of_them_is_told_of(server: RedisServer, several: List[str]) -> 
         (["--kind", "write"], "read_write"),
     ],
 )
-def test_08_several_of_a_kind(server: RedisServer, several: List[str], options: List[str], form: str) -> None:
+def test_several_of_a_kind(server: RedisServer, several: List[str], options: List[str], form: str) -> None:
     inner = f"{program()} run -n {' '.join(options)}"
-    looks = f'for name in "$@"; do {inner} $name -- true; echo $?; done; {program()} list'
-    done = redlatch(server, "run", *options, *several, "--", "sh", "-c", looks, "sh", *several)
+    rechecks = f'for name in "$@"; do {inner} $name -- true; echo $?; done; {program()} list'
+    done = redlatch(server, "run", *options, *several, "--", "sh", "-c", rechecks, "sh", *several)
     lines = done.stdout.splitlines()
     assert done.returncode == 0 and lines[:3] == ["0" if "--shared" in options else "1"] * 3
     assert [line.split()[1] for line in lines[4:]] == [form] * 3
@@ -146,12 +147,12 @@ def test_08_several_of_a_kind(server: RedisServer, several: List[str], options: 
         (["--kind", "permit-semaphore", "a", "b", "--", "true"], "2 names with --kind permit-semaphore: expected one"),
     ],
 )
-def test_10_misuse(server: RedisServer, arguments: List[str], words: str) -> None:
+def test_misuse(server: RedisServer, arguments: List[str], words: str) -> None:
     done = redlatch(server, "run", *arguments)
     assert done.returncode == 64 and words in done.stderr and not done.stdout
 
 
-def test_11_names_and_command_are_parted_by_dashes(server: RedisServer, lock_name: str) -> None:
+def test_names_and_command_are_parted_by_dashes(server: RedisServer, lock_name: str) -> None:
     """Also where there is one name: `run NAME git checkout -- FILE` must not lock three names and run FILE."""
     done = redlatch(server, "run", lock_name, "echo", "two", "words")
     assert (done.returncode, done.stdout) == (64, "")

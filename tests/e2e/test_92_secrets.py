@@ -15,7 +15,7 @@ from shell import program
 PASSWORD = "hunter2 &=1"
 LOGIN = ":hunter2%20%26=1@"
 # All that CMD, or anybody who looks at the processes, may read; and whether CMD, elsewhere, can ask for its lock.
-LOOK = 'env; tr "\\0" "\\n" </proc/$PPID/cmdline; cd /; "$0" show --mine >/dev/null; echo "mine $?"'
+RECHECK = 'env; tr "\\0" "\\n" </proc/$PPID/cmdline; cd /; "$0" show --mine >/dev/null; echo "mine $?"'
 
 
 @pytest.fixture(scope="module")
@@ -39,46 +39,46 @@ def redlatch(*arguments: str, **variables: str) -> subprocess.CompletedProcess[s
 
 def run(name: str, *options: str, **variables: str) -> tuple[str, str]:
     """What can be read by a program under a lock, and what the command says."""
-    done = redlatch("run", *options, name, "--", "sh", "-c", LOOK, program(), **variables)
+    done = redlatch("run", *options, name, "--", "sh", "-c", RECHECK, program(), **variables)
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("login", [LOGIN, "default" + LOGIN], ids=["password", "user"])
-def test_00_a_password_of_the_command_line_is_blotted_out(guarded: RedisServer, lock_name: str, login: str) -> None:
+def test_a_password_of_the_command_line_is_blotted_out(guarded: RedisServer, lock_name: str, login: str) -> None:
     """It is not handed on, so CMD has to have it from elsewhere."""
     url = url_of(guarded, login)
     for options in (["-u", url], [f"--url={url}"]):
-        seen, said = run(lock_name, *options)
-        assert "hunter2" not in seen + said and f"127.0.0.1:{guarded.port}" in seen
-        assert "the password in -u" in said and "--password-file" in said and "mine 0" not in seen
+        seen, reported = run(lock_name, *options)
+        assert "hunter2" not in seen + reported and f"127.0.0.1:{guarded.port}" in seen
+        assert "the password in -u" in reported and "--password-file" in reported and "mine 0" not in seen
         assert "mine 0" in run(lock_name, *options, REDISCLI_AUTH=PASSWORD)[0]
     listed = redlatch("--url", url, "list")
     assert listed.returncode == 0 and "the password in -u" in listed.stderr
 
 
-def test_01_a_password_of_the_environment(guarded: RedisServer, lock_name: str) -> None:
-    seen, said = run(lock_name, "-u", url_of(guarded), REDISCLI_AUTH=PASSWORD)
-    assert "mine 0" in seen and not said and seen.count("hunter2") == 1
-    seen, said = run(lock_name, REDIS_URL=url_of(guarded), REDISCLI_AUTH=PASSWORD)
-    assert "mine 0" in seen and not said
+def test_a_password_of_the_environment(guarded: RedisServer, lock_name: str) -> None:
+    seen, reported = run(lock_name, "-u", url_of(guarded), REDISCLI_AUTH=PASSWORD)
+    assert "mine 0" in seen and not reported and seen.count("hunter2") == 1
+    seen, reported = run(lock_name, REDIS_URL=url_of(guarded), REDISCLI_AUTH=PASSWORD)
+    assert "mine 0" in seen and not reported
 
 
-def test_02_a_password_in_the_url_of_the_environment(guarded: RedisServer, lock_name: str) -> None:
+def test_a_password_in_the_url_of_the_environment(guarded: RedisServer, lock_name: str) -> None:
     """REDLATCH_URL is without it; REDIS_URL, which CMD inherits, has it, and comes before REDISCLI_AUTH."""
-    seen, said = run(lock_name, REDIS_URL=url_of(guarded, LOGIN), REDISCLI_AUTH="wrong")
-    assert "mine 0" in seen and not said and seen.count("hunter2") == 1
+    seen, reported = run(lock_name, REDIS_URL=url_of(guarded, LOGIN), REDISCLI_AUTH="wrong")
+    assert "mine 0" in seen and not reported and seen.count("hunter2") == 1
     assert f"REDLATCH_URL={url_of(guarded)}\n" in seen
 
 
-def test_03_a_password_of_a_file(
+def test_a_password_of_a_file(
     guarded: RedisServer, lock_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first line of it, and before all others."""
     (tmp_path / "secret").write_text(PASSWORD + "\nno more of it\n")
     monkeypatch.chdir(tmp_path)
-    seen, said = run(lock_name, "-u", url_of(guarded), "--password-file", "secret", REDISCLI_AUTH="wrong")
-    assert "mine 0" in seen and not said and "hunter2" not in seen
+    seen, reported = run(lock_name, "-u", url_of(guarded), "--password-file", "secret", REDISCLI_AUTH="wrong")
+    assert "mine 0" in seen and not reported and "hunter2" not in seen
     assert f"REDLATCH_PASSWORD_FILE={tmp_path}/secret\n" in seen
     (tmp_path / "bare").write_text(PASSWORD)
     assert redlatch("--password-file", "bare", "-u", url_of(guarded), "list").returncode == 0
@@ -95,7 +95,7 @@ def test_03_a_password_of_a_file(
     (b"hunter2\0x\n", "NUL"),
     (b"hunter2" * 1000, "at most 4096 bytes"),
 ], ids=["missing", "empty", "empty line", "NUL", "long"])
-def test_04_a_file_without_a_password(
+def test_a_file_without_a_password(
     guarded: RedisServer, tmp_path: Path, content: bytes | None, words: str
 ) -> None:
     file = tmp_path / "secret"
@@ -107,7 +107,7 @@ def test_04_a_file_without_a_password(
 
 
 @pytest.mark.parametrize("url", ["redis://hunter2%2x@h", "redis://h?hunter2", "redis://:hunter2@h/x", "hunter2"])
-def test_05_a_mistyped_url_is_not_echoed(url: str) -> None:
+def test_a_mistyped_url_is_not_echoed(url: str) -> None:
     for arguments, variables in ((["-u", url, "list"], {}), (["list"], {"REDIS_URL": url})):
         done = redlatch(*arguments, **variables)
         assert done.returncode == 64 and "hunter2" not in done.stderr and "expected" in done.stderr

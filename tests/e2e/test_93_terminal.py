@@ -8,7 +8,7 @@ from typing import Iterator
 
 import pytest
 from env import RedisServer, wait_until
-from shell import ON_TERM, PATIENCE, UNTIL_END, is_alive, is_stopped, pid_of, program, script_of, wait_running
+from shell import ON_TERM, TIMEOUT, UNTIL_END, is_alive, is_stopped, pid_of, program, script_of, wait_running
 from terminal import Terminal
 from waiters import hold_as_redisson
 from wire import fields, remaining_ms, subscribers
@@ -35,7 +35,7 @@ def run_line(name: str, folder: Path, text: str = UNTIL_END, trap: str = "", opt
     return f"{program()} run {options} {name} -- bash {script}; echo status $?"
 
 
-def test_00_control_c_reaches_the_command_and_frees_the_lock(
+def test_control_c_reaches_the_command_and_frees_the_lock(
     server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path
 ) -> None:
     terminal.enter(run_line(lock_name, tmp_path, trap=ON_INT))
@@ -47,18 +47,18 @@ def test_00_control_c_reaches_the_command_and_frees_the_lock(
     assert server.admin.exists(lock_name) == 0
 
 
-def test_01_control_c_ends_a_wait(
+def test_control_c_ends_a_wait(
     server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path
 ) -> None:
     hold_as_redisson(server, lock_name, 60_000)
     terminal.enter(f"{program()} run {lock_name} -- echo ran")
-    wait_until(lambda: subscribers(server, lock_name) == 1, PATIENCE, "the command to wait")
+    wait_until(lambda: subscribers(server, lock_name) == 1, TIMEOUT, "the command to wait")
     terminal.keys("C-c")
     terminal.enter("echo status $?")
     terminal.shows("status 130")
 
 
-def test_02_the_command_reads_the_keys(
+def test_the_command_reads_the_keys(
     server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path
 ) -> None:
     terminal.enter(run_line(lock_name, tmp_path, "read -r word; echo got $word"))
@@ -73,24 +73,24 @@ def test_02_the_command_reads_the_keys(
 def stop(terminal: Terminal) -> None:
     """Presses Ctrl-Z, and waits until the shell says what it did."""
     terminal.keys("C-z")
-    wait_until(lambda: "Stopped" in terminal.screen(), PATIENCE, lambda: "the stop on:\n" + terminal.screen())
+    wait_until(lambda: "Stopped" in terminal.screen(), TIMEOUT, lambda: "the stop on:\n" + terminal.screen())
 
 
-def test_03_control_z_and_fg(server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path) -> None:
+def test_control_z_and_fg(server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path) -> None:
     terminal.enter(run_line(lock_name, tmp_path, trap=ON_INT))
     wait_running(tmp_path)
     stop(terminal)
     assert fields(server, lock_name) and is_alive(pid_of(tmp_path))
     terminal.enter("fg; echo then $?")
     # Told to go on only once the terminal is its own: a Ctrl-C before would be the shell's.
-    wait_until(lambda: not is_stopped(pid_of(tmp_path)), PATIENCE, lambda: "fg on:\n" + terminal.screen())
+    wait_until(lambda: not is_stopped(pid_of(tmp_path)), TIMEOUT, lambda: "fg on:\n" + terminal.screen())
     terminal.keys("C-c")
     terminal.shows("told")
     terminal.shows("then 9")
     assert server.admin.exists(lock_name) == 0
 
 
-def test_04_stopped_beyond_its_lease_fg_finds_it_lost(
+def test_stopped_beyond_its_lease_fg_finds_it_lost(
     server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path
 ) -> None:
     terminal.enter(run_line(lock_name, tmp_path, trap=ON_TERM, options="--lease 1.2"))
@@ -102,7 +102,7 @@ def test_04_stopped_beyond_its_lease_fg_finds_it_lost(
     terminal.shows("then 70")
 
 
-def test_05_in_a_script_control_c_ends_both(
+def test_in_a_script_control_c_ends_both(
     server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path
 ) -> None:
     # A bash that runs a program as the key comes goes on if the program ended otherwise: here none is run.
@@ -118,7 +118,7 @@ def test_05_in_a_script_control_c_ends_both(
     wait_until(lambda: server.admin.exists(lock_name) == 0, message="the lock to be free")
 
 
-def test_06_in_a_script_the_command_reads_the_keys_too(
+def test_in_a_script_the_command_reads_the_keys_too(
     server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path
 ) -> None:
     outer = tmp_path / "outer"
@@ -131,7 +131,7 @@ def test_06_in_a_script_the_command_reads_the_keys_too(
 
 
 @pytest.mark.parametrize("interactive", [True, False])
-def test_07_control_c_ends_a_loop_of_bash(
+def test_control_c_ends_a_loop_of_bash(
     server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path, interactive: bool
 ) -> None:
     """bash goes on with a loop unless its child was ended by the signal itself."""
@@ -150,12 +150,12 @@ def test_07_control_c_ends_a_loop_of_bash(
     assert server.admin.exists(lock_name) == 0
 
 
-def test_08_control_c_ends_a_loop_that_waits(
+def test_control_c_ends_a_loop_that_waits(
     server: RedisServer, terminal: Terminal, lock_name: str
 ) -> None:
     hold_as_redisson(server, lock_name, 60_000)
     terminal.enter(f"while :; do {program()} run {lock_name} -- true; echo a turn is over; done")
-    wait_until(lambda: subscribers(server, lock_name) == 1, PATIENCE, "the command to wait")
+    wait_until(lambda: subscribers(server, lock_name) == 1, TIMEOUT, "the command to wait")
     terminal.keys("C-c")
     terminal.enter("echo outer $?")
     terminal.shows("outer 130")

@@ -26,7 +26,7 @@ def record_of(*parts: object) -> bytes:
     return b"1:0%d:%s" % (len(inner), inner)
 
 
-def test_00_json_escapes_what_is_not_fit(server: RedisServer) -> None:
+def test_json_escapes_what_is_not_fit(server: RedisServer) -> None:
     put_hash(server, WILD, {f"{UUID}:42": 1})
     put_hash(server, "überall ☃", {f"{UUID}:42": 1})
     listed = redlatch(server, "list", "--json").stdout
@@ -37,7 +37,7 @@ def test_00_json_escapes_what_is_not_fit(server: RedisServer) -> None:
 
 
 @pytest.mark.parametrize("command", ["list", "show", "unlock"])
-def test_01_what_a_server_says_of_a_lock(command: str) -> None:
+def test_what_a_server_says_of_a_lock(command: str) -> None:
     """Our script tells of no such value, type or owner; a server may."""
     record = record_of(WILD, WILD[:12], 5, 29999, 0, 1, 0, 0, 1, 1, 1, f"{UUID}{WILD}", WILD[:9], -1)
     with ScriptedServer(by_word={"EVALSHA": record}) as hostile:
@@ -46,7 +46,7 @@ def test_01_what_a_server_says_of_a_lock(command: str) -> None:
     assert not UNFIT & set(done.stdout + done.stderr)
 
 
-def test_02_what_a_server_refuses_with() -> None:
+def test_what_a_server_refuses_with() -> None:
     with ScriptedServer(greeting=ErrorReply(f"DENIED {WILD}")) as hostile:
         with pytest.raises(library.ServerError) as caught:
             library.connect(hostile.url)
@@ -56,7 +56,7 @@ def test_02_what_a_server_refuses_with() -> None:
 @pytest.mark.parametrize("command", ["run", "list", "show", "wait", "unlock", None])
 @pytest.mark.parametrize("words", [[f"--{WILD}"], [f"--json={WILD}"], [f"--help={WILD}"], ["-\x1b"], ["-\u009b"],
                                    ["-u"], ["--url"], ["--p", WILD], [f"--{WILD}=x"]])
-def test_03_complaints_of_options(command: str | None, words: List[str]) -> None:
+def test_complaints_of_options(command: str | None, words: List[str]) -> None:
     done = subprocess.run([program(), *([command] if command else []), *words], capture_output=True, text=True,
                           timeout=30, check=False, stdin=subprocess.DEVNULL, env=environment(None), errors="replace")
     assert done.returncode == 64 and done.stderr.count("redlatch") >= 1 and "--help" in done.stderr

@@ -12,71 +12,71 @@ import pytest
 import redlatch as library
 from env import RedisServer, RedissonShapedPeer, wait_until
 from forms import UUID, put_hash, put_permits
-from shell import PATIENCE, redlatch, start
+from shell import TIMEOUT, redlatch, start
 from wire import channel, subscribers
 
 # A wait that missed its message looks after 5 s.
-LOOK = 4.0
+RECHECK = 4.0
 
 
-def test_20_wait_returns_when_it_is_released(
+def test_wait_returns_when_it_is_released(
     server: RedisServer, peer: RedissonShapedPeer, lock_name: str
 ) -> None:
     assert redlatch(server, "wait", lock_name).returncode == 0
     peer.lock(lock_name)
     assert redlatch(server, "wait", "-w", "0", lock_name).returncode == 1
     waiting = start(server, "wait", lock_name)
-    wait_until(lambda: subscribers(server, lock_name) == 1, PATIENCE, "the command to listen")
+    wait_until(lambda: subscribers(server, lock_name) == 1, TIMEOUT, "the command to listen")
     released = time.monotonic()
     peer.unlock(lock_name)
-    assert waiting.wait(10) == 0 and time.monotonic() - released < LOOK, "a message woke it, not the lease"
+    assert waiting.wait(10) == 0 and time.monotonic() - released < RECHECK, "a message woke it, not the lease"
     assert server.admin.exists(lock_name) == 0, "it was not taken"
     waiting.communicate()
 
 
-def test_21_wait_ends_with_the_lease_or_its_own_time(server: RedisServer, lock_name: str) -> None:
+def test_wait_ends_with_the_lease_or_its_own_time(server: RedisServer, lock_name: str) -> None:
     put_hash(server, lock_name, {f"{UUID}:1": 1})
     begun = time.monotonic()
     assert redlatch(server, "wait", "-w", "0.5", lock_name).returncode == 1
-    assert 0.5 <= time.monotonic() - begun < PATIENCE
+    assert 0.5 <= time.monotonic() - begun < TIMEOUT
     begun = time.monotonic()
     put_hash(server, lock_name, {f"{UUID}:1": 1}, ttl_ms=500)
     assert redlatch(server, "wait", lock_name).returncode == 0
-    assert 0.5 <= time.monotonic() - begun < LOOK
+    assert 0.5 <= time.monotonic() - begun < RECHECK
 
 
-def test_22_wait_of_many_of_one_client_and_of_waiters_beside(server: RedisServer, lock_name: str) -> None:
+def test_wait_of_many_of_one_client_and_of_waiters_beside(server: RedisServer, lock_name: str) -> None:
     with library.connect(server.url) as client:
         held = client.lock(lock_name)
         held.acquire()
         waiting = [start(server, "wait", lock_name) for _ in range(5)]
-        wait_until(lambda: subscribers(server, lock_name) == 5, PATIENCE, "all to listen")
+        wait_until(lambda: subscribers(server, lock_name) == 5, TIMEOUT, "all to listen")
         held.release()
         assert [one.wait(10) for one in waiting] == [0] * 5
         for one in waiting:
             one.communicate()
 
 
-def test_23_what_is_no_lock_is_not_waited_for(server: RedisServer, lock_name: str) -> None:
+def test_what_is_no_lock_is_not_waited_for(server: RedisServer, lock_name: str) -> None:
     server.admin.set(lock_name, "x")
     done = redlatch(server, "wait", lock_name)
     assert done.returncode == 65 and "not a lock" in done.stderr, "as of show and unlock"
 
 
 @contextmanager
-def listening(server: RedisServer, name: str, told: str, *options: str) -> Iterator[subprocess.Popen[str]]:
+def listening(server: RedisServer, name: str, notified: str, *options: str) -> Iterator[subprocess.Popen[str]]:
     """The command, waiting for a name and listening to a channel; at the end a message has ended it."""
     admin: Any = server.admin
     waiting = start(server, "wait", *options, name)
-    wait_until(lambda: admin.pubsub_numsub(told)[0][1] == 1, PATIENCE, f"the command to listen to {told}")
+    wait_until(lambda: admin.pubsub_numsub(notified)[0][1] == 1, TIMEOUT, f"the command to listen to {notified}")
     released = time.monotonic()
     yield waiting
-    assert waiting.wait(10) == 0 and time.monotonic() - released < LOOK, "a message woke it"
+    assert waiting.wait(10) == 0 and time.monotonic() - released < RECHECK, "a message woke it"
     waiting.communicate()
 
 
 @pytest.mark.parametrize("kind", ["read", "write", "fair", "fenced", "spin", "plain", "group"])
-def test_24_wait_listens_where_the_kind_is_told_of(server: RedisServer, lock_name: str, kind: str) -> None:
+def test_wait_listens_on_the_channel_of_the_kind(server: RedisServer, lock_name: str, kind: str) -> None:
     prefix = {"read": "redisson_rwlock", "write": "redisson_rwlock", "plain": "redlatch_lock__channel"}
     with library.connect(server.url) as client:
         locks = {"read": lambda: client.read_write_lock(lock_name).read,
@@ -84,12 +84,12 @@ def test_24_wait_listens_where_the_kind_is_told_of(server: RedisServer, lock_nam
                  "group": lambda: client.group_lock(lock_name, ["a", "b"])}
         lock = locks.get(kind, lambda: getattr(client, f"{kind}_lock")(lock_name))()
         lock.acquire()
-        told = f"{prefix.get(kind, 'redisson_lock__channel')}:{{{lock_name}}}"
-        with listening(server, lock_name, told):
+        notified = f"{prefix.get(kind, 'redisson_lock__channel')}:{{{lock_name}}}"
+        with listening(server, lock_name, notified):
             lock.release()
 
 
-def test_25_wait_for_what_is_counted(server: RedisServer, lock_name: str) -> None:
+def test_wait_for_what_is_counted(server: RedisServer, lock_name: str) -> None:
     with library.connect(server.url) as client:
         latch = client.latch(lock_name)
         latch.try_set_count(2)
@@ -111,7 +111,7 @@ def test_25_wait_for_what_is_counted(server: RedisServer, lock_name: str) -> Non
         assert redlatch(server, "wait", "-w", "0", lock_name).returncode == 1, "a number alone: a latch, or a counter"
 
 
-def test_25_what_a_number_is_can_be_said(server: RedisServer, lock_name: str) -> None:
+def test_the_kind_of_a_number_can_be_given(server: RedisServer, lock_name: str) -> None:
     """A semaphore with a permit has the data of a closed latch."""
     with library.connect(server.url) as client:
         gate = client.semaphore(lock_name)
@@ -119,8 +119,8 @@ def test_25_what_a_number_is_can_be_said(server: RedisServer, lock_name: str) ->
         guessed = redlatch(server, "wait", "-w", "0", lock_name)
         assert guessed.returncode == 1 and "is a number, 1: taken for a latch" in guessed.stderr
         for kind, status in {"semaphore": 0, "permit-semaphore": 0, "latch": 1}.items():
-            said = redlatch(server, "wait", "-w", "0", "--kind", kind, lock_name)
-            assert (said.returncode, said.stderr) == (status, "")
+            reported = redlatch(server, "wait", "-w", "0", "--kind", kind, lock_name)
+            assert (reported.returncode, reported.stderr) == (status, "")
         gate.acquire()
         assert redlatch(server, "wait", "-w", "0.5", "--kind", "semaphore", lock_name).returncode == 1
         assert redlatch(server, "wait", "-w", "0", "--kind", "latch", lock_name).returncode == 0
@@ -133,7 +133,7 @@ def test_25_what_a_number_is_can_be_said(server: RedisServer, lock_name: str) ->
     assert (leases.returncode, leases.stderr) == (0, ""), "leases of permits say what it is"
 
 
-def test_25_what_is_not_the_kind_that_was_said(server: RedisServer, lock_name: str) -> None:
+def test_a_name_of_another_kind_than_given(server: RedisServer, lock_name: str) -> None:
     made = redlatch(server, "wait", "--kind", "semaphore", lock_name)
     assert made.returncode == 65 and f'no semaphore "{lock_name}"' in made.stderr
     put_hash(server, lock_name, {f"{UUID}:1": 1})
@@ -144,19 +144,19 @@ def test_25_what_is_not_the_kind_that_was_said(server: RedisServer, lock_name: s
     assert done.returncode == 64 and "expected one of semaphore, permit-semaphore, latch" in done.stderr
 
 
-def test_26_a_name_that_becomes_another_kind_is_followed(server: RedisServer, lock_name: str) -> None:
+def test_a_name_that_becomes_another_kind_is_followed(server: RedisServer, lock_name: str) -> None:
     with library.connect(server.url) as client:
         put_hash(server, lock_name, {f"{UUID}:1": 1})
         waiting = start(server, "wait", lock_name)
-        wait_until(lambda: subscribers(server, lock_name) == 1, PATIENCE, "the command to listen")
+        wait_until(lambda: subscribers(server, lock_name) == 1, TIMEOUT, "the command to listen")
         pipe: Any = server.admin.pipeline(transaction=True)
         pipe.delete(lock_name)
         pipe.set(lock_name, 1)
         pipe.publish(channel(lock_name), 0)
         pipe.execute()
-        told = f"redisson_countdownlatch__channel__{{{lock_name}}}"
+        notified = f"redisson_countdownlatch__channel__{{{lock_name}}}"
         admin: Any = server.admin
-        wait_until(lambda: admin.pubsub_numsub(told)[0][1] == 1, message="the command to listen elsewhere")
+        wait_until(lambda: admin.pubsub_numsub(notified)[0][1] == 1, message="the command to listen elsewhere")
         client.latch(lock_name).count_down()
         assert waiting.wait(10) == 0
         waiting.communicate()

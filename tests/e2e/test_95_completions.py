@@ -11,7 +11,7 @@ from typing import Iterator, List
 
 import pytest
 from env import RedisServer, wait_until
-from shell import PATIENCE, environment, program
+from shell import TIMEOUT, environment, program
 from terminal import BASH, Terminal
 
 FOLDER = Path(__file__).resolve().parents[2] / "core" / "cli" / "completions"
@@ -52,7 +52,7 @@ def locks(server: RedisServer) -> List[str]:
     return names
 
 
-def test_00_bash(server: RedisServer, locks: List[str]) -> None:
+def test_bash(server: RedisServer, locks: List[str]) -> None:
     assert in_bash(server, "redlatch", "") == [
         "run", "list", "show", "wait", "unlock", "help", "--url", "--password-file", "--prefix", "--help",
         "--version"]
@@ -67,13 +67,13 @@ def test_00_bash(server: RedisServer, locks: List[str]) -> None:
     assert "printf" in in_bash(server, "redlatch", "run", "-n", "orders:1", "--", "print")
 
 
-def test_01_fish(server: RedisServer, locks: List[str]) -> None:
+def test_fish(server: RedisServer, locks: List[str]) -> None:
     assert in_fish(server, "redlatch un") == ["unlock"]
     assert in_fish(server, "redlatch show ord") == locks
     assert in_fish(server, "redlatch unlock --f") == ["--force"]
 
 
-def test_02_zsh(server: RedisServer, locks: List[str]) -> None:
+def test_zsh(server: RedisServer, locks: List[str]) -> None:
     assert output_of(server, "zsh", "-f", "-n", str(FOLDER / "_redlatch")) == []
     # What is offered as names comes from the function that is asked here.
     text = f"compadd() {{ print -l ${{(P)2}} }}; source {FOLDER}/_redlatch 2>/dev/null; _redlatch_names"
@@ -123,7 +123,7 @@ def terminal(shared_terminal: Terminal) -> Terminal:
     ("redlatch run --url redis://127.0.0.1:1 deploy:shop -- printe",
      "redlatch run --url redis://127.0.0.1:1 deploy:shop -- printenv"),
 ])
-def test_10_the_key_tab(server: RedisServer, terminal: Terminal, typed: str, line: str) -> None:
+def test_the_key_tab(server: RedisServer, terminal: Terminal, typed: str, line: str) -> None:
     """Names with colons, at which bash parts words, and with blanks; the command behind the name."""
     for name in ("deploy:shop", "two words", "dee\nper"):
         server.admin.hset(name, f"{UUID}:1", 1)
@@ -132,4 +132,4 @@ def test_10_the_key_tab(server: RedisServer, terminal: Terminal, typed: str, lin
     terminal.keys("Tab")
     terminal.keys("-l", "#")  # comes after what the shell has completed, and a blank
     wait_until(lambda: any(shown.rstrip() in (f"$ {line} #", f"$ {line}#") for shown in terminal.screen().splitlines()),
-               PATIENCE, lambda: f"{line!r} on:\n{terminal.screen()}")
+               TIMEOUT, lambda: f"{line!r} on:\n{terminal.screen()}")

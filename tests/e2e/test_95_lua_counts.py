@@ -37,14 +37,14 @@ def waiting(server: RedisServer, scene: str, name: str) -> bool:
 
 @pytest.mark.parametrize("lua", LUAS)
 @pytest.mark.parametrize("scene", [scene for scene in scenes_of("counts") if scene not in TALKING])
-def test_00_scenes(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+def test_scenes(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
     """What is answered, what is raised, and which events come; nothing is left on the server."""
     play(lua, "counts", scene, server.url, lock_name)
     assert keys(server) == []
 
 
 @pytest.mark.parametrize("lua", LUAS)
-def test_01_a_program_that_ends_gives_its_permits_back(server: RedisServer, lua: str, lock_name: str) -> None:
+def test_a_program_that_ends_gives_its_permits_back(server: RedisServer, lua: str, lock_name: str) -> None:
     play(lua, "counts", "program_ends", server.url, lock_name)
     with redlatch.connect(server.url) as client:
         permits = client.permit_semaphore(lock_name)
@@ -53,7 +53,7 @@ def test_01_a_program_that_ends_gives_its_permits_back(server: RedisServer, lua:
 
 @pytest.mark.parametrize("lua", LUAS)
 @pytest.mark.parametrize("scene", WAITS)
-def test_02_a_message_wakes_a_waiter(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+def test_a_message_wakes_a_waiter(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
     with redlatch.connect(server.url) as client, LuaProcess(lua, COUNTS, server.url, scene, lock_name) as program:
         latch = client.latch(lock_name)
         if scene == "waits_for_latch":
@@ -75,7 +75,7 @@ def test_02_a_message_wakes_a_waiter(server: RedisServer, lua: str, scene: str, 
 
 @pytest.mark.parametrize("lua", LUAS)
 @pytest.mark.parametrize("scene", WAITS)
-def test_03_interrupted(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+def test_interrupted(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
     """Ctrl-C ends a wait at once, and takes nothing."""
     with redlatch.connect(server.url) as client, LuaProcess(lua, COUNTS, server.url, scene, lock_name) as program:
         if scene == "waits_for_latch":

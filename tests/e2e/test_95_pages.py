@@ -83,8 +83,8 @@ def run(command: List[str], **options: str) -> str:
 
 def as_one_lua_program(found: List[str], lua: str) -> str:
     """The first makes client and lock, and the others are blocks of their own that use them."""
-    said = [each for each in found if "<close>" not in each or lua == "lua5.4"]
-    return "\n".join([said[0], *(f"do\n{each}end" for each in said[1:])])
+    reported = [each for each in found if "<close>" not in each or lua == "lua5.4"]
+    return "\n".join([reported[0], *(f"do\n{each}end" for each in reported[1:])])
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ def client(server: RedisServer) -> Iterator[library.Client]:
 
 
 @pytest.mark.parametrize("option", [["-s"], ["--shared"], ["--kind", "read"]])
-def test_00_readers_run_beside_each_other(
+def test_readers_run_beside_each_other(
     server: RedisServer, client: library.Client, lock_name: str, option: List[str]
 ) -> None:
     read, write = sides(client, lock_name)
@@ -37,7 +37,7 @@ def test_00_readers_run_beside_each_other(
     assert server.admin.keys() == []
 
 
-def test_01_who_reads_and_who_writes_is_shown(server: RedisServer, client: library.Client, lock_name: str) -> None:
+def test_who_reads_and_who_writes_is_shown(server: RedisServer, client: library.Client, lock_name: str) -> None:
     read, write = sides(client, lock_name)
     with write, read:
         found = json.loads(redlatch(server, "show", "--json", lock_name).stdout)
@@ -48,7 +48,7 @@ def test_01_who_reads_and_who_writes_is_shown(server: RedisServer, client: libra
 
 
 @pytest.mark.parametrize("mode", ["read", "write"])
-def test_02_unlock_frees_either_mode(server: RedisServer, lock_name: str, mode: str) -> None:
+def test_unlock_frees_either_mode(server: RedisServer, lock_name: str, mode: str) -> None:
     reads = mode == "read"
     owner = peer_reads(server, lock_name, 7, 30_000, 30_000) if reads else peer_writes(server, lock_name, 30_000)
     refused = redlatch(server, "unlock", lock_name)
@@ -57,7 +57,7 @@ def test_02_unlock_frees_either_mode(server: RedisServer, lock_name: str, mode: 
     assert done.returncode == 0 and owner in done.stdout and wire(server, lock_name) == {}
 
 
-def test_03_wait_returns_when_it_is_free(server: RedisServer, lock_name: str) -> None:
+def test_wait_returns_when_it_is_free(server: RedisServer, lock_name: str) -> None:
     peer_reads(server, lock_name, 7, 30_000, 30_000)
     assert redlatch(server, "wait", "-w", "0", lock_name).returncode == NOT_OBTAINED
     peer_reads(server, lock_name, 7, 300, 300)

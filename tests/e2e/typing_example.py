@@ -79,7 +79,7 @@ def all_options() -> None:
         claim_timeout=10,
         linger=0,
         release_on_close=False,
-        look=False,
+        busy_poll=False,
     ) as client:
         assert_type(client, redlatch.Client)
         assert_type(client.uuid, str)

@@ -60,7 +60,7 @@ static void play_time(void) {
     }
     pass(late ? 0 : amount);
     if (how % 2) {
-        play_callers_look();
+        play_callers_inspect();
     }
 }
 
@@ -82,7 +82,7 @@ static void (*const steps[])(void) = {
     play_acquire_set,   play_release_set, play_abort,   play_claim,   play_send,    play_send,
     play_send,          play_answer,     play_answer,   play_answer,  play_answer,  play_connection,
     play_connection,    play_subscriptions, play_subscriptions, play_round, play_round, play_round,
-    play_message,       play_time,       play_time,     play_callers_look, play_losses, play_give_back,
+    play_message,       play_time,       play_time,     play_callers_inspect, play_losses, play_give_back,
     play_owner_end,
 };
 
@@ -122,7 +122,7 @@ static bool is_gone(const struct hold *hold) {
 }
 
 static bool is_permit(const struct hold *hold) {
-    return hold->stage == HOLD_ALIVE && hold->lock_kind == REDLATCH_PERMIT_SEMAPHORE && hold->owed == 0;
+    return hold->stage == HOLD_ALIVE && hold->lock_kind == REDLATCH_PERMIT_SEMAPHORE && hold->deferred_releases == 0;
 }
 
 static void end_holds(void) {
@@ -143,10 +143,10 @@ static void end_holds(void) {
     check_engine();
 }
 
-static void settle_connections(void) {
-    for (int lane = 0; lane < LANE_COUNT; lane++) {
-        rig_lost((enum lane_number)lane);
-        rig_ready((enum lane_number)lane, SETTLED_BY_KILL);
+static void resolve_connections(void) {
+    for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
+        rig_lost((enum pipeline_role)pipeline);
+        rig_ready((enum pipeline_role)pipeline, RESOLVED_BY_KILL);
         check_engine();
     }
     engine_subscriptions_lost(&rig.engine, rig.now);
@@ -157,20 +157,20 @@ static void settle_connections(void) {
 static void end_commands(void) {
     for (int round = 0;; round++) {
         MUST(round < ROUNDS_MAX);
-        bool asked = false;
-        for (int lane = 0; lane < LANE_COUNT; lane++) {
-            while (rig_send((enum lane_number)lane)) {
-                play_answer_plainly((enum lane_number)lane);
-                asked = true;
+        bool requested = false;
+        for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
+            while (rig_send((enum pipeline_role)pipeline)) {
+                play_answer_plainly((enum pipeline_role)pipeline);
+                requested = true;
                 MUST(++round < 100 * ROUNDS_MAX);
             }
         }
-        asked = rig_subscriptions() > 0 || asked;
+        requested = rig_subscriptions() > 0 || requested;
         check_engine();
-        if (!asked && engine_next_timer(&rig.engine) == NEVER) {
+        if (!requested && engine_next_timer(&rig.engine) == NEVER) {
             return;
         }
-        if (!asked) {
+        if (!requested) {
             pass(engine_next_timer(&rig.engine) - rig.now);
         }
         end_holds();
@@ -193,7 +193,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         check_engine();
     }
     play_tell("all is over");
-    settle_connections();
+    resolve_connections();
     end_calls();
     end_holds();
     end_commands();

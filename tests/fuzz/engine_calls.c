@@ -1,4 +1,4 @@
-/* The steps of users: calls, as the client floor makes them, with what it sees to: a thread is in one call at a time,
+/* The steps of users: calls, as the client layer makes them, with what it sees to: a thread is in one call at a time,
  * and numbers are in the bounds that the public header sets. SPDX-License-Identifier: Apache-2.0 */
 #include "engine_play.h"
 #include "kinds.h"
@@ -33,14 +33,14 @@ static int64_t a_time(void) {
     return wait_ms == 0 ? NEVER : rig.now + wait_ms * MILLISECOND;
 }
 
-static const enum lane_number callers[] = {LANE_CALLERS, LANE_CALLERS_SECOND, LANE_CALLERS_THIRD, LANE_CALLERS};
+static const enum pipeline_role callers[] = {PIPELINE_CALLERS, PIPELINE_CALLERS_SECOND, PIPELINE_CALLERS_THIRD, PIPELINE_CALLERS};
 
 /* What a call's flags may be, whatever it is. */
 static void set_up(struct call *call, uint8_t how) {
     struct operation *operation = call->operation;
     operation->named_owner = !is_thread(operation->owner);
     operation->asynchronous = operation->named_owner && (how & 1);
-    operation->lane = (uint8_t)(operation->asynchronous ? LANE_HOST : callers[(how >> 1) % 4]);
+    operation->pipeline = (uint8_t)(operation->asynchronous ? PIPELINE_HOST : callers[(how >> 1) % 4]);
     operation->wait_until = rig.now + 5 * SECOND;
 }
 
@@ -49,12 +49,12 @@ static void set_up_acquire(struct call *call, uint8_t how) {
     set_up(call, how);
     operation->lease_ms = a_lease(false);
     operation->wait_until = a_time();
-    operation->once = (how & 0x38) == 0x38;
+    operation->non_blocking = (how & 0x38) == 0x38;
     operation->not_reentrant = (how & 0xc0) == 0xc0;
     operation->token_from_time = how & 0x40;
     operation->max_hold_ms = (how & 0x30) == 0x10 ? 2000 : REDLATCH_FOREVER;
     operation->back_off = (struct back_off){.next_ms = 10, .max_ms = 1000, .multiplier = 2};
-    if (operation->once) {
+    if (operation->non_blocking) {
         operation->wait_until = rig.now + 5 * SECOND;
     }
 }
@@ -71,8 +71,8 @@ static uint8_t side(uint8_t kind, uint8_t how) {
 static void start(struct call *call, const char *what, const char *name) {
     const struct operation *operation = call->operation;
     play_tell("%s of %s (%s) for owner %d on lane %d%s%s, lease %lld, until %lld", what, name,
-              redlatch_kind_name(operation->lock_kind), (int)operation->owner, operation->lane,
-              operation->asynchronous ? ", asynchronous" : "", operation->once ? ", once" : "",
+              redlatch_kind_name(operation->lock_kind), (int)operation->owner, operation->pipeline,
+              operation->asynchronous ? ", asynchronous" : "", operation->non_blocking ? ", once" : "",
               (long long)operation->lease_ms, operation->wait_until == NEVER ? -1LL : (long long)operation->wait_until);
     rig_start(call);
 }
@@ -190,7 +190,7 @@ void play_other_call(void) {
         operation->amount = 1;
     } else if (kind == OPERATION_WATCH) {
         operation->wait_until = a_time();
-        operation->once = how >= 0xe0;
+        operation->non_blocking = how >= 0xe0;
         if (rig.lock_kind != REDLATCH_LATCH && how < 0xa0) {
             set_roles(operation, name);
         }
@@ -210,7 +210,7 @@ static struct call *set_call(enum operation_kind kind, uint64_t owner) {
     for (unsigned i = 0; i < NAMES; i++) {
         const char *name = play_name(i);
         uint8_t lock_kind = side(rig.lock_kind, chosen);
-        if ((chosen >> i & 1) && kind_of_number(lock_kind)->line_form) {
+        if ((chosen >> i & 1) && kind_of_number(lock_kind)->member_type) {
             rig_name(name); /* so that it is of its own kind */
             kinds[count] = lock_kind;
             letters[count++] = name[0];
@@ -289,8 +289,8 @@ void play_abort(void) {
     }
 }
 
-/* Blocking callers whose patience is over end their calls; the others are ended by the engine. */
-void play_callers_look(void) {
+/* Blocking callers whose deadline is over end their calls; the others are ended by the engine. */
+void play_callers_inspect(void) {
     for (struct call *call = rig.calls; call; call = call->next) {
         if (call->operation && !call->done && !call->operation->asynchronous &&
             call->operation->wait_until <= rig.now) {

@@ -9,9 +9,9 @@ enum { RECORDS_MAX = 1 << 16 };
 
 /* What is counted by walking over all that is under way. */
 struct tally {
-    uint32_t commands, batches, lines, holds, contests;
-    uint32_t reserved_commands, reserved_contests, reserved_holds, reserved_lines;
-    uint32_t expired_lines;
+    uint32_t commands, batches, lines, holds, wait_queues;
+    uint32_t reserved_commands, reserved_wait_queues, reserved_holds, reserved_entries;
+    uint32_t expired_entries;
     uint32_t held, waiters;
     int32_t subscriptions;
     uint32_t timers;
@@ -48,8 +48,8 @@ static struct list_link *next_in(const struct list *list, const struct list_link
 /* ---------------------------------------------------------------------------------------------------- commands -- */
 
 static bool has_line_of(const struct command *command, const struct hold *hold) {
-    for (uint32_t i = 0; i < command->line_count; i++) {
-        if (command->lines->line[i].hold == hold) {
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        if (command->entries->entry[i].hold == hold) {
             return true;
         }
     }
@@ -60,46 +60,46 @@ static void check_batch(const struct command *command) {
     tally.batches++;
     for (uint32_t i = 0; i < command->batch_count; i++) {
         const struct renewal *line = &command->batch[i];
-        tally.expired_lines += line->expired;
+        tally.expired_entries += line->expired;
         MUST(!(line->live && line->expired));
         if (line->live) {
-            MUST(line->hold->batch == command && line->hold->batch_line == i && line->hold->stage == HOLD_ALIVE);
+            MUST(line->hold->batch == command && line->hold->batch_entry == i && line->hold->stage == HOLD_ALIVE);
         }
     }
 }
 
-/* A command under way, in a lane or until its timer. */
+/* A command under way, in a pipeline or until its timer. */
 static void check_command(const struct command *command) {
     if (command->kind == COMMAND_RENEW) {
         check_batch(command);
         return;
     }
     tally.commands++;
-    tally.lines += command->lines != NULL;
-    MUST(command->resource && (command->lines || command->line_count == 0));
+    tally.lines += command->entries != NULL;
+    MUST(command->resource && (command->entries || command->entry_count == 0));
     if (command->operation) { /* which is there, and waits for it */
         MUST(is_in(&rig.engine.operations, &command->operation->all));
-        MUST(command->operation->command == command && command->operation->phase == PHASE_ASKING);
+        MUST(command->operation->command == command && command->operation->phase == PHASE_REQUESTING);
     }
     if (command->hold) {
         MUST(command->hold->busy == command);
     }
-    for (uint32_t i = 0; command->lines && i < command->line_count; i++) {
-        const struct line *line = &command->lines->line[i];
+    for (uint32_t i = 0; command->entries && i < command->entry_count; i++) {
+        const struct entry *line = &command->entries->entry[i];
         MUST(line->name && (!line->hold || line->hold->busy == command));
     }
 }
 
-static void check_lanes(void) {
-    for (int number = 0; number < LANE_COUNT; number++) {
-        const struct lane *lane = &rig.engine.lanes[number];
-        const struct list *lists[] = {&lane->unsent, &lane->sent, &lane->unsettled};
-        MUST(length(&lane->sent) == lane->in_flight);
+static void check_pipelines(void) {
+    for (int number = 0; number < PIPELINE_COUNT; number++) {
+        const struct pipeline *pipeline = &rig.engine.pipelines[number];
+        const struct list *lists[] = {&pipeline->unsent, &pipeline->sent, &pipeline->in_doubt};
+        MUST(length(&pipeline->sent) == pipeline->in_flight);
         for (int i = 0; i < 3; i++) {
             length(lists[i]);
             for (struct list_link *link = NULL; (link = next_in(lists[i], link)) != NULL;) {
                 const struct command *command = container_of(link, struct command, link);
-                MUST(command->lane == number);
+                MUST(command->pipeline == number);
                 MUST(!timer_is_armed(&command->timer));
                 MUST(i == 0 || command->was_sent || command->kind == COMMAND_RENEW);
                 check_command(command);
@@ -108,11 +108,11 @@ static void check_lanes(void) {
     }
 }
 
-/* Whether a command is in a lane, or waits to be: one that is given back is in neither. */
+/* Whether a command is in a pipeline, or waits to be: one that is given back is in neither. */
 static bool is_under_way(const struct command *command) {
-    const struct lane *lane = &rig.engine.lanes[command->lane];
-    return timer_is_armed(&command->timer) || is_in(&lane->unsent, &command->link) ||
-           is_in(&lane->sent, &command->link) || is_in(&lane->unsettled, &command->link);
+    const struct pipeline *pipeline = &rig.engine.pipelines[command->pipeline];
+    return timer_is_armed(&command->timer) || is_in(&pipeline->unsent, &command->link) ||
+           is_in(&pipeline->sent, &command->link) || is_in(&pipeline->in_doubt, &command->link);
 }
 
 /* ------------------------------------------------------------------------------------------------------ timers -- */
@@ -130,11 +130,11 @@ static void check_timer(const struct timer *timer) {
         MUST(operation->unclaimed || is_in(&rig.engine.operations, &operation->all));
         break;
     }
-    case TIMER_CONTEST:
-        MUST(is_in(&rig.engine.contests, &container_of(timer, struct contest, timer)->all));
+    case TIMER_WAIT_QUEUE:
+        MUST(is_in(&rig.engine.wait_queues, &container_of(timer, struct wait_queue, timer)->all));
         break;
     case TIMER_REFRESH:
-        MUST(is_in(&rig.engine.contests, &container_of(timer, struct contest, refresh)->all));
+        MUST(is_in(&rig.engine.wait_queues, &container_of(timer, struct wait_queue, refresh)->all));
         break;
     default:
         MUST(timer->kind == TIMER_COMMAND);
@@ -188,7 +188,7 @@ static void check_hold(const struct hold *hold) {
         MUST(is_under_way(hold->busy) && has_line_of(hold->busy, hold));
     }
     if (hold->batch) {
-        MUST(hold->batch->batch[hold->batch_line].hold == hold && hold->batch->batch[hold->batch_line].live);
+        MUST(hold->batch->batch[hold->batch_entry].hold == hold && hold->batch->batch[hold->batch_entry].live);
         MUST(is_under_way(hold->batch));
     }
     if (hold->claim) {
@@ -232,42 +232,42 @@ static void check_losses(void) {
 /* -------------------------------------------------------------------------------------------------- operations -- */
 
 static void check_parked(const struct operation *operation) {
-    const struct contest *contest = operation->resource->contest;
-    MUST(contest);
-    bool foremost = list_first(&contest->queue) == &operation->link;
-    if (operation->look_at == NEVER) { /* of a fair lock, and refreshed meanwhile */
-        MUST(operation->placed && !foremost && timer_is_armed(&contest->refresh));
+    const struct wait_queue *queue = operation->resource->queue;
+    MUST(queue);
+    bool foremost = list_first(&queue->waiters) == &operation->link;
+    if (operation->recheck_at == NEVER) { /* of a fair lock, and refreshed meanwhile */
+        MUST(operation->has_position && !foremost && timer_is_armed(&queue->refresh));
     } else {
-        MUST(timer_is_armed(&operation->timer) && operation->timer.at <= operation->look_at);
+        MUST(timer_is_armed(&operation->timer) && operation->timer.at <= operation->recheck_at);
     }
 }
 
 /* Something must move it on, whatever phase it is in. */
 static void check_operation(const struct operation *operation) {
-    const struct contest *contest = operation->resource->contest;
+    const struct wait_queue *queue = operation->resource->queue;
     tally.reserved_commands += operation->reserved_commands;
-    tally.reserved_contests += operation->reserved_contests;
+    tally.reserved_wait_queues += operation->reserved_wait_queues;
     tally.reserved_holds += operation->reserved_holds;
-    tally.reserved_lines += operation->reserved_lines;
+    tally.reserved_entries += operation->reserved_entries;
     bool has_end = operation->asynchronous && operation->wait_until != NEVER;
     MUST(!has_end || (timer_is_armed(&operation->timer) && operation->timer.at <= operation->wait_until));
     switch (operation->phase) {
     case PHASE_QUEUED:
-        MUST(contest && is_in(&contest->queue, &operation->link));
+        MUST(queue && is_in(&queue->waiters, &operation->link));
         break;
-    case PHASE_ASKING:
+    case PHASE_REQUESTING:
         MUST(operation->command && is_under_way(operation->command) && operation->command->operation == operation);
         break;
     case PHASE_PARKED:
-        MUST(!operation->command && contest);
-        MUST(is_in(&contest->queue, &operation->link) || is_in(&contest->watchers, &operation->link));
+        MUST(!operation->command && queue);
+        MUST(is_in(&queue->waiters, &operation->link) || is_in(&queue->watchers, &operation->link));
         check_parked(operation);
         break;
     case PHASE_PAUSED:
-        MUST(!operation->command && timer_is_armed(&operation->timer) && operation->timer.at <= operation->look_at);
+        MUST(!operation->command && timer_is_armed(&operation->timer) && operation->timer.at <= operation->recheck_at);
         break;
     case PHASE_HANDED:
-        MUST(contest && contest->handing && contest->receiver == operation && is_under_way(contest->handing));
+        MUST(queue && queue->handing && queue->receiver == operation && is_under_way(queue->handing));
         break;
     case PHASE_WAITING:
         MUST(operation->hold && is_in(&operation->hold->waiting, &operation->link));
@@ -293,69 +293,69 @@ static void check_operations(void) {
     }
 }
 
-/* ---------------------------------------------------------------------------------------------------- contests -- */
+/* ---------------------------------------------------------------------------------------------------- wait queues -- */
 
-static void check_subscription(const struct subscription *subscription, const struct contest *contest) {
-    MUST(subscription->contest == contest && !list_is_linked(&subscription->told));
+static void check_subscription(const struct subscription *subscription, const struct wait_queue *queue) {
+    MUST(subscription->queue == queue && !list_is_linked(&subscription->notified));
     tally.subscriptions += subscription->state == SUBSCRIPTION_ACTIVE;
     bool changes = subscription->state == SUBSCRIPTION_WANTED || subscription->state == SUBSCRIPTION_LEAVING;
     MUST(!list_is_linked(&subscription->link) ||
          (changes && is_in(&rig.engine.subscription_changes, &subscription->link)));
     if (subscription->listener) {
-        MUST(subscription->listener->call == subscription && subscription->listener->id == subscription->waiter);
+        MUST(subscription->listener->wake_channel == subscription && subscription->listener->id == subscription->waiter);
     }
 }
 
-static void check_queue(const struct contest *contest) {
+static void check_queue(const struct wait_queue *queue) {
     uint32_t alone = 0;
     uint32_t named = 0;
-    bool fair = kind_of(contest->resource)->has_places;
-    for (struct list_link *link = NULL; (link = next_in(&contest->queue, link)) != NULL;) {
+    bool fair = kind_of(queue->resource)->queues_on_server;
+    for (struct list_link *link = NULL; (link = next_in(&queue->waiters, link)) != NULL;) {
         const struct operation *operation = container_of(link, struct operation, link);
-        MUST(operation->resource == contest->resource && operation->kind == OPERATION_ACQUIRE);
+        MUST(operation->resource == queue->resource && operation->kind == OPERATION_ACQUIRE);
         MUST(is_in(&rig.engine.operations, &operation->all));
-        alone += !kind_of_number(operation->lock_kind)->together;
+        alone += !kind_of_number(operation->lock_kind)->concurrent;
         named += operation->named_owner;
-        MUST(fair || (!operation->placed && !operation->call));
+        MUST(fair || (!operation->has_position && !operation->wake_channel));
     }
-    MUST(contest->waiters == length(&contest->queue) && contest->alone == alone && contest->named_owners == named);
-    if (contest->waiters > 0) { /* somebody of them talks to the server, or will */
-        MUST(container_of(list_first(&contest->queue), struct operation, link)->phase != PHASE_QUEUED);
+    MUST(queue->waiter_count == length(&queue->waiters) && queue->exclusive_count == alone && queue->named_owners == named);
+    if (queue->waiter_count > 0) { /* somebody of them talks to the server, or will */
+        MUST(container_of(list_first(&queue->waiters), struct operation, link)->phase != PHASE_QUEUED);
     }
 }
 
-static void check_contest(const struct contest *contest) {
-    tally.contests++;
-    MUST(contest->resource->contest == contest);
-    check_queue(contest);
-    uint32_t watchers = length(&contest->watchers);
-    for (struct list_link *link = NULL; (link = next_in(&contest->watchers, link)) != NULL;) {
+static void check_wait_queue(const struct wait_queue *queue) {
+    tally.wait_queues++;
+    MUST(queue->resource->queue == queue);
+    check_queue(queue);
+    uint32_t watchers = length(&queue->watchers);
+    for (struct list_link *link = NULL; (link = next_in(&queue->watchers, link)) != NULL;) {
         const struct operation *operation = container_of(link, struct operation, link);
-        MUST(operation->resource == contest->resource && is_in(&rig.engine.operations, &operation->all));
+        MUST(operation->resource == queue->resource && is_in(&rig.engine.operations, &operation->all));
     }
-    tally.waiters += contest->waiters + watchers;
-    check_subscription(&contest->subscription, contest);
+    tally.waiters += queue->waiter_count + watchers;
+    check_subscription(&queue->subscription, queue);
     bool calls = false;
-    for (int i = 0; i < CALLS; i++) {
-        check_subscription(&contest->calls[i], contest);
-        MUST((contest->calls[i].state != SUBSCRIPTION_NONE) == (contest->calls[i].waiter != 0));
-        calls = calls || contest->calls[i].state != SUBSCRIPTION_NONE;
+    for (int i = 0; i < WAKE_CHANNELS; i++) {
+        check_subscription(&queue->wake_channels[i], queue);
+        MUST((queue->wake_channels[i].state != SUBSCRIPTION_NONE) == (queue->wake_channels[i].waiter != 0));
+        calls = calls || queue->wake_channels[i].state != SUBSCRIPTION_NONE;
     }
-    MUST(!contest->receiver || contest->handing);
-    if (contest->handing) {
-        MUST(is_under_way(contest->handing) && contest->handing->kind == COMMAND_HAND_OVER);
+    MUST(!queue->receiver || queue->handing);
+    if (queue->handing) {
+        MUST(is_under_way(queue->handing) && queue->handing->kind == COMMAND_HAND_OVER);
     }
-    if (contest->waiters + watchers == 0 && !contest->handing && !calls) { /* else it would stay for ever */
-        bool leaving = contest->subscription.state == SUBSCRIPTION_LEAVING;
-        MUST(leaving || timer_is_armed(&contest->timer));
+    if (queue->waiter_count + watchers == 0 && !queue->handing && !calls) { /* else it would stay for ever */
+        bool leaving = queue->subscription.state == SUBSCRIPTION_LEAVING;
+        MUST(leaving || timer_is_armed(&queue->timer));
     }
 }
 
-static void check_contests(void) {
-    length(&rig.engine.contests);
+static void check_wait_queues(void) {
+    length(&rig.engine.wait_queues);
     length(&rig.engine.subscription_changes);
-    for (struct list_link *link = NULL; (link = next_in(&rig.engine.contests, link)) != NULL;) {
-        check_contest(container_of(link, struct contest, all));
+    for (struct list_link *link = NULL; (link = next_in(&rig.engine.wait_queues, link)) != NULL;) {
+        check_wait_queue(container_of(link, struct wait_queue, all));
     }
 }
 
@@ -366,8 +366,8 @@ static uint32_t references_of_command(const struct command *command, const struc
     for (uint32_t i = 0; command->kind == COMMAND_RENEW && i < command->batch_count; i++) {
         count += command->batch[i].name == resource;
     }
-    for (uint32_t i = 0; i < command->line_count; i++) {
-        count += command->lines->line[i].name == resource;
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        count += command->entries->entry[i].name == resource;
     }
     return count;
 }
@@ -401,11 +401,11 @@ static uint32_t references_of_calls(const struct resource *resource) {
     return count;
 }
 
-static uint32_t references_of_lanes(const struct resource *resource) {
+static uint32_t references_of_pipelines(const struct resource *resource) {
     uint32_t count = 0;
-    for (int number = 0; number < LANE_COUNT; number++) {
-        const struct lane *lane = &rig.engine.lanes[number];
-        const struct list *lists[] = {&lane->unsent, &lane->sent, &lane->unsettled};
+    for (int number = 0; number < PIPELINE_COUNT; number++) {
+        const struct pipeline *pipeline = &rig.engine.pipelines[number];
+        const struct list *lists[] = {&pipeline->unsent, &pipeline->sent, &pipeline->in_doubt};
         for (int i = 0; i < 3; i++) {
             for (struct list_link *link = NULL; (link = next_in(lists[i], link)) != NULL;) {
                 count += references_of_command(container_of(link, struct command, link), resource);
@@ -419,7 +419,7 @@ static uint32_t contenders_of(const struct resource *resource) {
     uint32_t count = 0;
     for (struct list_link *link = NULL; (link = next_in(&rig.engine.operations, link)) != NULL;) {
         const struct operation *operation = container_of(link, struct operation, all);
-        count += operation->contends && operation->resource == resource;
+        count += operation->uses_wait_queue && operation->resource == resource;
     }
     return count;
 }
@@ -437,12 +437,12 @@ static void check_resource(const struct resource *resource) {
             references += hold->ended && first && hold->resource == resource;
         }
     }
-    references += resource->contest != NULL;
-    references += references_of_calls(resource) + references_of_lanes(resource);
+    references += resource->queue != NULL;
+    references += references_of_calls(resource) + references_of_pipelines(resource);
     references += references_of_heap(rig.engine.timers.root, resource);
     MUST(resource->references == references);
-    MUST(resource->contenders == contenders_of(resource));
-    tally.reserved_contests += resource->contenders > 0 && !resource->contest;
+    MUST(resource->wait_queue_users == contenders_of(resource));
+    tally.reserved_wait_queues += resource->wait_queue_users > 0 && !resource->queue;
 }
 
 static void check_resources(void) {
@@ -458,33 +458,33 @@ static void check_resources(void) {
 static void check_pools(void) {
     const struct engine *engine = &rig.engine;
     uint32_t holds = 0;
-    for (const struct hold *hold = engine->spare_holds; hold; hold = hold->next) {
+    for (const struct hold *hold = engine->hold_pool; hold; hold = hold->next) {
         MUST(++holds < RECORDS_MAX);
     }
-    MUST(engine->spare_hold_count == holds && holds + tally.holds == rig.holds);
-    MUST(engine->spare_command_count == length(&engine->spare_commands));
-    MUST(engine->spare_command_count + tally.commands == rig.commands);
-    MUST(engine->spare_batch_count == length(&engine->spare_batches));
-    MUST(engine->spare_batch_count + tally.batches == rig.batches);
-    MUST(engine->spare_lines_count == length(&engine->spare_lines));
-    MUST(engine->spare_lines_count + tally.lines == rig.lines);
-    MUST(engine->spare_contest_count == length(&engine->spare_contests));
-    MUST(engine->spare_contest_count + tally.contests == rig.contests);
+    MUST(engine->hold_pool_size == holds && holds + tally.holds == rig.holds);
+    MUST(engine->command_pool_size == length(&engine->command_pool));
+    MUST(engine->command_pool_size + tally.commands == rig.commands);
+    MUST(engine->batch_pool_size == length(&engine->batch_pool));
+    MUST(engine->batch_pool_size + tally.batches == rig.batches);
+    MUST(engine->entries_pool_size == length(&engine->entries_pool));
+    MUST(engine->entries_pool_size + tally.lines == rig.lines);
+    MUST(engine->wait_queue_pool_size == length(&engine->wait_queue_pool));
+    MUST(engine->wait_queue_pool_size + tally.wait_queues == rig.wait_queues);
     MUST(engine->reserved_commands == tally.reserved_commands);
-    MUST(tally.reserved_commands <= engine->spare_command_count);
+    MUST(tally.reserved_commands <= engine->command_pool_size);
     MUST(engine->reserved_holds == tally.reserved_holds && tally.reserved_holds <= holds);
-    MUST(engine->reserved_lines == tally.reserved_lines && tally.reserved_lines <= engine->spare_lines_count);
-    MUST(engine->reserved_contests == tally.reserved_contests &&
-         tally.reserved_contests <= engine->spare_contest_count);
-    MUST(engine->expired_lines == tally.expired_lines);
+    MUST(engine->reserved_entries == tally.reserved_entries && tally.reserved_entries <= engine->entries_pool_size);
+    MUST(engine->reserved_wait_queues == tally.reserved_wait_queues &&
+         tally.reserved_wait_queues <= engine->wait_queue_pool_size);
+    MUST(engine->expired_entries == tally.expired_entries);
 }
 
 void check_engine(void) {
     tally = (struct tally){0};
-    check_lanes();
+    check_pipelines();
     check_timers();
     check_operations();
-    check_contests();
+    check_wait_queues();
     check_resources();
     check_losses();
     check_pools();

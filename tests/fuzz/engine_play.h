@@ -30,7 +30,7 @@ void play_other_call(void);
 void play_acquire_set(void);
 void play_release_set(void);
 void play_abort(void);
-void play_callers_look(void);
+void play_callers_inspect(void);
 void play_claim(void);
 void play_give_back(void);
 void play_owner_end(void);
@@ -42,7 +42,7 @@ void play_round(void);
 void play_connection(void);
 void play_subscriptions(void);
 void play_message(void);
-void play_answer_plainly(enum lane_number lane); /* so that nothing goes on because of the answer */
+void play_answer_plainly(enum pipeline_role pipeline); /* so that nothing goes on because of the answer */
 
 /* engine_checks.c: what must hold after every step */
 void check_engine(void);

@@ -33,23 +33,23 @@ static void write_command(const struct command *command) {
     MUST(counting.count == keys + arguments);
 }
 
-static enum lane_number a_lane(uint8_t how) {
-    return (enum lane_number)(how % LANE_COUNT);
+static enum pipeline_role a_pipeline(uint8_t how) {
+    return (enum pipeline_role)(how % PIPELINE_COUNT);
 }
 
-static void send_next(enum lane_number lane) {
-    const struct command *command = engine_first_to_send(&rig.engine, lane);
+static void send_next(enum pipeline_role pipeline) {
+    const struct command *command = engine_first_to_send(&rig.engine, pipeline);
     write_command(command);
-    MUST(rig_send(lane) == command);
-    play_tell("lane %d: command %d of id %llu is sent", (int)lane, command->kind, (unsigned long long)command->id);
+    MUST(rig_send(pipeline) == command);
+    play_tell("lane %d: command %d of id %llu is sent", (int)pipeline, command->kind, (unsigned long long)command->id);
 }
 
 void play_send(void) {
     uint8_t how = input_byte(play.input);
-    enum lane_number lane = a_lane(how);
-    unsigned count = 1 + how / LANE_COUNT % 4;
-    while (count-- > 0 && engine_first_to_send(&rig.engine, lane)) {
-        send_next(lane);
+    enum pipeline_role pipeline = a_pipeline(how);
+    unsigned count = 1 + how / PIPELINE_COUNT % 4;
+    while (count-- > 0 && engine_first_to_send(&rig.engine, pipeline)) {
+        send_next(pipeline);
     }
 }
 
@@ -156,7 +156,7 @@ static int64_t a_ttl(void) {
 static void put_acquired(struct answer *answer, const struct command *command, bool granted) {
     if (command->kind == COMMAND_ACQUIRE_MANY) {
         struct reply *elements = put_array(answer, granted ? 1 : 2);
-        elements[0].integer = granted ? 0 : 1 + input_below(play.input, command->line_count);
+        elements[0].integer = granted ? 0 : 1 + input_below(play.input, command->entry_count);
         if (!granted) {
             elements[1].integer = a_ttl();
         }
@@ -185,7 +185,7 @@ static void put_usual(struct answer *answer, const struct command *command, bool
         break;
     case COMMAND_RENEW:
     case COMMAND_RELEASE_MANY: {
-        size_t count = command->kind == COMMAND_RENEW ? command->batch_count : command->line_count;
+        size_t count = command->kind == COMMAND_RENEW ? command->batch_count : command->entry_count;
         elements = put_array(answer, count);
         for (size_t i = 0; i < count; i++) {
             int64_t bad = command->kind == COMMAND_RENEW ? -2 : 0;
@@ -238,23 +238,23 @@ static void put_anything(struct answer *answer) {
     }
 }
 
-static void give_answer(struct answer *answer, enum lane_number lane) {
-    rig_reply(lane, &answer->reply);
+static void give_answer(struct answer *answer, enum pipeline_role pipeline) {
+    rig_reply(pipeline, &answer->reply);
     free(answer->elements);
     for (size_t i = 0; i < answer->text_count; i++) {
         free(answer->texts[i]);
     }
 }
 
-static struct command *oldest_sent(enum lane_number lane) {
-    struct list_link *link = list_first(&rig.engine.lanes[lane].sent);
+static struct command *oldest_sent(enum pipeline_role pipeline) {
+    struct list_link *link = list_first(&rig.engine.pipelines[pipeline].sent);
     return link ? container_of(link, struct command, link) : NULL;
 }
 
 enum answer_choice { USUAL_GOOD, USUAL_BAD, AN_ERROR, ANYTHING };
 
-static void answer(enum lane_number lane, enum answer_choice choice) {
-    const struct command *command = oldest_sent(lane);
+static void answer(enum pipeline_role pipeline, enum answer_choice choice) {
+    const struct command *command = oldest_sent(pipeline);
     if (!command) {
         return;
     }
@@ -266,39 +266,39 @@ static void answer(enum lane_number lane, enum answer_choice choice) {
     } else {
         put_usual(&answer, command, choice == USUAL_GOOD);
     }
-    play_tell("lane %d: the answer to command %d is of kind %d: %lld \"%.*s\" of %d elements", (int)lane, command->kind,
+    play_tell("lane %d: the answer to command %d is of kind %d: %lld \"%.*s\" of %d elements", (int)pipeline, command->kind,
               (int)answer.reply.kind, (long long)answer.reply.integer, (int)answer.reply.size,
               answer.reply.text ? answer.reply.text : "", (int)answer.reply.count);
-    give_answer(&answer, lane);
+    give_answer(&answer, pipeline);
 }
 
 void play_answer(void) {
     uint8_t how = input_byte(play.input);
-    uint8_t choice = how / LANE_COUNT;
-    answer(a_lane(how), choice < 14 ? USUAL_GOOD : choice < 28 ? USUAL_BAD : choice < 35 ? AN_ERROR : ANYTHING);
+    uint8_t choice = how / PIPELINE_COUNT;
+    answer(a_pipeline(how), choice < 14 ? USUAL_GOOD : choice < 28 ? USUAL_BAD : choice < 35 ? AN_ERROR : ANYTHING);
 }
 
 /* All that is to be sent is sent and answered as usual, but for what the bits of a byte say. */
 void play_round(void) {
     uint8_t how = input_byte(play.input);
-    for (int lane = 0; lane < LANE_COUNT; lane++) {
-        for (int i = 0; i < 8 && engine_first_to_send(&rig.engine, (enum lane_number)lane); i++) {
-            send_next((enum lane_number)lane);
-            answer((enum lane_number)lane, how >> i & 1 ? USUAL_BAD : USUAL_GOOD);
+    for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
+        for (int i = 0; i < 8 && engine_first_to_send(&rig.engine, (enum pipeline_role)pipeline); i++) {
+            send_next((enum pipeline_role)pipeline);
+            answer((enum pipeline_role)pipeline, how >> i & 1 ? USUAL_BAD : USUAL_GOOD);
             check_engine();
         }
     }
 }
 
-void play_answer_plainly(enum lane_number lane) {
-    const struct command *command = oldest_sent(lane);
+void play_answer_plainly(enum pipeline_role pipeline) {
+    const struct command *command = oldest_sent(pipeline);
     struct answer answer = {.text_count = 0};
     if (command->kind == COMMAND_RENEW) {
         put_array(&answer, command->batch_count);
     } else {
         put_integer(&answer, 0);
     }
-    give_answer(&answer, lane);
+    give_answer(&answer, pipeline);
 }
 
 /* ------------------------------------------------------------------------------------------------- connections -- */
@@ -307,22 +307,22 @@ void play_connection(void) {
     static const int statuses[] = {REDLATCH_UNREACHABLE, REDLATCH_LOADING, REDLATCH_AUTHENTICATION, REDLATCH_SYSTEM,
                                    REDLATCH_NO_REPLY, REDLATCH_PROTOCOL, REDLATCH_TOO_MANY_CLIENTS, REDLATCH_NO_MEMORY};
     uint8_t how = input_byte(play.input);
-    enum lane_number lane = a_lane(how);
-    unsigned choice = how / LANE_COUNT % 7;
+    enum pipeline_role pipeline = a_pipeline(how);
+    unsigned choice = how / PIPELINE_COUNT % 7;
     if (choice < 2) {
-        play_tell("lane %d breaks", (int)lane);
-        rig_lost(lane);
+        play_tell("lane %d breaks", (int)pipeline);
+        rig_lost(pipeline);
     } else if (choice < 6) {
-        enum settlement settlement = choice == 5 ? SETTLED_BY_KILL : (enum settlement)(choice - 2);
-        play_tell("lane %d breaks and is there again, settlement %d", (int)lane, (int)settlement);
-        rig_lost(lane); /* if it was not before */
+        enum resolution resolution = choice == 5 ? RESOLVED_BY_KILL : (enum resolution)(choice - 2);
+        play_tell("lane %d breaks and is there again, settlement %d", (int)pipeline, (int)resolution);
+        rig_lost(pipeline); /* if it was not before */
         check_engine();
-        rig_ready(lane, settlement);
+        rig_ready(pipeline, resolution);
     } else {
         int status = statuses[input_below(play.input, 8)];
-        play_tell("lane %d breaks and can not be made again: %d", (int)lane, status);
-        rig_lost(lane);
-        rig_failed(lane, status);
+        play_tell("lane %d breaks and can not be made again: %d", (int)pipeline, status);
+        rig_lost(pipeline);
+        rig_failed(pipeline, status);
     }
 }
 
@@ -346,7 +346,7 @@ static void send_change(struct subscription *subscription, unsigned choice) {
         play_tell("%.*s is %s%s", (int)size, channel, choice < 6 ? "" : "to be ", leaves ? "left" : "subscribed to");
     }
     if (choice < 6 && list_is_linked(&subscription->sent)) {
-        engine_heard(&rig.engine, leaves ? HEARD_UNSUBSCRIBED : HEARD_SUBSCRIBED, channel, size, 0, rig.now);
+        engine_pubsub_received(&rig.engine, leaves ? PUBSUB_UNSUBSCRIBED : PUBSUB_SUBSCRIBED, channel, size, 0, rig.now);
     }
     rig_turn();
 }
@@ -385,11 +385,11 @@ void play_subscriptions(void) {
 void play_message(void) {
     const struct resource *resource = rig_name(play_name(input_below(play.input, NAMES)));
     uint8_t how = input_byte(play.input);
-    struct contest *contest = resource->contest;
-    if (!contest) {
+    struct wait_queue *queue = resource->queue;
+    if (!queue) {
         return;
     }
-    struct subscription *subscription = how % 4 ? &contest->subscription : &contest->calls[how / 4 % CALLS];
+    struct subscription *subscription = how % 4 ? &queue->subscription : &queue->wake_channels[how / 4 % WAKE_CHANNELS];
     if (how % 4 == 0 && subscription->waiter == 0) {
         return;
     }
@@ -398,10 +398,10 @@ void play_message(void) {
     char *exact = malloc(size);
     MUST(exact);
     memcpy(exact, channel, size);
-    enum heard what = how < 0xc0 ? HEARD_MESSAGE : how < 0xe0 ? HEARD_SUBSCRIBED : HEARD_UNSUBSCRIBED;
+    enum pubsub_reply what = how < 0xc0 ? PUBSUB_MESSAGE : how < 0xe0 ? PUBSUB_SUBSCRIBED : PUBSUB_UNSUBSCRIBED;
     int64_t number = input_number(play.input);
     play_tell("on %.*s is heard %d, %lld", (int)size, channel, (int)what, (long long)number);
-    engine_heard(&rig.engine, what, exact, size, number, rig.now);
+    engine_pubsub_received(&rig.engine, what, exact, size, number, rig.now);
     free(exact);
     rig_turn();
 }

@@ -2,7 +2,7 @@
 
     fuzz.py [TARGET...] [--seconds N] [--seed S]    N seconds over all targets, or those named; 60 without a number
     fuzz.py TARGET FILE...                          replays inputs
-    fuzz.py python|lua --seed S --round R           replays calls of a skin
+    fuzz.py python|lua --seed S --round R           replays calls of a wrapper
     fuzz.py TARGET FILE --shrink                    makes a smaller input that ends the same way
     fuzz.py TARGET --merge                          adds to the corpus in the tree what inputs found here add to it
 
@@ -51,8 +51,8 @@ TARGETS = [
 ]
 
 
-# Calls of the skins, in a build that gcc's sanitizers watch: a share of the time for each.
-SKINS = {"python": 1.0, "lua": 1.0}
+# Calls of the wrappers, in a build that gcc's sanitizers watch: a share of the time for each.
+WRAPPERS = {"python": 1.0, "lua": 1.0}
 LUAS = ["5.1", "5.4"]
 ADDRESS = ROOT / "build" / "address"
 
@@ -87,7 +87,7 @@ def configure() -> None:
                  "-DREDLATCH_SANITIZE=address,undefined"], ["fuzz_targets"])
 
 
-def configure_skins() -> None:
+def configure_wrappers() -> None:
     """The same for the modules, as the stage `address` builds them."""
     configuration = ["-DREDLATCH_WERROR=ON", "-DREDLATCH_BUILD_TESTS=ON", "-DREDLATCH_SANITIZE=address,undefined",
                      "-DREDLATCH_LUA=lua5.1;lua5.4", "-DREDLATCH_PYTHON=ON", f"-DPython_EXECUTABLE={PYTHON}"]
@@ -134,9 +134,9 @@ def judged(target: Target, log: str, status: int, seconds: float) -> Outcome:
         return Outcome(True, line)
     kept = re.findall(r"Test unit written to (\S+)", log)
     telling = r"does not hold|runtime error|Assertion|ERROR: |SUMMARY: |^ *#[0-9]+ .*/(core|tests/fuzz)/.*\.c:"
-    said = [text for text in log.splitlines() if re.search(telling, text)]
+    reported = [text for text in log.splitlines() if re.search(telling, text)]
     again = [f"replay it with: ./dev fuzz {target.name} {os.path.relpath(path, ROOT)}" for path in kept]
-    return Outcome(False, "\n".join([line, *said[:12], *again, f"(the whole log: build/fuzz/{target.name}.log)"]))
+    return Outcome(False, "\n".join([line, *reported[:12], *again, f"(the whole log: build/fuzz/{target.name}.log)"]))
 
 
 def fuzz(target: Target, seconds: int, seed: int) -> Outcome:
@@ -152,7 +152,7 @@ def fuzz(target: Target, seconds: int, seed: int) -> Outcome:
     return judged(target, log, status, time.monotonic() - started)
 
 
-def skin_environment(lua: str) -> Dict[str, str]:
+def wrapper_environment(lua: str) -> Dict[str, str]:
     """What the interpreters load: the modules of that build, and before them what its sanitizers need."""
     libraries = [subprocess.run(["cc", f"-print-file-name={name}"], capture_output=True, text=True,
                                 check=True).stdout.strip() for name in ("libasan.so", "libubsan.so")]
@@ -163,11 +163,11 @@ def skin_environment(lua: str) -> Dict[str, str]:
             "LUA_PATH": f"{rock}/?.lua;{rock}/?/init.lua;;", "LUA_CPATH": f"{ADDRESS}/lua/lua{lua}/?.so;;"}
 
 
-def call_skin(skin: str, lua: str, seconds: float, seed: int, number: Optional[int]) -> Tuple[int, str]:
+def call_wrapper(wrapper: str, lua: str, seconds: float, seed: int, number: Optional[int]) -> Tuple[int, str]:
     """Runs the program that makes the calls, with a server of its own: how it ended, and what it said."""
-    interpreter = f"lua{lua}" if skin == "lua" else str(PYTHON)
-    words = [interpreter, str(HERE / ("lua_calls.lua" if skin == "lua" else "python_calls.py"))]
-    variables = [f"{name}={value}" for name, value in skin_environment(lua).items()]
+    interpreter = f"lua{lua}" if wrapper == "lua" else str(PYTHON)
+    words = [interpreter, str(HERE / ("lua_calls.lua" if wrapper == "lua" else "python_calls.py"))]
+    variables = [f"{name}={value}" for name, value in wrapper_environment(lua).items()]
     rest = ["SOCKET", str(seconds), str(seed), *([] if number is None else [str(number)])]
     done = subprocess.run([str(PYTHON), str(ROOT / "tests" / "with_redis.py"), "env", *variables, *words, *rest],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -175,42 +175,42 @@ def call_skin(skin: str, lua: str, seconds: float, seed: int, number: Optional[i
     return done.returncode, done.stdout
 
 
-def fuzz_skin(skin: str, seconds: float, seed: int, number: Optional[int]) -> Outcome:
-    """Gives a skin its time, in Lua each version its part."""
-    luas = LUAS if skin == "lua" else LUAS[:1]
-    runs = [call_skin(skin, lua, seconds / len(luas), seed, number) for lua in luas]
-    text = "".join(said for _, said in runs)
-    (WORK / f"{skin}.log").write_text(text, encoding="utf-8")
+def fuzz_wrapper(wrapper: str, seconds: float, seed: int, number: Optional[int]) -> Outcome:
+    """Gives a wrapper its time, in Lua each version its part."""
+    luas = LUAS if wrapper == "lua" else LUAS[:1]
+    runs = [call_wrapper(wrapper, lua, seconds / len(luas), seed, number) for lua in luas]
+    text = "".join(reported for _, reported in runs)
+    (WORK / f"{wrapper}.log").write_text(text, encoding="utf-8")
     calls = sum(int(found) for found in re.findall(r"^([0-9]+) calls in", text, re.MULTILINE))
-    line = f"{skin:<10} {seconds:6.1f} s  {calls:>9} calls"
+    line = f"{wrapper:<10} {seconds:6.1f} s  {calls:>9} calls"
     if all(status == 0 for status, _ in runs):
         return Outcome(True, line)
     return Outcome(False, "\n".join([line, *text.splitlines()[-40:]]))
 
 
-def fuzz_all(targets: List[Target], skins: List[str], options: argparse.Namespace) -> int:
-    """The exit status of a run over some targets and skins."""
+def fuzz_all(targets: List[Target], wrappers: List[str], options: argparse.Namespace) -> int:
+    """The exit status of a run over some targets and wrappers."""
     seed = options.seed if options.seed is not None else int(time.time()) % 1000000
     if targets:
         configure()
-    if skins:
-        configure_skins()
+    if wrappers:
+        configure_wrappers()
     FINDINGS.mkdir(parents=True, exist_ok=True)
-    shares = sum(target.share for target in targets) + sum(SKINS[skin] for skin in skins)
-    slots = min(SLOTS, len(targets) + len(skins))
+    shares = sum(target.share for target in targets) + sum(WRAPPERS[wrapper] for wrapper in wrappers)
+    slots = min(SLOTS, len(targets) + len(wrappers))
     print(f"seed {seed}", flush=True)
 
     def part(share: float) -> int:
         return max(1, int(options.seconds * slots * share / shares))
 
     def run(what: Union[Target, str]) -> Outcome:
-        outcome = (fuzz_skin(what, part(SKINS[what]), seed, options.round) if isinstance(what, str)
+        outcome = (fuzz_wrapper(what, part(WRAPPERS[what]), seed, options.round) if isinstance(what, str)
                    else fuzz(what, part(what.share), seed))
         print(outcome.text, flush=True)
         return outcome
 
     with ThreadPoolExecutor(slots) as pool:  # the longest first
-        outcomes = list(pool.map(run, [*sorted(targets, key=lambda target: -target.share), *skins]))
+        outcomes = list(pool.map(run, [*sorted(targets, key=lambda target: -target.share), *wrappers]))
     failed = sum(not outcome.good for outcome in outcomes)
     print(f"{len(outcomes) - failed} passed, {failed} failed")
     return 1 if failed else 0
@@ -246,7 +246,7 @@ def the_target(name: str) -> Target:
     found: Optional[Target] = next((target for target in TARGETS if target.name == name), None)
     if found is None:
         raise SystemExit(f"no fuzz target is called '{name}'; expected one of"
-                         f" {', '.join([*(target.name for target in TARGETS), *SKINS])}")
+                         f" {', '.join([*(target.name for target in TARGETS), *WRAPPERS])}")
     return found
 
 
@@ -260,9 +260,9 @@ def main() -> int:
     parser.add_argument("--shrink", action="store_true", help="make an input that fails smaller")
     parser.add_argument("--merge", action="store_true", help="add to the corpus in the tree")
     options = parser.parse_args()
-    skins = [word for word in options.words if word in SKINS]
-    files = [word for word in options.words if word not in skins and os.path.exists(word)]
-    targets = [the_target(word) for word in options.words if word not in files and word not in skins]
+    wrappers = [word for word in options.words if word in WRAPPERS]
+    files = [word for word in options.words if word not in wrappers and os.path.exists(word)]
+    targets = [the_target(word) for word in options.words if word not in files and word not in wrappers]
     if (files or options.merge or options.shrink) and len(targets) != 1:
         parser.error("expected the name of one target and then files")
     if options.merge:
@@ -271,8 +271,8 @@ def main() -> int:
         return shrink(targets[0], files[0])
     if files:
         return replay(targets[0], files)
-    everything = not targets and not skins
-    return fuzz_all(TARGETS if everything else targets, list(SKINS) if everything else skins, options)
+    everything = not targets and not wrappers
+    return fuzz_all(TARGETS if everything else targets, list(WRAPPERS) if everything else wrappers, options)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@
 
 local redlatch = require "redlatch"
 
-local CALLS = 60 -- of a round
+local WAKE_CHANNELS = 60 -- of a round
 local socket, seconds, seed, only = arg[1], tonumber(arg[2]), tonumber(arg[3]), tonumber(arg[4])
 
 local state = seed
@@ -103,7 +103,7 @@ local function methods(object)
 end
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113/unpack
-local said
+local reported
 
 local function is_misuse(message)
     return type(message) == "string" and message:find("redlatch: ", 1, true) ~= nil
@@ -124,11 +124,11 @@ local function call_one()
     for i = 1, count do
         shown[i] = type(given[i]) == "string" and ("%q"):format(given[i]:sub(1, 20)) or tostring(given[i])
     end
-    said[#said + 1] = ("%s:%s(%s)"):format(tostring(object), name, table.concat(shown, ", "))
+    reported[#reported + 1] = ("%s:%s(%s)"):format(tostring(object), name, table.concat(shown, ", "))
     local receiver = draw(25) == 1 and value() or object
     local good, result = pcall(object[name], receiver, unpack(given, 1, count))
     if not good then
-        said[#said] = said[#said] .. " raised " .. tostring(result)
+        reported[#reported] = reported[#reported] .. " raised " .. tostring(result)
         return is_misuse(result)
     end
     if (type(result) == "table" or type(result) == "userdata") and #methods(result) > 0 and #objects < 40 then
@@ -140,14 +140,14 @@ end
 local function play()
     local client = assert(redlatch.connect("unix://" .. socket,
                                            {command_timeout = 1, watchdog_lease = 1, close_timeout = 0.1}))
-    objects, said = {client}, {}
+    objects, reported = {client}, {}
     for _, kind in ipairs {"lock", "fenced_lock", "fair_lock", "spin_lock", "plain_lock", "read_write_lock"} do
         objects[#objects + 1] = client[kind](client, one_of(NAMES), TIMED)
     end
     for _, kind in ipairs {"semaphore", "permit_semaphore", "latch"} do
         objects[#objects + 1] = client[kind](client, one_of(NAMES))
     end
-    for _ = 1, CALLS do
+    for _ = 1, WAKE_CHANNELS do
         if not call_one() then
             return false
         end
@@ -165,10 +165,10 @@ repeat
     local round = only or rounds
     state = (seed * 7919 + round * 104729) % 2147483647
     if not play() then
-        io.stderr:write(table.concat(said, "\n"), "\nthe last call raised what is not redlatch's\n",
+        io.stderr:write(table.concat(reported, "\n"), "\nthe last call raised what is not redlatch's\n",
                         ("replay it with: ./dev fuzz lua --seed %d --round %d\n"):format(seed, round))
         os.exit(1)
     end
     rounds = rounds + 1
 until only or os.time() - begun >= seconds
-print(("%d calls in %d rounds"):format(rounds * CALLS, rounds))
+print(("%d calls in %d rounds"):format(rounds * WAKE_CHANNELS, rounds))

@@ -1,5 +1,5 @@
 /* Fuzz target: names as users write them and as they stand on the server: channels, keys of plain locks, values of
- * groups, ids of permits, numbers, refusals. SPDX-License-Identifier: Apache-2.0
+ * groups, ids of permits, numbers, error replies. SPDX-License-Identifier: Apache-2.0
  *
  * The first byte says which of them the rest is; a second one how. */
 #include "errors.h"
@@ -8,7 +8,7 @@
 #include "key_template.h"
 #include "kinds.h"
 #include "numbers.h"
-#include "refusal.h"
+#include "error_reply.h"
 #include "steps.h"
 #include "wire.h"
 
@@ -36,8 +36,8 @@ static void check_channel(struct input *input) {
     resource->kind = kind;
     resource->name_size = (uint32_t)input->size;
     memcpy(resource->name, input->bytes, input->size);
-    struct contest contest = {.resource = resource};
-    struct subscription subscription = {.contest = &contest, .waiter = waiter};
+    struct wait_queue queue = {.resource = resource};
+    struct subscription subscription = {.queue = &queue, .waiter = waiter};
     static char channel[CHANNEL_SIZE_MAX];
     size_t size = channel_text(&engine, &subscription, channel);
     if (waiter) {
@@ -124,11 +124,11 @@ static void check_number(struct input *input) {
     free(text);
 }
 
-static void check_refusal(struct input *input) {
+static void check_error_reply(struct input *input) {
     char *text = rest(input);
-    struct refusal refusal = refusal_of(text, input->size);
-    MUST(redlatch_strerror(refusal.status) && refusal.status <= REDLATCH_SERVER);
-    MUST(!refusal.no_script || refusal.passing);
+    struct error_reply error_reply = error_reply_of(text, input->size);
+    MUST(redlatch_strerror(error_reply.status) && error_reply.status <= REDLATCH_SERVER);
+    MUST(!error_reply.no_script || error_reply.transient);
     free(text);
 }
 
@@ -144,7 +144,7 @@ static void check_shown(struct input *input) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static void (*const checks[])(struct input *) = {check_channel, check_any_channel, check_template, check_group,
-                                                     check_permit, check_number, check_refusal, check_shown};
+                                                     check_permit, check_number, check_error_reply, check_shown};
     struct input input = {bytes, size};
     engine_init(&engine, &settings, "01234567-89ab-8def-8123-456789abcdef", 1);
     checks[input_below(&input, sizeof checks / sizeof checks[0])](&input);

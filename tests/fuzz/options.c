@@ -21,12 +21,12 @@ int __wrap_redlatch_client_open(const char *url, const redlatch_client_options *
     return REDLATCH_UNREACHABLE;
 }
 
-struct words {
+struct error_text {
     char **list; /* of exactly its size, with the final NULL */
     int count;
 };
 
-static void add(struct words *words, char *word) {
+static void add(struct error_text *words, char *word) {
     words->list[words->count++] = word;
 }
 
@@ -46,7 +46,7 @@ static char *next_word(struct input *input) {
     return input_rest_as_text(&part);
 }
 
-static void split(struct words *words, struct input *input) {
+static void split(struct error_text *words, struct input *input) {
     static const char *const commands[] = {"run", "list", "show", "wait", "unlock", "help"};
     uint8_t choice = input_byte(input);
     words->list = malloc((WORDS_MAX + 3) * sizeof *words->list);
@@ -65,7 +65,7 @@ static void split(struct words *words, struct input *input) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     struct input input = {bytes, size};
-    struct words words = {.count = 0};
+    struct error_text words = {.count = 0};
     split(&words, &input);
     char **given = malloc(((size_t)words.count + 1) * sizeof *given); /* which getopt changes the order of */
     MUST(given);

@@ -19,8 +19,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import redlatch
 
-CALLS = 60  # of a round
-PATIENCE = 0.05  # of a call
+WAKE_CHANNELS = 60  # of a round
+TIMEOUT = 0.05  # of a call
 LASTING = {"url", "self"}
 
 
@@ -64,7 +64,7 @@ class Round:
     def __init__(self, url: str, seed: str) -> None:
         self.draw = random.Random(seed)
         self.url = url
-        self.said: List[str] = []
+        self.reported: List[str] = []
         self.client = redlatch.connect(url, command_timeout=1, watchdog_lease=1, close_timeout=0.1)
         self.objects: List[Any] = [self.client]
         for make in (self.client.lock, self.client.fenced_lock, self.client.fair_lock, self.client.spin_lock,
@@ -105,8 +105,8 @@ class Round:
         subject = self.draw.choice(self.objects)
         names = [name for name in dir(type(subject)) if not name.startswith("_")]
         name = self.draw.choice([*names, "with", "__repr__", "__hash__", "__iter__"])
-        self.said.append(f"{type(subject).__name__}.{name}")
-        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+        self.reported.append(f"{type(subject).__name__}.{name}")
+        signal.setitimer(signal.ITIMER_REAL, TIMEOUT)
         try:
             called = result = getattr(subject, name, None)
             if name == "with" and hasattr(subject, "__exit__"):
@@ -114,7 +114,7 @@ class Round:
                     pass
             elif callable(called):
                 by_place, by_name = self.arguments(called)
-                self.said[-1] += f"(*{by_place!r:.200}, **{by_name!r:.300})"
+                self.reported[-1] += f"(*{by_place!r:.200}, **{by_name!r:.300})"
                 result = called(*by_place, **by_name)
             if inspect.isgenerator(result) or name == "scan":
                 result = next(iter(result), None)
@@ -125,16 +125,16 @@ class Round:
 
     def play(self) -> int:
         """All calls of the round; how many there were."""
-        for _ in range(CALLS):
+        for _ in range(WAKE_CHANNELS):
             try:
                 self.call_one()
             except Stuck:
-                self.said[-1] += " waited"
+                self.reported[-1] += " waited"
             except (redlatch.RedlatchError, TypeError, ValueError) as error:
-                self.said[-1] += f" raised {type(error).__name__}"
+                self.reported[-1] += f" raised {type(error).__name__}"
         self.objects.clear()
         self.client.close()
-        return CALLS
+        return WAKE_CHANNELS
 
 
 def main() -> int:
@@ -150,7 +150,7 @@ def main() -> int:
         try:
             calls += played.play()
         except BaseException:
-            print("\n".join(played.said), file=sys.stderr)
+            print("\n".join(played.reported), file=sys.stderr)
             print(f"replay it with: ./dev fuzz python --seed {seed} --round {number}", file=sys.stderr)
             raise
         rounds += 1

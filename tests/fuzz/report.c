@@ -28,7 +28,7 @@ static void check_report(redlatch_report *report, size_t prefix_size, size_t rec
     MUST(name && name[facts.name_size] == '\0');
     MUST(facts.ttl_ms <= SERVER_MS_MAX && facts.ttl_ms >= -SERVER_MS_MAX);
     MUST(facts.count <= number_max && facts.count >= -number_max);
-    MUST(redlatch_form_name(facts.form));
+    MUST(redlatch_detected_kind_name(facts.detected_kind));
     for (uint64_t i = 0; i < facts.parties && i < 50; i++) {
         check_party(report, i);
     }

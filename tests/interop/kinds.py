@@ -50,12 +50,12 @@ class Kind:
     # Whether Redisson has forceUnlock() and delete() for it.
     forced: bool = True
     # Whether Redisson has isLocked() and getHoldCount() for it.
-    asked: bool = True
+    requested: bool = True
     # Whether holds of one side go together, as those of readers: scenarios with two rivals of one side are left out.
     shared: bool = False
     # Whether a waiter of ours looks once more when it listens, although its own process holds the lock: not where it
     # stands in the server's queue by then.
-    looks_at_own: bool = True
+    rechecks_at_own: bool = True
     # Whether Redisson's gets its turn among many: its multi lock waits for one member, and gives up the others.
     turns: bool = True
 
@@ -68,13 +68,13 @@ KINDS: Dict[str, Kind] = {
         reentrant=False,
     ),
     "fair": Kind(
-        ours=lambda client, name: client.fair_lock(name), theirs=RedissonClient.fair_lock, looks_at_own=False
+        ours=lambda client, name: client.fair_lock(name), theirs=RedissonClient.fair_lock, rechecks_at_own=False
     ),
     "non-reentrant fair": Kind(
         ours=lambda client, name: client.fair_lock(name, reentrant=False),
         theirs=RedissonClient.non_reentrant_fair_lock,
         reentrant=False,
-        looks_at_own=False,
+        rechecks_at_own=False,
     ),
     "fenced": Kind(ours=lambda client, name: client.fenced_lock(name), theirs=RedissonClient.fenced_lock),
     "spin": Kind(ours=lambda client, name: client.spin_lock(name), theirs=RedissonClient.spin_lock, pushes=False),
@@ -83,14 +83,14 @@ KINDS: Dict[str, Kind] = {
         theirs=lambda client, name: client.group_lock(name, ["b", "a"]),
         counts=group_counts,
         forced=False,
-        asked=False,
+        requested=False,
     ),
     "multi": Kind(
         ours=lambda client, name: client.multi_lock(*map(client.lock, members(name))),
         theirs=lambda client, name: client.multi_lock(*map(client.lock, members(name))),
         counts=multi_counts,
         forced=False,
-        asked=False,
+        requested=False,
         turns=False,
     ),
     "write": Kind(ours=lambda client, name: client.read_write_lock(name).write, theirs=RedissonClient.write_lock),

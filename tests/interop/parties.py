@@ -13,7 +13,7 @@ from typing import Any, Callable, List, Optional, Protocol
 
 import redlatch
 from env import Monitor, RedisServer, wait_until
-from peers import PATIENCE, PeerError
+from peers import TIMEOUT, PeerError
 from redisson import OnThread, Redisson, RedissonObject, ms
 
 # Seconds between what a message takes, which is milliseconds, and the look that comes after 5 s without one. What the
@@ -40,7 +40,7 @@ class Attempt(Protocol):
     def done(self) -> bool:
         """Whether it has ended."""
 
-    def result(self, timeout: float = PATIENCE) -> Any:
+    def result(self, timeout: float = TIMEOUT) -> Any:
         """Whether the lock was obtained; raises what the acquire raised."""
 
 
@@ -93,7 +93,7 @@ class Task:
         """Whether the call has returned or raised."""
         return self._ended.is_set()
 
-    def result(self, timeout: float = PATIENCE) -> Any:
+    def result(self, timeout: float = TIMEOUT) -> Any:
         """What the call returned; raises what it raised."""
         assert self._ended.wait(timeout), f"our call is not done within {timeout} s"
         if self._error is not None:
@@ -234,7 +234,7 @@ class _Granted:
         """Whether the call has ended."""
         return bool(self._pending.done)
 
-    def result(self, timeout: float = PATIENCE) -> bool:
+    def result(self, timeout: float = TIMEOUT) -> bool:
         """True; PeerError if the call failed."""
         self._pending.result(timeout)
         return True
@@ -245,7 +245,7 @@ def wait_free(servers: List[RedisServer], name: str) -> None:
     wait_until(lambda: not any(server.admin.exists(name) for server in servers), message="all to be free")
 
 
-def wait_parked(monitor: Monitor, mark: int, name: str, looks: bool = True, listening: bool = False) -> int:
+def wait_parked(monitor: Monitor, mark: int, name: str, rechecks: bool = True, listening: bool = False) -> int:
     """Wait until somebody has subscribed for `name`, unless it is listening already, and, if it looks then, asked once
     more after that; a mark behind it."""
 
@@ -253,7 +253,7 @@ def wait_parked(monitor: Monitor, mark: int, name: str, looks: bool = True, list
         about = [entry for entry in monitor.top_level(mark) if any(name.encode() in word for word in entry.arguments)]
         words = [entry.command for entry in about]
         after = words[words.index("SUBSCRIBE") :] if "SUBSCRIBE" in words else words if listening else []
-        return bool(after) and (not looks or "EVALSHA" in after)
+        return bool(after) and (not rechecks or "EVALSHA" in after)
 
     wait_until(parked, message=f"a waiter for {name} to park")
     return monitor.mark()

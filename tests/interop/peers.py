@@ -20,7 +20,7 @@ from env import bound
 Self = TypeVar("Self", bound="Peer")
 
 # Long enough for whatever a test asks of a peer, and shorter than the time limit of a test.
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 
 class PeerError(Exception):
@@ -58,21 +58,21 @@ class Pending:
         """Whether the request was answered, or never will be."""
         return self._ended.is_set()
 
-    def answer(self, timeout: float = PATIENCE) -> Dict[str, Any]:
+    def answer(self, timeout: float = TIMEOUT) -> Dict[str, Any]:
         """The whole answer, also that of a request that failed."""
         assert self._ended.wait(timeout), f"the peer has not answered {self.call} within {timeout} s"
         if self._answer is None:
             raise PeerGone(f"the peer ended before it answered {self.call}")
         return self._answer
 
-    def result(self, timeout: float = PATIENCE) -> Any:
+    def result(self, timeout: float = TIMEOUT) -> Any:
         """The result; PeerError if the request failed."""
         answer = self.answer(timeout)
         if "error" in answer:
             raise PeerError(self.call, answer)
         return answer["result"]
 
-    def error(self, timeout: float = PATIENCE) -> PeerError:
+    def error(self, timeout: float = TIMEOUT) -> PeerError:
         """The error of a request that has to fail."""
         answer = self.answer(timeout)
         assert "error" in answer, f"{self.call} was expected to fail; the answer is {answer}"

@@ -12,7 +12,7 @@ import pytest
 from env import RedisServer, wait_until
 from parties import WOKEN
 from redisson import Redisson, RedissonClient, RedissonObject, ms
-from shell import PATIENCE, names, redlatch, shown, start
+from shell import TIMEOUT, names, redlatch, shown, start
 
 LOCK_CHANNEL, SIDES_CHANNEL = "redisson_lock__channel:{{{}}}", "redisson_rwlock:{{{}}}"
 PERMITS_CHANNEL, LATCH_CHANNEL = "redisson_sc:{{{}}}", "redisson_countdownlatch__channel__{{{}}}"
@@ -77,7 +77,7 @@ class Waiting:
     def __init__(self, server: RedisServer, name: str, channel: str) -> None:
         before = listeners(server, channel)
         self._process = start(server, "wait", name)
-        wait_until(lambda: listeners(server, channel) > before, PATIENCE, f"the command to listen to {channel}")
+        wait_until(lambda: listeners(server, channel) > before, TIMEOUT, f"the command to listen to {channel}")
 
     def woken(self, within: float = WOKEN) -> None:
         """The name was freed just now: a message ends the wait."""
@@ -168,7 +168,9 @@ def test_waiters_of_a_fair_lock_are_shown(
         one.result()
 
 
-def test_tokens_and_levels_are_shown(java: Redisson, theirs: RedissonClient, server: RedisServer, name: str) -> None:
+def test_tokens_and_nested_acquires_are_shown(
+    java: Redisson, theirs: RedissonClient, server: RedisServer, name: str
+) -> None:
     lock = theirs.fenced_lock(name).on(java.thread())
     tokens = [lock.lockAndGetToken() for _ in range(2)]
     found = shown(server, "show", name)

@@ -48,7 +48,7 @@ def test_they_force_ours(
     kind = KINDS[kind_name]
     holder, them, waiter = our_party(), their_party(), our_party()
     assert holder.acquire()
-    attempt = start_waiting(waiter, kind, monitor, name, looks=kind.looks_at_own)
+    attempt = start_waiting(waiter, kind, monitor, name, rechecks=kind.rechecks_at_own)
     assert them.force_release()
     assert attempt.result() is True
     with pytest.raises(NotHeld):

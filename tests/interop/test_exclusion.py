@@ -24,12 +24,12 @@ MakeOurs = Callable[..., OurParty]
 MakeTheirs = Callable[..., TheirParty]
 
 
-def start_waiting(waiter: Party, kind: Kind, monitor: Monitor, name: str, looks: bool = True) -> Attempt:
+def start_waiting(waiter: Party, kind: Kind, monitor: Monitor, name: str, rechecks: bool = True) -> Attempt:
     """Let a party wait; it is parked when this returns, if its kind parks at all."""
     mark = monitor.mark()
     attempt = waiter.start()
     if kind.pushes:
-        wait_parked(monitor, mark, name, looks)
+        wait_parked(monitor, mark, name, rechecks)
     if isinstance(waiter, TheirParty) and kind.theirs in (RedissonClient.read_lock, RedissonClient.write_lock):
         waiter.wait_asleep()
     return attempt
@@ -57,13 +57,13 @@ def test_ours_holds_and_theirs_waits(
     kind = KINDS[kind_name]
     holder, waiter = our_party(), their_party()
     assert holder.acquire()
-    assert not kind.asked or (holder if kind.shared else waiter).locked()
+    assert not kind.requested or (holder if kind.shared else waiter).locked()
     assert not waiter.acquire(wait=0)
     attempt = start_waiting(waiter, kind, monitor, name)
     note_seconds(f"{kind_name}: our release wakes Redisson", release_and_wake(holder, attempt))
     assert not holder.acquire(wait=0)
     waiter.release()
-    assert not kind.asked or not holder.locked()
+    assert not kind.requested or not holder.locked()
 
 
 def test_theirs_holds_and_ours_waits(
@@ -80,18 +80,18 @@ def test_theirs_holds_and_ours_waits(
     kind = KINDS[kind_name]
     holder, waiter = their_party(), our_party()
     assert holder.acquire()
-    assert not kind.asked or (holder if kind.shared else waiter).locked()
+    assert not kind.requested or (holder if kind.shared else waiter).locked()
     assert not waiter.acquire(wait=0)
     attempt = start_waiting(waiter, kind, monitor, name)
     if kind.pushes:
         parked, known = monitor.mark(), addresses(server, ours)
         time.sleep(SILENCE)  # the time in which nothing may happen
-        said = [entry.arguments for entry in monitor.top_level(parked) if entry.client in known]
-        assert said == [], "a parked waiter sends nothing"
+        reported = [entry.arguments for entry in monitor.top_level(parked) if entry.client in known]
+        assert reported == [], "a parked waiter sends nothing"
     note_seconds(f"{kind_name}: Redisson's release wakes us", release_and_wake(holder, attempt))
     assert not holder.acquire(wait=0)
     waiter.release()
-    assert not kind.asked or not holder.locked()
+    assert not kind.requested or not holder.locked()
 
 
 @pytest.mark.kinds_with(reentrant=True)
@@ -105,11 +105,11 @@ def test_reentry(
     other: Party = their_party() if ours_first else our_party()
     for level in (1, 2, 3):
         assert holder.acquire()
-        assert not kind.asked or holder.hold_count() == level
+        assert not kind.requested or holder.hold_count() == level
         assert kind.counts(server, name) == [level]
     for level in (2, 1):
         holder.release()
-        assert not kind.asked or holder.hold_count() == level
+        assert not kind.requested or holder.hold_count() == level
         assert kind.counts(server, name) == [level]
         assert not other.acquire(wait=0)
     holder.release()

@@ -272,7 +272,7 @@ def test_nobody_behind_moves_when_one_leaves(make_ours: MakeOurs, server: RedisS
             parties[number].release()
 
 
-def test_a_try_leaves_no_place(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
+def test_a_try_leaves_no_position(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
     """A try, and a wait of 200 ms, against a holder; a try after its release succeeds at once."""
     holder, other = make_ours().fair_lock(name), make_ours().fair_lock(name)
     assert holder.acquire(blocking=False)

@@ -22,7 +22,7 @@ def listeners(server: RedisServer, name: str) -> int:
     return int(found[0][1])  # type: ignore[index]
 
 
-def looks_since(monitor: Monitor, mark: int) -> int:
+def rechecks_since(monitor: Monitor, mark: int) -> int:
     """How many scripts were called after somebody had subscribed."""
     words = monitor.top_level(mark).commands()
     return words[words.index("SUBSCRIBE") :].count("EVALSHA") if "SUBSCRIBE" in words else 0
@@ -85,7 +85,7 @@ def test_they_let_us_through(
         mark = monitor.mark()
         for task in tasks:
             pool.submit(task.run)
-        wait_until(lambda: looks_since(monitor, mark) >= 5, message="each of them to listen and to look once more")
+        wait_until(lambda: rechecks_since(monitor, mark) >= 5, message="each of them to listen and to look once more")
         time.sleep(0.05)
         mark = monitor.mark()
         rival.countDown()

@@ -16,7 +16,7 @@ from wire import channel, subscribers
 NAMES = ["plain", "{tag}:rest", "rest:{tag}", "open{brace", "a{}b", "closing}brace", "blank and ü", "line\nend"]
 
 
-def test_owners_are_told_apart(
+def test_owners_are_distinguished(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, name: str
 ) -> None:
     """Each side's owner stands in the hash; the version of its uuid tells who it is."""

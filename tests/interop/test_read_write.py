@@ -59,7 +59,7 @@ def threads(java: Redisson, ours: redlatch.Client, theirs: RedissonClient, name:
         yield Threads(stack, java, ours, theirs, name)
 
 
-def test_readers_of_both_sides_share(threads: Threads, server: RedisServer, name: str) -> None:
+def test_readers_of_both_modes_share(threads: Threads, server: RedisServer, name: str) -> None:
     """Two readers of each library are in at once; writers of both are kept out until the last one leaves."""
     readers = threads.both() + threads.both()
     writers = threads.both()
@@ -154,7 +154,7 @@ def test_our_downgrade_wakes_their_readers(threads: Threads, monitor: Monitor, n
 
 
 @pytest.mark.parametrize("side", READ_AND_WRITE)
-def test_levels_are_counted_alike(threads: Threads, server: RedisServer, name: str, side: str) -> None:
+def test_nested_acquires_are_counted_alike(threads: Threads, server: RedisServer, name: str, side: str) -> None:
     """What stands on the wire after each level is the same for both libraries: fields, counts, timeout keys."""
     seen: Dict[int, List[object]] = {}
     for number, party in enumerate(threads.both()):
@@ -172,7 +172,7 @@ def test_levels_are_counted_alike(threads: Threads, server: RedisServer, name: s
 
 
 @pytest.mark.parametrize("side", READ_AND_WRITE)
-def test_force_spares_the_other_side(threads: Threads, side: str) -> None:
+def test_force_spares_the_other_mode(threads: Threads, side: str) -> None:
     """A force release of either library affects only the mode it is for."""
     other_side = "write" if side == "read" else "read"
     for holder, peer in (threads.both(), threads.both()[::-1]):
@@ -198,7 +198,7 @@ def test_their_release_leaves_our_lease(threads: Threads, server: RedisServer, n
     assert server.admin.keys() == []
 
 
-def test_watchdogs_of_readers_side_by_side(
+def test_watchdogs_of_concurrent_readers(
     make_ours: Callable[..., redlatch.Client], java: Redisson, server: RedisServer, name: str
 ) -> None:
     """Both renew for two leases beside each other; a writer gets in only after both."""

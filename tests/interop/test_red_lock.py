@@ -21,7 +21,7 @@ from redisson import OnThread, Redisson, RedissonClient
 
 # The watchdog's lease of those that are killed.
 LEASE = 1.5
-# A waiter that nothing wakes looks again after five seconds.
+# A waiter that nothing wakes rechecks after five seconds.
 BY_ITSELF = 4.5
 
 OpenOurs = Callable[..., List[redlatch.Client]]

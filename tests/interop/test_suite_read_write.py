@@ -84,7 +84,7 @@ def test_a_name_in_braces(ours: redlatch.Client, server: RedisServer, name: str)
     assert server.admin.keys() == []
 
 
-def test_write_levels_with_leases(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
+def test_nested_write_acquires_with_leases(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
     """Levels of 1.2 s and 0.2 s: others are refused until the longest is over, and leases are not added up (W-13)."""
     _, write = sides(ours, name)
     other = make_ours().read_write_lock(name).write
@@ -110,7 +110,7 @@ def test_a_reader_who_leaves_leaves_the_others_lease(ours: redlatch.Client, make
     assert make_ours().read_write_lock(name).write.acquire(timeout=5)
 
 
-def test_two_read_levels_and_one_release(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
+def test_two_read_acquires_and_one_release(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
     """Two levels of 0.8 s, one released: a writer enters when the lease of the other is over."""
     read, _ = sides(ours, name)
     writer = make_ours().read_write_lock(name).write
@@ -188,7 +188,7 @@ def test_two_readers_and_a_writer(ours: redlatch.Client, make_ours: MakeOurs, na
     writer.release()
 
 
-def test_leases_of_both_sides_are_renewed(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
+def test_leases_of_both_modes_are_renewed(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
     """A writer who reads, for many leases; then the read alone, for many more: the lease never comes near its end."""
     client = make_ours(watchdog_lease=1.5)
     read, write = sides(client, name)
@@ -310,7 +310,7 @@ def test_renewal_after_a_restart(make_server: Callable[..., RedisServer], name: 
         lock.release()
 
 
-def test_their_write_levels_add_up_and_are_waited_for(
+def test_their_nested_write_acquires_add_up_and_are_waited_for(
     java: Redisson, theirs: RedissonClient, ours: redlatch.Client, server: RedisServer, name: str
 ) -> None:
     """Redisson's own writers add leases (W-13): ours waits for what stands there, and is woken by the release."""

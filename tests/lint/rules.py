@@ -1,4 +1,4 @@
-"""Runs the project's own text rules over the tree: floors, sizes, licence lines and markers, versions, the lock of
+"""Runs the project's own text rules over the tree: layers, sizes, licence lines and markers, versions, the lock of
 Python packages, citations of the wire format, links between pages.
 
     rules.py [ROOT]        prints every complaint, fails if there is one
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import List, Tuple
 
 import citations
-import floors
+import layers
 import links
 import marks
 import requirements
@@ -70,7 +70,7 @@ PLANTS: List[Tuple[str, str, str]] = [
 
 def complaints(root: Path) -> List[str]:
     """What all rules have to say."""
-    rules = [floors, sizes, marks, versions, requirements, citations, links]
+    rules = [layers, sizes, marks, versions, requirements, citations, links]
     return [found for rule in rules for found in rule.check(root)]
 
 

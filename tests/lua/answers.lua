@@ -131,11 +131,11 @@ function scenes.reports(url, name)
     same(event.name, "p:" .. name)
     local report = event.value
     same(report.name, name)
-    same(report.form, "mutex")
+    same(report.detected_kind, "mutex")
     same(report.parties[1].owner, lock:owner())
     check(report.parties[1].host and report.parties[1].pid > 1, "host and process of a client that is connected")
     same(event_of(client, client, "inspect", name, lock:owner()).value.parties[1].owner, lock:owner())
-    same(event_of(client, client, "inspect", owner:name()).value.form, "nothing")
+    same(event_of(client, client, "inspect", owner:name()).value.detected_kind, "nothing")
     raises("owner is of type number", client.start_inspect, client, name, 7)
     raises("name is 0 bytes", client.start_inspect, client, "")
     local kept = event.value

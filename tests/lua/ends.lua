@@ -144,9 +144,9 @@ function scenes.yields_inside_with(url, name)
     local worker = coroutine.create(function()
         return lock:with(function() return coroutine.yield("inside") end)
     end)
-    local good, told = coroutine.resume(worker)
+    local good, notified = coroutine.resume(worker)
     if YIELDS then
-        same(told, "inside")
+        same(notified, "inside")
         same(lock:locked(), true)
         local done, result
         good, done, result = coroutine.resume(worker, "result")
@@ -154,7 +154,7 @@ function scenes.yields_inside_with(url, name)
         same(result, "result")
     else
         same(good, false)
-        check(told:find("attempt to yield", 1, true), "the interpreter's own error: " .. told)
+        check(notified:find("attempt to yield", 1, true), "the interpreter's own error: " .. notified)
     end
     same(lock:locked(), false)
 end

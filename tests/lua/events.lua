@@ -138,7 +138,7 @@ local function digits(value)
     return type(value) == "number" and not math.type and ("%.0f"):format(value) or tostring(value)
 end
 
--- Numbers of 64 bits come through exactly, in every Lua: below the skin, which makes none so large by itself.
+-- Numbers of 64 bits come through exactly, in every Lua: below the wrapper, which makes none so large by itself.
 function scenes.large_numbers(url, name)
     local core = require "redlatch.core"
     local handle = select(2, core.client_open(url, core.client_options()))

@@ -56,7 +56,7 @@ function scenes.cycles(url, name)
     same(client:stats().held, 0)
 end
 
--- What goes wrong on the way: refusals, misuse, errors inside `with`, objects that are dropped while they hold.
+-- What goes wrong on the way: error replies, misuse, errors inside `with`, objects that are dropped while they hold.
 function scenes.failures(url, name)
     local client, other = assert(redlatch.connect(url)), assert(redlatch.connect(url))
     local theirs = other:lock(name)

@@ -15,7 +15,7 @@ function stage.same(actual, expected, what)
 end
 
 --- The next event, within a time that is generous. Between two looks the program sleeps by the command `pause`; without
---- one it looks again at once.
+--- one it rechecks at once.
 function stage.next_event(client, pause)
     local ends = os.time() + 10
     while os.time() <= ends do

@@ -33,10 +33,10 @@ class Layer:
     name = ""
     areas: FrozenSet[str] = frozenset()
 
-    def __init__(self, tree: Worktree, jobs: int, asked: FrozenSet[str]) -> None:
+    def __init__(self, tree: Worktree, jobs: int, requested: FrozenSet[str]) -> None:
         self.tree = tree
         self.jobs = jobs
-        self.asked = asked & self.areas  # of which it will be asked
+        self.requested = requested & self.areas  # of which it will be asked
         self.usual: Dict[str, float] = {}  # seconds of each command without a mutant
         self.group: Optional[Group] = None  # of commands that run
         self.stopped = False
@@ -106,7 +106,7 @@ class Layer:
 
     def prepare(self) -> None:
         """Builds and runs what it will be asked, without a mutant, once for each state of the project; it must pass."""
-        if not self.asked:
+        if not self.requested:
             return
         self.configure()
         record = self.tree.home / f"usual-{self.name}.json"
@@ -115,18 +115,18 @@ class Layer:
             known = json.loads(record.read_text(encoding="utf-8"))
             self.usual = known["seconds"]
             passed = known.get("passed", []) if known["digest"] == self.tree.digest else []
-            if self.asked <= set(passed):
+            if self.requested <= set(passed):
                 self.build()
                 return
         failure = self.ask(None)
         if failure:
             raise SystemExit(f"{failure.name} fails without a mutant:\n{failure.output[-4000:]}")
-        now = {"digest": self.tree.digest, "seconds": self.usual, "passed": sorted({*passed, *self.asked})}
+        now = {"digest": self.tree.digest, "seconds": self.usual, "passed": sorted({*passed, *self.requested})}
         record.write_text(json.dumps(now), encoding="utf-8")
 
     def follow(self, other: Layer) -> None:
         """Builds what it will be asked, as another copy's layer did, which has passed."""
-        if self.asked:
+        if self.requested:
             self.configure()
             self.build()
             self.usual = other.usual

@@ -79,7 +79,8 @@ class Conformance(Pytest):
     workers = 2
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
-        areas = sorted({area if area in LANGUAGES else "core" for area in ([mutant.area] if mutant else self.asked)})
+        requested = [mutant.area] if mutant else self.requested
+        areas = sorted({area if area in LANGUAGES else "core" for area in requested})
         return [self.traces(DRIVERS.get(area, "c-"), TARGETS.get(area, ["conformance_c"])) for area in areas]
 
     def traces(self, drivers: str, targets: Sequence[str]) -> Batch:
@@ -99,7 +100,7 @@ class EndToEnd(Pytest):
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
         if mutant is None:
-            return [self.batch("tests/e2e", sorted({file for area in self.asked for file in self.files(area)}))]
+            return [self.batch("tests/e2e", sorted({file for area in self.requested for file in self.files(area)}))]
         files = self.chosen(self.files(mutant.area), mutant)
         targets = TARGETS.get(mutant.area, ["all"])
         if mutant.area == "lua":

@@ -14,7 +14,7 @@ from mutants import Mutant
 from processes import Command
 
 # Of each program, by what its seeds cost.
-SEEDS = {"redlatch_sim": 150, "counts_sim": 100, "joint_sim": 30}
+SEEDS = {"redlatch_sim": 150, "counts_sim": 100, "composite_sim": 30}
 
 
 class Simulation(Layer):
@@ -30,7 +30,7 @@ class Simulation(Layer):
         commands = self.commands()
         if mutant is not None:
             if mutant.path.startswith(("core/src/link/", "core/src/client/")):  # which only one of them has in it
-                commands = [command for command in commands if "joint_sim" in command.name]
+                commands = [command for command in commands if "composite_sim" in command.name]
             if mutant.area == "scripts":
                 commands = [command for command in commands if self.runs(command.name, Path(mutant.path))]
             words = set(Path(mutant.path).stem.split("_")) | {mutant.function.split("_")[0]}
@@ -53,7 +53,7 @@ class Simulation(Layer):
         calls = [("redlatch_sim", ["--kind", kind]) for kind in lists["LOCKS"]]
         calls += [("counts_sim", ["--kind", kind]) for kind in lists["COUNTS"]]
         calls += [("redlatch_sim", ["--sets", "--kind", kind]) for kind in lists["SETS"]]
-        calls += [("joint_sim", ["--kind", kind]) for kind in lists["SEVERAL"]]
+        calls += [("composite_sim", ["--kind", kind]) for kind in lists["SEVERAL"]]
         return [Command(" ".join([program, *words]),
                         [f"build/tests/{program}", *words, "--seeds", str(SEEDS[program])]) for program, words in calls]
 

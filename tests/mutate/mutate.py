@@ -70,8 +70,8 @@ class Run:
         self.options = options
         wanted = options.layers.split(",") if options.layers else [layer.name for layer in LAYERS]
         kinds = [layer for layer in LAYERS if layer.name in wanted]
-        asked = frozenset(options.areas.split(",") if options.areas else AREAS)
-        self.slots = [Slot(ROOT, number, kinds, asked) for number in range(1, options.jobs + 1)]
+        requested = frozenset(options.areas.split(",") if options.areas else AREAS)
+        self.slots = [Slot(ROOT, number, kinds, requested) for number in range(1, options.jobs + 1)]
         self.tree = self.slots[0].tree
         self.records = Records(self.tree.home / "records.jsonl")
         self.equivalents = equivalents.read()

@@ -48,8 +48,8 @@ def percent(part: int, whole: int) -> str:
 
 def seconds_each(results: List[Result]) -> str:
     """What a mutant cost on average, of those that were asked."""
-    asked = [result.seconds for result in results if result.seconds]
-    return f"{sum(asked) / len(asked):.0f} s" if asked else "-"
+    requested = [result.seconds for result in results if result.seconds]
+    return f"{sum(requested) / len(requested):.0f} s" if requested else "-"
 
 
 def figures(results: List[Result]) -> str:
@@ -61,14 +61,15 @@ def figures(results: List[Result]) -> str:
             f"{'each':>6}"]
     for area, some in [*areas.items(), ("all", results)]:
         counts = Counter(result.verdict for result in some)
-        asked = len(some) - counts[EQUIVALENT]
+        requested = len(some) - counts[EQUIVALENT]
         quick = sum(result.layer in QUICK for result in some)
-        rows.append(f"{area:<10} {len(some):6} {counts[EQUIVALENT]:10} {counts[LIVED]:6} {percent(quick, asked):>16}"
-                    f" {percent(counts[NOTICED], asked):>11} {seconds_each(some):>6}")
+        rows.append(f"{area:<10} {len(some):6} {counts[EQUIVALENT]:10} {counts[LIVED]:6}"
+                    f" {percent(quick, requested):>16}"
+                    f" {percent(counts[NOTICED], requested):>11} {seconds_each(some):>6}")
     return "\n".join(rows)
 
 
 def share_noticed(results: List[Result]) -> float:
     """Per cent of the mutants that were noticed, equivalent ones apart."""
-    asked = [result for result in results if result.verdict != EQUIVALENT]
-    return 100 * sum(result.verdict == NOTICED for result in asked) / len(asked) if asked else 100.0
+    requested = [result for result in results if result.verdict != EQUIVALENT]
+    return 100 * sum(result.verdict == NOTICED for result in requested) / len(requested) if requested else 100.0

@@ -17,9 +17,9 @@ from worktree import Worktree
 class Slot:
     """One copy and its layers, the quickest first."""
 
-    def __init__(self, root: Path, number: int, kinds: Sequence[Type[Layer]], asked: FrozenSet[str]) -> None:
+    def __init__(self, root: Path, number: int, kinds: Sequence[Type[Layer]], requested: FrozenSet[str]) -> None:
         self.tree = Worktree(root, number)
-        self.layers: List[Layer] = [kind(self.tree, 1, asked) for kind in kinds]
+        self.layers: List[Layer] = [kind(self.tree, 1, requested) for kind in kinds]
 
     def prepare(self, jobs: int) -> None:
         """Lets every layer pass once without a mutant."""

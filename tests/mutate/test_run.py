@@ -25,7 +25,7 @@ TWO = "int two(int a) {\n    step(a);\n    return a == 2;\n}\n"
 PATH = Path("core/src/protocol/f.c")
 
 
-def test_code_that_moves_keeps_its_keys_and_its_place_in_the_draw() -> None:
+def test_code_that_moves_keeps_its_keys_and_its_order_in_the_draw() -> None:
     first = list(mutants_of(ONE + TWO, PATH, "protocol", []))
     moved = list(mutants_of("/* more */\n\n" + TWO + ONE.replace("    ", "        "), PATH, "protocol", []))
     assert {mutant.key for mutant in first} == {mutant.key for mutant in moved}
@@ -43,11 +43,11 @@ def test_shares() -> None:
 
 
 @pytest.mark.parametrize("areas, drivers", [("lua", ["(lua5.1- or lua5.4-)"]), ("link,python", ["c-", "python-"])])
-def test_without_a_mutant_only_what_the_areas_need_is_asked(tmp_path: Path, areas: str, drivers: List[str]) -> None:
-    asked = frozenset(areas.split(","))
-    batches = Conformance(Worktree(tmp_path), 2, asked).batches(None)
+def test_without_a_mutant_only_what_the_areas_need_is_run(tmp_path: Path, areas: str, drivers: List[str]) -> None:
+    requested = frozenset(areas.split(","))
+    batches = Conformance(Worktree(tmp_path), 2, requested).batches(None)
     assert [batch.commands[0].name for batch in batches] == [f"traces {driver}" for driver in drivers]
-    assert not Python(Worktree(tmp_path / "other"), 2, asked).asked - {"python"}
+    assert not Python(Worktree(tmp_path / "other"), 2, requested).requested - {"python"}
 
 
 def test_the_same_mistake_twice_has_two_keys() -> None:
@@ -55,7 +55,7 @@ def test_the_same_mistake_twice_has_two_keys() -> None:
     assert len({mutant.key for mutant in mutants}) == len(mutants)
 
 
-def test_records_are_resumed_and_survivors_are_asked_again(tmp_path: Path) -> None:
+def test_records_are_resumed_and_survivors_are_run_again(tmp_path: Path) -> None:
     records = Records(tmp_path / "records")
     records.add(Record("a", "unit", "test_a", [], "before"))
     records.add(Record("b", "", "", ["unit"], "before"))
@@ -69,7 +69,7 @@ def test_records_are_resumed_and_survivors_are_asked_again(tmp_path: Path) -> No
     assert resumed.get("a", "before").verdict(["simulation"], "before") is None
 
 
-def test_the_cost_is_that_of_mutants_that_were_asked() -> None:
+def test_the_cost_is_that_of_mutants_that_were_run() -> None:
     mutant = next(mutants_of(ONE, PATH, "protocol", []))
     results = [Result(mutant, NOTICED, "unit", "a", 10.0), Result(mutant, LIVED, "", "", 30.0),
                Result(mutant, NOTICED, "unit", "a")]

@@ -100,10 +100,10 @@ class Installation:
 
 def check_hardened(file: Path) -> None:
     """What readelf says of a program or a library."""
-    said = run(["readelf", "--wide", "--dynamic", "--program-headers", "--dyn-syms", str(file)])
+    reported = run(["readelf", "--wide", "--dynamic", "--program-headers", "--dyn-syms", str(file)])
     for what, words in (("BIND_NOW", ("BIND_NOW", "Flags: NOW")), ("RELRO", ("GNU_RELRO",)),
                         ("a stack protector", ("__stack_chk_fail",)), ("FORTIFY", ("_chk@",))):
-        if not any(word in said for word in words):
+        if not any(word in reported for word in words):
             raise SystemExit(f"{file}: expected {what}")
 
 

@@ -79,7 +79,7 @@ def test_acquire_refuses_what_threading_lock_refuses(client: redlatch.Client, ar
 
 
 @pytest.mark.parametrize("seconds", [0.5, 5, 2, -1, 1.0, "no", None])
-def test_a_time_out_in_the_place_of_blocking_is_noticed(client: redlatch.Client, seconds: Any) -> None:
+def test_a_time_out_instead_of_blocking_is_noticed(client: redlatch.Client, seconds: Any) -> None:
     for call in (
         lambda: client.lock("x").acquire(seconds),
         lambda: client.semaphore("x").acquire(blocking=seconds),
@@ -113,7 +113,7 @@ def test_extend_wants_an_end(client: redlatch.Client, seconds: float) -> None:
         ("database", "0", TypeError),
         ("database", True, TypeError),
         ("lazy", 1, TypeError),
-        ("look", "no", TypeError),
+        ("busy_poll", "no", TypeError),
         ("release_on_close", 0, TypeError),
     ],
 )
@@ -138,12 +138,12 @@ def test_bounds_of_whole_numbers_are_those_of_the_core(client: redlatch.Client) 
 def test_options_reach_their_fields() -> None:
     untouched, _ = client_options({"name_prefix": ""})
     options, alive = client_options(
-        {"watchdog_lease": 7, "linger": 0, "look": False, "database": 3, "username": None, "name_prefix": b"a\0b"}
+        {"watchdog_lease": 7, "linger": 0, "busy_poll": False, "database": 3, "username": None, "name_prefix": b"a\0b"}
     )
-    assert (options.watchdog_lease_ms, options.linger_ms, options.look, options.database) == (7000, 0, 0, 3)
+    assert (options.watchdog_lease_ms, options.linger_ms, options.busy_poll, options.database) == (7000, 0, 0, 3)
     assert options.name_prefix_size == 3 and len(alive) == 1
     assert options.connect_timeout_ms == untouched.connect_timeout_ms
-    assert (untouched.watchdog_lease_ms, untouched.release_on_close, untouched.look) == (30000, 1, 1)
+    assert (untouched.watchdog_lease_ms, untouched.release_on_close, untouched.busy_poll) == (30000, 1, 1)
 
 
 @pytest.mark.parametrize("url", [7, b"redis://127.0.0.1:9"])

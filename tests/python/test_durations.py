@@ -1,4 +1,4 @@
-"""Seconds to milliseconds: what is accepted, what is refused, and how the refusal is worded.
+"""Seconds to milliseconds: what is accepted, what is refused, and how the error reply is worded.
 
 SPDX-License-Identifier: Apache-2.0
 """

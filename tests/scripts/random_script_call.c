@@ -1,9 +1,9 @@
 /* Random calls of a script. The letters of a row:
  *   forms      what may stand under the name, one of them (random_state.h)
- *   keys       n name   t counter of tokens   q queue   z time-outs   s sign of life   x leases   r record;
+ *   keys       n name   t counter of tokens   q queue   z time-outs   s heartbeat   x leases   r record;
  *              a capital one is there half of the time
  *   arguments  o owner   w writer's field   W the owner's own writer's field, or nothing   l lease   L levels
- *              k place: 0 to 2   i patience   c channel   b base of timeout keys   v values and how many they are
+ *              k place: 0 to 2   i deadline   c channel   b base of timeout keys   v values and how many they are
  *              d life of a record   D number of an operation   n permits   y ids of permits   Y one of them   m mode
  *              e message   t TTL or 0   K kind   I numbers of waiters   f 0 or 1   0 a lease, or 0
  *   many       keys and arguments are those of each of several names
@@ -45,7 +45,7 @@ static const struct row {
     [SCRIPT_FORCE_RELEASE_FAIR] = {"f", "nqzs", "ic", false},
     [SCRIPT_FORCE_RELEASE_GROUP] = {"g", "n", "cv", false},
     [SCRIPT_FORCE_RELEASE_PLAIN] = {"s", "n", "c", false},
-    [SCRIPT_FORCE_RELEASE_SIDE] = {"w", "n", "mc", false},
+    [SCRIPT_FORCE_RELEASE_READ_WRITE] = {"w", "n", "mc", false},
     [SCRIPT_HAND_OVER] = {"h", "n", "ooLl", false},
     [SCRIPT_HAND_OVER_FAIR] = {"f", "nqzs", "ooLlic", false},
     [SCRIPT_HAND_OVER_FENCED] = {"t", "nt", "ooLlf", false},
@@ -57,7 +57,7 @@ static const struct row {
     [SCRIPT_QUERY_FAIR] = {"f", "nq", "", false},
     [SCRIPT_QUERY_GROUP] = {"g", "n", "v", false},
     [SCRIPT_QUERY_PLAIN] = {"s", "n", "", false},
-    [SCRIPT_QUERY_SIDE] = {"w", "n", "m", false},
+    [SCRIPT_QUERY_READ_WRITE] = {"w", "n", "m", false},
     [SCRIPT_REENTER] = {"h", "n", "oLl", false},
     [SCRIPT_REENTER_GROUP] = {"g", "n", "oLlv", false},
     [SCRIPT_REENTER_READ] = {"w", "n", "oLlb", false},
@@ -277,7 +277,7 @@ static void add_shown_permit(struct maker *maker) {
 }
 
 /* One name, or a page of all of them. */
-static void make_look(struct maker *maker, struct keyspace *keyspace) {
+static void make_recheck(struct maker *maker, struct keyspace *keyspace) {
     bool is_page = draw_percent(maker->draw, 40);
     uint32_t count = is_page ? 1 + draw_below(maker->draw, NAMES) : 1;
     bool all_large = draw_percent(maker->draw, 5);
@@ -311,7 +311,7 @@ void script_call_make(struct random_draw *draw, enum script_id script, struct ke
     call_out->count = 0;
     call_out->key_count = 0;
     if (script == SCRIPT_INSPECT) {
-        make_look(&maker, keyspace);
+        make_recheck(&maker, keyspace);
         return;
     }
     if (!row->forms) {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "random_script_call.h"
-#include "refused_scripts.h"
+#include "rejected_scripts.h"
 #include "script_set.h"
 
 #ifndef EXPECTED_RESULTS
@@ -26,7 +26,7 @@ enum { CASES = 2000, KEYS_MAX = 64 };
 static struct {
     struct script_set scripts;
     FILE *published;
-    int told;     /* messages that the case has published */
+    int notified;     /* messages that the case has published */
     int careless; /* cases of an error that says nothing of what is wrong, or comes too late */
 } rig;
 
@@ -36,7 +36,7 @@ static const char *const dispensable_commands[] = {"hrandfield", "memory"};
 /* As many hear it as the channel's name says, so that the number in an answer is looked at. */
 static int publish(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
     (void)context;
-    rig.told++;
+    rig.notified++;
     fprintf(rig.published, "%s %.*s %.*s\n", sharded ? "spublish" : "publish", (int)channel.size, channel.bytes,
             (int)message.size, message.bytes);
     return (int)(channel.size % 3);
@@ -144,12 +144,12 @@ static void play(FILE *out, enum script_id script, uint32_t number) {
     fprintf(out, "%s", before);
     keyspace_on_publish(keyspace, publish, NULL);
     rig.published = out;
-    rig.told = 0;
+    rig.notified = 0;
     struct redis_reply reply = {.kind = REDIS_NIL};
     run(script, &call, without, keyspace, &reply);
     char *after = text_of_keys(keyspace);
     bool leaves = script == SCRIPT_RELEASE_FAIR; /* the queue, whatever the lock has become */
-    judge(script, number, &reply, leaves || (rig.told == 0 && strcmp(before, after) == 0));
+    judge(script, number, &reply, leaves || (rig.notified == 0 && strcmp(before, after) == 0));
     fprintf(out, "reply ");
     redis_reply_print(out, &reply);
     fprintf(out, "\n%s", after);

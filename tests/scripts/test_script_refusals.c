@@ -1,4 +1,4 @@
-/* What scripts refuse in their own words: each begins with the word that decides its status (refusal.h), and says which
+/* What scripts refuse in their own words: each begins with the word that decides its status (error_reply.h), and says which
  * key holds what, for whoever reads the traffic of a server.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "scripts_embedded.h"
@@ -34,7 +34,7 @@ static bool is_known(const char *text) {
     return strncmp(text, "tostring(", 9) == 0; /* what another script's part has refused */
 }
 
-static void every_refusal_is_one_of_these(void) {
+static void every_error_reply_is_one_of_these(void) {
     static const char begin[] = "redis.error_reply(";
     for (int id = 0; id < SCRIPT_COUNT; id++) {
         const char *at = scripts_embedded[id].text;
@@ -49,6 +49,6 @@ static void every_refusal_is_one_of_these(void) {
 }
 
 int main(void) {
-    RUN(every_refusal_is_one_of_these);
+    RUN(every_error_reply_is_one_of_these);
     return unit_done();
 }

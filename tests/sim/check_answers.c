@@ -6,7 +6,7 @@
 /* The record that a request is about: of a read-write lock that of the side. */
 static struct wire_name *wire_of(struct world *world, const struct request *request, uint32_t name) {
     bool reads = false;
-    if (world_has_sides(world)) {
+    if (world_has_read_write(world)) {
         switch (request->script) {
         case SCRIPT_ACQUIRE_READ:
         case SCRIPT_REENTER_READ:
@@ -14,7 +14,7 @@ static struct wire_name *wire_of(struct world *world, const struct request *requ
         case SCRIPT_EXTEND_READ:
             reads = true;
             break;
-        case SCRIPT_QUERY_SIDE:
+        case SCRIPT_QUERY_READ_WRITE:
             reads = text_equal(request->texts[request->key_count], redis_text("read"));
             break;
         default:
@@ -197,16 +197,16 @@ static void judge_lease(struct world *world, const struct request *request) {
         return;
     }
     int64_t ends = own_lease(world, request, place.owner);
-    int64_t asked = server_expiry(&world->server, keyspace_time(world->server.keyspace) + lease_ms);
+    int64_t requested = server_expiry(&world->server, keyspace_time(world->server.keyspace) + lease_ms);
     bool extends = role_of(request->script) == SCRIPT_EXTEND || request->script == SCRIPT_EXTEND_READ;
     int64_t before = extends ? 0 : world->checker.lease_before;
     uint32_t name = key_name(world, request, 0);
-    bool shared = world_has_sides(world) && wire_of(world, request, name) == &world->checker.wire[name];
-    int64_t longest = before > asked ? before : asked;
+    bool shared = world_has_read_write(world) && wire_of(world, request, name) == &world->checker.wire[name];
+    int64_t longest = before > requested ? before : requested;
     bool repeat = place.owner != 0 && world->checker.lease_before == 0; /* of what gave the hold another id */
-    if (ends != 0 && !repeat && (ends < asked - 2 * MILLISECOND || (!shared && ends > longest + 2 * MILLISECOND))) {
+    if (ends != 0 && !repeat && (ends < requested - 2 * MILLISECOND || (!shared && ends > longest + 2 * MILLISECOND))) {
         world_violation(world, "a script gives a lease of another length", "%s: %d us from the %d ms asked for",
-                        scripts_embedded[request->script].name, (int)(ends - asked), (int)lease_ms);
+                        scripts_embedded[request->script].name, (int)(ends - requested), (int)lease_ms);
     }
 }
 
@@ -237,10 +237,10 @@ void answers_after(struct world *world, const struct request *request, const str
     case SCRIPT_QUERY_FAIR:
     case SCRIPT_QUERY_GROUP:
     case SCRIPT_QUERY_PLAIN:
-    case SCRIPT_QUERY_SIDE:
+    case SCRIPT_QUERY_READ_WRITE:
         judge_query(world, request, reply);
         break;
-    case SCRIPT_FORCE_RELEASE_SIDE:
+    case SCRIPT_FORCE_RELEASE_READ_WRITE:
         if (reply->integer == 1 && keyspace_exists(world->server.keyspace, world->names[key_name(world, request, 0)])) {
             wrong(world, request, reply, "the lock is still there");
         }

@@ -46,13 +46,13 @@ static void check_hold(struct client *client, const struct hold *hold, uint32_t 
                         "client %u id %d of lock %u, removed %d", client->index, (int)hold->id, name, note->removed);
         return;
     }
-    check_token_told(world, hold, note, name);
+    check_token_notified(world, hold, note, name);
     int64_t deadline = clock_true(&client->clock, hold->deadline);
     if (deadline > field->expires) {
         world_violation(world, "a holder believes longer than the lease", "client %u id %d of lock %u, by %d us",
                         client->index, (int)hold->id, name, (int)(deadline - field->expires));
     }
-    if (!hold->busy && hold->owed == 0 && !world->plan.kill_denied && !note->count_in_doubt &&
+    if (!hold->busy && hold->deferred_releases == 0 && !world->plan.kill_denied && !note->count_in_doubt &&
         field->count != hold->count) {
         world_violation(world, "the count on the server is not the holder's",
                         "client %u id %d of lock %u: %d, expected %u", client->index, (int)hold->id, name,
@@ -77,8 +77,8 @@ void check_name(struct world *world, uint32_t name) {
             }
         }
     }
-    if (world_has_sides(world)) {
-        check_exclusion_of_sides(world, name);
+    if (world_has_read_write(world)) {
+        check_exclusion_of_modes(world, name);
     } else if (world_has_values(world)) {
         check_exclusion_of_values(world, name);
     } else if (believers > 1) {
@@ -88,7 +88,7 @@ void check_name(struct world *world, uint32_t name) {
 }
 
 static bool names_id(const struct command *command, const struct resource *resource, uint64_t id) {
-    if (command->lines) {
+    if (command->entries) {
         return set_names_id(command, resource, id);
     }
     if (command->kind == COMMAND_RENEW || command->resource != resource) {
@@ -126,10 +126,10 @@ static bool is_known(struct client *client, uint32_t name, uint64_t id) {
             return true;
         }
     }
-    for (int lane = 0; lane < LANE_COUNT; lane++) {
-        if (list_names_id(&engine->lanes[lane].sent, resource, id) ||
-            list_names_id(&engine->lanes[lane].unsent, resource, id) ||
-            list_names_id(&engine->lanes[lane].unsettled, resource, id)) {
+    for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
+        if (list_names_id(&engine->pipelines[pipeline].sent, resource, id) ||
+            list_names_id(&engine->pipelines[pipeline].unsent, resource, id) ||
+            list_names_id(&engine->pipelines[pipeline].in_doubt, resource, id)) {
             return true;
         }
     }
@@ -164,7 +164,7 @@ void check_left_behind(struct world *world, uint32_t name, struct client *client
 static void check_owner(struct client *client, const struct owner *owner) {
     for (uint32_t name = 0; name < client->world->plan.names; name++) {
         const struct hold *hold = resource_hold_of(client->names[name], world_side(client->world, name), owner->number);
-        if (owner->pending > 0 || owner->uncertain[name] || (hold && (hold->busy || hold->owed))) {
+        if (owner->pending > 0 || owner->uncertain[name] || (hold && (hold->busy || hold->deferred_releases))) {
             continue;
         }
         int32_t count = hold ? (int32_t)hold->count : 0;
@@ -192,8 +192,8 @@ static void check_timers(struct client *client) {
     }
     for (const struct sim_operation *each = client->operations; each; each = each->next) {
         const struct operation *operation = &each->operation;
-        bool looks = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
-        if (each->in_use && ((looks && !is_armed_by(&operation->timer, operation->look_at)) ||
+        bool rechecks = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
+        if (each->in_use && ((rechecks && !is_armed_by(&operation->timer, operation->recheck_at)) ||
                              (operation->asynchronous && operation->phase != PHASE_DONE &&
                               !is_armed_by(&operation->timer, operation->wait_until)))) {
             world_violation(client->world, "an operation's timer fires too late", "client %u", client->index);
@@ -216,7 +216,7 @@ void check_client(struct client *client) {
                 world_violation(world, "a hold outlives its max_hold", "client %u id %d: by %d us", client->index,
                                 (int)hold->id, (int)(hold->deadline - ends_by));
             }
-            if (hold->stage == HOLD_ALIVE && note_of(world, client->index, hold->id)->said_missing) {
+            if (hold->stage == HOLD_ALIVE && note_of(world, client->index, hold->id)->reported_missing) {
                 world_violation(world, "a loss that the server told is ignored", "client %u id %d", client->index,
                                 (int)hold->id);
             }

@@ -12,31 +12,31 @@ static void complain(struct client *client, const char *what, int64_t is, int64_
 
 static void check_engine(struct client *client) {
     struct engine *engine = &client->engine;
-    complain(client, "spare commands", engine->spare_command_count, client->commands);
-    complain(client, "spare contests", engine->spare_contest_count, client->contests);
-    complain(client, "spare holds", engine->spare_hold_count, client->holds);
-    complain(client, "spare batches", engine->spare_batch_count, client->batches);
-    complain(client, "spare lines", engine->spare_lines_count, client->lines);
-    complain(client, "reserved lines", engine->reserved_lines, 0);
+    complain(client, "spare commands", engine->command_pool_size, client->commands);
+    complain(client, "spare contests", engine->wait_queue_pool_size, client->wait_queues);
+    complain(client, "spare holds", engine->hold_pool_size, client->holds);
+    complain(client, "spare batches", engine->batch_pool_size, client->batches);
+    complain(client, "spare lines", engine->entries_pool_size, client->lines);
+    complain(client, "reserved lines", engine->reserved_entries, 0);
     complain(client, "reserved commands", engine->reserved_commands, 0);
-    complain(client, "reserved contests", engine->reserved_contests, 0);
+    complain(client, "reserved contests", engine->reserved_wait_queues, 0);
     complain(client, "reserved holds", engine->reserved_holds, 0);
     complain(client, "holds by the gauge", (int64_t)engine->stats.held, 0);
     complain(client, "waiters by the gauge", (int64_t)engine->stats.waiters, 0);
     complain(client, "subscriptions", engine->subscriptions, 0);
     complain(client, "operations", list_is_empty(&engine->operations), 1);
-    complain(client, "contests", list_is_empty(&engine->contests), 1);
+    complain(client, "contests", list_is_empty(&engine->wait_queues), 1);
     complain(client, "finished operations", list_is_empty(&engine->finished), 1);
     complain(client, "subscription changes", list_is_empty(&engine->subscription_changes), 1);
     complain(client, "timers", engine->timers.root == NULL, 1);
-    for (int lane = 0; lane < LANE_COUNT; lane++) {
-        complain(client, "unsent commands", list_is_empty(&engine->lanes[lane].unsent), 1);
-        complain(client, "sent commands", list_is_empty(&engine->lanes[lane].sent), 1);
-        complain(client, "unsettled commands", list_is_empty(&engine->lanes[lane].unsettled), 1);
-        complain(client, "commands in flight", engine->lanes[lane].in_flight, 0);
+    for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
+        complain(client, "unsent commands", list_is_empty(&engine->pipelines[pipeline].unsent), 1);
+        complain(client, "sent commands", list_is_empty(&engine->pipelines[pipeline].sent), 1);
+        complain(client, "unsettled commands", list_is_empty(&engine->pipelines[pipeline].in_doubt), 1);
+        complain(client, "commands in flight", engine->pipelines[pipeline].in_flight, 0);
     }
     for (uint32_t name = 0; name < client->world->plan.names; name++) {
-        bool first_of_two = world_has_sides(client->world) && name % 2 == 0;
+        bool first_of_two = world_has_read_write(client->world) && name % 2 == 0;
         complain(client, "references of a name", client->names[name]->references, first_of_two ? 2 : 1);
         complain(client, "holds of a name", client->names[name]->holds == NULL, 1);
         resource_drop(engine, client->names[name]);

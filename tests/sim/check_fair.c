@@ -9,10 +9,10 @@
 
 static const int64_t LONGEST_SLEEP = 5 * SECOND;
 /* Each place that is taken behind another adds five minutes to its score; all of a seed come to less than this. */
-static const int64_t LONGEST_PATIENCE_MS = 1000 * 1000 * 1000;
+static const int64_t LONGEST_TIMEOUT_MS = 1000 * 1000 * 1000;
 
 /* What a place lasts for at least once its waiter asked again: Redisson's time for a head that does not come. */
-static const int64_t FOREIGN_PATIENCE_MS = 300 * 1000;
+static const int64_t FOREIGN_TIMEOUT_MS = 300 * 1000;
 
 static bool is_fair(const struct world *world) {
     return world->plan.lock_kind == REDLATCH_FAIR;
@@ -37,13 +37,13 @@ static double score_of(struct world *world, uint32_t name, const char *owner, co
     call(world, (const char *const[]){"ZSCORE", timeouts, owner}, 3, &score);
     double until = score.kind == REDIS_BULK ? strtod(score.text, NULL) : 0;
     redis_reply_free(&score);
-    if (until > (double)(keyspace_time(world->server.keyspace) + LONGEST_PATIENCE_MS)) {
+    if (until > (double)(keyspace_time(world->server.keyspace) + LONGEST_TIMEOUT_MS)) {
         world_violation(world, "a place is kept for ever", "%s of lock %u: until %.0f", owner, name, until);
     }
     return until;
 }
 
-/* A waiter is gone in the server's eyes: its score or its client's sign of life. */
+/* A waiter is gone in the server's eyes: its score or its client's heartbeat. */
 static bool is_gone(struct world *world, uint32_t name, const char *owner, double until) {
     char sign[256];
     key_of(world, "redlatch_waiting:", name, sign);
@@ -88,9 +88,9 @@ static void read_queue(struct world *world, uint32_t name, struct fair_queue *qu
 
 /* The waiter that a place is for; NULL if nobody waits with that number. */
 static struct sim_operation *waiter_of(const struct world *world, uint32_t name, const struct fair_place *place) {
-    const struct contest *contest = world->clients[place->client]->names[name]->contest;
-    for (struct list_link *link = contest ? list_first(&contest->queue) : NULL; link;
-         link = list_next(&contest->queue, link)) {
+    const struct wait_queue *wait_queue = world->clients[place->client]->names[name]->queue;
+    for (struct list_link *link = wait_queue ? list_first(&wait_queue->waiters) : NULL; link;
+         link = list_next(&wait_queue->waiters, link)) {
         struct operation *operation = container_of(link, struct operation, link);
         if (operation->id == place->id) {
             return container_of(operation, struct sim_operation, operation);
@@ -115,12 +115,12 @@ static bool is_digit(const struct request *request, uint32_t argument, char digi
 }
 
 static void judge_gone(struct world *world, uint32_t name, const struct fair_place *place) {
-    int64_t patience = world->plan.settings.fair_timeout_ms * MILLISECOND;
+    int64_t timeout = world->plan.settings.fair_timeout_ms * MILLISECOND;
     struct client *client = world->clients[place->client];
     const struct sim_operation *waiter = waiter_of(world, name, place);
     int64_t since = unhindered_since(client);
     cover(world, COVER_FAIR_DEAD_HEAD);
-    if (waiter && waiter->operation.placed && since != NEVER && world->now - since > patience + promptly(world)) {
+    if (waiter && waiter->operation.has_position && since != NEVER && world->now - since > timeout + promptly(world)) {
         world_violation(world, "a live waiter lost its place", "client %u id %d lock %u", place->client,
                         (int)place->id, name);
     }
@@ -152,7 +152,7 @@ static void judge_removed(struct world *world, const struct request *request, ui
 
 static void judge_added(struct world *world, const struct request *request, uint32_t name,
                         const struct fair_place *place) {
-    cover(world, COVER_FAIR_PLACED);
+    cover(world, COVER_FAIR_POSITION);
     if (request->script != SCRIPT_ACQUIRE_FAIR || !is_place(request, 0, place) || !is_digit(request, 2, '1')) {
         world_violation(world, "a place out of nothing", "%s: client %u id %d lock %u",
                         scripts_embedded[request->script].name, place->client, (int)place->id, name);
@@ -180,7 +180,7 @@ static bool is_refreshed(const struct request *request, const struct fair_place 
 }
 
 /* Each place that a refresh names lasts for as long as that of a new waiter, or the head's of a free lock for as long
- * as the sign of life, which begins anew; the answer has all the others. */
+ * as the heartbeat, which begins anew; the answer has all the others. */
 static void judge_refresh(struct world *world, const struct request *request, uint32_t name,
                           const struct fair_queue *queue, const struct redis_reply *reply) {
     if (request->script != SCRIPT_REFRESH_FAIR || reply->kind == REDIS_ERROR) {
@@ -196,7 +196,7 @@ static void judge_refresh(struct world *world, const struct request *request, ui
         }
         found++;
         bool called = i == 0 && !world->checker.wire[name].present;
-        if (place->score < (double)(now + (called ? sign_ms : FOREIGN_PATIENCE_MS))) {
+        if (place->score < (double)(now + (called ? sign_ms : FOREIGN_TIMEOUT_MS))) {
             world_violation(world, "a place is not refreshed", "client %u id %d lock %u", place->client,
                             (int)place->id, name);
         }
@@ -280,7 +280,7 @@ static void check_ghost(struct world *world, uint32_t name, const struct fair_pl
     }
     note->ghost_since = note->ghost_since ? note->ghost_since : world->now;
     if (note->place_restored) {
-        return; /* it is left when its client sees it at the head, or goes with that client's sign of life */
+        return; /* it is left when its client sees it at the head, or goes with that client's heartbeat */
     }
     int64_t since = unhindered_since(world->clients[place->client]);
     int64_t allowed = 2 * SECOND + world->plan.dead_peer_ms * MILLISECOND + promptly(world) +
@@ -306,9 +306,9 @@ static void check_head(struct world *world, uint32_t name, const struct fair_que
         world_violation(world, "the head sleeps too long", "client %u lock %u: for %d ms", head->client, name,
                         (int)((world->now - since) / MILLISECOND));
     }
-    const struct subscription *own = waiter->operation.call;
+    const struct subscription *own = waiter->operation.wake_channel;
     bool own_hold = resource_live_hold(client->names[name]) != NULL;
-    if (own && own->state == SUBSCRIPTION_ACTIVE && wire->told && !own_hold &&
+    if (own && own->state == SUBSCRIPTION_ACTIVE && wire->notified && !own_hold &&
         world->now - latest(since, client->let_go_at[name]) > promptly(world)) {
         world_violation(world, "a call was lost", "client %u lock %u: for %d us", head->client, name,
                         (int)(world->now - since));
@@ -327,14 +327,14 @@ static bool has_place(const struct fair_queue *queue, const struct client *clien
 /* Who has lost its place asks for another as soon as it looks or is refreshed, whatever its process does meanwhile. */
 static void check_placeless(struct client *client, uint32_t name, const struct fair_queue *queue) {
     const struct world *world = client->world;
-    const struct contest *contest = client->names[name]->contest;
+    const struct wait_queue *wait_queue = client->names[name]->queue;
     int64_t third = world->plan.settings.fair_timeout_ms * MILLISECOND / 3;
     int64_t unhindered = unhindered_since(client);
-    for (struct list_link *link = contest ? list_first(&contest->queue) : NULL; link;
-         link = list_next(&contest->queue, link)) {
+    for (struct list_link *link = wait_queue ? list_first(&wait_queue->waiters) : NULL; link;
+         link = list_next(&wait_queue->waiters, link)) {
         struct operation *operation = container_of(link, struct operation, link);
         struct sim_operation *waiter = container_of(operation, struct sim_operation, operation);
-        bool believes = operation->placed && operation->phase != PHASE_ASKING;
+        bool believes = operation->has_position && operation->phase != PHASE_REQUESTING;
         if (!believes || has_place(queue, client, operation->id) || unhindered == NEVER) {
             waiter->placeless_since = 0;
             continue;

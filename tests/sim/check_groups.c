@@ -252,7 +252,7 @@ static void judge_changed(struct world *world, const struct request *request, ui
     }
 }
 
-static void judge_one_group(struct world *world, const struct request *request, uint32_t group, bool told) {
+static void judge_one_group(struct world *world, const struct request *request, uint32_t group, bool notified) {
     struct groups now;
     read_group(world, group, &now);
     for (uint32_t name = group; name < group_end(world, group); name++) {
@@ -272,16 +272,16 @@ static void judge_one_group(struct world *world, const struct request *request, 
     check_whole(world, group, &now);
     check_leftovers(world, group);
     for (uint32_t name = group; name < group_end(world, group); name++) {
-        wire_update(world, name, &now.names[name], told);
+        wire_update(world, name, &now.names[name], notified);
     }
 }
 
 /* A script may have to do with any value, whatever it was sent for. */
 void judge_groups(struct world *world, const struct request *request, bool whole) {
     enum script_id script = role_of(request->script);
-    bool told = whole && (script == SCRIPT_RELEASE || script == SCRIPT_FORCE_RELEASE);
+    bool notified = whole && (script == SCRIPT_RELEASE || script == SCRIPT_FORCE_RELEASE);
     for (uint32_t group = 0; group < world->plan.names; group = group_end(world, group)) {
-        judge_one_group(world, request, group, told);
+        judge_one_group(world, request, group, notified);
     }
 }
 
@@ -305,7 +305,7 @@ void watch_values(struct world *world, uint32_t name) {
 }
 
 /* What is not a script was at the group that a name is of. */
-void watch_external_values(struct world *world, uint32_t name, bool told) {
+void watch_external_values(struct world *world, uint32_t name, bool notified) {
     struct groups groups;
     uint32_t group = world_group(world, name);
     read_group(world, group, &groups);
@@ -314,7 +314,7 @@ void watch_external_values(struct world *world, uint32_t name, bool told) {
         if (old->count && !wire_find(&groups.names[name], old->fields[0].client, old->fields[0].id)) {
             wire_removed(world, &old->fields[0], REMOVED_DELETED, world->now);
         }
-        wire_update(world, name, &groups.names[name], told);
+        wire_update(world, name, &groups.names[name], notified);
     }
 }
 

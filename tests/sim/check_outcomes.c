@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 #include "lease.h"
-#include "refusal.h"
+#include "error_reply.h"
 #include "steps.h"
 #include "world.h"
 
@@ -30,17 +30,17 @@ void check_aborting(struct client *client, struct sim_operation *operation) {
         cover(client->world, COVER_HAND_OVER_GIVEN_UP);
     }
     operation->leaves_levels = operation->operation.kind == OPERATION_RELEASE && !operation->operation.set && hold &&
-                               operation->operation.phase == PHASE_WAITING && hold_levels_left(hold) > 0;
-    operation->levels_left = operation->leaves_levels ? hold_levels_left(hold) - 1 : 0;
+                               operation->operation.phase == PHASE_WAITING && hold_count_left(hold) > 0;
+    operation->levels_left = operation->leaves_levels ? hold_count_left(hold) - 1 : 0;
 }
 
 /* A release that waited for an earlier command of its hold goes on in the background. */
 void check_aborted(struct client *client, struct sim_operation *operation) {
     const struct hold *hold = own_hold(operation);
     if (operation->leaves_levels && hold && hold->stage == HOLD_ALIVE &&
-        hold_levels_left(hold) != operation->levels_left) {
+        hold_count_left(hold) != operation->levels_left) {
         world_violation(client->world, "a release that was given up does not go on", "client %u lock %u: %u levels",
-                        client->index, operation->name, hold_levels_left(hold));
+                        client->index, operation->name, hold_count_left(hold));
     }
 }
 
@@ -48,7 +48,7 @@ void check_aborted(struct client *client, struct sim_operation *operation) {
 static void note_max_hold(struct client *client, const struct sim_operation *operation, const struct hold *hold) {
     if (hold->id == operation->operation.id && operation->operation.max_hold_ms != REDLATCH_FOREVER) {
         note_of(client->world, client->index, hold->id)->ends_by =
-            operation->asked_local + operation->operation.max_hold_ms * MILLISECOND;
+            operation->requested_local + operation->operation.max_hold_ms * MILLISECOND;
     }
 }
 
@@ -143,11 +143,11 @@ static void cover_failure(struct world *world, const struct sim_operation *opera
     } else if (status == REDLATCH_NO_REPLY) {
         cover(world, COVER_NO_REPLY);
     } else if (status <= REDLATCH_SERVER && status > REDLATCH_NO_MEMORY) {
-        cover(world, COVER_REFUSAL_REPORTED);
+        cover(world, COVER_ERROR_REPLY_REPORTED);
     }
-    bool trouble = status <= REDLATCH_UNREACHABLE;
-    bool slow = status == REDLATCH_NO_REPLY || status == REDLATCH_UNREACHABLE; /* patience shorter than a round trip */
-    if (trouble && world->plan.calm && !slow) {
+    bool outage = status <= REDLATCH_UNREACHABLE;
+    bool slow = status == REDLATCH_NO_REPLY || status == REDLATCH_UNREACHABLE; /* deadline shorter than a round trip */
+    if (outage && world->plan.calm && !slow) {
         world_violation(world, "trouble without a fault", "client %u owner %u: status %d",
                         operation->owner->client->index, operation->owner->index, status);
     }
@@ -186,8 +186,8 @@ static void check_ended_well(struct client *client, const struct sim_operation *
 /* The user recognises the hold in what a call tells of it. */
 static void check_serial(struct client *client, const struct operation *operation) {
     uint64_t expected = serial_of(client->world, client->index, operation->id);
-    bool told = operation->status == REDLATCH_OK && operation->id != 0 && !operation->set;
-    if (told && operation->kind != OPERATION_CHANGE && operation->serial != expected) {
+    bool notified = operation->status == REDLATCH_OK && operation->id != 0 && !operation->set;
+    if (notified && operation->kind != OPERATION_CHANGE && operation->serial != expected) {
         world_violation(client->world, "a call tells of another hold than that it was about",
                         "client %u id %d serial %d, expected %d", client->index, (int)operation->id,
                         (int)operation->serial, (int)expected);
@@ -219,9 +219,9 @@ void check_ended(struct client *client, struct sim_operation *operation) {
 }
 
 /* The operations in progress that may have asked with an id. */
-static bool is_asking(const struct client *client, const struct command *command) {
+static bool is_requesting(const struct client *client, const struct command *command) {
     for (const struct sim_operation *each = client->operations; each; each = each->next) {
-        if (each->in_use && each->operation.phase == PHASE_ASKING && each->operation.command == command) {
+        if (each->in_use && each->operation.phase == PHASE_REQUESTING && each->operation.command == command) {
             return true;
         }
     }
@@ -240,14 +240,14 @@ static void check_renewal_sent(struct client *client, const struct command *comm
 }
 
 /* Who gets what the command may bring. */
-static void note_asked(struct client *client, const struct command *command) {
-    const struct contest *contest = command->kind == COMMAND_HAND_OVER ? command->resource->contest : NULL;
+static void note_requested(struct client *client, const struct command *command) {
+    const struct wait_queue *queue = command->kind == COMMAND_HAND_OVER ? command->resource->queue : NULL;
     struct operation *asker = command->kind == COMMAND_ACQUIRE ? command->operation : NULL;
-    if (contest && contest->handing == command) {
-        asker = contest->receiver;
+    if (queue && queue->handing == command) {
+        asker = queue->receiver;
     }
     if (asker) {
-        container_of(asker, struct sim_operation, operation)->asked_local = client_now(client);
+        container_of(asker, struct sim_operation, operation)->requested_local = client_now(client);
     }
 }
 
@@ -261,16 +261,16 @@ void check_sent(struct client *client, const struct command *command) {
     if (command->kind == COMMAND_MOVE) {
         note_of(world, client->index, command->successor)->serial = serial_of(world, client->index, command->id);
     }
-    note_asked(client, command);
+    note_requested(client, command);
     bool acquire = command->kind == COMMAND_ACQUIRE || command->kind == COMMAND_ACQUIRE_MANY;
     if (command->kind == COMMAND_RENEW) {
         check_renewal_sent(client, command);
-    } else if (acquire && !is_asking(client, command)) {
+    } else if (acquire && !is_requesting(client, command)) {
         world_violation(world, "an acquire that was given up is sent", "client %u id %d", client->index,
                         (int)command->id);
     } else if ((command->kind == COMMAND_RELEASE && command->count == 0) || command->kind == COMMAND_HAND_OVER) {
         struct id_note *note = note_of(world, client->index, command->id);
-        note->releases_in_doubt += !client->links[command->lane].connection->ended;
+        note->releases_in_doubt += !client->links[command->pipeline].connection->ended;
         note->release_sent_at = note->release_sent_at ? note->release_sent_at : world->now;
         if (command->operation) {
             container_of(command->operation, struct sim_operation, operation)->last = true;
@@ -309,15 +309,15 @@ static void cover_refused(struct world *world, const struct command *command) {
 void check_reply(struct client *client, const struct command *command, const struct reply *reply) {
     struct world *world = client->world;
     if (reply->kind == REPLY_ERROR) {
-        struct refusal refusal = refusal_of(reply->text, reply->size);
-        check_set_refused(client, command, &refusal);
+        struct error_reply error_reply = error_reply_of(reply->text, reply->size);
+        check_set_refused(client, command, &error_reply);
         bool release = (command->kind == COMMAND_RELEASE && command->count == 0) || command->kind == COMMAND_HAND_OVER;
         if (release) {
             struct id_note *note = note_of(world, client->index, command->id);
-            note->releases_in_doubt -= !refusal.may_have_run && refusal.status != REDLATCH_WRONG_TYPE;
-            note->written_off = note->written_off || (!refusal.passing && !refusal.may_have_run);
+            note->releases_in_doubt -= !error_reply.may_have_executed && error_reply.status != REDLATCH_WRONG_TYPE;
+            note->written_off = note->written_off || (!error_reply.transient && !error_reply.may_have_executed);
         }
-        if (command->kind == COMMAND_MOVE && !refusal.passing) { /* it may be known to the server by either id */
+        if (command->kind == COMMAND_MOVE && !error_reply.transient) { /* it may be known to the server by either id */
             note_of(world, client->index, command->id)->tainted = true;
             note_of(world, client->index, command->successor)->tainted = true;
         }
@@ -325,7 +325,7 @@ void check_reply(struct client *client, const struct command *command, const str
         if (level && (!command->operation || command->repeated)) {
             note_of(world, client->index, command->id)->count_in_doubt = true;
         }
-        if (refusal.no_script) {
+        if (error_reply.no_script) {
             cover(world, COVER_NOSCRIPT);
         } else {
             cover_refused(world, command);
@@ -338,7 +338,7 @@ void check_reply(struct client *client, const struct command *command, const str
         for (uint32_t i = 0; i < command->batch_count && i < reply->count; i++) {
             bool missing = command->batch[i].live && reply->elements[i].integer == -2;
             struct id_note *note = note_of(world, client->index, command->batch[i].id);
-            note->said_missing = note->said_missing || missing;
+            note->reported_missing = note->reported_missing || missing;
         }
     }
 }
@@ -384,51 +384,51 @@ void check_owner_end(struct client *client, const struct owner *owner) {
     }
 }
 
-static enum cover_point settlement_point(const struct client *client, const struct command *command, bool denied) {
-    const struct contest *contest = command->resource ? command->resource->contest : NULL;
+static enum cover_point resolution_point(const struct client *client, const struct command *command, bool denied) {
+    const struct wait_queue *queue = command->resource ? command->resource->queue : NULL;
     (void)client;
     if (command->kind == COMMAND_RENEW) {
-        return COVER_SETTLE_RENEWAL;
+        return COVER_RESOLVE_RENEWAL;
     }
     if (command->abandoned) {
-        return denied ? COVER_SETTLE_ABANDONED_DENIED : COVER_SETTLE_ABANDONED;
+        return denied ? COVER_RESOLVE_ABANDONED_DENIED : COVER_RESOLVE_ABANDONED;
     }
     switch (command->kind) {
     case COMMAND_ACQUIRE_MANY:
     case COMMAND_ACQUIRE:
-        return denied ? COVER_SETTLE_ACQUIRE_DENIED : COVER_SETTLE_ACQUIRE;
+        return denied ? COVER_RESOLVE_ACQUIRE_DENIED : COVER_RESOLVE_ACQUIRE;
     case COMMAND_REENTER:
-        return denied ? COVER_SETTLE_REENTER_DENIED : COVER_SETTLE_REENTER;
+        return denied ? COVER_RESOLVE_REENTER_DENIED : COVER_RESOLVE_REENTER;
     case COMMAND_RELEASE_MANY:
-        return command_has_hold(command) ? COVER_SETTLE_RELEASE : COVER_SETTLE_UNDO;
+        return command_has_hold(command) ? COVER_RESOLVE_RELEASE : COVER_RESOLVE_UNDO;
     case COMMAND_RELEASE:
         if (command->count > 0) {
-            return COVER_SETTLE_PARTIAL;
+            return COVER_RESOLVE_PARTIAL;
         }
         if (!command->hold && !command->operation) {
-            return denied ? COVER_SETTLE_UNDO_DENIED : COVER_SETTLE_UNDO;
+            return denied ? COVER_RESOLVE_UNDO_DENIED : COVER_RESOLVE_UNDO;
         }
-        return denied ? COVER_SETTLE_RELEASE_DENIED : COVER_SETTLE_RELEASE;
+        return denied ? COVER_RESOLVE_RELEASE_DENIED : COVER_RESOLVE_RELEASE;
     case COMMAND_EXTEND:
-        return denied ? COVER_SETTLE_EXTEND_DENIED : COVER_SETTLE_EXTEND;
+        return denied ? COVER_RESOLVE_EXTEND_DENIED : COVER_RESOLVE_EXTEND;
     case COMMAND_HAND_OVER:
-        if (!contest || contest->handing != command || !contest->receiver) {
-            return COVER_SETTLE_HAND_OVER_LEFT;
+        if (!queue || queue->handing != command || !queue->receiver) {
+            return COVER_RESOLVE_HAND_OVER_LEFT;
         }
-        return denied ? COVER_SETTLE_HAND_OVER_DENIED : COVER_SETTLE_HAND_OVER;
+        return denied ? COVER_RESOLVE_HAND_OVER_DENIED : COVER_RESOLVE_HAND_OVER;
     case COMMAND_MOVE:
-        return COVER_SETTLE_MOVE;
+        return COVER_RESOLVE_MOVE;
     case COMMAND_FORCE:
-        return COVER_SETTLE_FORCE;
+        return COVER_RESOLVE_FORCE;
     default:
-        return COVER_SETTLE_QUERY;
+        return COVER_RESOLVE_QUERY;
     }
 }
 
-void check_settlement(struct client *client, enum link_kind kind, enum settlement how) {
-    struct list *list = &client->engine.lanes[kind].unsettled;
+void check_resolution(struct client *client, enum link_kind kind, enum resolution how) {
+    struct list *list = &client->engine.pipelines[kind].in_doubt;
     for (struct list_link *link = list_first(list); link; link = list_next(list, link)) {
         struct command *command = container_of(link, struct command, link);
-        cover(client->world, settlement_point(client, command, how == SETTLEMENT_DENIED));
+        cover(client->world, resolution_point(client, command, how == RESOLUTION_DENIED));
     }
 }

@@ -2,7 +2,7 @@
  * do calls.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
-#include "refusal.h"
+#include "error_reply.h"
 #include "steps.h"
 #include "world.h"
 
@@ -17,18 +17,18 @@ static const char *forms_of(const struct request *request) {
 
 /* How many arguments a line of a form has; one of a group ends with its values, two of them, behind their number. */
 static uint32_t arguments_of(char form, bool acquire) {
-    bool states_levels = form < 'a';
+    bool states_count = form < 'a';
     switch (form | 32) {
     case 'f':
-        return 2 + states_levels;
+        return 2 + states_count;
     case 'g':
-        return (acquire ? 4u : 5u) + states_levels;
+        return (acquire ? 4u : 5u) + states_count;
     case 'r':
-        return 3 + states_levels;
+        return 3 + states_count;
     case 'w':
-        return (acquire ? 2u : 3u) + states_levels;
+        return (acquire ? 2u : 3u) + states_count;
     default:
-        return (acquire ? 1u : 2u) + states_levels;
+        return (acquire ? 1u : 2u) + states_count;
     }
 }
 
@@ -108,13 +108,13 @@ void check_set_acquired(struct client *client, const struct sim_operation *opera
 
 void check_set_sent(struct client *client, const struct command *command) {
     struct world *world = client->world;
-    for (uint32_t i = 0; command->kind == COMMAND_RELEASE_MANY && i < command->line_count; i++) {
-        const struct line *line = &command->lines->line[i];
+    for (uint32_t i = 0; command->kind == COMMAND_RELEASE_MANY && i < command->entry_count; i++) {
+        const struct entry *line = &command->entries->entry[i];
         if (line->count > 0) {
             continue;
         }
         struct id_note *note = note_of(world, client->index, line->id);
-        note->releases_in_doubt += !client->links[command->lane].connection->ended;
+        note->releases_in_doubt += !client->links[command->pipeline].connection->ended;
         note->release_sent_at = note->release_sent_at ? note->release_sent_at : world->now;
         if (line->hold && note->deadline == 0) {
             note->deadline = clock_true(&client->clock, line->hold->deadline);
@@ -122,13 +122,13 @@ void check_set_sent(struct client *client, const struct command *command) {
     }
 }
 
-void check_set_refused(struct client *client, const struct command *command, const struct refusal *refusal) {
-    for (uint32_t i = 0; command->kind == COMMAND_RELEASE_MANY && i < command->line_count; i++) {
-        const struct line *line = &command->lines->line[i];
+void check_set_refused(struct client *client, const struct command *command, const struct error_reply *error_reply) {
+    for (uint32_t i = 0; command->kind == COMMAND_RELEASE_MANY && i < command->entry_count; i++) {
+        const struct entry *line = &command->entries->entry[i];
         struct id_note *note = note_of(client->world, client->index, line->id);
         if (line->count == 0) {
-            note->releases_in_doubt -= !refusal->may_have_run;
-            note->written_off = note->written_off || !refusal->no_script; /* when it is given up, its lease ends it */
+            note->releases_in_doubt -= !error_reply->may_have_executed;
+            note->written_off = note->written_off || !error_reply->no_script; /* when it is given up, its lease ends it */
         } else if (!command->operation || command->repeated) {
             note->count_in_doubt = true;
         }
@@ -136,8 +136,8 @@ void check_set_refused(struct client *client, const struct command *command, con
 }
 
 bool set_names_id(const struct command *command, const struct resource *resource, uint64_t id) {
-    for (uint32_t i = 0; i < command->line_count; i++) {
-        if (command->lines->line[i].name == resource && command->lines->line[i].id == id) {
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        if (command->entries->entry[i].name == resource && command->entries->entry[i].id == id) {
             return true;
         }
     }

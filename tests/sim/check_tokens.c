@@ -38,7 +38,7 @@ void check_token_lost(struct world *world, uint32_t name) {
     }
 }
 
-void check_token_told(struct world *world, const struct hold *hold, const struct id_note *note, uint32_t name) {
+void check_token_notified(struct world *world, const struct hold *hold, const struct id_note *note, uint32_t name) {
     if (world->plan.lock_kind == REDLATCH_FENCED && (int64_t)hold->token != note->token) {
         world_violation(world, "a holder has another hold's token", "lock %u id %d: %d, expected %d", name,
                         (int)hold->id, (int)hold->token, (int)note->token);

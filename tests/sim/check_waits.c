@@ -17,26 +17,26 @@ static void cover_phase(struct world *world, uint8_t from, uint8_t to) {
         uint8_t from, to;
         enum cover_point point;
     } steps[] = {
-        {PHASE_NEW, PHASE_ASKING, COVER_PHASE_NEW_ASKING},
+        {PHASE_NEW, PHASE_REQUESTING, COVER_PHASE_NEW_REQUESTING},
         {PHASE_NEW, PHASE_QUEUED, COVER_PHASE_NEW_QUEUED},
         {PHASE_NEW, PHASE_PARKED, COVER_PHASE_NEW_PARKED},
         {PHASE_NEW, PHASE_WAITING, COVER_PHASE_NEW_WAITING},
         {PHASE_NEW, PHASE_DONE, COVER_PHASE_NEW_DONE},
-        {PHASE_QUEUED, PHASE_ASKING, COVER_PHASE_QUEUED_ASKING},
+        {PHASE_QUEUED, PHASE_REQUESTING, COVER_PHASE_QUEUED_REQUESTING},
         {PHASE_QUEUED, PHASE_PARKED, COVER_PHASE_QUEUED_PARKED},
         {PHASE_QUEUED, PHASE_WAITING, COVER_PHASE_QUEUED_WAITING},
         {PHASE_QUEUED, PHASE_DONE, COVER_PHASE_QUEUED_DONE},
-        {PHASE_ASKING, PHASE_PARKED, COVER_PHASE_ASKING_PARKED},
-        {PHASE_ASKING, PHASE_PAUSED, COVER_PHASE_ASKING_PAUSED},
-        {PHASE_ASKING, PHASE_DONE, COVER_PHASE_ASKING_DONE},
-        {PHASE_PARKED, PHASE_ASKING, COVER_PHASE_PARKED_ASKING},
+        {PHASE_REQUESTING, PHASE_PARKED, COVER_PHASE_REQUESTING_PARKED},
+        {PHASE_REQUESTING, PHASE_PAUSED, COVER_PHASE_REQUESTING_PAUSED},
+        {PHASE_REQUESTING, PHASE_DONE, COVER_PHASE_REQUESTING_DONE},
+        {PHASE_PARKED, PHASE_REQUESTING, COVER_PHASE_PARKED_REQUESTING},
         {PHASE_PARKED, PHASE_HANDED, COVER_PHASE_PARKED_HANDED},
         {PHASE_PARKED, PHASE_DONE, COVER_PHASE_PARKED_DONE},
-        {PHASE_PAUSED, PHASE_ASKING, COVER_PHASE_PAUSED_ASKING},
+        {PHASE_PAUSED, PHASE_REQUESTING, COVER_PHASE_PAUSED_REQUESTING},
         {PHASE_PAUSED, PHASE_DONE, COVER_PHASE_PAUSED_DONE},
-        {PHASE_HANDED, PHASE_ASKING, COVER_PHASE_HANDED_ASKING},
+        {PHASE_HANDED, PHASE_REQUESTING, COVER_PHASE_HANDED_REQUESTING},
         {PHASE_HANDED, PHASE_DONE, COVER_PHASE_HANDED_DONE},
-        {PHASE_WAITING, PHASE_ASKING, COVER_PHASE_WAITING_ASKING},
+        {PHASE_WAITING, PHASE_REQUESTING, COVER_PHASE_WAITING_REQUESTING},
         {PHASE_WAITING, PHASE_DONE, COVER_PHASE_WAITING_DONE},
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
@@ -68,10 +68,10 @@ void check_queues(struct client *client) {
     struct world *world = client->world;
     note_phases(client);
     for (uint32_t name = 0; name < world->plan.names; name++) {
-        struct contest *contest = client->names[name]->contest;
+        struct wait_queue *queue = client->names[name]->queue;
         uint64_t last = 0;
-        struct list_link *link = contest ? list_first(&contest->queue) : NULL;
-        for (; link; link = list_next(&contest->queue, link)) {
+        struct list_link *link = queue ? list_first(&queue->waiters) : NULL;
+        for (; link; link = list_next(&queue->waiters, link)) {
             struct operation *operation = container_of(link, struct operation, link);
             struct sim_operation *each = container_of(operation, struct sim_operation, operation);
             each->passed = each->passed ||
@@ -149,7 +149,7 @@ static bool is_in_own_way(const struct operation *operation) {
 static void check_sleeper(struct client *client, struct operation *operation, uint32_t name) {
     struct world *world = client->world;
     const struct wire_name *wire = &world->checker.wire[name];
-    const struct contest *contest = operation->resource->contest;
+    const struct wait_queue *queue = operation->resource->queue;
     struct sim_operation *each = container_of(operation, struct sim_operation, operation);
     check_wake(client, each, name);
     if (wire->present || world->plan.lock_kind == REDLATCH_FAIR) {
@@ -164,9 +164,9 @@ static void check_sleeper(struct client *client, struct operation *operation, ui
         world_violation(world, "a waiter sleeps too long", "client %u lock %u: for %d ms", client->index, name,
                         (int)((world->now - since) / MILLISECOND));
     }
-    uint32_t lock = world_has_sides(world) ? name & ~1u : name;
-    bool listening = contest->subscription.state == SUBSCRIPTION_ACTIVE && client->subscribed_at[lock] > 0;
-    if (!listening || !wire->told || is_in_own_way(operation)) {
+    uint32_t lock = world_has_read_write(world) ? name & ~1u : name;
+    bool listening = queue->subscription.state == SUBSCRIPTION_ACTIVE && client->subscribed_at[lock] > 0;
+    if (!listening || !wire->notified || is_in_own_way(operation)) {
         return;
     }
     since = latest(since, client->subscribed_at[lock]);
@@ -178,12 +178,12 @@ static void check_sleeper(struct client *client, struct operation *operation, ui
 
 /* Those at the front: one waiter, or the readers who stand side by side there. */
 static void check_sleepers(struct client *client, uint32_t name) {
-    const struct contest *contest = client->names[name]->contest;
-    const struct list_link *link = contest ? list_first(&contest->queue) : NULL;
-    for (bool reads = true; link && reads; link = list_next(&contest->queue, link)) {
+    const struct wait_queue *queue = client->names[name]->queue;
+    const struct list_link *link = queue ? list_first(&queue->waiters) : NULL;
+    for (bool reads = true; link && reads; link = list_next(&queue->waiters, link)) {
         struct operation *operation = container_of(link, struct operation, link);
         reads = operation->lock_kind == REDLATCH_READ;
-        bool first = link == list_first(&contest->queue);
+        bool first = link == list_first(&queue->waiters);
         if (container_of(operation, struct sim_operation, operation)->name == name && (reads || first)) {
             check_sleeper(client, operation, name);
         }
@@ -192,8 +192,8 @@ static void check_sleepers(struct client *client, uint32_t name) {
 
 /* The first of those that stand beside the queue of a name, to take it with others. */
 static void check_first_set(struct client *client, uint32_t name) {
-    const struct contest *contest = client->names[name]->contest;
-    const struct list_link *first = contest ? list_first(&contest->watchers) : NULL;
+    const struct wait_queue *queue = client->names[name]->queue;
+    const struct list_link *first = queue ? list_first(&queue->watchers) : NULL;
     bool member = false; /* of a read-write lock only one side is */
     for (uint32_t i = 0; i < client->set->count; i++) {
         member = member || client->set_names[i] == name;
@@ -209,9 +209,9 @@ void check_freed(struct world *world, uint32_t name) {
     uint32_t misses_max = world->plan.sets ? MISSES_MAX_BESIDE_SETS : MISSES_MAX;
     for (uint32_t i = 0; i < world->plan.clients && judged; i++) {
         struct client *client = world->clients[i];
-        const struct contest *contest = client->names[name]->contest;
-        const struct list_link *first = contest ? list_first(&contest->queue) : NULL;
-        if (!first || contest->subscription.state != SUBSCRIPTION_ACTIVE) {
+        const struct wait_queue *queue = client->names[name]->queue;
+        const struct list_link *first = queue ? list_first(&queue->waiters) : NULL;
+        if (!first || queue->subscription.state != SUBSCRIPTION_ACTIVE) {
             continue;
         }
         struct sim_operation *each =
@@ -223,7 +223,7 @@ void check_freed(struct world *world, uint32_t name) {
 }
 
 /* An operation that the engine should have ended by itself. */
-static void check_patience(struct client *client) {
+static void check_timeout(struct client *client) {
     struct world *world = client->world;
     for (const struct sim_operation *each = client->operations; each; each = each->next) {
         bool open = each->in_use && each->operation.phase != PHASE_DONE && each->operation.asynchronous;
@@ -247,7 +247,7 @@ static void tick(struct world *world, void *actor, uint64_t number) {
             check_first_set(world->clients[i], name);
         }
         if (world->clients[i]->paused_until + 10 * MILLISECOND < world->now) {
-            check_patience(world->clients[i]);
+            check_timeout(world->clients[i]);
         }
     }
     world_at(world, world->now + TICK, tick, actor, number);

@@ -34,7 +34,7 @@ int64_t unhindered_since(const struct client *client) {
 
 /* The first of the numbers that a name's waiters share: those of the two sides of a lock. */
 static uint32_t lock_of(const struct world *world, uint32_t name) {
-    return world_has_sides(world) ? name & ~1u : name;
+    return world_has_read_write(world) ? name & ~1u : name;
 }
 
 /* A waiter that is parked although something happened that should wake it. */
@@ -47,17 +47,17 @@ static void note_parked(struct client *client, struct list_link *link) {
 
 /* By now the foremost waiter asks, and so does one of the sets that stand beside the queue. */
 void wakes_lost(struct client *client, const struct hold *hold) {
-    const struct contest *contest = hold->resource->contest;
-    if (!contest) {
+    const struct wait_queue *queue = hold->resource->queue;
+    if (!queue) {
         return;
     }
-    note_parked(client, list_first(&contest->queue));
+    note_parked(client, list_first(&queue->waiters));
     bool asks = false;
-    for (struct list_link *link = list_first(&contest->watchers); link; link = list_next(&contest->watchers, link)) {
-        asks = asks || container_of(link, struct operation, link)->phase == PHASE_ASKING;
+    for (struct list_link *link = list_first(&queue->watchers); link; link = list_next(&queue->watchers, link)) {
+        asks = asks || container_of(link, struct operation, link)->phase == PHASE_REQUESTING;
     }
     if (!asks) {
-        note_parked(client, list_first(&contest->watchers));
+        note_parked(client, list_first(&queue->watchers));
     }
 }
 
@@ -94,9 +94,9 @@ static void check_after_lease(struct client *client, const struct sim_operation 
                               int64_t unhindered) {
     struct world *world = client->world;
     const struct wire_name *wire = &world->checker.wire[name];
-    bool ran_out = !wire->present && !wire->told && wire->free_since == world->checker.ran_out_at[name];
-    int64_t asked_after = latest(world->checker.changed_at[lock_of(world, name)], client->let_go_at[name]);
-    if (!ran_out || waiter->parked_at > wire->free_since || waiter->parked_at <= asked_after + promptly(world) ||
+    bool ran_out = !wire->present && !wire->notified && wire->free_since == world->checker.ran_out_at[name];
+    int64_t requested_after = latest(world->checker.changed_at[lock_of(world, name)], client->let_go_at[name]);
+    if (!ran_out || waiter->parked_at > wire->free_since || waiter->parked_at <= requested_after + promptly(world) ||
         waiter->parked_at <= unhindered) {
         return;
     }
@@ -109,7 +109,7 @@ static void check_after_lease(struct client *client, const struct sim_operation 
 
 void check_wake(struct client *client, const struct sim_operation *waiter, uint32_t name) {
     int64_t unhindered = unhindered_since(client);
-    bool asks = waiter->operation.set || !queue_will_reenter(waiter->operation.resource->contest, &waiter->operation);
+    bool asks = waiter->operation.set || !queue_will_reenter(waiter->operation.resource->queue, &waiter->operation);
     if (waiter->operation.phase == PHASE_PARKED && unhindered != NEVER && asks) {
         check_after_loss(client, waiter, name, unhindered);
         check_after_lease(client, waiter, name, unhindered);

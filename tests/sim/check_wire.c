@@ -173,7 +173,7 @@ void wire_created(struct world *world, const struct wire_field *field) {
 /* Brings the record up to date with what time alone has done. */
 void watch_name(struct world *world, uint32_t name) {
     struct wire_name *old = &world->checker.wire[name];
-    if (world_has_sides(world)) {
+    if (world_has_read_write(world)) {
         watch_sides(world, name);
         return;
     }
@@ -196,16 +196,16 @@ void watch_name(struct world *world, uint32_t name) {
     old->count = 0;
     old->free_since = old->expires < world->now ? old->expires : world->now;
     world->checker.ran_out_at[name] = old->free_since;
-    old->told = false;
+    old->notified = false;
     old->chain = 0;
 }
 
-void wire_update(struct world *world, uint32_t name, const struct wire_name *new, bool told) {
+void wire_update(struct world *world, uint32_t name, const struct wire_name *new, bool notified) {
     struct wire_name *old = &world->checker.wire[name];
     bool was_present = old->present;
     uint32_t chain = old->chain;
     int64_t free_since = old->free_since;
-    bool was_told = old->told;
+    bool was_notified = old->notified;
     bool was_foreign = old->left_by_foreign;
     bool foreign = old->count > 0 && old->fields[0].client == FOREIGN;
     bool same = new->count == 0 || (old->count > 0 && old->fields[0].client == new->fields[0].client &&
@@ -217,9 +217,9 @@ void wire_update(struct world *world, uint32_t name, const struct wire_name *new
     old->last_token = last_token;
     old->chain = new->present ? chain : 0;
     old->free_since = was_present ? world->now : free_since;
-    old->told = was_present ? told : was_told;
+    old->notified = was_present ? notified : was_notified;
     old->left_by_foreign = was_present ? foreign : was_foreign;
-    if (was_present && !new->present && told) {
+    if (was_present && !new->present && notified) {
         check_freed(world, name);
     }
 }
@@ -335,8 +335,8 @@ static void judge_name(struct world *world, const struct request *request, uint3
     }
     enum script_id script = role_of(request->script);
     bool fair = world->plan.lock_kind == REDLATCH_FAIR; /* whatever script leaves it free calls the head */
-    bool told = fair || script == SCRIPT_RELEASE || script == SCRIPT_FORCE_RELEASE;
-    wire_update(world, name, &new, told && whole);
+    bool notified = fair || script == SCRIPT_RELEASE || script == SCRIPT_FORCE_RELEASE;
+    wire_update(world, name, &new, notified && whole);
 }
 
 /* What a renewal answers must be so. */
@@ -361,7 +361,7 @@ void watch_after(struct world *world, const struct request *request, const struc
     }
     for (uint32_t i = 0; i < names_of(world, request); i++) {
         uint32_t name = key_name(world, request, i);
-        if (world_has_sides(world)) {
+        if (world_has_read_write(world)) {
             judge_sides(world, request, name, reply->kind != REDIS_ERROR);
             check_name(world, name + 1);
         } else if (!world_has_values(world)) {
@@ -382,16 +382,16 @@ void watch_after(struct world *world, const struct request *request, const struc
     }
 }
 
-void watch_external(struct world *world, uint32_t name, bool told) {
+void watch_external(struct world *world, uint32_t name, bool notified) {
     struct wire_name *old = &world->checker.wire[name];
     struct wire_name new = {0};
     wakes_external(world, name);
-    if (world_has_sides(world)) {
-        watch_external_sides(world, name, told);
+    if (world_has_read_write(world)) {
+        watch_external_sides(world, name, notified);
         return;
     }
     if (world_has_values(world)) {
-        watch_external_values(world, name, told);
+        watch_external_values(world, name, notified);
         return;
     }
     read_wire(world, name, &new);
@@ -400,7 +400,7 @@ void watch_external(struct world *world, uint32_t name, bool told) {
             wire_removed(world, &old->fields[i], REMOVED_DELETED, world->now);
         }
     }
-    wire_update(world, name, &new, told);
+    wire_update(world, name, &new, notified);
     check_token_lost(world, name);
 }
 
@@ -442,9 +442,9 @@ void watch_clock_step(struct world *world) {
                 note_of(world, wire->fields[i].client, wire->fields[i].id)->tainted = true;
             }
         }
-        if (world_has_sides(world) && name % 2 == 1) { /* both sides were gone through */
+        if (world_has_read_write(world) && name % 2 == 1) { /* both sides were gone through */
             watch_clock_of_sides(world, name);
-        } else if (world_has_sides(world) || world_has_values(world)) {
+        } else if (world_has_read_write(world) || world_has_values(world)) {
             continue;
         } else if (wire->present) {
             read_wire(world, name, wire);

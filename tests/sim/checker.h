@@ -5,7 +5,7 @@
  *   check_fair.c      fair locks: turns and places
  *   check_wire.c      what each script did to a key: whose hold it made, removed or changed
  *   check_answers.c  what each script answered, by what it found and left
- *   check_sides.c    the same for the two sides of a read-write lock
+ *   check_read_write.c    the same for the two sides of a read-write lock
  *   check_groups.c   and for values of groups
  *   check_sets.c      several names at once: all or nothing
  *   check_beliefs.c   no two believe in the same lock; what they believe is so on the server; nothing is left behind
@@ -24,7 +24,7 @@
 struct world;
 struct client;
 struct hold;
-struct refusal;
+struct error_reply;
 struct owner;
 struct sim_operation;
 
@@ -38,12 +38,12 @@ struct id_note {
     int64_t deadline; /* of the hold when its release was first sent */
     int64_t ends_by;  /* by its client's clock: the end of its max_hold, counted from the ask; 0: has none */
     uint32_t releases_in_doubt; /* release and hand-over commands sent that the server may have carried out */
-    int64_t asked_at;      /* a connection ended then, and made that the server is asked about the hold */
+    int64_t requested_at;      /* a connection ended then, and made that the server is asked about the hold */
     int64_t token;         /* fenced: drawn when it was made */
     uint64_t serial;       /* of the hold that was to move to this id; 0: its own */
     int64_t ghost_since;   /* fair: it has a place, and nobody waits with it; 0: not so */
     uint8_t removed;       /* enum removal */
-    bool said_missing;     /* a renewal was answered that the server does not have it */
+    bool reported_missing;     /* a renewal was answered that the server does not have it */
     bool prolonged;        /* a renewal was executed again, late */
     bool count_in_doubt;   /* the server refused for good to be told the count */
     bool tainted;          /* taken away by an operator, a crash or a clock: what its owner believes is not our doing */
@@ -74,7 +74,7 @@ struct wire_name {
     int64_t last_token;
     bool present;
     bool other_type;
-    bool told;            /* it became free with a message */
+    bool notified;            /* it became free with a message */
     bool left_by_foreign; /* before it was free */
 };
 
@@ -85,7 +85,7 @@ struct fair_place {
     uint8_t client;
     uint64_t id;
     double score;
-    bool gone; /* by its score, or for want of its client's sign of life */
+    bool gone; /* by its score, or for want of its client's heartbeat */
 };
 
 struct fair_queue {
@@ -129,7 +129,7 @@ enum script_id role_of(enum script_id script);
 void watch_before(struct world *world, const struct request *request);
 void watch_after(struct world *world, const struct request *request, const struct redis_reply *reply);
 void watch_name(struct world *world, uint32_t name);
-void watch_external(struct world *world, uint32_t name, bool told);
+void watch_external(struct world *world, uint32_t name, bool notified);
 void watch_prolonged(struct world *world, const struct request *request);
 void watch_data_replaced(struct world *world);
 void watch_clock_step(struct world *world);
@@ -138,7 +138,7 @@ struct wire_field wire_parse_owner(struct redis_text text);
 bool wire_is_argument(const struct request *request, uint32_t argument, const struct wire_field *field);
 void wire_removed(struct world *world, const struct wire_field *field, enum removal how, int64_t at);
 void wire_created(struct world *world, const struct wire_field *field);
-void wire_update(struct world *world, uint32_t name, const struct wire_name *new, bool told);
+void wire_update(struct world *world, uint32_t name, const struct wire_name *new, bool notified);
 const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client, uint64_t id);
 uint32_t names_of(const struct world *world, const struct request *request);
 uint32_t key_name(struct world *world, const struct request *request, uint32_t index);
@@ -162,19 +162,19 @@ void check_count(struct world *world, enum script_id script, int64_t before, int
                  struct count_changes allowed);
 void check_not_shortened(struct world *world, enum script_id script, int64_t before, int64_t after);
 
-/* check_sides.c: what check_wire.c and check_beliefs.c do for a read-write lock */
+/* check_read_write.c: what check_wire.c and check_beliefs.c do for a read-write lock */
 void judge_sides(struct world *world, const struct request *request, uint32_t name, bool whole);
 void watch_sides(struct world *world, uint32_t name);
-void watch_external_sides(struct world *world, uint32_t name, bool told);
+void watch_external_sides(struct world *world, uint32_t name, bool notified);
 void watch_clock_of_sides(struct world *world, uint32_t name);
-void check_exclusion_of_sides(struct world *world, uint32_t name);
+void check_exclusion_of_modes(struct world *world, uint32_t name);
 void check_upgrade(struct client *client, const struct sim_operation *operation);
 void check_upgrade_waits(struct client *client, const struct sim_operation *operation);
 
 /* check_groups.c: the same for values of groups */
 void judge_groups(struct world *world, const struct request *request, bool whole);
 void watch_values(struct world *world, uint32_t name);
-void watch_external_values(struct world *world, uint32_t name, bool told);
+void watch_external_values(struct world *world, uint32_t name, bool notified);
 void watch_clock_of_values(struct world *world);
 void check_exclusion_of_values(struct world *world, uint32_t name);
 uint32_t group_name(const struct world *world, const struct request *request, uint32_t line);
@@ -186,7 +186,7 @@ uint32_t owner_argument(struct world *world, const struct request *request, uint
 char form_of_line(struct world *world, const struct request *request, uint32_t name);
 void check_all_or_nothing(struct world *world, const struct request *request, const struct redis_reply *reply);
 void check_set_sent(struct client *client, const struct command *command);
-void check_set_refused(struct client *client, const struct command *command, const struct refusal *refusal);
+void check_set_refused(struct client *client, const struct command *command, const struct error_reply *error_reply);
 void check_set_begun(struct client *client, struct sim_operation *operation);
 void check_set_not_owned(struct client *client, const struct sim_operation *operation);
 void check_set_acquired(struct client *client, const struct sim_operation *operation);
@@ -196,7 +196,7 @@ bool set_asks_with(const struct operation *operation, const struct resource *res
 /* check_tokens.c */
 void check_token_drawn(struct world *world, uint32_t name, struct id_note *note);
 void check_token_lost(struct world *world, uint32_t name);
-void check_token_told(struct world *world, const struct hold *hold, const struct id_note *note, uint32_t name);
+void check_token_notified(struct world *world, const struct hold *hold, const struct id_note *note, uint32_t name);
 
 /* check_fair.c; they do nothing for locks of other kinds */
 void fair_before(struct world *world, const struct request *request);
@@ -218,7 +218,7 @@ void check_aborted(struct client *client, struct sim_operation *operation);
 void check_ended(struct client *client, struct sim_operation *operation);
 void check_sent(struct client *client, const struct command *command);
 void check_reply(struct client *client, const struct command *command, const struct reply *reply);
-void check_settlement(struct client *client, enum link_kind kind, enum settlement how);
+void check_resolution(struct client *client, enum link_kind kind, enum resolution how);
 void check_loss(struct client *client, const struct hold *hold);
 void check_owner_end(struct client *client, const struct owner *owner);
 

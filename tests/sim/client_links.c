@@ -1,4 +1,4 @@
-/* How a client's connections are made, lost and made again, as the link floor does it: who are you, KILL the old one,
+/* How a client's connections are made, lost and made again, as the link layer does it: who are you, KILL the old one,
  * go on. SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 #include "planted.h"
@@ -32,10 +32,10 @@ static void attempt_failed(struct link *link) {
     lose_connection(link, random_between(&client->world->random, 0, 300 * MILLISECOND));
     link->failures++;
     if (link->kind != LINK_MESSAGES) {
-        engine_lane_failed(&client->engine, (enum lane_number)link->kind, REDLATCH_UNREACHABLE, client_now(client));
+        engine_pipeline_failed(&client->engine, (enum pipeline_role)link->kind, REDLATCH_UNREACHABLE, client_now(client));
     }
     connect_again(link);
-    client_settle(client);
+    client_finish_step(client);
 }
 
 static void connect_times_out(struct world *world, void *actor, uint64_t generation) {
@@ -108,8 +108,8 @@ void links_start(struct client *client) {
         struct link *link = &client->links[kind];
         link->client = client;
         link->kind = (enum link_kind)kind;
-        link->used = kind <= LANE_KEEPER || kind == LINK_MESSAGES ||
-                     (uint32_t)(kind - LANE_CALLERS_SECOND) + 1 < client->world->plan.caller_lanes;
+        link->used = kind <= PIPELINE_BACKGROUND || kind == LINK_MESSAGES ||
+                     (uint32_t)(kind - PIPELINE_CALLERS_SECOND) + 1 < client->world->plan.caller_pipelines;
         if (link->used) {
             connect_again(link);
         }
@@ -135,15 +135,15 @@ void link_broken(struct client *client, struct connection *connection) {
         memset(client->subscribed_at, 0, sizeof client->subscribed_at);
         engine_subscriptions_lost(&client->engine, client_now(client));
     } else {
-        link->unanswered = client->engine.lanes[link->kind].in_flight > 0;
+        link->unanswered = client->engine.pipelines[link->kind].in_flight > 0;
         check_connection_ended(client);
         link->old_id = link->id;
         link->old_run = link->run;
         link->has_old = true;
-        engine_lane_lost(&client->engine, (enum lane_number)link->kind, client_now(client));
+        engine_pipeline_lost(&client->engine, (enum pipeline_role)link->kind, client_now(client));
     }
     connect_again(link);
-    client_settle(client);
+    client_finish_step(client);
 }
 
 static void end_seen(struct world *world, void *actor, uint64_t number) {
@@ -157,7 +157,7 @@ static void end_seen(struct world *world, void *actor, uint64_t number) {
 }
 
 void link_ended(struct client *client, struct connection *connection) {
-    bool unused = connection->kind == LINK_MESSAGES || client->engine.lanes[connection->kind].in_flight == 0;
+    bool unused = connection->kind == LINK_MESSAGES || client->engine.pipelines[connection->kind].in_flight == 0;
     bool late = unused && connection->unseen_until > client->world->now;
     if (late) {
         world_at(client->world, connection->unseen_until, end_seen, connection, 0);
@@ -166,10 +166,10 @@ void link_ended(struct client *client, struct connection *connection) {
     }
 }
 
-/* As the client floor does before it writes: see ended_unused in port.c. */
+/* As the client layer does before it writes: see ended_unused in pipeline_io.c. */
 bool link_end_is_seen(const struct link *link) {
-    const struct lane *lane = &link->client->engine.lanes[link->kind];
-    bool writes = lane->in_flight == 0 && !list_is_empty(&lane->unsent);
+    const struct pipeline *pipeline = &link->client->engine.pipelines[link->kind];
+    bool writes = pipeline->in_flight == 0 && !list_is_empty(&pipeline->unsent);
     return writes && link->connection->ended && !PLANTED(FAULT_END_UNSEEN);
 }
 
@@ -192,13 +192,13 @@ void link_expect_death(struct client *client, struct connection *connection) {
     world_at(world, world->now + world->plan.dead_peer_ms * MILLISECOND, death_noticed, connection, 0);
 }
 
-static void ready(struct link *link, enum settlement how) {
+static void ready(struct link *link, enum resolution how) {
     struct client *client = link->client;
     struct world *world = client->world;
     static const enum cover_point points[] = {
-        [SETTLED_BY_KILL] = COVER_SETTLED_BY_KILL,
-        [SETTLED_BY_RESTART] = COVER_SETTLED_BY_RESTART,
-        [SETTLEMENT_DENIED] = COVER_SETTLEMENT_DENIED,
+        [RESOLVED_BY_KILL] = COVER_RESOLVED_BY_KILL,
+        [RESOLVED_BY_RESTART] = COVER_RESOLVED_BY_RESTART,
+        [RESOLUTION_DENIED] = COVER_RESOLUTION_DENIED,
     };
     TRACE(world, "client %u: link %d ready, settlement %d", client->index, (int)link->kind, (int)how);
     link->state = LINK_READY;
@@ -210,8 +210,8 @@ static void ready(struct link *link, enum settlement how) {
             cover(world, points[how]);
         }
         link->has_old = false;
-        check_settlement(client, link->kind, how);
-        engine_lane_ready(&client->engine, (enum lane_number)link->kind, how, client_now(client));
+        check_resolution(client, link->kind, how);
+        engine_pipeline_ready(&client->engine, (enum pipeline_role)link->kind, how, client_now(client));
     }
 }
 
@@ -219,9 +219,9 @@ static void identified(struct link *link, const struct answer *answer) {
     link->id = answer->number;
     link->run = answer->run;
     if (link->has_old && link->run != link->old_run) {
-        ready(link, SETTLED_BY_RESTART);
-    } else if (!link->has_old || PLANTED(FAULT_SETTLED_TOO_EARLY)) {
-        ready(link, SETTLED_BY_KILL);
+        ready(link, RESOLVED_BY_RESTART);
+    } else if (!link->has_old || PLANTED(FAULT_RESOLVED_TOO_EARLY)) {
+        ready(link, RESOLVED_BY_KILL);
     } else {
         link->state = LINK_KILLING;
         ask(link, REQUEST_KILL, link->old_id);
@@ -230,14 +230,14 @@ static void identified(struct link *link, const struct answer *answer) {
 
 /* The subscription to a waiter's own channel, or to that of the name; NULL if the engine knows of none. */
 static struct subscription *find_subscription(const struct client *client, uint64_t number) {
-    struct contest *contest = client->names[number & ((1 << WAITER_SHIFT) - 1)]->contest;
+    struct wait_queue *queue = client->names[number & ((1 << WAITER_SHIFT) - 1)]->queue;
     uint64_t waiter = number >> WAITER_SHIFT;
-    for (int i = 0; contest && waiter && i < CALLS; i++) {
-        if (contest->calls[i].waiter == waiter) {
-            return &contest->calls[i];
+    for (int i = 0; queue && waiter && i < WAKE_CHANNELS; i++) {
+        if (queue->wake_channels[i].waiter == waiter) {
+            return &queue->wake_channels[i];
         }
     }
-    return contest && !waiter ? &contest->subscription : NULL;
+    return queue && !waiter ? &queue->subscription : NULL;
 }
 
 static void call_answered(struct client *client, const struct answer *answer) {
@@ -257,27 +257,27 @@ static void call_answered(struct client *client, const struct answer *answer) {
 static void subscription_answered(struct client *client, const struct answer *answer) {
     struct world *world = client->world;
     if (answer->number >> WAITER_SHIFT) {
-        cover(world, COVER_FAIR_CALLS);
+        cover(world, COVER_FAIR_WAKE_CHANNELS);
         call_answered(client, answer);
         return;
     }
     uint32_t name = (uint32_t)answer->number;
-    struct contest *contest = client->names[name]->contest;
-    if (!contest) {
+    struct wait_queue *queue = client->names[name]->queue;
+    if (!queue) {
         world_violation(world, "a contest went before its subscription was answered", "name %u", name);
         return;
     }
     if (answer->kind == ANSWER_UNSUBSCRIBED) {
         cover(world, COVER_UNSUBSCRIBED);
         client->subscribed_at[name] = 0;
-        engine_unsubscribed(&client->engine, &contest->subscription, client_now(client));
+        engine_unsubscribed(&client->engine, &queue->subscription, client_now(client));
     } else if (answer->denied) {
-        engine_subscription_denied(&client->engine, &contest->subscription, client_now(client));
+        engine_subscription_denied(&client->engine, &queue->subscription, client_now(client));
     } else {
         cover(world, client->was_subscribed[name] ? COVER_RESUBSCRIBED : COVER_SUBSCRIBED);
         client->was_subscribed[name] = true;
         client->subscribed_at[name] = world->now;
-        engine_subscribed(&client->engine, &contest->subscription, client_now(client));
+        engine_subscribed(&client->engine, &queue->subscription, client_now(client));
     }
 }
 
@@ -292,7 +292,7 @@ void link_answered(struct client *client, struct connection *connection, struct 
         identified(link, answer);
         break;
     case ANSWER_KILLED:
-        ready(link, answer->denied && link->unanswered ? SETTLEMENT_DENIED : SETTLED_BY_KILL);
+        ready(link, answer->denied && link->unanswered ? RESOLUTION_DENIED : RESOLVED_BY_KILL);
         break;
     case ANSWER_REPLY:
         link_reply(link, &answer->reply);
@@ -310,7 +310,7 @@ void link_answered(struct client *client, struct connection *connection, struct 
         subscription_answered(client, answer);
         break;
     }
-    client_settle(client);
+    client_finish_step(client);
 }
 
 bool links_ready(const struct client *client) {

@@ -18,30 +18,30 @@ void *client_allocate(struct client *client, size_t size) {
     return memory->room;
 }
 
-void client_supply(struct client *client, const struct operation *operation) {
-    struct engine_lack lack = operation->set
-                                  ? engine_lacks_for_set(&client->engine, operation->kind, operation->set->count)
-                                  : engine_lacks(&client->engine, operation->kind);
-    client->lines += lack.lines;
-    for (; lack.lines > 0; lack.lines--) {
-        engine_supply_lines(&client->engine, client_allocate(client, sizeof(struct lines)));
+void client_preallocate(struct client *client, const struct operation *operation) {
+    struct engine_preallocation needed = operation->set
+                                  ? engine_preallocation_needed_for_set(&client->engine, operation->kind, operation->set->count)
+                                  : engine_preallocation_needed(&client->engine, operation->kind);
+    client->lines += needed.entries;
+    for (; needed.entries > 0; needed.entries--) {
+        engine_add_entries(&client->engine, client_allocate(client, sizeof(struct entries)));
     }
-    client->commands += lack.commands;
-    client->contests += lack.contests;
-    client->holds += lack.holds;
-    client->batches += lack.batches;
-    for (; lack.commands > 0; lack.commands--) {
-        engine_supply_command(&client->engine, client_allocate(client, sizeof(struct command)));
+    client->commands += needed.commands;
+    client->wait_queues += needed.wait_queues;
+    client->holds += needed.holds;
+    client->batches += needed.batches;
+    for (; needed.commands > 0; needed.commands--) {
+        engine_add_command(&client->engine, client_allocate(client, sizeof(struct command)));
     }
-    for (; lack.contests > 0; lack.contests--) {
-        engine_supply_contest(&client->engine, client_allocate(client, sizeof(struct contest)));
+    for (; needed.wait_queues > 0; needed.wait_queues--) {
+        engine_add_wait_queue(&client->engine, client_allocate(client, sizeof(struct wait_queue)));
     }
-    for (; lack.holds > 0; lack.holds--) {
-        engine_supply_hold(&client->engine, client_allocate(client, sizeof(struct hold)));
+    for (; needed.holds > 0; needed.holds--) {
+        engine_add_hold(&client->engine, client_allocate(client, sizeof(struct hold)));
     }
-    for (; lack.batches > 0; lack.batches--) {
+    for (; needed.batches > 0; needed.batches--) {
         struct renewal *lines = client_allocate(client, RENEWAL_BATCH_SIZE * sizeof *lines);
-        engine_supply_batch(&client->engine, client_allocate(client, sizeof(struct command)), lines);
+        engine_add_batch(&client->engine, client_allocate(client, sizeof(struct command)), lines);
     }
 }
 

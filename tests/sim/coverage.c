@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "kind_lacks.h"
+#include "kind_limits.h"
 
 enum { RARE_RUN = 10000 };
 
@@ -22,19 +22,19 @@ void coverage_add(struct coverage *total, const struct coverage *one) {
 }
 
 /* Reached once in a thousand seeds: a move whose connection breaks as well. A shorter run may well go without. */
-static bool is_asked_for(enum cover_point point, uint64_t seeds) {
-    return point != COVER_SETTLE_MOVE || seeds >= RARE_RUN;
+static bool is_requested(enum cover_point point, uint64_t seeds) {
+    return point != COVER_RESOLVE_MOVE || seeds >= RARE_RUN;
 }
 
 int coverage_print(const struct coverage *coverage, uint8_t lock_kind, uint64_t seeds, FILE *file) {
     int zeros = 0;
     for (int i = 0; i < COVER_COUNT; i++) {
-        if (kind_lacks_point(lock_kind, (enum cover_point)i)) {
+        if (kind_cannot_reach(lock_kind, (enum cover_point)i)) {
             continue;
         }
         bool zero = coverage->counts[i] == 0;
         fprintf(file, "%12" PRIu64 "  %s%s\n", coverage->counts[i], point_words[i], zero ? "  <- never" : "");
-        zeros += zero && is_asked_for((enum cover_point)i, seeds);
+        zeros += zero && is_requested((enum cover_point)i, seeds);
     }
     return zeros;
 }

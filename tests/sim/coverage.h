@@ -1,4 +1,4 @@
-/* What a run has been through: one count per fault, transition, settlement, refusal and outcome.
+/* What a run has been through: one count per fault, transition, resolution, error reply and outcome.
  * A full run in which one of them stayed at zero has not tested what it claims to.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef COVERAGE_H
@@ -56,56 +56,56 @@
     X(COVER_RESUBSCRIBED, "subscribed again after a cut")             \
     X(COVER_UNSUBSCRIBED, "unsubscribed")                             \
     X(COVER_MESSAGE, "message heard")                                 \
-    X(COVER_FAIR_PLACED, "fair: place taken")                         \
+    X(COVER_FAIR_POSITION, "fair: place taken")                         \
     X(COVER_FAIR_HEAD_TOOK, "fair: head took the lock")               \
     X(COVER_FAIR_HEAD_HANDED, "fair: head was handed the lock")       \
     X(COVER_FAIR_LEFT, "fair: place given up")                        \
     X(COVER_FAIR_DEAD_HEAD, "fair: head taken off")                   \
-    X(COVER_FAIR_CALLS, "fair: waiter's own channel")                 \
-    X(COVER_PHASE_NEW_ASKING, "phase new -> asking")                  \
+    X(COVER_FAIR_WAKE_CHANNELS, "fair: waiter's own channel")                 \
+    X(COVER_PHASE_NEW_REQUESTING, "phase new -> asking")                  \
     X(COVER_PHASE_NEW_QUEUED, "phase new -> queued")                  \
     X(COVER_PHASE_NEW_PARKED, "phase new -> parked (yielding)")       \
     X(COVER_PHASE_NEW_WAITING, "phase new -> waiting")                \
     X(COVER_PHASE_NEW_DONE, "phase new -> done")                      \
-    X(COVER_PHASE_QUEUED_ASKING, "phase queued -> asking")            \
+    X(COVER_PHASE_QUEUED_REQUESTING, "phase queued -> asking")            \
     X(COVER_PHASE_QUEUED_PARKED, "phase queued -> parked")            \
     X(COVER_PHASE_QUEUED_WAITING, "phase queued -> asking or waiting for a hold") \
     X(COVER_PHASE_QUEUED_DONE, "phase queued -> done")                \
-    X(COVER_PHASE_ASKING_PARKED, "phase asking -> parked")            \
-    X(COVER_PHASE_ASKING_PAUSED, "phase asking -> paused")            \
-    X(COVER_PHASE_ASKING_DONE, "phase asking -> done")                \
-    X(COVER_PHASE_PARKED_ASKING, "phase parked -> asking")            \
+    X(COVER_PHASE_REQUESTING_PARKED, "phase asking -> parked")            \
+    X(COVER_PHASE_REQUESTING_PAUSED, "phase asking -> paused")            \
+    X(COVER_PHASE_REQUESTING_DONE, "phase asking -> done")                \
+    X(COVER_PHASE_PARKED_REQUESTING, "phase parked -> asking")            \
     X(COVER_PHASE_PARKED_HANDED, "phase parked -> handed")            \
     X(COVER_PHASE_PARKED_DONE, "phase parked -> done")                \
-    X(COVER_PHASE_PAUSED_ASKING, "phase paused -> asking")            \
+    X(COVER_PHASE_PAUSED_REQUESTING, "phase paused -> asking")            \
     X(COVER_PHASE_PAUSED_DONE, "phase paused -> done")                \
-    X(COVER_PHASE_HANDED_ASKING, "phase handed -> asking")            \
+    X(COVER_PHASE_HANDED_REQUESTING, "phase handed -> asking")            \
     X(COVER_PHASE_HANDED_DONE, "phase handed -> done")                \
-    X(COVER_PHASE_WAITING_ASKING, "phase waiting -> asking")          \
+    X(COVER_PHASE_WAITING_REQUESTING, "phase waiting -> asking")          \
     X(COVER_PHASE_WAITING_DONE, "phase waiting -> done")              \
-    X(COVER_SETTLE_ABANDONED, "settled: abandoned command")           \
-    X(COVER_SETTLE_ABANDONED_DENIED, "settled: abandoned command, KILL denied") \
-    X(COVER_SETTLE_ACQUIRE, "settled: acquire")                       \
-    X(COVER_SETTLE_ACQUIRE_DENIED, "settled: acquire, KILL denied")   \
-    X(COVER_SETTLE_UNDO, "settled: undo")                             \
-    X(COVER_SETTLE_UNDO_DENIED, "settled: undo, KILL denied")         \
-    X(COVER_SETTLE_REENTER, "settled: re-entry")                      \
-    X(COVER_SETTLE_REENTER_DENIED, "settled: re-entry, KILL denied")  \
-    X(COVER_SETTLE_RELEASE, "settled: release")                       \
-    X(COVER_SETTLE_RELEASE_DENIED, "settled: release, KILL denied")   \
-    X(COVER_SETTLE_PARTIAL, "settled: partial release")               \
-    X(COVER_SETTLE_EXTEND, "settled: extend")                         \
-    X(COVER_SETTLE_EXTEND_DENIED, "settled: extend, KILL denied")     \
-    X(COVER_SETTLE_MOVE, "settled: move to a new id")                 \
-    X(COVER_SETTLE_HAND_OVER, "settled: hand-over")                   \
-    X(COVER_SETTLE_HAND_OVER_DENIED, "settled: hand-over, KILL denied") \
-    X(COVER_SETTLE_HAND_OVER_LEFT, "settled: hand-over, nobody waits") \
-    X(COVER_SETTLE_FORCE, "settled: force release")                   \
-    X(COVER_SETTLE_QUERY, "settled: query")                           \
-    X(COVER_SETTLE_RENEWAL, "settled: renewal")                       \
-    X(COVER_SETTLED_BY_KILL, "lane ready: old connection killed")     \
-    X(COVER_SETTLED_BY_RESTART, "lane ready: server restarted")       \
-    X(COVER_SETTLEMENT_DENIED, "lane ready: KILL denied")             \
+    X(COVER_RESOLVE_ABANDONED, "settled: abandoned command")           \
+    X(COVER_RESOLVE_ABANDONED_DENIED, "settled: abandoned command, KILL denied") \
+    X(COVER_RESOLVE_ACQUIRE, "settled: acquire")                       \
+    X(COVER_RESOLVE_ACQUIRE_DENIED, "settled: acquire, KILL denied")   \
+    X(COVER_RESOLVE_UNDO, "settled: undo")                             \
+    X(COVER_RESOLVE_UNDO_DENIED, "settled: undo, KILL denied")         \
+    X(COVER_RESOLVE_REENTER, "settled: re-entry")                      \
+    X(COVER_RESOLVE_REENTER_DENIED, "settled: re-entry, KILL denied")  \
+    X(COVER_RESOLVE_RELEASE, "settled: release")                       \
+    X(COVER_RESOLVE_RELEASE_DENIED, "settled: release, KILL denied")   \
+    X(COVER_RESOLVE_PARTIAL, "settled: partial release")               \
+    X(COVER_RESOLVE_EXTEND, "settled: extend")                         \
+    X(COVER_RESOLVE_EXTEND_DENIED, "settled: extend, KILL denied")     \
+    X(COVER_RESOLVE_MOVE, "settled: move to a new id")                 \
+    X(COVER_RESOLVE_HAND_OVER, "settled: hand-over")                   \
+    X(COVER_RESOLVE_HAND_OVER_DENIED, "settled: hand-over, KILL denied") \
+    X(COVER_RESOLVE_HAND_OVER_LEFT, "settled: hand-over, nobody waits") \
+    X(COVER_RESOLVE_FORCE, "settled: force release")                   \
+    X(COVER_RESOLVE_QUERY, "settled: query")                           \
+    X(COVER_RESOLVE_RENEWAL, "settled: renewal")                       \
+    X(COVER_RESOLVED_BY_KILL, "lane ready: old connection killed")     \
+    X(COVER_RESOLVED_BY_RESTART, "lane ready: server restarted")       \
+    X(COVER_RESOLUTION_DENIED, "lane ready: KILL denied")             \
     X(COVER_REFUSED_ACQUIRE, "refused: acquire")                      \
     X(COVER_REFUSED_REENTER, "refused: re-entry")                     \
     X(COVER_REFUSED_RELEASE, "refused: release")                      \
@@ -128,7 +128,7 @@
     X(COVER_TIMEOUT, "wait timed out, held by others")                \
     X(COVER_UNREACHABLE, "failed: unreachable")                       \
     X(COVER_NO_REPLY, "failed: no reply")                             \
-    X(COVER_REFUSAL_REPORTED, "failed: server refused")               \
+    X(COVER_ERROR_REPLY_REPORTED, "failed: server refused")               \
     X(COVER_NOT_OWNED, "release or extend: not owned")                \
     X(COVER_RELEASE_LOST, "release: lost")                            \
     X(COVER_RELEASE_RESOLVED, "release: resent, found nothing, still a success") \

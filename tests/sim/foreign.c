@@ -10,7 +10,7 @@ static const char foreign_field[] = "f0000000-1111-4222-8333-444444444444:7:writ
 
 /* Of a read-write lock it takes the writers' side. */
 static struct redis_text own_field(const struct world *world) {
-    return (struct redis_text){foreign_field, sizeof foreign_field - (world_has_sides(world) ? 1 : 7)};
+    return (struct redis_text){foreign_field, sizeof foreign_field - (world_has_read_write(world) ? 1 : 7)};
 }
 
 static void take_turn(struct world *world, void *actor, uint64_t number);
@@ -96,7 +96,7 @@ static void write_hold(struct world *world, uint32_t name, int64_t expires_ms) {
     } else {
         keyspace_hset(keyspace, world->names[name], own_field(world), redis_text("1"));
     }
-    if (world_has_sides(world)) {
+    if (world_has_read_write(world)) {
         keyspace_hset(keyspace, world->names[name], redis_text("mode"), redis_text("write"));
     }
     keyspace_pexpireat(keyspace, world->names[name], expires_ms);
@@ -118,7 +118,7 @@ static void release(struct world *world, void *actor, uint64_t number) {
             keyspace_delete(world->server.keyspace, world->names[foreign->name]);
         }
         if (!is_plain(world)) {
-            server_publish(world, foreign->name, world_has_sides(world));
+            server_publish(world, foreign->name, world_has_read_write(world));
         }
         watch_external(world, foreign->name, !is_plain(world));
         TRACE(world, "foreign client: releases lock %u", foreign->name);
@@ -135,7 +135,7 @@ static void take_turn(struct world *world, void *actor, uint64_t number) {
     if (foreign->turns_left == 0) {
         return;
     }
-    uint32_t name = random_below(random, world->plan.names) & (world_has_sides(world) ? ~1u : ~0u);
+    uint32_t name = random_below(random, world->plan.names) & (world_has_read_write(world) ? ~1u : ~0u);
     bool usable = world->server.up && world->server.paused_until <= world->now;
     server_touch(world);
     watch_name(world, name);

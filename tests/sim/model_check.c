@@ -1,7 +1,7 @@
 /* Compares the in-memory Redis with a real one: the same random commands and scripts to both.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   model_check SOCKET CALLS SEED [SCRIPT.lua ...]
+ *   model_check SOCKET WAKE_CHANNELS SEED [SCRIPT.lua ...]
  *
  * SOCKET is the unix socket of an empty redis-server of its own (7.0 or newer); the keys it gets are flushed. The
  * scripts named are played too. Exit status: 0 all equal, 1 a difference, which is printed, 2 not possible.
@@ -42,8 +42,8 @@ static const char contents_script[] =
     "return all";
 
 /* Channels that the listener hears: one of PUBLISH, one of SPUBLISH. */
-static const char heard_channel[] = "news";
-static const char heard_shard_channel[] = "other";
+static const char received_channel[] = "news";
+static const char received_shard_channel[] = "other";
 
 struct counts {
     uint64_t calls, errors;
@@ -69,13 +69,13 @@ struct check {
     struct redis_reply messages[MESSAGES_MAX]; /* published by the model and not yet heard from the server */
     size_t message_count;
     struct counts commands[COMMAND_SHAPES], in_scripts[COMMAND_SHAPES], script_counts[CALL_SCRIPTS_MAX];
-    uint64_t straddled, flushed, at_expiry, messages_heard;
+    uint64_t straddled, flushed, at_expiry, messages_received;
     uint64_t adopted; /* expiry times taken over from the server */
 };
 
 static int hear(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
     struct check *check = context;
-    if (!text_equal(channel, redis_text(sharded ? heard_shard_channel : heard_channel))) {
+    if (!text_equal(channel, redis_text(sharded ? received_shard_channel : received_channel))) {
         return 0;
     }
     if (check->message_count == MESSAGES_MAX) {
@@ -193,14 +193,14 @@ static bool explain(struct check *check, int64_t before, int64_t after, const st
 static bool compare_messages(struct check *check) {
     bool equal = true;
     for (size_t i = 0; i < check->message_count && equal; i++) {
-        struct redis_reply heard;
-        timed_server_next(check->listener, &heard);
-        equal = redis_reply_equal(&check->messages[i], &heard);
+        struct redis_reply received;
+        timed_server_next(check->listener, &received);
+        equal = redis_reply_equal(&check->messages[i], &received);
         if (!equal) {
-            print_difference(check, "messages", &check->messages[i], &heard);
+            print_difference(check, "messages", &check->messages[i], &received);
         }
-        redis_reply_free(&heard);
-        check->messages_heard++;
+        redis_reply_free(&received);
+        check->messages_received++;
     }
     forget_messages(check, 0);
     return equal;
@@ -333,7 +333,7 @@ static bool is_plausible(const struct check *check) {
 }
 
 /* The call took place in an unknown millisecond. */
-static void settle_straddled(struct check *check, int64_t before, int64_t after,
+static void resolve_straddled(struct check *check, int64_t before, int64_t after,
                              const struct redis_reply *server_reply) {
     check->straddled++;
     int64_t slack = after > before ? after - before : before - after;
@@ -342,12 +342,12 @@ static void settle_straddled(struct check *check, int64_t before, int64_t after,
     }
     /* What the server published in this call can not be told from what it should have. */
     forget_messages(check, 0);
-    freeReplyObject(redisCommand(check->server, "PUBLISH %s %s", heard_channel, "model_check resumes"));
+    freeReplyObject(redisCommand(check->server, "PUBLISH %s %s", received_channel, "model_check resumes"));
     for (bool resumed = false; !resumed;) {
-        struct redis_reply heard;
-        timed_server_next(check->listener, &heard);
-        resumed = text_equal(redis_reply_view(&heard.elements[2]), redis_text("model_check resumes"));
-        redis_reply_free(&heard);
+        struct redis_reply received;
+        timed_server_next(check->listener, &received);
+        resumed = text_equal(redis_reply_view(&received.elements[2]), redis_text("model_check resumes"));
+        redis_reply_free(&received);
     }
     freeReplyObject(redisCommand(check->server, "FLUSHALL"));
     keyspace_clear(check->model);
@@ -367,7 +367,7 @@ static bool play_call(struct check *check, int64_t *server_ms) {
     count_call(check, &server_reply);
     bool equal = false;
     if (before != *server_ms) {
-        settle_straddled(check, before, *server_ms, &server_reply);
+        resolve_straddled(check, before, *server_ms, &server_reply);
         equal = is_plausible(check);
     } else {
         count_expiries(check, before);
@@ -407,8 +407,8 @@ static void prepare_server(struct check *check, const char *path) {
     freeReplyObject(size);
     freeReplyObject(redisCommand(check->server, "CONFIG SET hash-max-listpack-entries 100000"));
     freeReplyObject(redisCommand(check->server, "CONFIG SET hash-max-listpack-value 100000"));
-    freeReplyObject(redisCommand(check->listener, "SUBSCRIBE %s", heard_channel));
-    freeReplyObject(redisCommand(check->listener, "SSUBSCRIBE %s", heard_shard_channel));
+    freeReplyObject(redisCommand(check->listener, "SUBSCRIBE %s", received_channel));
+    freeReplyObject(redisCommand(check->listener, "SSUBSCRIBE %s", received_shard_channel));
 }
 
 /* The whole file as a string, or the end of the program. */
@@ -477,7 +477,7 @@ static void print_counts(const struct check *check, uint64_t count) {
     printf("%" PRIu64 " calls equal, seed %" PRIu64 "; %" PRIu64 " in the last millisecond of a key, %" PRIu64
            " messages, %" PRIu64 " across two milliseconds (%" PRIu64 " expiry times adopted, %" PRIu64
            " times flushed)\n",
-           count, check->seed, check->at_expiry, check->messages_heard, check->straddled, check->adopted,
+           count, check->seed, check->at_expiry, check->messages_received, check->straddled, check->adopted,
            check->flushed);
 }
 
@@ -488,7 +488,7 @@ int main(int argc, char **argv) {
     uint64_t count = argc < 4 ? 0 : strtoull(argv[2], &count_end, 10);
     check.seed = argc < 4 ? 0 : strtoull(argv[3], &seed_end, 10);
     if (count == 0 || *count_end != '\0' || *seed_end != '\0') {
-        fprintf(stderr, "usage: model_check SOCKET CALLS SEED [SCRIPT.lua ...]\n");
+        fprintf(stderr, "usage: model_check SOCKET WAKE_CHANNELS SEED [SCRIPT.lua ...]\n");
         return 2;
     }
     prepare_server(&check, argv[1]);

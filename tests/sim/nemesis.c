@@ -4,12 +4,12 @@
 
 #include "world.h"
 
-static void trouble_until(struct world *world, int64_t until) {
+static void outage_until(struct world *world, int64_t until) {
     world->troubled_until = until > world->troubled_until ? until : world->troubled_until;
 }
 
 static void later(struct world *world, int64_t delay, event_handler *handler, void *actor, uint64_t number) {
-    trouble_until(world, world->now + delay);
+    outage_until(world, world->now + delay);
     world_at(world, world->now + delay, handler, actor, number);
 }
 
@@ -31,7 +31,7 @@ static struct connection *victim(struct world *world) {
     return chosen;
 }
 
-/* A lane's connection on which nothing is under way, preferably of a client that holds something. */
+/* A pipeline's connection on which nothing is under way, preferably of a client that holds something. */
 static struct connection *unused_victim(struct world *world) {
     struct connection *chosen = NULL;
     uint32_t weight = 0;
@@ -39,7 +39,7 @@ static struct connection *unused_victim(struct world *world) {
         struct client *client = each->client;
         bool current = each->kind != LINK_MESSAGES && client->links[each->kind].connection == each &&
                        client->links[each->kind].state == LINK_READY;
-        if (current && each->client_open && each->server_open && client->engine.lanes[each->kind].in_flight == 0) {
+        if (current && each->client_open && each->server_open && client->engine.pipelines[each->kind].in_flight == 0) {
             uint32_t own = client->engine.stats.held > 0 ? 30 : 1;
             weight += own;
             if (random_below(&world->random, weight) < own) {
@@ -87,7 +87,7 @@ static void harm_connection(struct world *world, const struct planned_fault *fau
         connection_drop(world, connection, false);
         drop_answers(connection);
         link_expect_death(connection->client, connection);
-        trouble_until(world, world->now + world->plan.dead_peer_ms * MILLISECOND);
+        outage_until(world, world->now + world->plan.dead_peer_ms * MILLISECOND);
         break;
     case NEMESIS_GHOST:
         connection->requests_stalled_until = until;
@@ -113,11 +113,11 @@ static void harm_connection(struct world *world, const struct planned_fault *fau
 
 /* -------------------------------------------------------------------------------------------------------- server -- */
 
-static void trouble_ends(struct world *world, void *actor, uint64_t number) {
+static void outage_ends(struct world *world, void *actor, uint64_t number) {
     (void)actor;
     (void)number;
-    if (world->server.trouble != TROUBLE_NONE && world->server.trouble_until <= world->now) {
-        world->server.trouble = TROUBLE_NONE;
+    if (world->server.outage != OUTAGE_NONE && world->server.outage_until <= world->now) {
+        world->server.outage = OUTAGE_NONE;
         TRACE(world, "server refuses no longer");
     }
 }
@@ -128,9 +128,9 @@ static void restart(struct world *world, void *actor, uint64_t number) {
     server_restart(world);
     TRACE(world, "server is up again");
     if (random_chance(&world->random, 300)) {
-        world->server.trouble = TROUBLE_LOADING;
-        world->server.trouble_until = world->now + random_between(&world->random, 0, 100 * MILLISECOND);
-        later(world, world->server.trouble_until - world->now, trouble_ends, NULL, 0);
+        world->server.outage = OUTAGE_LOADING;
+        world->server.outage_until = world->now + random_between(&world->random, 0, 100 * MILLISECOND);
+        later(world, world->server.outage_until - world->now, outage_ends, NULL, 0);
     }
 }
 
@@ -147,14 +147,14 @@ static void crash(struct world *world, enum cover_point kind, int64_t duration) 
     }
     server_crash(world, data);
     watch_data_replaced(world);
-    trouble_until(world, world->now + world->plan.dead_peer_ms * MILLISECOND); /* some clients are not told */
+    outage_until(world, world->now + world->plan.dead_peer_ms * MILLISECOND); /* some clients are not told */
     later(world, duration, restart, NULL, 0);
 }
 
-static void begin_trouble(struct world *world, enum server_trouble trouble, int64_t duration) {
-    world->server.trouble = trouble;
-    world->server.trouble_in_script = random_chance(&world->random, 600);
-    world->server.trouble_until = world->now + duration;
+static void begin_outage(struct world *world, enum server_outage outage, int64_t duration) {
+    world->server.outage = outage;
+    world->server.outage_in_script = random_chance(&world->random, 600);
+    world->server.outage_until = world->now + duration;
 }
 
 static void set_clock(struct world *world, int64_t by) {
@@ -267,15 +267,15 @@ static bool harm_server(struct world *world, const struct planned_fault *fault) 
 static bool begin_refusing(struct world *world, const struct planned_fault *fault) {
     static const struct {
         enum cover_point kind;
-        enum server_trouble trouble;
+        enum server_outage outage;
     } troubles[] = {
-        {NEMESIS_LOADING, TROUBLE_LOADING},     {NEMESIS_BUSY, TROUBLE_BUSY},
-        {NEMESIS_OUT_OF_MEMORY, TROUBLE_MEMORY}, {NEMESIS_MISCONF, TROUBLE_MISCONF},
-        {NEMESIS_READ_ONLY, TROUBLE_READ_ONLY}, {NEMESIS_ACL_IN_SCRIPT, TROUBLE_PUBLISH},
+        {NEMESIS_LOADING, OUTAGE_LOADING},     {NEMESIS_BUSY, OUTAGE_BUSY},
+        {NEMESIS_OUT_OF_MEMORY, OUTAGE_MEMORY}, {NEMESIS_MISCONF, OUTAGE_MISCONF},
+        {NEMESIS_READ_ONLY, OUTAGE_READ_ONLY}, {NEMESIS_ACL_IN_SCRIPT, OUTAGE_PUBLISH},
     };
     for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++) {
         if (troubles[i].kind == fault->kind) {
-            begin_trouble(world, troubles[i].trouble, fault->duration);
+            begin_outage(world, troubles[i].outage, fault->duration);
             return true;
         }
     }
@@ -310,7 +310,7 @@ static void harm_network(struct world *world, const struct planned_fault *fault)
     switch (fault->kind) {
     case NEMESIS_SLOW:
         world->slow_until = until;
-        trouble_until(world, until + 70 * MILLISECOND); /* what was sent last is still under way */
+        outage_until(world, until + 70 * MILLISECOND); /* what was sent last is still under way */
         return;
     case NEMESIS_REFUSE_CONNECT:
     case NEMESIS_HANG_CONNECT:
@@ -339,7 +339,7 @@ static void strike(struct world *world, void *actor, uint64_t number) {
         cover(world, fault->kind);
     }
     TRACE(world, "FAULT: %s, %d ms", cover_words(fault->kind), (int)(fault->duration / MILLISECOND));
-    trouble_until(world, world->now + fault->duration);
+    outage_until(world, world->now + fault->duration);
     if (random_chance(&world->random, 300)) {
         if (world->server.snapshot) {
             keyspace_free(world->server.snapshot);
@@ -349,7 +349,7 @@ static void strike(struct world *world, void *actor, uint64_t number) {
     if (fault->kind == NEMESIS_PAUSE_CLIENT || fault->kind == NEMESIS_PAUSE_CLIENT_LONG) {
         pause_client(world, fault->duration);
     } else if (begin_refusing(world, fault)) {
-        later(world, fault->duration, trouble_ends, NULL, 0);
+        later(world, fault->duration, outage_ends, NULL, 0);
     } else if (!harm_server(world, fault)) {
         harm_network(world, fault);
     }

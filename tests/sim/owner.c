@@ -37,16 +37,16 @@ void owner_continue(struct owner *owner) {
     act_after(owner, random_chance(&world->random, 300) ? 0 : random_between(&world->random, 0, most));
 }
 
-static uint8_t caller_lane(struct world *world) {
-    uint32_t lane = random_below(&world->random, world->plan.caller_lanes);
-    return (uint8_t)(lane == 0 ? LANE_CALLERS : LANE_CALLERS_SECOND + lane - 1);
+static uint8_t caller_pipeline(struct world *world) {
+    uint32_t pipeline = random_below(&world->random, world->plan.caller_pipelines);
+    return (uint8_t)(pipeline == 0 ? PIPELINE_CALLERS : PIPELINE_CALLERS_SECOND + pipeline - 1);
 }
 
 static struct sim_operation *prepare(struct owner *owner, uint8_t kind, uint32_t name) {
     struct client *client = owner->client;
     struct sim_operation *operation = client_operation(client, owner, kind, name);
     owner->last_name = name;
-    operation->operation.lane = owner->asynchronous ? LANE_HOST : caller_lane(client->world);
+    operation->operation.pipeline = owner->asynchronous ? PIPELINE_HOST : caller_pipeline(client->world);
     operation->operation.asynchronous = owner->asynchronous;
     operation->operation.named_owner = owner->several;
     operation->operation.wait_until = client_now(client) + client->world->plan.command_timeout_ms * MILLISECOND;
@@ -72,8 +72,8 @@ static void acquire(struct owner *owner, uint32_t name) {
     if (random_chance(random, plan->max_holds)) {
         each->operation.max_hold_ms = random_between(random, 5, 1000);
     }
-    each->operation.once = random_chance(random, plan->tries);
-    if (!each->operation.once) {
+    each->operation.non_blocking = random_chance(random, plan->tries);
+    if (!each->operation.non_blocking) {
         bool forever = random_chance(random, plan->forever);
         int64_t wait = random_between(random, 1, plan->wait_max_ms) * MILLISECOND;
         each->operation.wait_until = forever ? NEVER : client_now(client) + wait;
@@ -114,8 +114,8 @@ static void acquire_all(struct owner *owner) {
     each->operation.set = client->set;
     each->operation.lease_ms =
         random_chance(random, plan->fixed) ? random_between(random, 20, plan->lease_max_ms) : REDLATCH_RENEWED;
-    each->operation.once = random_chance(random, plan->tries);
-    if (!each->operation.once) {
+    each->operation.non_blocking = random_chance(random, plan->tries);
+    if (!each->operation.non_blocking) {
         int64_t wait = random_between(random, 1, plan->wait_max_ms) * MILLISECOND;
         each->operation.wait_until = random_chance(random, plan->forever) ? NEVER : client_now(client) + wait;
         if (random_chance(random, plan->impatient)) {
@@ -184,7 +184,7 @@ static bool act_on_set(struct owner *owner) {
 static bool learn_levels(struct owner *owner, uint32_t name) {
     struct resource *resource = owner->client->names[name];
     struct hold *hold = resource_hold_of(resource, world_side(owner->client->world, name), owner->number);
-    if (hold && (hold->busy || hold->owed)) {
+    if (hold && (hold->busy || hold->deferred_releases)) {
         return false;
     }
     owner->levels[name] = hold ? (int32_t)hold->count : 0;
@@ -205,7 +205,7 @@ static void end_thread(struct owner *owner) {
     owner->number = ++world->last_owner;
     memset(owner->levels, 0, sizeof owner->levels);
     memset(owner->uncertain, 0, sizeof owner->uncertain);
-    client_settle(client);
+    client_finish_step(client);
     owner_continue(owner);
 }
 
@@ -236,13 +236,13 @@ static uint32_t pick(struct world *world, uint32_t from) {
 /* What an owner who is busy with a name turns to besides: that name, or the other side of that lock. */
 static uint32_t name_beside(struct owner *owner) {
     struct world *world = owner->client->world;
-    bool other_side = world_has_sides(world) && !world->plan.writers_only && random_chance(&world->random, 300);
+    bool other_side = world_has_read_write(world) && !world->plan.writers_only && random_chance(&world->random, 300);
     return other_side ? owner->last_name ^ 1u : owner->last_name;
 }
 
 /* A reader of a read-write lock that asks to write. */
 static bool may_upgrade(const struct owner *owner, uint32_t name) {
-    return world_has_sides(owner->client->world) && name % 2 == 1 && owner->pending == 0 &&
+    return world_has_read_write(owner->client->world) && name % 2 == 1 && owner->pending == 0 &&
            owner->levels[name - 1] == 0;
 }
 

@@ -25,7 +25,7 @@ struct sim_operation {
     int64_t placeless_since; /* fair: true time since when it has no place and does not know it; 0 */
     uint32_t misses;     /* times the lock became free, with a message, while it was parked and listening */
     int32_t levels_before; /* what the owner held when it began */
-    int64_t asked_local; /* when its ask, or the hand-over to it, was sent last */
+    int64_t requested_local; /* when its ask, or the hand-over to it, was sent last */
     uint32_t levels_left; /* a release that is given up while it waits: what it should leave, if `leaves_levels` */
     int64_t deadline_before; /* release: of the hold, local; INT64_MIN without one */
     uint8_t last_phase;

@@ -8,13 +8,13 @@
 #include "texts.h"
 #include "wire.h"
 
-struct packet *packet_new(struct lanes *lanes, enum packet_kind kind, uint32_t lane) {
+struct packet *packet_new(struct pipelines *pipelines, enum packet_kind kind, uint32_t pipeline) {
     struct packet *packet = allocate(1, sizeof *packet);
     memset(packet, 0, sizeof *packet);
     packet->kind = kind;
-    packet->lanes = lanes;
-    packet->lane = lane;
-    packet->epoch = lanes->epoch[lane];
+    packet->pipelines = pipelines;
+    packet->pipeline = pipeline;
+    packet->epoch = pipelines->epoch[pipeline];
     return packet;
 }
 
@@ -59,11 +59,11 @@ void packets_take(struct packets *packets, const struct packet *packet) {
     *place = packet->next;
 }
 
-void packets_drop(struct packets *packets, const struct lanes *lanes, enum packet_kind kind, uint32_t lane) {
+void packets_drop(struct packets *packets, const struct pipelines *pipelines, enum packet_kind kind, uint32_t pipeline) {
     for (struct packet **place = &packets->first; *place;) {
         struct packet *packet = *place;
-        bool of_lane = lane == LANE_COUNT || packet->lane == lane;
-        if (packet->lanes == lanes && packet->kind == kind && of_lane) {
+        bool of_pipeline = pipeline == PIPELINE_COUNT || packet->pipeline == pipeline;
+        if (packet->pipelines == pipelines && packet->kind == kind && of_pipeline) {
             *place = packet->next;
             packet_free(packet);
         } else {
@@ -89,64 +89,64 @@ static int64_t next_behind(struct packets *packets, int64_t *last, int64_t now) 
 
 /* ------------------------------------------------------------------------------------------ requests and replies -- */
 
-void packets_send(struct packets *packets, struct lanes *lanes, struct engine *engine, uint32_t lane, int64_t now) {
+void packets_send(struct packets *packets, struct pipelines *pipelines, struct engine *engine, uint32_t pipeline, int64_t now) {
     struct command *command;
-    while (lanes->up[lane] && (command = engine_next_to_send(engine, lane, now)) != NULL) {
-        struct packet *packet = packet_new(lanes, PACKET_REQUEST, lane);
+    while (pipelines->up[pipeline] && (command = engine_next_to_send(engine, pipeline, now)) != NULL) {
+        struct packet *packet = packet_new(pipelines, PACKET_REQUEST, pipeline);
         packet->script = command_script(command);
         packet->texts = texts_of_command(engine, command, &packet->key_count, &packet->argument_count);
-        packets_post(packets, packet, next_behind(packets, &lanes->arrival[lane], now));
+        packets_post(packets, packet, next_behind(packets, &pipelines->arrival[pipeline], now));
     }
 }
 
-void packet_run(struct packet *packet, struct script_set *scripts, enum script_refusal refusal,
+void packet_run(struct packet *packet, struct script_set *scripts, enum script_error_reply error_reply,
                 struct keyspace *keyspace, int64_t now) {
     keyspace_set_time(keyspace, now / MILLISECOND);
-    script_set_run(scripts, packet->script, refusal, keyspace, packet->texts, packet->key_count,
+    script_set_run(scripts, packet->script, error_reply, keyspace, packet->texts, packet->key_count,
                    packet->argument_count, &packet->reply);
 }
 
 void packets_return(struct packets *packets, struct packet *packet, int64_t now) {
-    if (packet->epoch != packet->lanes->epoch[packet->lane]) {
+    if (packet->epoch != packet->pipelines->epoch[packet->pipeline]) {
         packet_free(packet);
         return;
     }
     packet->kind = PACKET_REPLY;
-    packets_post(packets, packet, next_behind(packets, &packet->lanes->returned[packet->lane], now));
+    packets_post(packets, packet, next_behind(packets, &packet->pipelines->returned[packet->pipeline], now));
 }
 
 void packet_answer(const struct packet *packet, struct engine *engine, int64_t now) {
     struct reply elements[REPLY_ELEMENTS_MAX];
-    if (packet->epoch == packet->lanes->epoch[packet->lane]) {
+    if (packet->epoch == packet->pipelines->epoch[packet->pipeline]) {
         struct reply reply = engine_reply(&packet->reply, elements);
-        engine_replied(engine, packet->lane, &reply, now);
+        engine_replied(engine, packet->pipeline, &reply, now);
     }
 }
 
 /* --------------------------------------------------------------------------------------------------- connections -- */
 
-bool packets_cut(struct packets *packets, struct lanes *lanes, struct engine *engine, uint32_t lane, int64_t now) {
-    if (!lanes->up[lane]) {
+bool packets_cut(struct packets *packets, struct pipelines *pipelines, struct engine *engine, uint32_t pipeline, int64_t now) {
+    if (!pipelines->up[pipeline]) {
         return false;
     }
-    lanes->up[lane] = false;
-    lanes->epoch[lane]++;
-    engine_lane_lost(engine, lane, now);
+    pipelines->up[pipeline] = false;
+    pipelines->epoch[pipeline]++;
+    engine_pipeline_lost(engine, pipeline, now);
     int64_t at = now + random_between(packets->random, 500, 400000);
-    packets_post(packets, packet_new(lanes, PACKET_READY, lane), at);
+    packets_post(packets, packet_new(pipelines, PACKET_READY, pipeline), at);
     return true;
 }
 
 void packets_reconnect(struct packets *packets, const struct packet *ready, struct engine *engine, bool denied,
                        int64_t now) {
     if (!denied) {
-        packets_drop(packets, ready->lanes, PACKET_REQUEST, ready->lane);
+        packets_drop(packets, ready->pipelines, PACKET_REQUEST, ready->pipeline);
     }
     for (struct packet *packet = packets->first; packet; packet = packet->next) {
-        if (packet->kind == PACKET_REQUEST && packet->lanes == ready->lanes && packet->lane == ready->lane) {
+        if (packet->kind == PACKET_REQUEST && packet->pipelines == ready->pipelines && packet->pipeline == ready->pipeline) {
             packet->at += random_between(packets->random, 0, 3 * SECOND);
         }
     }
-    ready->lanes->up[ready->lane] = true;
-    engine_lane_ready(engine, ready->lane, denied ? SETTLEMENT_DENIED : SETTLED_BY_KILL, now);
+    ready->pipelines->up[ready->pipeline] = true;
+    engine_pipeline_ready(engine, ready->pipeline, denied ? RESOLUTION_DENIED : RESOLVED_BY_KILL, now);
 }

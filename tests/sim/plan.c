@@ -94,7 +94,7 @@ static void draw_faults(struct plan *plan, struct sim_random *random) {
     plan->kill_denied = random_chance(random, 200);
     if (plan->kill_denied) { /* it matters only where connections break, most of all after extensions */
         enabled_count = enabled_count > 2 ? 2 : enabled_count;
-        plan->caller_lanes = 1;
+        plan->caller_pipelines = 1;
         enabled[enabled_count++] = NEMESIS_RESET;
         enabled[enabled_count++] = NEMESIS_SWALLOW;
         enabled[enabled_count++] = NEMESIS_GHOST;
@@ -144,7 +144,7 @@ void plan_draw(struct plan *plan, struct sim_random *random) {
     plan->clients = 1 + random_below(random, MAX_CLIENTS);
     plan->owners = 3;
     plan->names = 1 + random_below(random, 3);
-    plan->caller_lanes = random_chance(random, 500) ? 1 : 2 + random_below(random, 3);
+    plan->caller_pipelines = random_chance(random, 500) ? 1 : 2 + random_below(random, 3);
     plan->actions = 15 + random_below(random, 60);
     draw_times(plan, random);
     draw_network(plan, random);

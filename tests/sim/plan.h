@@ -27,7 +27,7 @@ struct plan {
     uint32_t owners; /* of each client */
     uint32_t names; /* at most 3; where two are of one lock or group, 2 or 4 */
     uint32_t names_of_group; /* how many of them, which lie side by side, are of one group; 0 for other kinds */
-    uint32_t caller_lanes; /* lanes that blocking calls use */
+    uint32_t caller_pipelines; /* pipelines that blocking calls use */
     uint32_t actions; /* of each owner */
     int64_t command_timeout_ms;
     int64_t dead_peer_ms;

@@ -35,7 +35,7 @@ static size_t read_zadd_options(struct redis_call *call, struct zadd_options *op
 }
 
 /* Why Redis refuses these options, or NULL. */
-static const char *zadd_refusal(const struct zadd_options *options, size_t first, size_t count) {
+static const char *zadd_error_reply(const struct zadd_options *options, size_t first, size_t count) {
     if (first == count || (count - first) % 2 != 0) {
         return SYNTAX_ERROR;
     }
@@ -104,10 +104,10 @@ static void zadd_answer(struct redis_call *call, const struct zadd_options *opti
 
 static void zadd(struct redis_call *call, struct zadd_options options) {
     size_t first = read_zadd_options(call, &options);
-    const char *refusal = zadd_refusal(&options, first, call->count);
+    const char *error_reply = zadd_error_reply(&options, first, call->count);
     double score = 0;
-    if (refusal) {
-        redis_reply_error(call->reply, "%s", refusal);
+    if (error_reply) {
+        redis_reply_error(call->reply, "%s", error_reply);
         return;
     }
     for (size_t i = first; i < call->count; i += 2) {

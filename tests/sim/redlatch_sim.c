@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kind_lacks.h"
+#include "kind_limits.h"
 #include "kinds.h"
 #include "planted.h"
 #include "planted_scripts.h"
@@ -209,23 +209,23 @@ static const char *const fault_names[FAULT_COUNT] = {
     [FAULT_NO_COMPENSATION] = "abandoned acquire not undone",
     [FAULT_NO_HAND_OVER_COMPENSATION] = "abandoned hand-over not undone",
     [FAULT_ABANDONED_IS_RESENT] = "abandoned acquire sent again",
-    [FAULT_SETTLED_TOO_EARLY] = "sent again before the KILL",
+    [FAULT_RESOLVED_TOO_EARLY] = "sent again before the KILL",
     [FAULT_END_UNSEEN] = "the end of an unused connection not seen",
     [FAULT_HOLDS_NOT_VERIFIED] = "holds not verified when a connection ends",
     [FAULT_REENTRY_NOT_INTENDED] = "re-entry states one level too few",
     [FAULT_RESENT_RELEASE_IS_LOST] = "resent release says LOST",
     [FAULT_LATE_GRANT_IS_KEPT] = "late grant believed",
-    [FAULT_MESSAGE_MISSED_WHILE_ASKING] = "message missed while asking",
+    [FAULT_MESSAGE_MISSED_WHILE_REQUESTING] = "message missed while asking",
     [FAULT_NEXT_WAITER_SLEEPS] = "next waiter sleeps",
     [FAULT_HAND_OVER_UNBOUNDED] = "hand-over without bound",
-    [FAULT_EXTEND_BEFORE_SETTLED] = "extend before renewals are settled",
+    [FAULT_EXTEND_BEFORE_ANSWERED] = "extend before renewals are settled",
     [FAULT_WIRE_ID_REUSED] = "wire id used again",
     [FAULT_LOSS_UNREPORTED] = "loss not reported",
-    [FAULT_PLACE_IS_KEPT] = "place kept by who gave up",
-    [FAULT_PLACES_NOT_REFRESHED] = "places not refreshed",
+    [FAULT_POSITION_IS_KEPT] = "place kept by who gave up",
+    [FAULT_POSITIONS_NOT_REFRESHED] = "places not refreshed",
     [FAULT_UPGRADE_WAITS] = "a reader who would write is not refused",
     [FAULT_READERS_OVERTAKE] = "readers overtake a writer of their process",
-    [FAULT_READERS_GO_ALONE] = "readers at the front go one by one",
+    [FAULT_READERS_WOKEN_ONE_BY_ONE] = "readers at the front go one by one",
     [FAULT_SPINS_SELDOM] = "a waiter that polls looks seldom",
     [FAULT_SET_UNDONE_IN_PART] = "set undone in part",
 };
@@ -293,7 +293,7 @@ static int hunt_scripts(const struct options *options, const struct planted_scri
 static int run_faults(const struct options *options, struct script_set *scripts) {
     int missed = 0;
     for (int fault = FAULT_NONE + 1; fault < FAULT_COUNT; fault++) {
-        if (!kind_lacks_fault(options->lock_kind, (enum planted_fault)fault) &&
+        if (!kind_cannot_have(options->lock_kind, (enum planted_fault)fault) &&
             options->sets == (fault == FAULT_SET_UNDONE_IN_PART)) {
             planted_fault = (enum planted_fault)fault;
             missed += !hunt(options, scripts, fault_names[fault]);
@@ -395,7 +395,7 @@ int main(int count, char **arguments) {
     if (!options.one && !options.faults && options.seeds == 0) {
         return usage("nothing to do", "");
     }
-    if (options.sets && !kind_of_number(options.lock_kind)->line_form) {
+    if (options.sets && !kind_of_number(options.lock_kind)->member_type) {
         return usage("no sets of locks of the kind ", redlatch_kind_name(options.lock_kind));
     }
     if (options.faults && options.seeds == 0) {

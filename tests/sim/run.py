@@ -54,14 +54,14 @@ def check_kinds() -> None:
     if missing or not named:
         raise SystemExit(f"kinds of the header that are not simulated: {', '.join(sorted(missing)) or 'none is found'}")
     rows = (ROOT / "core" / "src" / "protocol" / "kinds.c").read_text(encoding="utf-8")
-    members = set(re.findall(r'\{"(\w+)", [^}]*\.line_form = ', rows))
+    members = set(re.findall(r'\{"(\w+)", [^}]*\.member_type = ', rows))
     if members != set(SETS) | WITH_OTHERS:
         raise SystemExit(f"kinds that are members of sets: {', '.join(sorted(members))}; simulated: {', '.join(SETS)}")
 
 
 def run_seeds(full: str, usual: str) -> None:
     """All kinds; then whether every script was run."""
-    programs = [["joint_sim", "--kind", kind, "--seeds", usual] for kind in SEVERAL]
+    programs = [["composite_sim", "--kind", kind, "--seeds", usual] for kind in SEVERAL]
     programs += [["redlatch_sim", "--kind", kind, "--seeds", full] for kind in LOCKS]
     programs += [["redlatch_sim", "--sets", "--kind", kind, "--seeds", usual] for kind in SETS]
     programs += [["counts_sim", "--kind", kind, "--seeds", usual] for kind in COUNTS]
@@ -78,7 +78,7 @@ def run_faults() -> None:
     """Each fault is found by the programs, or they fail; each kind has enough of them."""
     programs = [["redlatch_sim", "--faults", "--kind", kind] for kind in LOCKS]
     programs += [["redlatch_sim", "--faults", "--sets", "--kind", kind] for kind in SETS]
-    programs += [["counts_sim", "--faults"], ["joint_sim", "--faults"]]
+    programs += [["counts_sim", "--faults"], ["composite_sim", "--faults"]]
     output = run_all(programs)
     found: Counter[str] = Counter()
     for kind, text in zip(LOCKS, output):

@@ -57,19 +57,19 @@ static bool take_arguments(struct script_host *host, lua_State *lua, size_t coun
 static bool run_command(lua_State *lua) {
     struct script_host *host = lua_touserdata(lua, lua_upvalueindex(1));
     size_t count = (size_t)lua_gettop(lua);
-    const char *refusal = NULL;
+    const char *error_reply = NULL;
     const struct redis_command *command = NULL;
     if (count == 0) {
-        refusal = "Please specify at least one argument for this redis lib call";
+        error_reply = "Please specify at least one argument for this redis lib call";
     } else if (!take_arguments(host, lua, count)) {
-        refusal = NOT_TEXT;
+        error_reply = NOT_TEXT;
     } else if ((command = redis_command_find(host->arguments[0])) == NULL) {
-        refusal = "Unknown Redis command called from script";
+        error_reply = "Unknown Redis command called from script";
     } else if (!redis_command_takes(command, count)) {
-        refusal = "Wrong number of args calling Redis command from script";
+        error_reply = "Wrong number of args calling Redis command from script";
     }
-    if (refusal) {
-        push_error(lua, refusal);
+    if (error_reply) {
+        push_error(lua, error_reply);
         return false;
     }
     struct redis_reply reply;

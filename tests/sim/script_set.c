@@ -49,20 +49,20 @@ static const char refusing_always[] =
     "call = function(name, ...) if no[name] then error({err = why}) end return server.call(name, ...) end}, "
     "{__index = server}) ";
 
-static const char *wrapping_of(int refusal) {
-    return refusal == REFUSE_NOTHING ? "" : refusal == REFUSE_ONE ? refusing_always : refusing_call;
+static const char *wrapping_of(int error_reply) {
+    return error_reply == REFUSE_NOTHING ? "" : error_reply == REFUSE_ONE ? refusing_always : refusing_call;
 }
 
 static bool load(struct script_set *set, enum script_id script, struct redis_text text) {
-    for (int refusal = 0; refusal < REFUSE_COUNT; refusal++) {
+    for (int error_reply = 0; error_reply < REFUSE_COUNT; error_reply++) {
         size_t room = text.size + sizeof refusing_call + sizeof refusing_always + 500;
         char *whole = allocate(room, 1);
-        int head = snprintf(whole, room, "%s%s", prologues[refusal], wrapping_of(refusal));
+        int head = snprintf(whole, room, "%s%s", prologues[error_reply], wrapping_of(error_reply));
         memcpy(whole + head, text.bytes, text.size);
         struct redis_text loaded = {whole, (size_t)head + text.size};
-        set->numbers[script][refusal] = script_host_load(set->host, loaded);
+        set->numbers[script][error_reply] = script_host_load(set->host, loaded);
         free(whole);
-        if (set->numbers[script][refusal] < 0) {
+        if (set->numbers[script][error_reply] < 0) {
             fprintf(stderr, "%s: %s\n", scripts_embedded[script].name, script_host_load_error(set->host));
             return false;
         }
@@ -120,11 +120,11 @@ void script_set_close(struct script_set *set) {
     script_host_free(set->host);
 }
 
-void script_set_run(struct script_set *set, enum script_id script, enum script_refusal refusal,
+void script_set_run(struct script_set *set, enum script_id script, enum script_error_reply error_reply,
                     struct keyspace *keyspace, const struct redis_text *texts, size_t key_count, size_t argument_count,
                     struct redis_reply *reply_out) {
     set->runs[script]++;
-    script_host_run(set->host, keyspace, set->numbers[script][refusal], texts, key_count, texts + key_count,
+    script_host_run(set->host, keyspace, set->numbers[script][error_reply], texts, key_count, texts + key_count,
                     argument_count, reply_out);
 }
 

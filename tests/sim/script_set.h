@@ -7,7 +7,7 @@
 #include "scripts_embedded.h"
 
 /* What the server refuses inside a script, at the first command of that sort. */
-enum script_refusal {
+enum script_error_reply {
     REFUSE_NOTHING,
     REFUSE_MEMORY,  /* commands that need memory: OOM */
     REFUSE_WRITES,  /* MISCONF */
@@ -35,7 +35,7 @@ bool script_set_edit(struct script_set *set, enum script_id script, const char *
 void script_set_close(struct script_set *set);
 
 /* Runs a script on a server in that trouble; `texts` are its keys and then its arguments. */
-void script_set_run(struct script_set *set, enum script_id script, enum script_refusal refusal,
+void script_set_run(struct script_set *set, enum script_id script, enum script_error_reply error_reply,
                     struct keyspace *keyspace, const struct redis_text *texts, size_t key_count, size_t argument_count,
                     struct redis_reply *reply_out);
 

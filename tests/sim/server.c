@@ -3,7 +3,7 @@
 #include "server.h"
 
 #include "kinds.h"
-#include "refused_scripts.h"
+#include "rejected_scripts.h"
 #include "texts.h"
 #include "world.h"
 
@@ -69,11 +69,11 @@ static void change_call(struct world *world, struct connection *connection, uint
     }
 }
 
-static int heard(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
+static int received(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
     struct world *world = context;
     const char *expected = kind_of_number(world->plan.lock_kind)->channel_prefix;
     size_t prefix = strlen(expected) + 1; /* with the brace that follows it */
-    char last_message = world_has_sides(world) ? '1' : '0';
+    char last_message = world_has_read_write(world) ? '1' : '0';
     bool known = !sharded && channel.size > prefix + 1 && memcmp(channel.bytes, expected, prefix - 1) == 0 &&
                  message.size == 1 && message.bytes[0] >= '0' && message.bytes[0] <= last_message;
     if (!known) {
@@ -100,7 +100,7 @@ static int heard(void *context, bool sharded, struct redis_text channel, struct 
 void server_start(struct world *world) {
     struct server *server = &world->server;
     server->keyspace = keyspace_new();
-    keyspace_on_publish(server->keyspace, heard, world);
+    keyspace_on_publish(server->keyspace, received, world);
     server->up = true;
     server->run = 1;
     server->clock.local_base = INT64_C(1700000000000000);
@@ -119,11 +119,11 @@ void server_free(struct server *server) {
 void server_crash(struct world *world, struct keyspace *data) {
     struct server *server = &world->server;
     for (struct connection *each = world->connections; each; each = each->next) {
-        bool told = random_chance(&world->random, 800);
-        if (each->server_open && !told && each->client_open) {
+        bool notified = random_chance(&world->random, 800);
+        if (each->server_open && !notified && each->client_open) {
             link_expect_death(each->client, each);
         }
-        connection_drop(world, each, told);
+        connection_drop(world, each, notified);
     }
     if (data != server->keyspace) {
         keyspace_free(server->keyspace);
@@ -131,7 +131,7 @@ void server_crash(struct world *world, struct keyspace *data) {
     }
     memset(server->knows, 0, sizeof server->knows);
     server->up = false;
-    server->trouble = TROUBLE_NONE;
+    server->outage = OUTAGE_NONE;
 }
 
 void server_restart(struct world *world) {
@@ -144,14 +144,14 @@ void server_restart(struct world *world) {
 
 /* What the server says before it looks at the script at all; false when it looks. */
 static bool refused_outright(struct server *server, const struct request *request, struct redis_reply *reply) {
-    if (server->trouble == TROUBLE_LOADING) {
+    if (server->outage == OUTAGE_LOADING) {
         redis_reply_error(reply, "LOADING Redis is loading the dataset in memory");
-    } else if (server->trouble == TROUBLE_BUSY) {
+    } else if (server->outage == OUTAGE_BUSY) {
         redis_reply_error(reply,
                           "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
-    } else if (server->trouble == TROUBLE_READ_ONLY && !server->trouble_in_script) {
+    } else if (server->outage == OUTAGE_READ_ONLY && !server->outage_in_script) {
         redis_reply_error(reply, "READONLY You can't write against a read only replica.");
-    } else if (server->trouble == TROUBLE_MISCONF && !server->trouble_in_script) {
+    } else if (server->outage == OUTAGE_MISCONF && !server->outage_in_script) {
         redis_reply_error(
             reply, "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.");
     } else if (!request->as_text && !server->knows[request->script]) {
@@ -162,15 +162,15 @@ static bool refused_outright(struct server *server, const struct request *reques
     return true;
 }
 
-static enum script_refusal refusal_in_script(const struct server *server) {
-    switch (server->trouble) {
-    case TROUBLE_MEMORY:
+static enum script_error_reply error_reply_in_script(const struct server *server) {
+    switch (server->outage) {
+    case OUTAGE_MEMORY:
         return REFUSE_MEMORY;
-    case TROUBLE_MISCONF:
+    case OUTAGE_MISCONF:
         return REFUSE_WRITES;
-    case TROUBLE_READ_ONLY:
+    case OUTAGE_READ_ONLY:
         return REFUSE_REPLICA;
-    case TROUBLE_PUBLISH:
+    case OUTAGE_PUBLISH:
         return REFUSE_PUBLISH;
     default:
         return REFUSE_NOTHING;
@@ -180,7 +180,7 @@ static enum script_refusal refusal_in_script(const struct server *server) {
 static void run_script(struct world *world, const struct request *request, struct redis_reply *reply) {
     struct server *server = &world->server;
     server->knows[request->script] = true;
-    script_set_run(world->scripts, request->script, refusal_in_script(server), server->keyspace, request->texts,
+    script_set_run(world->scripts, request->script, error_reply_in_script(server), server->keyspace, request->texts,
                    request->key_count, request->argument_count, reply);
 }
 

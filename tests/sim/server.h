@@ -7,14 +7,14 @@
 #include "drift_clock.h"
 #include "script_set.h"
 
-enum server_trouble {
-    TROUBLE_NONE,
-    TROUBLE_LOADING,
-    TROUBLE_BUSY,
-    TROUBLE_MEMORY,
-    TROUBLE_MISCONF,
-    TROUBLE_READ_ONLY,
-    TROUBLE_PUBLISH
+enum server_outage {
+    OUTAGE_NONE,
+    OUTAGE_LOADING,
+    OUTAGE_BUSY,
+    OUTAGE_MEMORY,
+    OUTAGE_MISCONF,
+    OUTAGE_READ_ONLY,
+    OUTAGE_PUBLISH
 };
 
 struct server {
@@ -26,9 +26,9 @@ struct server {
     uint64_t run; /* changes with each start */
     uint64_t last_connection_id;
     bool knows[SCRIPT_COUNT];
-    enum server_trouble trouble;
-    int64_t trouble_until;
-    bool trouble_in_script; /* refused at the first write instead of before */
+    enum server_outage outage;
+    int64_t outage_until;
+    bool outage_in_script; /* refused at the first write instead of before */
     int64_t doubling_until;
     int64_t late_renewals_until;
 };

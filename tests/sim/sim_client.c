@@ -24,7 +24,7 @@ static void timer_fires(struct world *world, void *actor, uint64_t generation) {
     }
     client->timer_at = NEVER;
     engine_run_timers(&client->engine, client_now(client));
-    client_settle(client);
+    client_finish_step(client);
 }
 
 static void schedule_timer(struct client *client) {
@@ -65,7 +65,7 @@ static void collect(struct world *world, void *actor, uint64_t number) {
         each->owner->pending--;
         owner_continue(each->owner);
     }
-    client_settle(client);
+    client_finish_step(client);
 }
 
 static void take_finished(struct client *client) {
@@ -107,9 +107,9 @@ static void take_losses(struct client *client) {
     }
 }
 
-void client_settle(struct client *client) {
+void client_finish_step(struct client *client) {
     take_finished(client);
-    for (int kind = 0; kind < LANE_COUNT; kind++) {
+    for (int kind = 0; kind < PIPELINE_COUNT; kind++) {
         link_flush(&client->links[kind]);
     }
     link_subscribe(&client->links[LINK_MESSAGES]);
@@ -163,26 +163,26 @@ bool client_may_abort(struct world *world, struct sim_operation *operation, uint
     return true;
 }
 
-static void patience_ends(struct world *world, void *actor, uint64_t serial) {
+static void timeout_ends(struct world *world, void *actor, uint64_t serial) {
     struct sim_operation *operation = actor;
-    if (client_may_abort(world, operation, serial, patience_ends)) {
+    if (client_may_abort(world, operation, serial, timeout_ends)) {
         client_abort(operation->owner->client, operation, REDLATCH_TIMEOUT);
     }
 }
 
 void client_begin(struct client *client, struct sim_operation *operation) {
     struct world *world = client->world;
-    client_supply(client, &operation->operation);
+    client_preallocate(client, &operation->operation);
     operation->last_phase = PHASE_NEW;
     TRACE(world, "client %u: owner %u begins %d on lock %u (lease %d)", client->index, operation->owner->index,
           operation->operation.kind, operation->name, (int)operation->operation.lease_ms);
     check_begun(client, operation);
     engine_start(&client->engine, &operation->operation, client_now(client));
     if (!operation->operation.asynchronous && operation->operation.wait_until != NEVER) {
-        world_at(world, clock_true(&client->clock, operation->operation.wait_until), patience_ends, operation,
+        world_at(world, clock_true(&client->clock, operation->operation.wait_until), timeout_ends, operation,
                  operation->serial);
     }
-    client_settle(client);
+    client_finish_step(client);
 }
 
 void client_abort(struct client *client, struct sim_operation *operation, int status) {
@@ -193,7 +193,7 @@ void client_abort(struct client *client, struct sim_operation *operation, int st
     if (operation->operation.phase != PHASE_DONE) {
         world_violation(client->world, "an aborted operation goes on", "phase %d", operation->operation.phase);
     }
-    client_settle(client);
+    client_finish_step(client);
 }
 
 void client_start(struct world *world, uint32_t index) {
@@ -218,7 +218,7 @@ void client_start(struct world *world, uint32_t index) {
     client->engine.losses_wanted[LOSS_SETS] = world->plan.sets;
     client->set = client_allocate(client, sizeof *client->set + MAX_NAMES * sizeof client->set->members[0]);
     client->set->count = 0;
-    bool of_two = world_has_sides(world) || world->plan.names_of_group == 2; /* of which it takes one */
+    bool of_two = world_has_read_write(world) || world->plan.names_of_group == 2; /* of which it takes one */
     for (uint32_t first = 0; first < world->plan.names; first += of_two ? 2 : 1) {
         uint32_t name = first + (of_two && !world->plan.writers_only && random_chance(&world->random, 500));
         client->set_names[client->set->count] = name;

@@ -1,4 +1,4 @@
-/* A simulated process: one engine, driven as the client floor drives it, with its connections, its clock and its
+/* A simulated process: one engine, driven as the client layer drives it, with its connections, its clock and its
  * owners. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
@@ -13,7 +13,7 @@
 
 enum link_state { LINK_DOWN, LINK_CONNECTING, LINK_IDENTIFYING, LINK_KILLING, LINK_READY };
 
-/* The way to the server for one lane or for messages, over one connection after the other. */
+/* The way to the server for one pipeline or for messages, over one connection after the other. */
 struct link {
     struct client *client;
     enum link_kind kind;
@@ -23,7 +23,7 @@ struct link {
     uint64_t id, run;    /* of the connection, as the server says */
     uint64_t old_id, old_run;
     bool used;
-    bool has_old; /* the engine has unsettled commands of that connection */
+    bool has_old; /* the engine has in doubt commands of that connection */
     bool unanswered; /* some had been sent, and may arrive late */
     bool watched; /* a dead-peer timer runs */
     int failures;
@@ -49,7 +49,7 @@ struct client {
     uint64_t timer_generation;
     int64_t timer_at; /* true time of the scheduled look at the engine's timers; NEVER */
     bool collecting;
-    uint32_t commands, contests, holds, batches, lines; /* supplied to the engine's pools */
+    uint32_t commands, wait_queues, holds, batches, lines; /* supplied to the engine's pools */
     int64_t subscribed_at[MAX_NAMES]; /* the last confirmation, 0 while not subscribed */
     bool was_subscribed[MAX_NAMES];
     bool held[MAX_NAMES];        /* had a live hold after the last step */
@@ -62,7 +62,7 @@ void client_free(struct client *client);
 int64_t client_now(const struct client *client);
 
 /* Everything that is to be done after the engine was given something: write, wake, subscribe, free, arm, check. */
-void client_settle(struct client *client);
+void client_finish_step(struct client *client);
 
 /* Starts an operation whose caller's fields are set. */
 void client_begin(struct client *client, struct sim_operation *operation);
@@ -75,7 +75,7 @@ bool client_may_abort(struct world *world, struct sim_operation *operation, uint
 
 /* client_memory.c */
 void *client_allocate(struct client *client, size_t size);
-void client_supply(struct client *client, const struct operation *operation);
+void client_preallocate(struct client *client, const struct operation *operation);
 struct resource *client_name(struct client *client, uint32_t number);
 void client_free_dead(struct client *client);
 

@@ -134,14 +134,14 @@ void connection_answer(struct world *world, struct connection *connection, struc
     world_at(world, connection->last_answer_at, answer_arrives, connection, 0);
 }
 
-void connection_drop(struct world *world, struct connection *connection, bool told) {
+void connection_drop(struct world *world, struct connection *connection, bool notified) {
     if (!connection->server_open) {
         return;
     }
     connection->server_open = false;
     connection->subscribed = 0;
     drop_requests(connection);
-    if (told) {
+    if (notified) {
         connection->answers_stalled_until = 0;
         connection_answer(world, connection, answer_new(ANSWER_END));
     }

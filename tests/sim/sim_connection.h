@@ -12,8 +12,8 @@
 struct world;
 struct client;
 
-/* A lane of the engine by its number, or the connection for messages. */
-enum link_kind { LINK_MESSAGES = LANE_COUNT, LINK_COUNT };
+/* A pipeline of the engine by its number, or the connection for messages. */
+enum link_kind { LINK_MESSAGES = PIPELINE_COUNT, LINK_COUNT };
 
 enum request_kind {
     REQUEST_SCRIPT,
@@ -84,8 +84,8 @@ void connection_send(struct world *world, struct connection *connection, struct 
 void connection_answer(struct world *world, struct connection *connection, struct answer *answer);
 struct answer *answer_new(enum answer_kind kind);
 
-/* The server's side goes, with every request that has not arrived; the client hears of it if `told`, after a delay. */
-void connection_drop(struct world *world, struct connection *connection, bool told);
+/* The server's side goes, with every request that has not arrived; the client hears of it if `notified`, after a delay. */
+void connection_drop(struct world *world, struct connection *connection, bool notified);
 
 /* The client's side goes. Requests under way still arrive, the last one after `late`, then the server closes too. */
 void connection_abandon(struct world *world, struct connection *connection, int64_t late);

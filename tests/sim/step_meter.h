@@ -1,5 +1,5 @@
 /* Counts how many steps the engine takes while its driver holds the client's mutex. A step is a basic block of the
- * floors `base`, `protocol` and `client`, which the compiler makes call the meter.
+ * layers `base`, `protocol` and `client`, which the compiler makes call the meter.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef STEP_METER_H
 #define STEP_METER_H

@@ -90,17 +90,17 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, bool se
     if (world_has_values(world)) {
         world->plan.names_of_group = !sets ? MAX_NAMES : seed % 3 == 0 ? 1 : 2;
     }
-    if (world_has_sides(world) || world->plan.names_of_group == 2) {
+    if (world_has_read_write(world) || world->plan.names_of_group == 2) {
         world->plan.names = world->plan.names > 1 ? 4 : 2;
     }
-    world->plan.writers_only = world_has_sides(world) && seed % 5 == 0; /* so in hot worlds: readers go together */
+    world->plan.writers_only = world_has_read_write(world) && seed % 5 == 0; /* so in hot worlds: readers go together */
     if (lock_kind == REDLATCH_FAIR) { /* a peer that takes what is free whoever stands in the queue is none of these */
         static const int64_t timeouts[] = {900, 2500, 30000};
         world->plan.settings.fair_timeout_ms = timeouts[seed % 3];
         world->plan.foreign = false;
     }
     for (uint32_t i = 0; i < MAX_NAMES; i++) {
-        uint32_t key = world_has_sides(world) ? i & ~1u : world_has_values(world) ? world_group(world, i) : i;
+        uint32_t key = world_has_read_write(world) ? i & ~1u : world_has_values(world) ? world_group(world, i) : i;
         world->names[i] = redis_text(lock_names[key]);
     }
     for (size_t i = 0; i < MAX_VALUES; i++) {

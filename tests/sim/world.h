@@ -56,7 +56,7 @@ void world_violation(struct world *world, const char *rule, const char *format, 
 bool world_has_room(struct world *world, const char *table, size_t count, size_t room);
 
 /* Whether the locks have two sides. Each has two numbers then: even for its writers, the next one for its readers. */
-static inline bool world_has_sides(const struct world *world) {
+static inline bool world_has_read_write(const struct world *world) {
     return world->plan.lock_kind == REDLATCH_READ;
 }
 
@@ -85,7 +85,7 @@ static inline bool world_overlap(const struct world *world, uint32_t one, uint32
 /* As which kind of lock a number is used. */
 static inline uint8_t world_side(const struct world *world, uint32_t name) {
     uint8_t side = name % 2 == 0 ? REDLATCH_WRITE : REDLATCH_READ;
-    return world_has_sides(world) ? side : world->plan.lock_kind;
+    return world_has_read_write(world) ? side : world->plan.lock_kind;
 }
 
 /* Which lock a name is. */

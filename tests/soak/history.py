@@ -40,7 +40,7 @@ class Operation:
     language: str
     kind: str
     name: str
-    asked: int
+    requested: int
     wait: int = 0
     n: int = 1
     lease: int = 0
@@ -53,7 +53,7 @@ class Operation:
     lost: Optional[int] = None
     facts: Line = field(default_factory=dict)
     # What was known of the lease, and when: moments, and until when the hold was safe.
-    looks: List[Tuple[int, int]] = field(default_factory=list)
+    checks: List[Tuple[int, int]] = field(default_factory=list)
     # In whose sections somebody else was: names, and between which moments.
     clashes: List[Tuple[str, int, int]] = field(default_factory=list)
 
@@ -70,7 +70,7 @@ class Operation:
     def beliefs(self) -> Iterator[Tuple[int, int]]:
         """The spans of time in which its holder was sure of it."""
         ends = [time for time in (self.give, self.lost) if time is not None]
-        for since, until in self.looks:
+        for since, until in self.checks:
             end = min([until, *ends])
             if end > since:
                 yield since, end
@@ -106,7 +106,7 @@ class History:
         """The operations of each name, in the order in which they were asked for; of several names at once, parted by
         +, those of each."""
         found: Dict[str, List[Operation]] = {}
-        for operation in sorted(self.operations, key=lambda each: each.asked):
+        for operation in sorted(self.operations, key=lambda each: each.requested):
             for name in operation.name.split("+"):
                 found.setdefault(name, []).append(operation)
         return found
@@ -153,12 +153,12 @@ def _read_process(history: History, lines: Iterator[Line]) -> None:
             history.ended[process] = True
             history.remains[process] = line.get("held", 0), line.get("waiters", 0)
         elif what == "ask":
-            asked = Operation(
+            requested = Operation(
                 line["id"], process, language, line["kind"], line["name"], time, line["wait"], line.get("n", 1),
                 line["lease"],
             )
-            known[asked.id] = asked
-            history.operations.append(asked)
+            known[requested.id] = requested
+            history.operations.append(requested)
         elif what == "silence":
             history.strokes.append(Stroke(what, time, line["until"]))
         elif line["id"] in known:
@@ -171,9 +171,9 @@ def _enter(operation: Operation, what: str, time: int, line: Line) -> None:
     """Adds a line to the operation that it is about."""
     if what == "got":
         operation.got, operation.facts = time, line
-        operation.looks.append((time, line["until"]))
+        operation.checks.append((time, line["until"]))
     elif what == "still":
-        operation.looks.append((time, line["until"]))
+        operation.checks.append((time, line["until"]))
     elif what == "not":
         operation.refused, operation.why = time, line["why"]
     elif what == "lost":

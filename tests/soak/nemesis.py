@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Callable, Dict, List, Sequence, Tuple
 
 import redis
-from crew import Crew, Member
+from workers import Workers, Member
 from env import Command, Proxy, RedisServer
 from env.faults import Fault as ProxyFault
 from plan import Fault
@@ -31,11 +31,11 @@ class Nemesis:
     """Has faults begin and end at their times."""
 
     def __init__(
-        self, servers: Sequence[RedisServer], proxies: Sequence[Proxy], crew: Crew, journal: Path
+        self, servers: Sequence[RedisServer], proxies: Sequence[Proxy], workers: Workers, journal: Path
     ) -> None:
         self._servers = servers
         self._proxies = proxies
-        self._crew = crew
+        self._workers = workers
         self._journal = journal
         self._agenda: List[Tuple[float, int, Action]] = []
         self._order = itertools.count()
@@ -75,7 +75,7 @@ class Nemesis:
     def _strike(self, fault: Fault) -> None:
         """Begins a fault, and enters its end. Those that concern all wait for each other, also when one takes longer
         than planned: a stopped server answers nobody, the nemesis included."""
-        member = self._crew.members.get(fault.process)
+        member = self._workers.members.get(fault.process)
         if not member and self._of_all:
             self._enter(time.monotonic() + _PAUSE, lambda: self._strike(fault))
             return
@@ -102,13 +102,13 @@ class Nemesis:
     # ---------------------------------------------------------------------------------------- of processes --
 
     def _kill(self, fault: Fault) -> Action:
-        member = self._crew.members[fault.process]
+        member = self._workers.members[fault.process]
         member.kill()
         member.stopped = False
         return member.start
 
     def _stop(self, fault: Fault) -> Action:
-        member = self._crew.members[fault.process]
+        member = self._workers.members[fault.process]
         member.signal(signal.SIGSTOP)
         member.stopped = True
         return lambda incarnation=member.incarnation: _resume(member, incarnation)  # type: ignore[misc]

@@ -35,19 +35,19 @@ class Observer:
         # Not through the faulty network: this is the nemesis' side.
         client = self._server.client(unix_socket_path=self._server.unix_path)
         with self._journal.open("w", encoding="utf-8") as journal:
-            looked = time.monotonic_ns()
+            observed = time.monotonic_ns()
             while self._queues and not self._over.wait(_PERIOD):
                 for name, key in self._queues.items():
-                    line = self._look(client, name, key)
+                    line = self._recheck(client, name, key)
                     if line["owners"]:
                         journal.write(json.dumps(line) + "\n")
-                since, looked = looked, time.monotonic_ns()
-                if looked - since > _SILENCE:
-                    silence = {"t": since, "do": "silence", "id": "", "name": "", "until": looked}
+                since, observed = observed, time.monotonic_ns()
+                if observed - since > _SILENCE:
+                    silence = {"t": since, "do": "silence", "id": "", "name": "", "until": observed}
                     journal.write(json.dumps(silence) + "\n")
 
     @staticmethod
-    def _look(client: redis.Redis, name: str, key: str) -> Dict[str, Any]:
+    def _recheck(client: redis.Redis, name: str, key: str) -> Dict[str, Any]:
         before = time.monotonic_ns()
         try:
             found: Any = client.lrange(key, 0, -1)

@@ -34,7 +34,7 @@ class Process:
     threads: int
 
 
-def crew(languages: Sequence[str], kind_names: Sequence[str]) -> List[Process]:
+def workers(languages: Sequence[str], kind_names: Sequence[str]) -> List[Process]:
     """The processes of a run, as far as there is anything for them to do. Lua has no threads, so it gets more."""
     everybody = [
         Process("c-1", "c", 3),

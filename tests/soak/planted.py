@@ -17,7 +17,7 @@ def turn(number: int, *, kind: str = "fenced", name: str = "n", process: str = "
     made = Operation(
         f"{process}.{number}", process, process.partition("-")[0], kind, name, start, got=start + 10 * MS,
         give=start + 60 * MS, gave=start + 62 * MS, outcome="ok", facts={"token": number + 1},
-        looks=[(start + 10 * MS, start + 10 * MS + LEASE)],
+        checks=[(start + 10 * MS, start + 10 * MS + LEASE)],
     )
     for field, value in changes.items():
         setattr(made, field, value)
@@ -46,8 +46,8 @@ def no_release(history: History) -> None:
 
 def released_too_early_by_another(history: History) -> None:
     """Somebody gets it in the middle of a hold."""
-    history.operations[8].asked = history.operations[7].asked
-    history.operations[8].looks = [((history.operations[7].give or 0) - MS, history.operations[8].looks[0][1])]
+    history.operations[8].requested = history.operations[7].requested
+    history.operations[8].checks = [((history.operations[7].give or 0) - MS, history.operations[8].checks[0][1])]
 
 
 def a_token_again(history: History) -> None:
@@ -68,7 +68,7 @@ def no_token(history: History) -> None:
 
 def a_wait_without_end(history: History) -> None:
     """An acquire that never returned."""
-    waits = turn(30, got=None, give=None, gave=None, looks=[])
+    waits = turn(30, got=None, give=None, gave=None, checks=[])
     history.operations.append(waits)
 
 
@@ -85,7 +85,7 @@ def a_process_that_hangs(history: History) -> None:
 def a_wait_too_long(history: History) -> None:
     """A wait of 100 ms that takes a minute."""
     history.operations.append(
-        turn(30, name="m", wait=100, got=None, refused=90_000 * MS, why="timeout", give=None, gave=None, looks=[])
+        turn(30, name="m", wait=100, got=None, refused=90_000 * MS, why="timeout", give=None, gave=None, checks=[])
     )
 
 
@@ -111,9 +111,9 @@ def make_fair(history: History) -> None:
         each.kind, each.facts = "fair", {"owner": each.id}
     waiting = history.operations[7:10]
     for number, each in enumerate(waiting):
-        each.asked = (650 + 10 * number) * MS
+        each.requested = (650 + 10 * number) * MS
     for moment in range(600 * MS, 1000 * MS, 5 * MS):
-        owners = [each.id for each in waiting if each.asked < moment < (each.got or 0)]
+        owners = [each.id for each in waiting if each.requested < moment < (each.got or 0)]
         line = {"t": moment, "do": "queue", "id": "", "name": "n", "until": moment + 1, "owners": owners}
         history.others.append(line)
 
@@ -121,7 +121,7 @@ def make_fair(history: History) -> None:
 def passed_over(history: History) -> None:
     """A fair lock granted to 9 before 8."""
     one, other = history.operations[8], history.operations[9]
-    for field in ("got", "give", "gave", "looks"):
+    for field in ("got", "give", "gave", "checks"):
         ones, others = getattr(one, field), getattr(other, field)
         setattr(one, field, others)
         setattr(other, field, ones)
@@ -197,10 +197,10 @@ def make_latch(history: History) -> None:
     """All of it waits for latches that are set to 1 at the beginning, and counted down before the next begins."""
     for each in history.operations:
         each.kind, each.facts, each.give, each.gave, each.outcome = "latch", {}, None, None, ""
-        each.looks = [(each.got or 0, each.got or 0)]
+        each.checks = [(each.got or 0, each.got or 0)]
         history.others += [
-            {"t": each.asked - MS, "do": "set", "id": "", "name": "n", "n": 1},
-            {"t": each.asked + 5 * MS, "do": "counting", "id": "", "name": "n"},
+            {"t": each.requested - MS, "do": "set", "id": "", "name": "n", "n": 1},
+            {"t": each.requested + 5 * MS, "do": "counting", "id": "", "name": "n"},
         ]
 
 

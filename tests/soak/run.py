@@ -27,13 +27,13 @@ import build_peers
 import checkers
 import counts
 import leftovers
-from crew import ROOT, Crew
+from workers import ROOT, Workers
 from env import Proxy, RedisServer
 from history import read_history
 from kinds import KINDS, LANGUAGES, SERVERS, queues_of, sections_of
 from nemesis import Nemesis
 from observer import Observer
-from plan import Process, crew, faults, worker_plan
+from plan import Process, workers, faults, worker_plan
 
 _SHOWN = 20
 
@@ -91,7 +91,7 @@ def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) 
         proxies = [stack.enter_context(Proxy(server.address, seed=given.seed, log_size=10)) for server in servers]
         end = time.monotonic_ns() + int(given.seconds * 1e9)
         observer = Observer(servers[0], queues_of(given.kinds), histories / "observer.jsonl")
-        working = Crew(processes, histories, [proxy.url for proxy in proxies], end)
+        working = Workers(processes, histories, [proxy.url for proxy in proxies], end)
         try:
             nemesis = Nemesis(servers, proxies, working, histories / "nemesis.jsonl")
             nemesis.run(faults(given.seed, given.seconds, processes))
@@ -122,7 +122,7 @@ def main(words: Sequence[str]) -> int:
     folder = ROOT / "build" / "soak" / str(given.seed)
     shutil.rmtree(folder, ignore_errors=True)
     print(again(given), flush=True)  # here, too, for a run that does not come to its end
-    found = play(given, folder, crew([*given.languages, *["liar"] * given.lie], given.kinds))
+    found = play(given, folder, workers([*given.languages, *["liar"] * given.lie], given.kinds))
     history = read_history(folder / "history")
     found += checkers.violations(history)
     print("\n".join(counts.table(history, given.kinds)))

@@ -12,7 +12,7 @@ from checkers import order, violations
 from counts import missing
 from history import History, Stroke, read_history
 from kinds import LANGUAGES
-from plan import CALM, NEMESES, crew, faults, worker_plan
+from plan import CALM, NEMESES, workers, faults, worker_plan
 from planted import (
     MS, PLANTS, a_permit_gone, a_wait_too_long, good, late_release, make_fair, make_latch, make_permits,
     make_semaphore, no_release, not_renewed, passed_over, somebody_in_the_section, turn,
@@ -34,7 +34,7 @@ def test_what_is_planted_is_found(plant: Callable[[History], None]) -> None:
 def test_in_its_last_millisecond_nothing_is_left_of_a_hold() -> None:
     history = good()
     hold = history.operations[7]
-    promised = max(until for _, until in hold.looks)
+    promised = max(until for _, until in hold.checks)
     hold.lost = promised - MS + 1
     assert not [each for each in violations(history) if each.startswith("honesty")]
     hold.lost = promised - MS
@@ -58,7 +58,7 @@ def test_readers_go_together() -> None:
     assert violations(history)[0].startswith("exclusion")
 
 
-def test_who_is_stopped_may_lose_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_stopped_may_lose_a_position(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(order, "SILENCE", 200 * MS)
     history = good()
     passed_over(history)
@@ -67,12 +67,12 @@ def test_who_is_stopped_may_lose_a_place(monkeypatch: pytest.MonkeyPatch) -> Non
     assert violations(history) == []
 
 
-def test_nobody_keeps_a_place_while_the_server_hears_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_keeps_a_position_while_the_server_hears_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """Strokes of all processes are not counted twice where the observer met them, too."""
     monkeypatch.setattr(order, "SILENCE", 200 * MS)
     history = good()
     passed_over(history)
-    since = history.operations[8].asked
+    since = history.operations[8].requested
     history.strokes.append(Stroke("stop the server", since, since + 150 * MS))
     history.strokes.append(Stroke("silence", since - 20 * MS, since + 170 * MS))
     assert violations(history)
@@ -84,9 +84,9 @@ def test_who_is_killed_may_have_taken_permits_with_it() -> None:
     history = good()
     a_permit_gone(history)
     assert violations(history)
-    lost = turn(30, kind="semaphore", process="c-3.0", got=None, give=None, gave=None, looks=[], facts={})
+    lost = turn(30, kind="semaphore", process="c-3.0", got=None, give=None, gave=None, checks=[], facts={})
     history.operations.append(lost)
-    history.strokes.append(Stroke("kill", lost.asked + MS, lost.asked + 2 * MS, "c-3.0"))
+    history.strokes.append(Stroke("kill", lost.requested + MS, lost.requested + 2 * MS, "c-3.0"))
     assert violations(history) == []
 
 
@@ -112,7 +112,7 @@ def test_what_is_no_violation() -> None:
     that was stopped."""
     history = good()
     no_release(history)
-    history.operations[7].looks = [(history.operations[7].got or 0, (history.operations[7].got or 0) + 80 * MS)]
+    history.operations[7].checks = [(history.operations[7].got or 0, (history.operations[7].got or 0) + 80 * MS)]
     somebody_in_the_section(history, 8)
     a_wait_too_long(history)
     history.operations[-1].process = "c-2.0"
@@ -139,7 +139,7 @@ def test_a_history_is_read_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / "observer.jsonl").write_text(json.dumps(silence) + "\n", encoding="utf-8")
     history = read_history(tmp_path)
     (only,) = history.operations
-    assert (only.asked, only.got, only.give, only.gave) == (2, 3, 5, None)
+    assert (only.requested, only.got, only.give, only.gave) == (2, 3, 5, None)
     assert list(only.beliefs()) == [(3, 5), (4, 5)]
     assert history.strokes == [Stroke("kill", 5, 7, "c-1.0"), Stroke("silence", 8, 9)]
     assert history.killed() == {"c-1.0": 5} and history.ended == {"c-1.0": False}
@@ -155,7 +155,7 @@ def test_too_little_is_reported() -> None:
 
 
 def test_the_plan_comes_from_the_seed() -> None:
-    processes = crew(["c", "lua"], ["mutex"])
+    processes = workers(["c", "lua"], ["mutex"])
     assert faults(1, 60, processes) == faults(1, 60, processes) != faults(2, 60, processes)
     assert worker_plan(1, processes[0], ["mutex"]) == worker_plan(1, processes[0], ["mutex"])
     assert worker_plan(1, processes[0], ["mutex"]) != worker_plan(1, processes[1], ["mutex"])
@@ -163,13 +163,13 @@ def test_the_plan_comes_from_the_seed() -> None:
 
 def test_a_minute_has_every_fault_in_it_and_a_calm_end() -> None:
     for seed in range(50):
-        planned = faults(seed, 60, crew(["c", "lua"], ["mutex"]))
+        planned = faults(seed, 60, workers(["c", "lua"], ["mutex"]))
         assert {fault.what for fault in planned} == set(NEMESES)
         assert all(fault.at + fault.seconds <= 60 - CALM for fault in planned)
 
 
 def test_who_is_killed_is_not_killed_again_before_the_others() -> None:
-    everybody = crew(list(LANGUAGES), ["mutex"])
+    everybody = workers(list(LANGUAGES), ["mutex"])
     for seed in range(50):
         killed = [fault.process for fault in faults(seed, 120, everybody) if fault.what == "kill"]
         for begin in range(0, len(killed), len(everybody)):

@@ -52,32 +52,32 @@ void rig_open(void) {
 /* ----------------------------------------------------------------------------------------------------- memory -- */
 
 static void supply_for(uint8_t operation_kind, const struct name_set *set) {
-    struct engine_lack lack = set ? engine_lacks_for_set(&rig.engine, operation_kind, set->count)
-                                  : engine_lacks(&rig.engine, operation_kind);
-    rig.lines += lack.lines;
-    for (uint32_t i = 0; i < lack.lines; i++) {
-        engine_supply_lines(&rig.engine, supply(sizeof(struct lines)));
+    struct engine_preallocation needed = set ? engine_preallocation_needed_for_set(&rig.engine, operation_kind, set->count)
+                                  : engine_preallocation_needed(&rig.engine, operation_kind);
+    rig.lines += needed.entries;
+    for (uint32_t i = 0; i < needed.entries; i++) {
+        engine_add_entries(&rig.engine, supply(sizeof(struct entries)));
     }
-    rig.commands += lack.commands;
-    rig.contests += lack.contests;
-    rig.holds += lack.holds;
-    rig.batches += lack.batches;
-    for (uint32_t i = 0; i < lack.commands; i++) {
-        engine_supply_command(&rig.engine, supply(sizeof(struct command)));
+    rig.commands += needed.commands;
+    rig.wait_queues += needed.wait_queues;
+    rig.holds += needed.holds;
+    rig.batches += needed.batches;
+    for (uint32_t i = 0; i < needed.commands; i++) {
+        engine_add_command(&rig.engine, supply(sizeof(struct command)));
     }
-    for (uint32_t i = 0; i < lack.contests; i++) {
-        engine_supply_contest(&rig.engine, supply(sizeof(struct contest)));
+    for (uint32_t i = 0; i < needed.wait_queues; i++) {
+        engine_add_wait_queue(&rig.engine, supply(sizeof(struct wait_queue)));
     }
-    for (uint32_t i = 0; i < lack.holds; i++) {
-        engine_supply_hold(&rig.engine, supply(sizeof(struct hold)));
+    for (uint32_t i = 0; i < needed.holds; i++) {
+        engine_add_hold(&rig.engine, supply(sizeof(struct hold)));
     }
-    for (uint32_t i = 0; i < lack.batches; i++) {
-        engine_supply_batch(&rig.engine, supply(sizeof(struct command)),
+    for (uint32_t i = 0; i < needed.batches; i++) {
+        engine_add_batch(&rig.engine, supply(sizeof(struct command)),
                             supply(RENEWAL_BATCH_SIZE * sizeof(struct renewal)));
     }
 }
 
-static void supply_what_lacks(uint8_t operation_kind) {
+static void preallocate_what_is_needed(uint8_t operation_kind) {
     supply_for(operation_kind, NULL);
 }
 
@@ -98,12 +98,12 @@ static void free_operation(struct call *call) {
 
 /* Who is called listens on the channel of the number that it asks with. */
 static void check_calls(void) {
-    const struct list *contests = &rig.engine.contests;
-    for (struct list_link *link = list_first(contests); link; link = list_next(contests, link)) {
-        const struct contest *contest = container_of(link, struct contest, all);
-        for (int i = 0; i < CALLS; i++) {
-            const struct operation *listener = contest->calls[i].listener;
-            CHECK(!listener || (listener->call == &contest->calls[i] && listener->id == contest->calls[i].waiter));
+    const struct list *wait_queues = &rig.engine.wait_queues;
+    for (struct list_link *link = list_first(wait_queues); link; link = list_next(wait_queues, link)) {
+        const struct wait_queue *queue = container_of(link, struct wait_queue, all);
+        for (int i = 0; i < WAKE_CHANNELS; i++) {
+            const struct operation *listener = queue->wake_channels[i].listener;
+            CHECK(!listener || (listener->wake_channel == &queue->wake_channels[i] && listener->id == queue->wake_channels[i].waiter));
         }
     }
 }
@@ -127,7 +127,7 @@ void rig_turn(void) {
     while (rig.engine.dead_resources) {
         struct resource *dead = rig.engine.dead_resources;
         rig.engine.dead_resources = dead->next;
-        CHECK_EQ_INT(dead->contenders, 0);
+        CHECK_EQ_INT(dead->wait_queue_users, 0);
         free(dead);
     }
 }
@@ -140,26 +140,26 @@ static const char *left_over(void) {
         const char *what;
     } checks[] = {
         {!list_is_empty(&engine->operations), "an operation under way"},
-        {engine->spare_command_count != rig.commands, "a command"},
-        {engine->spare_batch_count != rig.batches, "a renewal"},
-        {engine->spare_hold_count != rig.holds, "a hold"},
-        {engine->spare_contest_count != rig.contests, "a contest"},
-        {!list_is_empty(&engine->contests), "a contest in the list"},
+        {engine->command_pool_size != rig.commands, "a command"},
+        {engine->batch_pool_size != rig.batches, "a renewal"},
+        {engine->hold_pool_size != rig.holds, "a hold"},
+        {engine->wait_queue_pool_size != rig.wait_queues, "a contest"},
+        {!list_is_empty(&engine->wait_queues), "a contest in the list"},
         {!list_is_empty(&engine->subscription_changes), "a change of a subscription"},
-        {engine->spare_lines_count != rig.lines, "lines of a command"},
-        {engine->reserved_lines != 0, "reserved lines of a command"},
+        {engine->entries_pool_size != rig.lines, "lines of a command"},
+        {engine->reserved_entries != 0, "reserved lines of a command"},
         {engine->reserved_commands != 0, "a reserved command"},
         {engine->reserved_holds != 0, "a reserved hold"},
-        {engine->reserved_contests != 0, "a reserved contest"},
+        {engine->reserved_wait_queues != 0, "a reserved contest"},
         {engine_next_timer(engine) != NEVER, "a timer"},
         {engine->resources.used != 0, "a name"},
         {engine->subscriptions != 0, "a subscription"},
         {engine->stats.held != 0, "a hold in the gauge"},
         {engine->stats.waiters != 0, "a waiter in the gauge"},
     };
-    for (int lane = 0; lane < LANE_COUNT; lane++) {
-        const struct lane *at = &engine->lanes[lane];
-        if (!list_is_empty(&at->unsent) || !list_is_empty(&at->sent) || !list_is_empty(&at->unsettled) ||
+    for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
+        const struct pipeline *at = &engine->pipelines[pipeline];
+        if (!list_is_empty(&at->unsent) || !list_is_empty(&at->sent) || !list_is_empty(&at->in_doubt) ||
             at->in_flight) {
             return "something in a lane";
         }
@@ -244,8 +244,8 @@ struct resource *rig_name(const char *name) {
     return resource;
 }
 
-struct contest *rig_contest(const char *name) {
-    return rig_name(name)->contest;
+struct wait_queue *rig_wait_queue(const char *name) {
+    return rig_name(name)->queue;
 }
 
 struct call *rig_call(enum operation_kind kind, const char *name, uint64_t owner) {
@@ -258,7 +258,7 @@ struct call *rig_call(enum operation_kind kind, const char *name, uint64_t owner
     operation->lock_kind = rig.lock_kind;
     operation->resource = resource_keep(rig_name(name));
     operation->owner = owner;
-    operation->lane = LANE_CALLERS;
+    operation->pipeline = PIPELINE_CALLERS;
     operation->lease_ms = REDLATCH_RENEWED;
     operation->max_hold_ms = REDLATCH_FOREVER;
     operation->wait_until = NEVER;
@@ -293,9 +293,9 @@ struct call *rig_release_all(const char *letters, uint64_t owner) {
 
 /* Each permit that may be granted is a hold. */
 static void supply_holds(int64_t count) {
-    while (rig.engine.spare_hold_count < rig.engine.reserved_holds + count) {
+    while (rig.engine.hold_pool_size < rig.engine.reserved_holds + count) {
         rig.holds++;
-        engine_supply_hold(&rig.engine, supply(sizeof(struct hold)));
+        engine_add_hold(&rig.engine, supply(sizeof(struct hold)));
     }
 }
 
@@ -332,7 +332,7 @@ struct call *rig_acquire_named(const char *name, uint64_t owner) {
 
 struct call *rig_try(const char *name, uint64_t owner) {
     struct call *call = rig_call(OPERATION_ACQUIRE, name, owner);
-    call->operation->once = true;
+    call->operation->non_blocking = true;
     return started(call);
 }
 
@@ -359,69 +359,69 @@ void rig_claim(struct call *call) {
 
 /* ----------------------------------------------------------------------------------------------------- server -- */
 
-struct command *rig_send(enum lane_number lane) {
-    return engine_next_to_send(&rig.engine, lane, rig.now);
+struct command *rig_send(enum pipeline_role pipeline) {
+    return engine_next_to_send(&rig.engine, pipeline, rig.now);
 }
 
-void rig_reply(enum lane_number lane, const struct reply *reply) {
-    engine_replied(&rig.engine, lane, reply, rig.now);
+void rig_reply(enum pipeline_role pipeline, const struct reply *reply) {
+    engine_replied(&rig.engine, pipeline, reply, rig.now);
     rig_turn();
 }
 
-void rig_granted(enum lane_number lane) {
-    rig_integers(lane, (const int64_t[]){0}, 1);
+void rig_granted(enum pipeline_role pipeline) {
+    rig_integers(pipeline, (const int64_t[]){0}, 1);
 }
 
-void rig_met(enum lane_number lane, int line, int64_t ttl_ms) {
-    rig_integers(lane, (const int64_t[]){line, ttl_ms}, 2);
+void rig_contended(enum pipeline_role pipeline, int line, int64_t ttl_ms) {
+    rig_integers(pipeline, (const int64_t[]){line, ttl_ms}, 2);
 }
 
-void rig_nil(enum lane_number lane) {
+void rig_nil(enum pipeline_role pipeline) {
     struct reply reply = {.kind = REPLY_NIL};
-    rig_reply(lane, &reply);
+    rig_reply(pipeline, &reply);
 }
 
-void rig_integer(enum lane_number lane, int64_t value) {
+void rig_integer(enum pipeline_role pipeline, int64_t value) {
     struct reply reply = {.kind = REPLY_INTEGER, .integer = value};
-    rig_reply(lane, &reply);
+    rig_reply(pipeline, &reply);
 }
 
-void rig_error(enum lane_number lane, const char *text) {
+void rig_error(enum pipeline_role pipeline, const char *text) {
     struct reply reply = {.kind = REPLY_ERROR, .text = text, .size = strlen(text)};
-    rig_reply(lane, &reply);
+    rig_reply(pipeline, &reply);
 }
 
-void rig_integers(enum lane_number lane, const int64_t *values, size_t count) {
+void rig_integers(enum pipeline_role pipeline, const int64_t *values, size_t count) {
     struct reply *elements = get_memory((count + 1) * sizeof *elements);
     for (size_t i = 0; i < count; i++) {
         elements[i].kind = REPLY_INTEGER;
         elements[i].integer = values[i];
     }
     struct reply reply = {.kind = REPLY_ARRAY, .elements = elements, .count = count};
-    rig_reply(lane, &reply);
+    rig_reply(pipeline, &reply);
     free(elements);
 }
 
-void rig_drain_keeper(void) {
+void rig_drain_background(void) {
     static const int64_t before[RENEWAL_BATCH_SIZE];
     struct command *command;
-    while ((command = rig_send(LANE_KEEPER)) != NULL) {
-        rig_integers(LANE_KEEPER, before, command->batch_count);
+    while ((command = rig_send(PIPELINE_BACKGROUND)) != NULL) {
+        rig_integers(PIPELINE_BACKGROUND, before, command->batch_count);
     }
 }
 
-void rig_lost(enum lane_number lane) {
-    engine_lane_lost(&rig.engine, lane, rig.now);
+void rig_lost(enum pipeline_role pipeline) {
+    engine_pipeline_lost(&rig.engine, pipeline, rig.now);
     rig_turn();
 }
 
-void rig_ready(enum lane_number lane, enum settlement how) {
-    engine_lane_ready(&rig.engine, lane, how, rig.now);
+void rig_ready(enum pipeline_role pipeline, enum resolution how) {
+    engine_pipeline_ready(&rig.engine, pipeline, how, rig.now);
     rig_turn();
 }
 
-void rig_failed(enum lane_number lane, int status) {
-    engine_lane_failed(&rig.engine, lane, status, rig.now);
+void rig_failed(enum pipeline_role pipeline, int status) {
+    engine_pipeline_failed(&rig.engine, pipeline, status, rig.now);
     rig_turn();
 }
 
@@ -446,20 +446,20 @@ void rig_message(const char *name) {
 }
 
 void rig_message_of(const char *name, int64_t number) {
-    engine_message(&rig.engine, &rig_contest(name)->subscription, number, rig.now);
+    engine_message(&rig.engine, &rig_wait_queue(name)->subscription, number, rig.now);
     rig_turn();
 }
 
 void rig_park(int64_t ttl_ms) {
-    rig_send(LANE_CALLERS);
-    rig_integer(LANE_CALLERS, ttl_ms);
+    rig_send(PIPELINE_CALLERS);
+    rig_integer(PIPELINE_CALLERS, ttl_ms);
     rig_subscriptions(); /* which makes it look once more */
-    rig_send(LANE_CALLERS);
-    rig_integer(LANE_CALLERS, ttl_ms);
+    rig_send(PIPELINE_CALLERS);
+    rig_integer(PIPELINE_CALLERS, ttl_ms);
 }
 
 void rig_supply(void) {
-    supply_what_lacks(OPERATION_QUERY);
+    preallocate_what_is_needed(OPERATION_QUERY);
 }
 
 void rig_pass(int64_t microseconds) {
@@ -475,8 +475,8 @@ void rig_pass(int64_t microseconds) {
 
 struct hold *rig_grant_for(const char *name, uint64_t owner, int64_t lease_ms) {
     struct call *call = rig_acquire_for(name, owner, lease_ms);
-    rig_send(LANE_CALLERS);
-    rig_nil(LANE_CALLERS);
+    rig_send(PIPELINE_CALLERS);
+    rig_nil(PIPELINE_CALLERS);
     return call->hold;
 }
 
@@ -486,8 +486,8 @@ struct hold *rig_grant(const char *name, uint64_t owner) {
 
 void rig_end(const char *name, uint64_t owner) {
     rig_release(name, owner);
-    rig_send(LANE_CALLERS);
-    rig_integer(LANE_CALLERS, 1);
+    rig_send(PIPELINE_CALLERS);
+    rig_integer(PIPELINE_CALLERS, 1);
 }
 
 int rig_losses(enum loss_queue queue, int *reason_out) {

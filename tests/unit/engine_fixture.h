@@ -1,11 +1,11 @@
-/* A driver for the engine with fed time: it supplies memory, starts calls, takes commands off the lanes and answers
+/* A driver for the engine with fed time: it supplies memory, starts calls, takes commands off the pipelines and answers
  * them as a test likes. There is one rig per program; each case opens and closes it, and closing tells what was left.
  * SPDX-License-Identifier: Apache-2.0
  *
  *     rig_open();
  *     struct call *call = rig_acquire("orders", 1);
- *     rig_send(LANE_CALLERS);
- *     rig_nil(LANE_CALLERS);
+ *     rig_send(PIPELINE_CALLERS);
+ *     rig_nil(PIPELINE_CALLERS);
  *     CHECK_EQ_INT(call->status, REDLATCH_OK);
  *     rig_end("orders", 1);
  *     RIG_CLOSE();
@@ -52,7 +52,7 @@ struct rig {
     struct call *calls;
     struct rig_handle *handles;
     struct list supplied; /* every block of memory the engine was given */
-    uint32_t commands, contests, holds, batches, lines;
+    uint32_t commands, wait_queues, holds, batches, lines;
 };
 
 extern struct rig rig;
@@ -65,9 +65,9 @@ const char *rig_close(void);
 
 /* The resource of a name, which the rig keeps as a handle of a user would. */
 struct resource *rig_name(const char *name);
-struct contest *rig_contest(const char *name);
+struct wait_queue *rig_wait_queue(const char *name);
 
-/* A call whose operation can still be changed, and its start. It is a blocking call without end, on LANE_CALLERS. */
+/* A call whose operation can still be changed, and its start. It is a blocking call without end, on PIPELINE_CALLERS. */
 struct call *rig_call(enum operation_kind kind, const char *name, uint64_t owner);
 void rig_start(struct call *call);
 
@@ -85,33 +85,33 @@ struct call *rig_extend(const char *name, uint64_t owner, int64_t lease_ms);
 void rig_abort(struct call *call, int status);
 void rig_claim(struct call *call);
 
-/* Writes the next command of a lane; NULL when there is none. Answers go to the oldest command written. */
-struct command *rig_send(enum lane_number lane);
-void rig_nil(enum lane_number lane);
-void rig_integer(enum lane_number lane, int64_t value);
-void rig_error(enum lane_number lane, const char *text);
-void rig_granted(enum lane_number lane); /* of a set, without tokens */
-void rig_met(enum lane_number lane, int line, int64_t ttl_ms); /* what is in the way of a set, from 1 */
-void rig_integers(enum lane_number lane, const int64_t *values, size_t count);
-void rig_reply(enum lane_number lane, const struct reply *reply);
+/* Writes the next command of a pipeline; NULL when there is none. Answers go to the oldest command written. */
+struct command *rig_send(enum pipeline_role pipeline);
+void rig_nil(enum pipeline_role pipeline);
+void rig_integer(enum pipeline_role pipeline, int64_t value);
+void rig_error(enum pipeline_role pipeline, const char *text);
+void rig_granted(enum pipeline_role pipeline); /* of a set, without tokens */
+void rig_contended(enum pipeline_role pipeline, int line, int64_t ttl_ms); /* what is in the way of a set, from 1 */
+void rig_integers(enum pipeline_role pipeline, const int64_t *values, size_t count);
+void rig_reply(enum pipeline_role pipeline, const struct reply *reply);
 
-/* Renews whatever the keeper has to send, until it has nothing more. */
-void rig_drain_keeper(void);
+/* Renews whatever the background thread has to send, until it has nothing more. */
+void rig_drain_background(void);
 
 /* A broken connection, the next one, and an attempt that failed. */
-void rig_lost(enum lane_number lane);
-void rig_ready(enum lane_number lane, enum settlement how);
-void rig_failed(enum lane_number lane, int status);
+void rig_lost(enum pipeline_role pipeline);
+void rig_ready(enum pipeline_role pipeline, enum resolution how);
+void rig_failed(enum pipeline_role pipeline, int status);
 
 /* Carries out what the engine wants subscribed to or left; returns how many channels changed. */
 int rig_subscriptions(void);
 void rig_message(const char *name); /* "0" */
 void rig_message_of(const char *name, int64_t number);
 
-/* Tells the call under way on LANE_CALLERS of a holder, until it is parked and subscribed. */
+/* Tells the call under way on PIPELINE_CALLERS of a holder, until it is parked and subscribed. */
 void rig_park(int64_t ttl_ms);
 
-/* Fills the pools as the keeper does before it works. */
+/* Fills the pools as the background thread does before it works. */
 void rig_supply(void);
 
 /* Time passes, and each timer fires when it is due. */

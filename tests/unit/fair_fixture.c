@@ -9,26 +9,26 @@ void open_fair(void) {
     rig.lock_kind = REDLATCH_FAIR;
 }
 
-void queued_on(enum lane_number lane, int64_t ttl_ms, const char *head) {
+void queued_on(enum pipeline_role pipeline, int64_t ttl_ms, const char *head) {
     struct reply elements[2] = {{.kind = REPLY_INTEGER, .integer = ttl_ms},
                                 {.kind = REPLY_STRING, .text = head, .size = strlen(head)}};
     struct reply reply = {.kind = REPLY_ARRAY, .elements = elements, .count = 2};
-    rig_reply(lane, &reply);
+    rig_reply(pipeline, &reply);
 }
 
 void queued(int64_t ttl_ms, const char *head) {
-    queued_on(LANE, ttl_ms, head);
+    queued_on(PIPELINE, ttl_ms, head);
 }
 
 void held_with_waiters(struct call **waiters, uint64_t last) {
     rig_grant("a", 1);
     for (uint64_t owner = 2; owner <= last; owner++) {
         waiters[owner] = rig_acquire("a", owner);
-        rig_send(LANE);
+        rig_send(PIPELINE);
         queued(30000, "2");
     }
     rig_subscriptions();
-    CHECK(rig_send(LANE) == NULL); /* the holder is here: nothing can have been missed */
+    CHECK(rig_send(PIPELINE) == NULL); /* the holder is here: nothing can have been missed */
 }
 
 void everybody_leaves(struct call **waiters, uint64_t last) {
@@ -37,10 +37,10 @@ void everybody_leaves(struct call **waiters, uint64_t last) {
             rig_abort(waiters[owner], REDLATCH_CANCELLED);
         }
     }
-    while (rig_send(LANE)) {
-        rig_integer(LANE, 0);
+    while (rig_send(PIPELINE)) {
+        rig_integer(PIPELINE, 0);
     }
-    rig_drain_keeper();
+    rig_drain_background();
     rig_end("a", 1);
     RIG_CLOSE();
 }

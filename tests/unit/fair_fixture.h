@@ -5,16 +5,16 @@
 
 #include "engine_fixture.h"
 
-/* The lane of the waiters' asks. */
-static const enum lane_number LANE = LANE_CALLERS;
+/* The pipeline of the waiters' asks. */
+static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 void open_fair(void);
 
-/* Answers the oldest command of a lane: queued, for so long; the number of the head is "" if that is of another
+/* Answers the oldest command of a pipeline: queued, for so long; the number of the head is "" if that is of another
  * client. */
-void queued_on(enum lane_number lane, int64_t ttl_ms, const char *head);
+void queued_on(enum pipeline_role pipeline, int64_t ttl_ms, const char *head);
 
-/* The same of the lane of asks. */
+/* The same of the pipeline of asks. */
 void queued(int64_t ttl_ms, const char *head);
 
 /* Owner 1 of this process holds "a"; owners 2 to `last` wait for it, the foremost four subscribed. Numbers are the

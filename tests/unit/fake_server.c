@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 2000 };
+enum { TIMEOUT_MS = 2000 };
 
 static void must(bool good, const char *what) {
     if (!good) {
@@ -77,7 +77,7 @@ void fake_close(struct fake_server *server) {
 
 static bool readable(int fd) {
     struct pollfd one = {fd, POLLIN, 0};
-    return poll(&one, 1, PATIENCE_MS) == 1;
+    return poll(&one, 1, TIMEOUT_MS) == 1;
 }
 
 static void take_peer(struct fake_server *server) {

@@ -16,7 +16,7 @@
 #include "system.h"
 #include "unit.h"
 
-enum { LEASE_MS = 1000, WAIT_MS = 10000, LONG_NAME = 9000, PATIENCE = 60, RUNS_AT_LEAST = 20, RUNS_AT_MOST = 2000 };
+enum { LEASE_MS = 1000, WAIT_MS = 10000, LONG_NAME = 9000, TIMEOUT = 60, RUNS_AT_LEAST = 20, RUNS_AT_MOST = 2000 };
 
 static const char *url;
 static int run; /* which allocation fails in this one */
@@ -133,7 +133,7 @@ static void asynchronous(redlatch_client *client, redlatch_lock *lock) {
 }
 
 /* Started looks, while a lock is held whose owner is connected: they fail or tell the truth. */
-static void started_looks(redlatch_client *client, redlatch_lock *lock) {
+static void started_rechecks(redlatch_client *client, redlatch_lock *lock) {
     int fd = -1;
     CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), REDLATCH_OK);
     if (!GOOD(redlatch_lock_acquire(lock, WAIT_MS))) {
@@ -143,7 +143,7 @@ static void started_looks(redlatch_client *client, redlatch_lock *lock) {
     if (GOOD(redlatch_start_inspect(client, "orders", 6, "somebody", 4)) && GOOD(next_event(client, fd, 4, &report))) {
         redlatch_facts facts = {.struct_size = sizeof facts};
         CHECK_EQ_INT(redlatch_report_facts(report, &facts), REDLATCH_OK);
-        CHECK_EQ_INT(facts.form, REDLATCH_FORM_MUTEX);
+        CHECK_EQ_INT(facts.detected_kind, REDLATCH_DETECTED_MUTEX);
         redlatch_report_free(report);
     }
     if (GOOD(redlatch_lock_start_query(lock, 5))) {
@@ -209,7 +209,7 @@ static void several(redlatch_lock *lock, redlatch_client *other_client) {
 }
 
 /* A walk, an inspection and a wait: each fails or tells the truth. */
-static void looking(redlatch_client *client, const char *name, size_t size) {
+static void polling(redlatch_client *client, const char *name, size_t size) {
     redlatch_scan *scan = NULL;
     redlatch_report *report = NULL;
     redlatch_facts facts = {.struct_size = sizeof facts};
@@ -222,7 +222,7 @@ static void looking(redlatch_client *client, const char *name, size_t size) {
     }
     if (GOOD(redlatch_inspect(client, name, size, &report))) {
         CHECK_EQ_INT(redlatch_report_facts(report, &facts), REDLATCH_OK);
-        CHECK(facts.form == REDLATCH_FORM_NOTHING && facts.name_size == size);
+        CHECK(facts.detected_kind == REDLATCH_DETECTED_NOTHING && facts.name_size == size);
         redlatch_report_free(report);
     }
     GOOD(redlatch_wait_free(client, name, size, WAIT_MS, NULL, REDLATCH_FOREVER));
@@ -236,12 +236,12 @@ static void scenario(void) {
     redlatch_lock *named_long = other_client ? make_lock(other_client, long_name, sizeof long_name) : NULL;
     if (named_long) {
         long_commands(named_long);
-        looking(other_client, long_name, sizeof long_name);
+        polling(other_client, long_name, sizeof long_name);
     }
     if (lock && of_other_client) {
         contended(client, lock, of_other_client);
         asynchronous(client, lock);
-        started_looks(client, lock);
+        started_rechecks(client, lock);
         cancelled(lock);
         several(lock, other_client);
     }
@@ -258,7 +258,7 @@ static void scenario(void) {
 /* One run with the n-th allocation failing; whether one did. */
 static bool run_with_failure(int n) {
     run = n;
-    alarm(PATIENCE);
+    alarm(TIMEOUT);
     failing_arm(n);
     scenario();
     bool failed = failing_disarm();

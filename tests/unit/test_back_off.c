@@ -3,7 +3,7 @@
 #include "engine_fixture.h"
 #include "steps.h"
 
-static const enum lane_number LANE = LANE_CALLERS;
+static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 /* The pauses begin at `low` and `high`, in pairs, one pair for each. */
 static void check_pauses(struct back_off back_off, const int64_t (*expected)[2], size_t count) {
@@ -64,29 +64,29 @@ static struct call *waiter(uint64_t owner, int64_t wait_us) {
 }
 
 /* The next look comes after `least` to `most` ms, and is answered that somebody holds the lock. */
-static void check_look(int64_t least, int64_t most) {
+static void check_recheck(int64_t least, int64_t most) {
     rig_pass(least * MILLISECOND - 1);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     rig_pass((most - least) * MILLISECOND + 1);
-    struct command *command = rig_send(LANE);
+    struct command *command = rig_send(PIPELINE);
     CHECK(command && command->kind == COMMAND_ACQUIRE);
-    rig_integer(LANE, 30000);
+    rig_integer(PIPELINE, 30000);
 }
 
-static void a_waiter_looks_after_each_pause_and_never_listens(void) {
+static void a_waiter_rechecks_after_each_pause_and_never_listens(void) {
     rig_open_spin();
     struct call *call = waiter(2, 0);
-    rig_send(LANE);
-    rig_integer(LANE, 30000);
-    check_look(10, 10);
-    check_look(20, 20);
-    check_look(40, 40);
-    check_look(40, 40);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 30000);
+    check_recheck(10, 10);
+    check_recheck(20, 20);
+    check_recheck(40, 40);
+    check_recheck(40, 40);
     CHECK_EQ_INT(rig_subscriptions(), 0);
-    CHECK_EQ_INT(rig_contest("a")->subscription.state, SUBSCRIPTION_NONE);
+    CHECK_EQ_INT(rig_wait_queue("a")->subscription.state, SUBSCRIPTION_NONE);
     rig_pass(40 * MILLISECOND);
-    rig_send(LANE);
-    rig_nil(LANE);
+    rig_send(PIPELINE);
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     rig_end("a", 2);
     RIG_CLOSE();
@@ -96,28 +96,28 @@ static void only_the_foremost_polls(void) {
     rig_open_spin();
     struct call *first = waiter(2, 0);
     struct call *second = waiter(3, 0);
-    rig_send(LANE);
-    rig_integer(LANE, 30000);
-    check_look(10, 10);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 30000);
+    check_recheck(10, 10);
     CHECK_EQ_INT(second->operation->phase, PHASE_QUEUED);
     rig_abort(first, REDLATCH_CANCELLED);
-    CHECK(rig_send(LANE)); /* the next one looks at once, with pauses of its own */
-    rig_integer(LANE, 30000);
-    check_look(10, 10);
+    CHECK(rig_send(PIPELINE)); /* the next one looks at once, with pauses of its own */
+    rig_integer(PIPELINE, 30000);
+    check_recheck(10, 10);
     rig_abort(second, REDLATCH_CANCELLED);
     RIG_CLOSE();
 }
 
-static void the_last_look_comes_before_the_end_of_patience(void) {
+static void the_last_recheck_comes_before_the_deadline(void) {
     rig_open_spin();
     struct call *call = waiter(2, 80 * MILLISECOND);
-    rig_send(LANE);
-    rig_integer(LANE, 30000);
-    check_look(10, 10);
-    check_look(20, 20);
-    check_look(25, 25); /* instead of 40, when it would be too late for the answer: 25 ms before the end */
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 30000);
+    check_recheck(10, 10);
+    check_recheck(20, 20);
+    check_recheck(25, 25); /* instead of 40, when it would be too late for the answer: 25 ms before the end */
     rig_pass(25 * MILLISECOND);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_TIMEOUT);
     RIG_CLOSE();
@@ -127,29 +127,29 @@ static void while_this_process_holds_it_nobody_polls(void) {
     rig_open_spin();
     rig_grant("a", 1);
     struct call *call = waiter(2, 0);
-    rig_send(LANE);
-    rig_integer(LANE, 30000);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 30000);
     rig_pass(2 * SECOND);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     rig_release("a", 1);
-    struct command *command = rig_send(LANE);
+    struct command *command = rig_send(PIPELINE);
     CHECK(command && command->kind == COMMAND_HAND_OVER);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     rig_end("a", 2);
     RIG_CLOSE();
 }
 
-static void the_end_of_the_holders_lease_is_a_reason_to_look(void) {
+static void the_end_of_the_holders_lease_is_a_reason_to_recheck(void) {
     rig_open_spin();
     struct call *call = waiter(2, 0);
     call->operation->back_off.next_ms = 1000;
     call->operation->back_off.max_ms = 1000;
-    rig_send(LANE);
-    rig_integer(LANE, 100);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 100);
     rig_pass(120 * MILLISECOND);
-    CHECK(rig_send(LANE));
-    rig_nil(LANE);
+    CHECK(rig_send(PIPELINE));
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     rig_end("a", 2);
     RIG_CLOSE();
@@ -160,10 +160,10 @@ int main(void) {
     RUN(pauses_of_one_length);
     RUN(the_usual_pauses);
     RUN(the_largest_numbers_do_not_wrap);
-    RUN(a_waiter_looks_after_each_pause_and_never_listens);
+    RUN(a_waiter_rechecks_after_each_pause_and_never_listens);
     RUN(only_the_foremost_polls);
-    RUN(the_last_look_comes_before_the_end_of_patience);
+    RUN(the_last_recheck_comes_before_the_deadline);
     RUN(while_this_process_holds_it_nobody_polls);
-    RUN(the_end_of_the_holders_lease_is_a_reason_to_look);
+    RUN(the_end_of_the_holders_lease_is_a_reason_to_recheck);
     return unit_done();
 }

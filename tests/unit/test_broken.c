@@ -24,13 +24,13 @@ static void begin(void) {
     begin_with("orders");
 }
 
-/* An answer that nobody asked for, which the link floor would never have let through. */
+/* An answer that nobody asked for, which the link layer would never have let through. */
 static void break_it(void) {
     struct client *inside = client->client;
     struct reply reply = {.kind = REPLY_NIL};
     client_lock(inside);
-    engine_replied(&inside->engine, LANE_KEEPER, &reply, system_now());
-    client_settle(inside, system_now());
+    engine_replied(&inside->engine, PIPELINE_BACKGROUND, &reply, system_now());
+    client_finish_step(inside, system_now());
     client_unlock(inside);
 }
 
@@ -112,7 +112,7 @@ static void started_calls_are_discarded_with_the_client(void) {
     end();
 }
 
-static void check_told(int fd, uint64_t tag) {
+static void check_notified(int fd, uint64_t tag) {
     struct pollfd readable = {fd, POLLIN, 0};
     redlatch_event event = {.struct_size = sizeof event};
     CHECK_EQ_INT(poll(&readable, 1, 10000), 1);
@@ -127,7 +127,7 @@ static void check_told(int fd, uint64_t tag) {
     CHECK_EQ_INT(poll(&readable, 1, 0), 0);
 }
 
-static void started_calls_are_told_of(void) {
+static void started_calls_are_reported(void) {
     begin();
     int fd = -1;
     uint64_t owner;
@@ -135,11 +135,11 @@ static void started_calls_are_told_of(void) {
     CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_lock_start_acquire(lock, owner, REDLATCH_RENEWED, REDLATCH_FOREVER, 7), REDLATCH_OK);
     break_it();
-    check_told(fd, 7);
+    check_notified(fd, 7);
     end();
 }
 
-static void those_over_several_servers_are_told_of(void) {
+static void those_over_several_servers_are_reported(void) {
     begin_with("stock");
     redlatch_client *other_client = client;
     redlatch_lock *other_lock = lock;
@@ -153,7 +153,7 @@ static void those_over_several_servers_are_told_of(void) {
     CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_lock_start_acquire(both, owner, REDLATCH_RENEWED, REDLATCH_FOREVER, 9), REDLATCH_OK);
     break_it();
-    check_told(fd, 9);
+    check_notified(fd, 9);
     redlatch_lock_free(both);
     end();
     client = other_client;
@@ -174,8 +174,8 @@ static void other_clients_are_well(void) {
 int main(void) {
     RUN(waiting_calls_end_and_new_ones_are_refused);
     RUN(started_calls_are_discarded_with_the_client);
-    RUN(started_calls_are_told_of);
-    RUN(those_over_several_servers_are_told_of);
+    RUN(started_calls_are_reported);
+    RUN(those_over_several_servers_are_reported);
     RUN(other_clients_are_well);
     return unit_done();
 }

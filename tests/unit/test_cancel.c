@@ -27,7 +27,7 @@ static const char *answer(void *context, int connection, const char *command) {
         return greeting;
     }
     if (strncmp(command, "SUBSCRIBE ", 10) == 0 || strncmp(command, "UNSUBSCRIBE ", 12) == 0) {
-        return ""; /* never confirmed: whoever waits looks again by itself */
+        return ""; /* never confirmed: whoever waits rechecks by itself */
     }
     if (atomic_load(&silent)) {
         return "";
@@ -75,8 +75,8 @@ static void end(void) {
     fake_close(&server);
 }
 
-static int acquire(int64_t slice_ms) {
-    return redlatch_lock_acquire_as(lock, owner, 60000, REDLATCH_FOREVER, cancel, slice_ms);
+static int acquire(int64_t max_block_ms) {
+    return redlatch_lock_acquire_as(lock, owner, 60000, REDLATCH_FOREVER, cancel, max_block_ms);
 }
 
 static void fired_before(void) {
@@ -143,7 +143,7 @@ static void fired_by_a_signal_handler(void) {
     end();
 }
 
-static void in_slices(void) {
+static void in_steps(void) {
     begin(true);
     for (int i = 0; i < 5; i++) {
         int64_t start = system_now();
@@ -192,13 +192,13 @@ static void bad_arguments_begin_no_wait(void) {
     CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 1000, -2, cancel, 0), REDLATCH_INVALID);
     CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 1000, 0, cancel, -2), REDLATCH_INVALID);
     CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 1000, 0, NULL, 5), REDLATCH_INVALID);
-    CHECK(strstr(redlatch_last_error(), "slice_ms is 5 without a cancel object"));
+    CHECK(strstr(redlatch_last_error(), "max_block_ms is 5 without a cancel object"));
     CHECK_EQ_INT(acquire(0), REDLATCH_AGAIN); /* the object names no wait: it can be used */
     end();
 }
 
 /* Handles may be freed in any order, also while a sliced wait goes on. */
-static void a_sliced_wait_outlives_its_lock(void) {
+static void a_resumable_wait_outlives_its_lock(void) {
     begin(true);
     CHECK_EQ_INT(acquire(5), REDLATCH_AGAIN);
     redlatch_lock_free(lock);
@@ -207,7 +207,7 @@ static void a_sliced_wait_outlives_its_lock(void) {
     fake_close(&server);
 }
 
-static void a_sliced_wait_outlives_its_client(void) {
+static void a_resumable_wait_outlives_its_client(void) {
     begin(true);
     CHECK_EQ_INT(acquire(5), REDLATCH_AGAIN);
     redlatch_lock_free(lock);
@@ -237,7 +237,7 @@ static uint64_t held(void) {
 static void a_grant_that_nobody_wants(void) {
     for (int freed_first = 0; freed_first < 2; freed_first++) {
         begin(true);
-        atomic_store(&soon_free, true); /* so that the wait looks again soon */
+        atomic_store(&soon_free, true); /* so that the wait rechecks soon */
         CHECK_EQ_INT(acquire(5), REDLATCH_AGAIN);
         atomic_store(&held_by_other, false);
         int64_t until = system_now() + 20 * SECOND;
@@ -263,11 +263,11 @@ int main(void) {
     RUN(fired_before);
     RUN(fired_by_a_thread);
     RUN(fired_by_a_signal_handler);
-    RUN(in_slices);
+    RUN(in_steps);
     RUN(one_wait_at_a_time);
     RUN(bad_arguments_begin_no_wait);
-    RUN(a_sliced_wait_outlives_its_lock);
-    RUN(a_sliced_wait_outlives_its_client);
+    RUN(a_resumable_wait_outlives_its_lock);
+    RUN(a_resumable_wait_outlives_its_client);
     RUN(a_closed_client_ends_it);
     RUN(a_grant_that_nobody_wants);
     return unit_done();

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
-static const enum lane_number LANE = LANE_CALLERS;
+static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 static struct call *prepared(enum change change) {
     rig.lock_kind = change >= PERMITS_TRY_SET ? REDLATCH_PERMIT_SEMAPHORE
@@ -30,11 +30,11 @@ static bool is_bounded(int change) {
 static void each_is_one_command_with_a_number(void) {
     for (int change = 1; change < CHANGES; change++) {
         struct call *call = begun((enum change)change);
-        struct command *command = rig_send(LANE);
+        struct command *command = rig_send(PIPELINE);
         CHECK_EQ_INT(command->kind, COMMAND_CHANGE);
         CHECK_EQ_INT(command->change, change);
         CHECK_EQ_INT(command->amount, 4);
-        rig_integer(LANE, -7);
+        rig_integer(PIPELINE, -7);
         CHECK_EQ_INT(call->status, is_bounded(change) ? REDLATCH_INVALID : REDLATCH_OK);
         CHECK_EQ_INT(call->result, is_bounded(change) ? 0 : -7);
         RIG_CLOSE();
@@ -43,8 +43,8 @@ static void each_is_one_command_with_a_number(void) {
 
 static void what_is_no_number_breaks_the_protocol(void) {
     struct call *call = begun(SEMAPHORE_DRAIN);
-    rig_send(LANE);
-    rig_nil(LANE);
+    rig_send(PIPELINE);
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_PROTOCOL);
     RIG_CLOSE();
 }
@@ -52,16 +52,16 @@ static void what_is_no_number_breaks_the_protocol(void) {
 static void a_broken_connection_sends_it_again_unless_it_has_no_record(void) {
     for (int change = 1; change < CHANGES; change++) {
         struct call *call = begun((enum change)change);
-        uint64_t id = rig_send(LANE)->id;
-        rig_lost(LANE);
-        rig_ready(LANE, SETTLEMENT_DENIED);
-        struct command *again = rig_send(LANE);
+        uint64_t id = rig_send(PIPELINE)->id;
+        rig_lost(PIPELINE);
+        rig_ready(PIPELINE, RESOLUTION_DENIED);
+        struct command *again = rig_send(PIPELINE);
         if (change == SEMAPHORE_DELETE || change == LATCH_DELETE || change == PERMITS_DELETE) {
             CHECK(again == NULL);
             CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
         } else {
             CHECK(again->id == id);
-            rig_integer(LANE, 1);
+            rig_integer(PIPELINE, 1);
             CHECK_EQ_INT(call->status, REDLATCH_OK);
         }
         RIG_CLOSE();
@@ -70,61 +70,61 @@ static void a_broken_connection_sends_it_again_unless_it_has_no_record(void) {
 
 static void after_its_record_it_is_not_sent_again(void) {
     struct call *call = begun(SEMAPHORE_ADD);
-    rig_send(LANE);
-    rig_lost(LANE);
+    rig_send(PIPELINE);
+    rig_lost(PIPELINE);
     rig.now += (RIG_UNREACHABLE_MS + 16000) * MILLISECOND;
-    rig_ready(LANE, SETTLED_BY_KILL);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
 
 static void where_kill_is_denied_records_live_for_an_hour(void) {
     struct call *call = begun(SEMAPHORE_ADD);
-    rig_send(LANE);
-    rig_lost(LANE);
-    rig_ready(LANE, SETTLEMENT_DENIED);
-    rig_send(LANE);
-    rig_lost(LANE);
+    rig_send(PIPELINE);
+    rig_lost(PIPELINE);
+    rig_ready(PIPELINE, RESOLUTION_DENIED);
+    rig_send(PIPELINE);
+    rig_lost(PIPELINE);
     rig.now += 3000 * SECOND;
-    rig_ready(LANE, SETTLEMENT_DENIED);
-    CHECK(rig_send(LANE) != NULL);
-    rig_integer(LANE, 1);
+    rig_ready(PIPELINE, RESOLUTION_DENIED);
+    CHECK(rig_send(PIPELINE) != NULL);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     RIG_CLOSE();
 }
 
 static void resends_in_the_queue_have_an_end_too(void) {
     struct call *call = begun(SEMAPHORE_ADD);
-    rig_send(LANE);
-    rig_lost(LANE);
-    rig_ready(LANE, SETTLED_BY_KILL); /* to be sent again, and the next connection breaks at once */
-    rig_lost(LANE);
+    rig_send(PIPELINE);
+    rig_lost(PIPELINE);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL); /* to be sent again, and the next connection breaks at once */
+    rig_lost(PIPELINE);
     rig.now += 60 * SECOND;
-    rig_ready(LANE, SETTLED_BY_KILL);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
     RIG_CLOSE();
 }
 
-static void a_refusal_that_may_pass_is_repeated_until_the_caller_has_enough(void) {
+static void a_transient_error_is_repeated_until_the_caller_has_enough(void) {
     struct call *call = begun(SEMAPHORE_RELEASE);
-    rig_send(LANE);
-    rig_error(LANE, "OOM command not allowed");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "OOM command not allowed");
     CHECK(!call->done);
     rig_pass(100 * MILLISECOND);
-    rig_send(LANE);
-    rig_error(LANE, "OOM command not allowed");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "OOM command not allowed");
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_SERVER_OUT_OF_MEMORY); /* it was not carried out, and will not be */
     rig_pass(SECOND);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
 
-static void another_refusal_is_the_answer(void) {
+static void another_error_is_the_answer(void) {
     struct call *call = begun(LATCH_COUNT_DOWN);
-    rig_send(LANE);
-    rig_error(LANE, "WRONGTYPE the key holds no number");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "WRONGTYPE the key holds no number");
     CHECK_EQ_INT(call->status, REDLATCH_WRONG_TYPE);
     RIG_CLOSE();
 }
@@ -134,43 +134,43 @@ static void what_gives_goes_on_alone(void) {
                                        PERMITS_RELEASE};
     for (int i = 0; i < 4; i++) {
         struct call *call = begun(gives[i]);
-        uint64_t id = rig_send(LANE)->id;
+        uint64_t id = rig_send(PIPELINE)->id;
         rig_abort(call, REDLATCH_TIMEOUT);
         CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
-        rig_lost(LANE);
-        rig_ready(LANE, SETTLED_BY_KILL);
-        CHECK(rig_send(LANE)->id == id);
-        rig_error(LANE, "LOADING Redis is loading");
+        rig_lost(PIPELINE);
+        rig_ready(PIPELINE, RESOLVED_BY_KILL);
+        CHECK(rig_send(PIPELINE)->id == id);
+        rig_error(PIPELINE, "LOADING Redis is loading");
         rig_pass(100 * MILLISECOND);
-        CHECK(rig_send(LANE)->id == id);
-        rig_integer(LANE, 1);
+        CHECK(rig_send(PIPELINE)->id == id);
+        rig_integer(PIPELINE, 1);
         RIG_CLOSE();
     }
 }
 
 static void what_gives_and_was_never_sent_is_not(void) {
     struct call *call = begun(SEMAPHORE_RELEASE);
-    rig_failed(LANE, REDLATCH_UNREACHABLE);
+    rig_failed(PIPELINE, REDLATCH_UNREACHABLE);
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_UNREACHABLE); /* so the caller may release again */
-    rig_ready(LANE, SETTLED_BY_KILL);
-    CHECK(rig_send(LANE) == NULL);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
+    CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
 
 static void a_drain_is_undone(void) {
     struct call *call = begun(SEMAPHORE_DRAIN);
-    uint64_t id = rig_send(LANE)->id;
+    uint64_t id = rig_send(PIPELINE)->id;
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
-    struct command *undo = rig_send(LANE);
+    struct command *undo = rig_send(PIPELINE);
     CHECK_EQ_INT(undo->kind, COMMAND_UNDO);
     CHECK(undo->id == id);
-    rig_integer(LANE, 4);
-    rig_error(LANE, "OOM command not allowed");
+    rig_integer(PIPELINE, 4);
+    rig_error(PIPELINE, "OOM command not allowed");
     rig_pass(100 * MILLISECOND);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_UNDO);
-    rig_integer(LANE, 4);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_UNDO);
+    rig_integer(PIPELINE, 4);
     RIG_CLOSE();
 }
 
@@ -179,25 +179,25 @@ static void the_others_are_forgotten(void) {
                                          LATCH_TRY_SET,     LATCH_COUNT,     LATCH_DELETE};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         struct call *call = begun(others[i]);
-        rig_send(LANE);
+        rig_send(PIPELINE);
         rig_abort(call, REDLATCH_TIMEOUT);
         CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
-        rig_lost(LANE);
-        rig_ready(LANE, SETTLED_BY_KILL);
-        CHECK(rig_send(LANE) == NULL);
+        rig_lost(PIPELINE);
+        rig_ready(PIPELINE, RESOLVED_BY_KILL);
+        CHECK(rig_send(PIPELINE) == NULL);
         RIG_CLOSE();
     }
 }
 
 static void an_undo_is_not_sent_for_ever(void) {
     struct call *call = begun(SEMAPHORE_DRAIN);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_abort(call, REDLATCH_TIMEOUT);
-    rig_send(LANE);
-    rig_lost(LANE);
+    rig_send(PIPELINE);
+    rig_lost(PIPELINE);
     rig.now += 60 * SECOND;
-    rig_ready(LANE, SETTLED_BY_KILL);
-    CHECK(rig_send(LANE) == NULL); /* what it would undo is forgotten */
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
+    CHECK(rig_send(PIPELINE) == NULL); /* what it would undo is forgotten */
     RIG_CLOSE();
 }
 
@@ -208,8 +208,8 @@ int main(void) {
     RUN(after_its_record_it_is_not_sent_again);
     RUN(where_kill_is_denied_records_live_for_an_hour);
     RUN(resends_in_the_queue_have_an_end_too);
-    RUN(a_refusal_that_may_pass_is_repeated_until_the_caller_has_enough);
-    RUN(another_refusal_is_the_answer);
+    RUN(a_transient_error_is_repeated_until_the_caller_has_enough);
+    RUN(another_error_is_the_answer);
     RUN(what_gives_goes_on_alone);
     RUN(what_gives_and_was_never_sent_is_not);
     RUN(a_drain_is_undone);

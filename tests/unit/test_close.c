@@ -33,7 +33,7 @@ static const char *answer(void *context, int connection, const char *command) {
     return strstr(command, "EVAL") ? *(const char **)context : "+OK\r\n";
 }
 
-static void who_waits_for_owed_answers_sleeps(void) {
+static void who_waits_for_pending_answers_sleeps(void) {
     static struct fake_server server;
     const char *to_scripts = "$-1\r\n";
     fake_open_tcp(&server);
@@ -59,6 +59,6 @@ static void who_waits_for_owed_answers_sleeps(void) {
 }
 
 int main(void) {
-    RUN(who_waits_for_owed_answers_sleeps);
+    RUN(who_waits_for_pending_answers_sleeps);
     return unit_done();
 }

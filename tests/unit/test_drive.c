@@ -15,10 +15,10 @@
 #include "system.h"
 #include "unit.h"
 
-enum { HEARD_SIZE = 1 << 16 };
+enum { RECEIVED_SIZE = 1 << 16 };
 
 static struct fake_server server;
-static char heard[HEARD_SIZE]; /* commands, each followed by a semicolon; read once the server is closed */
+static char received[RECEIVED_SIZE]; /* commands, each followed by a semicolon; read once the server is closed */
 static const char *_Atomic plan; /* what becomes of the next acquires and releases, a letter each; then all goes well */
 static _Atomic bool busy;      /* somebody else holds every lock */
 static _Atomic bool forgotten; /* renewals find nothing */
@@ -63,8 +63,8 @@ static const char *as_planned(char letter, const char *good) {
 
 static const char *answer(void *context, int connection, const char *command) {
     (void)context;
-    size_t size = strlen(heard);
-    snprintf(heard + size, sizeof heard - size, "%s;", command);
+    size_t size = strlen(received);
+    snprintf(received + size, sizeof received - size, "%s;", command);
     const char *greeting = fake_greeting(connection, command);
     if (greeting) {
         return greeting;
@@ -92,7 +92,7 @@ static uint64_t owner;
 
 static void begin_with(const char *letters, int64_t command_timeout_ms, int64_t dead_peer_timeout_ms) {
     CHECK_EQ_INT(redlatch_owner_new(&owner), REDLATCH_OK);
-    heard[0] = '\0';
+    received[0] = '\0';
     atomic_store(&plan, letters);
     atomic_store(&busy, false);
     atomic_store(&forgotten, false);
@@ -125,9 +125,9 @@ static redlatch_stats stats(void) {
 }
 
 /* How often the server heard something. */
-static int times_heard(const char *part) {
+static int times_received(const char *part) {
     int count = 0;
-    for (const char *at = heard; (at = strstr(at, part)) != NULL; at++) {
+    for (const char *at = received; (at = strstr(at, part)) != NULL; at++) {
         count++;
     }
     return count;
@@ -140,9 +140,9 @@ static void check_survives(const char *letters) {
     CHECK_EQ_INT(stats().reconnects, 1);
     CHECK_EQ_INT(stats().resends, 1);
     end();
-    CHECK_EQ_INT(times_heard("CLIENT KILL ID 100;"), 1); /* nothing is sent again before that */
-    const char *first = strstr(heard, scripts_embedded[SCRIPT_ACQUIRE].sha1);
-    const char *killed = strstr(heard, "CLIENT KILL");
+    CHECK_EQ_INT(times_received("CLIENT KILL ID 100;"), 1); /* nothing is sent again before that */
+    const char *first = strstr(received, scripts_embedded[SCRIPT_ACQUIRE].sha1);
+    const char *killed = strstr(received, "CLIENT KILL");
     CHECK(first && killed && first < killed);
 }
 
@@ -160,7 +160,7 @@ static void unknown_scripts_are_sent_as_text(void) {
     CHECK_EQ_INT(stats().script_loads, 2);
     CHECK_EQ_INT(stats().reconnects, 0);
     end();
-    CHECK_EQ_INT(times_heard("EVAL "), 2);
+    CHECK_EQ_INT(times_received("EVAL "), 2);
 }
 
 static void a_reply_too_many_costs_the_connection(void) {
@@ -211,7 +211,7 @@ static bool is_subscribed(void) {
     return stats().subscriptions == 1 && atomic_load(&watched) >= 0;
 }
 
-static bool is_told(void) {
+static bool is_notified(void) {
     return stats().messages >= 1;
 }
 
@@ -242,12 +242,12 @@ static void a_message_wakes_a_waiter(void) {
     pthread_join(thread, NULL);
     CHECK_EQ_INT(status, REDLATCH_OK);
     CHECK(system_now() - start < 3 * SECOND); /* sooner than the look without a message */
-    CHECK(within(10, is_told)); /* the look may have been later than thought, and the first to find it free */
+    CHECK(within(10, is_notified)); /* the look may have been later than thought, and the first to find it free */
     CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     end();
 }
 
-static void without_channels_waiters_look_now_and_then(void) {
+static void without_channels_waiters_recheck_now_and_then(void) {
     begin("");
     atomic_store(&busy, true);
     atomic_store(&channels_denied, true);
@@ -264,7 +264,7 @@ static void without_channels_waiters_look_now_and_then(void) {
 }
 
 /* A hold that the server forgets is told to both who may ask, and to the release. */
-static void a_loss_is_told(void) {
+static void a_loss_is_notified(void) {
     begin("");
     int fd = -1;
     redlatch_event event = {.struct_size = sizeof event};
@@ -386,8 +386,8 @@ int main(void) {
     RUN(silence_ends_at_the_time_out);
     RUN(a_dead_peer_is_left);
     RUN(a_message_wakes_a_waiter);
-    RUN(without_channels_waiters_look_now_and_then);
-    RUN(a_loss_is_told);
+    RUN(without_channels_waiters_recheck_now_and_then);
+    RUN(a_loss_is_notified);
     RUN(ended_owners_abandon);
     RUN(also_what_is_taken_at_the_very_end);
     RUN(asynchronous_calls);

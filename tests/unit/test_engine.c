@@ -1,8 +1,8 @@
-/* The engine's front: queries, force releases, and lanes that can not be connected.
+/* The engine's front: queries, force releases, and pipelines that can not be connected.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
-static const enum lane_number LANE = LANE_CALLERS;
+static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 static struct call *start(enum operation_kind kind) {
     struct call *call = rig_call(kind, "a", 1);
@@ -11,25 +11,25 @@ static struct call *start(enum operation_kind kind) {
 }
 
 /* A question, and what its answer was. */
-struct asked {
+struct requested {
     struct question question;
     char text[16];
     bool no_memory;
 };
 
 static bool take(struct question *question, const char *text, size_t size) {
-    struct asked *asked = (struct asked *)(void *)question;
-    memcpy(asked->text, text, size);
-    return !asked->no_memory;
+    struct requested *requested = (struct requested *)(void *)question;
+    memcpy(requested->text, text, size);
+    return !requested->no_memory;
 }
 
 static const struct argument_part words[] = {{"a", 1}};
-static struct asked asked;
+static struct requested requested;
 
 static struct call *inspect(bool no_memory) {
-    asked = (struct asked){.question = {.words = words, .key_count = 1, .take = take}, .no_memory = no_memory};
+    requested = (struct requested){.question = {.arguments = words, .key_count = 1, .take = take}, .no_memory = no_memory};
     struct call *call = rig_call(OPERATION_INSPECT, "a", 0);
-    call->operation->question = &asked.question;
+    call->operation->question = &requested.question;
     rig_start(call);
     return call;
 }
@@ -37,18 +37,18 @@ static struct call *inspect(bool no_memory) {
 static void an_inspection_hands_its_answer_to_the_question(void) {
     rig_open();
     struct call *call = inspect(false);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_INSPECT);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_INSPECT);
     struct reply reply = {.kind = REPLY_STRING, .text = "1:0", .size = 3};
-    rig_reply(LANE, &reply);
+    rig_reply(PIPELINE, &reply);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
-    CHECK_STR(asked.text, "1:0");
+    CHECK_STR(requested.text, "1:0");
     call = inspect(true);
-    rig_send(LANE);
-    rig_reply(LANE, &reply);
+    rig_send(PIPELINE);
+    rig_reply(PIPELINE, &reply);
     CHECK_EQ_INT(call->status, REDLATCH_NO_MEMORY);
     call = inspect(false);
-    rig_send(LANE);
-    rig_nil(LANE);
+    rig_send(PIPELINE);
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_PROTOCOL);
     RIG_CLOSE();
 }
@@ -57,13 +57,13 @@ static void an_inspection_hands_its_answer_to_the_question(void) {
 static void an_inspection_given_up_is_not_written_again(void) {
     rig_open();
     struct call *call = inspect(false);
-    rig_send(LANE);
-    rig_lost(LANE);
-    rig_ready(LANE, SETTLED_BY_KILL);
+    rig_send(PIPELINE);
+    rig_lost(PIPELINE);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
-    CHECK(engine_first_to_send(&rig.engine, LANE) == NULL);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(engine_first_to_send(&rig.engine, PIPELINE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
 
@@ -75,13 +75,13 @@ static void answer_query(const char *owner, const char *count) {
         {.kind = REPLY_STRING, .text = count, .size = strlen(count)},
     };
     struct reply reply = {.kind = REPLY_ARRAY, .elements = elements, .count = 3};
-    rig_reply(LANE, &reply);
+    rig_reply(PIPELINE, &reply);
 }
 
 static void a_query_tells_who_holds_the_lock(void) {
     rig_open();
     struct call *call = start(OPERATION_QUERY);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_QUERY);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_QUERY);
     answer_query("f4c1:7", "12");
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     CHECK(call->answer.locked);
@@ -104,8 +104,8 @@ static void a_query_counts_holders_and_waiters(void) {
         struct reply reply = {.kind = REPLY_ARRAY, .elements = elements, .count = 5};
         rig_open();
         struct call *call = start(OPERATION_QUERY);
-        rig_send(LANE);
-        rig_reply(LANE, &reply);
+        rig_send(PIPELINE);
+        rig_reply(PIPELINE, &reply);
         CHECK_EQ_INT(call->status, REDLATCH_OK);
         CHECK_EQ_INT(call->answer.locked, holders > 0);
         CHECK_EQ_INT(call->answer.holders, holders);
@@ -118,8 +118,8 @@ static void a_query_counts_holders_and_waiters(void) {
 static void a_query_of_a_free_lock_says_so(void) {
     rig_open();
     struct call *call = start(OPERATION_QUERY);
-    rig_send(LANE);
-    rig_integers(LANE, NULL, 0);
+    rig_send(PIPELINE);
+    rig_integers(PIPELINE, NULL, 0);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     CHECK(!call->answer.locked);
     CHECK_STR(call->answer.owner, "");
@@ -132,12 +132,12 @@ static void strange_owners_and_counts_do_no_harm(void) {
     owner[sizeof owner - 1] = '\0';
     rig_open();
     struct call *call = start(OPERATION_QUERY);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     answer_query(owner, "99999999999999999999999999");
     CHECK_EQ_INT(strlen(call->answer.owner), sizeof call->answer.owner - 1);
     CHECK_EQ_INT(call->answer.count, 999999999999999999);
     call = start(OPERATION_QUERY);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     answer_query("", "3x");
     CHECK_EQ_INT(call->answer.count, 3);
     RIG_CLOSE();
@@ -147,12 +147,12 @@ static void a_query_that_is_answered_otherwise_fails(void) {
     const int64_t two[] = {1, 2};
     rig_open();
     struct call *call = start(OPERATION_QUERY);
-    rig_send(LANE);
-    rig_integers(LANE, two, 2);
+    rig_send(PIPELINE);
+    rig_integers(PIPELINE, two, 2);
     CHECK_EQ_INT(call->status, REDLATCH_PROTOCOL);
     call = start(OPERATION_QUERY);
-    rig_send(LANE);
-    rig_error(LANE, "WRONGTYPE Operation against a key holding the wrong kind of value");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "WRONGTYPE Operation against a key holding the wrong kind of value");
     CHECK_EQ_INT(call->status, REDLATCH_WRONG_TYPE);
     RIG_CLOSE();
 }
@@ -161,14 +161,14 @@ static void a_force_release_tells_whether_there_was_a_lock(void) {
     rig_open();
     for (int there = 0; there < 2; there++) {
         struct call *call = start(OPERATION_FORCE);
-        CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_FORCE);
-        rig_integer(LANE, there);
+        CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_FORCE);
+        rig_integer(PIPELINE, there);
         CHECK_EQ_INT(call->status, REDLATCH_OK);
         CHECK_EQ_INT(call->forced, there);
     }
     struct call *call = start(OPERATION_FORCE);
-    rig_send(LANE);
-    rig_nil(LANE);
+    rig_send(PIPELINE);
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_PROTOCOL);
     RIG_CLOSE();
 }
@@ -178,12 +178,12 @@ static void one_given_up_leaves_nothing(void) {
     struct call *call = start(OPERATION_QUERY);
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_UNREACHABLE);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     call = start(OPERATION_FORCE);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     RIG_CLOSE();
 }
 
@@ -195,34 +195,34 @@ static void who_does_not_wait_fails_when_there_is_no_connection(void) {
     struct call *extension = rig_extend("held", 1, 1000);
     struct call *acquire = rig_acquire("c", 1);
     struct call *release = rig_release("held", 1);
-    rig_failed(LANE_HOST, REDLATCH_UNREACHABLE); /* another lane */
+    rig_failed(PIPELINE_HOST, REDLATCH_UNREACHABLE); /* another pipeline */
     CHECK(!query->done);
-    rig_failed(LANE, REDLATCH_UNREACHABLE);
+    rig_failed(PIPELINE, REDLATCH_UNREACHABLE);
     CHECK_EQ_INT(query->status, REDLATCH_UNREACHABLE);
     CHECK_EQ_INT(attempt->status, REDLATCH_UNREACHABLE);
     CHECK_EQ_INT(extension->status, REDLATCH_UNREACHABLE);
     CHECK(!acquire->done && !release->done);
-    CHECK_EQ_INT(acquire->operation->trouble_since, rig.now);
+    CHECK_EQ_INT(acquire->operation->unusable_since, rig.now);
     rig_pass(RIG_UNREACHABLE_MS * MILLISECOND); /* and who waits, when it lasts */
     CHECK_EQ_INT(acquire->status, REDLATCH_UNREACHABLE);
     CHECK(release->done);
-    rig_ready(LANE, SETTLED_BY_KILL);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE); /* which goes on without its caller */
-    rig_integer(LANE, 1);
-    rig_drain_keeper();
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE); /* which goes on without its caller */
+    rig_integer(PIPELINE, 1);
+    rig_drain_background();
     RIG_CLOSE();
 }
 
 static void what_was_sent_waits_for_the_next_connection(void) {
     rig_open();
     struct call *attempt = rig_try("a", 1);
-    rig_send(LANE);
-    rig_lost(LANE);
-    rig_failed(LANE, REDLATCH_UNREACHABLE);
+    rig_send(PIPELINE);
+    rig_lost(PIPELINE);
+    rig_failed(PIPELINE, REDLATCH_UNREACHABLE);
     CHECK(!attempt->done);
-    rig_ready(LANE, SETTLED_BY_KILL);
-    rig_send(LANE);
-    rig_nil(LANE);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
+    rig_send(PIPELINE);
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(attempt->status, REDLATCH_OK);
     rig_end("a", 1);
     RIG_CLOSE();
@@ -231,35 +231,35 @@ static void what_was_sent_waits_for_the_next_connection(void) {
 static void all_fail_when_it_can_not_pass_by_itself(void) {
     rig_open();
     struct call *calls[3] = {rig_acquire("a", 1), rig_acquire("a", 2), rig_acquire("b", 1)};
-    rig_failed(LANE, REDLATCH_AUTHENTICATION);
+    rig_failed(PIPELINE, REDLATCH_AUTHENTICATION);
     for (int i = 0; i < 3; i++) {
         CHECK_EQ_INT(calls[i]->status, REDLATCH_AUTHENTICATION);
     }
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
 
 /* The holder's release is a hand-over on a connection that breaks: its receiver is in the same trouble. */
 static void a_receiver_does_not_wait_for_ever_for_its_hand_over(void) {
-    for (int passing = 0; passing < 2; passing++) {
+    for (int transient = 0; transient < 2; transient++) {
         rig_open();
         rig_grant_for("a", 1, 60000);
         struct call *waiter = rig_acquire("a", 2);
-        rig_send(LANE);
-        rig_integer(LANE, 60000);
+        rig_send(PIPELINE);
+        rig_integer(PIPELINE, 60000);
         rig_release("a", 1);
-        rig_send(LANE);
-        rig_lost(LANE);
-        CHECK_EQ_INT(waiter->operation->trouble, REDLATCH_NO_REPLY);
-        rig_failed(LANE, passing ? REDLATCH_UNREACHABLE : REDLATCH_AUTHENTICATION);
-        if (passing) {
+        rig_send(PIPELINE);
+        rig_lost(PIPELINE);
+        CHECK_EQ_INT(waiter->operation->transient_error, REDLATCH_NO_REPLY);
+        rig_failed(PIPELINE, transient ? REDLATCH_UNREACHABLE : REDLATCH_AUTHENTICATION);
+        if (transient) {
             CHECK(!waiter->done);
             rig_pass(RIG_UNREACHABLE_MS * MILLISECOND);
         }
-        CHECK_EQ_INT(waiter->status, passing ? REDLATCH_NO_REPLY : REDLATCH_AUTHENTICATION); /* it may have run */
-        rig_ready(LANE, SETTLED_BY_KILL);
-        while (rig_send(LANE)) {
-            rig_integer(LANE, 0);
+        CHECK_EQ_INT(waiter->status, transient ? REDLATCH_NO_REPLY : REDLATCH_AUTHENTICATION); /* it may have run */
+        rig_ready(PIPELINE, RESOLVED_BY_KILL);
+        while (rig_send(PIPELINE)) {
+            rig_integer(PIPELINE, 0);
         }
         RIG_CLOSE();
     }
@@ -276,16 +276,16 @@ static void a_short_wait_without_an_answer_is_a_time_out(void) {
                 call->operation->wait_until = rig.now + (brief ? 99 : 100) * MILLISECOND;
                 rig_start(call);
                 if (sent) {
-                    rig_send(LANE);
+                    rig_send(PIPELINE);
                 }
                 rig_pass(SECOND); /* a busy machine */
                 rig_abort(call, REDLATCH_TIMEOUT);
                 CHECK_EQ_INT(call->status, brief ? REDLATCH_TIMEOUT : sent ? REDLATCH_NO_REPLY : REDLATCH_UNREACHABLE);
                 if (sent) {
-                    rig_nil(LANE);
+                    rig_nil(PIPELINE);
                 }
-                while (rig_send(LANE)) {
-                    rig_integer(LANE, 1);
+                while (rig_send(PIPELINE)) {
+                    rig_integer(PIPELINE, 1);
                 }
                 RIG_CLOSE();
             }
@@ -296,15 +296,15 @@ static void a_short_wait_without_an_answer_is_a_time_out(void) {
 static void a_short_try_without_an_answer_has_no_reply(void) {
     rig_open();
     struct call *call = rig_call(OPERATION_ACQUIRE, "a", 1);
-    call->operation->once = true;
+    call->operation->non_blocking = true;
     call->operation->wait_until = rig.now + 50 * MILLISECOND;
     rig_start(call);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
-    rig_nil(LANE);
-    while (rig_send(LANE)) {
-        rig_integer(LANE, 1);
+    rig_nil(PIPELINE);
+    while (rig_send(PIPELINE)) {
+        rig_integer(PIPELINE, 1);
     }
     RIG_CLOSE();
 }
@@ -313,23 +313,23 @@ static void a_short_try_without_an_answer_has_no_reply(void) {
 static void a_wait_without_end_counts_from_the_question(void) {
     rig_open();
     struct call *call = rig_acquire("a", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_pass(10 * SECOND);
-    rig_lost(LANE);
+    rig_lost(PIPELINE);
     rig_pass(RIG_UNREACHABLE_MS * MILLISECOND - 10 * SECOND - 1);
     CHECK(!call->done);
     rig_pass(1);
     CHECK(call->done);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
-    rig_ready(LANE, SETTLED_BY_KILL);
-    while (rig_send(LANE)) {
-        rig_integer(LANE, 0);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
+    while (rig_send(PIPELINE)) {
+        rig_integer(PIPELINE, 0);
     }
     RIG_CLOSE();
 }
 
 /* Nobody sleeps in it: the engine's own timer ends it, by whether its command was sent. */
-static void an_asynchronous_question_ends_with_its_patience(void) {
+static void an_asynchronous_question_ends_with_its_deadline(void) {
     static const enum operation_kind kinds[] = {OPERATION_QUERY, OPERATION_FORCE, OPERATION_CHANGE};
     for (int sent = 0; sent < 2; sent++) {
         for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -340,16 +340,16 @@ static void an_asynchronous_question_ends_with_its_patience(void) {
             call->operation->wait_until = rig.now + 50 * MILLISECOND;
             rig_start(call);
             if (sent) {
-                rig_send(LANE);
+                rig_send(PIPELINE);
             }
             rig_pass(49 * MILLISECOND);
             CHECK(!call->done);
             rig_pass(MILLISECOND);
             CHECK_EQ_INT(call->status, sent ? REDLATCH_NO_REPLY : REDLATCH_UNREACHABLE);
             if (sent) {
-                rig_integer(LANE, 1); /* late: nobody is told */
+                rig_integer(PIPELINE, 1); /* late: nobody is told */
             }
-            CHECK(rig_send(LANE) == NULL);
+            CHECK(rig_send(PIPELINE) == NULL);
             RIG_CLOSE();
         }
     }
@@ -385,7 +385,7 @@ int main(void) {
     RUN(a_short_wait_without_an_answer_is_a_time_out);
     RUN(a_short_try_without_an_answer_has_no_reply);
     RUN(a_wait_without_end_counts_from_the_question);
-    RUN(an_asynchronous_question_ends_with_its_patience);
+    RUN(an_asynchronous_question_ends_with_its_deadline);
     RUN(random_numbers_stay_below_their_bound);
     return unit_done();
 }

@@ -124,7 +124,7 @@ static void every_reason_has_its_name(void) {
     for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {
         CHECK_STR(redlatch_reason_name(i), names[i]);
         for (int k = 0; k < i; k++) {
-            CHECK(strcmp(reason_words(i), reason_words(k)) != 0);
+            CHECK(strcmp(reason_text(i), reason_text(k)) != 0);
         }
     }
     CHECK_STR(redlatch_reason_name(-1), "unknown");
@@ -137,10 +137,10 @@ static void a_reason_is_kept_beside_the_words(void) {
     CHECK_EQ_INT(redlatch_last_reason(), REDLATCH_REASON_NONE);
     CHECK_EQ_INT(fail_for(REDLATCH_LOST, REDLATCH_REASON_EXPIRED), REDLATCH_LOST);
     CHECK_EQ_INT(redlatch_last_reason(), REDLATCH_REASON_EXPIRED);
-    struct words kept = {.reason = REDLATCH_REASON_NONE};
-    words_swap(&kept);
+    struct error_text kept = {.reason = REDLATCH_REASON_NONE};
+    error_text_swap(&kept);
     fail_with(REDLATCH_TIMEOUT, "held");
-    words_swap(&kept);
+    error_text_swap(&kept);
     CHECK_STR(kept.text, "held");
     CHECK_STR(redlatch_last_error(), "gone");
     CHECK_EQ_INT(redlatch_last_reason(), REDLATCH_REASON_EXPIRED);

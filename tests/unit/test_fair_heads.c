@@ -9,21 +9,21 @@
 
 /* Calls a waiter on its own channel. */
 static void call_waiter(const char *name, struct operation *operation) {
-    CHECK(operation->call != NULL);
-    if (operation->call) {
+    CHECK(operation->wake_channel != NULL);
+    if (operation->wake_channel) {
         char channel[200];
         size_t size = (size_t)snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}:%s:%llu", name, rig_uuid,
                                        (unsigned long long)operation->id);
-        engine_heard(&rig.engine, HEARD_MESSAGE, channel, size, 0, rig.now);
+        engine_pubsub_received(&rig.engine, PUBSUB_MESSAGE, channel, size, 0, rig.now);
         rig_turn();
     }
 }
 
 /* A waiter looks from its place, whose number is `id`, and has the lock. */
-static void look_is_granted(const struct call *waiter, uint64_t id) {
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == id && look->place == PLACE_TAKEN);
-    rig_nil(LANE);
+static void recheck_is_granted(const struct call *waiter, uint64_t id) {
+    struct command *recheck = rig_send(PIPELINE);
+    CHECK(recheck && recheck->id == id && recheck->position == POSITION_TAKEN);
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(waiter->status, REDLATCH_OK);
 }
 
@@ -32,16 +32,16 @@ static void a_release_hands_over_to_the_head(void) {
     open_fair();
     held_with_waiters(waiters, 3);
     struct call *release = rig_release("a", 1);
-    struct command *command = rig_send(LANE);
+    struct command *command = rig_send(PIPELINE);
     CHECK(command && command->kind == COMMAND_HAND_OVER && command->successor == 2);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(release->status, REDLATCH_OK);
     CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
     CHECK_EQ_INT(waiters[2]->hold->id, 2); /* the number of its place */
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     rig_release("a", 2);
-    rig_send(LANE);
-    rig_integer(LANE, 1);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(waiters[3]->status, REDLATCH_OK);
     rig_end("a", 3);
     RIG_CLOSE();
@@ -52,32 +52,32 @@ static void if_another_stands_at_the_head_the_release_was_one(void) {
     open_fair();
     held_with_waiters(waiters, 2);
     struct call *release = rig_release("a", 1);
-    rig_send(LANE);
-    rig_integer(LANE, 2);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 2);
     CHECK_EQ_INT(release->status, REDLATCH_OK);
     CHECK_EQ_INT(waiters[2]->operation->phase, PHASE_PARKED);
-    CHECK(rig_send(LANE) == NULL); /* it will be called */
+    CHECK(rig_send(PIPELINE) == NULL); /* it will be called */
     call_waiter("a", waiters[2]->operation);
-    look_is_granted(waiters[2], 2);
+    recheck_is_granted(waiters[2], 2);
     rig_end("a", 2);
     RIG_CLOSE();
 }
 
 /* Nobody will call it, and each release of this process would have it wait from then on. */
-static void a_receiver_whose_place_is_gone_asks_for_another(void) {
+static void a_receiver_whose_position_is_gone_asks_for_another(void) {
     struct call *waiters[3];
     open_fair();
     held_with_waiters(waiters, 2);
     struct call *release = rig_release("a", 1);
-    rig_send(LANE);
-    rig_integer(LANE, 3);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 3);
     CHECK_EQ_INT(release->status, REDLATCH_OK);
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->kind == COMMAND_ACQUIRE && look->id == 2 && look->place == PLACE_TAKEN);
-    rig_integer(LANE, -2);
-    struct command *ask = rig_send(LANE);
-    CHECK(ask && ask->kind == COMMAND_ACQUIRE && ask->place == PLACE_WANTED);
-    rig_nil(LANE);
+    struct command *recheck = rig_send(PIPELINE);
+    CHECK(recheck && recheck->kind == COMMAND_ACQUIRE && recheck->id == 2 && recheck->position == POSITION_TAKEN);
+    rig_integer(PIPELINE, -2);
+    struct command *ask = rig_send(PIPELINE);
+    CHECK(ask && ask->kind == COMMAND_ACQUIRE && ask->position == POSITION_WANTED);
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
     rig_end("a", 2);
     RIG_CLOSE();
@@ -89,26 +89,26 @@ static void a_call_during_a_hand_over_is_not_missed(void) {
     open_fair();
     held_with_waiters(waiters, 2);
     rig_release("a", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     call_waiter("a", waiters[2]->operation);
-    CHECK(rig_send(LANE) == NULL);
-    rig_integer(LANE, 2);
-    look_is_granted(waiters[2], 2);
+    CHECK(rig_send(PIPELINE) == NULL);
+    rig_integer(PIPELINE, 2);
+    recheck_is_granted(waiters[2], 2);
     rig_end("a", 2);
     RIG_CLOSE();
 }
 
-static void a_call_while_asking_is_not_missed(void) {
+static void a_call_while_requesting_is_not_missed(void) {
     open_fair();
     struct call *call = rig_acquire("a", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     queued(30000, "");
     rig_subscriptions();
-    rig_send(LANE);
+    rig_send(PIPELINE);
     call_waiter("a", call->operation);
     queued(30000, "");
-    CHECK(rig_send(LANE) != NULL);
-    rig_nil(LANE);
+    CHECK(rig_send(PIPELINE) != NULL);
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     rig_end("a", 1);
     RIG_CLOSE();
@@ -119,10 +119,10 @@ static void who_is_called_goes_first_here_too(void) {
     open_fair();
     held_with_waiters(waiters, 4);
     call_waiter("a", waiters[4]->operation);
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 4);
+    struct command *recheck = rig_send(PIPELINE);
+    CHECK(recheck && recheck->id == 4);
     queued(30000, "4");
-    CHECK(list_first(&rig_contest("a")->queue) == &waiters[4]->operation->link);
+    CHECK(list_first(&rig_wait_queue("a")->waiters) == &waiters[4]->operation->link);
     everybody_leaves(waiters, 4);
 }
 
@@ -131,21 +131,21 @@ static void the_reply_that_names_another_head_of_ours_brings_it_forward(void) {
     open_fair();
     held_with_waiters(waiters, 7);
     rig_pass(5100 * MILLISECOND);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     queued(30000, "7");
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 7 && look->place == PLACE_TAKEN);
+    struct command *recheck = rig_send(PIPELINE);
+    CHECK(recheck && recheck->id == 7 && recheck->position == POSITION_TAKEN);
     queued(30000, "7");
     everybody_leaves(waiters, 7);
 }
 
-/* Releases on another lane than that of the waiters' asks; the receiver of the hand-over has the hold. */
+/* Releases on another pipeline than that of the waiters' asks; the receiver of the hand-over has the hold. */
 static void hand_over_beside(uint64_t from) {
     struct call *release = rig_call(OPERATION_RELEASE, "a", from);
-    release->operation->lane = LANE_CALLERS_SECOND;
+    release->operation->pipeline = PIPELINE_CALLERS_SECOND;
     rig_start(release);
-    rig_send(LANE_CALLERS_SECOND);
-    rig_integer(LANE_CALLERS_SECOND, 1);
+    rig_send(PIPELINE_CALLERS_SECOND);
+    rig_integer(PIPELINE_CALLERS_SECOND, 1);
 }
 
 /* Its reply is older than those read before it. A place that is still named later is one that was brought back. */
@@ -154,62 +154,62 @@ static void a_head_that_departed_since_the_ask_is_not_left(void) {
     open_fair();
     held_with_waiters(waiters, 3);
     waiters[4] = rig_acquire("a", 4);
-    CHECK(rig_send(LANE) != NULL);
+    CHECK(rig_send(PIPELINE) != NULL);
     hand_over_beside(1);
     hand_over_beside(2);
     CHECK_EQ_INT(waiters[3]->status, REDLATCH_OK);
     queued(30000, "2");
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     rig_pass((RIG_FAIR_MS / 3 + 1) * MILLISECOND);
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->id == 4 && look->place == PLACE_TAKEN);
+    struct command *recheck = rig_send(PIPELINE);
+    CHECK(recheck && recheck->id == 4 && recheck->position == POSITION_TAKEN);
     queued(30000, "2");
-    struct command *leave = rig_send(LANE);
+    struct command *leave = rig_send(PIPELINE);
     CHECK(leave && leave->kind == COMMAND_RELEASE && leave->leaves && leave->id == 2);
-    rig_integer(LANE, 0);
+    rig_integer(PIPELINE, 0);
     rig_abort(waiters[4], REDLATCH_CANCELLED);
-    rig_send(LANE);
-    rig_integer(LANE, 0);
-    rig_drain_keeper();
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 0);
+    rig_drain_background();
     rig_end("a", 3);
     RIG_CLOSE();
 }
 
-/* Two lanes: the later answer of one waiter is heard before the earlier one of another. */
-static void a_head_that_still_asks_looks_again(void) {
+/* Two pipelines: the later answer of one waiter is heard before the earlier one of another. */
+static void a_head_that_still_requests_rechecks(void) {
     open_fair();
     struct call *head = rig_acquire("a", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     struct call *other = rig_call(OPERATION_ACQUIRE, "a", 2);
     other->operation->asynchronous = true;
-    other->operation->lane = LANE_HOST;
+    other->operation->pipeline = PIPELINE_HOST;
     rig_start(other);
-    rig_send(LANE_HOST);
-    queued_on(LANE_HOST, 2500, "1");
+    rig_send(PIPELINE_HOST);
+    queued_on(PIPELINE_HOST, 2500, "1");
     queued(300, "");
-    look_is_granted(head, 1);
+    recheck_is_granted(head, 1);
     rig_abort(other, REDLATCH_CANCELLED);
-    while (rig_send(LANE_HOST)) {
-        rig_integer(LANE_HOST, 0);
+    while (rig_send(PIPELINE_HOST)) {
+        rig_integer(PIPELINE_HOST, 0);
     }
     rig_end("a", 1);
     RIG_CLOSE();
 }
 
-static void a_lost_hand_over_keeps_the_receivers_place(void) {
+static void a_lost_hand_over_keeps_the_receivers_position(void) {
     struct call *waiters[3];
     open_fair();
     held_with_waiters(waiters, 2);
     rig_release("a", 1);
-    rig_send(LANE);
-    rig_lost(LANE);
-    rig_ready(LANE, SETTLEMENT_DENIED);
-    struct command *release = rig_send(LANE);
+    rig_send(PIPELINE);
+    rig_lost(PIPELINE);
+    rig_ready(PIPELINE, RESOLUTION_DENIED);
+    struct command *release = rig_send(PIPELINE);
     CHECK(release && release->kind == COMMAND_RELEASE && release->id == 1 && !release->leaves);
-    struct command *look = rig_send(LANE);
-    CHECK(look && look->kind == COMMAND_ACQUIRE && look->id == 2 && look->place == PLACE_TAKEN);
-    rig_integer(LANE, 1);
-    rig_nil(LANE);
+    struct command *recheck = rig_send(PIPELINE);
+    CHECK(recheck && recheck->kind == COMMAND_ACQUIRE && recheck->id == 2 && recheck->position == POSITION_TAKEN);
+    rig_integer(PIPELINE, 1);
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
     rig_end("a", 2);
     RIG_CLOSE();
@@ -220,36 +220,36 @@ static void a_receiver_that_gives_up_leaves_behind_the_hand_over(void) {
     open_fair();
     held_with_waiters(waiters, 2);
     rig_release("a", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_abort(waiters[2], REDLATCH_CANCELLED);
-    struct command *leave = rig_send(LANE);
+    struct command *leave = rig_send(PIPELINE);
     CHECK(leave && leave->kind == COMMAND_RELEASE && leave->leaves && leave->id == 2);
-    rig_integer(LANE, 1);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
+    rig_integer(PIPELINE, 1);
     RIG_CLOSE();
 }
 
-static void a_loss_makes_the_foremost_look(void) {
+static void a_loss_makes_the_foremost_recheck(void) {
     struct call *waiters[3];
     open_fair();
     held_with_waiters(waiters, 2);
     engine_owner_end(&rig.engine, 1, rig.now);
     rig_turn();
-    look_is_granted(waiters[2], 2);
+    recheck_is_granted(waiters[2], 2);
     rig_end("a", 2);
     RIG_CLOSE();
 }
 
-static void a_forced_release_of_ours_makes_the_foremost_look(void) {
+static void a_forced_release_of_ours_makes_the_foremost_recheck(void) {
     struct call *waiters[3];
     open_fair();
     held_with_waiters(waiters, 2);
     struct call *force = rig_call(OPERATION_FORCE, "a", 9);
     rig_start(force);
-    rig_send(LANE);
-    rig_integer(LANE, 1); /* whom it has called did not hear it yet */
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1); /* whom it has called did not hear it yet */
     CHECK(force->forced);
-    look_is_granted(waiters[2], 2);
+    recheck_is_granted(waiters[2], 2);
     engine_owner_end(&rig.engine, 1, rig.now);
     rig_end("a", 2);
     RIG_CLOSE();
@@ -258,16 +258,16 @@ static void a_forced_release_of_ours_makes_the_foremost_look(void) {
 int main(void) {
     RUN(a_release_hands_over_to_the_head);
     RUN(if_another_stands_at_the_head_the_release_was_one);
-    RUN(a_receiver_whose_place_is_gone_asks_for_another);
+    RUN(a_receiver_whose_position_is_gone_asks_for_another);
     RUN(a_call_during_a_hand_over_is_not_missed);
-    RUN(a_call_while_asking_is_not_missed);
+    RUN(a_call_while_requesting_is_not_missed);
     RUN(who_is_called_goes_first_here_too);
     RUN(the_reply_that_names_another_head_of_ours_brings_it_forward);
     RUN(a_head_that_departed_since_the_ask_is_not_left);
-    RUN(a_head_that_still_asks_looks_again);
-    RUN(a_lost_hand_over_keeps_the_receivers_place);
+    RUN(a_head_that_still_requests_rechecks);
+    RUN(a_lost_hand_over_keeps_the_receivers_position);
     RUN(a_receiver_that_gives_up_leaves_behind_the_hand_over);
-    RUN(a_loss_makes_the_foremost_look);
-    RUN(a_forced_release_of_ours_makes_the_foremost_look);
+    RUN(a_loss_makes_the_foremost_recheck);
+    RUN(a_forced_release_of_ours_makes_the_foremost_recheck);
     return unit_done();
 }

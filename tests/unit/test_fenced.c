@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
-static const enum lane_number LANE = LANE_CALLERS;
+static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 static void rig_open_fenced(void) {
     rig_open();
@@ -12,12 +12,12 @@ static void rig_open_fenced(void) {
 /* A string, which tokens come as: the number need not fit what a script can count with. */
 static void answer(const char *text) {
     struct reply reply = {.kind = REPLY_STRING, .text = text, .size = strlen(text)};
-    rig_reply(LANE, &reply);
+    rig_reply(PIPELINE, &reply);
 }
 
 static struct call *granted(const char *token) {
     struct call *call = rig_acquire("a", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     answer(token);
     return call;
 }
@@ -34,16 +34,16 @@ static void a_grant_comes_with_its_token(void) {
     RIG_CLOSE();
 }
 
-static void a_level_more_keeps_the_token(void) {
+static void a_nested_acquire_keeps_the_token(void) {
     rig_open_fenced();
     struct hold *hold = granted("7")->hold;
     rig_acquire("a", 1);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_REENTER);
-    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_REENTER);
+    rig_integer(PIPELINE, 1);
     CHECK(hold->count == 2 && hold->token == 7);
     rig_release("a", 1);
-    rig_send(LANE);
-    rig_integer(LANE, 1);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
     CHECK(hold->count == 1 && hold->token == 7);
     rig_end("a", 1);
     RIG_CLOSE();
@@ -63,10 +63,10 @@ static void what_is_no_token_is_no_grant(void) {
 static void a_broken_connection_asks_with_the_same_id(void) {
     rig_open_fenced();
     struct call *call = rig_acquire("a", 1);
-    uint64_t id = rig_send(LANE)->id;
-    rig_lost(LANE);
-    rig_ready(LANE, SETTLED_BY_KILL);
-    struct command *again = rig_send(LANE);
+    uint64_t id = rig_send(PIPELINE)->id;
+    rig_lost(PIPELINE);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
+    struct command *again = rig_send(PIPELINE);
     CHECK(again->kind == COMMAND_ACQUIRE && again->id == id);
     answer("3");
     CHECK(call->status == REDLATCH_OK && call->hold->token == 3);
@@ -89,7 +89,7 @@ static void a_hand_over_brings_the_next_token(void) {
         rig_open_fenced();
         struct call *waiter = waiter_behind(from_time);
         struct call *release = rig_release("a", 1);
-        struct command *command = rig_send(LANE);
+        struct command *command = rig_send(PIPELINE);
         CHECK(command->kind == COMMAND_HAND_OVER && command->lock_kind == REDLATCH_FENCED);
         CHECK_EQ_INT(command->token_from_time, from_time);
         answer("8");
@@ -104,10 +104,10 @@ static void a_hand_over_of_a_lost_hold_brings_none(void) {
     rig_open_fenced();
     struct call *waiter = waiter_behind(false);
     struct call *release = rig_release("a", 1);
-    rig_send(LANE);
-    rig_integer(LANE, 0);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 0);
     CHECK_EQ_INT(release->status, REDLATCH_LOST);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_ACQUIRE);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE);
     answer("8");
     CHECK(waiter->status == REDLATCH_OK && waiter->hold->token == 8);
     rig_end("a", 2);
@@ -118,12 +118,12 @@ static void a_hand_over_that_nobody_waits_for_leaves_no_token(void) {
     rig_open_fenced();
     struct call *waiter = waiter_behind(false);
     struct call *release = rig_release("a", 1);
-    uint64_t successor = rig_send(LANE)->successor;
+    uint64_t successor = rig_send(PIPELINE)->successor;
     rig_abort(waiter, REDLATCH_CANCELLED);
-    struct command *undo = rig_send(LANE);
+    struct command *undo = rig_send(PIPELINE);
     CHECK(undo->kind == COMMAND_RELEASE && undo->id == successor);
     answer("8");
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(release->status, REDLATCH_OK);
     CHECK_EQ_INT(waiter->status, REDLATCH_CANCELLED);
     CHECK(waiter->hold == NULL);
@@ -133,7 +133,7 @@ static void a_hand_over_that_nobody_waits_for_leaves_no_token(void) {
 
 int main(void) {
     RUN(a_grant_comes_with_its_token);
-    RUN(a_level_more_keeps_the_token);
+    RUN(a_nested_acquire_keeps_the_token);
     RUN(what_is_no_token_is_no_grant);
     RUN(a_broken_connection_asks_with_the_same_id);
     RUN(a_hand_over_brings_the_next_token);

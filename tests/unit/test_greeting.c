@@ -97,7 +97,7 @@ static void says_what_is_needed(void) {
     CHECK_EQ_INT(connection.server_id, 42);
     CHECK_STR(connection.run_id, FAKE_RUN_ID);
     CHECK_EQ_INT(connection.generation, 1);
-    CHECK_EQ_INT(connection.settlement, SETTLED_BY_KILL); /* there was none before */
+    CHECK_EQ_INT(connection.resolution, RESOLVED_BY_KILL); /* there was none before */
     CHECK_STR(connection.detail, "");
     CHECK_EQ_INT(connection_advance(&connection, system_now()), REDLATCH_AGAIN); /* nothing more to do */
     end();
@@ -183,7 +183,7 @@ static void errors_that_can_be_lived_with(void) {
     check_outcome("+OK\r\n:1\r\n$3\r\nabc\r\n", REDLATCH_OK, "");
 }
 
-static void check_first_refusal(const char *answer, int status) {
+static void check_first_error_reply(const char *answer, int status) {
     begin(false);
     if (status == REDLATCH_AUTHENTICATION) {
         settings.password = "word";
@@ -196,7 +196,7 @@ static void check_first_refusal(const char *answer, int status) {
     end();
 }
 
-static void check_said(const char *password, const char *answer, const char *shown) {
+static void check_sent(const char *password, const char *answer, const char *shown) {
     char line[200];
     begin(false);
     settings.password = password;
@@ -215,19 +215,19 @@ static void what_redis_says_is_not_cut_at_letters_of_the_password(void) {
     static const char wrong[] = "WRONGPASS invalid username-password pair or user is disabled.";
     static const char needless[] = "ERR AUTH <password> called without any password configured for the default user."
                                    " Are you sure your configuration is correct?";
-    check_said("p", wrong, wrong);
-    check_said("password", wrong, wrong);
-    check_said("A", needless, needless);
-    check_said("p", "ERR you said p", "ERR you said ");
-    check_said("p", "WRONGPASS invalid username-password pair: p", "WRONGPASS invalid username-");
+    check_sent("p", wrong, wrong);
+    check_sent("password", wrong, wrong);
+    check_sent("A", needless, needless);
+    check_sent("p", "ERR you said p", "ERR you said ");
+    check_sent("p", "WRONGPASS invalid username-password pair: p", "WRONGPASS invalid username-");
 }
 
 static void refused_password_or_database(void) {
-    check_first_refusal("-ERR AUTH <password> called without any password configured\r\n", REDLATCH_AUTHENTICATION);
-    check_first_refusal("-ERR invalid password\r\n", REDLATCH_AUTHENTICATION);
-    check_first_refusal("-WRONGPASS invalid username-password pair\r\n", REDLATCH_AUTHENTICATION);
-    check_first_refusal("-ERR DB index is out of range\r\n", REDLATCH_SERVER);
-    check_first_refusal("-NOPERM this user has no permissions to run the 'select' command\r\n", REDLATCH_NO_PERMISSION);
+    check_first_error_reply("-ERR AUTH <password> called without any password configured\r\n", REDLATCH_AUTHENTICATION);
+    check_first_error_reply("-ERR invalid password\r\n", REDLATCH_AUTHENTICATION);
+    check_first_error_reply("-WRONGPASS invalid username-password pair\r\n", REDLATCH_AUTHENTICATION);
+    check_first_error_reply("-ERR DB index is out of range\r\n", REDLATCH_SERVER);
+    check_first_error_reply("-NOPERM this user has no permissions to run the 'select' command\r\n", REDLATCH_NO_PERMISSION);
 }
 
 static void the_server_hangs_up(void) {
@@ -281,14 +281,14 @@ static void the_server_never_ends(void) {
     settings.connect_timeout = 60 * SECOND;
     dial();
     fake_say(&server, "+");
-    size_t said = 0;
+    size_t reported = 0;
     do {
         fake_say(&server, line);
-        said += sizeof line - 1;
+        reported += sizeof line - 1;
         status = connection_advance(&connection, system_now());
-    } while (status == REDLATCH_AGAIN && said < 1 << 20);
+    } while (status == REDLATCH_AGAIN && reported < 1 << 20);
     CHECK_EQ_INT(status, REDLATCH_PROTOCOL);
-    CHECK(said < 1 << 17);
+    CHECK(reported < 1 << 17);
     end();
 }
 
@@ -369,7 +369,7 @@ static void the_old_connection_is_killed(void) {
     hears("CLIENT KILL ID 42");
     fake_say(&server, ":0\r\n"); /* it was gone already */
     CHECK_EQ_INT(outcome(), REDLATCH_OK);
-    CHECK_EQ_INT(connection.settlement, SETTLED_BY_KILL);
+    CHECK_EQ_INT(connection.resolution, RESOLVED_BY_KILL);
     CHECK_EQ_INT(connection.generation, 2);
     CHECK_EQ_INT(connection.server_id, 43);
     end();
@@ -392,40 +392,40 @@ static void killing_survives_a_failed_attempt(void) {
     hear_greeting();
     fake_say(&server, "+OK\r\n:45\r\n" INFO ":1\r\n"); /* also when it is answered in one go */
     CHECK_EQ_INT(outcome(), REDLATCH_OK);
-    CHECK_EQ_INT(connection.settlement, SETTLED_BY_KILL);
+    CHECK_EQ_INT(connection.resolution, RESOLVED_BY_KILL);
     end();
 }
 
-static void check_settlement(const char *first, const char *second, enum settlement expected) {
+static void check_resolution(const char *first, const char *second, enum resolution expected) {
     reconnect(first, second);
     CHECK_EQ_INT(outcome(), REDLATCH_OK);
-    CHECK_EQ_INT(connection.settlement, expected);
+    CHECK_EQ_INT(connection.resolution, expected);
     end();
 }
 
 static void other_settlements(void) {
-    check_settlement("+OK\r\n:42\r\n" INFO, "+OK\r\n:1\r\n" INFO_RESTARTED, SETTLED_BY_RESTART);
-    check_settlement("+OK\r\n-NOPERM no\r\n" INFO, "+OK\r\n-NOPERM no\r\n" INFO, SETTLEMENT_DENIED);
-    check_settlement("+OK\r\n:42\r\n-NOPERM no\r\n", "+OK\r\n:43\r\n-NOPERM no\r\n", SETTLEMENT_DENIED);
-    check_settlement("+OK\r\n:42\r\n-NOPERM no\r\n", "+OK\r\n:43\r\n" INFO, SETTLEMENT_DENIED);
-    check_settlement("+OK\r\n:42\r\n" INFO, "+OK\r\n:43\r\n-NOPERM no\r\n", SETTLEMENT_DENIED);
-    check_settlement("+OK\r\n:42\r\n" INFO, "+OK\r\n:43\r\n" INFO "-NOPERM no\r\n", SETTLEMENT_DENIED);
-    check_settlement("+OK\r\n-NOPERM no\r\n" INFO, "+OK\r\n-NOPERM no\r\n" INFO_RESTARTED, SETTLED_BY_RESTART);
+    check_resolution("+OK\r\n:42\r\n" INFO, "+OK\r\n:1\r\n" INFO_RESTARTED, RESOLVED_BY_RESTART);
+    check_resolution("+OK\r\n-NOPERM no\r\n" INFO, "+OK\r\n-NOPERM no\r\n" INFO, RESOLUTION_DENIED);
+    check_resolution("+OK\r\n:42\r\n-NOPERM no\r\n", "+OK\r\n:43\r\n-NOPERM no\r\n", RESOLUTION_DENIED);
+    check_resolution("+OK\r\n:42\r\n-NOPERM no\r\n", "+OK\r\n:43\r\n" INFO, RESOLUTION_DENIED);
+    check_resolution("+OK\r\n:42\r\n" INFO, "+OK\r\n:43\r\n-NOPERM no\r\n", RESOLUTION_DENIED);
+    check_resolution("+OK\r\n:42\r\n" INFO, "+OK\r\n:43\r\n" INFO "-NOPERM no\r\n", RESOLUTION_DENIED);
+    check_resolution("+OK\r\n-NOPERM no\r\n" INFO, "+OK\r\n-NOPERM no\r\n" INFO_RESTARTED, RESOLVED_BY_RESTART);
 }
 
 /* Everything sent over it was answered: nothing is in doubt where it may not be killed. */
-static void what_owed_nothing_is_settled(void) {
+static void what_awaited_no_reply_is_resolved(void) {
     static const struct {
         const char *second;
-        enum settlement expected;
-    } cases[] = {{"+OK\r\n:43\r\n" INFO ":1\r\n", SETTLED_BY_KILL},
-                 {"+OK\r\n:43\r\n" INFO "-NOPERM no\r\n", SETTLED_BY_KILL},
-                 {"+OK\r\n-NOPERM no\r\n-NOPERM no\r\n", SETTLED_BY_KILL},
-                 {"+OK\r\n:1\r\n" INFO_RESTARTED, SETTLED_BY_RESTART}};
+        enum resolution expected;
+    } cases[] = {{"+OK\r\n:43\r\n" INFO ":1\r\n", RESOLVED_BY_KILL},
+                 {"+OK\r\n:43\r\n" INFO "-NOPERM no\r\n", RESOLVED_BY_KILL},
+                 {"+OK\r\n-NOPERM no\r\n-NOPERM no\r\n", RESOLVED_BY_KILL},
+                 {"+OK\r\n:1\r\n" INFO_RESTARTED, RESOLVED_BY_RESTART}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         reconnect_after(false, "+OK\r\n:42\r\n" INFO, cases[i].second);
         CHECK_EQ_INT(outcome(), REDLATCH_OK);
-        CHECK_EQ_INT(connection.settlement, cases[i].expected);
+        CHECK_EQ_INT(connection.resolution, cases[i].expected);
         end();
     }
 }
@@ -565,7 +565,7 @@ int main(void) {
     RUN(the_old_connection_is_killed);
     RUN(killing_survives_a_failed_attempt);
     RUN(other_settlements);
-    RUN(what_owed_nothing_is_settled);
+    RUN(what_awaited_no_reply_is_resolved);
     RUN(what_worked_is_made_again_at_once);
     RUN(over_tcp_with_several_addresses);
     RUN(no_connection_in_time);

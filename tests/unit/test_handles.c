@@ -257,10 +257,10 @@ static void a_renewal_that_is_to_be_sent_again_goes_with_its_client(void) {
     CHECK_EQ_INT(redlatch_lock_try_acquire(lock), REDLATCH_UNREACHABLE); /* memory is supplied */
     client_lock(handle->client);
     struct engine *engine = &handle->client->engine;
-    struct list_link *spare = list_pop(&engine->spare_batches);
+    struct list_link *spare = list_pop(&engine->batch_pool);
     CHECK(spare != NULL);
     if (spare) {
-        engine->spare_batch_count--;
+        engine->batch_pool_size--;
         timer_arm(&engine->timers, &container_of(spare, struct command, link)->timer, NEVER - 1);
     }
     client_unlock(handle->client);

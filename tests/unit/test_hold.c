@@ -3,13 +3,13 @@
 #include "engine_fixture.h"
 #include "lease.h"
 
-static const enum lane_number LANE = LANE_CALLERS;
+static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 /* One more level, answered with success. */
 static struct call *reenter(const char *name, uint64_t owner, int64_t lease_ms) {
     struct call *call = rig_acquire_for(name, owner, lease_ms);
-    rig_send(LANE);
-    rig_integer(LANE, 1);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
     return call;
 }
 
@@ -19,35 +19,35 @@ static struct call *granted_to_host(const char *name, uint64_t owner) {
     call->operation->asynchronous = true;
     call->operation->named_owner = true;
     rig_start(call);
-    rig_send(LANE);
-    rig_nil(LANE);
+    rig_send(PIPELINE);
+    rig_nil(PIPELINE);
     return call;
 }
 
-static void levels_are_stated_not_added(void) {
+static void hold_counts_are_stated_not_added(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
     struct call *second = rig_acquire("a", 1);
-    struct command *command = rig_send(LANE);
+    struct command *command = rig_send(PIPELINE);
     CHECK(command->kind == COMMAND_REENTER && command->count == 2 && command->id == hold->id);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(second->status, REDLATCH_OK);
     CHECK(second->hold == hold);
     CHECK_EQ_INT(hold->count, 2);
     rig_release("a", 1);
-    command = rig_send(LANE);
+    command = rig_send(PIPELINE);
     CHECK(command->kind == COMMAND_RELEASE && command->count == 1);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(hold->count, 1);
     CHECK_EQ_INT(rig.engine.stats.held, 1);
     rig_release("a", 1);
-    command = rig_send(LANE);
+    command = rig_send(PIPELINE);
     CHECK(command->kind == COMMAND_RELEASE && command->count == 0);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     RIG_CLOSE();
 }
 
-static void a_shorter_level_leaves_the_lease_as_it_is(void) {
+static void a_shorter_nested_acquire_leaves_the_lease_as_it_is(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
     int64_t deadline = hold->deadline;
@@ -61,7 +61,7 @@ static void a_shorter_level_leaves_the_lease_as_it_is(void) {
     RIG_CLOSE();
 }
 
-static void a_hold_is_renewed_while_a_level_without_a_lease_lasts(void) {
+static void a_hold_is_renewed_while_a_nested_acquire_without_a_lease_lasts(void) {
     rig_open();
     struct hold *hold = rig_grant_for("a", 1, 60000);
     CHECK(!hold_is_renewed(hold));
@@ -83,16 +83,16 @@ static void a_bounded_hold_asks_for_no_more_than_what_is_left(void) {
     call->operation->max_hold_ms = 5000;
     call->operation->lease_ms = 5000;
     rig_start(call);
-    rig_send(LANE);
-    rig_nil(LANE);
+    rig_send(PIPELINE);
+    rig_nil(PIPELINE);
     rig_pass(2 * SECOND);
     rig_acquire_for("a", 1, 10000);
-    CHECK_EQ_INT(rig_send(LANE)->lease_ms, 3000);
-    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->lease_ms, 3000);
+    rig_integer(PIPELINE, 1);
     rig_pass(2900 * MILLISECOND);
     rig_acquire("a", 1);
-    CHECK_EQ_INT(rig_send(LANE)->lease_ms, 100);
-    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->lease_ms, 100);
+    rig_integer(PIPELINE, 1);
     int reason = 0;
     rig_pass(SECOND);
     CHECK_EQ_INT(rig_losses(LOSS_EVENTS, &reason), 1);
@@ -100,32 +100,32 @@ static void a_bounded_hold_asks_for_no_more_than_what_is_left(void) {
     for (int i = 0; i < 3; i++) {
         CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
     }
-    rig_drain_keeper();
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE); /* of what the last renewal found */
-    rig_integer(LANE, 1);
+    rig_drain_background();
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE); /* of what the last renewal found */
+    rig_integer(PIPELINE, 1);
     RIG_CLOSE();
 }
 
-static void one_command_of_a_hold_is_unsettled_at_a_time(void) {
+static void one_command_of_a_hold_is_in_flight_at_a_time(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
     struct call *second = rig_acquire("a", 1);
     struct call *third = rig_acquire("a", 1);
     struct call *extension = rig_extend("a", 1, 50000);
     struct call *release = rig_release("a", 1);
-    CHECK_EQ_INT(rig_send(LANE)->count, 2);
-    CHECK(rig_send(LANE) == NULL);
-    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->count, 2);
+    CHECK(rig_send(PIPELINE) == NULL);
+    rig_integer(PIPELINE, 1);
     CHECK(second->done && !third->done);
-    CHECK_EQ_INT(rig_send(LANE)->count, 3);
-    CHECK(rig_send(LANE) == NULL);
-    rig_integer(LANE, 1);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_EXTEND);
-    CHECK(rig_send(LANE) == NULL);
-    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->count, 3);
+    CHECK(rig_send(PIPELINE) == NULL);
+    rig_integer(PIPELINE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_EXTEND);
+    CHECK(rig_send(PIPELINE) == NULL);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(extension->status, REDLATCH_OK);
-    CHECK_EQ_INT(rig_send(LANE)->count, 2);
-    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->count, 2);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(release->status, REDLATCH_OK);
     CHECK_EQ_INT(hold->count, 2);
     rig_end("a", 1);
@@ -137,18 +137,18 @@ static void what_waits_for_a_release_starts_over(void) {
     rig_open();
     rig_grant("a", 1);
     struct call *extension = rig_extend("a", 1, 50000);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     struct call *release = rig_release("a", 1);
     struct call *acquire = rig_acquire("a", 1);
     struct call *late = rig_extend("a", 1, 50000);
-    rig_integer(LANE, 1); /* the extension; the release goes out */
+    rig_integer(PIPELINE, 1); /* the extension; the release goes out */
     CHECK_EQ_INT(extension->status, REDLATCH_OK);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE);
-    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(release->status, REDLATCH_OK);
     CHECK_EQ_INT(late->status, REDLATCH_NOT_OWNED);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_ACQUIRE);
-    rig_nil(LANE);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE);
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(acquire->status, REDLATCH_OK);
     rig_end("a", 1);
     RIG_CLOSE();
@@ -160,16 +160,16 @@ static void an_acquire_during_the_release_is_a_new_hold(void) {
     rig_release("a", 1);
     struct call *call = rig_acquire_named("a", 1);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_NOT_OWNED);
-    rig_send(LANE);
-    rig_send(LANE);
-    rig_integer(LANE, 1);
-    rig_nil(LANE);
+    rig_send(PIPELINE);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
+    rig_nil(PIPELINE);
     CHECK(call->status == REDLATCH_OK && call->id > first);
     rig_end("a", 1);
     RIG_CLOSE();
 }
 
-static void who_holds_nothing_is_told(void) {
+static void who_holds_nothing_gets_not_owned(void) {
     rig_open();
     rig_grant("a", 1);
     CHECK_EQ_INT(rig_release("a", 2)->status, REDLATCH_NOT_OWNED);
@@ -186,8 +186,8 @@ static void a_shortening_extension_counts_from_its_start(void) {
     CHECK_EQ_INT(hold->deadline, lease_deadline(rig.now, 1000)); /* it may be carried out any moment */
     CHECK_EQ_INT(hold->renew_at, NEVER);
     rig_pass(100 * MILLISECOND);
-    rig_send(LANE);
-    rig_integer(LANE, 1);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(hold->deadline, lease_deadline(rig.now, 1000));
     rig_end("a", 1);
     RIG_CLOSE();
@@ -197,16 +197,16 @@ static void an_extension_waits_for_the_renewal_under_way(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
     rig_pass(10 * SECOND);
-    CHECK(rig_send(LANE_KEEPER) != NULL);
+    CHECK(rig_send(PIPELINE_BACKGROUND) != NULL);
     struct call *extension = rig_extend("a", 1, 1000);
     CHECK_EQ_INT(extension->operation->phase, PHASE_WAITING);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     const int64_t before[] = {20000};
-    rig_integers(LANE_KEEPER, before, 1);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_EXTEND);
+    rig_integers(PIPELINE_BACKGROUND, before, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_EXTEND);
     rig_pass(900 * MILLISECOND);
-    CHECK(rig_send(LANE_KEEPER) == NULL); /* and no renewal goes out before the extension is settled */
-    rig_integer(LANE, 1);
+    CHECK(rig_send(PIPELINE_BACKGROUND) == NULL); /* and no renewal goes out before the extension is settled */
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(extension->status, REDLATCH_OK);
     CHECK(hold->renew_at <= rig.now + SECOND);
     rig_end("a", 1);
@@ -230,19 +230,19 @@ static void a_reentry_given_up_after_sending_is_stated_again(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
     struct call *call = rig_acquire("a", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     struct call *waiting = rig_release("a", 1);
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
-    struct command *undo = rig_send(LANE);
+    struct command *undo = rig_send(PIPELINE);
     CHECK(undo->kind == COMMAND_RELEASE && undo->count == 1 && undo->id == hold->id);
     CHECK_EQ_INT(rig.engine.stats.compensations, 1);
-    rig_integer(LANE, 1);
-    CHECK(rig_send(LANE) == NULL); /* nothing before the undo is settled */
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
+    CHECK(rig_send(PIPELINE) == NULL); /* nothing before the undo is settled */
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(hold->count, 1);
-    CHECK_EQ_INT(rig_send(LANE)->count, 0);
-    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->count, 0);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(waiting->status, REDLATCH_OK);
     RIG_CLOSE();
 }
@@ -251,13 +251,13 @@ static void an_abandoned_reentry_is_not_repeated_behind_its_undo(void) {
     rig_open();
     rig_grant("a", 1);
     struct call *call = rig_acquire("a", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_abort(call, REDLATCH_TIMEOUT);
-    rig_send(LANE);
-    rig_error(LANE, "ERR value is not an integer script: 00, on @user_script:3.");
-    rig_integer(LANE, 1);
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "ERR value is not an integer script: 00, on @user_script:3.");
+    rig_integer(PIPELINE, 1);
     rig_pass(SECOND);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     rig_end("a", 1);
     RIG_CLOSE();
 }
@@ -270,7 +270,7 @@ static void a_waiting_call_can_be_given_up(void) {
     rig_abort(third, REDLATCH_CANCELLED);
     CHECK_EQ_INT(third->status, REDLATCH_CANCELLED);
     rig_abort(second, REDLATCH_CANCELLED); /* not sent yet: taken back */
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     rig_end("a", 1);
     RIG_CLOSE();
 }
@@ -281,8 +281,8 @@ static void a_release_given_up_goes_on(void) {
     struct call *release = rig_release("a", 1);
     rig_abort(release, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(release->status, REDLATCH_UNREACHABLE);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE);
-    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
+    rig_integer(PIPELINE, 1);
     RIG_CLOSE();
 }
 
@@ -290,8 +290,8 @@ static void a_release_that_finds_nothing_is_lost(void) {
     rig_open();
     rig_grant("a", 1);
     struct call *release = rig_release("a", 1);
-    rig_send(LANE);
-    rig_integer(LANE, 0);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 0);
     CHECK_EQ_INT(release->status, REDLATCH_LOST);
     RIG_CLOSE();
 }
@@ -300,20 +300,20 @@ static void a_refused_release_is_repeated(void) {
     rig_open();
     rig_grant("a", 1);
     struct call *release = rig_release("a", 1);
-    struct command *command = rig_send(LANE);
-    rig_error(LANE, "OOM command not allowed when used memory > 'maxmemory'.");
-    CHECK(!release->done && rig_send(LANE) == NULL);
+    struct command *command = rig_send(PIPELINE);
+    rig_error(PIPELINE, "OOM command not allowed when used memory > 'maxmemory'.");
+    CHECK(!release->done && rig_send(PIPELINE) == NULL);
     rig_abort(release, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(release->status, REDLATCH_SERVER_OUT_OF_MEMORY);
     rig_pass(10 * MILLISECOND); /* also when nobody waits for it, for as long as the lease may live */
-    CHECK(rig_send(LANE) == command);
-    rig_error(LANE, "OOM command not allowed when used memory > 'maxmemory'.");
+    CHECK(rig_send(PIPELINE) == command);
+    rig_error(PIPELINE, "OOM command not allowed when used memory > 'maxmemory'.");
     rig_pass(30 * MILLISECOND);
-    CHECK(rig_send(LANE) == command);
+    CHECK(rig_send(PIPELINE) == command);
     CHECK(!command->repeated); /* a refused command was not carried out: absent means lost */
     rig_pass(RIG_LEASE_MS * MILLISECOND);
-    rig_error(LANE, "OOM command not allowed when used memory > 'maxmemory'.");
-    CHECK(rig_send(LANE) == NULL);
+    rig_error(PIPELINE, "OOM command not allowed when used memory > 'maxmemory'.");
+    CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
 
@@ -322,12 +322,12 @@ static void a_reentry_refused_for_good_leaves_the_hold_as_it_was(void) {
     struct hold *hold = rig_grant("a", 1);
     struct call *call = rig_acquire("a", 1);
     struct call *release = rig_release("a", 1);
-    rig_send(LANE);
-    rig_error(LANE, "READONLY You can't write against a read only replica.");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "READONLY You can't write against a read only replica.");
     CHECK_EQ_INT(call->status, REDLATCH_READ_ONLY);
     CHECK_EQ_INT(hold->count, 1);
-    CHECK_EQ_INT(rig_send(LANE)->count, 0);
-    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->count, 0);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(release->status, REDLATCH_OK);
     RIG_CLOSE();
 }
@@ -336,25 +336,25 @@ static void a_release_on_another_type_is_lost(void) {
     rig_open();
     rig_grant("a", 1);
     struct call *release = rig_release("a", 1);
-    rig_send(LANE);
-    rig_error(LANE, "WRONGTYPE Operation against a key holding the wrong kind of value");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "WRONGTYPE Operation against a key holding the wrong kind of value");
     CHECK_EQ_INT(release->status, REDLATCH_LOST);
     RIG_CLOSE();
 }
 
-static void what_may_have_run_is_asked_again_once(void) {
+static void what_may_have_run_is_sent_again_once(void) {
     rig_open();
     rig_grant("a", 1);
     struct call *call = rig_acquire("a", 1);
-    struct command *command = rig_send(LANE);
-    rig_error(LANE, "ERR failed script: 00, on @user_script:3.");
+    struct command *command = rig_send(PIPELINE);
+    rig_error(PIPELINE, "ERR failed script: 00, on @user_script:3.");
     rig_pass(10 * MILLISECOND);
-    CHECK(rig_send(LANE) == command);
+    CHECK(rig_send(PIPELINE) == command);
     CHECK(command->repeated);
-    rig_error(LANE, "ERR failed script: 00, on @user_script:3.");
+    rig_error(PIPELINE, "ERR failed script: 00, on @user_script:3.");
     CHECK_EQ_INT(call->status, REDLATCH_SERVER);
-    CHECK_EQ_INT(rig_send(LANE)->count, 1); /* says again how many levels there are */
-    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->count, 1); /* says again how many levels there are */
+    rig_integer(PIPELINE, 1);
     rig_end("a", 1);
     RIG_CLOSE();
 }
@@ -363,8 +363,8 @@ static void an_answer_of_another_kind_ends_the_call(void) {
     rig_open();
     rig_grant("a", 1);
     struct call *call = rig_extend("a", 1, 1000);
-    rig_send(LANE);
-    rig_nil(LANE);
+    rig_send(PIPELINE);
+    rig_nil(PIPELINE);
     CHECK(call->done && call->status != REDLATCH_OK);
     rig_end("a", 1);
     RIG_CLOSE();
@@ -375,12 +375,12 @@ static void an_uncollected_grant_is_given_back(void) {
     struct call *call = granted_to_host("a", 7);
     CHECK(call->done && call->operation); /* the engine waits for its claim */
     rig_pass((RIG_CLAIM_MS - 1) * MILLISECOND);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     rig_pass(MILLISECOND);
     CHECK_EQ_INT(call->operation->status, REDLATCH_UNCLAIMED);
     CHECK_EQ_INT(call->operation->granted, 0);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE);
-    rig_integer(LANE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
+    rig_integer(PIPELINE, 1);
     rig_claim(call); /* the host comes late, and does no harm */
     RIG_CLOSE();
 }
@@ -390,7 +390,7 @@ static void a_collected_grant_stays(void) {
     struct call *call = granted_to_host("a", 7);
     rig_claim(call);
     rig_pass((RIG_CLAIM_MS + 1000) * MILLISECOND);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     rig_end("a", 7);
     RIG_CLOSE();
 }
@@ -408,16 +408,16 @@ static void giving_back_waits_for_the_command_under_way(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
     struct call *call = rig_acquire("a", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     engine_give_back(&rig.engine, hold, rig.now);
-    CHECK(rig_send(LANE) == NULL);
-    rig_integer(LANE, 1);
+    CHECK(rig_send(PIPELINE) == NULL);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
-    struct command *command = rig_send(LANE);
+    struct command *command = rig_send(PIPELINE);
     CHECK(command->kind == COMMAND_RELEASE && command->count == 0);
     engine_give_back(&rig.engine, hold, rig.now); /* twice does no harm */
-    CHECK(rig_send(LANE) == NULL);
-    rig_integer(LANE, 1);
+    CHECK(rig_send(PIPELINE) == NULL);
+    rig_integer(PIPELINE, 1);
     RIG_CLOSE();
 }
 
@@ -425,12 +425,12 @@ static void giving_back_without_memory_lets_the_lease_run_out(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
     uint32_t reserved = rig.engine.reserved_commands;
-    rig.engine.reserved_commands = rig.engine.spare_command_count; /* as if others needed them all */
+    rig.engine.reserved_commands = rig.engine.command_pool_size; /* as if others needed them all */
     engine_give_back(&rig.engine, hold, rig.now);
     CHECK_EQ_INT(hold->renew_at, NEVER);
     rig.engine.reserved_commands = reserved;
     rig_pass(RIG_LEASE_MS * MILLISECOND);
-    CHECK(rig_send(LANE_KEEPER) == NULL);
+    CHECK(rig_send(PIPELINE_BACKGROUND) == NULL);
     CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 1);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_NOT_OWNED); /* given back: no owner will come for it */
     RIG_CLOSE();
@@ -444,12 +444,12 @@ static void a_hold_given_back_and_lost_is_forgotten(void) {
         reenter("a", 1, REDLATCH_RENEWED);
         struct call *call = rig_call(kinds[i], "a", 1);
         rig_start(call);
-        rig_send(LANE);
+        rig_send(PIPELINE);
         engine_give_back(&rig.engine, hold, rig.now);
-        rig_integer(LANE, 0);
+        rig_integer(PIPELINE, 0);
         CHECK_EQ_INT(call->status, REDLATCH_LOST);
         CHECK(rig_name("a")->holds == NULL);
-        CHECK(rig_send(LANE) == NULL);
+        CHECK(rig_send(PIPELINE) == NULL);
         RIG_CLOSE();
     }
 }
@@ -471,46 +471,46 @@ static void a_call_without_a_command_says_no_memory(void) {
         rig_open();
         rig_grant("a", 1);
         rig_acquire("a", 1);
-        rig_send(LANE);
-        rig_integer(LANE, 1);
+        rig_send(PIPELINE);
+        rig_integer(PIPELINE, 1);
         rig_extend("a", 1, 5000);
-        rig_send(LANE);
+        rig_send(PIPELINE);
         struct call *call = rig_call(kinds[i], "a", 1);
         call->operation->lease_ms = kinds[i] == OPERATION_EXTEND ? 5000 : REDLATCH_RENEWED;
         rig_start(call);
         struct engine *engine = &rig.engine;
         struct list spare;
-        uint32_t count = engine->spare_command_count;
+        uint32_t count = engine->command_pool_size;
         list_init(&spare);
-        while (!list_is_empty(&engine->spare_commands)) {
-            list_append(&spare, list_pop(&engine->spare_commands));
+        while (!list_is_empty(&engine->command_pool)) {
+            list_append(&spare, list_pop(&engine->command_pool));
         }
-        engine->spare_command_count = 0;
+        engine->command_pool_size = 0;
         engine->reserved_commands -= call->operation->reserved_commands;
         call->operation->reserved_commands = 0;
-        rig_integer(LANE, 1);
+        rig_integer(PIPELINE, 1);
         CHECK_EQ_INT(call->status, REDLATCH_NO_MEMORY);
-        engine->spare_command_count += count;
+        engine->command_pool_size += count;
         while (!list_is_empty(&spare)) {
-            list_append(&engine->spare_commands, list_pop(&spare));
+            list_append(&engine->command_pool, list_pop(&spare));
         }
         rig_release("a", 1);
-        rig_send(LANE);
-        rig_integer(LANE, 1);
+        rig_send(PIPELINE);
+        rig_integer(PIPELINE, 1);
         rig_end("a", 1);
         RIG_CLOSE();
     }
 }
 
 int main(void) {
-    RUN(levels_are_stated_not_added);
-    RUN(a_shorter_level_leaves_the_lease_as_it_is);
-    RUN(a_hold_is_renewed_while_a_level_without_a_lease_lasts);
+    RUN(hold_counts_are_stated_not_added);
+    RUN(a_shorter_nested_acquire_leaves_the_lease_as_it_is);
+    RUN(a_hold_is_renewed_while_a_nested_acquire_without_a_lease_lasts);
     RUN(a_bounded_hold_asks_for_no_more_than_what_is_left);
-    RUN(one_command_of_a_hold_is_unsettled_at_a_time);
+    RUN(one_command_of_a_hold_is_in_flight_at_a_time);
     RUN(what_waits_for_a_release_starts_over);
     RUN(an_acquire_during_the_release_is_a_new_hold);
-    RUN(who_holds_nothing_is_told);
+    RUN(who_holds_nothing_gets_not_owned);
     RUN(a_shortening_extension_counts_from_its_start);
     RUN(an_extension_waits_for_the_renewal_under_way);
     RUN(an_extension_given_up_before_sending_restores_the_deadline);
@@ -522,7 +522,7 @@ int main(void) {
     RUN(a_refused_release_is_repeated);
     RUN(a_reentry_refused_for_good_leaves_the_hold_as_it_was);
     RUN(a_release_on_another_type_is_lost);
-    RUN(what_may_have_run_is_asked_again_once);
+    RUN(what_may_have_run_is_sent_again_once);
     RUN(an_answer_of_another_kind_ends_the_call);
     RUN(an_uncollected_grant_is_given_back);
     RUN(a_collected_grant_stays);

@@ -57,7 +57,7 @@ static void a_grant_is_renewed_after_a_third(void) {
     CHECK_EQ_INT(hold_next_attention(&hold), sent + 10 * SECOND);
 }
 
-static void only_levels_without_a_lease_renew(void) {
+static void only_acquires_without_a_lease_renew(void) {
     struct hold hold = renewed_hold();
     hold.renewed_from = 2;
     CHECK(!hold_is_renewed(&hold));
@@ -70,7 +70,7 @@ static void only_levels_without_a_lease_renew(void) {
     CHECK(!hold_is_renewed(&hold));
 }
 
-static void a_level_with_a_lease_never_brings_the_deadline_forward(void) {
+static void a_nested_acquire_with_a_lease_never_brings_the_deadline_forward(void) {
     struct hold hold = renewed_hold();
     int64_t deadline = hold.deadline;
     hold_confirm_later(&hold, sent + SECOND, 1000);
@@ -113,8 +113,8 @@ int main(void) {
     RUN(the_bound_holds_also_for_a_command_that_was_sent_late);
     RUN(a_doubt_is_not_forgotten_for_a_bound);
     RUN(a_grant_is_renewed_after_a_third);
-    RUN(only_levels_without_a_lease_renew);
-    RUN(a_level_with_a_lease_never_brings_the_deadline_forward);
+    RUN(only_acquires_without_a_lease_renew);
+    RUN(a_nested_acquire_with_a_lease_never_brings_the_deadline_forward);
     RUN(attention_goes_to_what_is_first);
     RUN(state_follows_the_clock);
     return unit_done();

@@ -30,14 +30,14 @@ void __real_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until
 void __wrap_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until);
 
 static _Atomic int blocks; /* of memory that are not freed */
-static _Atomic int asked;  /* look-ups that were begun */
+static _Atomic int requested;  /* look-ups that were begun */
 static sem_t answers;      /* look-ups that may end */
 
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **found) {
     if (hints->ai_flags & AI_NUMERICHOST) {
         return __real_getaddrinfo(host, port, hints, found);
     }
-    atomic_fetch_add(&asked, 1);
+    atomic_fetch_add(&requested, 1);
     while (sem_wait(&answers) != 0) {
     }
     return EAI_FAIL;
@@ -94,7 +94,7 @@ static void wait_for_blocks(int expected) {
     CHECK_EQ_INT(atomic_load(&blocks), expected);
 }
 
-static void the_end_of_a_look_up_wakes_who_waits(void) {
+static void the_end_of_a_lookup_wakes_who_waits(void) {
     static const _Atomic bool going_on = false;
     struct uri uri = {.host = (char[]){"a-name.invalid"}, .port = 6379};
     struct addresses found;
@@ -106,7 +106,7 @@ static void the_end_of_a_look_up_wakes_who_waits(void) {
     atomic_store(&until_woken, false);
     while (sem_trywait(&answers) == 0) {
     }
-    atomic_store(&asked, 0);
+    atomic_store(&requested, 0);
     wait_for_blocks(before);
 }
 
@@ -127,14 +127,14 @@ static void call_in_vain(const char *url) {
     redlatch_client_free(client);
 }
 
-static void a_late_look_up_is_freed_when_it_ends(void) {
+static void a_late_lookup_is_freed_when_it_ends(void) {
     call_in_vain("redis://127.0.0.1:1");
     int kept = atomic_load(&blocks); /* the stubs of freed handles */
-    CHECK_EQ_INT(atomic_load(&asked), 0);
+    CHECK_EQ_INT(atomic_load(&requested), 0);
     call_in_vain("redis://a-name.invalid:6379");
-    CHECK(atomic_load(&asked) > 0);
+    CHECK(atomic_load(&requested) > 0);
     CHECK(atomic_load(&blocks) > 2 * kept); /* the thread that looks up has it yet */
-    for (int i = 0; i < atomic_load(&asked); i++) {
+    for (int i = 0; i < atomic_load(&requested); i++) {
         sem_post(&answers);
     }
     wait_for_blocks(2 * kept);
@@ -142,7 +142,7 @@ static void a_late_look_up_is_freed_when_it_ends(void) {
 
 int main(void) {
     sem_init(&answers, 0, 0);
-    RUN(the_end_of_a_look_up_wakes_who_waits);
-    RUN(a_late_look_up_is_freed_when_it_ends);
+    RUN(the_end_of_a_lookup_wakes_who_waits);
+    RUN(a_late_lookup_is_freed_when_it_ends);
     return unit_done();
 }

@@ -3,7 +3,7 @@
 #include "engine_fixture.h"
 #include "lease.h"
 
-static const enum lane_number LANE = LANE_CALLERS;
+static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 static void a_fixed_lease_runs_out(void) {
     rig_open();
@@ -28,24 +28,24 @@ static void a_lost_hold_is_seen_before_its_timer_fires(void) {
     rig_grant_for("a", 1, 1000);
     rig.now += SECOND;
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
 
-static void each_level_of_a_lost_hold_is_told(void) {
+static void each_acquire_of_a_lost_hold_is_reported(void) {
     rig_open();
     rig_grant_for("a", 1, 1000);
     rig_acquire_for("a", 1, 1000);
-    rig_send(LANE);
-    rig_integer(LANE, 1);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
     rig_pass(2 * SECOND);
     CHECK_EQ_INT(rig_acquire("a", 1)->status, REDLATCH_LOST); /* a re-entry never creates it */
     CHECK_EQ_INT(rig_extend("a", 1, 1000)->status, REDLATCH_LOST);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
     struct call *call = rig_acquire("a", 1); /* and then it starts over */
-    rig_send(LANE);
-    rig_nil(LANE);
+    rig_send(PIPELINE);
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     rig_end("a", 1);
     RIG_CLOSE();
@@ -55,8 +55,8 @@ static void a_reentry_that_finds_nothing_loses_the_hold(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
     struct call *call = rig_acquire("a", 1);
-    rig_send(LANE);
-    rig_integer(LANE, 0);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 0);
     CHECK_EQ_INT(call->status, REDLATCH_LOST);
     CHECK_EQ_INT(hold->stage, HOLD_GONE);
     int reason = 0;
@@ -66,52 +66,52 @@ static void a_reentry_that_finds_nothing_loses_the_hold(void) {
     RIG_CLOSE();
 }
 
-static void a_partial_release_that_finds_nothing_tells_one_level(void) {
+static void a_partial_release_that_finds_nothing_lowers_the_hold_count_by_one(void) {
     rig_open();
     rig_grant("a", 1);
     rig_acquire("a", 1);
-    rig_send(LANE);
-    rig_integer(LANE, 1);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
     struct call *release = rig_release("a", 1);
     struct call *next = rig_release("a", 1);
-    rig_send(LANE);
-    rig_integer(LANE, 0);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 0);
     CHECK_EQ_INT(release->status, REDLATCH_LOST);
     CHECK_EQ_INT(next->status, REDLATCH_LOST);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_NOT_OWNED);
     RIG_CLOSE();
 }
 
-static void a_level_given_back_in_the_background_goes_with_its_refusal(void) {
+static void a_nested_acquire_given_back_in_the_background_goes_with_its_error(void) {
     rig_open();
     struct hold *hold = rig_grant_for("a", 1, 1000);
     rig_acquire_for("a", 1, 1000);
-    rig_send(LANE);
-    rig_integer(LANE, 1);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
     struct call *call = rig_release("a", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_abort(call, REDLATCH_TIMEOUT);
     rig_pass(SECOND);
     CHECK_EQ_INT(hold->stage, HOLD_GONE);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST); /* of the level that the owner still has */
-    rig_error(LANE, "READONLY You can't write against a read only replica.");
+    rig_error(PIPELINE, "READONLY You can't write against a read only replica.");
     CHECK(rig_name("a")->holds == NULL);
     RIG_CLOSE();
 }
 
-static void a_level_answered_after_the_deadline_does_not_bring_the_hold_back(void) {
+static void a_nested_acquire_answered_after_the_deadline_does_not_bring_the_hold_back(void) {
     rig_open();
     struct hold *hold = rig_grant_for("a", 1, 1000);
     struct call *call = rig_acquire("a", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_pass(SECOND);
     CHECK_EQ_INT(hold->stage, HOLD_GONE);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(call->status, REDLATCH_LOST);
     CHECK_EQ_INT(hold->count, 1);
-    struct command *release = rig_send(LANE); /* the server knows it still: nobody shall wait for its lease */
+    struct command *release = rig_send(PIPELINE); /* the server knows it still: nobody shall wait for its lease */
     CHECK(release->kind == COMMAND_RELEASE && release->count == 0 && release->id == hold->id);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_NOT_OWNED);
     RIG_CLOSE();
@@ -121,24 +121,24 @@ static void an_extension_answered_after_the_deadline_is_lost(void) {
     rig_open();
     rig_grant_for("a", 1, 1000);
     struct call *call = rig_extend("a", 1, 5000);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig.now += SECOND; /* also when the timer did not fire yet */
-    rig_integer(LANE, 1);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(call->status, REDLATCH_LOST);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
     RIG_CLOSE();
 }
 
-static void calls_that_wait_for_a_lost_hold_are_told(void) {
+static void calls_that_wait_for_a_lost_hold_are_notified(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
     rig_pass(10 * SECOND);
-    rig_send(LANE_KEEPER);
+    rig_send(PIPELINE_BACKGROUND);
     struct call *extension = rig_extend("a", 1, 5000);
     const int64_t gone[] = {-2};
-    rig_integers(LANE_KEEPER, gone, 1);
+    rig_integers(PIPELINE_BACKGROUND, gone, 1);
     CHECK_EQ_INT(hold->stage, HOLD_GONE);
     CHECK_EQ_INT(extension->status, REDLATCH_LOST);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
@@ -150,12 +150,12 @@ static void a_release_that_waits_ends_the_lost_hold(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
     rig_acquire("a", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     struct call *extension = rig_extend("a", 1, 5000);
     struct call *releases[2] = {rig_release("a", 1), rig_release("a", 1)};
     rig_pass(10 * SECOND); /* the renewal is under way when the re-entry is answered */
-    rig_send(LANE_KEEPER);
-    rig_integer(LANE, 1);
+    rig_send(PIPELINE_BACKGROUND);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(hold->count, 2);
     CHECK(!extension->done);
     rig.now += RIG_LEASE_MS * MILLISECOND;
@@ -165,7 +165,7 @@ static void a_release_that_waits_ends_the_lost_hold(void) {
     CHECK_EQ_INT(releases[1]->status, REDLATCH_LOST);
     CHECK_EQ_INT(release->status, REDLATCH_NOT_OWNED);
     const int64_t before[] = {-2};
-    rig_integers(LANE_KEEPER, before, 1);
+    rig_integers(PIPELINE_BACKGROUND, before, 1);
     RIG_CLOSE();
 }
 
@@ -173,9 +173,9 @@ static void giving_up_a_call_whose_hold_was_forgotten_touches_nothing(void) {
     rig_open();
     rig_grant_for("a", 1, 1000);
     struct call *call = rig_call(OPERATION_ACQUIRE, "a", 1);
-    call->operation->lane = LANE_HOST;
+    call->operation->pipeline = PIPELINE_HOST;
     rig_start(call);
-    rig_send(LANE_HOST);
+    rig_send(PIPELINE_HOST);
     rig_pass(SECOND);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST); /* which forgets the hold */
     rig_losses(LOSS_EVENTS, NULL);
@@ -184,7 +184,7 @@ static void giving_up_a_call_whose_hold_was_forgotten_touches_nothing(void) {
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
     CHECK(other->busy == NULL);
-    rig_integer(LANE_HOST, 0);
+    rig_integer(PIPELINE_HOST, 0);
     rig_end("b", 2);
     RIG_CLOSE();
 }
@@ -193,26 +193,26 @@ static void a_call_whose_hold_was_forgotten_is_answered_as_lost(void) {
     rig_open();
     rig_grant_for("a", 1, 1000);
     struct call *call = rig_acquire("a", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_pass(SECOND);
     rig_release("a", 1);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(call->status, REDLATCH_LOST);
     RIG_CLOSE();
 }
 
-static void a_forgotten_hold_stays_until_both_queues_told_of_it(void) {
+static void a_forgotten_hold_stays_until_both_queues_reported_it(void) {
     rig_open();
     rig_grant_for("a", 1, 1000);
     rig_grant_for("b", 1, 1000);
     rig_pass(SECOND);
     rig_release("a", 1);
     rig_release("b", 1);
-    uint32_t spare = rig.engine.spare_hold_count;
+    uint32_t spare = rig.engine.hold_pool_size;
     CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 2);
-    CHECK_EQ_INT(rig.engine.spare_hold_count, spare);
+    CHECK_EQ_INT(rig.engine.hold_pool_size, spare);
     CHECK_EQ_INT(rig_losses(LOSS_THREADS, NULL), 2);
-    CHECK_EQ_INT(rig.engine.spare_hold_count, spare + 2);
+    CHECK_EQ_INT(rig.engine.hold_pool_size, spare + 2);
     CHECK(engine_first_loss(&rig.engine, LOSS_EVENTS) == NULL);
     RIG_CLOSE();
 }
@@ -233,16 +233,16 @@ static void a_loss_wakes_the_foremost_waiter(void) {
     rig_open();
     rig_grant_for("a", 1, 1000);
     struct call *waiter = rig_acquire("a", 2);
-    rig_send(LANE);
-    rig_integer(LANE, 1000);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1000);
     rig_subscriptions();
-    rig_send(LANE);
-    rig_integer(LANE, 1000);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1000);
     CHECK_EQ_INT(waiter->operation->phase, PHASE_PARKED);
     rig_pass(988 * MILLISECOND);
-    CHECK_EQ_INT(waiter->operation->phase, PHASE_ASKING);
-    rig_send(LANE);
-    rig_nil(LANE);
+    CHECK_EQ_INT(waiter->operation->phase, PHASE_REQUESTING);
+    rig_send(PIPELINE);
+    rig_nil(PIPELINE);
     rig_release("a", 1);
     rig_end("a", 2);
     RIG_CLOSE();
@@ -259,14 +259,14 @@ static void the_holds_of_an_owner_that_ended_are_reported_and_forgotten(void) {
     CHECK_EQ_INT(rig_losses(LOSS_EVENTS, &reason), 2);
     CHECK_EQ_INT(reason, REDLATCH_REASON_ABANDONED);
     CHECK_EQ_INT(rig.engine.stats.held, 1);
-    CHECK(rig_send(LANE) == NULL); /* their leases run out */
+    CHECK(rig_send(PIPELINE) == NULL); /* their leases run out */
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_NOT_OWNED);
     rig_end("c", 2);
     RIG_CLOSE();
 }
 
 /* A client may know thousands of names, and every thread has an end. */
-static void the_end_of_an_owner_looks_at_its_own_holds_alone(void) {
+static void the_end_of_an_owner_visits_its_own_holds_only(void) {
     rig_open();
     rig_grant("a", 1);
     rig_grant("b", 2);
@@ -287,39 +287,39 @@ static void an_owner_that_ended_takes_its_waiting_calls_along(void) {
     rig_open();
     rig_grant("a", 1);
     rig_acquire("a", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     struct call *extension = rig_extend("a", 1, 5000);
     struct call *releases[2] = {rig_release("a", 1), rig_release("a", 1)};
     rig_pass(10 * SECOND);
-    rig_send(LANE_KEEPER);
-    rig_integer(LANE, 1);
+    rig_send(PIPELINE_BACKGROUND);
+    rig_integer(PIPELINE, 1);
     engine_owner_end(&rig.engine, 1, rig.now);
     rig_turn();
     CHECK_EQ_INT(extension->status, REDLATCH_LOST);
     CHECK_EQ_INT(releases[1]->status, REDLATCH_LOST);
     const int64_t before[] = {20000};
-    rig_integers(LANE_KEEPER, before, 1);
+    rig_integers(PIPELINE_BACKGROUND, before, 1);
     RIG_CLOSE();
 }
 
 int main(void) {
     RUN(a_fixed_lease_runs_out);
     RUN(a_lost_hold_is_seen_before_its_timer_fires);
-    RUN(each_level_of_a_lost_hold_is_told);
+    RUN(each_acquire_of_a_lost_hold_is_reported);
     RUN(a_reentry_that_finds_nothing_loses_the_hold);
-    RUN(a_partial_release_that_finds_nothing_tells_one_level);
-    RUN(a_level_given_back_in_the_background_goes_with_its_refusal);
-    RUN(a_level_answered_after_the_deadline_does_not_bring_the_hold_back);
+    RUN(a_partial_release_that_finds_nothing_lowers_the_hold_count_by_one);
+    RUN(a_nested_acquire_given_back_in_the_background_goes_with_its_error);
+    RUN(a_nested_acquire_answered_after_the_deadline_does_not_bring_the_hold_back);
     RUN(an_extension_answered_after_the_deadline_is_lost);
-    RUN(calls_that_wait_for_a_lost_hold_are_told);
+    RUN(calls_that_wait_for_a_lost_hold_are_notified);
     RUN(a_release_that_waits_ends_the_lost_hold);
     RUN(giving_up_a_call_whose_hold_was_forgotten_touches_nothing);
     RUN(a_call_whose_hold_was_forgotten_is_answered_as_lost);
-    RUN(a_forgotten_hold_stays_until_both_queues_told_of_it);
+    RUN(a_forgotten_hold_stays_until_both_queues_reported_it);
     RUN(a_loss_that_nobody_wants_to_hear_of_is_not_kept);
     RUN(a_loss_wakes_the_foremost_waiter);
     RUN(the_holds_of_an_owner_that_ended_are_reported_and_forgotten);
-    RUN(the_end_of_an_owner_looks_at_its_own_holds_alone);
+    RUN(the_end_of_an_owner_visits_its_own_holds_only);
     RUN(an_owner_that_ended_takes_its_waiting_calls_along);
     return unit_done();
 }

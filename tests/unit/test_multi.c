@@ -104,7 +104,7 @@ static void a_conflict_while_something_is_held_pauses_before_the_watch(void) {
 
 static void a_try_says_who_is_in_the_way(void) {
     begin(2, 2);
-    multi.once = true;
+    multi.non_blocking = true;
     expect("t0t1-");
     grant(0);
     refuse(1, REDLATCH_TIMEOUT);
@@ -125,9 +125,9 @@ static void what_no_round_can_mend_ends_it(void) {
     CHECK_EQ_INT(multi.status, REDLATCH_WRONG_TYPE);
 }
 
-static void servers_that_can_not_be_used_are_tried_again_until_patience_ends(void) {
+static void servers_that_can_not_be_used_are_tried_again_until_the_deadline(void) {
     begin(2, 2);
-    multi.patience = SECOND;
+    multi.unreachable_timeout = SECOND;
     expect("t0t1-");
     int rounds = 0;
     while (multi.phase != MULTI_OVER && rounds++ < 1000) {
@@ -163,7 +163,7 @@ static void a_majority_is_enough_after_a_moment_for_the_others(void) {
 
 static void without_a_majority_all_is_given_back_also_what_never_answered(void) {
     begin(5, 3);
-    multi.once = true;
+    multi.non_blocking = true;
     expect("t0t1t2t3t4-");
     grant(0);
     refuse(1, REDLATCH_TIMEOUT);
@@ -192,7 +192,7 @@ static void a_majority_tries_again_after_a_watch_and_a_random_time(void) {
 }
 
 /* What it waits for may be the last to come about: the others may be free, or up again, before. */
-static void a_majority_looks_again_while_it_watches(void) {
+static void a_majority_rechecks_while_it_watches(void) {
     static const struct {
         int other;
         int64_t longest;
@@ -280,11 +280,11 @@ int main(void) {
     RUN(a_conflict_while_something_is_held_pauses_before_the_watch);
     RUN(a_try_says_who_is_in_the_way);
     RUN(what_no_round_can_mend_ends_it);
-    RUN(servers_that_can_not_be_used_are_tried_again_until_patience_ends);
+    RUN(servers_that_can_not_be_used_are_tried_again_until_the_deadline);
     RUN(a_majority_is_enough_after_a_moment_for_the_others);
     RUN(without_a_majority_all_is_given_back_also_what_never_answered);
     RUN(a_majority_tries_again_after_a_watch_and_a_random_time);
-    RUN(a_majority_looks_again_while_it_watches);
+    RUN(a_majority_rechecks_while_it_watches);
     RUN(the_safe_time_is_that_of_the_majority);
     RUN(giving_up_before_any_answer);
     RUN(giving_up_ends_tries_watches_and_pauses);

@@ -3,7 +3,7 @@
 #include "engine_fixture.h"
 #include "lease.h"
 
-static const enum lane_number LANE = LANE_CALLERS;
+static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 /* A waiter that was told of a holder and is parked, subscribed. */
 static struct call *parked(const char *name, uint64_t owner, int64_t ttl_ms) {
@@ -13,26 +13,26 @@ static struct call *parked(const char *name, uint64_t owner, int64_t ttl_ms) {
 }
 
 static void grant(void) {
-    rig_send(LANE);
-    rig_nil(LANE);
+    rig_send(PIPELINE);
+    rig_nil(PIPELINE);
 }
 
 static void a_free_lock_is_granted_in_one_command(void) {
     rig_open();
     struct call *call = rig_acquire("a", 1);
-    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
-    struct command *command = rig_send(LANE);
+    CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
+    struct command *command = rig_send(PIPELINE);
     CHECK_EQ_INT(command->kind, COMMAND_ACQUIRE);
     CHECK_EQ_INT(command->id, 1);
     CHECK_EQ_INT(command->lease_ms, RIG_LEASE_MS);
     int64_t sent_at = rig.now;
     rig_pass(SECOND);
-    rig_nil(LANE);
+    rig_nil(PIPELINE);
     CHECK(call->done);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     CHECK_EQ_INT(call->hold->deadline, lease_deadline(sent_at, RIG_LEASE_MS));
     CHECK_EQ_INT(rig.engine.stats.held, 1);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     rig_end("a", 1);
     RIG_CLOSE();
 }
@@ -49,14 +49,14 @@ static void every_hold_has_a_number_of_its_own(void) {
 static void a_grant_older_than_its_lease_is_undone(void) {
     rig_open();
     struct call *call = rig_acquire_for("a", 1, 1000);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_pass(988 * MILLISECOND);
-    rig_nil(LANE);
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_LOST);
-    struct command *undo = rig_send(LANE);
+    struct command *undo = rig_send(PIPELINE);
     CHECK(undo->kind == COMMAND_RELEASE && undo->id == 1 && undo->count == 0);
     CHECK_EQ_INT(rig.engine.stats.compensations, 1);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     RIG_CLOSE();
 }
 
@@ -65,18 +65,18 @@ static void a_bound_on_the_hold_shortens_the_first_lease(void) {
     struct call *call = rig_call(OPERATION_ACQUIRE, "a", 1);
     call->operation->max_hold_ms = 5000;
     rig_start(call);
-    CHECK_EQ_INT(rig_send(LANE)->lease_ms, 5000);
-    rig_nil(LANE);
+    CHECK_EQ_INT(rig_send(PIPELINE)->lease_ms, 5000);
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(call->hold->max_hold_at, rig.now + 5 * SECOND);
     rig_end("a", 1);
     RIG_CLOSE();
 }
 
-static void a_try_is_told_at_once(void) {
+static void a_try_fails_at_once(void) {
     rig_open();
     struct call *call = rig_try("a", 1);
-    rig_send(LANE);
-    rig_integer(LANE, 5000);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 5000);
     CHECK_EQ_INT(call->status, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(rig.engine.stats.contended, 1);
     struct call *waiter = parked("a", 1, 5000);
@@ -92,9 +92,9 @@ static void a_waiter_parks_until_the_holders_lease_ends(void) {
     struct call *call = parked("a", 1, 1000);
     CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
     rig_pass(1000 * MILLISECOND);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     rig_pass(11 * MILLISECOND);
-    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+    CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
     grant();
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     rig_end("a", 1);
@@ -103,25 +103,25 @@ static void a_waiter_parks_until_the_holders_lease_ends(void) {
 
 static void no_park_is_longer_than_five_seconds(void) {
     /* A long lease, none, and what a server may say that means no good. */
-    static const int64_t told[] = {600000, -1, INT64_C(500000000000000000), INT64_MAX, INT64_MIN};
-    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+    static const int64_t notified[] = {600000, -1, INT64_C(500000000000000000), INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < sizeof notified / sizeof notified[0]; i++) {
         rig_open();
-        struct call *call = parked("a", 1, told[i]);
+        struct call *call = parked("a", 1, notified[i]);
         rig_pass(5 * SECOND - 1);
         CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
         rig_pass(1);
-        CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+        CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
         grant();
         rig_end("a", 1);
         RIG_CLOSE();
     }
 }
 
-static void a_message_makes_a_parked_waiter_look(void) {
+static void a_message_makes_a_parked_waiter_recheck(void) {
     rig_open();
     struct call *call = parked("a", 1, 60000);
     rig_message("a");
-    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+    CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
     CHECK_EQ_INT(rig.engine.stats.messages, 1);
     grant();
     CHECK_EQ_INT(call->status, REDLATCH_OK);
@@ -130,33 +130,33 @@ static void a_message_makes_a_parked_waiter_look(void) {
     RIG_CLOSE();
 }
 
-static void a_message_while_asking_makes_it_ask_again(void) {
+static void a_message_while_requesting_makes_it_ask_again(void) {
     rig_open();
     struct call *call = parked("a", 1, 60000);
     rig_message("a");
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_message("a"); /* the answer may be from before */
-    rig_integer(LANE, 60000);
-    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
-    rig_send(LANE);
-    rig_integer(LANE, 60000);
+    rig_integer(PIPELINE, 60000);
+    CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 60000);
     CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
     rig_abort(call, REDLATCH_CANCELLED);
     CHECK_EQ_INT(call->status, REDLATCH_CANCELLED);
     RIG_CLOSE();
 }
 
-static void a_passing_refusal_is_waited_out(void) {
+static void a_transient_error_of_an_acquire_is_waited_out(void) {
     rig_open();
     struct call *call = rig_acquire("a", 1);
-    rig_send(LANE);
-    rig_error(LANE, "LOADING Redis is loading the dataset in memory");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "LOADING Redis is loading the dataset in memory");
     CHECK_EQ_INT(call->operation->phase, PHASE_PAUSED);
     rig_pass(20 * MILLISECOND - 1);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     rig_pass(20 * MILLISECOND); /* 20 ms, and up to 19 more at random */
-    CHECK_EQ_INT(rig_send(LANE)->id, 1); /* the same number: nothing was carried out */
-    rig_nil(LANE);
+    CHECK_EQ_INT(rig_send(PIPELINE)->id, 1); /* the same number: nothing was carried out */
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     rig_end("a", 1);
     RIG_CLOSE();
@@ -167,8 +167,8 @@ static int asks_while_loading(int64_t time) {
     int asks = 0;
     int64_t end = rig.now + time;
     while (rig.now < end) {
-        while (asks < 100000 && rig_send(LANE)) {
-            rig_error(LANE, "LOADING Redis is loading the dataset in memory");
+        while (asks < 100000 && rig_send(PIPELINE)) {
+            rig_error(PIPELINE, "LOADING Redis is loading the dataset in memory");
             asks++;
         }
         rig_pass(MILLISECOND);
@@ -188,18 +188,18 @@ static void pauses_grow_to_a_second(void) {
     RIG_CLOSE();
 }
 
-static void a_server_that_loads_after_a_break_is_not_asked_without_pause(void) {
+static void a_server_that_loads_after_a_break_is_not_retried_without_pause(void) {
     rig_open();
     struct call *call = rig_acquire("a", 1);
-    rig_send(LANE);
-    rig_lost(LANE);
-    rig_ready(LANE, SETTLED_BY_RESTART);
+    rig_send(PIPELINE);
+    rig_lost(PIPELINE);
+    rig_ready(PIPELINE, RESOLVED_BY_RESTART);
     CHECK(asks_while_loading(SECOND) <= 40); /* the ask, and the undo of the first one, which may have run */
     rig_abort(call, REDLATCH_CANCELLED);
     rig_pass(SECOND);
     int undone = 0;
-    while (rig_send(LANE)) {
-        rig_integer(LANE, 0);
+    while (rig_send(PIPELINE)) {
+        rig_integer(PIPELINE, 0);
         undone++;
     }
     CHECK(undone >= 1);
@@ -217,34 +217,34 @@ static void an_unusable_server_ends_a_wait_without_end(void) {
     RIG_CLOSE();
 }
 
-static void a_try_fails_with_a_passing_refusal(void) {
+static void a_try_fails_with_a_transient_error(void) {
     rig_open();
     struct call *call = rig_try("a", 1);
-    rig_send(LANE);
-    rig_error(LANE, "BUSY Redis is busy running a script.");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "BUSY Redis is busy running a script.");
     CHECK_EQ_INT(call->status, REDLATCH_SERVER_BUSY);
     RIG_CLOSE();
 }
 
-static void another_refusal_ends_it(void) {
+static void another_error_reply_ends_it(void) {
     rig_open();
     struct call *call = rig_acquire("a", 1);
-    rig_send(LANE);
-    rig_error(LANE, "WRONGTYPE Operation against a key holding the wrong kind of value");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "WRONGTYPE Operation against a key holding the wrong kind of value");
     CHECK_EQ_INT(call->status, REDLATCH_WRONG_TYPE);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
 
 static void what_may_have_run_is_undone(void) {
     rig_open();
     struct call *call = rig_acquire("a", 1);
-    rig_send(LANE);
-    rig_error(LANE, "ERR ACL failure in script: User lim has no permissions to run the 'pexpire' command");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "ERR ACL failure in script: User lim has no permissions to run the 'pexpire' command");
     CHECK_EQ_INT(call->status, REDLATCH_NO_PERMISSION);
-    struct command *undo = rig_send(LANE);
+    struct command *undo = rig_send(PIPELINE);
     CHECK(undo->kind == COMMAND_RELEASE && undo->id == 1);
-    rig_integer(LANE, 0);
+    rig_integer(PIPELINE, 0);
     RIG_CLOSE();
 }
 
@@ -252,8 +252,8 @@ static void an_answer_of_another_kind_is_no_redis(void) {
     rig_open();
     struct call *call = rig_acquire("a", 1);
     struct reply reply = {.kind = REPLY_STRING, .text = "OK", .size = 2};
-    rig_send(LANE);
-    rig_reply(LANE, &reply);
+    rig_send(PIPELINE);
+    rig_reply(PIPELINE, &reply);
     CHECK_EQ_INT(call->status, REDLATCH_PROTOCOL);
     RIG_CLOSE();
 }
@@ -263,21 +263,21 @@ static void giving_up_before_sending_leaves_nothing(void) {
     struct call *call = rig_acquire("a", 1);
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_UNREACHABLE);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
 
 static void giving_up_after_sending_queues_an_undo_behind_it(void) {
     rig_open();
     struct call *call = rig_acquire("a", 1);
-    struct command *ask = rig_send(LANE);
+    struct command *ask = rig_send(PIPELINE);
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
     CHECK(ask->abandoned && !ask->operation);
-    struct command *undo = rig_send(LANE);
+    struct command *undo = rig_send(PIPELINE);
     CHECK(undo->kind == COMMAND_RELEASE && undo->id == ask->id && undo->count == 0);
-    rig_nil(LANE); /* the late grant */
-    rig_integer(LANE, 1);
+    rig_nil(PIPELINE); /* the late grant */
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(rig.engine.stats.held, 0);
     RIG_CLOSE();
 }
@@ -285,25 +285,25 @@ static void giving_up_after_sending_queues_an_undo_behind_it(void) {
 static void an_abandoned_ask_is_not_sent_again_as_text(void) {
     rig_open();
     struct call *call = rig_acquire("a", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_abort(call, REDLATCH_TIMEOUT);
-    rig_error(LANE, "NOSCRIPT No matching script.");
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE);
-    rig_integer(LANE, 0);
-    CHECK(rig_send(LANE) == NULL);
+    rig_error(PIPELINE, "NOSCRIPT No matching script.");
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
+    rig_integer(PIPELINE, 0);
+    CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
 
-static void a_script_the_server_lacks_goes_as_text(void) {
+static void a_script_unknown_to_the_server_goes_as_text(void) {
     rig_open();
     struct call *call = rig_acquire("a", 1);
-    struct command *ask = rig_send(LANE);
-    rig_error(LANE, "NOSCRIPT No matching script.");
+    struct command *ask = rig_send(PIPELINE);
+    rig_error(PIPELINE, "NOSCRIPT No matching script.");
     CHECK(ask->as_text && !ask->was_sent);
     rig_pass(SECOND);
-    CHECK(rig_send(LANE) == ask);
+    CHECK(rig_send(PIPELINE) == ask);
     CHECK(!ask->repeated);
-    rig_nil(LANE);
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(call->hold->confirmed_at, rig.now);
     CHECK_EQ_INT(rig.engine.stats.script_loads, 1);
     rig_end("a", 1);
@@ -314,15 +314,15 @@ static void an_asynchronous_wait_ends_by_itself(void) {
     rig_open();
     struct call *call = rig_call(OPERATION_ACQUIRE, "a", 1);
     call->operation->asynchronous = true;
-    call->operation->lane = LANE_HOST;
+    call->operation->pipeline = PIPELINE_HOST;
     call->operation->wait_until = rig.now + 2 * SECOND;
     rig_start(call);
-    CHECK(rig_send(LANE) == NULL);
-    rig_send(LANE_HOST);
-    rig_integer(LANE_HOST, 60000);
+    CHECK(rig_send(PIPELINE) == NULL);
+    rig_send(PIPELINE_HOST);
+    rig_integer(PIPELINE_HOST, 60000);
     rig_subscriptions();
-    rig_send(LANE_HOST);
-    rig_integer(LANE_HOST, 60000);
+    rig_send(PIPELINE_HOST);
+    rig_integer(PIPELINE_HOST, 60000);
     rig_pass(2 * SECOND - 1);
     CHECK(!call->done);
     rig_pass(1);
@@ -349,23 +349,23 @@ int main(void) {
     RUN(every_hold_has_a_number_of_its_own);
     RUN(a_grant_older_than_its_lease_is_undone);
     RUN(a_bound_on_the_hold_shortens_the_first_lease);
-    RUN(a_try_is_told_at_once);
+    RUN(a_try_fails_at_once);
     RUN(a_waiter_parks_until_the_holders_lease_ends);
     RUN(no_park_is_longer_than_five_seconds);
-    RUN(a_message_makes_a_parked_waiter_look);
-    RUN(a_message_while_asking_makes_it_ask_again);
-    RUN(a_passing_refusal_is_waited_out);
+    RUN(a_message_makes_a_parked_waiter_recheck);
+    RUN(a_message_while_requesting_makes_it_ask_again);
+    RUN(a_transient_error_of_an_acquire_is_waited_out);
     RUN(pauses_grow_to_a_second);
-    RUN(a_server_that_loads_after_a_break_is_not_asked_without_pause);
+    RUN(a_server_that_loads_after_a_break_is_not_retried_without_pause);
     RUN(an_unusable_server_ends_a_wait_without_end);
-    RUN(a_try_fails_with_a_passing_refusal);
-    RUN(another_refusal_ends_it);
+    RUN(a_try_fails_with_a_transient_error);
+    RUN(another_error_reply_ends_it);
     RUN(what_may_have_run_is_undone);
     RUN(an_answer_of_another_kind_is_no_redis);
     RUN(giving_up_before_sending_leaves_nothing);
     RUN(giving_up_after_sending_queues_an_undo_behind_it);
     RUN(an_abandoned_ask_is_not_sent_again_as_text);
-    RUN(a_script_the_server_lacks_goes_as_text);
+    RUN(a_script_unknown_to_the_server_goes_as_text);
     RUN(an_asynchronous_wait_ends_by_itself);
     RUN(an_asynchronous_wait_in_the_queue_ends_by_itself);
     return unit_done();

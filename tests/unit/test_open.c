@@ -10,21 +10,21 @@
 #include "system.h"
 #include "unit.h"
 
-enum { HEARD_SIZE = 4000 };
+enum { RECEIVED_SIZE = 4000 };
 
 static struct fake_server server;
 static const char *first_answer; /* to the first command of a connection; NULL: hang up */
-static char heard[HEARD_SIZE];   /* commands, each followed by a semicolon; read once the server is closed */
+static char received[RECEIVED_SIZE];   /* commands, each followed by a semicolon; read once the server is closed */
 
 static const char *note(void *context, int connection, const char *command) {
     (void)context;
     (void)connection;
-    size_t size = strlen(heard);
-    snprintf(heard + size, sizeof heard - size, "%s;", command);
+    size_t size = strlen(received);
+    snprintf(received + size, sizeof received - size, "%s;", command);
     return command;
 }
 
-static const char *answer_as_told(void *context, int connection, const char *command) {
+static const char *answer_as_notified(void *context, int connection, const char *command) {
     note(context, connection, command);
     return first_answer;
 }
@@ -45,7 +45,7 @@ static redlatch_client_options defaults(void) {
 }
 
 static void begin(fake_answer *answer) {
-    heard[0] = '\0';
+    received[0] = '\0';
     fake_open_tcp(&server);
     fake_serve(&server, answer, NULL);
 }
@@ -53,7 +53,7 @@ static void begin(fake_answer *answer) {
 /* Opening against a server that answers so; the last error must contain `words`. */
 static void check_refused(const char *answer, int status, const char *words) {
     first_answer = answer;
-    begin(answer_as_told);
+    begin(answer_as_notified);
     redlatch_client_options options = defaults();
     options.connect_timeout_ms = 1000;
     options.password = "SECRET";
@@ -116,8 +116,8 @@ static void use(const char *url, const redlatch_client_options *options) {
 }
 
 static void hears(const char *part) {
-    if (!strstr(heard, part)) {
-        CHECK_STR(heard, part);
+    if (!strstr(received, part)) {
+        CHECK_STR(received, part);
     }
 }
 
@@ -128,7 +128,7 @@ static void the_url_counts(void) {
     use(url, NULL);
     hears("AUTH me word;SELECT 3;CLIENT SETNAME redlatch:");
     hears(" 1 shop:orders ");
-    CHECK(strstr(heard, "{shop:orders}"));
+    CHECK(strstr(received, "{shop:orders}"));
 }
 
 static void options_win_over_the_url(void) {
@@ -144,7 +144,7 @@ static void options_win_over_the_url(void) {
     use(url, &options);
     hears("AUTH you other;SELECT 7;CLIENT SETNAME redlatch:");
     hears(" 1 mine:orders ");
-    CHECK(!strstr(heard, "shop"));
+    CHECK(!strstr(received, "shop"));
 }
 
 static void the_environment_is_the_url_of_those_who_give_none(void) {

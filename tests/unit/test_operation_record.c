@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
-static const enum lane_number LANE = LANE_CALLERS;
+static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 static struct call *start(enum change change, const char *name) {
     rig.lock_kind = REDLATCH_SEMAPHORE;
@@ -16,8 +16,8 @@ static struct call *start(enum change change, const char *name) {
 /* The key of an operation that is carried out without trouble. */
 static uint64_t key_of_next(void) {
     start(SEMAPHORE_RELEASE, "s");
-    uint64_t key = rig_send(LANE)->record_key;
-    rig_integer(LANE, 1);
+    uint64_t key = rig_send(PIPELINE)->record_key;
+    rig_integer(PIPELINE, 1);
     CHECK(key != 0);
     return key;
 }
@@ -35,42 +35,42 @@ static void those_under_way_together_have_a_key_each(void) {
     rig_open();
     start(SEMAPHORE_RELEASE, "s");
     start(SEMAPHORE_RELEASE, "s");
-    uint64_t first = rig_send(LANE)->record_key;
-    uint64_t second = rig_send(LANE)->record_key;
+    uint64_t first = rig_send(PIPELINE)->record_key;
+    uint64_t second = rig_send(PIPELINE)->record_key;
     CHECK(first != second);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     start(SEMAPHORE_RELEASE, "s");
-    CHECK(rig_send(LANE)->record_key == first);
-    rig_integer(LANE, 1);
-    rig_integer(LANE, 1);
+    CHECK(rig_send(PIPELINE)->record_key == first);
+    rig_integer(PIPELINE, 1);
+    rig_integer(PIPELINE, 1);
     RIG_CLOSE();
 }
 
 static void a_key_number_is_no_number_of_an_operation(void) {
     rig_open();
     start(SEMAPHORE_RELEASE, "s");
-    struct command *command = rig_send(LANE);
+    struct command *command = rig_send(PIPELINE);
     uint64_t key = command->record_key;
     CHECK(command->id != key);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     start(SEMAPHORE_RELEASE, "s");
-    command = rig_send(LANE);
+    command = rig_send(PIPELINE);
     CHECK(command->record_key == key && command->id > key);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     RIG_CLOSE();
 }
 
 static void what_was_sent_again_keeps_its_key_only_where_copies_may_come(void) {
-    static const enum settlement ways[] = {SETTLED_BY_KILL, SETTLED_BY_RESTART, SETTLEMENT_DENIED};
+    static const enum resolution ways[] = {RESOLVED_BY_KILL, RESOLVED_BY_RESTART, RESOLUTION_DENIED};
     for (int i = 0; i < 3; i++) {
         rig_open();
         start(SEMAPHORE_ADD, "s");
-        uint64_t key = rig_send(LANE)->record_key;
-        rig_lost(LANE);
-        rig_ready(LANE, ways[i]);
-        CHECK(rig_send(LANE)->record_key == key);
-        rig_integer(LANE, 1);
-        CHECK((key_of_next() == key) == (ways[i] != SETTLEMENT_DENIED));
+        uint64_t key = rig_send(PIPELINE)->record_key;
+        rig_lost(PIPELINE);
+        rig_ready(PIPELINE, ways[i]);
+        CHECK(rig_send(PIPELINE)->record_key == key);
+        rig_integer(PIPELINE, 1);
+        CHECK((key_of_next() == key) == (ways[i] != RESOLUTION_DENIED));
         uint64_t next = key_of_next();
         CHECK(key_of_next() == next); /* sent once: nothing of it can come */
         RIG_CLOSE();
@@ -80,10 +80,10 @@ static void what_was_sent_again_keeps_its_key_only_where_copies_may_come(void) {
 static void what_was_forgotten_without_an_answer_keeps_its_key(void) {
     rig_open();
     struct call *call = start(SEMAPHORE_ADD, "s");
-    uint64_t key = rig_send(LANE)->record_key;
+    uint64_t key = rig_send(PIPELINE)->record_key;
     rig_abort(call, REDLATCH_TIMEOUT);
-    rig_lost(LANE);
-    rig_ready(LANE, SETTLED_BY_KILL);
+    rig_lost(PIPELINE);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
     CHECK(key_of_next() != key);
     RIG_CLOSE();
 }
@@ -91,9 +91,9 @@ static void what_was_forgotten_without_an_answer_keeps_its_key(void) {
 static void an_answer_after_the_caller_left_frees_the_key(void) {
     rig_open();
     struct call *call = start(SEMAPHORE_ADD, "s");
-    uint64_t key = rig_send(LANE)->record_key;
+    uint64_t key = rig_send(PIPELINE)->record_key;
     rig_abort(call, REDLATCH_TIMEOUT);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     CHECK(key_of_next() == key);
     RIG_CLOSE();
 }
@@ -111,25 +111,25 @@ static void the_undo_takes_the_key_over(void) {
     for (int denied = 0; denied < 2; denied++) {
         rig_open();
         if (denied) {
-            rig_lost(LANE);
-            rig_ready(LANE, SETTLEMENT_DENIED);
+            rig_lost(PIPELINE);
+            rig_ready(PIPELINE, RESOLUTION_DENIED);
         }
         struct call *call = start(SEMAPHORE_DRAIN, "s");
-        uint64_t key = rig_send(LANE)->record_key;
+        uint64_t key = rig_send(PIPELINE)->record_key;
         rig_abort(call, REDLATCH_TIMEOUT);
-        CHECK(rig_send(LANE)->record_key == key);
-        rig_integer(LANE, 3); /* of the drain: its mark is still to be written */
+        CHECK(rig_send(PIPELINE)->record_key == key);
+        rig_integer(PIPELINE, 3); /* of the drain: its mark is still to be written */
         start(SEMAPHORE_RELEASE, "s");
-        CHECK(rig_send(LANE)->record_key != key);
-        rig_integer(LANE, 3);
-        rig_integer(LANE, 1);
+        CHECK(rig_send(PIPELINE)->record_key != key);
+        rig_integer(PIPELINE, 3);
+        rig_integer(PIPELINE, 1);
         uint64_t one = key_of_next();
         start(SEMAPHORE_RELEASE, "s");
         start(SEMAPHORE_RELEASE, "s");
-        uint64_t both[] = {rig_send(LANE)->record_key, rig_send(LANE)->record_key};
+        uint64_t both[] = {rig_send(PIPELINE)->record_key, rig_send(PIPELINE)->record_key};
         CHECK(one == both[0] && (both[1] == key) == !denied);
-        rig_integer(LANE, 1);
-        rig_integer(LANE, 1);
+        rig_integer(PIPELINE, 1);
+        rig_integer(PIPELINE, 1);
         RIG_CLOSE();
     }
 }
@@ -137,11 +137,11 @@ static void the_undo_takes_the_key_over(void) {
 static void a_refused_undo_leaves_the_key_alone(void) {
     rig_open();
     struct call *call = start(SEMAPHORE_DRAIN, "s");
-    uint64_t key = rig_send(LANE)->record_key;
+    uint64_t key = rig_send(PIPELINE)->record_key;
     rig_abort(call, REDLATCH_TIMEOUT);
-    rig_send(LANE);
-    rig_integer(LANE, 3);
-    rig_error(LANE, "WRONGTYPE another key");
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 3);
+    rig_error(PIPELINE, "WRONGTYPE another key");
     CHECK(key_of_next() != key);
     RIG_CLOSE();
 }
@@ -152,10 +152,10 @@ static void more_keys_than_there_is_room_for_are_forgotten(void) {
         start(SEMAPHORE_RELEASE, "s");
     }
     for (int i = 0; i < RECORD_KEYS + 3; i++) {
-        CHECK(rig_send(LANE)->record_key != 0);
+        CHECK(rig_send(PIPELINE)->record_key != 0);
     }
     for (int i = 0; i < RECORD_KEYS + 3; i++) {
-        rig_integer(LANE, 1);
+        rig_integer(PIPELINE, 1);
     }
     CHECK_EQ_INT(rig.engine.record_keys.count, RECORD_KEYS);
     RIG_CLOSE();

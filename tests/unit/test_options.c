@@ -97,7 +97,7 @@ static void defaults_of_a_client(void) {
     CHECK_EQ_INT(options.claim_timeout_ms, 30000);
     CHECK_EQ_INT(options.linger_ms, 3000);
     CHECK_EQ_INT(options.release_on_close, 1);
-    CHECK_EQ_INT(options.look, 1);
+    CHECK_EQ_INT(options.busy_poll, 1);
     CHECK(!options.name_prefix && !options.username && !options.password);
     CHECK_EQ_INT(options.name_prefix_size, 0);
     CHECK_EQ_INT(options.database, REDLATCH_DEFAULT);
@@ -179,7 +179,7 @@ static void ranges_of_client_options(void) {
     options.watchdog_lease_ms = 86400001;
     check_refused(options, "watchdog_lease_ms is 86400001: expected 30 to 86400000 milliseconds");
     options = fresh();
-    options.look = 2;
+    options.busy_poll = 2;
     check_refused(options, "look is 2: expected 0 or 1");
     options = fresh();
     options.release_on_close = -1;

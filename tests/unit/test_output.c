@@ -97,7 +97,7 @@ static void every_kind_keeps_its_bound(void) {
             lines[k] = (struct renewal){.name = resource, .id = UINT64_MAX, .lease_ms = UINT32_MAX};
         }
         struct argument_part words[] = {{"184467440737095516", 18}, {resource->name, sizes[i]}, {"100", 3}};
-        struct question question = {.words = words, .argument_count = 3};
+        struct question question = {.arguments = words, .argument_count = 3};
         struct operation operation = {.question = &question};
         for (int number = REDLATCH_MUTEX; number <= REDLATCH_LATCH; number++) {
             uint8_t lock_kind = (uint8_t)number;
@@ -138,8 +138,8 @@ static void words(void) {
     struct output output = {0};
     static const char *const some[] = {"PING", "", "a\r\nb"};
     static const size_t sizes[] = {4, 0, 4};
-    CHECK(output_words(&output, 3, some, sizes));
-    CHECK(output_words(&output, 1, some, sizes));
+    CHECK(output_arguments(&output, 3, some, sizes));
+    CHECK(output_arguments(&output, 1, some, sizes));
     static const char expected[] = "*3\r\n$4\r\nPING\r\n$0\r\n\r\n$4\r\na\r\nb\r\n*1\r\n$4\r\nPING\r\n";
     CHECK_EQ_INT(output_pending(&output), sizeof expected - 1);
     CHECK(memcmp(output.bytes, expected, sizeof expected - 1) == 0);

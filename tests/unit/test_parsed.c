@@ -1,4 +1,4 @@
-/* Replies out of the parser, as the protocol floor sees them.
+/* Replies out of the parser, as the protocol layer sees them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "parsed.h"
 

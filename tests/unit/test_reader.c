@@ -17,7 +17,7 @@
 static struct fake_server server;
 static redlatch_client *client;
 static redlatch_lock *lock;
-static _Atomic pid_t asking; /* the thread that asked last */
+static _Atomic pid_t requesting; /* the thread that asked last */
 
 static sem_t returned; /* a call has */
 static sem_t leave;    /* a thread may end, and by that pass the role, too */
@@ -30,7 +30,7 @@ static void take(sem_t *semaphore) {
 /* A call that starts no background thread, which would read in a caller's place. */
 static void *ask(void *status_out) {
     int32_t released;
-    atomic_store(&asking, gettid());
+    atomic_store(&requesting, gettid());
     *(int *)status_out = redlatch_lock_force_release(lock, &released);
     sem_post(&returned);
     take(&leave);
@@ -41,7 +41,7 @@ static void *ask(void *status_out) {
 static bool sleeps(void) {
     char path[64];
     char line[256] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)atomic_load(&asking));
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)atomic_load(&requesting));
     FILE *file = fopen(path, "r");
     if (!file) {
         return false;
@@ -54,11 +54,11 @@ static bool sleeps(void) {
 
 /* Until it has slept for so many looks in a row: not for a mutex, but for its reply. */
 static void wait_until_it_sleeps(void) {
-    int looks = 0;
-    for (int64_t until = system_now() + 20 * SECOND; looks < 10 && system_now() < until; usleep(1000)) {
-        looks = sleeps() ? looks + 1 : 0;
+    int rechecks = 0;
+    for (int64_t until = system_now() + 20 * SECOND; rechecks < 10 && system_now() < until; usleep(1000)) {
+        rechecks = sleeps() ? rechecks + 1 : 0;
     }
-    CHECK_EQ_INT(looks, 10);
+    CHECK_EQ_INT(rechecks, 10);
 }
 
 static void hear(const char *word) {

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "places.h"
+#include "locations.h"
 #include "unit.h"
 
 static int make(const char *record, size_t prefix_size, redlatch_report **report_out) {
@@ -25,7 +25,7 @@ static void a_record_is_read(void) {
     redlatch_facts facts = {.struct_size = sizeof facts};
     CHECK_EQ_INT(redlatch_report_facts(report, &facts), REDLATCH_OK);
     CHECK_STR(facts.type, "hash");
-    CHECK_EQ_INT(facts.form, REDLATCH_FORM_MUTEX);
+    CHECK_EQ_INT(facts.detected_kind, REDLATCH_DETECTED_MUTEX);
     CHECK_EQ_INT(facts.ttl_ms, 29999);
     CHECK_EQ_INT(facts.token, 7);
     CHECK_EQ_INT(facts.count, -3);
@@ -81,7 +81,7 @@ static void nothing_is_a_record_too(void) {
     CHECK_EQ_INT(make("1:a4:none1:02:-21:01:01:01:01:0", 0, &report), REDLATCH_OK);
     redlatch_facts facts = {.struct_size = sizeof facts};
     CHECK_EQ_INT(redlatch_report_facts(report, &facts), REDLATCH_OK);
-    CHECK(facts.form == REDLATCH_FORM_NOTHING && facts.ttl_ms == 0 && facts.parties == 0);
+    CHECK(facts.detected_kind == REDLATCH_DETECTED_NOTHING && facts.ttl_ms == 0 && facts.parties == 0);
     redlatch_report_free(report);
 }
 
@@ -117,9 +117,9 @@ static void many_parties_are_read(void) {
     redlatch_report *report = NULL;
     CHECK_EQ_INT(report_new(&(struct argument_part){text, size}, 0, &report), REDLATCH_OK);
     free(text);
-    CHECK(places_wanted(report));
+    CHECK(locations_wanted(report));
     static const char list[] = "name=redlatch:h:1:01234567-89ab-8def-8123-456789abcdef\n";
-    CHECK_EQ_INT(places_find(report, list, sizeof list - 1), REDLATCH_OK);
+    CHECK_EQ_INT(locations_find(report, list, sizeof list - 1), REDLATCH_OK);
     redlatch_party found = {.struct_size = sizeof found};
     for (uint64_t i = 0; i < PARTIES; i++) {
         CHECK_EQ_INT(redlatch_report_party(report, i, &found), REDLATCH_OK);
@@ -130,11 +130,11 @@ static void many_parties_are_read(void) {
 }
 
 static void forms_have_names(void) {
-    CHECK_STR(redlatch_form_name(REDLATCH_FORM_NOTHING), "nothing");
-    CHECK_STR(redlatch_form_name(REDLATCH_FORM_MUTEX), "mutex");
-    CHECK_STR(redlatch_form_name(REDLATCH_FORM_READ_WRITE), "read_write");
-    CHECK_STR(redlatch_form_name(REDLATCH_FORM_UNKNOWN), "unknown");
-    CHECK_STR(redlatch_form_name(12345), "unknown");
+    CHECK_STR(redlatch_detected_kind_name(REDLATCH_DETECTED_NOTHING), "nothing");
+    CHECK_STR(redlatch_detected_kind_name(REDLATCH_DETECTED_MUTEX), "mutex");
+    CHECK_STR(redlatch_detected_kind_name(REDLATCH_DETECTED_READ_WRITE), "read_write");
+    CHECK_STR(redlatch_detected_kind_name(REDLATCH_DETECTED_UNKNOWN), "unknown");
+    CHECK_STR(redlatch_detected_kind_name(12345), "unknown");
 }
 
 int main(void) {

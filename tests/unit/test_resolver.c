@@ -15,7 +15,7 @@
 static const _Atomic bool going_on = false;
 
 /* A look-up that is forgotten if it is not over in time. */
-static int look_up(const struct uri *uri, int64_t until, const _Atomic bool *stop, struct addresses *out) {
+static int run_lookup(const struct uri *uri, int64_t until, const _Atomic bool *stop, struct addresses *out) {
     struct lookup *lookup = NULL;
     int status = resolve(uri, &lookup, until, stop, out);
     CHECK((lookup != NULL) == (status == REDLATCH_AGAIN));
@@ -58,11 +58,11 @@ static void numbers_are_addresses(void) {
     CHECK_EQ_INT(found.list[0].size, sizeof *six);
 }
 
-static void names_need_a_look_up(void) {
+static void names_need_a_lookup(void) {
     struct uri uri = {.host = (char[]){"localhost"}, .port = 6379};
     struct addresses found = {.count = 0};
     CHECK(!resolve_at_once(&uri, &found));
-    CHECK_EQ_INT(look_up(&uri, system_now() + 20 * SECOND, &going_on, &found), REDLATCH_OK);
+    CHECK_EQ_INT(run_lookup(&uri, system_now() + 20 * SECOND, &going_on, &found), REDLATCH_OK);
     CHECK(found.count >= 1 && found.count <= ADDRESSES_MAX);
     for (int i = 0; i < found.count; i++) {
         CHECK(found.list[i].storage.ss_family == AF_INET || found.list[i].storage.ss_family == AF_INET6);
@@ -73,12 +73,12 @@ static void no_such_host(void) {
     struct uri uri = {.host = (char[]){"no-such-host.invalid"}, .port = 6379};
     struct addresses found = {.count = -1};
     int64_t start = system_now();
-    int status = look_up(&uri, start + SECOND, &going_on, &found);
+    int status = run_lookup(&uri, start + SECOND, &going_on, &found);
     CHECK(status == REDLATCH_UNREACHABLE || status == REDLATCH_AGAIN); /* where there is no name server */
     CHECK(system_now() - start < 10 * SECOND); /* sooner than name servers are given up */
     CHECK_EQ_INT(found.count, -1);
     uri.host = (char[]){"not a host name"};
-    CHECK_EQ_INT(look_up(&uri, system_now() + 20 * SECOND, &going_on, &found), REDLATCH_UNREACHABLE);
+    CHECK_EQ_INT(run_lookup(&uri, system_now() + 20 * SECOND, &going_on, &found), REDLATCH_UNREACHABLE);
     CHECK_EQ_INT(found.count, -1);
 }
 
@@ -104,9 +104,9 @@ static void deadline_and_stop(void) {
     struct addresses found = {.count = -1};
     int64_t start = system_now();
     for (int i = 0; i < 20; i++) {
-        int status = look_up(&uri, start, &going_on, &found);
+        int status = run_lookup(&uri, start, &going_on, &found);
         CHECK(status == REDLATCH_AGAIN || status == REDLATCH_OK); /* it may have been as quick */
-        status = look_up(&uri, NEVER, &stopped, &found);
+        status = run_lookup(&uri, NEVER, &stopped, &found);
         CHECK(status == REDLATCH_AGAIN || status == REDLATCH_OK);
     }
     CHECK(system_now() - start < 10 * SECOND);
@@ -115,7 +115,7 @@ static void deadline_and_stop(void) {
 int main(void) {
     RUN(paths_are_addresses);
     RUN(numbers_are_addresses);
-    RUN(names_need_a_look_up);
+    RUN(names_need_a_lookup);
     RUN(no_such_host);
     RUN(goes_on);
     RUN(deadline_and_stop);

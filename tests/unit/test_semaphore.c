@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
-static const enum lane_number LANE = LANE_CALLERS;
+static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 static void open_rig(void) {
     rig_open();
@@ -30,30 +30,30 @@ static struct call *parked(int64_t permits) {
 }
 
 static struct command *answer(int64_t taken) {
-    struct command *command = rig_send(LANE);
-    rig_integer(LANE, taken);
+    struct command *command = rig_send(PIPELINE);
+    rig_integer(PIPELINE, taken);
     return command;
 }
 
 static void permits_that_are_there_take_one_command(void) {
     open_rig();
     struct call *call = acquire(3);
-    struct command *command = rig_send(LANE);
+    struct command *command = rig_send(PIPELINE);
     CHECK_EQ_INT(command->kind, COMMAND_ACQUIRE);
     CHECK_EQ_INT(command->amount, 3);
-    rig_integer(LANE, 3);
+    rig_integer(PIPELINE, 3);
     CHECK(call->done);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     CHECK_EQ_INT(rig.engine.stats.acquired, 1);
     CHECK_EQ_INT(rig.engine.stats.held, 0);
-    CHECK(rig_contest("s") == NULL);
+    CHECK(rig_wait_queue("s") == NULL);
     RIG_CLOSE();
 }
 
 static void a_try_ends_with_its_answer(void) {
     open_rig();
     struct call *call = prepared(1);
-    call->operation->once = true;
+    call->operation->non_blocking = true;
     rig_start(call);
     answer(0);
     CHECK_EQ_INT(call->status, REDLATCH_TIMEOUT);
@@ -64,7 +64,7 @@ static void a_try_does_not_pass_those_who_wait(void) {
     open_rig();
     struct call *first = parked(1);
     struct call *call = prepared(1);
-    call->operation->once = true;
+    call->operation->non_blocking = true;
     rig_start(call);
     CHECK_EQ_INT(call->status, REDLATCH_TIMEOUT);
     rig_abort(first, REDLATCH_CANCELLED);
@@ -74,17 +74,17 @@ static void a_try_does_not_pass_those_who_wait(void) {
 static void every_ask_has_an_id_of_its_own(void) {
     open_rig();
     struct call *call = acquire(1);
-    uint64_t before = rig_send(LANE)->id;
-    rig_integer(LANE, 0);
+    uint64_t before = rig_send(PIPELINE)->id;
+    rig_integer(PIPELINE, 0);
     rig_subscriptions();
-    struct command *again = rig_send(LANE);
+    struct command *again = rig_send(PIPELINE);
     CHECK(again->id > before);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     RIG_CLOSE();
 }
 
-static void a_message_and_five_seconds_make_it_look(void) {
+static void a_message_and_five_seconds_make_it_recheck(void) {
     for (int i = 0; i < 2; i++) {
         open_rig();
         struct call *call = parked(1);
@@ -93,21 +93,21 @@ static void a_message_and_five_seconds_make_it_look(void) {
         } else {
             rig_pass(5 * SECOND);
         }
-        CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+        CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
         answer(1);
         CHECK_EQ_INT(call->status, REDLATCH_OK);
         RIG_CLOSE();
     }
 }
 
-static void a_message_while_asking_makes_it_ask_again(void) {
+static void a_message_while_requesting_makes_it_ask_again(void) {
     open_rig();
     struct call *call = parked(1);
     rig_message("s");
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_message("s");
-    rig_integer(LANE, 0);
-    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+    rig_integer(PIPELINE, 0);
+    CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
     answer(1);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     RIG_CLOSE();
@@ -122,7 +122,7 @@ static void after_a_grant_the_next_one_asks_at_once(void) {
     struct command *command = answer(5);
     CHECK_EQ_INT(command->amount, 5);
     CHECK_EQ_INT(first->status, REDLATCH_OK);
-    CHECK_EQ_INT(second->operation->phase, PHASE_ASKING); /* the message may have told of more than five */
+    CHECK_EQ_INT(second->operation->phase, PHASE_REQUESTING); /* the message may have told of more than five */
     answer(1);
     CHECK_EQ_INT(second->status, REDLATCH_OK);
     RIG_CLOSE();
@@ -134,24 +134,24 @@ static void when_the_foremost_gives_up_the_next_one_asks(void) {
     struct call *second = acquire(1);
     rig_abort(first, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(first->status, REDLATCH_TIMEOUT);
-    CHECK_EQ_INT(second->operation->phase, PHASE_ASKING);
+    CHECK_EQ_INT(second->operation->phase, PHASE_REQUESTING);
     answer(1);
     CHECK_EQ_INT(second->status, REDLATCH_OK);
     RIG_CLOSE();
 }
 
-static void giving_up_while_asking_is_undone_behind_it(void) {
+static void giving_up_while_requesting_is_undone_behind_it(void) {
     open_rig();
     struct call *call = acquire(2);
-    struct command *asked = rig_send(LANE);
-    uint64_t id = asked->id;
+    struct command *requested = rig_send(PIPELINE);
+    uint64_t id = requested->id;
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
-    struct command *undo = rig_send(LANE);
+    struct command *undo = rig_send(PIPELINE);
     CHECK_EQ_INT(undo->kind, COMMAND_UNDO);
     CHECK(undo->id == id);
-    rig_integer(LANE, 2);
-    rig_integer(LANE, 2);
+    rig_integer(PIPELINE, 2);
+    rig_integer(PIPELINE, 2);
     CHECK_EQ_INT(rig.engine.stats.compensations, 1);
     RIG_CLOSE();
 }
@@ -161,20 +161,20 @@ static void what_was_never_sent_needs_no_undo(void) {
     struct call *call = acquire(2);
     rig_abort(call, REDLATCH_CANCELLED);
     CHECK_EQ_INT(call->status, REDLATCH_CANCELLED);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
 
 static void a_broken_connection_sends_the_same_again(void) {
-    static const enum settlement ways[] = {SETTLED_BY_KILL, SETTLED_BY_RESTART, SETTLEMENT_DENIED};
+    static const enum resolution ways[] = {RESOLVED_BY_KILL, RESOLVED_BY_RESTART, RESOLUTION_DENIED};
     for (int i = 0; i < 3; i++) {
         open_rig();
         struct call *call = acquire(1);
-        uint64_t id = rig_send(LANE)->id;
-        rig_lost(LANE);
-        rig_ready(LANE, ways[i]);
-        CHECK(rig_send(LANE)->id == id);
-        rig_integer(LANE, 1);
+        uint64_t id = rig_send(PIPELINE)->id;
+        rig_lost(PIPELINE);
+        rig_ready(PIPELINE, ways[i]);
+        CHECK(rig_send(PIPELINE)->id == id);
+        rig_integer(PIPELINE, 1);
         CHECK_EQ_INT(call->status, REDLATCH_OK);
         RIG_CLOSE();
     }
@@ -183,34 +183,34 @@ static void a_broken_connection_sends_the_same_again(void) {
 static void after_its_record_nothing_is_sent_again(void) {
     open_rig();
     struct call *call = acquire(1);
-    rig_send(LANE);
-    rig_lost(LANE);
+    rig_send(PIPELINE);
+    rig_lost(PIPELINE);
     rig.now += (RIG_UNREACHABLE_MS + 16000) * MILLISECOND; /* the process was stopped; no timer ran */
-    rig_ready(LANE, SETTLED_BY_KILL);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
 
 static void an_abandoned_ask_is_not_sent_again_and_its_undo_is(void) {
     open_rig();
     struct call *call = acquire(1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_abort(call, REDLATCH_TIMEOUT);
-    rig_send(LANE);
-    rig_lost(LANE);
-    rig_ready(LANE, SETTLED_BY_KILL);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_UNDO);
-    rig_integer(LANE, 0);
-    CHECK(rig_send(LANE) == NULL);
+    rig_send(PIPELINE);
+    rig_lost(PIPELINE);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_UNDO);
+    rig_integer(PIPELINE, 0);
+    CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
 
-static void a_refusal_that_may_pass_is_waited_out(void) {
+static void a_transient_error_is_waited_out(void) {
     open_rig();
     struct call *call = acquire(1);
-    rig_send(LANE);
-    rig_error(LANE, "OOM command not allowed");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "OOM command not allowed");
     CHECK_EQ_INT(call->operation->phase, PHASE_PAUSED);
     rig_pass(50 * MILLISECOND);
     answer(1);
@@ -218,22 +218,22 @@ static void a_refusal_that_may_pass_is_waited_out(void) {
     RIG_CLOSE();
 }
 
-static void a_refusal_in_doubt_is_undone(void) {
+static void an_error_in_doubt_is_undone(void) {
     open_rig();
     struct call *call = acquire(1);
-    rig_send(LANE);
-    rig_error(LANE, "ERR something script: 12, on @user_script:9.");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "ERR something script: 12, on @user_script:9.");
     CHECK_EQ_INT(call->status, REDLATCH_SERVER);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_UNDO);
-    rig_integer(LANE, 0);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_UNDO);
+    rig_integer(PIPELINE, 0);
     RIG_CLOSE();
 }
 
 static void a_wrong_type_is_an_error(void) {
     open_rig();
     struct call *call = acquire(1);
-    rig_send(LANE);
-    rig_error(LANE, "WRONGTYPE the key holds no number");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "WRONGTYPE the key holds no number");
     CHECK_EQ_INT(call->status, REDLATCH_WRONG_TYPE);
     RIG_CLOSE();
 }
@@ -252,7 +252,7 @@ static void what_a_host_collects_is_its_own(void) {
     struct call *call = granted_to_a_host(2);
     rig_claim(call);
     rig_pass(2 * RIG_CLAIM_MS * MILLISECOND);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
 
@@ -261,11 +261,11 @@ static void what_a_host_does_not_collect_goes_back(void) {
     struct call *call = granted_to_a_host(2);
     rig_pass(RIG_CLAIM_MS * MILLISECOND);
     CHECK_EQ_INT(call->operation->status, REDLATCH_UNCLAIMED);
-    struct command *command = rig_send(LANE);
+    struct command *command = rig_send(PIPELINE);
     CHECK_EQ_INT(command->kind, COMMAND_CHANGE);
     CHECK_EQ_INT(command->change, SEMAPHORE_RELEASE);
     CHECK_EQ_INT(command->amount, 2);
-    rig_integer(LANE, 1);
+    rig_integer(PIPELINE, 1);
     rig_claim(call);
     RIG_CLOSE();
 }
@@ -275,8 +275,8 @@ static void at_the_end_it_goes_back_too(void) {
     struct call *call = granted_to_a_host(2);
     engine_unclaimed(&rig.engine, call->operation);
     CHECK_EQ_INT(call->operation->status, REDLATCH_OK);
-    rig_send(LANE);
-    rig_integer(LANE, 1);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
     rig_claim(call);
     RIG_CLOSE();
 }
@@ -286,17 +286,17 @@ int main(void) {
     RUN(a_try_ends_with_its_answer);
     RUN(a_try_does_not_pass_those_who_wait);
     RUN(every_ask_has_an_id_of_its_own);
-    RUN(a_message_and_five_seconds_make_it_look);
-    RUN(a_message_while_asking_makes_it_ask_again);
+    RUN(a_message_and_five_seconds_make_it_recheck);
+    RUN(a_message_while_requesting_makes_it_ask_again);
     RUN(after_a_grant_the_next_one_asks_at_once);
     RUN(when_the_foremost_gives_up_the_next_one_asks);
-    RUN(giving_up_while_asking_is_undone_behind_it);
+    RUN(giving_up_while_requesting_is_undone_behind_it);
     RUN(what_was_never_sent_needs_no_undo);
     RUN(a_broken_connection_sends_the_same_again);
     RUN(after_its_record_nothing_is_sent_again);
     RUN(an_abandoned_ask_is_not_sent_again_and_its_undo_is);
-    RUN(a_refusal_that_may_pass_is_waited_out);
-    RUN(a_refusal_in_doubt_is_undone);
+    RUN(a_transient_error_is_waited_out);
+    RUN(an_error_in_doubt_is_undone);
     RUN(a_wrong_type_is_an_error);
     RUN(what_a_host_collects_is_its_own);
     RUN(what_a_host_does_not_collect_goes_back);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
-static const enum lane_number LANE = LANE_CALLERS;
+static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 static struct hold *hold_of(const char *name, uint64_t owner) {
     return resource_hold_of(rig_name(name), rig.lock_kind, owner);
@@ -10,8 +10,8 @@ static struct hold *hold_of(const char *name, uint64_t owner) {
 
 static void grant(const char *letters, uint64_t owner) {
     struct call *call = rig_acquire_all(letters, owner);
-    rig_send(LANE);
-    rig_granted(LANE);
+    rig_send(PIPELINE);
+    rig_granted(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
 }
 
@@ -26,31 +26,31 @@ static void one_number_is_the_answer_for_each(void) {
     for (int found = 0; found < 2; found++) {
         grant("abc", 1);
         struct call *end = rig_release_all("abc", 1);
-        rig_send(LANE);
-        rig_integer(LANE, found);
+        rig_send(PIPELINE);
+        rig_integer(PIPELINE, found);
         CHECK_EQ_INT(end->status, found ? REDLATCH_OK : REDLATCH_LOST);
     }
     RIG_CLOSE();
 }
 
-static void a_loss_of_one_is_told_and_the_others_are_given_back(void) {
+static void a_loss_of_one_is_reported_and_the_others_are_given_back(void) {
     rig_open();
     grant("ab", 1);
     struct call *end = rig_release_all("ab", 1);
-    rig_send(LANE);
-    rig_integers(LANE, (const int64_t[]){1, 0}, 2);
+    rig_send(PIPELINE);
+    rig_integers(PIPELINE, (const int64_t[]){1, 0}, 2);
     CHECK_EQ_INT(end->status, REDLATCH_LOST);
     grant("ab", 1);
     hold_of("a", 1)->deadline = rig.now; /* its clock says so first */
     end = rig_release_all("ab", 1);
-    CHECK_EQ_INT(rig_send(LANE)->line_count, 1);
-    rig_integers(LANE, (const int64_t[]){1}, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->entry_count, 1);
+    rig_integers(PIPELINE, (const int64_t[]){1}, 1);
     CHECK_EQ_INT(end->status, REDLATCH_LOST);
     CHECK(hold_of("a", 1) == NULL && hold_of("b", 1) == NULL);
     RIG_CLOSE();
 }
 
-static void losses_are_told_to_whoever_keeps_sets(void) {
+static void losses_are_reported_to_whoever_keeps_sets(void) {
     rig_open();
     grant("ab", 1);
     hold_of("a", 1)->deadline = rig.now;
@@ -58,8 +58,8 @@ static void losses_are_told_to_whoever_keeps_sets(void) {
     CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 0);
     CHECK_EQ_INT(rig_losses(LOSS_SETS, NULL), 1);
     struct call *end = rig_release_all("ab", 1);
-    rig_send(LANE);
-    rig_integers(LANE, (const int64_t[]){1}, 1);
+    rig_send(PIPELINE);
+    rig_integers(PIPELINE, (const int64_t[]){1}, 1);
     CHECK_EQ_INT(end->status, REDLATCH_LOST);
     RIG_CLOSE();
 }
@@ -68,10 +68,10 @@ static void a_release_that_is_given_up_on_goes_on(void) {
     rig_open();
     grant("ab", 1);
     struct call *end = rig_release_all("ab", 1);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_abort(end, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(end->status, REDLATCH_NO_REPLY);
-    rig_integers(LANE, (const int64_t[]){1, 1}, 2);
+    rig_integers(PIPELINE, (const int64_t[]){1, 1}, 2);
     RIG_CLOSE();
 }
 
@@ -80,12 +80,12 @@ static void a_refused_release_is_tried_again_and_at_last_runs_out(void) {
     grant("ab", 1);
     struct call *end = rig_release_all("ab", 1);
     for (int i = 0; i < 2; i++) {
-        rig_send(LANE);
-        rig_error(LANE, "LOADING Redis is loading the dataset in memory");
+        rig_send(PIPELINE);
+        rig_error(PIPELINE, "LOADING Redis is loading the dataset in memory");
         rig_pass(200 * MILLISECOND);
     }
-    rig_send(LANE);
-    rig_error(LANE, "NOPERM this user has no permissions to run the 'evalsha' command");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "NOPERM this user has no permissions to run the 'evalsha' command");
     CHECK_EQ_INT(end->status, REDLATCH_NO_PERMISSION);
     CHECK_EQ_INT(rig.engine.stats.held, 0);
     RIG_CLOSE();
@@ -97,14 +97,14 @@ static void holds_that_are_collected_late_are_each_given_back(void) {
     call->operation->asynchronous = true;
     call->operation->named_owner = true;
     rig_start(call);
-    rig_send(LANE);
-    rig_granted(LANE);
+    rig_send(PIPELINE);
+    rig_granted(PIPELINE);
     CHECK(call->done && call->operation->granted);
     rig_pass(RIG_CLAIM_MS * MILLISECOND);
     CHECK_EQ_INT(call->operation->status, REDLATCH_UNCLAIMED);
     for (int i = 0; i < 2; i++) {
-        CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_RELEASE);
-        rig_integer(LANE, 1);
+        CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
+        rig_integer(PIPELINE, 1);
     }
     rig_claim(call);
     RIG_CLOSE();
@@ -113,8 +113,8 @@ static void holds_that_are_collected_late_are_each_given_back(void) {
 int main(void) {
     RUN(nothing_held_is_not_owned);
     RUN(one_number_is_the_answer_for_each);
-    RUN(a_loss_of_one_is_told_and_the_others_are_given_back);
-    RUN(losses_are_told_to_whoever_keeps_sets);
+    RUN(a_loss_of_one_is_reported_and_the_others_are_given_back);
+    RUN(losses_are_reported_to_whoever_keeps_sets);
     RUN(a_release_that_is_given_up_on_goes_on);
     RUN(a_refused_release_is_tried_again_and_at_last_runs_out);
     RUN(holds_that_are_collected_late_are_each_given_back);

@@ -40,7 +40,7 @@ static int option_of(int fd, int level, int option) {
 }
 
 /* A peer that is gone is noticed by the kernel within the time that the client was given. */
-static void tcp_is_told_to_watch_its_peer(void) {
+static void tcp_is_set_to_watch_its_peer(void) {
     static const struct {
         int64_t dead_peer_timeout;
         int seconds;
@@ -123,7 +123,7 @@ static void an_abort_is_one_of_the_connection(void) {
 }
 
 int main(void) {
-    RUN(tcp_is_told_to_watch_its_peer);
+    RUN(tcp_is_set_to_watch_its_peer);
     RUN(a_connection_neither_blocks_nor_is_inherited);
     RUN(connecting_to_nobody_says_why);
     RUN(an_abort_is_one_of_the_connection);

@@ -205,7 +205,7 @@ static void forks_are_counted_in_the_child(void) {
     CHECK(befores == 1 && parents == 1 && children == 0);
 }
 
-static void *look_at_myself(void *name_out) {
+static void *recheck_at_myself(void *name_out) {
     system_thread_name("redlatch-unit");
     sigset_t blocked;
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
@@ -217,7 +217,7 @@ static void *look_at_myself(void *name_out) {
 static void background_threads_are_named_and_deaf(void) {
     char name[16] = "";
     pthread_t thread;
-    CHECK(system_thread_start(&thread, look_at_myself, name));
+    CHECK(system_thread_start(&thread, recheck_at_myself, name));
     pthread_join(thread, NULL);
     CHECK_STR(name, "redlatch-unit");
     sigset_t blocked;

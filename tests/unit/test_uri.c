@@ -1,4 +1,4 @@
-/* URLs of servers: what each part becomes, and refusals that name the value and what was expected, never a password.
+/* URLs of servers: what each part becomes, and error replies that name the value and what was expected, never a password.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "uri.h"
 
@@ -106,7 +106,7 @@ static void options(void) {
 }
 
 /* The word SECRET stands for a password in all of these. */
-static const struct refusal_row {
+static const struct error_reply_row {
     const char *text;
     int status;
     const char *value;    /* in the message */

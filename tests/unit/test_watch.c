@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
-static const enum lane_number LANE = LANE_CALLERS;
+static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 static struct call *watch(const char *name, bool once) {
     struct call *call = rig_call(OPERATION_WATCH, name, 0);
-    call->operation->once = once;
+    call->operation->non_blocking = once;
     rig_start(call);
     return call;
 }
@@ -19,34 +19,34 @@ static struct call *parked(const char *name, int64_t ttl_ms) {
 }
 
 static void say_free(void) {
-    rig_send(LANE);
-    rig_integer(LANE, -2);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, -2);
 }
 
-static void a_free_name_is_told_in_one_command(void) {
+static void a_free_name_is_found_by_one_command(void) {
     rig_open();
     struct call *call = watch("a", false);
-    CHECK_EQ_INT(rig_send(LANE)->kind, COMMAND_WATCH);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_WATCH);
     CHECK_EQ_INT(rig.engine.stats.waiters, 1);
-    rig_integer(LANE, -2);
+    rig_integer(PIPELINE, -2);
     CHECK(call->done);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     CHECK_EQ_INT(rig.engine.stats.waiters, 0);
     CHECK_EQ_INT(rig.engine.stats.held, 0);
-    CHECK(rig_contest("a") == NULL); /* nobody had to be listened for */
+    CHECK(rig_wait_queue("a") == NULL); /* nobody had to be listened for */
     RIG_CLOSE();
 }
 
-static void one_look_at_a_held_name_says_so(void) {
+static void one_recheck_at_a_held_name_says_so(void) {
     rig_open();
     struct call *call = watch("a", true);
-    rig_send(LANE);
-    rig_integer(LANE, 5000);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 5000);
     CHECK_EQ_INT(call->status, REDLATCH_TIMEOUT);
     RIG_CLOSE();
 }
 
-static void a_message_the_lease_and_five_seconds_make_it_look(void) {
+static void a_message_the_lease_and_five_seconds_make_it_recheck(void) {
     for (int i = 0; i < 3; i++) {
         rig_open();
         struct call *call = parked("a", i == 1 ? 1000 : i == 2 ? INT64_MAX : 60000);
@@ -56,22 +56,22 @@ static void a_message_the_lease_and_five_seconds_make_it_look(void) {
         } else {
             rig_pass(i == 1 ? 1011 * MILLISECOND : 5 * SECOND);
         }
-        CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+        CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
         say_free();
         CHECK_EQ_INT(call->status, REDLATCH_OK);
         RIG_CLOSE();
     }
 }
 
-static void a_message_while_asking_makes_it_ask_again(void) {
+static void a_message_while_requesting_makes_it_ask_again(void) {
     rig_open();
     struct call *call = parked("a", 60000);
     rig_message("a");
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_message("a");
-    rig_integer(LANE, 60000); /* from before the second message */
+    rig_integer(PIPELINE, 60000); /* from before the second message */
     rig_pass(0);
-    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+    CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
     say_free();
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     RIG_CLOSE();
@@ -81,23 +81,23 @@ static void watchers_and_waiters_of_a_name_hear_together(void) {
     rig_open();
     struct call *first = parked("a", 60000);
     struct call *second = watch("a", false);
-    rig_send(LANE);
-    rig_integer(LANE, 60000);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 60000);
     struct call *waiter = rig_acquire("a", 1);
-    rig_send(LANE);
-    rig_integer(LANE, 60000);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 60000);
     rig_message("a");
-    int asked[COMMAND_RENEW + 1] = {0};
+    int requested[COMMAND_RENEW + 1] = {0};
     for (int i = 0; i < 3; i++) {
-        struct command *command = rig_send(LANE);
+        struct command *command = rig_send(PIPELINE);
         CHECK(command != NULL);
-        asked[command->kind]++;
+        requested[command->kind]++;
     }
-    CHECK_EQ_INT(asked[COMMAND_WATCH], 2);
-    CHECK_EQ_INT(asked[COMMAND_ACQUIRE], 1);
-    rig_integer(LANE, -2);
-    rig_integer(LANE, -2);
-    rig_nil(LANE);
+    CHECK_EQ_INT(requested[COMMAND_WATCH], 2);
+    CHECK_EQ_INT(requested[COMMAND_ACQUIRE], 1);
+    rig_integer(PIPELINE, -2);
+    rig_integer(PIPELINE, -2);
+    rig_nil(PIPELINE);
     CHECK(first->status == REDLATCH_OK && second->status == REDLATCH_OK && waiter->status == REDLATCH_OK);
     rig_end("a", 1);
     RIG_CLOSE();
@@ -106,21 +106,21 @@ static void watchers_and_waiters_of_a_name_hear_together(void) {
 static void a_subscription_stays_while_somebody_watches(void) {
     rig_open();
     struct call *waiter = rig_acquire("a", 1);
-    rig_send(LANE);
-    rig_integer(LANE, -1);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, -1);
     rig_subscriptions();
-    rig_send(LANE);
-    rig_integer(LANE, -1);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, -1);
     struct call *call = watch("a", false);
-    rig_send(LANE);
-    rig_integer(LANE, -1);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, -1);
     rig_abort(waiter, REDLATCH_CANCELLED);
     for (int i = 0; i < 4; i++) {
         rig_pass(5 * SECOND);
-        rig_send(LANE);
-        rig_integer(LANE, -1);
+        rig_send(PIPELINE);
+        rig_integer(PIPELINE, -1);
     }
-    CHECK_EQ_INT(rig_contest("a")->subscription.state, SUBSCRIPTION_ACTIVE);
+    CHECK_EQ_INT(rig_wait_queue("a")->subscription.state, SUBSCRIPTION_ACTIVE);
     rig_message("a");
     say_free();
     CHECK_EQ_INT(call->status, REDLATCH_OK);
@@ -129,26 +129,26 @@ static void a_subscription_stays_while_somebody_watches(void) {
     RIG_CLOSE();
 }
 
-static void a_refusal_that_may_pass_is_waited_out(void) {
+static void a_transient_error_is_waited_out(void) {
     rig_open();
     struct call *call = watch("a", false);
-    rig_send(LANE);
-    rig_error(LANE, "LOADING Redis is loading the dataset in memory");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "LOADING Redis is loading the dataset in memory");
     CHECK_EQ_INT(call->operation->phase, PHASE_PAUSED);
     rig_pass(40 * MILLISECOND);
     say_free();
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     call = watch("a", true);
-    rig_send(LANE);
-    rig_error(LANE, "LOADING Redis is loading the dataset in memory");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "LOADING Redis is loading the dataset in memory");
     CHECK_EQ_INT(call->status, REDLATCH_LOADING);
     call = watch("a", false);
-    rig_send(LANE);
-    rig_error(LANE, "WRONGTYPE Operation against a key holding the wrong kind of value");
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "WRONGTYPE Operation against a key holding the wrong kind of value");
     CHECK_EQ_INT(call->status, REDLATCH_WRONG_TYPE);
     call = watch("a", false);
-    rig_send(LANE);
-    rig_nil(LANE);
+    rig_send(PIPELINE);
+    rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_PROTOCOL);
     RIG_CLOSE();
 }
@@ -158,12 +158,12 @@ static void a_watcher_that_gives_up_leaves_nothing(void) {
     struct call *unsent = watch("a", false);
     rig_abort(unsent, REDLATCH_CANCELLED);
     CHECK_EQ_INT(unsent->status, REDLATCH_CANCELLED);
-    CHECK(rig_send(LANE) == NULL);
+    CHECK(rig_send(PIPELINE) == NULL);
     struct call *sent = watch("a", false);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     rig_abort(sent, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(sent->status, REDLATCH_NO_REPLY);
-    rig_integer(LANE, 100);
+    rig_integer(PIPELINE, 100);
     struct call *waiting = parked("a", 60000);
     rig_abort(waiting, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(waiting->status, REDLATCH_TIMEOUT);
@@ -173,11 +173,11 @@ static void a_watcher_that_gives_up_leaves_nothing(void) {
 static void a_broken_connection_is_outlived(void) {
     rig_open();
     struct call *call = watch("a", false);
-    rig_send(LANE);
-    rig_lost(LANE);
-    rig_failed(LANE, REDLATCH_UNREACHABLE);
+    rig_send(PIPELINE);
+    rig_lost(PIPELINE);
+    rig_failed(PIPELINE, REDLATCH_UNREACHABLE);
     CHECK(!call->done);
-    rig_ready(LANE, SETTLEMENT_DENIED);
+    rig_ready(PIPELINE, RESOLUTION_DENIED);
     say_free();
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     RIG_CLOSE();
@@ -191,7 +191,7 @@ static struct call *watch_as(const char *name, const uint8_t *kinds, size_t coun
         call = i == 0 ? rig_call(OPERATION_WATCH, name, 0) : call;
         call->operation->roles[i] = resource_keep(rig_name(name));
     }
-    call->operation->once = once;
+    call->operation->non_blocking = once;
     rig_start(call);
     return call;
 }
@@ -199,21 +199,21 @@ static struct call *watch_as(const char *name, const uint8_t *kinds, size_t coun
 static const uint8_t mutex_first[] = {REDLATCH_MUTEX, REDLATCH_READ, REDLATCH_LATCH};
 enum { AS_READ = -10 - REDLATCH_READ, AS_LATCH = -10 - REDLATCH_LATCH };
 
-static void it_goes_to_where_its_kind_is_told_of(void) {
+static void it_moves_to_the_channel_of_its_kind(void) {
     rig_open();
     struct call *call = watch_as("a", mutex_first, 3, false);
-    rig_send(LANE);
-    rig_integer(LANE, AS_READ);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, AS_READ);
     rig_pass(0);
     rig.lock_kind = REDLATCH_MUTEX;
-    CHECK(rig_contest("a") == NULL); /* nothing to hear there */
+    CHECK(rig_wait_queue("a") == NULL); /* nothing to hear there */
     rig.lock_kind = REDLATCH_READ;
     rig_park(60000);
     CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
     CHECK_EQ_INT(rig.engine.stats.waiters, 1);
     rig_message("a");
-    rig_send(LANE);
-    rig_integer(LANE, AS_LATCH); /* and again, while the first channel is still listened to */
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, AS_LATCH); /* and again, while the first channel is still listened to */
     rig_pass(0);
     rig.lock_kind = REDLATCH_LATCH;
     rig_park(60000);
@@ -224,41 +224,41 @@ static void it_goes_to_where_its_kind_is_told_of(void) {
     RIG_CLOSE();
 }
 
-static void one_look_does_not_go_elsewhere(void) {
+static void one_recheck_does_not_go_elsewhere(void) {
     rig_open();
     struct call *call = watch_as("a", mutex_first, 3, true);
-    rig_send(LANE);
-    rig_integer(LANE, AS_LATCH);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, AS_LATCH);
     CHECK(call->done && call->status == REDLATCH_TIMEOUT);
     RIG_CLOSE();
 }
 
 /* Nor does one that has no such role: it looks now and then. */
-static void it_stays_where_there_is_no_such_place(void) {
+static void it_stays_where_there_is_no_such_channel(void) {
     rig_open();
     struct call *call = watch_as("a", mutex_first, 2, false);
     rig.lock_kind = REDLATCH_MUTEX;
     rig_park(AS_LATCH);
     CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
     rig_pass(5 * SECOND);
-    CHECK_EQ_INT(call->operation->phase, PHASE_ASKING);
+    CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
     rig_abort(call, REDLATCH_CANCELLED);
     CHECK_EQ_INT(call->status, REDLATCH_CANCELLED);
-    rig_send(LANE);
+    rig_send(PIPELINE);
     RIG_CLOSE();
 }
 
 int main(void) {
-    RUN(it_goes_to_where_its_kind_is_told_of);
-    RUN(one_look_does_not_go_elsewhere);
-    RUN(it_stays_where_there_is_no_such_place);
-    RUN(a_free_name_is_told_in_one_command);
-    RUN(one_look_at_a_held_name_says_so);
-    RUN(a_message_the_lease_and_five_seconds_make_it_look);
-    RUN(a_message_while_asking_makes_it_ask_again);
+    RUN(it_moves_to_the_channel_of_its_kind);
+    RUN(one_recheck_does_not_go_elsewhere);
+    RUN(it_stays_where_there_is_no_such_channel);
+    RUN(a_free_name_is_found_by_one_command);
+    RUN(one_recheck_at_a_held_name_says_so);
+    RUN(a_message_the_lease_and_five_seconds_make_it_recheck);
+    RUN(a_message_while_requesting_makes_it_ask_again);
     RUN(watchers_and_waiters_of_a_name_hear_together);
     RUN(a_subscription_stays_while_somebody_watches);
-    RUN(a_refusal_that_may_pass_is_waited_out);
+    RUN(a_transient_error_is_waited_out);
     RUN(a_watcher_that_gives_up_leaves_nothing);
     RUN(a_broken_connection_is_outlived);
     return unit_done();

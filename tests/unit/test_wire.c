@@ -124,7 +124,7 @@ static void a_fair_lock_has_a_queue_beside_it(void) {
     resource->kind = REDLATCH_FAIR;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct command command = {.resource = resource, .lock_kind = REDLATCH_FAIR, .kind = rows[i].kind, .id = 7,
-                                  .successor = 8, .lease_ms = 30000, .count = 1, .place = PLACE_WANTED,
+                                  .successor = 8, .lease_ms = 30000, .count = 1, .position = POSITION_WANTED,
                                   .wait_ms = 500, .leaves = true};
         char expected[600];
         bool owned = rows[i].kind != COMMAND_FORCE && rows[i].kind != COMMAND_REFRESH;
@@ -134,7 +134,7 @@ static void a_fair_lock_has_a_queue_beside_it(void) {
     free(resource);
 }
 
-static void a_waiters_own_channel_is_told_from_its_names(void) {
+static void a_waiters_own_channel_is_distinguished_from_its_names(void) {
     static const struct {
         const char *channel;
         uint64_t waiter;
@@ -274,20 +274,20 @@ static void a_renewal_names_keys_first_then_owner_and_lease_of_each(void) {
 static void lines_of_several_names_are_written_by_their_forms(void) {
     static const uint8_t kinds[] = {REDLATCH_MUTEX, REDLATCH_FENCED, REDLATCH_PLAIN, REDLATCH_READ, REDLATCH_WRITE};
     enum { COUNT = sizeof kinds };
-    struct lines lines = {.line = {{0}}};
+    struct entries lines = {.entry = {{0}}};
     char name[] = "a";
     for (int i = 0; i < COUNT; i++, name[0]++) {
         uint32_t count = kinds[i] == REDLATCH_PLAIN ? 1 : 2;
-        lines.line[i] = (struct line){.name = make_resource(name, 1), .id = 7, .count = count, .lock_kind = kinds[i],
+        lines.entry[i] = (struct entry){.name = make_resource(name, 1), .id = 7, .count = count, .lock_kind = kinds[i],
                                       .pass = kinds[i] == REDLATCH_READ ? 9 : 0};
-        lines.line[i].name->kind = kind_of_names(kinds[i]);
+        lines.entry[i].name->kind = kind_of_names(kinds[i]);
     }
-    struct command command = {.kind = COMMAND_ACQUIRE_MANY, .lines = &lines, .line_count = COUNT, .lease_ms = 30000};
+    struct command command = {.kind = COMMAND_ACQUIRE_MANY, .entries = &lines, .entry_count = COUNT, .lease_ms = 30000};
     check_written(&command, SCRIPT_ACQUIRE_MANY,
                   "<a><b><redisson_lock_token:{b}><c><d><e><30000><MFpRW><" OWNER ":7><2><" OWNER ":7><2><0>"
                   "<" OWNER ":7><" OWNER ":7><2><{d}><" OWNER ":9:write><" OWNER ":7:write><2><{e}>");
     for (int i = 0; i < COUNT; i++) {
-        lines.line[i].count = 0;
+        lines.entry[i].count = 0;
     }
     command.kind = COMMAND_RELEASE_MANY;
     check_written(&command, SCRIPT_RELEASE_MANY,
@@ -295,12 +295,12 @@ static void lines_of_several_names_are_written_by_their_forms(void) {
                   "<" OWNER ":7><redisson_lock__channel:{b}><" OWNER ":7><redlatch_lock__channel:{c}>"
                   "<" OWNER ":7><redisson_rwlock:{d}><{d}><" OWNER ":7:write><redisson_rwlock:{e}><{e}>");
     for (int i = 0; i < COUNT; i++) {
-        free(lines.line[i].name);
+        free(lines.entry[i].name);
     }
 }
 
 /* Whether it could be had, asked as an owner that there never is. */
-static void kinds_without_a_watch_of_their_own_look_at_a_line(void) {
+static void kinds_without_a_watch_of_their_own_check_one_entry(void) {
     struct resource *resource = make_resource("orders", 6);
     struct command command = {.kind = COMMAND_WATCH, .lock_kind = REDLATCH_PLAIN, .resource = resource};
     resource->kind = REDLATCH_PLAIN;
@@ -402,7 +402,7 @@ int main(void) {
     RUN(each_kind_is_written_as_announced);
     RUN(a_fenced_lock_draws_tokens);
     RUN(a_fair_lock_has_a_queue_beside_it);
-    RUN(a_waiters_own_channel_is_told_from_its_names);
+    RUN(a_waiters_own_channel_is_distinguished_from_its_names);
     RUN(permits_have_ids_of_sixteen_bytes);
     RUN(what_is_counted_names_its_record);
     RUN(several_permits_are_written_one_after_the_other);
@@ -410,7 +410,7 @@ int main(void) {
     RUN(a_group_names_its_values);
     RUN(a_renewal_names_keys_first_then_owner_and_lease_of_each);
     RUN(lines_of_several_names_are_written_by_their_forms);
-    RUN(kinds_without_a_watch_of_their_own_look_at_a_line);
+    RUN(kinds_without_a_watch_of_their_own_check_one_entry);
     RUN(names_are_sent_byte_for_byte);
     RUN(owners_are_uuid_and_number);
     RUN(channels_follow_the_format);

@@ -41,9 +41,9 @@ static void zipper_merge_add(uint64_t high, uint64_t low, uint64_t *high_out, ui
                  byte_to(high, 1, 4) | byte_to(low, 6, 5) | byte_to(high, 0, 6) | byte_to(low, 7, 7);
 }
 
-static void update(struct state *state, const uint64_t lanes[LANES]) {
+static void update(struct state *state, const uint64_t pipelines[LANES]) {
     for (int i = 0; i < LANES; i++) {
-        state->v1[i] += state->mul0[i] + lanes[i];
+        state->v1[i] += state->mul0[i] + pipelines[i];
         state->mul0[i] ^= (state->v1[i] & UINT32_MAX) * (state->v0[i] >> 32);
         state->v0[i] += state->mul1[i];
         state->mul1[i] ^= (state->v0[i] & UINT32_MAX) * (state->v1[i] >> 32);
@@ -57,11 +57,11 @@ static void update(struct state *state, const uint64_t lanes[LANES]) {
 }
 
 static void update_packet(struct state *state, const unsigned char packet[PACKET]) {
-    uint64_t lanes[LANES] = {0};
+    uint64_t pipelines[LANES] = {0};
     for (int i = 0; i < PACKET; i++) {
-        lanes[i / 8] |= (uint64_t)packet[i] << (8 * (i % 8));
+        pipelines[i / 8] |= (uint64_t)packet[i] << (8 * (i % 8));
     }
-    update(state, lanes);
+    update(state, pipelines);
 }
 
 static uint32_t rotate_left(uint32_t word, unsigned by) {

@@ -11,14 +11,14 @@
  * others write into `place` what is broken, the first time, and it is up to the caller to touch nothing that relies on
  * it. `place` is a const char **, or NULL where nobody is to be told. */
 #ifdef REDLATCH_ABORTS
-#define INVARIANT(place, condition) ((void)(place), assert(condition), true)
+#define INVARIANT(broken, condition) ((void)(broken), assert(condition), true)
 #else
-#define INVARIANT(place, condition) invariant_check((place), (condition), #condition)
+#define INVARIANT(broken, condition) invariant_check((broken), (condition), #condition)
 #endif
 
-static inline bool invariant_check(const char **place, bool holds, const char *what) {
-    if (!holds && place && !*place) {
-        *place = what;
+static inline bool invariant_check(const char **broken, bool holds, const char *what) {
+    if (!holds && broken && !*broken) {
+        *broken = what;
     }
     return holds;
 }

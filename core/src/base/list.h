@@ -27,11 +27,11 @@ static inline bool list_is_empty(const struct list *list) {
     return list->ring.next == &list->ring;
 }
 
-static inline void list_insert_before(struct list_link *place, struct list_link *link) {
-    link->next = place;
-    link->previous = place->previous;
-    place->previous->next = link;
-    place->previous = link;
+static inline void list_insert_before(struct list_link *next, struct list_link *link) {
+    link->next = next;
+    link->previous = next->previous;
+    next->previous->next = link;
+    next->previous = link;
 }
 
 static inline void list_append(struct list *list, struct list_link *link) {

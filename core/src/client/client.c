@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "errors.h"
-#include "joint_async.h"
+#include "composite_async.h"
 #include "guard.h"
 #include "options.h"
 #include "owners.h"
@@ -30,12 +30,12 @@ void client_drop(struct client *client) {
     if (client->fork_generation != system_fork_generation()) {
         return; /* another thread may have been changing it when this child was forked */
     }
-    close_descriptor(&client->keeper_signal); /* until now a call that was leaving may have been about to use it */
-    close_descriptor(&client->keeper_alarm);
+    close_descriptor(&client->background_signal); /* until now a call that was leaving may have been about to use it */
+    close_descriptor(&client->background_alarm);
     client_free_memory(client);
-    for (int i = 0; i < LANE_COUNT; i++) {
-        reply_holder_clear(&client->ports[i].holder);
-        connection_free(&client->ports[i].connection);
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        reply_holder_clear(&client->ios[i].holder);
+        connection_free(&client->ios[i].connection);
     }
     reply_holder_clear(&client->subscriber.holder);
     connection_free(&client->subscriber.connection);
@@ -85,12 +85,12 @@ static void close_in_child(struct client *client) {
     if (atomic_exchange(&client->closed, true)) {
         return;
     }
-    for (int i = 0; i < LANE_COUNT; i++) {
-        connection_forget(&client->ports[i].connection);
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        connection_forget(&client->ios[i].connection);
     }
     connection_forget(&client->subscriber.connection);
-    close_descriptor(&client->keeper_signal);
-    close_descriptor(&client->keeper_alarm);
+    close_descriptor(&client->background_signal);
+    close_descriptor(&client->background_alarm);
     close_events(client);
 }
 
@@ -108,37 +108,37 @@ static void give_back_all(struct client *client, int64_t now) {
         for (struct resource *resource = engine->resources.buckets[i]; resource; resource = resource->next) {
             for (struct hold *hold = resource->holds, *next; hold; hold = next) {
                 next = hold->next;
-                client_supply(client, OPERATION_QUERY); /* without memory the lease runs out */
+                client_preallocate(client, OPERATION_QUERY); /* without memory the lease runs out */
                 engine_give_back(engine, hold, now);
             }
         }
     }
 }
 
-static bool is_settled(const struct client *client) {
+static bool is_drained(const struct client *client) {
     if (atomic_load(&client->broken)) {
         return true;
     }
-    for (int i = 0; i < LANE_COUNT; i++) {
-        if (i != LANE_KEEPER && port_has_work(&client->ports[i])) {
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        if (i != PIPELINE_BACKGROUND && io_has_work(&client->ios[i])) {
             return false;
         }
     }
     return true;
 }
 
-/* Lets what is under way come to its end, for as long as the close time-out. The keeper reads. */
-static void settle(struct client *client, int64_t until) {
-    while (!is_settled(client) && system_now() < until) {
+/* Lets what is under way come to its end, for as long as the close time-out. The background thread reads. */
+static void drain(struct client *client, int64_t until) {
+    while (!is_drained(client) && system_now() < until) {
         int64_t now = system_now();
-        for (int i = 0; i < LANE_COUNT; i++) {
-            struct port *port = &client->ports[i];
-            if (!port->reading && port->connection.state == CONNECTION_READY && port_has_work(port)) {
-                port_take(port, connection_read(&port->connection, port->staging, STAGING_SIZE), now);
+        for (int i = 0; i < PIPELINE_COUNT; i++) {
+            struct pipeline_io *io = &client->ios[i];
+            if (!io->reading && io->connection.state == CONNECTION_READY && io_has_work(io)) {
+                io_receive(io, connection_read(&io->connection, io->staging, STAGING_SIZE), now);
             }
         }
-        client_settle(client, now);
-        if (!is_settled(client)) {
+        client_finish_step(client, now);
+        if (!is_drained(client)) {
             _Atomic uint32_t nobody = 0;
             client_unlock(client);
             system_wait(&nobody, 0, now + 200);
@@ -148,21 +148,21 @@ static void settle(struct client *client, int64_t until) {
 }
 
 static bool is_read(const struct client *client) {
-    for (int i = 0; i < LANE_COUNT; i++) {
-        if ((client->ports[i].reading && !client->ports[i].keeper_reads) || client->ports[i].writing) {
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        if ((client->ios[i].reading && !client->ios[i].background_reads) || client->ios[i].writing) {
             return true;
         }
     }
-    return client->calls > 0;
+    return client->callers > 0;
 }
 
 /* Makes readers let go of their sockets and look-ups, and waits until every call has left. */
 static void expel_callers(struct client *client) {
     atomic_store(&client->stopping, true);
     while (is_read(client)) {
-        for (int i = 0; i < LANE_COUNT; i++) {
-            if (client->ports[i].connection.fd >= 0) {
-                shutdown(client->ports[i].connection.fd, SHUT_RDWR);
+        for (int i = 0; i < PIPELINE_COUNT; i++) {
+            if (client->ios[i].connection.fd >= 0) {
+                shutdown(client->ios[i].connection.fd, SHUT_RDWR);
             }
         }
         _Atomic uint32_t nobody = 0;
@@ -189,19 +189,19 @@ static void close_client(struct client *client) {
         client_outputs(client, now); /* what is done stands among the events now */
         events_give_back(client);
     }
-    client_settle(client, now);
-    atomic_fetch_or(&client->loss_word, 1);
-    system_wake_all(&client->loss_word);
-    settle(client, now + client->close_timeout);
+    client_finish_step(client, now);
+    atomic_fetch_or(&client->loss_futex, 1);
+    system_wake_all(&client->loss_futex);
+    drain(client, now + client->close_timeout);
     expel_callers(client);
     client_unlock(client);
-    keeper_stop(client);
-    joint_discard_runs(client);
+    background_stop(client);
+    composite_discard_ops(client);
     client_lock(client);
-    for (int i = 0; i < LANE_COUNT; i++) {
-        connection_close(&client->ports[i].connection);
-        lookup_drop(client->ports[i].lookup);
-        client->ports[i].lookup = NULL;
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        connection_close(&client->ios[i].connection);
+        lookup_drop(client->ios[i].lookup);
+        client->ios[i].lookup = NULL;
     }
     connection_close(&client->subscriber.connection);
     events_discard(client);
@@ -234,8 +234,8 @@ const char *redlatch_client_uuid(const redlatch_client *handle) {
 
 static uint64_t open_connections(const struct client *client) {
     uint64_t count = client->subscriber.connection.fd >= 0;
-    for (int i = 0; i < LANE_COUNT; i++) {
-        count += client->ports[i].connection.fd >= 0;
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        count += client->ios[i].connection.fd >= 0;
     }
     return count;
 }

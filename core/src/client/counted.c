@@ -42,15 +42,15 @@ void counted_drop(struct client *client, struct resource *resource) {
     if (client->fork_generation == system_fork_generation()) {
         client_lock(client);
         resource_drop(&client->engine, resource);
-        client_settle(client, system_now());
+        client_finish_step(client, system_now());
         client_unlock(client);
     }
     client_drop(client);
 }
 
 /* With the mutex. */
-static int prepare(struct call *call, struct resource *resource, const struct count_call *what) {
-    struct operation *operation = &call->operation;
+static int prepare(struct request *request, struct resource *resource, const struct count_request *what) {
+    struct operation *operation = &request->operation;
     operation->kind = OPERATION_CHANGE;
     operation->lock_kind = resource->kind;
     operation->resource = resource;
@@ -62,24 +62,24 @@ static int prepare(struct call *call, struct resource *resource, const struct co
         operation->kind = what->change == PERMITS_RELEASE ? OPERATION_RELEASE : OPERATION_EXTEND;
         operation->owner = what->owner;
     }
-    return client_supply(call->client, OPERATION_CHANGE) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
+    return client_preallocate(request->client, OPERATION_CHANGE) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
 /* That an amount is too much for what there is only the server can tell. */
-int counted_failed(const struct call *call, int status) {
-    const struct operation *operation = &call->operation;
+int counted_failed(const struct request *request, int status) {
+    const struct operation *operation = &request->operation;
     const struct resource *resource = operation->resource;
     bool one_permit = operation->kind == OPERATION_RELEASE || operation->kind == OPERATION_EXTEND ||
                       operation->change == PERMITS_RELEASE || operation->change == PERMITS_EXTEND;
     if (one_permit && (status == REDLATCH_LOST || status == REDLATCH_NOT_OWNED)) {
-        return permit_failed(call, status);
+        return permit_failed(request, status);
     }
     if (status == REDLATCH_INVALID) {
         char shown[64];
         return fail_with(status, "%s \"%s\": there would be more permits than %d", verb_of(operation),
                          shown_name(resource->name, resource->name_size, shown), REDLATCH_PERMITS_MAX);
     }
-    return call_failed(call->client, call, verb_of(operation), resource->name, resource->name_size, status);
+    return request_failed(request->client, request, verb_of(operation), resource->name, resource->name_size, status);
 }
 
 int counted_outcome(const struct operation *operation, int64_t *number_out) {
@@ -119,42 +119,42 @@ int counted_outcome(const struct operation *operation, int64_t *number_out) {
     return REDLATCH_OK;
 }
 
-int counted_call(struct client *client, struct resource *resource, const struct count_call *what,
+int counted_request(struct client *client, struct resource *resource, const struct count_request *what,
                  int64_t *number_out) {
-    struct call call;
-    call_init(&call, client, NULL);
-    int status = enter_call(client);
+    struct request request;
+    request_init(&request, client, NULL);
+    int status = client_enter(client);
     if (status != REDLATCH_OK) {
         return status;
     }
-    status = prepare(&call, resource, what);
+    status = prepare(&request, resource, what);
     if (status == REDLATCH_OK) {
         int64_t now = system_now();
-        call.operation.wait_until = now + client->command_timeout;
-        drive_start(&call, now);
-        status = drive(&call);
+        request.operation.wait_until = now + client->command_timeout;
+        drive_start(&request, now);
+        status = drive(&request);
         if (status != REDLATCH_OK) {
             struct finding finding;
-            call.finding = explain(client, &call.operation, NULL, status, 0, &finding);
-            counted_failed(&call, status);
-            call.finding = NULL;
-            keeper_start(client); /* what goes on in the background, or is undone there, is the keeper's */
+            request.finding = explain(client, &request.operation, NULL, status, 0, &finding);
+            counted_failed(&request, status);
+            request.finding = NULL;
+            background_start(client); /* what goes on in the background, or is undone there, is the background thread's */
         }
     }
     int64_t number;
-    if (status == REDLATCH_OK && (status = counted_outcome(&call.operation, &number)) != REDLATCH_OK) {
-        counted_failed(&call, status);
+    if (status == REDLATCH_OK && (status = counted_outcome(&request.operation, &number)) != REDLATCH_OK) {
+        counted_failed(&request, status);
     }
-    leave_call(client);
+    client_leave(client);
     if (status == REDLATCH_OK && number_out) {
         *number_out = number;
     }
     return status;
 }
 
-int counted_ask(struct client *client, struct resource *resource, const struct count_call *what, int32_t *answer_out) {
+int counted_flag(struct client *client, struct resource *resource, const struct count_request *what, int32_t *answer_out) {
     int64_t number = 0;
-    int status = counted_call(client, resource, what, &number);
+    int status = counted_request(client, resource, what, &number);
     if (status == REDLATCH_OK && answer_out) {
         *answer_out = (int32_t)number;
     }
@@ -162,66 +162,66 @@ int counted_ask(struct client *client, struct resource *resource, const struct c
 }
 
 /* With the mutex. */
-static int prepare_wait(struct call *call, const struct count_wait *wait) {
-    struct operation *operation = &call->operation;
+static int prepare_wait(struct request *request, const struct count_wait *wait) {
+    struct operation *operation = &request->operation;
     operation->kind = wait->kind;
     operation->lock_kind = wait->resource->kind;
     operation->resource = wait->resource;
     operation->amount = wait->amount;
     operation->lease_ms = wait->lease_ms;
-    bool supplied = client_supply(call->client, wait->kind) && client_supply_holds(call->client, wait->holds);
-    return supplied ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
+    bool preallocated = client_preallocate(request->client, wait->kind) && client_preallocate_holds(request->client, wait->holds);
+    return preallocated ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
 /* Begins the wait; the mutex is held on OK. */
-static int begin(struct call *call, const struct count_wait *wait) {
+static int begin(struct request *request, const struct count_wait *wait) {
     struct client *client = wait->client;
-    int status = enter_call(client);
+    int status = client_enter(client);
     if (status != REDLATCH_OK) {
         return status;
     }
-    status = prepare_wait(call, wait);
-    if (status == REDLATCH_OK && !keeper_start(client)) {
+    status = prepare_wait(request, wait);
+    if (status == REDLATCH_OK && !background_start(client)) {
         status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to listen");
     }
     if (status != REDLATCH_OK) {
-        leave_call(client);
+        client_leave(client);
         return status;
     }
     int64_t now = system_now();
-    call_wait_for(call, wait->wait_ms, now);
-    drive_start(call, now);
+    request_set_wait(request, wait->wait_ms, now);
+    drive_start(request, now);
     return REDLATCH_OK;
 }
 
 static int wait_plain(const struct count_wait *wait) {
-    struct call call;
-    call_init(&call, wait->client, NULL);
-    int status = begin(&call, wait);
+    struct request request;
+    request_init(&request, wait->client, NULL);
+    int status = begin(&request, wait);
     if (status != REDLATCH_OK) {
         return status;
     }
-    drive(&call);
+    drive(&request);
     const struct redlatch_lock named = {.client = wait->client, .resource = wait->resource};
-    status = slices_answer(&named, &call, wait->wait_ms);
+    status = resumable_result(&named, &request, wait->wait_ms);
     if (status == REDLATCH_OK && wait->id_out) {
-        *wait->id_out = call.operation.serial;
+        *wait->id_out = request.operation.serial;
     }
-    leave_call(wait->client);
+    client_leave(wait->client);
     return status;
 }
 
-int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, int64_t slice_ms) {
+int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, int64_t max_block_ms) {
     int status = check_duration("wait_ms", wait->wait_ms, 0, true);
-    if (status != REDLATCH_OK || (status = slices_check(cancel, slice_ms)) != REDLATCH_OK) {
+    if (status != REDLATCH_OK || (status = resumable_check(cancel, max_block_ms)) != REDLATCH_OK) {
         return status;
     }
     if (!cancel) {
         return wait_plain(wait);
     }
-    if ((status = slices_claim(cancel, wait->kind, wait->client)) == REDLATCH_AGAIN) {
+    if ((status = resumable_claim(cancel, wait->kind, wait->client)) == REDLATCH_AGAIN) {
         cancel->id_out = wait->id_out;
-        return slices_resume(cancel, slice_ms);
+        return resumable_resume(cancel, max_block_ms);
     }
     if (status != REDLATCH_OK) {
         return status;
@@ -230,33 +230,33 @@ int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, 
     cancel->lock = (struct redlatch_lock){.client = wait->client, .resource = wait->resource};
     cancel->wait_ms = wait->wait_ms;
     cancel->give_back = wait->give_back;
-    status = begin(&cancel->call, wait);
+    status = begin(&cancel->request, wait);
     if (status != REDLATCH_OK) {
-        slices_give_back(cancel);
+        resumable_give_back(cancel);
         return status;
     }
-    return slices_go_on(cancel, slice_ms);
+    return resumable_continue(cancel, max_block_ms);
 }
 
-int counted_start(struct client *client, struct resource *resource, const struct count_call *what, int32_t event,
+int counted_start(struct client *client, struct resource *resource, const struct count_request *what, int32_t event,
                   uint64_t tag) {
     int status;
-    struct call *call = call_start_entered(client, event, tag, &status);
-    if (!call) {
+    struct request *request = request_start_entered(client, event, tag, &status);
+    if (!request) {
         return status;
     }
     int64_t now = system_now();
-    call->operation.wait_until = now + client->command_timeout;
-    return call_start_prepared(call, prepare(call, resource, what), now);
+    request->operation.wait_until = now + client->command_timeout;
+    return request_start_prepared(request, prepare(request, resource, what), now);
 }
 
 int counted_start_wait(const struct count_wait *wait, int32_t event, uint64_t tag) {
     int status;
-    struct call *call = call_start_entered(wait->client, event, tag, &status);
-    if (!call) {
+    struct request *request = request_start_entered(wait->client, event, tag, &status);
+    if (!request) {
         return status;
     }
     int64_t now = system_now();
-    call_wait_for(call, wait->wait_ms, now);
-    return call_start_prepared(call, prepare_wait(call, wait), now);
+    request_set_wait(request, wait->wait_ms, now);
+    return request_start_prepared(request, prepare_wait(request, wait), now);
 }

@@ -5,10 +5,10 @@
 
 #include "failures.h"
 #include "options.h"
-#include "slices.h"
+#include "resumable_wait.h"
 
 /* One command that changes or asks about a count. */
-struct count_call {
+struct count_request {
     enum change change;
     int64_t amount;
     int64_t ttl_ms;   /* try_set: 0 for none */
@@ -24,15 +24,15 @@ int counted_name(redlatch_client *handle, uint8_t kind, const char *name, size_t
 void counted_drop(struct client *client, struct resource *resource);
 
 /* Makes the call; hands out its number, or yes or no. The last may be NULL. */
-int counted_call(struct client *client, struct resource *resource, const struct count_call *what, int64_t *number_out);
-int counted_ask(struct client *client, struct resource *resource, const struct count_call *what, int32_t *answer_out);
+int counted_request(struct client *client, struct resource *resource, const struct count_request *what, int64_t *number_out);
+int counted_flag(struct client *client, struct resource *resource, const struct count_request *what, int32_t *answer_out);
 
 /* What the answer to such a call means, blocking or not: the status, and on OK a number for the caller, 1 and 0 for yes
  * and no, 0 if there is none. */
 int counted_outcome(const struct operation *operation, int64_t *number_out);
 
 /* Starts it for an event of that kind. */
-int counted_start(struct client *client, struct resource *resource, const struct count_call *what, int32_t event,
+int counted_start(struct client *client, struct resource *resource, const struct count_request *what, int32_t event,
                   uint64_t tag);
 
 /* A wait for permits or for a latch, and what gives back a grant that nobody wants any more; NULL where there is none.
@@ -50,18 +50,18 @@ struct count_wait {
 };
 
 /* Waits, or goes on with the sliced wait that the cancel object names. */
-int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, int64_t slice_ms);
+int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, int64_t max_block_ms);
 
 /* Starts a wait for an event of that kind. */
 int counted_start_wait(const struct count_wait *wait, int32_t event, uint64_t tag);
 
 /* Sets the last error for such a call that failed, and returns the status. With the mutex. */
-int counted_failed(const struct call *call, int status);
+int counted_failed(const struct request *request, int status);
 
-/* permit_calls.c: the same for the one permit that a release or an extension was about, of LOST and NOT_OWNED. */
-int permit_failed(const struct call *call, int status);
+/* permit_semaphore.c: the same for the one permit that a release or an extension was about, of LOST and NOT_OWNED. */
+int permit_failed(const struct request *request, int status);
 
-/* permit_calls.c: the id of a permit of this client. */
+/* permit_semaphore.c: the id of a permit of this client. */
 void permit_id(const struct engine *engine, uint64_t serial, char id[REDLATCH_PERMIT_ID_SIZE]);
 
 /* A number of permits or counts between two bounds: OK or INVALID. */

@@ -1,4 +1,4 @@
-/* A blocking call: start the operation, and until it is done read the lane for everybody, or sleep while somebody
+/* A blocking call: start the operation, and until it is done read the pipeline for everybody, or sleep while somebody
  * else does. SPDX-License-Identifier: Apache-2.0
  *
  * One caller alone pays no thread switch: it writes, looks at the socket briefly, and reads its own reply. With more
@@ -10,75 +10,75 @@
 
 #include "handles.h"
 
-void call_init(struct call *call, struct client *client, struct redlatch_cancel *cancel) {
-    memset(call, 0, sizeof *call);
-    call->client = client;
-    call->cancel = cancel;
-    call->own_word = 1; /* awake */
-    call->word = cancel ? &cancel->word : &call->own_word;
-    call->operation.answer = &call->answer;
-    call->operation.wait_until = NEVER;
-    call->operation.max_hold_ms = REDLATCH_FOREVER;
+void request_init(struct request *request, struct client *client, struct redlatch_cancel *cancel) {
+    memset(request, 0, sizeof *request);
+    request->client = client;
+    request->cancel = cancel;
+    request->own_futex = 1; /* awake */
+    request->futex = cancel ? &cancel->futex : &request->own_futex;
+    request->operation.answer = &request->answer;
+    request->operation.wait_until = NEVER;
+    request->operation.max_hold_ms = REDLATCH_FOREVER;
 }
 
-void call_wait_for(struct call *call, int64_t wait_ms, int64_t now) {
-    struct operation *operation = &call->operation;
-    operation->once = wait_ms == 0;
-    call->wait_ms = wait_ms;
+void request_set_wait(struct request *request, int64_t wait_ms, int64_t now) {
+    struct operation *operation = &request->operation;
+    operation->non_blocking = wait_ms == 0;
+    request->wait_ms = wait_ms;
     if (wait_ms == 0) {
-        operation->wait_until = now + call->client->command_timeout;
+        operation->wait_until = now + request->client->command_timeout;
     } else {
         operation->wait_until = wait_ms == REDLATCH_FOREVER ? NEVER : now + wait_ms * MILLISECOND;
     }
 }
 
-/* Looking for a lane of their own this often in vain, callers are worth another connection. */
+/* Looking for a pipeline of their own this often in vain, callers are worth another connection. */
 enum { CROWDED = 32 };
 
 /* Between two looks at the socket. */
 enum { PAUSES = 16 };
 
-static bool is_free(const struct port *port) {
-    return !port->reading && !port->writing && !port_has_work(port);
+static bool is_free(const struct pipeline_io *io) {
+    return !io->reading && !io->writing && !io_has_work(io);
 }
 
-/* A lane to be alone on while there are enough, else the first one, which is shared. A further connection is opened by
- * the keeper, so that its failure is nobody's. */
-enum lane_number drive_pick_lane(struct client *client) {
-    const struct port *first = &client->ports[LANE_CALLERS];
-    if (is_free(first) || (port_is_shared(first) && client_yields(client))) {
-        return LANE_CALLERS;
+/* A pipeline to be alone on while there are enough, else the first one, which is shared. A further connection is opened by
+ * the background thread, so that its failure is nobody's. */
+enum pipeline_role drive_pick_pipeline(struct client *client) {
+    const struct pipeline_io *first = &client->ios[PIPELINE_CALLERS];
+    if (is_free(first) || (io_is_shared(first) && client_yields(client))) {
+        return PIPELINE_CALLERS;
     }
-    struct port *closed = NULL;
-    for (int i = LANE_CALLERS_SECOND; i < LANE_COUNT; i++) {
-        struct port *port = &client->ports[i];
-        if (port->connection.state != CONNECTION_READY) {
-            closed = closed ? closed : port;
-        } else if (is_free(port)) {
-            return port->lane;
+    struct pipeline_io *closed = NULL;
+    for (int i = PIPELINE_CALLERS_SECOND; i < PIPELINE_COUNT; i++) {
+        struct pipeline_io *io = &client->ios[i];
+        if (io->connection.state != CONNECTION_READY) {
+            closed = closed ? closed : io;
+        } else if (is_free(io)) {
+            return io->pipeline;
         }
     }
     if (closed && ++client->crowded >= CROWDED && !closed->wanted) {
         client->crowded = 0;
         closed->wanted = true;
-        client_kick_keeper(client);
+        client_kick_background(client);
     }
-    return LANE_CALLERS;
+    return PIPELINE_CALLERS;
 }
 
-void drive_start(struct call *call, int64_t now) {
-    struct client *client = call->client;
-    call->operation.lane = (uint8_t)drive_pick_lane(client);
-    engine_start(&client->engine, &call->operation, now);
+void drive_start(struct request *request, int64_t now) {
+    struct client *client = request->client;
+    request->operation.pipeline = (uint8_t)drive_pick_pipeline(client);
+    engine_start(&client->engine, &request->operation, now);
     client_outputs(client, now);
 }
 
-static bool is_done(const struct call *call) {
-    return call->operation.phase == PHASE_DONE;
+static bool is_done(const struct request *request) {
+    return request->operation.phase == PHASE_DONE;
 }
 
-static bool is_cancelled(const struct call *call) {
-    return call->cancel && (atomic_load(&call->cancel->word) & CANCEL_FIRED);
+static bool is_cancelled(const struct request *request) {
+    return request->cancel && (atomic_load(&request->cancel->futex) & CANCEL_FIRED);
 }
 
 bool drive_pause_until(int64_t until) {
@@ -89,162 +89,162 @@ bool drive_pause_until(int64_t until) {
 }
 
 /* Looks at the socket without sleeping, for as long as it is likely to pay. Without the mutex. */
-static ssize_t look(struct port *port, int64_t start) {
-    int64_t until = start + looking_budget(&port->looking);
+static ssize_t busy_poll(struct pipeline_io *io, int64_t start) {
+    int64_t until = start + busy_poll_budget(&io->busy_poll);
     ssize_t got;
     do {
-        got = connection_read(&port->connection, port->staging, STAGING_SIZE);
+        got = connection_read(&io->connection, io->staging, STAGING_SIZE);
     } while (got == 0 && drive_pause_until(until));
     return got;
 }
 
 /* Lets the others run a little, whose commands and replies go with one's own. Without the mutex. */
-static ssize_t look_between_yields(struct port *port, int times, int64_t until) {
-    ssize_t got = connection_read(&port->connection, port->staging, STAGING_SIZE);
+static ssize_t poll_between_yields(struct pipeline_io *io, int times, int64_t until) {
+    ssize_t got = connection_read(&io->connection, io->staging, STAGING_SIZE);
     for (int i = 0; got == 0 && i < times && system_now() < until; i++) {
         system_yield();
-        got = connection_read(&port->connection, port->staging, STAGING_SIZE);
+        got = connection_read(&io->connection, io->staging, STAGING_SIZE);
     }
     return got;
 }
 
 /* Waits for a socket or for the call to be cancelled. */
-static void poll_socket(int fd, short events, const struct call *call, int64_t until) {
-    struct pollfd fds[2] = {{fd, events, 0}, {call->cancel ? call->cancel->signal : -1, POLLIN, 0}};
+static void poll_socket(int fd, short events, const struct request *request, int64_t until) {
+    struct pollfd fds[2] = {{fd, events, 0}, {request->cancel ? request->cancel->signal : -1, POLLIN, 0}};
     system_poll(fds, 2, until);
-    if (call->cancel && fds[1].revents && !is_cancelled(call)) {
-        system_unsignal(call->cancel->signal); /* left by a firing whose word an earlier wait has seen already */
+    if (request->cancel && fds[1].revents && !is_cancelled(request)) {
+        system_unsignal(request->cancel->signal); /* left by a firing whose word an earlier wait has seen already */
     }
 }
 
 /* Sleeps until there is something to read, or `until`. Without the mutex. */
-static ssize_t sleep_and_read(struct port *port, short events, const struct call *call, int64_t start, int64_t until) {
-    struct connection *connection = &port->connection;
-    if (events == POLLIN && !call->cancel && until - start > CONNECTION_SLEEP) {
-        ssize_t got = connection_sleep_and_read(connection, port->staging, STAGING_SIZE);
+static ssize_t sleep_and_read(struct pipeline_io *io, short events, const struct request *request, int64_t start, int64_t until) {
+    struct connection *connection = &io->connection;
+    if (events == POLLIN && !request->cancel && until - start > CONNECTION_SLEEP) {
+        ssize_t got = connection_sleep_and_read(connection, io->staging, STAGING_SIZE);
         if (got != 0) {
             return got;
         }
     }
-    poll_socket(connection->fd, events, call, until);
-    return connection_read(connection, port->staging, STAGING_SIZE);
+    poll_socket(connection->fd, events, request, until);
+    return connection_read(connection, io->staging, STAGING_SIZE);
 }
 
 /* Waits for the socket and reads it, without the mutex. */
-static ssize_t wait_and_read(struct port *port, const struct call *call, int64_t until) {
-    struct client *client = port->client;
-    bool alone = client->calls == 1;
-    bool looking = client->look && (alone ? looking_chosen(&port->looking) : yielding_chosen(&port->yielding));
-    int64_t limit = yielding_limit(client->calls);
-    int times = yielding_times(client->calls, client->engine.stats.waiters);
-    short events = port_events(port);
-    port->reader_waits = true;
+static ssize_t wait_and_read(struct pipeline_io *io, const struct request *request, int64_t until) {
+    struct client *client = io->client;
+    bool is_only = client->callers == 1;
+    bool polls = client->busy_poll && (is_only ? busy_poll_chosen(&io->busy_poll) : yielding_chosen(&io->yielding));
+    int64_t limit = yielding_limit(client->callers);
+    int times = yielding_times(client->callers, client->engine.stats.waiters);
+    short events = io_poll_events(io);
+    io->reader_waits = true;
     client_unlock(client);
     int64_t start = system_now();
     ssize_t got = 0;
-    if (looking) {
-        got = alone ? look(port, start) : look_between_yields(port, times, start + limit);
+    if (polls) {
+        got = is_only ? busy_poll(io, start) : poll_between_yields(io, times, start + limit);
     }
-    int64_t looked = system_now() - start;
+    int64_t polled = system_now() - start;
     bool paid = got != 0;
     if (got == 0) {
-        got = sleep_and_read(port, events, call, start, until);
+        got = sleep_and_read(io, events, request, start, until);
     }
-    int64_t passed = system_now() - start;
+    int64_t elapsed = system_now() - start;
     client_lock(client);
-    port->reader_waits = false;
-    client->engine.stats.looks += looking;
-    client->engine.stats.looks_paid += looking && paid;
-    if (alone && got > 0) {
-        looking_learn(&port->looking, looking, passed);
-    } else if (!alone && looking) {
-        yielding_learn(&port->yielding, paid, looked, limit);
+    io->reader_waits = false;
+    client->engine.stats.busy_polls += polls;
+    client->engine.stats.busy_polls_hit += polls && paid;
+    if (is_only && got > 0) {
+        busy_poll_learn(&io->busy_poll, polls, elapsed);
+    } else if (!is_only && polls) {
+        yielding_learn(&io->yielding, paid, polled, limit);
     }
     return got;
 }
 
 /* Whether to let the others run a little before sleeping: something of this call is under way beside theirs. */
-static bool may_yield(const struct call *call) {
-    struct client *client = call->client;
-    const struct operation *operation = &call->operation;
-    return client->look && (operation->phase == PHASE_ASKING || operation->phase == PHASE_HANDED) &&
-           port_is_shared(&client->ports[operation->lane]) && yielding_chosen(&client->yielding);
+static bool may_yield(const struct request *request) {
+    struct client *client = request->client;
+    const struct operation *operation = &request->operation;
+    return client->busy_poll && (operation->phase == PHASE_REQUESTING || operation->phase == PHASE_HANDED) &&
+           io_is_shared(&client->ios[operation->pipeline]) && yielding_chosen(&client->yielding);
 }
 
 /* Yields until the word has changed, within bounds; returns how long that took. Without the mutex. */
-static int64_t yield_while(const _Atomic uint32_t *word, uint32_t value, int64_t limit) {
+static int64_t yield_while(const _Atomic uint32_t *futex, uint32_t value, int64_t limit) {
     int64_t start = system_now();
-    int64_t passed = 0;
-    for (int i = 0; i < CALLER_YIELDS && passed < limit && atomic_load(word) == value; i++) {
+    int64_t elapsed = 0;
+    for (int i = 0; i < CALLER_YIELDS && elapsed < limit && atomic_load(futex) == value; i++) {
         system_yield();
-        passed = system_now() - start;
+        elapsed = system_now() - start;
     }
-    return passed;
+    return elapsed;
 }
 
-static void sleep_until_woken(struct call *call, int64_t until) {
-    struct client *client = call->client;
-    uint32_t before = atomic_fetch_and(call->word, ~UINT32_C(1));
-    if ((before & 1) || is_cancelled(call)) {
+static void sleep_until_woken(struct request *request, int64_t until) {
+    struct client *client = request->client;
+    uint32_t before = atomic_fetch_and(request->futex, ~UINT32_C(1));
+    if ((before & 1) || is_cancelled(request)) {
         return; /* woken since it last looked */
     }
-    bool yields = may_yield(call);
-    int64_t limit = yielding_limit(client->calls);
+    bool yields = may_yield(request);
+    int64_t limit = yielding_limit(client->callers);
     client_unlock(client);
-    int64_t passed = yields ? yield_while(call->word, before, limit) : 0;
-    bool paid = yields && atomic_load(call->word) != before;
+    int64_t elapsed = yields ? yield_while(request->futex, before, limit) : 0;
+    bool paid = yields && atomic_load(request->futex) != before;
     if (!paid) {
-        system_wait(call->word, before, until);
+        system_wait(request->futex, before, until);
     }
     client_lock(client);
     if (yields) {
-        yielding_learn(&client->yielding, paid, passed, limit);
+        yielding_learn(&client->yielding, paid, elapsed, limit);
     }
 }
 
 /* One turn of the reader. */
-static void read_turn(struct port *port, struct call *call, int64_t until) {
-    struct client *client = port->client;
-    int64_t next = port_next_time(port);
+static void read_turn(struct pipeline_io *io, struct request *request, int64_t until) {
+    struct client *client = io->client;
+    int64_t next = io_next_time(io);
     until = next < until ? next : until;
-    if (port->connection.state == CONNECTION_READY) {
-        ssize_t got = wait_and_read(port, call, until);
+    if (io->connection.state == CONNECTION_READY) {
+        ssize_t got = wait_and_read(io, request, until);
         int64_t now = system_now();
-        port_take(port, got, now);
-        port_check_peer(port, now);
+        io_receive(io, got, now);
+        io_check_peer(io, now);
         client_outputs(client, now);
         return;
     }
-    if (!port_resolve(port, until)) {
+    if (!io_resolve(io, until)) {
         client_outputs(client, system_now());
         return;
     }
     int64_t now = system_now();
-    int status = port_connect(port, now);
+    int status = io_connect(io, now);
     client_outputs(client, now);
-    if (status != REDLATCH_AGAIN || is_done(call)) {
+    if (status != REDLATCH_AGAIN || is_done(request)) {
         return;
     }
-    next = port_next_time(port);
+    next = io_next_time(io);
     until = next < until ? next : until;
-    int fd = port->connection.fd;
+    int fd = io->connection.fd;
     if (fd < 0) { /* between two attempts to connect */
-        sleep_until_woken(call, until);
+        sleep_until_woken(request, until);
         return;
     }
-    short events = port_events(port);
+    short events = io_poll_events(io);
     client_unlock(client);
-    poll_socket(fd, events, call, until);
+    poll_socket(fd, events, request, until);
     client_lock(client);
 }
 
-static struct call *caller_of(const struct list *list) {
+static struct request *waiting_request_of(const struct list *list) {
     for (struct list_link *link = list_first(list); link; link = list_next(list, link)) {
         struct operation *operation = container_of(link, struct command, link)->operation;
         if (operation && !operation->asynchronous && operation->phase != PHASE_DONE) {
-            struct call *call = container_of(operation, struct call, operation);
-            if (call->inside) {
-                return call;
+            struct request *request = container_of(operation, struct request, operation);
+            if (request->inside) {
+                return request;
             }
         }
     }
@@ -252,58 +252,58 @@ static struct call *caller_of(const struct list *list) {
 }
 
 /* The caller, now inside, whose command has waited longest. */
-static struct call *next_reader(const struct port *port) {
-    const struct lane *lane = &port->client->engine.lanes[port->lane];
-    struct call *next = caller_of(&lane->sent);
-    next = next ? next : caller_of(&lane->unsettled);
-    return next ? next : caller_of(&lane->unsent);
+static struct request *next_reader(const struct pipeline_io *io) {
+    const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
+    struct request *next = waiting_request_of(&pipeline->sent);
+    next = next ? next : waiting_request_of(&pipeline->in_doubt);
+    return next ? next : waiting_request_of(&pipeline->unsent);
 }
 
-bool drive_has_reader(const struct port *port) {
-    return next_reader(port) != NULL;
+bool drive_has_reader(const struct pipeline_io *io) {
+    return next_reader(io) != NULL;
 }
 
-/* Nobody reads: wakes the next reader, or has the keeper mind the lane if there is none. */
-void drive_pass_role(struct port *port, int64_t now) {
-    struct call *next = port->reading ? NULL : next_reader(port);
+/* Nobody reads: wakes the next reader, or has the background thread mind the pipeline if there is none. */
+void drive_pass_reading(struct pipeline_io *io, int64_t now) {
+    struct request *next = io->reading ? NULL : next_reader(io);
     if (next) {
-        port->unread_since = 0;
-        port->reader_comes = true;
-        client_wake(port->client, next->word);
+        io->unread_since = 0;
+        io->reader_comes = true;
+        client_wake(io->client, next->futex);
     } else {
-        port->reader_comes = false;
-        port_mind(port, now);
+        io->reader_comes = false;
+        io_watch_unread(io, now);
     }
 }
 
 /* Something of it is under way there. */
-bool drive_should_read(const struct call *call) {
-    const struct operation *operation = &call->operation;
+bool drive_should_read(const struct request *request) {
+    const struct operation *operation = &request->operation;
     if (operation->phase == PHASE_HANDED) {
-        return operation->resource->contest->handing->lane == operation->lane;
+        return operation->resource->queue->handing->pipeline == operation->pipeline;
     }
-    return operation->phase == PHASE_ASKING;
+    return operation->phase == PHASE_REQUESTING;
 }
 
-void drive_pass_roles(struct client *client, const struct port *except) {
-    for (int i = 0; i < LANE_COUNT; i++) {
-        struct port *port = &client->ports[i];
-        if (port != except && port_is_callers(port)) {
-            drive_pass_role(port, 0);
+void drive_pass_reading_all(struct client *client, const struct pipeline_io *except) {
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        struct pipeline_io *io = &client->ios[i];
+        if (io != except && io_is_callers(io)) {
+            drive_pass_reading(io, 0);
         }
     }
 }
 
 /* Drives the call until it is done or `until` has come. The mutex is held before and after. */
-void drive_until(struct call *call, int64_t until) {
-    struct client *client = call->client;
-    struct operation *operation = &call->operation;
-    struct port *port = &client->ports[operation->lane];
-    call->inside = true;
-    while (!is_done(call)) {
-        drive_pass_roles(client, port);
+void drive_until(struct request *request, int64_t until) {
+    struct client *client = request->client;
+    struct operation *operation = &request->operation;
+    struct pipeline_io *io = &client->ios[operation->pipeline];
+    request->inside = true;
+    while (!is_done(request)) {
+        drive_pass_reading_all(client, io);
         int64_t now = system_now();
-        if (is_cancelled(call)) {
+        if (is_cancelled(request)) {
             engine_abort(&client->engine, operation, REDLATCH_CANCELLED, now);
             client_outputs(client, now);
         } else if (now >= operation->wait_until) {
@@ -313,27 +313,27 @@ void drive_until(struct call *call, int64_t until) {
             break;
         } else {
             int64_t limit = operation->wait_until < until ? operation->wait_until : until;
-            if (drive_should_read(call) && !port->reading) {
-                port->reading = true;
-                port->reader_comes = false;
-                port->unread_since = 0;
-                port_flush(port); /* what was left to the reader; the mutex is dropped for a moment */
-                if (!is_done(call)) {
-                    read_turn(port, call, limit);
+            if (drive_should_read(request) && !io->reading) {
+                io->reading = true;
+                io->reader_comes = false;
+                io->unread_since = 0;
+                io_flush(io); /* what was left to the reader; the mutex is dropped for a moment */
+                if (!is_done(request)) {
+                    read_turn(io, request, limit);
                 }
-                port->reading = false;
+                io->reading = false;
             } else {
-                drive_pass_role(port, now); /* it may have been this call's until now */
-                sleep_until_woken(call, limit);
+                drive_pass_reading(io, now); /* it may have been this call's until now */
+                sleep_until_woken(request, limit);
             }
         }
     }
-    call->inside = false;
-    drive_pass_roles(client, NULL);
+    request->inside = false;
+    drive_pass_reading_all(client, NULL);
 }
 
 /* Drives a call to its end and returns its status. */
-int drive(struct call *call) {
-    drive_until(call, NEVER);
-    return call->operation.status;
+int drive(struct request *request) {
+    drive_until(request, NEVER);
+    return request->operation.status;
 }

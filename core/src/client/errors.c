@@ -7,7 +7,7 @@
 
 #include "redlatch.h"
 
-static _Thread_local struct words last;
+static _Thread_local struct error_text last;
 
 const char *redlatch_last_error(void) {
     return last.text;
@@ -35,13 +35,13 @@ int fail_for(int status, int reason) {
     return status;
 }
 
-void words_swap(struct words *other) {
-    struct words mine = last;
+void error_text_swap(struct error_text *other) {
+    struct error_text mine = last;
     last = *other;
     *other = mine;
 }
 
-const char *reason_words(int reason) {
+const char *reason_text(int reason) {
     switch ((enum redlatch_reason)reason) {
     case REDLATCH_REASON_EXPIRED:
         return "its lease ran out without a renewal";

@@ -15,16 +15,16 @@ int fail_plain(int status);
 int fail_for(int status, int reason);
 
 /* Why a hold was lost, as a part of a sentence. */
-const char *reason_words(int reason);
+const char *reason_text(int reason);
 
 /* What a failed call leaves behind: room to keep it in for somebody else than the thread that failed. */
-struct words {
+struct error_text {
     char text[512];
     int reason; /* enum redlatch_reason */
 };
 
 /* Exchanges the calling thread's last error for another. */
-void words_swap(struct words *other);
+void error_text_swap(struct error_text *other);
 
 /* A name made printable and short, for messages: non-printing bytes as dots, cut at 60. */
 const char *shown_name(const char *name, size_t size, char text[64]);

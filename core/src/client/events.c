@@ -7,15 +7,15 @@
 #include <unistd.h>
 
 #include "counted.h"
-#include "joint_async.h"
-#include "joint_holds.h"
+#include "composite_async.h"
+#include "composite_holds.h"
 #include "options.h"
 #include "started.h"
 
 static int begin(redlatch_client *handle, struct client **client_out) {
     int status = guard_client(handle);
     if (status == REDLATCH_OK) {
-        status = enter_call(handle->client);
+        status = client_enter(handle->client);
         *client_out = handle->client;
     }
     return status;
@@ -34,7 +34,7 @@ static int begin_collecting(redlatch_client *handle, const redlatch_event *event
         client_unlock(client);
         return client_check(client);
     }
-    client->calls++;
+    client->callers++;
     return REDLATCH_OK;
 }
 
@@ -65,10 +65,10 @@ static int make_set(struct client *client) {
     client->event_set = set;
     client->event_signal = signal;
     client->engine.losses_wanted[LOSS_EVENTS] = true;
-    atomic_store(&client->losses_told[LOSS_EVENTS], true);
-    struct port *port = &client->ports[LANE_HOST];
-    if (port->connection.state == CONNECTION_READY && !port->keeper_reads) {
-        port->in_set = system_set_add(client->event_set, port->connection.fd) == 0;
+    atomic_store(&client->losses_watched[LOSS_EVENTS], true);
+    struct pipeline_io *io = &client->ios[PIPELINE_HOST];
+    if (io->connection.state == CONNECTION_READY && !io->background_reads) {
+        io->in_set = system_set_add(client->event_set, io->connection.fd) == 0;
     }
     if (!list_is_empty(&client->events)) {
         client->event_raised = true;
@@ -92,7 +92,7 @@ int redlatch_client_event_fd(redlatch_client *handle, int *fd_out) {
     if (status == REDLATCH_OK) {
         *fd_out = client->event_set;
     }
-    leave_call(client);
+    client_leave(client);
     return status;
 }
 
@@ -105,7 +105,7 @@ static void fill_loss(const struct hold *hold, redlatch_event *event) {
     event_set_name(event, hold->resource->name, hold->resource->name_size);
 }
 
-static void put_loss_words(const struct client *client, bool permit, redlatch_event *event, struct words *words) {
+static void put_loss_text(const struct client *client, bool permit, redlatch_event *event, struct error_text *error) {
     char shown[64];
     char id[REDLATCH_PERMIT_ID_SIZE];
     size_t size = event->name_size < sizeof event->name - 1 ? event->name_size : sizeof event->name - 1;
@@ -113,9 +113,9 @@ static void put_loss_words(const struct client *client, bool permit, redlatch_ev
     if (permit) {
         permit_id(&client->engine, event->serial, id);
     }
-    snprintf(words->text, sizeof words->text, "%s%s of \"%s\": lost: %s", permit ? "permit " : "hold", permit ? id : "",
-             shown, reason_words(event->reason));
-    event->message = words->text;
+    snprintf(error->text, sizeof error->text, "%s%s of \"%s\": lost: %s", permit ? "permit " : "hold", permit ? id : "",
+             shown, reason_text(event->reason));
+    event->message = error->text;
 }
 
 static bool take_loss(struct client *client, enum loss_queue queue, redlatch_event *event) {
@@ -124,22 +124,22 @@ static bool take_loss(struct client *client, enum loss_queue queue, redlatch_eve
     if (hold) {
         fill_loss(hold, event);
         engine_loss_taken(&client->engine, queue);
-    } else if (!joint_next_loss(client, queue, event)) {
+    } else if (!composite_next_loss(client, queue, event)) {
         return false;
     }
-    put_loss_words(client, permit, event, &client->told_words[queue]);
+    put_loss_text(client, permit, event, &client->event_errors[queue]);
     return true;
 }
 
-/* Reads the host's lane on the host's own thread, unless the keeper does. */
-static void poll_lane(struct client *client, int64_t now) {
-    struct port *port = &client->ports[LANE_HOST];
-    if (port->connection.state != CONNECTION_READY || port->reading) {
+/* Reads the host's pipeline on the host's own thread, unless the background thread does. */
+static void poll_host_pipeline(struct client *client, int64_t now) {
+    struct pipeline_io *io = &client->ios[PIPELINE_HOST];
+    if (io->connection.state != CONNECTION_READY || io->reading) {
         return;
     }
-    port_take(port, connection_read(&port->connection, port->staging, STAGING_SIZE), now);
-    if (!port_has_work(port)) {
-        port->unread_since = 0;
+    io_receive(io, connection_read(&io->connection, io->staging, STAGING_SIZE), now);
+    if (!io_has_work(io)) {
+        io->unread_since = 0;
     }
 }
 
@@ -147,7 +147,7 @@ static void poll_lane(struct client *client, int64_t now) {
 static bool has_events(struct client *client) {
     return !list_is_empty(&client->events) ||
            (!atomic_load(&client->broken) &&
-            (engine_first_loss(&client->engine, LOSS_EVENTS) || joint_has_loss(client, LOSS_EVENTS)));
+            (engine_first_loss(&client->engine, LOSS_EVENTS) || composite_has_loss(client, LOSS_EVENTS)));
 }
 
 /* The descriptor stays readable exactly as long as something is left. */
@@ -180,20 +180,20 @@ int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_ou
     int64_t now = system_now();
     client->event_polling = true;
     if (!has_events(client) && !atomic_load(&client->broken)) {
-        poll_lane(client, now);
-        client_settle(client, now);
+        poll_host_pipeline(client, now);
+        client_finish_step(client, now);
     }
-    struct joint *joint = NULL;
-    bool found = call_next_told(client, &event, &joint) ||
+    struct composite *composite = NULL;
+    bool found = request_next_event(client, &event, &composite) ||
                  (!atomic_load(&client->broken) && take_loss(client, LOSS_EVENTS, &event));
     client->engine.stats.empty_polls += !found;
     client->event_polling = false;
     update_signal(client);
-    client_settle(client, now);
+    client_finish_step(client, now);
     bool broken = atomic_load(&client->broken);
-    leave_call(client);
-    if (joint) {
-        joint_drop(joint);
+    client_leave(client);
+    if (composite) {
+        composite_drop(composite);
     }
     return found ? hand_out(event_out, &event) : broken ? fail_broken(client) : REDLATCH_AGAIN;
 }
@@ -208,17 +208,17 @@ int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch
     }
     int64_t until = wait_ms == REDLATCH_FOREVER ? NEVER : system_now() + wait_ms * MILLISECOND;
     client->engine.losses_wanted[LOSS_THREADS] = true;
-    atomic_store(&client->losses_told[LOSS_THREADS], true);
+    atomic_store(&client->losses_watched[LOSS_THREADS], true);
     bool found;
     while (!(found = take_loss(client, LOSS_THREADS, &event)) && client_is_open(client) &&
            system_now() < until) {
-        uint32_t expected = atomic_fetch_and(&client->loss_word, ~UINT32_C(1)) & ~UINT32_C(1);
+        uint32_t expected = atomic_fetch_and(&client->loss_futex, ~UINT32_C(1)) & ~UINT32_C(1);
         client_unlock(client);
-        system_wait(&client->loss_word, expected, until);
+        system_wait(&client->loss_futex, expected, until);
         client_lock(client);
     }
     bool open = client_is_open(client);
-    leave_call(client);
+    client_leave(client);
     if (found) {
         return answer_write(event_out, &event, sizeof event, "event_out");
     }
@@ -238,15 +238,15 @@ int redlatch_client_cancel(redlatch_client *handle, uint64_t tag) {
         struct operation *operation = container_of(link, struct operation, all);
         link = list_next(&engine->operations, link);
         bool waits = operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH;
-        if (operation->asynchronous && waits && !container_of(operation, struct call, operation)->run &&
-            container_of(operation, struct call, operation)->tag == tag) {
+        if (operation->asynchronous && waits && !container_of(operation, struct request, operation)->op &&
+            container_of(operation, struct request, operation)->tag == tag) {
             engine_abort(engine, operation, REDLATCH_CANCELLED, now);
             link = list_first(&engine->operations); /* others may have ended with it */
         }
     }
-    joint_cancel(client, tag);
-    client_settle(client, now);
-    leave_call(client);
+    composite_cancel(client, tag);
+    client_finish_step(client, now);
+    client_leave(client);
     return REDLATCH_OK;
 }
 
@@ -261,10 +261,10 @@ void events_give_back(struct client *client) {
 void events_discard(struct client *client) {
     struct list_link *link;
     while ((link = list_pop(&client->events)) != NULL) {
-        struct joint *joint = call_free(client, container_of(link, struct call, operation.link));
-        if (joint) {
+        struct composite *composite = request_free(client, container_of(link, struct request, operation.link));
+        if (composite) {
             client_unlock(client);
-            joint_drop(joint);
+            composite_drop(composite);
             client_lock(client);
         }
     }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "places.h"
+#include "locations.h"
 #include "started.h"
 
 /* The longest that a failed call is prolonged by its explanation; a wait of less than a second is by a tenth. */
@@ -16,10 +16,10 @@ static const int64_t HOLDERS_EVERY = LONGEST_MS * MILLISECOND;
 
 /* CLIENT LIST costs the server something for each of its connections, found or not. Clients that begin together do not
  * ask together for ever. */
-static const int64_t PLACES_EVERY = 30 * SECOND;
-enum { PLACES_JITTER_MS = 10000 };
+static const int64_t LOCATIONS_EVERY = 30 * SECOND;
+enum { LOCATIONS_JITTER_MS = 10000 };
 
-/* Access rules seldom change, and each refusal is an entry in the server's log of them. */
+/* Access rules seldom change, and each error reply is an entry in the server's log of them. */
 static const int64_t FORBIDDEN_FOR = 60 * SECOND;
 
 enum { UUID_SIZE = 36 };
@@ -42,7 +42,7 @@ static int64_t take_turn(struct client *client, const struct operation *failed, 
     return (wait_ms < 10 * LONGEST_MS ? wait_ms / 10 : LONGEST_MS) * MILLISECOND;
 }
 
-static void ask_about(struct explanation *explanation, struct inquiry *inquiry) {
+static void inspect_member_of(struct explanation *explanation, struct inquiry *inquiry) {
     const struct operation *failed = explanation->failed;
     struct finding *finding = &explanation->finding;
     finding->resource = failed->resource;
@@ -59,28 +59,28 @@ static void begin(struct explanation *explanation, struct inquiry *inquiry, cons
                   int status) {
     *explanation = (struct explanation){.failed = failed, .status = status};
     if (failed->set && status == REDLATCH_TIMEOUT) {
-        explanation->member = failed->met_member;
+        explanation->member = failed->contended_member;
     }
-    ask_about(explanation, inquiry);
+    inspect_member_of(explanation, inquiry);
 }
 
 /* Whether what is there is what the name is used as. */
-static bool fits(int32_t form, uint8_t lock_kind) {
+static bool fits(int32_t detected_kind, uint8_t lock_kind) {
     switch (lock_kind) {
     case REDLATCH_PLAIN:
-        return form == REDLATCH_FORM_PLAIN;
+        return detected_kind == REDLATCH_DETECTED_PLAIN;
     case REDLATCH_READ:
     case REDLATCH_WRITE:
-        return form == REDLATCH_FORM_READ_WRITE;
+        return detected_kind == REDLATCH_DETECTED_READ_WRITE;
     case REDLATCH_GROUP:
-        return form == REDLATCH_FORM_GROUP;
+        return detected_kind == REDLATCH_DETECTED_GROUP;
     case REDLATCH_SEMAPHORE:
     case REDLATCH_LATCH:
-        return form == REDLATCH_FORM_COUNT;
+        return detected_kind == REDLATCH_DETECTED_COUNT;
     case REDLATCH_PERMIT_SEMAPHORE:
-        return form == REDLATCH_FORM_PERMIT_SEMAPHORE;
+        return detected_kind == REDLATCH_DETECTED_PERMIT_SEMAPHORE;
     default:
-        return form == REDLATCH_FORM_MUTEX || form == REDLATCH_FORM_FENCED || form == REDLATCH_FORM_FAIR;
+        return detected_kind == REDLATCH_DETECTED_MUTEX || detected_kind == REDLATCH_DETECTED_FENCED || detected_kind == REDLATCH_DETECTED_FAIR;
     }
 }
 
@@ -88,7 +88,7 @@ static void read_report(struct finding *finding, const redlatch_report *report) 
     redlatch_facts facts = {.struct_size = sizeof facts};
     redlatch_party party = {.struct_size = sizeof party};
     redlatch_report_facts(report, &facts);
-    finding->form = facts.form;
+    finding->detected_kind = facts.detected_kind;
     finding->holders = facts.holders;
     memcpy(finding->type, facts.type, sizeof finding->type);
     finding->owner[0] = '\0';
@@ -98,30 +98,30 @@ static void read_report(struct finding *finding, const redlatch_report *report) 
 }
 
 /* Where the owner is, if that was found out before; else whether the server is to be asked now. */
-static bool is_to_be_placed(struct client *client, struct finding *finding) {
+static bool is_to_be_located(struct client *client, struct finding *finding) {
     client_lock(client);
     int64_t now = system_now();
-    bool known = memcmp(client->placed_uuid, finding->owner, UUID_SIZE) == 0;
-    bool ask = !known && now >= client->places_from;
+    bool known = memcmp(client->located_uuid, finding->owner, UUID_SIZE) == 0;
+    bool query = !known && now >= client->locations_from;
     if (known) {
-        finding->place = client->placed_at;
-    } else if (ask) {
-        client->places_from = now + PLACES_EVERY + engine_random(&client->engine, PLACES_JITTER_MS) * MILLISECOND;
+        finding->location = client->located_at;
+    } else if (query) {
+        client->locations_from = now + LOCATIONS_EVERY + engine_random(&client->engine, LOCATIONS_JITTER_MS) * MILLISECOND;
     }
     client_unlock(client);
-    return ask;
+    return query;
 }
 
-static void note_place(struct client *client, struct finding *finding, const redlatch_report *report) {
+static void note_location(struct client *client, struct finding *finding, const redlatch_report *report) {
     redlatch_party party = {.struct_size = sizeof party};
     if (redlatch_report_party(report, 0, &party) != REDLATCH_OK || party.pid == 0) {
         return;
     }
-    memcpy(finding->place.host, party.host, sizeof finding->place.host);
-    finding->place.pid = party.pid;
+    memcpy(finding->location.host, party.host, sizeof finding->location.host);
+    finding->location.pid = party.pid;
     client_lock(client);
-    memcpy(client->placed_uuid, finding->owner, UUID_SIZE);
-    client->placed_at = finding->place;
+    memcpy(client->located_uuid, finding->owner, UUID_SIZE);
+    client->located_at = finding->location;
     client_unlock(client);
 }
 
@@ -130,8 +130,8 @@ static bool next(struct client *client, struct explanation *explanation, struct 
     const struct operation *failed = explanation->failed;
     struct finding *finding = &explanation->finding;
     if (explanation->report) {
-        if (status == REDLATCH_OK && places_find(explanation->report, inquiry->text, inquiry->size) == REDLATCH_OK) {
-            note_place(client, finding, explanation->report);
+        if (status == REDLATCH_OK && locations_find(explanation->report, inquiry->text, inquiry->size) == REDLATCH_OK) {
+            note_location(client, finding, explanation->report);
         }
         return true;
     }
@@ -145,18 +145,18 @@ static bool next(struct client *client, struct explanation *explanation, struct 
     }
     read_report(finding, explanation->report);
     if (failed->set && explanation->status == REDLATCH_WRONG_TYPE && explanation->member + 1 < failed->set->count &&
-        (finding->form == REDLATCH_FORM_NOTHING || fits(finding->form, finding->lock_kind))) {
+        (finding->detected_kind == REDLATCH_DETECTED_NOTHING || fits(finding->detected_kind, finding->lock_kind))) {
         explanation->member++; /* it is another one */
         redlatch_report_free(explanation->report);
         explanation->report = NULL;
-        ask_about(explanation, inquiry);
+        inspect_member_of(explanation, inquiry);
         return false;
     }
-    bool placed = explanation->status == REDLATCH_TIMEOUT && finding->owner[0] && places_wanted(explanation->report);
-    if (!placed || !is_to_be_placed(client, finding)) {
+    bool located = explanation->status == REDLATCH_TIMEOUT && finding->owner[0] && locations_wanted(explanation->report);
+    if (!located || !is_to_be_located(client, finding)) {
         return true;
     }
-    inquiry_set_places(inquiry);
+    inquiry_set_client_list(inquiry);
     return false;
 }
 
@@ -164,8 +164,8 @@ static bool next(struct client *client, struct explanation *explanation, struct 
  * key beside it. */
 static bool is_worth_saying(const struct explanation *explanation) {
     const struct finding *finding = &explanation->finding;
-    return finding->form != REDLATCH_FORM_NOTHING &&
-           (explanation->status != REDLATCH_WRONG_TYPE || !fits(finding->form, finding->lock_kind));
+    return finding->detected_kind != REDLATCH_DETECTED_NOTHING &&
+           (explanation->status != REDLATCH_WRONG_TYPE || !fits(finding->detected_kind, finding->lock_kind));
 }
 
 struct finding *explain(struct client *client, const struct operation *failed, struct redlatch_cancel *cancel,
@@ -195,17 +195,17 @@ struct finding *explain(struct client *client, const struct operation *failed, s
 
 /* ------------------------------------------------------------------------------------------------- started calls -- */
 
-static bool answered(struct call *call) {
-    return next(call->client, call->inquiry->explanation, call->inquiry, call->operation.status);
+static bool answered(struct request *request) {
+    return next(request->client, request->inquiry->explanation, request->inquiry, request->operation.status);
 }
 
-bool explain_started(struct call *call) {
-    const struct operation *failed = &call->operation;
-    struct client *client = call->client;
-    if (call->finding || call->inquiry || call->run) {
+bool explain_started(struct request *request) {
+    const struct operation *failed = &request->operation;
+    struct client *client = request->client;
+    if (request->finding || request->inquiry || request->op) {
         return false;
     }
-    int64_t left = take_turn(client, failed, failed->status, call->wait_ms);
+    int64_t left = take_turn(client, failed, failed->status, request->wait_ms);
     struct explanation *explanation = left ? calloc(1, sizeof *explanation) : NULL;
     struct inquiry *inquiry = explanation ? calloc(1, sizeof *inquiry) : NULL;
     if (!inquiry) {
@@ -214,21 +214,21 @@ bool explain_started(struct call *call) {
     }
     begin(explanation, inquiry, failed, failed->status);
     inquiry->explanation = explanation;
-    inquiry->explained = call;
+    inquiry->explained = request;
     inquiry->answered = answered;
     inquiry->until = system_now() + left;
     return inquiry_start_inside(client, inquiry);
 }
 
-struct call *explained_call(struct call *call) {
-    struct call *explained = call->inquiry ? call->inquiry->explained : NULL;
+struct request *explained_request(struct request *request) {
+    struct request *explained = request->inquiry ? request->inquiry->explained : NULL;
     if (explained) {
-        const struct explanation *explanation = call->inquiry->explanation;
+        const struct explanation *explanation = request->inquiry->explanation;
         explained->finding = is_worth_saying(explanation) ? malloc(sizeof *explained->finding) : NULL;
         if (explained->finding) {
             *explained->finding = explanation->finding;
         }
-        call->inquiry->explained = NULL;
+        request->inquiry->explained = NULL;
     }
     return explained;
 }

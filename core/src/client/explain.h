@@ -10,13 +10,13 @@
 #include "inquiry.h"
 
 struct finding {
-    int32_t form; /* enum redlatch_form of what is there; NOTHING if that was not found out */
+    int32_t detected_kind; /* enum redlatch_detected_kind of what is there; NOTHING if that was not found out */
     char type[16];
     struct resource *resource; /* the name that this is about */
     uint8_t lock_kind;         /* as which it is used */
     uint64_t holders;
     char owner[128]; /* one of them; empty if that was not found out */
-    struct report_place place;
+    struct process_location location;
 };
 
 /* What is asked, in steps. */
@@ -35,9 +35,9 @@ struct finding *explain(struct client *client, const struct operation *failed, s
                         int status, int64_t wait_ms, struct finding *finding_out);
 
 /* The same for a started call that is done: true if the answers are waited for, before the call is told of. */
-bool explain_started(struct call *call);
+bool explain_started(struct request *request);
 
 /* Takes the explained call out of one that asked for it and is done; NULL if it is none. */
-struct call *explained_call(struct call *call);
+struct request *explained_request(struct request *request);
 
 #endif

@@ -67,7 +67,7 @@ static const char *hindrance_of(uint8_t kind) {
 }
 
 /* Whether the owner has to release a hold that was lost before it can acquire again. */
-static bool owes_release(const struct operation *operation) {
+static bool needs_release(const struct operation *operation) {
     for (uint32_t i = 0; i < (operation->set ? operation->set->count : 1); i++) {
         const struct set_member *member = operation->set ? &operation->set->members[i] : NULL;
         const struct hold *hold =
@@ -81,13 +81,13 @@ static bool owes_release(const struct operation *operation) {
 }
 
 /* Why the hold was lost, and what to do. A grant that came too late was given back already. */
-static int lost(const struct call *call, const char *verb, const char *names) {
-    const struct operation *operation = &call->operation;
-    const char *why = reason_words(operation->reason);
+static int lost(const struct request *request, const char *verb, const char *names) {
+    const struct operation *operation = &request->operation;
+    const char *why = reason_text(operation->reason);
     const char *sentence = redlatch_strerror(REDLATCH_LOST);
     if (operation->kind != OPERATION_ACQUIRE) {
         fail_with(REDLATCH_LOST, "%s %s: %s: %s", verb, names, sentence, why);
-    } else if (owes_release(operation)) {
+    } else if (needs_release(operation)) {
         fail_with(REDLATCH_LOST, "%s %s: %s: %s; release it first", verb, names, sentence, why);
     } else {
         fail_with(REDLATCH_LOST, "%s %s: granted, and lost before the answer came: %s", verb, names, why);
@@ -99,19 +99,19 @@ static int lost(const struct call *call, const char *verb, const char *names) {
 static const struct {
     const char *what;
     const char *use[4]; /* by enum redlatch_language */
-} forms[] = {
-    [REDLATCH_FORM_MUTEX] = {"a mutex", {"REDLATCH_MUTEX", "lock", "lock", "--kind mutex"}},
-    [REDLATCH_FORM_FENCED] = {"a fenced lock", {"REDLATCH_FENCED", "fenced_lock", "fenced_lock", "--kind fenced"}},
-    [REDLATCH_FORM_FAIR] = {"a fair lock", {"REDLATCH_FAIR", "fair_lock", "fair_lock", "--kind fair"}},
-    [REDLATCH_FORM_READ_WRITE] = {"a read-write lock",
+} detected_kinds[] = {
+    [REDLATCH_DETECTED_MUTEX] = {"a mutex", {"REDLATCH_MUTEX", "lock", "lock", "--kind mutex"}},
+    [REDLATCH_DETECTED_FENCED] = {"a fenced lock", {"REDLATCH_FENCED", "fenced_lock", "fenced_lock", "--kind fenced"}},
+    [REDLATCH_DETECTED_FAIR] = {"a fair lock", {"REDLATCH_FAIR", "fair_lock", "fair_lock", "--kind fair"}},
+    [REDLATCH_DETECTED_READ_WRITE] = {"a read-write lock",
                                   {"REDLATCH_READ or REDLATCH_WRITE", "read_write_lock", "read_write_lock",
                                    "--kind read or --kind write"}},
-    [REDLATCH_FORM_GROUP] = {"a group lock", {"redlatch_group_lock_new", "group_lock", "group_lock", NULL}},
-    [REDLATCH_FORM_PLAIN] = {"a plain lock", {"REDLATCH_PLAIN", "plain_lock", "plain_lock", "--kind plain"}},
-    [REDLATCH_FORM_COUNT] = {"a number, as of a semaphore or a latch",
+    [REDLATCH_DETECTED_GROUP] = {"a group lock", {"redlatch_group_lock_new", "group_lock", "group_lock", NULL}},
+    [REDLATCH_DETECTED_PLAIN] = {"a plain lock", {"REDLATCH_PLAIN", "plain_lock", "plain_lock", "--kind plain"}},
+    [REDLATCH_DETECTED_COUNT] = {"a number, as of a semaphore or a latch",
                              {"redlatch_semaphore_new or redlatch_latch_new", "semaphore or latch",
                               "semaphore or latch", "--kind semaphore"}},
-    [REDLATCH_FORM_PERMIT_SEMAPHORE] = {"a permit semaphore",
+    [REDLATCH_DETECTED_PERMIT_SEMAPHORE] = {"a permit semaphore",
                                         {"redlatch_permit_semaphore_new", "permit_semaphore", "permit_semaphore",
                                          "--kind permit-semaphore"}},
 };
@@ -136,33 +136,33 @@ static int wrong_type(const struct client *client, const struct finding *finding
                       const char *names) {
     const char *kind = kinds[finding->lock_kind]; /* NULL: who waits until a name is free named none */
     const char *not = kind ? ", not " : "";
-    if (finding->form < 0 || (size_t)finding->form >= sizeof forms / sizeof forms[0] || !forms[finding->form].what) {
+    if (finding->detected_kind < 0 || (size_t)finding->detected_kind >= sizeof detected_kinds / sizeof detected_kinds[0] || !detected_kinds[finding->detected_kind].what) {
         return fail_with(REDLATCH_WRONG_TYPE, "%s %s: the key holds a %s that is not a lock of any kind%s%s", verb,
                          names, finding->type, not, kind ? kind : "");
     }
     /* The command knows latches and names without a kind only to wait for them, and needs no option for locks then. */
     bool only_waits = client->language == REDLATCH_LANGUAGE_COMMAND && (!kind || finding->lock_kind == REDLATCH_LATCH);
-    const char *use = only_waits ? NULL : forms[finding->form].use[client->language];
-    return fail_with(REDLATCH_WRONG_TYPE, "%s %s: this is %s%s%s%s%s", verb, names, forms[finding->form].what, not,
+    const char *use = only_waits ? NULL : detected_kinds[finding->detected_kind].use[client->language];
+    return fail_with(REDLATCH_WRONG_TYPE, "%s %s: this is %s%s%s%s%s", verb, names, detected_kinds[finding->detected_kind].what, not,
                      kind ? kind : "", use ? "; use " : "", use ? use : "");
 }
 
-int call_failed_of(const struct client *client, const struct call *call, const char *verb, const char *names,
+int request_failed_of(const struct client *client, const struct request *request, const char *verb, const char *names,
                    int status) {
     if (status == REDLATCH_INTERNAL && client->engine.broken) {
         return fail_broken(client);
     }
-    if (status == REDLATCH_LOST && call && call->operation.reason) {
-        return lost(call, verb, names);
+    if (status == REDLATCH_LOST && request && request->operation.reason) {
+        return lost(request, verb, names);
     }
-    if (status == REDLATCH_WRONG_TYPE && call && call->finding) {
-        return wrong_type(client, call->finding, verb, names);
+    if (status == REDLATCH_WRONG_TYPE && request && request->finding) {
+        return wrong_type(client, request->finding, verb, names);
     }
     const char *detail = "";
     if (status_has_detail(status)) {
-        detail = client->ports[call ? call->operation.lane : LANE_CALLERS].connection.detail;
-    } else if (status == REDLATCH_NO_PERMISSION && call) {
-        detail = call->answer.forbidden;
+        detail = client->ios[request ? request->operation.pipeline : PIPELINE_CALLERS].connection.detail;
+    } else if (status == REDLATCH_NO_PERMISSION && request) {
+        detail = request->answer.forbidden;
     }
     if (detail[0]) {
         return fail_with(status, "%s %s: %s (%s)", verb, names, redlatch_strerror(status), detail);
@@ -170,12 +170,12 @@ int call_failed_of(const struct client *client, const struct call *call, const c
     return fail_with(status, "%s %s: %s", verb, names, redlatch_strerror(status));
 }
 
-int call_failed(const struct client *client, const struct call *call, const char *verb, const char *name, size_t size,
+int request_failed(const struct client *client, const struct request *request, const char *verb, const char *name, size_t size,
                 int status) {
     char shown[64];
     char quoted[68];
     snprintf(quoted, sizeof quoted, "\"%s\"", shown_name(name, size, shown));
-    return call_failed_of(client, call, verb, quoted, status);
+    return request_failed_of(client, request, verb, quoted, status);
 }
 
 /* A time as the language says it. */
@@ -189,8 +189,8 @@ static const char *shown_wait(const struct client *client, int64_t wait_ms, char
 }
 
 /* Who held what was waited for, as far as it was found out. */
-static int timed_out(const struct redlatch_lock *lock, const struct call *call, const char *verb, int64_t wait_ms) {
-    const struct finding *finding = call ? call->finding : NULL;
+static int timed_out(const struct redlatch_lock *lock, const struct request *request, const char *verb, int64_t wait_ms) {
+    const struct finding *finding = request ? request->finding : NULL;
     char shown[64];
     char wait[32];
     char where[128] = "";
@@ -201,7 +201,7 @@ static int timed_out(const struct redlatch_lock *lock, const struct call *call, 
         return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": %s", verb, shown, hindrance_of(resource->kind));
     }
     shown_wait(lock->client, wait_ms, wait);
-    if (call && call->operation.unanswered) {
+    if (request && request->operation.unanswered) {
         return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": no answer from the server for the %s waited", verb, shown, wait);
     }
     if (!finding || !finding->owner[0]) {
@@ -210,10 +210,10 @@ static int timed_out(const struct redlatch_lock *lock, const struct call *call, 
     }
     char owner[64];
     shown_name(finding->owner, strlen(finding->owner), owner);
-    if (finding->place.pid) {
+    if (finding->location.pid) {
         char host[64];
-        shown_name(finding->place.host, strlen(finding->place.host), host);
-        snprintf(where, sizeof where, " (process %lld on %s)", (long long)finding->place.pid, host);
+        shown_name(finding->location.host, strlen(finding->location.host), host);
+        snprintf(where, sizeof where, " (process %lld on %s)", (long long)finding->location.pid, host);
     }
     if (finding->holders > 1) {
         snprintf(others, sizeof others, " and %llu more", (unsigned long long)finding->holders - 1);
@@ -222,11 +222,11 @@ static int timed_out(const struct redlatch_lock *lock, const struct call *call, 
                      wait, owner, where, others);
 }
 
-int lock_failed(const struct redlatch_lock *lock, const struct call *call, const char *verb, int status,
+int lock_request_failed(const struct redlatch_lock *lock, const struct request *request, const char *verb, int status,
                 int64_t wait_ms) {
     const struct resource *resource = lock->resource;
     if (status == REDLATCH_TIMEOUT) {
-        return timed_out(lock, call, verb, wait_ms);
+        return timed_out(lock, request, verb, wait_ms);
     }
-    return call_failed(lock->client, call, verb, resource->name, resource->name_size, status);
+    return request_failed(lock->client, request, verb, resource->name, resource->name_size, status);
 }

@@ -13,9 +13,9 @@ int guard_lock_handle(const struct redlatch_lock *handle);
 int guard_client(const struct redlatch_client *handle);
 int guard_lock(const struct redlatch_lock *handle);
 
-/* Begins a call: the mutex is held and the client is open on OK. Ends it again with leave_call. */
-int enter_call(struct client *client);
-void leave_call(struct client *client);
+/* Begins a call: the mutex is held and the client is open on OK. Ends it again with client_leave. */
+int client_enter(struct client *client);
+void client_leave(struct client *client);
 
 /* Whether a name can be one of this client's, its prefix included: OK, or INVALID with the last error set. */
 int check_name(const struct client *client, const char *name, size_t size);

@@ -36,7 +36,7 @@ struct redlatch_lock {
     bool reentrant;
     bool token_from_time;
     struct back_off back_off;
-    struct joint *joint; /* of a multi lock or a RedLock: what it stands for; client, resource and kind are those of its
+    struct composite *composite; /* of a multi lock or a RedLock: what it stands for; client, resource and kind are those of its
                             first member. NULL */
     struct redlatch_lock *next_free;
 };
@@ -45,13 +45,13 @@ enum { CANCEL_WOKEN = 1, CANCEL_FIRED = 2 };
 
 struct redlatch_cancel {
     _Atomic uint32_t magic;
-    _Atomic uint32_t word; /* CANCEL_WOKEN, CANCEL_FIRED */
+    _Atomic uint32_t futex; /* CANCEL_WOKEN, CANCEL_FIRED */
     _Atomic uint32_t in_use;
     uint32_t fork_generation;
     int signal;            /* readable once fired, for a caller that polls a socket */
-    bool sliced;           /* `call`, or `run`, is a wait that goes on between calls; what it needs is kept for it */
-    struct run *run;       /* an acquire over several clients; else NULL */
-    struct call call;
+    bool resumable;           /* `call`, or `run`, is a wait that goes on between calls; what it needs is kept for it */
+    struct composite_op *op;       /* an acquire over several clients; else NULL */
+    struct request request;
     int64_t wait_ms;
     struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over; of another object than a
                                   lock only its client and resource */
@@ -67,7 +67,7 @@ struct redlatch_report {
     char *record;        /* as the server told it */
     uint32_t *party_at;  /* where in it each party begins */
     size_t record_size;
-    struct report_place *places; /* of each party; NULL if nobody looked */
+    struct process_location *locations; /* of each party; NULL if nobody looked */
     struct redlatch_report *next_free;
 };
 

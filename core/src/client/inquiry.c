@@ -23,17 +23,17 @@ static bool take_text(struct question *question, const char *text, size_t size) 
 }
 
 /* With the mutex. */
-static int set_up(struct call *call, struct inquiry *inquiry, int64_t now) {
-    call->operation.kind = OPERATION_INSPECT;
-    call->operation.question = &inquiry->question;
-    call->operation.wait_until = inquiry->until ? inquiry->until : now + call->client->command_timeout;
-    inquiry->question.words = inquiry->words;
+static int set_up(struct request *request, struct inquiry *inquiry, int64_t now) {
+    request->operation.kind = OPERATION_INSPECT;
+    request->operation.question = &inquiry->question;
+    request->operation.wait_until = inquiry->until ? inquiry->until : now + request->client->command_timeout;
+    inquiry->question.arguments = inquiry->arguments;
     inquiry->question.take = take_text;
-    return client_supply(call->client, OPERATION_INSPECT) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
+    return client_preallocate(request->client, OPERATION_INSPECT) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
 int inquiry_drive(struct client *client, struct inquiry *inquiry, struct redlatch_cancel *cancel) {
-    struct call call;
+    struct request request;
     int64_t now = system_now();
     if (!client_is_open(client)) {
         return REDLATCH_CLOSED;
@@ -41,100 +41,100 @@ int inquiry_drive(struct client *client, struct inquiry *inquiry, struct redlatc
     if (now >= inquiry->until) {
         return REDLATCH_TIMEOUT;
     }
-    call_init(&call, client, cancel);
-    int status = set_up(&call, inquiry, now);
+    request_init(&request, client, cancel);
+    int status = set_up(&request, inquiry, now);
     if (status == REDLATCH_OK) {
-        drive_start(&call, now);
-        status = drive(&call);
+        drive_start(&request, now);
+        status = drive(&request);
     }
     return status;
 }
 
 bool inquiry_start_inside(struct client *client, struct inquiry *inquiry) {
     int64_t now = system_now();
-    struct call *call = call_start_inside(client);
-    if (!call || set_up(call, inquiry, now) != REDLATCH_OK) {
-        free(call);
+    struct request *request = request_start_inside(client);
+    if (!request || set_up(request, inquiry, now) != REDLATCH_OK) {
+        free(request);
         inquiry->explained = NULL;
         inquiry_free(inquiry);
         return false;
     }
-    call->inquiry = inquiry;
-    engine_start(&client->engine, &call->operation, now);
+    request->inquiry = inquiry;
+    engine_start(&client->engine, &request->operation, now);
     return true;
 }
 
-int inquiry_ask(struct client *client, struct inquiry *inquiry) {
-    struct call call;
-    call_init(&call, client, NULL);
-    int status = enter_call(client);
+int inquiry_execute(struct client *client, struct inquiry *inquiry) {
+    struct request request;
+    request_init(&request, client, NULL);
+    int status = client_enter(client);
     if (status != REDLATCH_OK) {
         return status;
     }
     int64_t now = system_now();
-    status = set_up(&call, inquiry, now);
+    status = set_up(&request, inquiry, now);
     if (status == REDLATCH_OK) {
-        drive_start(&call, now);
-        status = drive(&call);
+        drive_start(&request, now);
+        status = drive(&request);
     }
     if (status != REDLATCH_OK) {
-        call_failed(client, &call, "inspect", inquiry->subject.text, inquiry->subject.size, status);
+        request_failed(client, &request, "inspect", inquiry->subject.text, inquiry->subject.size, status);
     }
-    leave_call(client);
+    client_leave(client);
     return status;
 }
 
 /* Enters with a call for the inquiry; NULL, without the inquiry, on failure. */
-static struct call *enter_with(struct client *client, struct inquiry *inquiry, uint64_t tag, int *status_out) {
-    struct call *call = call_start_entered(client, REDLATCH_EVENT_ANSWERED, tag, status_out);
-    if (call) {
-        call->inquiry = inquiry;
+static struct request *enter_with(struct client *client, struct inquiry *inquiry, uint64_t tag, int *status_out) {
+    struct request *request = request_start_entered(client, REDLATCH_EVENT_ANSWERED, tag, status_out);
+    if (request) {
+        request->inquiry = inquiry;
     } else {
         inquiry_free(inquiry);
     }
-    return call;
+    return request;
 }
 
 int inquiry_start(struct client *client, struct inquiry *inquiry, uint64_t tag) {
     int status;
-    struct call *call = enter_with(client, inquiry, tag, &status);
-    if (!call) {
+    struct request *request = enter_with(client, inquiry, tag, &status);
+    if (!request) {
         return status;
     }
     int64_t now = system_now();
-    return call_start_prepared(call, set_up(call, inquiry, now), now);
+    return request_start_prepared(request, set_up(request, inquiry, now), now);
 }
 
 int inquiry_start_known(struct client *client, struct inquiry *inquiry, int status, uint64_t tag) {
     int entered;
-    struct call *call = enter_with(client, inquiry, tag, &entered);
-    if (!call) {
+    struct request *request = enter_with(client, inquiry, tag, &entered);
+    if (!request) {
         return entered;
     }
-    call->operation.phase = PHASE_DONE;
-    call->operation.status = status;
-    list_append(&client->engine.finished, &call->operation.link);
-    client_settle(client, system_now());
-    leave_call(client);
+    request->operation.phase = PHASE_DONE;
+    request->operation.status = status;
+    list_append(&client->engine.finished, &request->operation.link);
+    client_finish_step(client, system_now());
+    client_leave(client);
     return REDLATCH_OK;
 }
 
-bool inquiry_is_told(struct call *call) {
-    struct inquiry *inquiry = call->inquiry;
-    client_unlock(call->client); /* a list of thousands of connections is nothing that renewals should wait for */
-    bool told = inquiry->answered(call);
-    client_lock(call->client);
+bool inquiry_complete(struct request *request) {
+    struct inquiry *inquiry = request->inquiry;
+    client_unlock(request->client); /* a list of thousands of connections is nothing that renewals should wait for */
+    bool complete = inquiry->answered(request);
+    client_lock(request->client);
     int64_t now = system_now();
-    if (told || !client_is_open(call->client) || (inquiry->until && now >= inquiry->until)) {
+    if (complete || !client_is_open(request->client) || (inquiry->until && now >= inquiry->until)) {
         return true;
     }
     free(inquiry->text);
     inquiry->text = NULL;
-    call_start_over(call);
-    if (set_up(call, inquiry, now) != REDLATCH_OK) {
+    request_start_over(request);
+    if (set_up(request, inquiry, now) != REDLATCH_OK) {
         return true; /* as far as it came */
     }
-    engine_start(&call->client->engine, &call->operation, now);
+    engine_start(&request->client->engine, &request->operation, now);
     return false;
 }
 

@@ -7,25 +7,25 @@
 
 struct inquiry {
     struct question question;
-    struct argument_part words[3];
+    struct argument_part arguments[3];
     struct argument_part subject; /* for messages and events: a name, or the pattern of a walk */
     char *text; /* the answer's */
     size_t size;
 
     /* of a started call, on the heap */
-    bool (*answered)(struct call *call); /* puts what is to be told into the operation's status and `report`; false if
+    bool (*answered)(struct request *request); /* puts what is to be told into the operation's status and `report`; false if
                                             another question, which it has set, is to be asked before */
     char *name;         /* these two are memory of its words; NULL */
     char *owner;
     struct walk *walk;  /* whose step it is, kept; NULL */
     struct explanation *explanation; /* what it finds out of a call that failed; NULL */
-    struct call *explained; /* that call, which is done and on no list; NULL */
+    struct request *explained; /* that call, which is done and on no list; NULL */
     int64_t until;      /* no answer is waited for longer; 0: each is, like any command's */
     redlatch_report *report;
 };
 
 /* Asks, waiting for the answer as long as for any command. The text is the caller's to free, also on failure. */
-int inquiry_ask(struct client *client, struct inquiry *inquiry);
+int inquiry_execute(struct client *client, struct inquiry *inquiry);
 
 /* Asks inside of a call that is counted, with the mutex, until `until` of the inquiry or the firing of a cancel object,
  * which may be NULL: a status, and no last error. */
@@ -36,7 +36,7 @@ bool inquiry_start_inside(struct client *client, struct inquiry *inquiry);
 
 /* What is asked: about the subject, and of an owner who need not be told of else; where the owners are. */
 void inquiry_set_name(struct inquiry *inquiry, const char *owner);
-void inquiry_set_places(struct inquiry *inquiry);
+void inquiry_set_client_list(struct inquiry *inquiry);
 
 /* Starts a call that asks: its event is ANSWERED. On failure the inquiry is freed. */
 int inquiry_start(struct client *client, struct inquiry *inquiry, uint64_t tag);
@@ -46,7 +46,7 @@ int inquiry_start_known(struct client *client, struct inquiry *inquiry, int stat
 
 /* Takes in the answer of a started call that is done and on no list; false if it went on to ask something else. With
  * the mutex, which is dropped for a moment. */
-bool inquiry_is_told(struct call *call);
+bool inquiry_complete(struct request *request);
 
 void inquiry_free(struct inquiry *inquiry);
 

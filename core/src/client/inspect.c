@@ -6,26 +6,26 @@
 #include "errors.h"
 #include "guard.h"
 #include "inquiry.h"
-#include "places.h"
+#include "locations.h"
 
 void inquiry_set_name(struct inquiry *inquiry, const char *owner) {
     inquiry->question = (struct question){.key_count = 1, .argument_count = owner ? 1 : 0};
-    inquiry->words[0] = inquiry->subject;
-    inquiry->words[1] = (struct argument_part){owner, owner ? strlen(owner) : 0};
+    inquiry->arguments[0] = inquiry->subject;
+    inquiry->arguments[1] = (struct argument_part){owner, owner ? strlen(owner) : 0};
 }
 
 /* Where the owners are, by the server's connections; where that is forbidden or fails, they stay unknown. */
-void inquiry_set_places(struct inquiry *inquiry) {
+void inquiry_set_client_list(struct inquiry *inquiry) {
     inquiry->question = (struct question){.argument_count = 2, .plain = true};
-    inquiry->words[0] = (struct argument_part){"CLIENT", 6};
-    inquiry->words[1] = (struct argument_part){"LIST", 4};
+    inquiry->arguments[0] = (struct argument_part){"CLIENT", 6};
+    inquiry->arguments[1] = (struct argument_part){"LIST", 4};
 }
 
-static void find_places(struct client *client, const struct argument_part *subject, redlatch_report *report) {
+static void find_locations(struct client *client, const struct argument_part *subject, redlatch_report *report) {
     struct inquiry inquiry = {.subject = *subject};
-    inquiry_set_places(&inquiry);
-    if (places_wanted(report) && inquiry_ask(client, &inquiry) == REDLATCH_OK) {
-        places_find(report, inquiry.text, inquiry.size);
+    inquiry_set_client_list(&inquiry);
+    if (locations_wanted(report) && inquiry_execute(client, &inquiry) == REDLATCH_OK) {
+        locations_find(report, inquiry.text, inquiry.size);
     }
     free(inquiry.text);
 }
@@ -54,12 +54,12 @@ int redlatch_inspect_owner(redlatch_client *handle, const char *name, size_t nam
     }
     inquiry.subject.text = full;
     inquiry_set_name(&inquiry, owner);
-    status = inquiry_ask(client, &inquiry);
+    status = inquiry_execute(client, &inquiry);
     if (status == REDLATCH_OK && (status = inquiry_report(client, &inquiry, report_out)) != REDLATCH_OK) {
         fail_plain(status);
     }
     if (status == REDLATCH_OK) {
-        find_places(client, &inquiry.subject, *report_out);
+        find_locations(client, &inquiry.subject, *report_out);
     }
     free(inquiry.text);
     free(full);
@@ -67,23 +67,23 @@ int redlatch_inspect_owner(redlatch_client *handle, const char *name, size_t nam
 }
 
 /* The first answer is the report. Its owners are then looked for, and the report is told of whatever comes of that. */
-static bool answered(struct call *call) {
-    struct inquiry *inquiry = call->inquiry;
-    struct operation *operation = &call->operation;
+static bool answered(struct request *request) {
+    struct inquiry *inquiry = request->inquiry;
+    struct operation *operation = &request->operation;
     if (inquiry->report) {
         if (operation->status == REDLATCH_OK) {
-            places_find(inquiry->report, inquiry->text, inquiry->size);
+            locations_find(inquiry->report, inquiry->text, inquiry->size);
         }
         operation->status = REDLATCH_OK;
         return true;
     }
     if (operation->status == REDLATCH_OK) {
-        operation->status = inquiry_report(call->client, inquiry, &inquiry->report);
+        operation->status = inquiry_report(request->client, inquiry, &inquiry->report);
     }
-    if (operation->status != REDLATCH_OK || !places_wanted(inquiry->report)) {
+    if (operation->status != REDLATCH_OK || !locations_wanted(inquiry->report)) {
         return true;
     }
-    inquiry_set_places(inquiry);
+    inquiry_set_client_list(inquiry);
     return false;
 }
 

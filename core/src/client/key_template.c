@@ -8,8 +8,8 @@
 
 #include "errors.h"
 
-static const char place[] = "{name}";
-enum { PLACE_SIZE = sizeof place - 1 };
+static const char placeholder[] = "{name}";
+enum { PLACEHOLDER_SIZE = sizeof placeholder - 1 };
 
 int key_of_name(const redlatch_lock_options *options, const char *name, size_t name_size, struct key *key_out) {
     const char *template = options->key_template;
@@ -22,13 +22,13 @@ int key_of_name(const redlatch_lock_options *options, const char *name, size_t n
                          (unsigned long long)options->key_template_size, REDLATCH_NAME_SIZE_MAX);
     }
     size_t size = (size_t)options->key_template_size;
-    const char *found = memmem(template, size, place, PLACE_SIZE);
+    const char *found = memmem(template, size, placeholder, PLACEHOLDER_SIZE);
     size_t before = found ? (size_t)(found - template) : 0;
-    size_t after = found ? size - before - PLACE_SIZE : 0;
-    if (!found || memmem(found + PLACE_SIZE, after, place, PLACE_SIZE)) {
+    size_t after = found ? size - before - PLACEHOLDER_SIZE : 0;
+    if (!found || memmem(found + PLACEHOLDER_SIZE, after, placeholder, PLACEHOLDER_SIZE)) {
         char shown[64];
         shown_name(template, size, shown);
-        return fail_with(REDLATCH_INVALID, "key_template is \"%s\": expected %s in it once", shown, place);
+        return fail_with(REDLATCH_INVALID, "key_template is \"%s\": expected %s in it once", shown, placeholder);
     }
     char *key = malloc(before + name_size + after);
     if (!key) {
@@ -36,7 +36,7 @@ int key_of_name(const redlatch_lock_options *options, const char *name, size_t n
     }
     memcpy(key, template, before);
     memcpy(key + before, name, name_size);
-    memcpy(key + before + name_size, found + PLACE_SIZE, after);
+    memcpy(key + before + name_size, found + PLACEHOLDER_SIZE, after);
     *key_out = (struct key){key, before + name_size + after, key};
     return REDLATCH_OK;
 }

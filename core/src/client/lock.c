@@ -9,9 +9,9 @@
 #include "explain.h"
 #include "failures.h"
 #include "key_template.h"
-#include "joint_calls.h"
-#include "joint_holds.h"
-#include "joint_words.h"
+#include "composite_blocking.h"
+#include "composite_holds.h"
+#include "composite_errors.h"
 #include "kinds.h"
 #include "options.h"
 #include "owners.h"
@@ -32,18 +32,18 @@ int guard_lock(const struct redlatch_lock *handle) {
     return status == REDLATCH_OK ? client_check(handle->client) : status;
 }
 
-int enter_call(struct client *client) {
+int client_enter(struct client *client) {
     client_lock(client);
     if (atomic_load(&client->broken) || atomic_load(&client->closed)) {
         client_unlock(client);
         return client_check(client);
     }
-    client->calls++;
+    client->callers++;
     return REDLATCH_OK;
 }
 
-void leave_call(struct client *client) {
-    client->calls--;
+void client_leave(struct client *client) {
+    client->callers--;
     client_unlock(client);
 }
 
@@ -187,8 +187,8 @@ void redlatch_lock_free(redlatch_lock *lock) {
         return;
     }
     struct client *client = lock->client;
-    if (lock->joint) {
-        joint_free(lock);
+    if (lock->composite) {
+        composite_free(lock);
         return;
     }
     if (client->fork_generation == system_fork_generation()) {
@@ -196,14 +196,14 @@ void redlatch_lock_free(redlatch_lock *lock) {
         int64_t now = system_now();
         struct hold *hold = lock->owner ? resource_hold_of(lock->resource, lock->kind, lock->owner) : NULL;
         if (hold && !atomic_load(&client->closed)) {
-            client_supply(client, OPERATION_RELEASE); /* without memory the lease runs out */
+            client_preallocate(client, OPERATION_RELEASE); /* without memory the lease runs out */
             engine_give_back(&client->engine, hold, now);
             if (hold->stage == HOLD_GONE) { /* lost, and now nobody is left to be told by release */
                 engine_forget_lost(&client->engine, hold, now);
             }
         }
         resource_drop(&client->engine, lock->resource);
-        client_settle(client, now);
+        client_finish_step(client, now);
         client_unlock(client);
     }
     handle_free_lock(lock);
@@ -217,8 +217,8 @@ uint64_t lock_owner(const struct redlatch_lock *lock, uint64_t owner) {
     return lock->owner ? lock->owner : owner_of_thread();
 }
 
-int lock_prepare(struct call *call, const struct redlatch_lock *lock, uint8_t kind, uint64_t owner) {
-    struct operation *operation = &call->operation;
+int lock_prepare(struct request *request, const struct redlatch_lock *lock, uint8_t kind, uint64_t owner) {
+    struct operation *operation = &request->operation;
     operation->kind = kind;
     operation->lock_kind = lock->kind;
     operation->not_reentrant = !lock->reentrant;
@@ -231,36 +231,36 @@ int lock_prepare(struct call *call, const struct redlatch_lock *lock, uint8_t ki
     if (operation->owner == 0) {
         return fail_with(REDLATCH_SYSTEM, "no thread key to be had from the system");
     }
-    bool one_set = lock->joint && (kind == OPERATION_ACQUIRE || kind == OPERATION_RELEASE);
-    operation->set = one_set ? lock->joint->groups[0].set : NULL;
-    return client_supply_for(lock->client, kind, operation->set) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
+    bool one_set = lock->composite && (kind == OPERATION_ACQUIRE || kind == OPERATION_RELEASE);
+    operation->set = one_set ? lock->composite->groups[0].set : NULL;
+    return client_preallocate_for(lock->client, kind, operation->set) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
 /* A call that does not wait for others: prepared by `prepare_more`, driven to its end. */
-static int simple_call(redlatch_lock *lock, struct call *call, uint8_t kind, uint64_t owner) {
+static int simple_request(redlatch_lock *lock, struct request *request, uint8_t kind, uint64_t owner) {
     struct client *client = lock->client;
-    int status = enter_call(client);
+    int status = client_enter(client);
     if (status != REDLATCH_OK) {
         return status;
     }
-    status = lock_prepare(call, lock, kind, owner);
+    status = lock_prepare(request, lock, kind, owner);
     if (status == REDLATCH_OK) {
         int64_t now = system_now();
-        call->operation.wait_until = now + client->command_timeout;
-        drive_start(call, now);
-        status = drive(call);
+        request->operation.wait_until = now + client->command_timeout;
+        drive_start(request, now);
+        status = drive(request);
         struct finding finding;
         if (status != REDLATCH_OK) {
-            call->finding = explain(client, &call->operation, call->cancel, status, 0, &finding);
+            request->finding = explain(client, &request->operation, request->cancel, status, 0, &finding);
         }
-        if (status != REDLATCH_OK && call->operation.set) {
-            joint_failed_as_set(lock, call, 0);
+        if (status != REDLATCH_OK && request->operation.set) {
+            composite_failed_as_set(lock, request, 0);
         } else if (status != REDLATCH_OK) {
-            lock_failed(lock, call, verb_of(&call->operation), status, 0);
+            lock_request_failed(lock, request, verb_of(&request->operation), status, 0);
         }
-        call->finding = NULL;
+        request->finding = NULL;
     }
-    leave_call(client);
+    client_leave(client);
     return status;
 }
 
@@ -273,14 +273,14 @@ int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner) {
     if (status != REDLATCH_OK || (status = check_owner("owner", owner)) != REDLATCH_OK) {
         return status;
     }
-    if (lock->joint && !joint_is_one_set(lock->joint)) {
-        return joint_release(lock, owner);
+    if (lock->composite && !composite_is_one_set(lock->composite)) {
+        return composite_release(lock, owner);
     }
-    struct call call;
-    call_init(&call, lock->client, NULL);
-    status = simple_call(lock, &call, OPERATION_RELEASE, owner);
-    if (lock->joint) {
-        joint_note_released(lock->joint, call.operation.owner, status);
+    struct request request;
+    request_init(&request, lock->client, NULL);
+    status = simple_request(lock, &request, OPERATION_RELEASE, owner);
+    if (lock->composite) {
+        composite_note_released(lock->composite, request.operation.owner, status);
     }
     return status;
 }
@@ -291,13 +291,13 @@ int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms) 
         (status = check_owner("owner", owner)) != REDLATCH_OK) {
         return status;
     }
-    if (lock->joint) {
-        return joint_extend(lock, owner, lease_ms);
+    if (lock->composite) {
+        return composite_extend(lock, owner, lease_ms);
     }
-    struct call call;
-    call_init(&call, lock->client, NULL);
-    call.operation.lease_ms = lease_ms;
-    return simple_call(lock, &call, OPERATION_EXTEND, owner);
+    struct request request;
+    request_init(&request, lock->client, NULL);
+    request.operation.lease_ms = lease_ms;
+    return simple_request(lock, &request, OPERATION_EXTEND, owner);
 }
 
 int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out) {
@@ -305,14 +305,14 @@ int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out) {
     if (status != REDLATCH_OK) {
         return status;
     }
-    if (lock->joint) {
-        return joint_force(lock, released_out);
+    if (lock->composite) {
+        return composite_force_release(lock, released_out);
     }
-    struct call call;
-    call_init(&call, lock->client, NULL);
-    status = simple_call(lock, &call, OPERATION_FORCE, 0);
+    struct request request;
+    request_init(&request, lock->client, NULL);
+    status = simple_request(lock, &request, OPERATION_FORCE, 0);
     if (status == REDLATCH_OK && released_out) {
-        *released_out = call.operation.forced;
+        *released_out = request.operation.forced;
     }
     return status;
 }
@@ -332,14 +332,14 @@ int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
     if (status != REDLATCH_OK) {
         return status;
     }
-    struct call call;
-    call_init(&call, lock->client, NULL);
-    status = lock->joint ? joint_query(lock, &call.answer) : simple_call(lock, &call, OPERATION_QUERY, 0);
+    struct request request;
+    request_init(&request, lock->client, NULL);
+    status = lock->composite ? composite_query(lock, &request.answer) : simple_request(lock, &request, OPERATION_QUERY, 0);
     if (status != REDLATCH_OK) {
         return status;
     }
     redlatch_lock_state state;
-    lock_state_of(&call.answer, &state);
+    lock_state_of(&request.answer, &state);
     return answer_write(state_out, &state, sizeof state, "state_out");
 }
 
@@ -350,10 +350,10 @@ int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_
     }
     struct client *client = lock->client;
     redlatch_hold answer = {.state = REDLATCH_NOT_HELD};
-    if (lock->joint) {
+    if (lock->composite) {
         uint64_t number = lock_owner(lock, owner);
-        joint_look(lock->joint, number, &answer);
-        uint64_t serial = answer.state == REDLATCH_NOT_HELD ? 0 : joint_serial(lock->joint, number);
+        composite_hold_status(lock->composite, number, &answer);
+        uint64_t serial = answer.state == REDLATCH_NOT_HELD ? 0 : composite_serial(lock->composite, number);
         answer.serial = serial ? serial : answer.serial;
         return answer_write(hold_out, &answer, sizeof answer, "hold_out");
     }
@@ -369,7 +369,7 @@ int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_
         answer.token = hold->token;
         owner_text(&client->engine, hold->id, answer.owner);
     }
-    client_settle(client, now);
+    client_finish_step(client, now);
     client_unlock(client);
     return answer_write(hold_out, &answer, sizeof answer, "hold_out");
 }

@@ -29,10 +29,10 @@ void lock_set_up(struct redlatch_lock *lock, struct client *client, struct resou
                  const redlatch_lock_options *options);
 
 /* Sets the call up for this lock and sees to the engine's memory. With the mutex. OK, NO_MEMORY, SYSTEM. */
-int lock_prepare(struct call *call, const struct redlatch_lock *lock, uint8_t kind, uint64_t owner);
+int lock_prepare(struct request *request, const struct redlatch_lock *lock, uint8_t kind, uint64_t owner);
 
-/* Sets up an acquire: lease, patience. With the mutex, after lock_prepare. */
-void acquire_prepare(struct call *call, const struct redlatch_lock *lock, int64_t lease_ms, int64_t wait_ms,
+/* Sets up an acquire: lease, deadline. With the mutex, after lock_prepare. */
+void acquire_prepare(struct request *request, const struct redlatch_lock *lock, int64_t lease_ms, int64_t wait_ms,
                      int64_t now);
 
 /* Whether lease and wait are in range: OK or INVALID. */

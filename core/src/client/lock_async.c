@@ -1,7 +1,7 @@
 /* Starting calls on locks.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "errors.h"
-#include "joint_async.h"
+#include "composite_async.h"
 #include "lock.h"
 #include "options.h"
 #include "owners.h"
@@ -17,36 +17,36 @@ struct start {
 };
 
 /* Members that one operation does not serve all at once. */
-static bool wants_run(const struct redlatch_lock *lock, uint8_t kind) {
+static bool wants_op(const struct redlatch_lock *lock, uint8_t kind) {
     bool by_member = kind != OPERATION_ACQUIRE && kind != OPERATION_RELEASE;
-    return lock->joint && (by_member || !joint_is_one_set(lock->joint));
+    return lock->composite && (by_member || !composite_is_one_set(lock->composite));
 }
 
 static int start(redlatch_lock *lock, const struct start *what, uint64_t tag) {
-    if (wants_run(lock, what->kind)) {
-        return joint_start(lock, what->kind, what->owner, what->lease_ms, what->wait_ms, tag, what->event);
+    if (wants_op(lock, what->kind)) {
+        return composite_start(lock, what->kind, what->owner, what->lease_ms, what->wait_ms, tag, what->event);
     }
     struct client *client = lock->client;
     int status;
-    struct call *call = call_start_entered(client, what->event, tag, &status);
-    if (!call) {
+    struct request *request = request_start_entered(client, what->event, tag, &status);
+    if (!request) {
         return status;
     }
     int64_t now = system_now();
-    status = lock_prepare(call, lock, what->kind, what->owner);
+    status = lock_prepare(request, lock, what->kind, what->owner);
     if (what->kind == OPERATION_ACQUIRE) {
-        acquire_prepare(call, lock, what->lease_ms, what->wait_ms, now);
+        acquire_prepare(request, lock, what->lease_ms, what->wait_ms, now);
     } else {
-        call->operation.lease_ms = what->lease_ms;
-        call->operation.wait_until = now + client->command_timeout;
+        request->operation.lease_ms = what->lease_ms;
+        request->operation.wait_until = now + client->command_timeout;
     }
     if (what->kind == OPERATION_QUERY || what->kind == OPERATION_FORCE) {
-        call->operation.owner = 0; /* for nobody in particular */
+        request->operation.owner = 0; /* for nobody in particular */
     }
-    call->joint = lock->joint ? joint_keep(lock->joint) : NULL;
-    status = call_start_prepared(call, status, now);
-    if (status != REDLATCH_OK && lock->joint) {
-        joint_drop(lock->joint);
+    request->composite = lock->composite ? composite_keep(lock->composite) : NULL;
+    status = request_start_prepared(request, status, now);
+    if (status != REDLATCH_OK && lock->composite) {
+        composite_drop(lock->composite);
     }
     return status;
 }

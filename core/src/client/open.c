@@ -67,7 +67,7 @@ static int check_options(const redlatch_client_options *options) {
         bool has_meaning;
     } flags[] = {{"lazy", options->lazy, true},
                  {"release_on_close", options->release_on_close, true},
-                 {"look", options->look, true}};
+                 {"look", options->busy_poll, true}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (check_flag(flags[i].what, flags[i].value, flags[i].has_meaning) != REDLATCH_OK) {
             return REDLATCH_INVALID;
@@ -161,12 +161,12 @@ static void set_up_connections(struct client *client, const redlatch_client_opti
                                                                : 0;
     settings->connect_timeout = options->connect_timeout_ms * MILLISECOND;
     settings->dead_peer_timeout = options->dead_peer_timeout_ms * MILLISECOND;
-    for (int i = 0; i < LANE_COUNT; i++) {
-        struct port *port = &client->ports[i];
-        port->client = client;
-        port->lane = (enum lane_number)i;
-        looking_init(&port->looking);
-        connection_init(&port->connection, settings, false);
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        struct pipeline_io *io = &client->ios[i];
+        io->client = client;
+        io->pipeline = (enum pipeline_role)i;
+        busy_poll_init(&io->busy_poll);
+        connection_init(&io->connection, settings, false);
     }
     connection_init(&client->subscriber.connection, settings, true);
     list_init(&client->subscriber.unanswered);
@@ -179,14 +179,14 @@ static struct client *client_new(const redlatch_client_options *options, struct 
         return NULL;
     }
     client->uri = *uri;
-    client->keeper_signal = -1;
-    client->keeper_alarm = -1;
+    client->background_signal = -1;
+    client->background_alarm = -1;
     client->alarm_at = NEVER;
     client->event_set = -1;
     client->event_signal = -1;
     atomic_store(&client->references, 1);
     client->fork_generation = system_fork_generation();
-    client->look = options->look && system_processors() > 1;
+    client->busy_poll = options->busy_poll && system_processors() > 1;
     client->release_on_close = options->release_on_close != 0;
     client->language = options->language;
     client->command_timeout = options->command_timeout_ms * MILLISECOND;
@@ -207,33 +207,33 @@ static struct client *client_new(const redlatch_client_options *options, struct 
 
 /* Makes the callers' connection now, so that a wrong URL or password is an error here. */
 static int connect_now(struct client *client) {
-    struct port *port = &client->ports[LANE_CALLERS];
+    struct pipeline_io *io = &client->ios[PIPELINE_CALLERS];
     client_lock(client);
     int64_t until = system_now() + client->connection_settings.connect_timeout;
     int status = REDLATCH_AGAIN;
-    port->reading = true;
+    io->reading = true;
     while (status == REDLATCH_AGAIN) {
-        if (!port_resolve(port, NEVER)) {
+        if (!io_resolve(io, NEVER)) {
             status = REDLATCH_UNREACHABLE;
             break;
         }
         int64_t now = system_now();
-        if (now >= until && now < port->connection.deadline) {
-            now = port->connection.deadline; /* the attempt fails now, and says how far it got */
+        if (now >= until && now < io->connection.deadline) {
+            now = io->connection.deadline; /* the attempt fails now, and says how far it got */
         }
-        status = port_connect(port, now);
+        status = io_connect(io, now);
         if (status == REDLATCH_AGAIN) {
             client_unlock(client);
-            connection_wait(&port->connection, until);
+            connection_wait(&io->connection, until);
             client_lock(client);
         }
     }
-    port->reading = false;
+    io->reading = false;
     client_unlock(client);
     if (status == REDLATCH_OK) {
         return REDLATCH_OK;
     }
-    return fail_with(status, "%s", port->connection.detail);
+    return fail_with(status, "%s", io->connection.detail);
 }
 
 static int open_parsed(const redlatch_client_options *given, struct uri *uri, struct client **client_out) {
@@ -247,8 +247,8 @@ static int open_parsed(const redlatch_client_options *given, struct uri *uri, st
     if (!client) {
         return fail_plain(REDLATCH_NO_MEMORY);
     }
-    client->keeper_signal = system_signal_new();
-    if (client->keeper_signal < 0 || !owners_add_client(client)) {
+    client->background_signal = system_signal_new();
+    if (client->background_signal < 0 || !owners_add_client(client)) {
         status = fail_with(REDLATCH_SYSTEM, "no descriptor or thread key to be had from the system");
     } else if (!options.lazy) {
         status = connect_now(client);

@@ -96,7 +96,7 @@ int redlatch_client_options_init(redlatch_client_options *options, uint32_t stru
         .linger_ms = 3000,
         .fair_timeout_ms = 30000,
         .release_on_close = 1,
-        .look = 1,
+        .busy_poll = 1,
         .database = REDLATCH_DEFAULT,
     };
     return init(options, struct_size, &defaults, sizeof defaults, "client options");

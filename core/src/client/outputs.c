@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "joint_async.h"
-#include "joint_holds.h"
+#include "composite_async.h"
+#include "composite_holds.h"
 
 void client_lock(struct client *client) {
     pthread_mutex_lock(&client->mutex);
@@ -18,9 +18,9 @@ void client_unlock(struct client *client) {
         wakes[i] = client->wakes[i];
     }
     client->wake_count = 0;
-    bool kick = client->keeper_kick;
-    client->keeper_kick = false;
-    int signal = client->keeper_signal;
+    bool kick = client->background_kick;
+    client->background_kick = false;
+    int signal = client->background_signal;
     pthread_mutex_unlock(&client->mutex);
     for (size_t i = 0; i < count; i++) {
         system_wake(wakes[i]);
@@ -31,20 +31,20 @@ void client_unlock(struct client *client) {
 }
 
 /* Marks a caller's word; the caller itself is woken when the mutex is dropped. */
-void client_wake(struct client *client, _Atomic uint32_t *word) {
-    if (atomic_fetch_or(word, 1) & 1) {
+void client_wake(struct client *client, _Atomic uint32_t *futex) {
+    if (atomic_fetch_or(futex, 1) & 1) {
         return; /* already on its way */
     }
     if (client->wake_count == WAKE_MAX) {
         system_wake(client->wakes[--client->wake_count]);
     }
-    client->wakes[client->wake_count++] = word;
+    client->wakes[client->wake_count++] = futex;
 }
 
-void client_kick_keeper(struct client *client) {
-    if (client->keeper_started && client->keeper_wakes_at != 0) {
-        client->keeper_wakes_at = 0;
-        client->keeper_kick = true;
+void client_kick_background(struct client *client) {
+    if (client->background_started && client->background_wakes_at != 0) {
+        client->background_wakes_at = 0;
+        client->background_kick = true;
     }
 }
 
@@ -56,57 +56,57 @@ static void raise_event(struct client *client) {
 }
 
 static void wake_threads(struct client *client) {
-    if (!(atomic_fetch_or(&client->loss_word, 1) & 1)) {
-        system_wake_all(&client->loss_word);
+    if (!(atomic_fetch_or(&client->loss_futex, 1) & 1)) {
+        system_wake_all(&client->loss_futex);
     }
 }
 
-void client_tell_losses(struct client *client) {
-    if (joint_has_loss(client, LOSS_EVENTS)) {
+void client_notify_losses(struct client *client) {
+    if (composite_has_loss(client, LOSS_EVENTS)) {
         raise_event(client);
     }
-    if (joint_has_loss(client, LOSS_THREADS)) {
+    if (composite_has_loss(client, LOSS_THREADS)) {
         wake_threads(client);
     }
 }
 
-static void operation_finished(struct client *client, struct call *call) {
-    if (call->run && call->run->done != call) {
-        joint_step_soon(call->run);
-    } else if (call->operation.asynchronous) {
-        list_append(&client->events, &call->operation.link);
+static void operation_finished(struct client *client, struct request *request) {
+    if (request->op && request->op->done != request) {
+        composite_step_soon(request->op);
+    } else if (request->operation.asynchronous) {
+        list_append(&client->events, &request->operation.link);
         raise_event(client);
     } else {
-        client_wake(client, call->word);
+        client_wake(client, request->futex);
     }
 }
 
-void client_settle(struct client *client, int64_t now) {
+void client_finish_step(struct client *client, int64_t now) {
     client_outputs(client, now);
-    for (int i = 0; i < LANE_COUNT; i++) {
-        drive_pass_role(&client->ports[i], now);
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        drive_pass_reading(&client->ios[i], now);
     }
 }
 
-/* A defect of ours: what the engine has cannot be relied on. All calls end with INTERNAL, the keeper stops, leases run
+/* A defect of ours: what the engine has cannot be relied on. All calls end with INTERNAL, the background thread stops, leases run
  * out, and whoever waits for a socket is woken. The host is told by its descriptor. */
 static void give_up_broken(struct client *client) {
     atomic_store(&client->broken, true);
     atomic_store(&client->stopping, true);
     engine_end_broken(&client->engine);
-    struct port *host = &client->ports[LANE_HOST];
+    struct pipeline_io *host = &client->ios[PIPELINE_HOST];
     if (host->in_set) { /* an ended connection would keep the host's descriptor readable */
         system_set_remove(client->event_set, host->connection.fd);
         host->in_set = false;
     }
-    for (int i = 0; i < LANE_COUNT; i++) {
-        if (client->ports[i].connection.fd >= 0) {
-            shutdown(client->ports[i].connection.fd, SHUT_RDWR);
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        if (client->ios[i].connection.fd >= 0) {
+            shutdown(client->ios[i].connection.fd, SHUT_RDWR);
         }
     }
     wake_threads(client);
     raise_event(client);
-    system_signal(client->keeper_signal);
+    system_signal(client->background_signal);
 }
 
 /* Writes what is to be written, wakes who is to be woken, and makes sure that somebody minds the rest. */
@@ -117,10 +117,10 @@ void client_outputs(struct client *client, int64_t now) {
         give_up_broken(client);
     }
     while ((link = list_pop(&engine->finished)) != NULL) {
-        operation_finished(client, container_of(link, struct call, operation.link));
+        operation_finished(client, container_of(link, struct request, operation.link));
     }
     if (engine->losses[LOSS_SETS]) {
-        joint_take_losses(client);
+        composite_take_losses(client);
     }
     if (engine->losses[LOSS_EVENTS]) {
         raise_event(client);
@@ -132,17 +132,17 @@ void client_outputs(struct client *client, int64_t now) {
         engine->dead_resources = resource->next;
         free(resource);
     }
-    if (engine_next_timer(engine) < client->keeper_wakes_at || subscriber_needs_keeper(client)) {
-        client_kick_keeper(client);
+    if (engine_next_timer(engine) < client->background_wakes_at || subscriber_needs_background(client)) {
+        client_kick_background(client);
     }
     if (engine_next_timer(engine) < NEVER && !atomic_load(&client->stopping)) {
-        keeper_start(client); /* nobody else runs timers; without a thread, callers have their time-outs */
+        background_start(client); /* nobody else runs timers; without a thread, callers have their time-outs */
     }
     /* Last, as it drops the mutex for a moment: nobody may find a finished call still on a list. */
-    for (int i = 0; i < LANE_COUNT; i++) {
-        port_flush(&client->ports[i]);
-        if (!port_is_callers(&client->ports[i])) { /* callers mind their own */
-            port_mind(&client->ports[i], now);
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        io_flush(&client->ios[i]);
+        if (!io_is_callers(&client->ios[i])) { /* callers mind their own */
+            io_watch_unread(&client->ios[i], now);
         }
     }
 }

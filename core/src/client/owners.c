@@ -3,7 +3,7 @@
 #include "owners.h"
 
 #include "errors.h"
-#include "joint_holds.h"
+#include "composite_holds.h"
 
 /* A number has this mark, so that one which a host made up, a small one or an address, is none. It is below 2^53, up to
  * which every language has whole numbers. */
@@ -15,7 +15,7 @@ static _Thread_local uint64_t thread_number;
 
 static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct client *clients;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t at_fork_handlers = PTHREAD_ONCE_INIT;
 static pthread_key_t thread_key;
 static bool ready;
 
@@ -38,7 +38,7 @@ static void end_owner(uint64_t owner) {
         client_lock(client);
         int64_t now = system_now();
         engine_owner_end(&client->engine, owner, now);
-        client_settle(client, now);
+        client_finish_step(client, now);
         client_unlock(client);
     }
     pthread_mutex_unlock(&clients_mutex);
@@ -55,11 +55,11 @@ static void at_thread_end(void *value) {
 static void before_fork(void) {
     pthread_mutex_lock(&clients_mutex);
     handles_before_fork();
-    joint_before_fork();
+    composite_before_fork();
 }
 
 static void in_parent(void) {
-    joint_after_fork();
+    composite_after_fork();
     handles_after_fork();
     pthread_mutex_unlock(&clients_mutex);
 }
@@ -87,7 +87,7 @@ uint64_t owner_of_thread(void) {
 }
 
 bool owners_add_client(struct client *client) {
-    pthread_once(&once, set_up);
+    pthread_once(&at_fork_handlers, set_up);
     pthread_mutex_lock(&clients_mutex);
     if (ready) {
         client->next = clients;
@@ -99,12 +99,12 @@ bool owners_add_client(struct client *client) {
 
 void owners_remove_client(struct client *client) {
     pthread_mutex_lock(&clients_mutex);
-    struct client **place = &clients;
-    while (*place && *place != client) {
-        place = &(*place)->next;
+    struct client **link = &clients;
+    while (*link && *link != client) {
+        link = &(*link)->next;
     }
-    if (*place) {
-        *place = client->next;
+    if (*link) {
+        *link = client->next;
     }
     pthread_mutex_unlock(&clients_mutex);
 }

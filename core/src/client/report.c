@@ -78,7 +78,7 @@ static bool read_record(struct redlatch_report *report, struct argument_part *na
         }
     }
     copy_cut(facts->type, sizeof facts->type, &type);
-    facts->form = (int32_t)numbers[0];
+    facts->detected_kind = (int32_t)numbers[0];
     facts->ttl_ms = numbers[1] == -2 ? 0 : server_ms(numbers[1]);
     facts->token = (uint64_t)numbers[2];
     facts->holders = (uint64_t)numbers[3];
@@ -110,7 +110,7 @@ static void free_report(struct redlatch_report *report) {
     free(report->name);
     free(report->record);
     free(report->party_at);
-    free(report->places);
+    free(report->locations);
     handle_free_report(report);
 }
 
@@ -174,9 +174,9 @@ int redlatch_report_party(const redlatch_report *report, uint64_t index, redlatc
     size_t at = report->party_at[index];
     redlatch_party party = {.role = 0};
     next_party(report, &at, &party);
-    if (report->places) {
-        memcpy(party.host, report->places[index].host, sizeof party.host);
-        party.pid = report->places[index].pid;
+    if (report->locations) {
+        memcpy(party.host, report->locations[index].host, sizeof party.host);
+        party.pid = report->locations[index].pid;
     }
     return answer_write(party_out, &party, sizeof party, "party_out");
 }
@@ -187,27 +187,27 @@ void redlatch_report_free(redlatch_report *report) {
     }
 }
 
-const char *redlatch_form_name(int form) {
-    switch ((enum redlatch_form)form) {
-    case REDLATCH_FORM_NOTHING:
+const char *redlatch_detected_kind_name(int detected_kind) {
+    switch ((enum redlatch_detected_kind)detected_kind) {
+    case REDLATCH_DETECTED_NOTHING:
         return "nothing";
-    case REDLATCH_FORM_MUTEX:
+    case REDLATCH_DETECTED_MUTEX:
         return "mutex";
-    case REDLATCH_FORM_FENCED:
+    case REDLATCH_DETECTED_FENCED:
         return "fenced";
-    case REDLATCH_FORM_FAIR:
+    case REDLATCH_DETECTED_FAIR:
         return "fair";
-    case REDLATCH_FORM_READ_WRITE:
+    case REDLATCH_DETECTED_READ_WRITE:
         return "read_write";
-    case REDLATCH_FORM_PLAIN:
+    case REDLATCH_DETECTED_PLAIN:
         return "plain";
-    case REDLATCH_FORM_GROUP:
+    case REDLATCH_DETECTED_GROUP:
         return "group";
-    case REDLATCH_FORM_COUNT:
+    case REDLATCH_DETECTED_COUNT:
         return "count";
-    case REDLATCH_FORM_PERMIT_SEMAPHORE:
+    case REDLATCH_DETECTED_PERMIT_SEMAPHORE:
         return "permit_semaphore";
-    case REDLATCH_FORM_UNKNOWN:
+    case REDLATCH_DETECTED_UNKNOWN:
         break;
     }
     return "unknown";

@@ -108,20 +108,20 @@ void redlatch_scan_free(redlatch_scan *scan) {
 
 /* ------------------------------------------------------------------------------------------------------ stepping -- */
 
-static void ask_for_page(const struct walk *walk, struct inquiry *inquiry) {
+static void request_page(const struct walk *walk, struct inquiry *inquiry) {
     inquiry->question = (struct question){.argument_count = 3};
     inquiry->subject = (struct argument_part){walk->pattern, walk->pattern_size};
-    inquiry->words[0] = (struct argument_part){walk->cursor, strlen(walk->cursor)};
-    inquiry->words[1] = (struct argument_part){walk->pattern, walk->pattern_size};
-    inquiry->words[2] = (struct argument_part){PAGE_KEYS, sizeof PAGE_KEYS - 1};
+    inquiry->arguments[0] = (struct argument_part){walk->cursor, strlen(walk->cursor)};
+    inquiry->arguments[1] = (struct argument_part){walk->pattern, walk->pattern_size};
+    inquiry->arguments[2] = (struct argument_part){PAGE_KEYS, sizeof PAGE_KEYS - 1};
 }
 
 /* Looks at the next record of the page, or beyond it: a report that is known, or what to ask for it. A failure that may
  * pass leaves the record for the next time. */
-static int look(struct walk *walk, const struct client *client, struct inquiry *inquiry, enum next *next_out,
+static int peek(struct walk *walk, const struct client *client, struct inquiry *inquiry, enum next *next_out,
                 redlatch_report **report_out) {
     if (walk->page_at >= walk->page_size) {
-        ask_for_page(walk, inquiry);
+        request_page(walk, inquiry);
         *next_out = walk->over ? NEXT_END : NEXT_QUESTION;
         return REDLATCH_OK;
     }
@@ -131,9 +131,9 @@ static int look(struct walk *walk, const struct client *client, struct inquiry *
         walk->page_at = walk->page_size;
         return REDLATCH_PROTOCOL;
     }
-    if (report_is_name(&record, &inquiry->words[0])) { /* the page left it out: it is asked about alone */
+    if (report_is_name(&record, &inquiry->arguments[0])) { /* the page left it out: it is asked about alone */
         inquiry->question = (struct question){.key_count = 1};
-        inquiry->subject = inquiry->words[0];
+        inquiry->subject = inquiry->arguments[0];
         *next_out = NEXT_QUESTION;
         return REDLATCH_OK;
     }
@@ -165,7 +165,7 @@ static int take_page(struct walk *walk, struct inquiry *inquiry) {
 }
 
 /* The answer about a name that its page left out. There is no report, only OK, if it is no lock, or no longer. */
-static int take_alone(struct walk *walk, const struct client *client, const struct inquiry *inquiry,
+static int take_single(struct walk *walk, const struct client *client, const struct inquiry *inquiry,
                       redlatch_report **report_out) {
     redlatch_report *report = NULL;
     int status = inquiry_report(client, inquiry, &report);
@@ -173,8 +173,8 @@ static int take_alone(struct walk *walk, const struct client *client, const stru
         struct argument_part passed_over;
         report_next_string(walk->page, walk->page_size, &walk->page_at, &passed_over);
     }
-    int form = report ? report->facts.form : REDLATCH_FORM_NOTHING;
-    bool is_lock = form != REDLATCH_FORM_UNKNOWN && form != REDLATCH_FORM_COUNT;
+    int detected_kind = report ? report->facts.detected_kind : REDLATCH_DETECTED_NOTHING;
+    bool is_lock = detected_kind != REDLATCH_DETECTED_UNKNOWN && detected_kind != REDLATCH_DETECTED_COUNT;
     if (report && (!is_lock || strcmp(report->facts.type, "none") == 0)) {
         redlatch_report_free(report);
         report = NULL;
@@ -183,9 +183,9 @@ static int take_alone(struct walk *walk, const struct client *client, const stru
     return status;
 }
 
-/* Takes in the answer to what `look` wanted to be asked. */
+/* Takes in the answer to what `busy_poll` wanted to be asked. */
 static int take(struct walk *walk, const struct client *client, struct inquiry *inquiry, redlatch_report **report_out) {
-    return inquiry->question.key_count == 1 ? take_alone(walk, client, inquiry, report_out) : take_page(walk, inquiry);
+    return inquiry->question.key_count == 1 ? take_single(walk, client, inquiry, report_out) : take_page(walk, inquiry);
 }
 
 int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out) {
@@ -201,9 +201,9 @@ int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out) {
     enum next next = NEXT_QUESTION;
     while (!report && next == NEXT_QUESTION) {
         struct inquiry inquiry = {.text = NULL};
-        status = look(walk, scan->client, &inquiry, &next, &report);
+        status = peek(walk, scan->client, &inquiry, &next, &report);
         if (status == REDLATCH_OK && next == NEXT_QUESTION) {
-            status = inquiry_ask(scan->client, &inquiry);
+            status = inquiry_execute(scan->client, &inquiry);
             if (status != REDLATCH_OK) {
                 free(inquiry.text);
                 return status;
@@ -222,28 +222,28 @@ int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out) {
 /* ------------------------------------------------------------------------------------------------ a started step -- */
 
 /* Nothing was to be asked. */
-static bool known(struct call *call) {
-    atomic_store(&call->inquiry->walk->stepping, false);
+static bool known(struct request *request) {
+    atomic_store(&request->inquiry->walk->stepping, false);
     return true;
 }
 
 /* The page, or the name, that was asked about has brought the next report, or none; the next question is the next
  * step's. */
-static bool answered(struct call *call) {
-    struct inquiry *inquiry = call->inquiry;
+static bool answered(struct request *request) {
+    struct inquiry *inquiry = request->inquiry;
     struct walk *walk = inquiry->walk;
-    int status = call->operation.status;
+    int status = request->operation.status;
     if (status == REDLATCH_OK) {
-        status = take(walk, call->client, inquiry, &inquiry->report);
+        status = take(walk, request->client, inquiry, &inquiry->report);
     }
     if (status == REDLATCH_OK && !inquiry->report) {
         enum next next;
-        status = look(walk, call->client, inquiry, &next, &inquiry->report);
+        status = peek(walk, request->client, inquiry, &next, &inquiry->report);
         if (status == REDLATCH_OK && next == NEXT_QUESTION) {
             status = REDLATCH_AGAIN;
         }
     }
-    call->operation.status = status;
+    request->operation.status = status;
     atomic_store(&walk->stepping, false);
     return true;
 }
@@ -261,14 +261,14 @@ int redlatch_scan_start_next(redlatch_scan *scan, uint64_t tag) {
     }
     enum next next = NEXT_END;
     size_t page_at = walk->page_at;
-    int found = look(walk, client, inquiry, &next, &inquiry->report);
-    bool asks = found == REDLATCH_OK && next == NEXT_QUESTION;
+    int found = peek(walk, client, inquiry, &next, &inquiry->report);
+    bool sends = found == REDLATCH_OK && next == NEXT_QUESTION;
     atomic_fetch_add(&walk->references, 1);
     atomic_store(&walk->stepping, true);
     inquiry->walk = walk;
-    inquiry->answered = asks ? answered : known;
+    inquiry->answered = sends ? answered : known;
     inquiry->subject = (struct argument_part){walk->pattern, walk->pattern_size};
-    status = asks ? inquiry_start(client, inquiry, tag) : inquiry_start_known(client, inquiry, found, tag);
+    status = sends ? inquiry_start(client, inquiry, tag) : inquiry_start_known(client, inquiry, found, tag);
     if (status != REDLATCH_OK) {
         walk->page_at = page_at;
         atomic_store(&walk->stepping, false);

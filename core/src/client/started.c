@@ -7,89 +7,89 @@
 
 #include "counted.h"
 #include "explain.h"
-#include "joint_async.h"
-#include "joint_holds.h"
-#include "joint_words.h"
+#include "composite_async.h"
+#include "composite_holds.h"
+#include "composite_errors.h"
 #include "lock.h"
 
 /* ------------------------------------------------------------------------------------------------------ starting -- */
 
-static void set_up(struct call *call, struct client *client, int32_t event, uint64_t tag) {
-    call_init(call, client, NULL);
-    call->tag = tag;
-    call->event = event;
-    call->operation.asynchronous = true;
-    call->operation.lane = LANE_HOST;
+static void set_up(struct request *request, struct client *client, int32_t event, uint64_t tag) {
+    request_init(request, client, NULL);
+    request->tag = tag;
+    request->event = event;
+    request->operation.asynchronous = true;
+    request->operation.pipeline = PIPELINE_HOST;
 }
 
-struct call *call_start_entered(struct client *client, int32_t event, uint64_t tag, int *status_out) {
-    struct call *call = malloc(sizeof *call);
-    if (!call) {
+struct request *request_start_entered(struct client *client, int32_t event, uint64_t tag, int *status_out) {
+    struct request *request = malloc(sizeof *request);
+    if (!request) {
         *status_out = fail_plain(REDLATCH_NO_MEMORY);
         return NULL;
     }
-    *status_out = enter_call(client);
+    *status_out = client_enter(client);
     if (*status_out != REDLATCH_OK) {
-        free(call);
+        free(request);
         return NULL;
     }
-    set_up(call, client, event, tag);
-    return call;
+    set_up(request, client, event, tag);
+    return request;
 }
 
-struct call *call_start_inside(struct client *client) {
-    struct call *call = malloc(sizeof *call);
-    if (call) {
-        set_up(call, client, REDLATCH_EVENT_ANSWERED, 0);
+struct request *request_start_inside(struct client *client) {
+    struct request *request = malloc(sizeof *request);
+    if (request) {
+        set_up(request, client, REDLATCH_EVENT_ANSWERED, 0);
     }
-    return call;
+    return request;
 }
 
-int call_start_prepared(struct call *call, int status, int64_t now) {
-    struct client *client = call->client;
-    if (status == REDLATCH_OK && !keeper_start(client)) {
+int request_start_prepared(struct request *request, int status, int64_t now) {
+    struct client *client = request->client;
+    if (status == REDLATCH_OK && !background_start(client)) {
         status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to see to the call");
     }
     if (status == REDLATCH_OK) {
-        if (call->operation.resource) {
-            resource_keep(call->operation.resource);
+        if (request->operation.resource) {
+            resource_keep(request->operation.resource);
         }
-        engine_start(&client->engine, &call->operation, now);
-        client_settle(client, now);
+        engine_start(&client->engine, &request->operation, now);
+        client_finish_step(client, now);
     } else {
-        if (call->inquiry) {
-            inquiry_free(call->inquiry);
+        if (request->inquiry) {
+            inquiry_free(request->inquiry);
         }
-        free(call);
+        free(request);
     }
-    leave_call(client);
+    client_leave(client);
     return status;
 }
 
-void call_start_over(struct call *call) {
-    struct inquiry *inquiry = call->inquiry;
-    set_up(call, call->client, call->event, call->tag);
-    call->inquiry = inquiry;
+void request_start_over(struct request *request) {
+    struct inquiry *inquiry = request->inquiry;
+    set_up(request, request->client, request->event, request->tag);
+    request->inquiry = inquiry;
 }
 
 /* ------------------------------------------------------------------------------------------------------- telling -- */
 
-struct joint *call_free(struct client *client, struct call *call) {
-    struct call *explained = explained_call(call);
-    struct joint *joint = explained ? call_free(client, explained) : call->joint;
-    if (call->run) {
-        joint_collected(call->run);
+struct composite *request_free(struct client *client, struct request *request) {
+    struct request *explained = explained_request(request);
+    struct composite *composite = explained ? request_free(client, explained) : request->composite;
+    if (request->op) {
+        composite_collected(request->op);
     }
-    engine_claimed(&client->engine, &call->operation);
-    if (call->inquiry) {
-        inquiry_free(call->inquiry);
+    engine_claimed(&client->engine, &request->operation);
+    if (request->inquiry) {
+        inquiry_free(request->inquiry);
     }
-    if (call->operation.resource) {
-        resource_drop(&client->engine, call->operation.resource);
+    if (request->operation.resource) {
+        resource_drop(&client->engine, request->operation.resource);
     }
-    free(call->finding);
-    free(call);
-    return joint;
+    free(request->finding);
+    free(request);
+    return composite;
 }
 
 void event_set_name(redlatch_event *event, const char *name, size_t name_size) {
@@ -99,100 +99,100 @@ void event_set_name(redlatch_event *event, const char *name, size_t name_size) {
 }
 
 /* What a call about all members of a multi lock did is noted, and told by the number of the whole. */
-static void note_joint(struct call *call, redlatch_event *event) {
-    const struct operation *operation = &call->operation;
+static void note_composite(struct request *request, redlatch_event *event) {
+    const struct operation *operation = &request->operation;
     if (operation->kind == OPERATION_ACQUIRE && operation->status == REDLATCH_OK) {
-        joint_note_granted(call->joint, operation->owner, joint_hold_new(call->joint));
+        composite_note_granted(request->composite, operation->owner, composite_hold_new(request->composite));
     }
-    event->serial = joint_serial(call->joint, operation->owner);
+    event->serial = composite_serial(request->composite, operation->owner);
     if (operation->kind == OPERATION_RELEASE && operation->status != REDLATCH_CLOSED) {
-        joint_note_released(call->joint, operation->owner, operation->status);
+        composite_note_released(request->composite, operation->owner, operation->status);
     }
 }
 
 /* What a question or a change has brought. */
-static void tell_outcome(struct client *client, struct call *call, redlatch_event *event) {
-    const struct operation *operation = &call->operation;
+static void fill_outcome(struct client *client, struct request *request, redlatch_event *event) {
+    const struct operation *operation = &request->operation;
     event->status = counted_outcome(operation, &event->number);
     if (operation->kind == OPERATION_FORCE && event->status == REDLATCH_OK) {
         event->number = operation->forced;
     }
     if (operation->kind == OPERATION_QUERY && event->status == REDLATCH_OK) {
-        lock_state_of(&call->answer, &client->told_state);
-        event->state = &client->told_state;
+        lock_state_of(&request->answer, &client->event_state);
+        event->state = &client->event_state;
     }
-    if (call->inquiry) {
-        event->report = call->inquiry->report;
-        call->inquiry->report = NULL;
+    if (request->inquiry) {
+        event->report = request->inquiry->report;
+        request->inquiry->report = NULL;
     }
 }
 
 /* Sets the calling thread's last error as the blocking call would have. */
-static void fail_as_call(struct client *client, const struct call *call, int status) {
-    const struct operation *operation = &call->operation;
-    const struct inquiry *inquiry = call->inquiry;
-    const struct redlatch_lock lock = {.client = client, .resource = operation->resource, .joint = call->joint};
+static void fail_as_request(struct client *client, const struct request *request, int status) {
+    const struct operation *operation = &request->operation;
+    const struct inquiry *inquiry = request->inquiry;
+    const struct redlatch_lock lock = {.client = client, .resource = operation->resource, .composite = request->composite};
     bool counts = operation->kind == OPERATION_CHANGE ||
                   (operation->kind != OPERATION_ACQUIRE && operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE);
     if (inquiry) {
-        call_failed(client, call, verb_of(operation), inquiry->subject.text, inquiry->subject.size, status);
+        request_failed(client, request, verb_of(operation), inquiry->subject.text, inquiry->subject.size, status);
     } else if (counts) {
-        counted_failed(call, status);
+        counted_failed(request, status);
     } else if (operation->set) {
-        joint_failed_as_set(&lock, call, call->wait_ms);
+        composite_failed_as_set(&lock, request, request->wait_ms);
     } else {
-        lock_failed(&lock, call, verb_of(operation), status, call->wait_ms);
+        lock_request_failed(&lock, request, verb_of(operation), status, request->wait_ms);
     }
 }
 
 /* The message of an event, which the client keeps. */
-static void tell_words(struct client *client, const struct call *call, redlatch_event *event) {
-    struct words *words = &client->told_words[LOSS_EVENTS];
+static void fill_message(struct client *client, const struct request *request, redlatch_event *event) {
+    struct error_text *error = &client->event_errors[LOSS_EVENTS];
     if (event->status == REDLATCH_OK) {
         return;
     }
-    if (call->run && call->run->words.text[0]) {
-        *words = call->run->words;
+    if (request->op && request->op->error.text[0]) {
+        *error = request->op->error;
     } else {
-        words_swap(words);
-        fail_as_call(client, call, event->status);
-        words_swap(words);
+        error_text_swap(error);
+        fail_as_request(client, request, event->status);
+        error_text_swap(error);
     }
-    event->message = words->text;
-    event->reason = words->reason;
+    event->message = error->text;
+    event->reason = error->reason;
 }
 
-static void tell(struct client *client, struct call *call, redlatch_event *event) {
-    const struct operation *operation = &call->operation;
-    event->kind = call->event;
-    event->tag = call->tag;
+static void fill_event(struct client *client, struct request *request, redlatch_event *event) {
+    const struct operation *operation = &request->operation;
+    event->kind = request->event;
+    event->tag = request->tag;
     event->owner = operation->owner;
     event->serial = operation->serial;
-    tell_outcome(client, call, event);
-    tell_words(client, call, event);
-    if (call->inquiry) {
-        event_set_name(event, call->inquiry->subject.text, call->inquiry->subject.size);
+    fill_outcome(client, request, event);
+    fill_message(client, request, event);
+    if (request->inquiry) {
+        event_set_name(event, request->inquiry->subject.text, request->inquiry->subject.size);
     } else {
         event_set_name(event, operation->resource->name, operation->resource->name_size);
     }
-    engine_claimed(&client->engine, &call->operation);
-    if (call->joint) {
-        note_joint(call, event);
+    engine_claimed(&client->engine, &request->operation);
+    if (request->composite) {
+        note_composite(request, event);
     }
 }
 
-bool call_next_told(struct client *client, redlatch_event *event, struct joint **joint_out) {
+bool request_next_event(struct client *client, redlatch_event *event, struct composite **composite_out) {
     struct list_link *link;
     while ((link = list_pop(&client->events)) != NULL) {
-        struct call *call = container_of(link, struct call, operation.link);
-        if (call->inquiry ? inquiry_is_told(call) : !explain_started(call)) {
-            struct call *explained = explained_call(call);
+        struct request *request = container_of(link, struct request, operation.link);
+        if (request->inquiry ? inquiry_complete(request) : !explain_started(request)) {
+            struct request *explained = explained_request(request);
             if (explained) {
-                call_free(client, call);
-                call = explained;
+                request_free(client, request);
+                request = explained;
             }
-            tell(client, call, event);
-            *joint_out = call_free(client, call);
+            fill_event(client, request, event);
+            *composite_out = request_free(client, request);
             return true;
         }
     }

@@ -1,5 +1,5 @@
 /* The connection for messages: one channel a lock, a few of a fair lock, however many wait for it, subscribed to while
- * somebody waits and a little longer. The keeper reads it; whoever must wait meanwhile is looked after by the engine's
+ * somebody waits and a little longer. The background thread reads it; whoever must wait meanwhile is looked after by the engine's
  * timers. SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <string.h>
@@ -29,9 +29,9 @@ static bool send_change(struct client *client, struct subscription *subscription
         engine_unsubscribed(&client->engine, subscription, now);
         return true;
     }
-    const char *words[] = {leave ? "UNSUBSCRIBE" : "SUBSCRIBE", channel};
+    const char *arguments[] = {leave ? "UNSUBSCRIBE" : "SUBSCRIBE", channel};
     size_t sizes[] = {leave ? 11 : 9, size};
-    if (!output_words(&client->subscriber.connection.output, 2, words, sizes)) {
+    if (!output_arguments(&client->subscriber.connection.output, 2, arguments, sizes)) {
         return false;
     }
     list_remove(&subscription->link);
@@ -68,41 +68,41 @@ static int64_t message_number(const struct reply *payload) {
 }
 
 /* The server answers in order: an error is about the oldest of what it has not answered. */
-static void refused(struct client *client, int64_t now) {
+static void error_received(struct client *client, int64_t now) {
     struct list_link *link = list_pop(&client->subscriber.unanswered);
     if (link && link != &client->subscriber.ping) {
         engine_subscription_denied(&client->engine, container_of(link, struct subscription, sent), now);
     }
 }
 
-static bool is_word(const struct reply *reply, const char *word) {
-    return reply->kind == REPLY_STRING && reply->size == strlen(word) && memcmp(reply->text, word, reply->size) == 0;
+static bool is_text(const struct reply *reply, const char *kind) {
+    return reply->kind == REPLY_STRING && reply->size == strlen(kind) && memcmp(reply->text, kind, reply->size) == 0;
 }
 
-static void heard(struct client *client, const struct reply *reply, int64_t now) {
+static void received(struct client *client, const struct reply *reply, int64_t now) {
     struct engine *engine = &client->engine;
     if (reply->kind == REPLY_ERROR) {
-        refused(client, now);
+        error_received(client, now);
         return;
     }
     bool several = reply->kind == REPLY_ARRAY && reply->count > 0;
-    if (is_word(reply, "PONG") || (several && is_word(reply->elements, "pong"))) {
+    if (is_text(reply, "PONG") || (several && is_text(reply->elements, "pong"))) {
         list_remove(&client->subscriber.ping);
         return;
     }
     if (reply->kind != REPLY_ARRAY || reply->count < 2 || reply->elements[0].kind != REPLY_STRING) {
         return;
     }
-    const struct reply *word = &reply->elements[0];
+    const struct reply *kind = &reply->elements[0];
     const struct reply *channel = &reply->elements[1];
-    if (word->size == 7 && memcmp(word->text, "message", 7) == 0) {
-        bool said = reply->count > 2 && reply->elements[2].kind == REPLY_STRING;
-        int64_t number = said ? message_number(&reply->elements[2]) : 0;
-        engine_heard(engine, HEARD_MESSAGE, channel->text, channel->size, number, now);
-    } else if (word->size == 9 && memcmp(word->text, "subscribe", 9) == 0) {
-        engine_heard(engine, HEARD_SUBSCRIBED, channel->text, channel->size, 0, now);
-    } else if (word->size == 11 && memcmp(word->text, "unsubscribe", 11) == 0) {
-        engine_heard(engine, HEARD_UNSUBSCRIBED, channel->text, channel->size, 0, now);
+    if (kind->size == 7 && memcmp(kind->text, "message", 7) == 0) {
+        bool has_payload = reply->count > 2 && reply->elements[2].kind == REPLY_STRING;
+        int64_t number = has_payload ? message_number(&reply->elements[2]) : 0;
+        engine_pubsub_received(engine, PUBSUB_MESSAGE, channel->text, channel->size, number, now);
+    } else if (kind->size == 9 && memcmp(kind->text, "subscribe", 9) == 0) {
+        engine_pubsub_received(engine, PUBSUB_SUBSCRIBED, channel->text, channel->size, 0, now);
+    } else if (kind->size == 11 && memcmp(kind->text, "unsubscribe", 11) == 0) {
+        engine_pubsub_received(engine, PUBSUB_UNSUBSCRIBED, channel->text, channel->size, 0, now);
     }
 }
 
@@ -120,9 +120,9 @@ static void take_messages(struct client *client, int64_t now) {
     subscriber->read_at = got == sizeof bytes ? now + FLOOD_PAUSE : 0;
     int status = got > 0 ? connection_feed(connection, bytes, (size_t)got) : REDLATCH_OK;
     while (status == REDLATCH_OK && connection_next_reply(connection, MESSAGE_SIZE_MAX, &subscriber->holder, &status)) {
-        subscriber->heard_at = now;
+        subscriber->received_at = now;
         subscriber->pinged_at = 0; /* whatever it says, it is there */
-        heard(client, &subscriber->holder.reply, now);
+        received(client, &subscriber->holder.reply, now);
     }
     if (status != REDLATCH_OK) {
         broken(client, "what the server sends is not the Redis protocol, or longer than any message", now);
@@ -134,14 +134,14 @@ static void check_peer(struct client *client, int64_t now) {
     struct subscriber *subscriber = &client->subscriber;
     if (subscriber->pinged_at && now - subscriber->pinged_at >= client->connection_settings.dead_peer_timeout) {
         broken(client, "no reply for too long", now);
-    } else if (!subscriber->pinged_at && now - subscriber->heard_at >= QUIET_LIMIT && subscriber_wanted(client)) {
-        static const char *const words[] = {"PING"};
+    } else if (!subscriber->pinged_at && now - subscriber->received_at >= QUIET_LIMIT && subscriber_wanted(client)) {
+        static const char *const arguments[] = {"PING"};
         static const size_t sizes[] = {4};
-        if (output_words(&subscriber->connection.output, 1, words, sizes)) {
+        if (output_arguments(&subscriber->connection.output, 1, arguments, sizes)) {
             subscriber->pinged_at = now;
             list_remove(&subscriber->ping);
             list_append(&subscriber->unanswered, &subscriber->ping);
-            subscriber->heard_at = now;
+            subscriber->received_at = now;
             if (connection_flush(&subscriber->connection) != REDLATCH_OK) {
                 broken(client, "the connection broke", now);
             }
@@ -154,9 +154,9 @@ static bool resolve_address(struct client *client, int64_t now) {
     if (connection->addresses.count > 0) {
         return true;
     }
-    for (int i = 0; i < LANE_COUNT; i++) { /* the lanes look names up; a subscription always follows a command */
-        if (client->ports[i].connection.addresses.count > 0) {
-            connection->addresses = client->ports[i].connection.addresses;
+    for (int i = 0; i < PIPELINE_COUNT; i++) { /* the pipelines look names up; a subscription always follows a command */
+        if (client->ios[i].connection.addresses.count > 0) {
+            connection->addresses = client->ios[i].connection.addresses;
             return true;
         }
     }
@@ -183,7 +183,7 @@ void subscriber_step(struct client *client, int64_t now) {
     if (connection->state == CONNECTION_OPENING || connection->state == CONNECTION_GREETING) {
         if (connection_advance(connection, now) == REDLATCH_OK) {
             client->engine.stats.reconnects += connection->generation > 1;
-            client->subscriber.heard_at = now;
+            client->subscriber.received_at = now;
             client->subscriber.read_at = 0;
         }
     }
@@ -205,7 +205,7 @@ int64_t subscriber_next_time(const struct client *client) {
     if (subscriber->pinged_at) {
         return subscriber->pinged_at + client->connection_settings.dead_peer_timeout;
     }
-    return subscriber_wanted(client) ? subscriber->heard_at + QUIET_LIMIT : NEVER;
+    return subscriber_wanted(client) ? subscriber->received_at + QUIET_LIMIT : NEVER;
 }
 
 /* What to poll for. */
@@ -215,9 +215,9 @@ short subscriber_events(const struct client *client) {
     return (short)(connection_events(&subscriber->connection) & (pauses ? POLLOUT : POLLIN | POLLOUT));
 }
 
-/* Whether the keeper has to look before it would by itself. */
-bool subscriber_needs_keeper(const struct client *client) {
+/* Whether the background thread has to look before it would by itself. */
+bool subscriber_needs_background(const struct client *client) {
     bool changes = client->subscriber.connection.state == CONNECTION_READY &&
                    !list_is_empty(&client->engine.subscription_changes);
-    return changes || subscriber_next_time(client) < client->keeper_wakes_at;
+    return changes || subscriber_next_time(client) < client->background_wakes_at;
 }

@@ -29,94 +29,94 @@ static bool take_roles(struct client *client, struct operation *operation, const
 }
 
 /* With the mutex. The operation's resource is that of its first role, and no further reference. */
-static int prepare(struct call *call, const char *name, size_t size, int64_t wait_ms, int64_t now) {
-    struct operation *operation = &call->operation;
-    if (!take_roles(call->client, operation, name, size) || !client_supply(call->client, OPERATION_WATCH)) {
+static int prepare(struct request *request, const char *name, size_t size, int64_t wait_ms, int64_t now) {
+    struct operation *operation = &request->operation;
+    if (!take_roles(request->client, operation, name, size) || !client_preallocate(request->client, OPERATION_WATCH)) {
         return fail_plain(REDLATCH_NO_MEMORY);
     }
     operation->kind = OPERATION_WATCH;
     operation->resource = operation->roles[0];
-    call_wait_for(call, wait_ms, now);
+    request_set_wait(request, wait_ms, now);
     return REDLATCH_OK;
 }
 
 /* Begins the wait; the mutex is held on OK, and the resource is the caller's to be dropped. */
-static int begin(struct call *call, const char *name, size_t size, int64_t wait_ms) {
-    struct client *client = call->client;
-    int status = enter_call(client);
+static int begin(struct request *request, const char *name, size_t size, int64_t wait_ms) {
+    struct client *client = request->client;
+    int status = client_enter(client);
     if (status != REDLATCH_OK) {
         return status;
     }
     int64_t now = system_now();
-    status = prepare(call, name, size, wait_ms, now);
-    if (status == REDLATCH_OK && !keeper_start(client)) {
+    status = prepare(request, name, size, wait_ms, now);
+    if (status == REDLATCH_OK && !background_start(client)) {
         status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to listen");
     }
     if (status != REDLATCH_OK) {
-        drop_roles(client, &call->operation);
-        client_settle(client, now);
-        leave_call(client);
+        drop_roles(client, &request->operation);
+        client_finish_step(client, now);
+        client_leave(client);
         return status;
     }
-    resource_keep(call->operation.resource);
-    drive_start(call, now);
+    resource_keep(request->operation.resource);
+    drive_start(request, now);
     return REDLATCH_OK;
 }
 
 static int wait_plain(struct client *client, const char *name, size_t size, int64_t wait_ms) {
-    struct call call;
-    call_init(&call, client, NULL);
-    int status = begin(&call, name, size, wait_ms);
+    struct request request;
+    request_init(&request, client, NULL);
+    int status = begin(&request, name, size, wait_ms);
     if (status != REDLATCH_OK) {
         return status;
     }
-    struct resource *resource = call.operation.resource;
-    drive(&call);
-    status = slices_answer(&(struct redlatch_lock){.client = client, .resource = resource}, &call, wait_ms);
+    struct resource *resource = request.operation.resource;
+    drive(&request);
+    status = resumable_result(&(struct redlatch_lock){.client = client, .resource = resource}, &request, wait_ms);
     resource_drop(&client->engine, resource);
-    client_settle(client, system_now());
-    leave_call(client);
+    client_finish_step(client, system_now());
+    client_leave(client);
     return status;
 }
 
 /* The object is claimed. A wait that goes on has kept the client and the resource for itself. */
-static int wait_sliced(struct redlatch_cancel *cancel, const char *name, size_t size, int64_t wait_ms,
-                       int64_t slice_ms) {
-    struct client *client = cancel->call.client;
-    int status = begin(&cancel->call, name, size, wait_ms);
+static int wait_resumable(struct redlatch_cancel *cancel, const char *name, size_t size, int64_t wait_ms,
+                       int64_t max_block_ms) {
+    struct client *client = cancel->request.client;
+    int status = begin(&cancel->request, name, size, wait_ms);
     if (status != REDLATCH_OK) {
-        slices_give_back(cancel);
+        resumable_give_back(cancel);
         return status;
     }
-    struct resource *resource = cancel->call.operation.resource;
+    struct resource *resource = cancel->request.operation.resource;
     cancel->lock = (struct redlatch_lock){.client = client, .resource = resource};
     cancel->wait_ms = wait_ms;
-    status = slices_go_on(cancel, slice_ms);
+    status = resumable_continue(cancel, max_block_ms);
     client_lock(client);
     resource_drop(&client->engine, resource);
-    client_settle(client, system_now());
+    client_finish_step(client, system_now());
     client_unlock(client);
     return status;
 }
 
 int redlatch_wait_free(redlatch_client *handle, const char *name, size_t name_size, int64_t wait_ms,
-                       redlatch_cancel *cancel, int64_t slice_ms) {
+                       redlatch_cancel *cancel, int64_t max_block_ms) {
     int status = guard_client(handle);
-    if (status != REDLATCH_OK && !(status == REDLATCH_CLOSED && cancel && cancel->sliced)) {
+    if (status != REDLATCH_OK && !(status == REDLATCH_CLOSED && cancel && cancel->resumable)) {
         return status;
     }
     if ((status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK ||
         (status = check_name(handle->client, name, name_size)) != REDLATCH_OK ||
-        (status = slices_check(cancel, slice_ms)) != REDLATCH_OK) {
+        (status = resumable_check(cancel, max_block_ms)) != REDLATCH_OK) {
         return status;
     }
     if (!cancel) {
         return wait_plain(handle->client, name, name_size, wait_ms);
     }
-    if ((status = slices_claim(cancel, OPERATION_WATCH, handle->client)) != REDLATCH_OK) {
-        return status == REDLATCH_AGAIN ? slices_resume(cancel, slice_ms) : status;
+    if ((status = resumable_claim(cancel, OPERATION_WATCH, handle->client)) != REDLATCH_OK) {
+        return status == REDLATCH_AGAIN ? resumable_resume(cancel, max_block_ms) : status;
     }
-    return wait_sliced(cancel, name, name_size, wait_ms, slice_ms);
+    return wait_resumable(cancel, name, name_size, wait_ms, max_block_ms);
 }
 
 int redlatch_start_wait_free(redlatch_client *handle, const char *name, size_t name_size, int64_t wait_ms,
@@ -127,18 +127,18 @@ int redlatch_start_wait_free(redlatch_client *handle, const char *name, size_t n
         return status;
     }
     struct client *client = handle->client;
-    struct call *call = call_start_entered(client, REDLATCH_EVENT_FREE, tag, &status);
-    if (!call) {
+    struct request *request = request_start_entered(client, REDLATCH_EVENT_FREE, tag, &status);
+    if (!request) {
         return status;
     }
     int64_t now = system_now();
-    status = prepare(call, name, name_size, wait_ms, now);
-    if (status == REDLATCH_OK && !keeper_start(client)) {
+    status = prepare(request, name, name_size, wait_ms, now);
+    if (status == REDLATCH_OK && !background_start(client)) {
         status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to listen");
     }
     if (status != REDLATCH_OK) {
-        drop_roles(client, &call->operation);
-        client_settle(client, now);
+        drop_roles(client, &request->operation);
+        client_finish_step(client, now);
     }
-    return call_start_prepared(call, status, now);
+    return request_start_prepared(request, status, now);
 }

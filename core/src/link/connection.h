@@ -36,7 +36,7 @@ struct connection {
     int fd;
     uint8_t state;
     bool served;        /* since it became READY, anything was answered */
-    bool subscriber;    /* leaves nothing unsettled: no CLIENT ID, no KILL */
+    bool subscriber;    /* leaves nothing in doubt: no CLIENT ID, no KILL */
     uint32_t generation; /* how often it became READY */
     struct output output;
     struct replies replies;
@@ -56,7 +56,7 @@ struct connection {
     bool unanswered;    /* the connection before owed replies when it ended: what it was sent may still arrive */
     uint64_t old_id;    /* of the connection before, to be killed */
     char old_run_id[41];
-    uint8_t settlement; /* enum settlement, once READY */
+    uint8_t resolution; /* enum resolution, once READY */
     char detail[360];   /* why it failed last, in words */
 };
 

@@ -5,17 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "refusal.h"
+#include "error_reply.h"
 
 /* So much of an error is shown. */
 enum { WORDS_MAX = 150 };
 
-static bool say(struct connection *connection, enum greeting_step step, size_t count, const char *const words[]) {
+static bool say(struct connection *connection, enum greeting_step step, size_t count, const char *const arguments[]) {
     size_t sizes[4];
     for (size_t i = 0; i < count; i++) {
-        sizes[i] = strlen(words[i]);
+        sizes[i] = strlen(arguments[i]);
     }
-    if (!output_words(&connection->output, count, words, sizes)) {
+    if (!output_arguments(&connection->output, count, arguments, sizes)) {
         return false;
     }
     connection->steps[connection->step_count++] = (uint8_t)step;
@@ -28,28 +28,28 @@ int greeting_begin(struct connection *connection) {
     connection->step_count = 0;
     connection->server_id = 0;
     connection->run_id[0] = '\0';
-    bool said = true;
+    bool replied = true;
     if (settings->username) { /* a user without a password is not the default user */
-        const char *words[] = {"AUTH", settings->username, settings->password ? settings->password : ""};
-        said = say(connection, GREET_AUTH, 3, words);
+        const char *arguments[] = {"AUTH", settings->username, settings->password ? settings->password : ""};
+        replied = say(connection, GREET_AUTH, 3, arguments);
     } else if (settings->password) {
-        const char *words[] = {"AUTH", settings->password};
-        said = say(connection, GREET_AUTH, 2, words);
+        const char *arguments[] = {"AUTH", settings->password};
+        replied = say(connection, GREET_AUTH, 2, arguments);
     }
     if (settings->database > 0 && !connection->subscriber) {
         char number[16];
         snprintf(number, sizeof number, "%d", settings->database);
-        const char *words[] = {"SELECT", number};
-        said = said && say(connection, GREET_SELECT, 2, words);
+        const char *arguments[] = {"SELECT", number};
+        replied = replied && say(connection, GREET_SELECT, 2, arguments);
     }
     const char *name[] = {"CLIENT", "SETNAME", settings->name};
-    said = said && say(connection, GREET_NAME, 3, name);
+    replied = replied && say(connection, GREET_NAME, 3, name);
     if (!connection->subscriber) {
         static const char *const id[] = {"CLIENT", "ID"};
         static const char *const info[] = {"INFO", "server"};
-        said = said && say(connection, GREET_ID, 2, id) && say(connection, GREET_INFO, 2, info);
+        replied = replied && say(connection, GREET_ID, 2, id) && say(connection, GREET_INFO, 2, info);
     }
-    return said ? REDLATCH_OK : REDLATCH_NO_MEMORY;
+    return replied ? REDLATCH_OK : REDLATCH_NO_MEMORY;
 }
 
 /* In the server's words, of which messages show what any terminal does. */
@@ -94,9 +94,9 @@ static struct reply without_secrets(const struct connection *connection, const s
 
 /* An error where it cannot be lived with. What a user may be forbidden - CLIENT, INFO - can. */
 static int judge_error(struct connection *connection, enum greeting_step step, const struct reply *reply) {
-    struct refusal refusal = refusal_of(reply->text, reply->size);
-    if (refusal.passing || refusal.status == REDLATCH_AUTHENTICATION || refusal.status == REDLATCH_TOO_MANY_CLIENTS) {
-        return refuse(connection, refusal.status, reply);
+    struct error_reply error = error_reply_of(reply->text, reply->size);
+    if (error.transient || error.status == REDLATCH_AUTHENTICATION || error.status == REDLATCH_TOO_MANY_CLIENTS) {
+        return refuse(connection, error.status, reply);
     }
     if (reply->size >= 6 && memcmp(reply->text, "DENIED", 6) == 0) {
         return refuse(connection, REDLATCH_NO_PERMISSION, reply);
@@ -105,7 +105,7 @@ static int judge_error(struct connection *connection, enum greeting_step step, c
         return refuse(connection, REDLATCH_AUTHENTICATION, reply);
     }
     if (step == GREET_SELECT) {
-        return refuse(connection, refusal.status, reply);
+        return refuse(connection, error.status, reply);
     }
     return REDLATCH_OK;
 }
@@ -123,29 +123,29 @@ static void take_run_id(struct connection *connection, const struct reply *reply
 }
 
 /* What is known of a connection that may not be killed: what it was sent is in doubt, unless all was answered. */
-static enum settlement not_killed(const struct connection *connection) {
-    return connection->unanswered ? SETTLEMENT_DENIED : SETTLED_BY_KILL;
+static enum resolution not_killed(const struct connection *connection) {
+    return connection->unanswered ? RESOLUTION_DENIED : RESOLVED_BY_KILL;
 }
 
 /* All is set up: what of the connection before this one? AGAIN when it is being killed. */
-static int settle_old(struct connection *connection) {
-    connection->settlement = SETTLED_BY_KILL;
+static int resolve_old(struct connection *connection) {
+    connection->resolution = RESOLVED_BY_KILL;
     bool known = connection->run_id[0] && connection->old_run_id[0];
     if (connection->generation == 0 || connection->subscriber) {
         return REDLATCH_OK;
     }
     if (known && strcmp(connection->run_id, connection->old_run_id) != 0) {
-        connection->settlement = SETTLED_BY_RESTART;
+        connection->resolution = RESOLVED_BY_RESTART;
         return REDLATCH_OK;
     }
     if (!known || connection->old_id == 0) {
-        connection->settlement = (uint8_t)not_killed(connection);
+        connection->resolution = (uint8_t)not_killed(connection);
         return REDLATCH_OK;
     }
     char number[24];
     snprintf(number, sizeof number, "%llu", (unsigned long long)connection->old_id);
-    const char *words[] = {"CLIENT", "KILL", "ID", number};
-    return say(connection, GREET_KILL, 4, words) ? REDLATCH_AGAIN : REDLATCH_NO_MEMORY;
+    const char *arguments[] = {"CLIENT", "KILL", "ID", number};
+    return say(connection, GREET_KILL, 4, arguments) ? REDLATCH_AGAIN : REDLATCH_NO_MEMORY;
 }
 
 int greeting_answer(struct connection *connection, const struct reply *reply) {
@@ -162,10 +162,10 @@ int greeting_answer(struct connection *connection, const struct reply *reply) {
         take_run_id(connection, reply);
     }
     if (step == GREET_KILL) {
-        connection->settlement = (uint8_t)(reply->kind == REPLY_INTEGER ? SETTLED_BY_KILL : not_killed(connection));
+        connection->resolution = (uint8_t)(reply->kind == REPLY_INTEGER ? RESOLVED_BY_KILL : not_killed(connection));
     }
     if (connection->step < connection->step_count) {
         return REDLATCH_AGAIN;
     }
-    return step == GREET_KILL ? REDLATCH_OK : settle_old(connection);
+    return step == GREET_KILL ? REDLATCH_OK : resolve_old(connection);
 }

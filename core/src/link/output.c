@@ -106,7 +106,7 @@ static bool added_plain(struct output *output, const struct command *command) {
     }
     add_length(output, '*', question->argument_count);
     for (uint32_t i = 0; i < question->argument_count; i++) {
-        add_word(output, question->words[i].text, question->words[i].size);
+        add_word(output, question->arguments[i].text, question->arguments[i].size);
     }
     return true;
 }
@@ -139,7 +139,7 @@ void output_command(struct output *output, const struct engine *engine, const st
     command_write(engine, command, &sink.sink);
 }
 
-bool output_words(struct output *output, size_t count, const char *const words[], const size_t sizes[]) {
+bool output_arguments(struct output *output, size_t count, const char *const arguments[], const size_t sizes[]) {
     size_t bound = NUMBER_BOUND;
     for (size_t i = 0; i < count; i++) {
         bound += ARGUMENT_BOUND + sizes[i];
@@ -149,7 +149,7 @@ bool output_words(struct output *output, size_t count, const char *const words[]
     }
     add_length(output, '*', count);
     for (size_t i = 0; i < count; i++) {
-        add_word(output, words[i], sizes[i]);
+        add_word(output, arguments[i], sizes[i]);
     }
     return true;
 }

@@ -23,7 +23,7 @@ size_t output_command_bound(const struct engine *engine, const struct command *c
 void output_command(struct output *output, const struct engine *engine, const struct command *command);
 
 /* Adds any command of `count` words; false without memory. */
-bool output_words(struct output *output, size_t count, const char *const words[], const size_t sizes[]);
+bool output_arguments(struct output *output, size_t count, const char *const arguments[], const size_t sizes[]);
 
 static inline size_t output_pending(const struct output *output) {
     return output->end - output->begin;

@@ -1,4 +1,4 @@
-/* Replies as hiredis parses them, shown to the protocol floor as its own kind of reply.
+/* Replies as hiredis parses them, shown to the protocol layer as its own kind of reply.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PARSED_H
 #define PARSED_H

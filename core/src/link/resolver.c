@@ -47,7 +47,7 @@ static int ask_system(const char *host, const char *port, int flags, struct addr
     return out->count > 0 ? REDLATCH_OK : REDLATCH_UNREACHABLE;
 }
 
-static void *look_up(void *argument) {
+static void *run_lookup(void *argument) {
     struct lookup *lookup = argument;
     system_thread_name("redlatch-dns");
     lookup->status = ask_system(lookup->host, lookup->port, AI_ADDRCONFIG, &lookup->found);
@@ -76,7 +76,7 @@ static struct lookup *lookup_begin(const char *host, const char port[8]) {
     memcpy(lookup->port, port, sizeof lookup->port);
     atomic_store(&lookup->users, 2);
     pthread_t thread;
-    if (!system_thread_start(&thread, look_up, lookup)) {
+    if (!system_thread_start(&thread, run_lookup, lookup)) {
         free(lookup);
         return NULL;
     }
@@ -111,8 +111,8 @@ int resolve(const struct uri *uri, struct lookup **lookup, int64_t until, const 
     _Atomic uint32_t *done = &(*lookup)->done;
     int64_t now;
     while (!atomic_load(done) && !atomic_load(stop) && (now = system_now()) < until) {
-        int64_t slice = now + 50000; /* to see `stop` */
-        system_wait(done, 0, slice < until ? slice : until);
+        int64_t step = now + 50000; /* to see `stop` */
+        system_wait(done, 0, step < until ? step : until);
     }
     if (!atomic_load(done)) {
         return REDLATCH_AGAIN;

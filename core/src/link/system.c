@@ -42,22 +42,22 @@ static bool time_left(int64_t until, struct timespec *left_out) {
 /* Not the private kind: recent kernels give a process a few slots for each processor to find its sleepers by, and with
  * thousands of them a wake-up searches for 20 us and more. That of everybody's table costs 0.1 us more than the other
  * with few sleepers. The words are still found by their address in this process only. */
-void system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until) {
+void system_wait(_Atomic uint32_t *futex, uint32_t expected, int64_t until) {
     struct timespec left;
     bool bounded = time_left(until, &left);
-    syscall(SYS_futex, word, FUTEX_WAIT, expected, bounded ? &left : NULL, NULL, 0);
+    syscall(SYS_futex, futex, FUTEX_WAIT, expected, bounded ? &left : NULL, NULL, 0);
 }
 
 void system_yield(void) {
     sched_yield();
 }
 
-void system_wake(_Atomic uint32_t *word) {
-    syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+void system_wake(_Atomic uint32_t *futex) {
+    syscall(SYS_futex, futex, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-void system_wake_all(_Atomic uint32_t *word) {
-    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+void system_wake_all(_Atomic uint32_t *futex) {
+    syscall(SYS_futex, futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 int system_signal_new(void) {

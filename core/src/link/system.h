@@ -14,7 +14,7 @@ int64_t system_now(void);
 
 /* Sleeps while *word == expected, at most until `until` (system_now's clock; INT64_MAX without end). May return
  * early. */
-void system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until);
+void system_wait(_Atomic uint32_t *futex, uint32_t expected, int64_t until);
 
 /* Lets other threads have the processor first. */
 void system_yield(void);
@@ -29,8 +29,8 @@ static inline void system_pause(void) {
 }
 
 /* Wakes one sleeper (system_wake_all: all). Async-signal-safe. The word itself is not touched. */
-void system_wake(_Atomic uint32_t *word);
-void system_wake_all(_Atomic uint32_t *word);
+void system_wake(_Atomic uint32_t *futex);
+void system_wake_all(_Atomic uint32_t *futex);
 
 /* A descriptor that system_signal makes readable until system_unsignal; -1 on failure. */
 int system_signal_new(void);

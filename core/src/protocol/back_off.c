@@ -7,7 +7,7 @@
 int64_t back_off_next(struct engine *engine, struct back_off *back_off) {
     uint32_t pause = back_off->next_ms;
     if (pause < back_off->max_ms) {
-        uint64_t longer = (uint64_t)pause * back_off->multiplier + engine_random(engine, ++back_off->calls);
+        uint64_t longer = (uint64_t)pause * back_off->multiplier + engine_random(engine, ++back_off->pauses);
         back_off->next_ms = longer < back_off->max_ms ? (uint32_t)longer : back_off->max_ms;
     }
     return pause;

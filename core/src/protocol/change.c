@@ -4,10 +4,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  *   phase    event                           next
- *   ASKING   a number                        DONE (OK)
+ *   REQUESTING   a number                        DONE (OK)
  *            -1, where that says too many    DONE (INVALID): nothing was changed
- *            refusal that may pass           ASKING again after a pause; DONE where it may not be sent twice
- *            other refusal                   DONE
+ *            transient error           REQUESTING again after a pause; DONE where it may not be sent twice
+ *            other error                   DONE
  *            connection broke                sent again, if its record is sure to live; else DONE (NO_REPLY)
  *            caller has had enough           DONE, and by what it is: forgotten, goes on alone, undone */
 #include <string.h>
@@ -66,41 +66,41 @@ void change_begin(struct engine *engine, struct operation *operation, int64_t no
     command->lease_ms = operation->lease_ms;
     memcpy(command->permit, operation->permit, sizeof command->permit);
     operation->command = command;
-    operation->phase = PHASE_ASKING;
+    operation->phase = PHASE_REQUESTING;
     push_command(engine, command);
     arm_operation(engine, operation);
 }
 
-static void pause_command(struct engine *engine, struct command *command, struct refusal refusal, int64_t now) {
+static void pause_command(struct engine *engine, struct command *command, struct error_reply error, int64_t now) {
     command->pause_ms = command->pause_ms < 50 ? command->pause_ms * 2 + 10 : 100;
-    command->was_sent = command->repeated || refusal.may_have_run;
+    command->was_sent = command->repeated || error.may_have_executed;
     repeat_command(engine, command, now + command->pause_ms * MILLISECOND);
 }
 
-static void change_refused(struct engine *engine, struct command *command, struct refusal refusal, int64_t now) {
+static void change_error(struct engine *engine, struct command *command, struct error_reply error, int64_t now) {
     struct operation *operation = command->operation;
     uint8_t ending = changes[command->change].ending;
     bool wanted = operation || (ending == GOES_ON && !command->abandoned);
-    if (wanted && refusal.passing && !record_is_over(engine, command, now)) { /* which means that it did not run */
+    if (wanted && error.transient && !record_is_over(engine, command, now)) { /* which means that it did not run */
         if (operation) {
-            operation->trouble = refusal.status;
+            operation->transient_error = error.status;
         }
-        pause_command(engine, command, refusal, now);
+        pause_command(engine, command, error, now);
         return;
     }
     if (!operation) {
         return;
     }
-    if (ending == UNDONE && (refusal.may_have_run || command->repeated)) {
+    if (ending == UNDONE && (error.may_have_executed || command->repeated)) {
         undo_taken(engine, operation, command);
     }
-    finish(engine, operation, refusal.status);
+    finish(engine, operation, error.status);
 }
 
 void change_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct operation *operation = command->operation;
     if (reply->kind == REPLY_ERROR) {
-        change_refused(engine, command, refusal_of(reply->text, reply->size), now);
+        change_error(engine, command, error_reply_of(reply->text, reply->size), now);
     } else if (operation && is_bounded(operation->change) && reply->integer < 0) {
         finish(engine, operation, REDLATCH_INVALID);
     } else if (operation) {
@@ -113,7 +113,7 @@ void change_abort(struct engine *engine, struct operation *operation, int status
     (void)now;
     struct command *command = operation->command;
     uint8_t ending = changes[operation->change].ending;
-    if (command->was_sent && status <= REDLATCH_SERVER) { /* it was sent before the refusal, too */
+    if (command->was_sent && status <= REDLATCH_SERVER) { /* it was sent before the error reply, too */
         status = REDLATCH_NO_REPLY;
     }
     if (ending == GOES_ON && (command->was_sent || status == REDLATCH_CLOSED)) {
@@ -131,7 +131,7 @@ void change_abort(struct engine *engine, struct operation *operation, int status
     finish(engine, operation, status);
 }
 
-void change_settle(struct engine *engine, struct command *command, int64_t now) {
+void change_resolve(struct engine *engine, struct command *command, int64_t now) {
     struct operation *operation = command->operation;
     if (changes[command->change].repeatable && !record_is_over(engine, command, now)) {
         engine->stats.resends++;
@@ -160,13 +160,13 @@ void undo_taken(struct engine *engine, struct operation *operation, struct comma
 }
 
 void undo_taken_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct refusal refusal = refusal_of_reply(reply);
-    if (reply->kind == REPLY_ERROR && refusal.passing && !record_is_over(engine, command, now)) {
-        pause_command(engine, command, refusal, now);
+    struct error_reply error = error_of_reply(reply);
+    if (reply->kind == REPLY_ERROR && error.transient && !record_is_over(engine, command, now)) {
+        pause_command(engine, command, error, now);
     }
 }
 
-void undo_taken_settle(struct engine *engine, struct command *command, int64_t now) {
+void undo_taken_resolve(struct engine *engine, struct command *command, int64_t now) {
     if (record_is_over(engine, command, now)) {
         give_command(engine, command);
     } else {

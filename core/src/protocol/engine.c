@@ -1,4 +1,4 @@
-/* The engine's front: operations begin and end here, lanes carry commands, timers fire.
+/* The engine's front: operations begin and end here, pipelines carry commands, timers fire.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine.h"
 
@@ -18,22 +18,22 @@ void engine_init(struct engine *engine, const struct engine_settings *settings, 
     engine->settings = *settings;
     memcpy(engine->uuid, uuid, 36);
     engine->random = random | 1;
-    for (int i = 0; i < LANE_COUNT; i++) {
-        list_init(&engine->lanes[i].unsent);
-        list_init(&engine->lanes[i].sent);
-        list_init(&engine->lanes[i].unsettled);
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        list_init(&engine->pipelines[i].unsent);
+        list_init(&engine->pipelines[i].sent);
+        list_init(&engine->pipelines[i].in_doubt);
     }
     list_init(&engine->operations);
     for (int i = 0; i < OWNER_CHAINS; i++) {
         list_init(&engine->holds_of[i]);
     }
-    list_init(&engine->contests);
+    list_init(&engine->wait_queues);
     list_init(&engine->finished);
     list_init(&engine->subscription_changes);
-    list_init(&engine->spare_commands);
-    list_init(&engine->spare_contests);
-    list_init(&engine->spare_batches);
-    list_init(&engine->spare_lines);
+    list_init(&engine->command_pool);
+    list_init(&engine->wait_queue_pool);
+    list_init(&engine->batch_pool);
+    list_init(&engine->entries_pool);
     for (int i = 0; i < LOSS_QUEUES; i++) {
         engine->losses_end[i] = &engine->losses[i];
     }
@@ -52,14 +52,14 @@ uint32_t engine_random(struct engine *engine, uint32_t bound) {
 
 static bool is_brief(const struct operation *operation, int64_t now) {
     bool waits = operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH;
-    return waits && !operation->once && operation->wait_until != NEVER && operation->wait_until - now < BRIEF_WAIT;
+    return waits && !operation->non_blocking && operation->wait_until != NEVER && operation->wait_until - now < BRIEF_WAIT;
 }
 
 static void send_plain(struct engine *engine, struct operation *operation, uint8_t kind) {
     struct command *command = take_command(engine, operation);
     command->kind = kind;
     operation->command = command;
-    operation->phase = PHASE_ASKING;
+    operation->phase = PHASE_REQUESTING;
     push_command(engine, command);
     arm_operation(engine, operation);
 }
@@ -160,29 +160,29 @@ void finish_lost(struct engine *engine, struct operation *operation, int reason)
 
 /* The command that an operation waits for: its own, or the hand-over that names it. */
 static const struct command *awaited_command(const struct operation *operation) {
-    return operation->phase == PHASE_HANDED ? operation->resource->contest->handing : operation->command;
+    return operation->phase == PHASE_HANDED ? operation->resource->queue->handing : operation->command;
 }
 
-/* Why the caller's patience ended without an answer. */
+/* Why the caller's deadline ended without an answer. */
 static int timeout_status(const struct operation *operation) {
     const struct command *command = awaited_command(operation);
-    bool may_have_run = command && command->was_sent;
-    if (operation->trouble <= REDLATCH_SERVER) { /* the server said why; another ask only happened to be under way */
-        return operation->trouble;
+    bool may_have_executed = command && command->was_sent;
+    if (operation->transient_error <= REDLATCH_SERVER) { /* the server said why; another ask only happened to be under way */
+        return operation->transient_error;
     }
-    if (operation->trouble) { /* also when connecting again failed since: what was sent may have been carried out */
-        return may_have_run ? REDLATCH_NO_REPLY : operation->trouble;
+    if (operation->transient_error) { /* also when connecting again failed since: what was sent may have been carried out */
+        return may_have_executed ? REDLATCH_NO_REPLY : operation->transient_error;
     }
     if (operation->brief) {
         return REDLATCH_TIMEOUT;
     }
-    if (operation->phase == PHASE_WAITING && !operation->met_holder) {
+    if (operation->phase == PHASE_WAITING && !operation->contended) {
         return REDLATCH_UNREACHABLE; /* for an earlier command of its owner's own hold: nobody else is in the way */
     }
-    if (operation->met_holder || !operation->command) {
+    if (operation->contended || !operation->command) {
         return REDLATCH_TIMEOUT;
     }
-    return may_have_run ? REDLATCH_NO_REPLY : REDLATCH_UNREACHABLE;
+    return may_have_executed ? REDLATCH_NO_REPLY : REDLATCH_UNREACHABLE;
 }
 
 void engine_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
@@ -191,7 +191,7 @@ void engine_abort(struct engine *engine, struct operation *operation, int status
     }
     if (status == REDLATCH_TIMEOUT) {
         status = timeout_status(operation);
-        operation->unanswered = status == REDLATCH_TIMEOUT && !operation->met_holder && awaited_command(operation);
+        operation->unanswered = status == REDLATCH_TIMEOUT && !operation->contended && awaited_command(operation);
     }
     if (operation->kind == OPERATION_RELEASE && operation->set) {
         set_release_abort(engine, operation, status, now);
@@ -219,14 +219,14 @@ void engine_abort(struct engine *engine, struct operation *operation, int status
 void arm_operation(struct engine *engine, struct operation *operation) {
     int64_t at = NEVER;
     if (operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED) {
-        at = operation->look_at;
+        at = operation->recheck_at;
     }
     if (operation->asynchronous && operation->wait_until < at) {
         at = operation->wait_until;
     }
-    if (operation->trouble_since) {
-        int64_t patience = operation->trouble_since + engine->settings.unreachable_timeout_ms * MILLISECOND;
-        at = patience < at ? patience : at;
+    if (operation->unusable_since) {
+        int64_t deadline = operation->unusable_since + engine->settings.unreachable_timeout_ms * MILLISECOND;
+        at = deadline < at ? deadline : at;
     }
     timer_arm(&engine->timers, &operation->timer, at);
 }
@@ -236,8 +236,8 @@ static void operation_timer(struct engine *engine, struct operation *operation, 
         semaphore_unclaimed(engine, operation, REDLATCH_UNCLAIMED);
         return;
     }
-    bool unusable = operation->trouble_since &&
-                    now - operation->trouble_since >= engine->settings.unreachable_timeout_ms * MILLISECOND;
+    bool unusable = operation->unusable_since &&
+                    now - operation->unusable_since >= engine->settings.unreachable_timeout_ms * MILLISECOND;
     if ((operation->asynchronous && now >= operation->wait_until) || unusable) {
         engine_abort(engine, operation, REDLATCH_TIMEOUT, now);
     } else if (operation->kind == OPERATION_ACQUIRE && !operation->hold) {
@@ -263,11 +263,11 @@ void engine_run_timers(struct engine *engine, int64_t now) {
         case TIMER_OPERATION:
             operation_timer(engine, container_of(timer, struct operation, timer), now);
             break;
-        case TIMER_CONTEST:
-            contest_timer(engine, container_of(timer, struct contest, timer), now);
+        case TIMER_WAIT_QUEUE:
+            wait_queue_timer(engine, container_of(timer, struct wait_queue, timer), now);
             break;
         case TIMER_REFRESH:
-            refresh_waiters(engine, container_of(timer, struct contest, refresh), now);
+            refresh_waiters(engine, container_of(timer, struct wait_queue, refresh), now);
             break;
         default:
             push_command(engine, container_of(timer, struct command, timer));
@@ -276,10 +276,10 @@ void engine_run_timers(struct engine *engine, int64_t now) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------ lanes -- */
+/* ------------------------------------------------------------------------------------------------------ pipelines -- */
 
 void push_command(struct engine *engine, struct command *command) {
-    list_append(&engine->lanes[command->lane].unsent, &command->link);
+    list_append(&engine->pipelines[command->pipeline].unsent, &command->link);
 }
 
 void repeat_command(struct engine *engine, struct command *command, int64_t at) {
@@ -300,9 +300,9 @@ static bool is_dropped(const struct command *command) {
     return command->abandoned && (!PLANTED(FAULT_ABANDONED_IS_RESENT) || command->kind == COMMAND_INSPECT);
 }
 
-struct command *engine_first_to_send(struct engine *engine, enum lane_number number) {
+struct command *engine_first_to_send(struct engine *engine, enum pipeline_role number) {
     struct list_link *link;
-    while (!engine->broken && (link = list_first(&engine->lanes[number].unsent)) != NULL) {
+    while (!engine->broken && (link = list_first(&engine->pipelines[number].unsent)) != NULL) {
         struct command *command = container_of(link, struct command, link);
         if (!is_dropped(command)) {
             return command;
@@ -312,8 +312,8 @@ struct command *engine_first_to_send(struct engine *engine, enum lane_number num
     return NULL;
 }
 
-struct command *engine_next_to_send(struct engine *engine, enum lane_number number, int64_t now) {
-    struct lane *lane = &engine->lanes[number];
+struct command *engine_next_to_send(struct engine *engine, enum pipeline_role number, int64_t now) {
+    struct pipeline *pipeline = &engine->pipelines[number];
     struct command *command = engine_first_to_send(engine, number);
     if (!command) {
         return NULL;
@@ -326,8 +326,8 @@ struct command *engine_next_to_send(struct engine *engine, enum lane_number numb
         command->first_sent_at = now;
     }
     command->sent_at = now;
-    list_append(&lane->sent, &command->link);
-    lane->in_flight++;
+    list_append(&pipeline->sent, &command->link);
+    pipeline->in_flight++;
     engine->stats.scripts++;
     return command;
 }
@@ -375,15 +375,15 @@ static void plain_replied(struct engine *engine, struct command *command, const 
         return;
     }
     if (reply->kind == REPLY_ERROR) {
-        finish(engine, operation, refusal_of(reply->text, reply->size).status);
+        finish(engine, operation, error_reply_of(reply->text, reply->size).status);
     } else if (command->kind == COMMAND_QUERY) {
         query_replied(engine, operation, reply);
     } else if (command->kind == COMMAND_INSPECT) {
         inspect_replied(engine, operation, reply);
     } else {
         operation->forced = reply->integer == 1;
-        if (operation->forced && command->resource->contest && kind_of(command->resource)->has_places) {
-            calls_forced(engine, command->resource->contest, now);
+        if (operation->forced && command->resource->queue && kind_of(command->resource)->queues_on_server) {
+            wake_channels_forced_release(engine, command->resource->queue, now);
         }
         finish(engine, operation, reply->kind == REPLY_INTEGER ? REDLATCH_OK : REDLATCH_PROTOCOL);
     }
@@ -394,8 +394,8 @@ static struct operation *receiver_of(const struct command *command) {
     if (command->kind != COMMAND_HAND_OVER) {
         return NULL;
     }
-    const struct contest *contest = command->resource->contest;
-    return contest && contest->handing == command ? contest->receiver : NULL;
+    const struct wait_queue *queue = command->resource->queue;
+    return queue && queue->handing == command ? queue->receiver : NULL;
 }
 
 /* The server does not have the script: the command goes again as text, unless it was given up on. The undo of a
@@ -403,56 +403,56 @@ static struct operation *receiver_of(const struct command *command) {
 static bool sent_as_text(struct engine *engine, struct command *command, const struct reply *reply) {
     if (reply->kind != REPLY_ERROR || command->as_text || command->abandoned ||
         (command->kind == COMMAND_HAND_OVER && !receiver_of(command)) ||
-        !refusal_of(reply->text, reply->size).no_script) {
+        !error_reply_of(reply->text, reply->size).no_script) {
         return false;
     }
     command->as_text = true;
     command->was_sent = command->repeated; /* this sending did nothing */
     engine->stats.script_loads++;
-    list_prepend(&engine->lanes[command->lane].unsent, &command->link);
+    list_prepend(&engine->pipelines[command->pipeline].unsent, &command->link);
     return true;
 }
 
 /* Access rules are somebody's to mend, who has to know what they lack: the server's words are kept for the caller. */
-static void note_words(struct operation *operation, const struct reply *reply) {
+static void note_error_text(struct operation *operation, const struct reply *reply) {
     if (reply->kind != REPLY_ERROR || !operation || !operation->answer ||
-        refusal_of(reply->text, reply->size).status != REDLATCH_NO_PERMISSION) {
+        error_reply_of(reply->text, reply->size).status != REDLATCH_NO_PERMISSION) {
         return;
     }
-    char *words = operation->answer->forbidden;
-    size_t size = reply->size < REFUSAL_TEXT_SIZE ? reply->size : REFUSAL_TEXT_SIZE - 1;
+    char *text = operation->answer->forbidden;
+    size_t size = reply->size < ERROR_TEXT_SIZE ? reply->size : ERROR_TEXT_SIZE - 1;
     for (size_t i = 0; i < size; i++) {
-        words[i] = reply->text[i] >= ' ' && reply->text[i] <= '~' ? reply->text[i] : '.';
+        text[i] = reply->text[i] >= ' ' && reply->text[i] <= '~' ? reply->text[i] : '.';
     }
-    words[size] = '\0';
+    text[size] = '\0';
 }
 
 /* Bytes of a reply: numbers, a hundred tokens, an error; of a page of reports, whose names are bounded by inspect.lua,
  * and of CLIENT LIST. */
 enum { REPLY_SIZE_MAX = 1 << 16, REPORTS_SIZE_MAX = 1 << 24 };
 
-size_t engine_reply_size_max(const struct engine *engine, enum lane_number number) {
-    const struct list_link *oldest = list_first(&engine->lanes[number].sent);
+size_t engine_reply_size_max(const struct engine *engine, enum pipeline_role number) {
+    const struct list_link *oldest = list_first(&engine->pipelines[number].sent);
     bool inspects = oldest && container_of(oldest, const struct command, link)->kind == COMMAND_INSPECT;
     return inspects ? REPORTS_SIZE_MAX : REPLY_SIZE_MAX;
 }
 
-void engine_replied(struct engine *engine, enum lane_number number, const struct reply *reply, int64_t now) {
-    struct lane *lane = &engine->lanes[number];
-    struct list_link *link = engine->broken ? NULL : list_pop(&lane->sent);
+void engine_replied(struct engine *engine, enum pipeline_role number, const struct reply *reply, int64_t now) {
+    struct pipeline *pipeline = &engine->pipelines[number];
+    struct list_link *link = engine->broken ? NULL : list_pop(&pipeline->sent);
     if (engine->broken || !INVARIANT(&engine->broken, link)) {
         return;
     }
     struct command *command = container_of(link, struct command, link);
-    lane->in_flight--;
+    pipeline->in_flight--;
     engine->stats.round_trips++;
-    if (command->kind == COMMAND_RELEASE && kind_of(command->resource)->has_places) {
+    if (command->kind == COMMAND_RELEASE && kind_of(command->resource)->queues_on_server) {
         engine->leave_is_known = reply->kind == REPLY_INTEGER;
     }
     if (sent_as_text(engine, command, reply)) {
         return;
     }
-    note_words(command->operation, reply);
+    note_error_text(command->operation, reply);
     record_answered(engine, command, reply);
     switch (command->kind) {
     case COMMAND_ACQUIRE:
@@ -497,32 +497,32 @@ void engine_replied(struct engine *engine, enum lane_number number, const struct
 }
 
 /* Notes since when the server cannot be used, for whoever waits for it without an end of his own. */
-static void note_trouble(struct engine *engine, struct operation *operation, int status, int64_t since) {
-    operation->trouble = status;
-    if (operation->trouble_since == 0) {
-        operation->trouble_since = since;
+static void note_unusable(struct engine *engine, struct operation *operation, int status, int64_t since) {
+    operation->transient_error = status;
+    if (operation->unusable_since == 0) {
+        operation->unusable_since = since;
     }
     arm_operation(engine, operation);
 }
 
-void engine_lane_lost(struct engine *engine, enum lane_number number, int64_t now) {
+void engine_pipeline_lost(struct engine *engine, enum pipeline_role number, int64_t now) {
     if (engine->broken) {
         return;
     }
-    struct lane *lane = &engine->lanes[number];
+    struct pipeline *pipeline = &engine->pipelines[number];
     struct list_link *link;
-    while ((link = list_pop(&lane->sent)) != NULL) {
+    while ((link = list_pop(&pipeline->sent)) != NULL) {
         struct command *command = container_of(link, struct command, link);
-        list_append(&lane->unsettled, link);
+        list_append(&pipeline->in_doubt, link);
         if (command->operation) {
-            note_trouble(engine, command->operation, REDLATCH_NO_REPLY, command->sent_at);
+            note_unusable(engine, command->operation, REDLATCH_NO_REPLY, command->sent_at);
         }
         struct operation *receiver = receiver_of(command);
         if (receiver) {
-            note_trouble(engine, receiver, REDLATCH_NO_REPLY, command->sent_at);
+            note_unusable(engine, receiver, REDLATCH_NO_REPLY, command->sent_at);
         }
     }
-    lane->in_flight = 0;
+    pipeline->in_flight = 0;
     renewal_verify_soon(engine, now);
 }
 
@@ -531,52 +531,52 @@ static bool is_recorded(const struct command *command) {
     return command->kind == COMMAND_CHANGE || command->kind == COMMAND_UNDO;
 }
 
-void engine_lane_ready(struct engine *engine, enum lane_number number, enum settlement how, int64_t now) {
+void engine_pipeline_ready(struct engine *engine, enum pipeline_role number, enum resolution how, int64_t now) {
     if (engine->broken) {
         return;
     }
-    struct lane *lane = &engine->lanes[number];
+    struct pipeline *pipeline = &engine->pipelines[number];
     struct list later;
     list_init(&later);
     struct list_link *link;
-    engine->kill_denied = engine->kill_denied || how == SETTLEMENT_DENIED;
-    while ((link = list_pop(&lane->unsent)) != NULL) {
+    engine->kill_denied = engine->kill_denied || how == RESOLUTION_DENIED;
+    while ((link = list_pop(&pipeline->unsent)) != NULL) {
         struct command *command = container_of(link, struct command, link);
-        settle_unsent(engine, command, how, now);
-        list_append(is_recorded(command) && command->was_sent ? &lane->unsettled : &later, link);
+        in_doubt_resolve_unsent(engine, command, how, now);
+        list_append(is_recorded(command) && command->was_sent ? &pipeline->in_doubt : &later, link);
     }
-    while ((link = list_pop(&lane->unsettled)) != NULL) {
-        settle_command(engine, container_of(link, struct command, link), how, now);
+    while ((link = list_pop(&pipeline->in_doubt)) != NULL) {
+        in_doubt_resolve(engine, container_of(link, struct command, link), how, now);
     }
     while ((link = list_pop(&later)) != NULL) {
-        list_append(&lane->unsent, link);
+        list_append(&pipeline->unsent, link);
     }
-    if (how == SETTLED_BY_RESTART) {
+    if (how == RESOLVED_BY_RESTART) {
         renewal_verify_all(engine, now);
     }
 }
 
 static bool waits_for_server(const struct operation *operation) {
     bool waits = operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH;
-    return operation->kind == OPERATION_RELEASE || change_goes_on(operation) || (waits && !operation->once) ||
+    return operation->kind == OPERATION_RELEASE || change_goes_on(operation) || (waits && !operation->non_blocking) ||
            operation->command->was_sent;
 }
 
-void engine_lane_failed(struct engine *engine, enum lane_number number, int status, int64_t now) {
+void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, int status, int64_t now) {
     if (engine->broken) {
         return;
     }
-    bool passing = redlatch_status_is_retryable(status);
+    bool transient = redlatch_status_is_retryable(status);
     struct list_link *link = list_first(&engine->operations);
     while (link) {
         struct operation *operation = container_of(link, struct operation, all);
         link = list_next(&engine->operations, link);
         const struct command *command = awaited_command(operation);
-        if (!command || command->lane != number) {
+        if (!command || command->pipeline != number) {
             continue;
         }
-        note_trouble(engine, operation, status, now);
-        if (!passing || !waits_for_server(operation)) {
+        note_unusable(engine, operation, status, now);
+        if (!transient || !waits_for_server(operation)) {
             engine_abort(engine, operation, status, now);
             link = list_first(&engine->operations); /* others may have ended with it */
         }

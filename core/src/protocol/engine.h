@@ -1,10 +1,10 @@
 /* The engine: everything a client decides, for one server, without a socket, clock, thread or allocation.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A driver (the client floor, or the simulation) holds one lock around the engine, feeds it what happens - calls,
+ * A driver (the client layer, or the simulation) holds one lock around the engine, feeds it what happens - calls,
  * replies, broken connections, messages, time - and afterwards carries out what the engine left in its output:
  *
- *   lanes[i].unsent        commands to write; take them with engine_next_to_send, answer them with engine_replied
+ *   pipelines[i].unsent        commands to write; take them with engine_next_to_send, answer them with engine_replied
  *   finished               operations that are done: wake or notify their callers
  *   losses[]               holds that were lost and not yet reported to events, to waiting threads, as parts of sets
  *   subscription_changes   channels to be subscribed to or left
@@ -19,12 +19,12 @@
 #include "resources.h"
 
 /* How a broken connection's unanswered commands stand, once a new connection is there. */
-enum settlement {
-    SETTLED_BY_KILL,    /* nothing old can arrive any more: the server closed the old connection, or all that was sent
+enum resolution {
+    RESOLVED_BY_KILL,    /* nothing old can arrive any more: the server closed the old connection, or all that was sent
                            over it had been answered */
-    SETTLED_BY_RESTART, /* the server is another process than before: nothing old can arrive, everything may be
+    RESOLVED_BY_RESTART, /* the server is another process than before: nothing old can arrive, everything may be
                            forgotten */
-    SETTLEMENT_DENIED   /* we may not ask: late commands may still arrive within one lease */
+    RESOLUTION_DENIED   /* we may not ask: late commands may still arrive within one lease */
 };
 
 /* A hold that was granted by itself is told of as such; one that was granted as part of a set to whoever keeps sets. */
@@ -56,25 +56,25 @@ struct engine {
     uint64_t last_id; /* wire numbers are counted up and used once */
     uint64_t random;
     struct resource_table resources;
-    struct lane lanes[LANE_COUNT];
+    struct pipeline pipelines[PIPELINE_COUNT];
     struct timer_heap timers;
     struct list operations;
     struct list holds_of[OWNER_CHAINS]; /* by owner */
-    struct list contests;
+    struct list wait_queues;
     struct list finished;
     struct list subscription_changes;
     struct hold *losses[LOSS_QUEUES];
     struct hold **losses_end[LOSS_QUEUES];
     bool losses_wanted[LOSS_QUEUES];
-    struct list spare_commands;
-    struct list spare_contests;
-    struct list spare_batches; /* commands with room for a renewal */
-    struct list spare_lines;
-    struct hold *spare_holds;
+    struct list command_pool;
+    struct list wait_queue_pool;
+    struct list batch_pool; /* commands with room for a renewal */
+    struct list entries_pool;
+    struct hold *hold_pool;
     struct resource *dead_resources; /* for the driver to free */
-    uint32_t spare_command_count, spare_contest_count, spare_hold_count, spare_batch_count, spare_lines_count;
-    uint32_t reserved_commands, reserved_contests, reserved_holds, reserved_lines;
-    uint32_t expired_lines; /* of renewals under way: each may need a command to be given back with */
+    uint32_t command_pool_size, wait_queue_pool_size, hold_pool_size, batch_pool_size, entries_pool_size;
+    uint32_t reserved_commands, reserved_wait_queues, reserved_holds, reserved_entries;
+    uint32_t expired_entries; /* of renewals under way: each may need a command to be given back with */
     uint32_t refreshes;     /* commands there should be for refreshes of places, which are nobody's */
     bool leave_is_known;    /* the server has the script by which waiters leave the queue of a fair lock */
     struct record_keys record_keys;
@@ -90,18 +90,18 @@ void engine_init(struct engine *engine, const struct engine_settings *settings, 
 
 /* What engine_start needs to be sure never to want for memory. The driver supplies what is lacking before each start.
  */
-struct engine_lack {
-    uint32_t commands, contests, holds, batches, lines;
+struct engine_preallocation {
+    uint32_t commands, wait_queues, holds, batches, entries;
 };
-struct engine_lack engine_lacks(const struct engine *engine, uint8_t operation_kind);
-struct engine_lack engine_lacks_for_set(const struct engine *engine, uint8_t operation_kind, uint32_t count);
-void engine_supply_command(struct engine *engine, struct command *command);
-void engine_supply_batch(struct engine *engine, struct command *command, struct renewal *lines);
-void engine_supply_lines(struct engine *engine, struct lines *lines);
-void engine_supply_contest(struct engine *engine, struct contest *contest);
-void engine_supply_hold(struct engine *engine, struct hold *hold);
+struct engine_preallocation engine_preallocation_needed(const struct engine *engine, uint8_t operation_kind);
+struct engine_preallocation engine_preallocation_needed_for_set(const struct engine *engine, uint8_t operation_kind, uint32_t count);
+void engine_add_command(struct engine *engine, struct command *command);
+void engine_add_batch(struct engine *engine, struct command *command, struct renewal *entries);
+void engine_add_entries(struct engine *engine, struct entries *entries);
+void engine_add_wait_queue(struct engine *engine, struct wait_queue *queue);
+void engine_add_hold(struct engine *engine, struct hold *hold);
 
-/* Starts an operation whose caller's fields are set (resource or set, owner, kind, lane, leases, wait_until, flags). It
+/* Starts an operation whose caller's fields are set (resource or set, owner, kind, pipeline, leases, wait_until, flags). It
  * may be done at once: look at its phase. */
 void engine_start(struct engine *engine, struct operation *operation, int64_t now);
 
@@ -115,37 +115,37 @@ void engine_abort(struct engine *engine, struct operation *operation, int status
 int64_t engine_next_timer(const struct engine *engine);
 void engine_run_timers(struct engine *engine, int64_t now);
 
-/* The next command to write to a lane; NULL when there is none. engine_next_to_send takes it and marks it as sent now.
+/* The next command to write to a pipeline; NULL when there is none. engine_next_to_send takes it and marks it as sent now.
  */
-struct command *engine_first_to_send(struct engine *engine, enum lane_number number);
-struct command *engine_next_to_send(struct engine *engine, enum lane_number number, int64_t now);
+struct command *engine_first_to_send(struct engine *engine, enum pipeline_role number);
+struct command *engine_next_to_send(struct engine *engine, enum pipeline_role number, int64_t now);
 
-/* The answer to the oldest unanswered command of a lane. */
-void engine_replied(struct engine *engine, enum lane_number number, const struct reply *reply, int64_t now);
+/* The answer to the oldest unanswered command of a pipeline. */
+void engine_replied(struct engine *engine, enum pipeline_role number, const struct reply *reply, int64_t now);
 
-/* How many bytes the next reply of the lane may have: one page of an inspection is the longest. */
-size_t engine_reply_size_max(const struct engine *engine, enum lane_number number);
+/* How many bytes the next reply of the pipeline may have: one page of an inspection is the longest. */
+size_t engine_reply_size_max(const struct engine *engine, enum pipeline_role number);
 
-/* The lane's connection is broken: what was sent is unsettled until engine_lane_ready. What was not stays as it is, as
+/* The pipeline's connection is broken: what was sent is in doubt until engine_pipeline_ready. What was not stays as it is, as
  * fresh as if there had been no connection. All holds are verified, for something may have befallen the server. */
-void engine_lane_lost(struct engine *engine, enum lane_number number, int64_t now);
+void engine_pipeline_lost(struct engine *engine, enum pipeline_role number, int64_t now);
 
-/* The lane has a connection; says how what the old one left stands. */
-void engine_lane_ready(struct engine *engine, enum lane_number number, enum settlement how, int64_t now);
+/* The pipeline has a connection; says how what the old one left stands. */
+void engine_pipeline_ready(struct engine *engine, enum pipeline_role number, enum resolution how, int64_t now);
 
 /* An attempt to connect failed with `status`. Operations that do not wait fail, and all do when it can not pass by
  * itself. */
-void engine_lane_failed(struct engine *engine, enum lane_number number, int status, int64_t now);
+void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, int status, int64_t now);
 
 /* Subscriptions: take them off subscription_changes, then report what the server says, of one, of all that a channel
  * serves, or of all that are there (lost). A server answers in order: a driver may keep those that it sent in a list,
  * by their link `sent`, from which the engine takes what was confirmed; an error is about the oldest that is left.
  * `number` is what a message says (wire format 1.6), 0 if that is no number. */
-enum heard { HEARD_MESSAGE, HEARD_SUBSCRIBED, HEARD_UNSUBSCRIBED };
+enum pubsub_reply { PUBSUB_MESSAGE, PUBSUB_SUBSCRIBED, PUBSUB_UNSUBSCRIBED };
 void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_unsubscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_message(struct engine *engine, struct subscription *subscription, int64_t number, int64_t now);
-void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number,
+void engine_pubsub_received(struct engine *engine, enum pubsub_reply what, const char *channel, size_t size, int64_t number,
                   int64_t now);
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_subscriptions_lost(struct engine *engine, int64_t now);
@@ -177,7 +177,7 @@ struct hold *engine_hold_of(struct engine *engine, struct resource *resource, ui
                             int64_t now);
 
 /* The levels that a hold will have once what is being released of it is. */
-uint32_t hold_levels_left(const struct hold *hold);
+uint32_t hold_count_left(const struct hold *hold);
 
 /* A number below `bound` for jitter. */
 uint32_t engine_random(struct engine *engine, uint32_t bound);

@@ -3,22 +3,22 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  *   phase    event                          next
- *   ASKING   nil                            DONE (OK)
- *            queued                         PARKED, with a place; ASKING again if it was called since
- *            absent                         ASKING for a new place at the end; DONE (TIMEOUT) for a try
- *            refusal that may pass          PAUSED, and what place it has stays; DONE for a try
- *            other refusal                  left, DONE
- *            caller has had enough          left behind the ask on the same lane, DONE
- *   PARKED   called, on its own channel     ASKING, ahead of the local queue if need be
- *            foremost, and timer            ASKING whether the place is at the head now; that never makes a place
- *            refreshed, and absent          ASKING for a new place
+ *   REQUESTING   nil                            DONE (OK)
+ *            queued                         PARKED, with a place; REQUESTING again if it was called since
+ *            absent                         REQUESTING for a new place at the end; DONE (TIMEOUT) for a try
+ *            transient error          PAUSED, and what place it has stays; DONE for a try
+ *            other error                  left, DONE
+ *            caller has had enough          left behind the ask on the same pipeline, DONE
+ *   PARKED   called, on its own channel     REQUESTING, ahead of the local queue if need be
+ *            foremost, and timer            REQUESTING whether the place is at the head now; that never makes a place
+ *            refreshed, and absent          REQUESTING for a new place
  *            chosen by a local release      HANDED
  *            caller has had enough          left, DONE
- *   PAUSED   timer                          ASKING
- *   HANDED   the hand-over's reply          DONE (OK); PARKED if somebody else stood at the head, or ASKING if called
+ *   PAUSED   timer                          REQUESTING
+ *   HANDED   the hand-over's reply          DONE (OK); PARKED if somebody else stood at the head, or REQUESTING if called
  *
  * The local queue has the order of the server's: those with a place, as they were told of it, then those who ask. Only
- * its foremost looks now and then (calls.c says who hears what); the others are refreshed (refresh.c). To leave is one
+ * its foremost looks now and then (wake_channels.c says who hears what); the others are refreshed (refresh.c). To leave is one
  * script that gives up the place and the hold, whichever there is. */
 #include "kinds.h"
 #include "numbers.h"
@@ -28,52 +28,52 @@
 /* Room for as many refreshes is made once a fair lock is used; they need it when a second waiter comes. */
 enum { REFRESHES = 4 };
 
-/* Waiters behind others ask on their lane, so that the server hears them in the order in which they came. */
-static void follow_lane(const struct contest *contest, struct operation *operation) {
-    if (list_is_empty(&contest->queue)) {
+/* Waiters behind others ask on their pipeline, so that the server hears them in the order in which they came. */
+static void follow_pipeline(const struct wait_queue *queue, struct operation *operation) {
+    if (list_is_empty(&queue->waiters)) {
         return;
     }
-    const struct operation *last = container_of(contest->queue.ring.previous, struct operation, link);
+    const struct operation *last = container_of(queue->waiters.ring.previous, struct operation, link);
     if (!operation->asynchronous && !last->asynchronous) {
-        operation->lane = last->lane;
+        operation->pipeline = last->pipeline;
     }
 }
 
 void fair_begin(struct engine *engine, struct operation *operation, int64_t now) {
-    struct contest *contest = attach_contest(engine, operation);
-    struct operation *foremost = queue_foremost(contest);
-    if (foremost && operation->once) {
-        finish(engine, operation, foremost->trouble ? foremost->trouble : REDLATCH_TIMEOUT);
+    struct wait_queue *queue = attach_wait_queue(engine, operation);
+    struct operation *foremost = queue_foremost(queue);
+    if (foremost && operation->non_blocking) {
+        finish(engine, operation, foremost->transient_error ? foremost->transient_error : REDLATCH_TIMEOUT);
         return;
     }
-    follow_lane(contest, operation);
+    follow_pipeline(queue, operation);
     engine->refreshes = REFRESHES;
     operation->phase = PHASE_QUEUED;
     queue_enter(engine, operation);
-    acquire_look(engine, operation, now);
+    acquire_recheck(engine, operation, now);
 }
 
 static void park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
-    struct contest *contest = operation->resource->contest;
+    struct wait_queue *queue = operation->resource->queue;
     int64_t third = engine->settings.fair_timeout_ms * MILLISECOND / 3;
     operation->phase = PHASE_PARKED;
-    operation->look_at = NEVER;
-    calls_listen(engine, contest, CALLED_WAITERS);
-    if (queue_foremost(contest) == operation) {
-        int64_t look_at = acquire_look_at(engine, operation->call, ttl_ms, now);
-        bool seldom = look_at < now + third || PLANTED(FAULT_PLACES_NOT_REFRESHED);
-        operation->look_at = seldom ? look_at : now + third;
+    operation->recheck_at = NEVER;
+    wake_channels_listen(engine, queue, LISTENING_WAITERS);
+    if (queue_foremost(queue) == operation) {
+        int64_t recheck_at = acquire_recheck_time(engine, operation->wake_channel, ttl_ms, now);
+        bool seldom = recheck_at < now + third || PLANTED(FAULT_POSITIONS_NOT_REFRESHED);
+        operation->recheck_at = seldom ? recheck_at : now + third;
     } else {
-        refresh_plan(engine, contest, now + third);
+        refresh_plan(engine, queue, now + third);
     }
     arm_operation(engine, operation);
 }
 
 /* Puts one that has just got a place behind the others that have one. */
-static void order_by_place(struct contest *contest, struct operation *operation) {
+static void order_by_position(struct wait_queue *queue, struct operation *operation) {
     struct list_link *before = &operation->link;
-    while (before->previous != &contest->queue.ring &&
-           !container_of(before->previous, struct operation, link)->placed) {
+    while (before->previous != &queue->waiters.ring &&
+           !container_of(before->previous, struct operation, link)->has_position) {
         before = before->previous;
     }
     if (before != &operation->link) {
@@ -84,7 +84,7 @@ static void order_by_place(struct contest *contest, struct operation *operation)
 
 /* Leaves the queue here and, if there may be a place or a hold, on the server. */
 static void end(struct engine *engine, struct operation *operation, bool leaves, int status, int64_t now) {
-    if (leaves && !PLANTED(FAULT_PLACE_IS_KEPT)) {
+    if (leaves && !PLANTED(FAULT_POSITION_IS_KEPT)) {
         undo_acquire(engine, operation, operation->id, 0);
     }
     queue_leave(engine, operation, now);
@@ -99,7 +99,7 @@ static uint64_t number_of(const struct reply *reply) {
 
 /* A place of this process that nobody waits for any more, as a server brings it back that lost what came after: it is
  * left, for others stand behind it. */
-static void leave_place(struct engine *engine, const struct operation *seen_by, uint64_t id) {
+static void leave_position(struct engine *engine, const struct operation *seen_by, uint64_t id) {
     for (const struct hold *hold = seen_by->resource->holds; hold; hold = hold->next) {
         if (hold->id == id) {
             return;
@@ -108,7 +108,7 @@ static void leave_place(struct engine *engine, const struct operation *seen_by, 
     struct command *command = take_command(engine, NULL);
     if (command) {
         command->kind = COMMAND_RELEASE;
-        command->lane = seen_by->lane;
+        command->pipeline = seen_by->pipeline;
         command->lock_kind = seen_by->lock_kind;
         command->resource = resource_keep(seen_by->resource);
         command->id = id;
@@ -119,11 +119,11 @@ static void leave_place(struct engine *engine, const struct operation *seen_by, 
 }
 
 /* Whether a waiter has left the queue since an ask was sent, whose reply may be older than that: the replies of two
- * lanes are read in any order. Of many departures only the last are known. */
-static bool has_departed(const struct contest *contest, const struct operation *asker, uint64_t id) {
-    uint32_t since = contest->departures - asker->departures;
+ * pipelines are read in any order. Of many departures only the last are known. */
+static bool has_departed(const struct wait_queue *queue, const struct operation *asker, uint64_t id) {
+    uint32_t since = queue->departures - asker->departures;
     for (uint32_t i = 1; i <= since && i <= DEPARTED_WAITERS; i++) {
-        if (contest->departed[(contest->departures - i) % DEPARTED_WAITERS] == id) {
+        if (queue->departed[(queue->departures - i) % DEPARTED_WAITERS] == id) {
             return true;
         }
     }
@@ -133,23 +133,23 @@ static bool has_departed(const struct contest *contest, const struct operation *
 /* A waiter of this process stands at the head: it goes first here, too. The queue may be long, and is searched only for
  * one who is not where he should be. */
 static void head_is_ours(struct engine *engine, struct operation *seen_by, uint64_t id, int64_t now) {
-    struct contest *contest = seen_by->resource->contest;
-    struct operation *foremost = queue_foremost(contest);
-    if ((foremost->id == id && foremost->placed) || has_departed(contest, seen_by, id)) {
+    struct wait_queue *queue = seen_by->resource->queue;
+    struct operation *foremost = queue_foremost(queue);
+    if ((foremost->id == id && foremost->has_position) || has_departed(queue, seen_by, id)) {
         return;
     }
-    struct operation *head = queue_find(contest, id);
+    struct operation *head = queue_find(queue, id);
     if (!head) {
-        if (contest->departures - seen_by->departures <= DEPARTED_WAITERS) {
-            leave_place(engine, seen_by, id);
+        if (queue->departures - seen_by->departures <= DEPARTED_WAITERS) {
+            leave_position(engine, seen_by, id);
         }
-    } else if (!head->placed) {
-        head->called = true; /* the answer that it waits for may be older than this one, and the call was not heard */
+    } else if (!head->has_position) {
+        head->woken = true; /* the answer that it waits for may be older than this one, and the call was not heard */
     } else {
         list_remove(&head->link);
-        list_prepend(&contest->queue, &head->link);
-        calls_listen(engine, contest, CALLED_WAITERS);
-        acquire_look(engine, head, now);
+        list_prepend(&queue->waiters, &head->link);
+        wake_channels_listen(engine, queue, LISTENING_WAITERS);
+        acquire_recheck(engine, head, now);
     }
 }
 
@@ -158,7 +158,7 @@ static void head_is_ours(struct engine *engine, struct operation *seen_by, uint6
 static bool joins_its_owner(struct engine *engine, struct operation *operation, int64_t now) {
     struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (hold) {
-        undo_ask(engine, operation);
+        undo_attempt(engine, operation);
         queue_leave(engine, operation, now);
         hold_acquire(engine, hold, operation, now);
     }
@@ -166,22 +166,22 @@ static bool joins_its_owner(struct engine *engine, struct operation *operation, 
 }
 
 static void queued(struct engine *engine, struct operation *operation, const struct reply *reply, int64_t now) {
-    struct contest *contest = operation->resource->contest;
-    if (!operation->met_holder) {
+    struct wait_queue *queue = operation->resource->queue;
+    if (!operation->contended) {
         engine->stats.contended++;
     }
-    operation->met_holder = true;
-    if (!operation->placed) {
-        order_by_place(contest, operation);
-        operation->placed = true;
+    operation->contended = true;
+    if (!operation->has_position) {
+        order_by_position(queue, operation);
+        operation->has_position = true;
     }
     if (joins_its_owner(engine, operation, now)) {
         return;
     }
-    bool called = operation->called && !PLANTED(FAULT_MESSAGE_MISSED_WHILE_ASKING);
+    bool woken = operation->woken && !PLANTED(FAULT_MESSAGE_MISSED_WHILE_REQUESTING);
     park(engine, operation, server_ms(reply->elements[0].integer), now);
-    if (called) {
-        acquire_look(engine, operation, now);
+    if (woken) {
+        acquire_recheck(engine, operation, now);
     }
     uint64_t head = number_of(&reply->elements[1]);
     if (head) {
@@ -190,29 +190,29 @@ static void queued(struct engine *engine, struct operation *operation, const str
 }
 
 /* The server does not know the place: the next one is at the end. */
-void fair_take_place(struct engine *engine, struct operation *operation, int64_t now) {
-    struct contest *contest = operation->resource->contest;
-    operation->placed = false;
+void fair_take_position(struct engine *engine, struct operation *operation, int64_t now) {
+    struct wait_queue *queue = operation->resource->queue;
+    operation->has_position = false;
     operation->phase = PHASE_PARKED;
     list_remove(&operation->link);
-    list_append(&contest->queue, &operation->link);
-    acquire_look(engine, operation, now);
+    list_append(&queue->waiters, &operation->link);
+    acquire_recheck(engine, operation, now);
 }
 
 /* Some have lost their places; whoever is foremost now may have lost it, too, and come back behind them. */
-void fair_places_lost(struct engine *engine, struct contest *contest, int64_t now) {
-    struct operation *foremost = queue_foremost(contest);
-    if (foremost->phase == PHASE_PARKED && foremost->look_at == NEVER) {
-        acquire_look(engine, foremost, now);
+void fair_positions_lost(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    struct operation *foremost = queue_foremost(queue);
+    if (foremost->phase == PHASE_PARKED && foremost->recheck_at == NEVER) {
+        acquire_recheck(engine, foremost, now);
     }
 }
 
-/* A refusal that may pass is waited out, unless the caller does not wait: the same number asks again. */
-static void refused(struct engine *engine, struct operation *operation, struct refusal refusal, int64_t now) {
-    if (!refusal.passing || operation->once) {
-        end(engine, operation, operation->placed || refusal.may_have_run, refusal.status, now);
+/* A transient error is waited out, unless the caller does not wait: the same number asks again. */
+static void error_received(struct engine *engine, struct operation *operation, struct error_reply error, int64_t now) {
+    if (!error.transient || operation->non_blocking) {
+        end(engine, operation, operation->has_position || error.may_have_executed, error.status, now);
     } else {
-        operation_pause(engine, operation, refusal.status, now);
+        operation_pause(engine, operation, error.status, now);
     }
 }
 
@@ -222,9 +222,9 @@ void fair_replied(struct engine *engine, struct command *command, const struct r
         return; /* given up on; it is left behind it */
     }
     if (reply->kind == REPLY_ERROR) {
-        struct refusal refusal = refusal_of(reply->text, reply->size);
-        refusal.may_have_run = refusal.may_have_run || command->repeated; /* before the connection broke */
-        refused(engine, operation, refusal, now);
+        struct error_reply error = error_reply_of(reply->text, reply->size);
+        error.may_have_executed = error.may_have_executed || command->repeated; /* before the connection broke */
+        error_received(engine, operation, error, now);
         return;
     }
     if (reply->kind == REPLY_NIL && joins_its_owner(engine, operation, now)) {
@@ -236,13 +236,13 @@ void fair_replied(struct engine *engine, struct command *command, const struct r
         queued(engine, operation, reply, now);
     } else if (reply->kind != REPLY_INTEGER) {
         end(engine, operation, true, REDLATCH_PROTOCOL, now);
-    } else if (operation->once) {
-        operation->met_holder = true;
+    } else if (operation->non_blocking) {
+        operation->contended = true;
         engine->stats.contended++;
         end(engine, operation, false, REDLATCH_TIMEOUT, now);
     } else {
-        fair_take_place(engine, operation, now);
-        fair_places_lost(engine, operation->resource->contest, now);
+        fair_take_position(engine, operation, now);
+        fair_positions_lost(engine, operation->resource->queue, now);
     }
 }
 
@@ -252,7 +252,7 @@ void fair_abort(struct engine *engine, struct operation *operation, int status, 
         return;
     }
     struct command *command = operation->command;
-    bool leaves = operation->placed || (operation->phase == PHASE_PAUSED && operation->id);
+    bool leaves = operation->has_position || (operation->phase == PHASE_PAUSED && operation->id);
     operation->command = NULL;
     if (command && !drop_unsent(engine, command)) {
         command->abandoned = true;
@@ -266,30 +266,30 @@ void fair_abort(struct engine *engine, struct operation *operation, int status, 
  * too, if that left meanwhile. */
 void fair_not_handed(struct engine *engine, struct operation *operation, bool for_another, int64_t now) {
     park(engine, operation, REDLATCH_FOREVER, now);
-    if (!for_another || operation->called) {
-        acquire_look(engine, operation, now);
+    if (!for_another || operation->woken) {
+        acquire_recheck(engine, operation, now);
     }
 }
 
 /* The foremost has changed. While this process itself holds the lock the release will hand it over or call it; else it
  * looks at once, for it was refreshed until now and may not know how long the holder's lease is. */
-void fair_next(struct engine *engine, struct contest *contest, int64_t now) {
-    struct operation *foremost = queue_foremost(contest);
-    calls_listen(engine, contest, CALLED_WAITERS / 2);
-    if (foremost->phase != PHASE_PARKED || foremost->look_at != NEVER) {
+void fair_next(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    struct operation *foremost = queue_foremost(queue);
+    wake_channels_listen(engine, queue, LISTENING_WAITERS / 2);
+    if (foremost->phase != PHASE_PARKED || foremost->recheck_at != NEVER) {
         return;
     }
-    if (resource_live_hold(contest->resource) || PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
+    if (resource_live_hold(queue->resource) || PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
         park(engine, foremost, REDLATCH_FOREVER, now);
     } else {
-        acquire_look(engine, foremost, now);
+        acquire_recheck(engine, foremost, now);
     }
 }
 
 /* What is said on the name's channel is for those who watch it: waiters are called on their own. */
-void fair_told(struct engine *engine, struct contest *contest, int64_t number, int64_t now) {
+void fair_notified(struct engine *engine, struct wait_queue *queue, int64_t number, int64_t now) {
     (void)engine;
-    (void)contest;
+    (void)queue;
     (void)number;
     (void)now;
 }

@@ -49,7 +49,7 @@ static void sink(char *values, size_t parent, size_t count) {
     }
 }
 
-/* Heap sort, in place: qsort may allocate, which nothing on this floor does. */
+/* Heap sort, in place: qsort may allocate, which nothing on this layer does. */
 size_t group_sort(char *values, size_t count) {
     for (size_t i = count / 2; i > 0; i--) {
         sink(values, i - 1, count);

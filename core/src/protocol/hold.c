@@ -9,7 +9,7 @@
  *   RELEASING  answered                                 forgotten
  *   GONE       a release for each level, each LOST      forgotten
  *
- * Renewals apart, one command of a hold is unsettled at a time; further calls wait in `waiting`. A shortening
+ * Renewals apart, one command of a hold is in doubt at a time; further calls wait in `waiting`. A shortening
  * extension also waits for the renewal under way. A re-entry never creates a lock, and nothing but extend ever
  * shortens a lease. What nobody waits for any more is owed: released in the background once `busy` is settled. */
 #include "kinds.h"
@@ -43,7 +43,7 @@ static void send_for_hold(struct engine *engine, struct hold *hold, struct opera
     if (operation) {
         operation->hold = hold;
         operation->command = command;
-        operation->phase = PHASE_ASKING;
+        operation->phase = PHASE_REQUESTING;
         arm_operation(engine, operation);
     }
     push_command(engine, command);
@@ -100,14 +100,14 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
         return;
     }
     if (!command) { /* nobody waits for it and there is no memory: the lease runs out */
-        hold->owed = ALL_LEVELS;
+        hold->deferred_releases = RELEASE_ALL;
         hold->renewed_from = 0;
         hold->renew_at = NEVER;
         return;
     }
     if (!operation) {
         command->resource = resource_keep(hold->resource);
-        command->lane = LANE_CALLERS;
+        command->pipeline = PIPELINE_CALLERS;
     }
     if (!PLANTED(FAULT_RENEWAL_OUTLIVES_RELEASE)) {
         hold->stage = HOLD_RELEASING;
@@ -117,13 +117,13 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
     }
     struct operation *receiver = queue_receiver(engine, hold, now);
     if (receiver) {
-        if (!kind_of(hold->resource)->has_places) {
+        if (!kind_of(hold->resource)->queues_on_server) {
             receiver->id = ++engine->last_id;
         }
         receiver->phase = PHASE_HANDED;
-        receiver->called = false;
-        hold->resource->contest->handing = command;
-        hold->resource->contest->receiver = receiver;
+        receiver->woken = false;
+        hold->resource->queue->handing = command;
+        hold->resource->queue->receiver = receiver;
         command->kind = COMMAND_HAND_OVER;
         command->successor = receiver->id;
         command->count = 1;
@@ -138,26 +138,26 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
 }
 
 /* The levels that the command under way leaves. */
-static uint32_t levels_stated(const struct hold *hold) {
+static uint32_t stated_count(const struct hold *hold) {
     const struct command *busy = hold->busy;
     if (busy && busy->kind == COMMAND_RELEASE) {
         return busy->count;
     }
-    for (uint32_t i = 0; busy && busy->kind == COMMAND_RELEASE_MANY && i < busy->line_count; i++) {
-        if (busy->lines->line[i].hold == hold) {
-            return busy->lines->line[i].count;
+    for (uint32_t i = 0; busy && busy->kind == COMMAND_RELEASE_MANY && i < busy->entry_count; i++) {
+        if (busy->entries->entry[i].hold == hold) {
+            return busy->entries->entry[i].count;
         }
     }
     return hold->count;
 }
 
-uint32_t hold_levels_left(const struct hold *hold) {
-    uint32_t levels = levels_stated(hold);
-    return hold->owed < levels ? levels - hold->owed : 0;
+uint32_t hold_count_left(const struct hold *hold) {
+    uint32_t hold_count = stated_count(hold);
+    return hold->deferred_releases < hold_count ? hold_count - hold->deferred_releases : 0;
 }
 
-bool hold_drop_levels(struct engine *engine, struct hold *hold, uint32_t levels, int64_t now) {
-    hold->count -= levels < hold->count ? levels : hold->count;
+bool hold_lower_count(struct engine *engine, struct hold *hold, uint32_t hold_count, int64_t now) {
+    hold->count -= hold_count < hold->count ? hold_count : hold->count;
     if (hold->stage != HOLD_GONE || hold->count > 0) {
         return true;
     }
@@ -175,7 +175,7 @@ void hold_release(struct engine *engine, struct operation *operation, int64_t no
     if (hold->stage == HOLD_GONE) {
         int reason = hold->reason;
         operation->id = hold->id;
-        hold_drop_levels(engine, hold, 1, now);
+        hold_lower_count(engine, hold, 1, now);
         finish_lost(engine, operation, reason);
     } else if (hold->busy) {
         hold_wait_for(engine, hold, operation);
@@ -186,7 +186,7 @@ void hold_release(struct engine *engine, struct operation *operation, int64_t no
         }
         command->kind = COMMAND_RELEASE;
         command->count = hold->count - 1;
-        command->levels = 1;
+        command->released_count = 1;
         send_for_hold(engine, hold, operation, command);
     } else {
         operation->id = hold->id;
@@ -205,7 +205,7 @@ void hold_extend(struct engine *engine, struct operation *operation, int64_t now
         finish_lost(engine, operation, hold->reason);
         return;
     }
-    if (hold->busy || (hold->batch && !PLANTED(FAULT_EXTEND_BEFORE_SETTLED))) {
+    if (hold->busy || (hold->batch && !PLANTED(FAULT_EXTEND_BEFORE_ANSWERED))) {
         hold_wait_for(engine, hold, operation);
         return;
     }
@@ -229,15 +229,15 @@ void hold_extend(struct engine *engine, struct operation *operation, int64_t now
 
 /* Releases the levels that nobody waits for any more. Of a hold that is lost, no owner will come to be told about
  * them. */
-void hold_release_owed(struct engine *engine, struct hold *hold, int64_t now) {
+void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now) {
     if (hold->stage == HOLD_GONE) {
-        uint32_t levels = hold->owed;
-        hold->owed = 0;
-        hold_drop_levels(engine, hold, levels, now);
+        uint32_t hold_count = hold->deferred_releases;
+        hold->deferred_releases = 0;
+        hold_lower_count(engine, hold, hold_count, now);
         return;
     }
-    if (hold->owed >= hold->count) {
-        hold->owed = 0;
+    if (hold->deferred_releases >= hold->count) {
+        hold->deferred_releases = 0;
         hold_release_sent(engine, hold, NULL, now);
         return;
     }
@@ -247,16 +247,16 @@ void hold_release_owed(struct engine *engine, struct hold *hold, int64_t now) {
         return; /* with the next command of the hold */
     }
     command->resource = resource_keep(hold->resource);
-    command->lane = LANE_CALLERS;
+    command->pipeline = PIPELINE_CALLERS;
     command->kind = COMMAND_RELEASE;
-    command->count = hold->count - hold->owed;
-    command->levels = hold->owed;
-    hold->owed = 0;
+    command->count = hold->count - hold->deferred_releases;
+    command->released_count = hold->deferred_releases;
+    hold->deferred_releases = 0;
     send_for_hold(engine, hold, NULL, command);
 }
 
 /* The hold's command is settled: whoever waited goes on, one at a time. */
-void hold_settled(struct engine *engine, struct hold *hold, int64_t now) {
+void hold_command_done(struct engine *engine, struct hold *hold, int64_t now) {
     while (!hold->busy && !list_is_empty(&hold->waiting)) {
         struct operation *operation = container_of(list_first(&hold->waiting), struct operation, link);
         if (operation->kind == OPERATION_EXTEND && hold->stage == HOLD_ALIVE && hold->batch) {
@@ -281,8 +281,8 @@ void hold_settled(struct engine *engine, struct hold *hold, int64_t now) {
             }
         }
     }
-    if (!hold->busy && hold->owed > 0) {
-        hold_release_owed(engine, hold, now);
+    if (!hold->busy && hold->deferred_releases > 0) {
+        hold_release_deferred(engine, hold, now);
     }
 }
 
@@ -334,7 +334,7 @@ static void release_lost(struct engine *engine, struct command *command, uint64_
 void hold_raise(struct engine *engine, struct hold *hold, const struct operation *operation, int64_t sent_at,
                 int64_t lease_ms) {
     hold->count++;
-    hold->alone = hold->alone || !operation->set;
+    hold->single_grant = hold->single_grant || !operation->set;
     hold->in_set = hold->in_set || operation->set;
     engine->stats.acquired++;
     if (hold->renewed_from == 0 && operation->lease_ms == REDLATCH_RENEWED) {
@@ -343,7 +343,7 @@ void hold_raise(struct engine *engine, struct hold *hold, const struct operation
     hold_confirm_later(hold, sent_at, lease_ms);
 }
 
-static void level_replied(struct engine *engine, struct command *command, int64_t found, int64_t now) {
+static void nested_replied(struct engine *engine, struct command *command, int64_t found, int64_t now) {
     struct hold *hold = command->hold;
     struct operation *operation = command->operation;
     if (found == 0) {
@@ -357,7 +357,7 @@ static void level_replied(struct engine *engine, struct command *command, int64_
     hold->busy = NULL;
     command->hold = NULL;
     if (lost) {
-        hold = hold_drop_levels(engine, hold, command->levels, now) ? hold : NULL;
+        hold = hold_lower_count(engine, hold, command->released_count, now) ? hold : NULL;
     } else if (command->kind == COMMAND_RELEASE) {
         hold->count = command->count;
         hold->renewed_from = hold->renewed_from <= hold->count ? hold->renewed_from : 0;
@@ -383,25 +383,25 @@ static void level_replied(struct engine *engine, struct command *command, int64_
         if (hold->stage == HOLD_ALIVE) {
             hold_arm(engine, hold);
         }
-        hold_settled(engine, hold, now);
+        hold_command_done(engine, hold, now);
     }
 }
 
 /* Whether a refused command is worth another attempt: one that may have run is asked about once more; what may pass
  * is repeated as long as somebody waits for it, in the background a full release for its lease, anything else until
  * it is in the way. */
-static bool is_tried_again(struct command *command, struct refusal refusal, int64_t now) {
+static bool is_tried_again(struct command *command, struct error_reply error, int64_t now) {
     if (command->abandoned) {
         return false;
     }
-    if ((refusal.may_have_run && !command->repeated) || (refusal.passing && command->operation)) {
+    if ((error.may_have_executed && !command->repeated) || (error.transient && command->operation)) {
         return true;
     }
     if (command->kind == COMMAND_MOVE) { /* nothing else can be said before it is known under which id */
-        return refusal.passing && command->hold;
+        return error.transient && command->hold;
     }
     if (command->kind != COMMAND_RELEASE || command->count > 0) {
-        return refusal.passing && command->hold && list_is_empty(&command->hold->waiting);
+        return error.transient && command->hold && list_is_empty(&command->hold->waiting);
     }
     if (command->give_up_at == 0) {
         command->give_up_at = now + (command->leaves ? LEAVE_FOR : command->lease_ms * MILLISECOND);
@@ -410,11 +410,11 @@ static bool is_tried_again(struct command *command, struct refusal refusal, int6
         }
     }
     /* A server that is a replica now is asked again, too. */
-    bool worth_it = refusal.passing || (command->leaves && refusal.status == REDLATCH_READ_ONLY);
+    bool worth_it = error.transient || (command->leaves && error.status == REDLATCH_READ_ONLY);
     return worth_it && now < command->give_up_at;
 }
 
-/* The last word on a command of a hold is a refusal. What may have run all the same is made good: a level that was
+/* The last word on a command of a hold is an error reply. What may have run all the same is made good: a level that was
  * not granted is taken back, a lease that may have been shortened is not believed to be longer. */
 static void hold_goes_on(struct engine *engine, struct hold *hold, struct command *command, bool in_doubt,
                          int64_t now) {
@@ -435,23 +435,23 @@ static void hold_goes_on(struct engine *engine, struct hold *hold, struct comman
         hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
     }
     hold_arm(engine, hold);
-    hold_settled(engine, hold, now);
+    hold_command_done(engine, hold, now);
 }
 
-static void hold_refused(struct engine *engine, struct command *command, struct refusal refusal, int64_t now) {
+static void hold_error(struct engine *engine, struct command *command, struct error_reply error, int64_t now) {
     struct hold *hold = command->hold;
-    if (is_tried_again(command, refusal, now)) {
+    if (is_tried_again(command, error, now)) {
         command->pause_ms = command->pause_ms < 50 ? command->pause_ms * 2 + 10 : 100;
         if (command->operation) {
-            command->operation->trouble = refusal.status;
+            command->operation->transient_error = error.status;
         }
-        command->was_sent = command->repeated || refusal.may_have_run;
+        command->was_sent = command->repeated || error.may_have_executed;
         repeat_command(engine, command, now + command->pause_ms * MILLISECOND);
         return;
     }
     if (command->operation) {
-        finish(engine, command->operation, refusal.status);
-    } else if (hold && !hold_drop_levels(engine, hold, command->levels, now)) {
+        finish(engine, command->operation, error.status);
+    } else if (hold && !hold_lower_count(engine, hold, command->released_count, now)) {
         return; /* nobody holds these; of a hold that lives on, the next command says so to the server */
     }
     if (hold && command->kind == COMMAND_RELEASE && command->count == 0) {
@@ -459,16 +459,16 @@ static void hold_refused(struct engine *engine, struct command *command, struct 
         hold_end(engine, hold, now);
         queue_after_release(engine, command->resource, -1, now); /* who waited for it has no other to wait for */
     } else if (hold) {
-        hold_goes_on(engine, hold, command, refusal.may_have_run || command->repeated, now);
+        hold_goes_on(engine, hold, command, error.may_have_executed || command->repeated, now);
     }
 }
 
 void hold_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     int64_t found = reply->integer;
     if (reply->kind != REPLY_INTEGER) {
-        struct refusal refusal = refusal_of_reply(reply);
-        if (refusal.status != REDLATCH_WRONG_TYPE) {
-            hold_refused(engine, command, refusal, now);
+        struct error_reply error = error_of_reply(reply);
+        if (error.status != REDLATCH_WRONG_TYPE) {
+            hold_error(engine, command, error, now);
             return;
         }
         found = 0; /* the lock is something else now */
@@ -476,7 +476,7 @@ void hold_replied(struct engine *engine, struct command *command, const struct r
     if (command->kind == COMMAND_RELEASE && command->count == 0) {
         full_release_replied(engine, command, found, now);
     } else if (command->hold) {
-        level_replied(engine, command, found, now);
+        nested_replied(engine, command, found, now);
     } else if (command->operation) { /* the hold was given up as lost meanwhile */
         finish(engine, command->operation, REDLATCH_LOST);
     }
@@ -487,8 +487,8 @@ void hold_abort(struct engine *engine, struct operation *operation, int status, 
     struct command *command = operation->command;
     if (operation->phase == PHASE_WAITING) {
         list_remove(&operation->link);
-        if (operation->kind == OPERATION_RELEASE && hold->owed != ALL_LEVELS) { /* goes on in the background */
-            hold->owed++;
+        if (operation->kind == OPERATION_RELEASE && hold->deferred_releases != RELEASE_ALL) { /* goes on in the background */
+            hold->deferred_releases++;
             keep_command_for(operation, hold);
         }
         finish(engine, operation, status);
@@ -513,7 +513,7 @@ void hold_abort(struct engine *engine, struct operation *operation, int status, 
         hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
         hold_arm(engine, hold);
         finish(engine, operation, status);
-        hold_settled(engine, hold, now);
+        hold_command_done(engine, hold, now);
         return;
     }
     struct command *undo = command->kind == COMMAND_REENTER ? take_command(engine, operation) : NULL;
@@ -542,8 +542,8 @@ void engine_give_back(struct engine *engine, struct hold *hold, int64_t now) {
     if (hold->stage != HOLD_ALIVE) {
         return;
     }
-    hold->owed = ALL_LEVELS;
+    hold->deferred_releases = RELEASE_ALL;
     if (!hold->busy) {
-        hold_release_owed(engine, hold, now);
+        hold_release_deferred(engine, hold, now);
     }
 }

@@ -9,11 +9,11 @@
 static const int64_t LOST_PERMIT_KNOWN = 300 * SECOND;
 
 static void unlink_hold(struct hold *hold) {
-    struct hold **place = &hold->resource->holds;
-    while (*place != hold) {
-        place = &(*place)->next;
+    struct hold **link = &hold->resource->holds;
+    while (*link != hold) {
+        link = &(*link)->next;
     }
-    *place = hold->next;
+    *link = hold->next;
     list_remove(&hold->owned);
 }
 
@@ -74,7 +74,7 @@ void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
 
 static void report_loss(struct engine *engine, struct hold *hold) {
     for (int queue = 0; queue < LOSS_QUEUES; queue++) {
-        if (engine->losses_wanted[queue] && (queue == LOSS_SETS ? hold->in_set : hold->alone)) {
+        if (engine->losses_wanted[queue] && (queue == LOSS_SETS ? hold->in_set : hold->single_grant)) {
             hold->reported |= (uint8_t)(1 << queue);
             hold->next_loss[queue] = NULL;
             *engine->losses_end[queue] = hold;
@@ -117,14 +117,14 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
     if (hold->lock_kind == REDLATCH_PERMIT_SEMAPHORE) { /* which need not be released, and often is not */
         timer_arm(&engine->timers, &hold->timer, now + LOST_PERMIT_KNOWN);
     }
-    struct contest *contest = hold->resource->contest;
-    if (contest) {
-        kind_of(hold->resource)->look(engine, contest, now);
+    struct wait_queue *queue = hold->resource->queue;
+    if (queue) {
+        kind_of(hold->resource)->recheck(engine, queue, now);
     }
-    if (contest) {
-        set_next_looks(engine, contest, now);
+    if (queue) {
+        set_recheck_next(engine, queue, now);
     }
-    hold_settled(engine, hold, now); /* which may forget the hold */
+    hold_command_done(engine, hold, now); /* which may forget the hold */
 }
 
 static bool max_hold_reached(const struct hold *hold) {
@@ -199,9 +199,9 @@ void hold_timer(struct engine *engine, struct hold *hold, int64_t now) {
         hold->claim->status = REDLATCH_UNCLAIMED;
         hold->claim->granted--;
         hold->claim = NULL;
-        hold->owed += hold->owed != ALL_LEVELS; /* further levels have owners of their own */
+        hold->deferred_releases += hold->deferred_releases != RELEASE_ALL; /* further levels have owners of their own */
         if (!hold->busy) {
-            hold_release_owed(engine, hold, now);
+            hold_release_deferred(engine, hold, now);
         }
     }
     if (hold->stage == HOLD_ALIVE && hold->renew_at <= now && !hold->batch) {

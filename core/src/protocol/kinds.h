@@ -5,7 +5,7 @@
 #define KINDS_H
 
 #include "engine.h"
-#include "refusal.h"
+#include "error_reply.h"
 
 struct kind {
     const char *name;
@@ -19,24 +19,24 @@ struct kind {
     void (*replied)(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
     void (*abort)(struct engine *engine, struct operation *operation, int status, int64_t now);
     void (*timer)(struct engine *engine, struct operation *operation, int64_t now);
-    void (*ask)(struct engine *engine, struct operation *operation, int64_t now); /* of the foremost, parked or not */
+    void (*send)(struct engine *engine, struct operation *operation, int64_t now); /* of the foremost, parked or not */
 
     /* Waiters of a name: a message was heard; one may have been missed. */
-    void (*told)(struct engine *engine, struct contest *contest, int64_t number, int64_t now);
-    void (*look)(struct engine *engine, struct contest *contest, int64_t now);
+    void (*notified)(struct engine *engine, struct wait_queue *queue, int64_t number, int64_t now);
+    void (*recheck)(struct engine *engine, struct wait_queue *queue, int64_t now);
 
     /* Somebody left the local queue, and others are in it. */
-    void (*advance)(struct engine *engine, struct contest *contest, int64_t now);
+    void (*advance)(struct engine *engine, struct wait_queue *queue, int64_t now);
 
-    bool has_places; /* waiters stand in a queue on the server, by the number they will hold with */
+    bool queues_on_server; /* waiters stand in a queue on the server, by the number they will hold with */
     bool single; /* a hold has one level: the format has no count */
     bool has_values; /* what is held is values of a name, not the name */
     bool polls;  /* who waits asks again and again (back_off.c) and listens to nothing */
-    bool together;  /* waiters of this kind who stand side by side at the front go at the same time */
+    bool concurrent;  /* waiters of this kind who stand side by side at the front go at the same time */
     uint8_t shares; /* it is a side of the names of that kind; 0: its names are its own */
     bool shared; /* many hold it at once: a hold of this process keeps nobody from asking, and is not handed over */
     bool always_braced; /* see channel_prefix */
-    char line_form; /* its letter in the scripts about several names; 0: it can not be a member of a multi lock */
+    char member_type; /* its letter in the scripts about several names; 0: it can not be a member of a multi lock */
 };
 
 /* The kind of a number of enum redlatch_kind; NULL if there is none. */

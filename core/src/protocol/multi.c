@@ -24,7 +24,7 @@
 #include "planted.h"
 
 /* The longest random pauses: after a conflict, and while servers can not be used. */
-enum { CONFLICT_PAUSE_MS = 32, TROUBLE_PAUSE_MS = 1000 };
+enum { CONFLICT_PAUSE_MS = 32, ERROR_PAUSE_MS = 1000 };
 
 /* How long a majority waits for one of its members at most. */
 static const int64_t WATCH_LONGEST = 5 * SECOND;
@@ -36,7 +36,7 @@ void multi_init(struct multi *multi, struct multi_group *groups, uint32_t count,
     multi->count = count;
     multi->quorum = PLANTED(FAULT_MINORITY_IS_ENOUGH) ? quorum - 1 : quorum;
     multi->random = random | 1;
-    multi->patience = NEVER;
+    multi->unreachable_timeout = NEVER;
     multi->phase = MULTI_PAUSING; /* which is over at once */
     multi->next_phase = MULTI_TOGETHER;
 }
@@ -160,9 +160,9 @@ void multi_tried(struct multi *multi, uint32_t index, int status, uint32_t membe
     group->member = member;
     group->deadline = deadline;
     if (status == REDLATCH_OK || status == REDLATCH_TIMEOUT) {
-        multi->met_holder = multi->met_holder || status == REDLATCH_TIMEOUT;
+        multi->contended = multi->contended || status == REDLATCH_TIMEOUT;
         if (needs_all(multi) || status == REDLATCH_TIMEOUT) {
-            multi->trouble = 0;
+            multi->transient_error = 0;
         }
     }
     if (multi->phase == MULTI_TOGETHER) {
@@ -213,11 +213,11 @@ static bool find_answer(const struct multi *multi, bool held_by_others, uint32_t
     return false;
 }
 
-/* What a majority waits for may not be what comes about first: with others it looks again now and then. */
+/* What a majority waits for may not be what comes about first: with others it rechecks now and then. */
 static void start_watching(struct multi *multi, int64_t now) {
     uint32_t failed;
     bool troubled = find_answer(multi, false, &failed);
-    int64_t longest = troubled ? growing(multi, TROUBLE_PAUSE_MS) * MILLISECOND : WATCH_LONGEST;
+    int64_t longest = troubled ? growing(multi, ERROR_PAUSE_MS) * MILLISECOND : WATCH_LONGEST;
     multi->phase = MULTI_WATCHING;
     multi->until = needs_all(multi) ? 0 : now + longest;
 }
@@ -230,14 +230,14 @@ static void reconsider(struct multi *multi, int64_t now) {
     bool troubled = find_answer(multi, false, &failed);
     int verdict = multi->verdict ? multi->verdict : hopeless(multi);
     if (troubled && !busy && !verdict) {
-        multi->trouble = multi->groups[failed].status;
-        multi->trouble_since = multi->trouble_since ? multi->trouble_since : now;
-        verdict = now - multi->trouble_since >= multi->patience ? multi->trouble : REDLATCH_OK;
+        multi->transient_error = multi->groups[failed].status;
+        multi->unusable_since = multi->unusable_since ? multi->unusable_since : now;
+        verdict = now - multi->unusable_since >= multi->unreachable_timeout ? multi->transient_error : REDLATCH_OK;
     } else if (busy) {
-        multi->trouble_since = 0;
+        multi->unusable_since = 0;
     }
-    if (!verdict && multi->once) {
-        verdict = busy ? REDLATCH_TIMEOUT : multi->trouble;
+    if (!verdict && multi->non_blocking) {
+        verdict = busy ? REDLATCH_TIMEOUT : multi->transient_error;
     }
     if (verdict) {
         over(multi, verdict);
@@ -245,7 +245,7 @@ static void reconsider(struct multi *multi, int64_t now) {
     }
     multi->attempts++;
     if (!busy) {
-        pause_for(multi, growing(multi, TROUBLE_PAUSE_MS), MULTI_TOGETHER, now);
+        pause_for(multi, growing(multi, ERROR_PAUSE_MS), MULTI_TOGETHER, now);
         return;
     }
     bool conflict = needs_all(multi) && multi->ordered && group != multi->lead;
@@ -275,7 +275,7 @@ void multi_watched(struct multi *multi, int status, int64_t now) {
     if (failed && !redlatch_status_is_retryable(status)) {
         over(multi, status);
     } else if (failed) {
-        pause_for(multi, growing(multi, TROUBLE_PAUSE_MS), MULTI_TOGETHER, now);
+        pause_for(multi, growing(multi, ERROR_PAUSE_MS), MULTI_TOGETHER, now);
     } else if (needs_all(multi)) {
         begin_round(multi, now);
     } else {
@@ -287,8 +287,8 @@ void multi_give_up(struct multi *multi, int status) {
     if (multi->phase == MULTI_OVER || multi->verdict) {
         return;
     }
-    if (status == REDLATCH_TIMEOUT && !multi->met_holder) {
-        status = multi->trouble ? multi->trouble : multi->brief ? REDLATCH_TIMEOUT : REDLATCH_NO_REPLY;
+    if (status == REDLATCH_TIMEOUT && !multi->contended) {
+        status = multi->transient_error ? multi->transient_error : multi->brief ? REDLATCH_TIMEOUT : REDLATCH_NO_REPLY;
     }
     multi->verdict = status;
     undo(multi);

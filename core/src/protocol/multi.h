@@ -47,9 +47,9 @@ struct multi {
     struct multi_group *groups; /* memory of the driver */
     uint32_t count;
     uint32_t quorum;       /* groups that must be granted */
-    bool once;             /* does not wait for others */
+    bool non_blocking;             /* does not wait for others */
     bool brief;            /* waits for so short that a missing answer says nothing about a server */
-    int64_t patience;      /* how long the servers may be unusable */
+    int64_t unreachable_timeout;      /* how long the servers may be unusable */
     uint64_t random;
     uint8_t phase;
     uint8_t next_phase;    /* after UNDOING or PAUSING */
@@ -61,10 +61,10 @@ struct multi {
     int64_t started_at;    /* of the round */
     int64_t until;         /* TOGETHER and decided: when the others must have answered; WATCHING, PAUSING: its end;
                               0: none */
-    int64_t trouble_since; /* 0: the servers answer */
-    int trouble;
+    int64_t unusable_since; /* 0: the servers answer */
+    int transient_error;
     int verdict;           /* why it is to end once all is given back; 0: not at all */
-    bool met_holder;
+    bool contended;
     int status;            /* once it is over */
 };
 

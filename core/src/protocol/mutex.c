@@ -2,17 +2,17 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  *   phase    event                          next
- *   QUEUED   becomes foremost               ASKING; PARKED while this process itself holds the lock
- *   ASKING   nil, or a token                DONE (OK), or undone and DONE (LOST) if the grant is older than its lease
- *            remaining ms                   PARKED; ASKING again if a message came since; DONE (TIMEOUT) for a try;
+ *   QUEUED   becomes foremost               REQUESTING; PARKED while this process itself holds the lock
+ *   REQUESTING   nil, or a token                DONE (OK), or undone and DONE (LOST) if the grant is older than its lease
+ *            remaining ms                   PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for a try;
  *                                           of a group undone first if the ask was sent again
- *            refusal that may pass          PAUSED; DONE for a try
- *            other refusal                  DONE
- *            caller has had enough          undo queued behind the ask on the same lane, DONE
- *   PARKED   message, subscription, timer   ASKING
+ *            transient error          PAUSED; DONE for a try
+ *            other error                  DONE
+ *            caller has had enough          undo queued behind the ask on the same pipeline, DONE
+ *   PARKED   message, subscription, timer   REQUESTING
  *            chosen by a local release      HANDED; of a kind that polls the timer is the next pause of its back-off
- *   PAUSED   timer                          ASKING
- *   HANDED   the hand-over's reply          DONE (OK), or ASKING
+ *   PAUSED   timer                          REQUESTING
+ *   HANDED   the hand-over's reply          DONE (OK), or REQUESTING
  *            caller has had enough          undo queued behind the hand-over, DONE
  */
 #include "kinds.h"
@@ -22,11 +22,11 @@
 #include "steps.h"
 
 /* The longest a foremost waiter goes without a look, with and without a subscription to wake it. */
-static const int64_t LOOK_CAP = 5 * SECOND;
+static const int64_t RECHECK_CAP = 5 * SECOND;
 static const int64_t POLL_CAP = SECOND / 4;
 
-/* How long before the end of its patience a waiter that polls looks for the last time: its answer takes a while. */
-static const int64_t LAST_LOOK = 25 * MILLISECOND;
+/* How long before the end of its deadline a waiter that polls looks for the last time: its answer takes a while. */
+static const int64_t LAST_RECHECK = 25 * MILLISECOND;
 
 int64_t engine_wire_lease(const struct engine *engine, int64_t lease_ms) {
     return lease_ms == REDLATCH_RENEWED ? engine->settings.watchdog_lease_ms : lease_ms;
@@ -40,14 +40,14 @@ int64_t acquire_lease(const struct engine *engine, const struct operation *opera
     return lease_ms;
 }
 
-/* What is left of the caller's patience, in ms; 0 also when there is no end of it, or when it is over: then the caller
+/* What is left of the caller's deadline, in ms; 0 also when there is no end of it, or when it is over: then the caller
  * is about to give up. */
-static int64_t patience_left(const struct operation *operation, int64_t now) {
+static int64_t wait_left_ms(const struct operation *operation, int64_t now) {
     bool counts = operation->wait_until != NEVER && operation->wait_until > now;
     return counts ? (operation->wait_until - now) / MILLISECOND : 0;
 }
 
-void acquire_ask(struct engine *engine, struct operation *operation, int64_t now) {
+void acquire_send(struct engine *engine, struct operation *operation, int64_t now) {
     struct command *command = take_command(engine, operation);
     if (!command) { /* every reserve is bound in ids that may still arrive late */
         acquire_abort(engine, operation, REDLATCH_NO_REPLY, now);
@@ -66,85 +66,85 @@ void acquire_ask(struct engine *engine, struct operation *operation, int64_t now
     command->lease_ms = acquire_lease(engine, operation, now);
     command->token_from_time = operation->token_from_time;
     command->successor = read_write_pass(operation->resource, operation->lock_kind, operation->owner);
-    command->place = operation->once ? PLACE_UNWANTED : operation->placed ? PLACE_TAKEN : PLACE_WANTED;
-    command->wait_ms = patience_left(operation, now);
+    command->position = operation->non_blocking ? POSITION_UNWANTED : operation->has_position ? POSITION_TAKEN : POSITION_WANTED;
+    command->wait_ms = wait_left_ms(operation, now);
     operation->command = command;
-    operation->called = false;
-    operation->phase = PHASE_ASKING;
-    operation->seen = operation->resource->contest->sequence;
-    operation->departures = operation->resource->contest->departures;
+    operation->woken = false;
+    operation->phase = PHASE_REQUESTING;
+    operation->seen = operation->resource->queue->sequence;
+    operation->departures = operation->resource->queue->departures;
     push_command(engine, command);
     arm_operation(engine, operation);
 }
 
-static void ask(struct engine *engine, struct operation *operation, int64_t now) {
-    kind_of(operation->resource)->ask(engine, operation, now);
+static void send_request(struct engine *engine, struct operation *operation, int64_t now) {
+    kind_of(operation->resource)->send(engine, operation, now);
 }
 
-void acquire_look(struct engine *engine, struct operation *operation, int64_t now) {
+void acquire_recheck(struct engine *engine, struct operation *operation, int64_t now) {
     if (operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED || operation->phase == PHASE_QUEUED) {
-        ask(engine, operation, now);
+        send_request(engine, operation, now);
     }
 }
 
 /* No later than the holder's lease ends, and a little. */
-static int64_t within_lease(struct engine *engine, int64_t look_at, int64_t ttl_ms, int64_t now) {
+static int64_t within_lease(struct engine *engine, int64_t recheck_at, int64_t ttl_ms, int64_t now) {
     if (ttl_ms >= 0) {
         int64_t over = now + (ttl_ms + 1 + engine_random(engine, 10)) * MILLISECOND;
-        look_at = over < look_at ? over : look_at;
+        recheck_at = over < recheck_at ? over : recheck_at;
     }
-    return look_at;
+    return recheck_at;
 }
 
-/* When to look again, if no message comes before. */
-int64_t acquire_look_at(struct engine *engine, const struct subscription *subscription, int64_t ttl_ms, int64_t now) {
+/* When to recheck, if no message comes before. */
+int64_t acquire_recheck_time(struct engine *engine, const struct subscription *subscription, int64_t ttl_ms, int64_t now) {
     bool denied = subscription && subscription->state == SUBSCRIPTION_DENIED;
-    bool unheard = subscription && kind_of(subscription->contest->resource)->polls; /* not all of its holders tell */
-    return within_lease(engine, now + (denied || unheard ? POLL_CAP : LOOK_CAP), ttl_ms, now);
+    bool unheard = subscription && kind_of(subscription->queue->resource)->polls; /* not all of its holders tell */
+    return within_lease(engine, now + (denied || unheard ? POLL_CAP : RECHECK_CAP), ttl_ms, now);
 }
 
-/* When a waiter that hears of no release looks again. While this process itself holds the lock there is nothing to see
+/* When a waiter that hears of no release rechecks. While this process itself holds the lock there is nothing to see
  * by asking again and again: the release will hand it over. */
 static int64_t next_poll(struct engine *engine, struct operation *operation, int64_t now) {
     if (resource_live_hold(operation->resource) || PLANTED(FAULT_SPINS_SELDOM)) {
-        return now + LOOK_CAP;
+        return now + RECHECK_CAP;
     }
-    int64_t look_at = now + back_off_next(engine, &operation->back_off) * MILLISECOND;
-    int64_t last = operation->wait_until - LAST_LOOK;
-    return look_at > last && last > now ? last : look_at;
+    int64_t recheck_at = now + back_off_next(engine, &operation->back_off) * MILLISECOND;
+    int64_t last = operation->wait_until - LAST_RECHECK;
+    return recheck_at > last && last > now ? last : recheck_at;
 }
 
 void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
-    struct subscription *subscription = &operation->resource->contest->subscription;
+    struct subscription *subscription = &operation->resource->queue->subscription;
     bool queues = operation->kind == OPERATION_ACQUIRE && !operation->set; /* else it stands beside, with no back-off */
     operation->phase = PHASE_PARKED;
     if (queues && kind_of(operation->resource)->polls) {
-        operation->look_at = within_lease(engine, next_poll(engine, operation, now), ttl_ms, now);
+        operation->recheck_at = within_lease(engine, next_poll(engine, operation, now), ttl_ms, now);
     } else {
         subscription_want(engine, subscription);
-        operation->look_at = acquire_look_at(engine, subscription, ttl_ms, now);
+        operation->recheck_at = acquire_recheck_time(engine, subscription, ttl_ms, now);
     }
     arm_operation(engine, operation);
 }
 
 void acquire_begin(struct engine *engine, struct operation *operation, int64_t now) {
-    struct contest *contest = attach_contest(engine, operation);
-    struct operation *foremost = queue_foremost(contest);
-    bool joins = queue_lets_in(contest, operation);
-    if (!joins && operation->once) {
-        finish(engine, operation, foremost->trouble ? foremost->trouble : REDLATCH_TIMEOUT);
+    struct wait_queue *queue = attach_wait_queue(engine, operation);
+    struct operation *foremost = queue_foremost(queue);
+    bool joins = queue_lets_in(queue, operation);
+    if (!joins && operation->non_blocking) {
+        finish(engine, operation, foremost->transient_error ? foremost->transient_error : REDLATCH_TIMEOUT);
         return;
     }
     operation->phase = PHASE_QUEUED;
     queue_enter(engine, operation);
     if (!joins) {
         arm_operation(engine, operation);
-    } else if (contest->yield_until > now && !operation->once) {
+    } else if (queue->yield_until > now && !operation->non_blocking) {
         acquire_park(engine, operation, REDLATCH_FOREVER, now);
-        operation->look_at = contest->yield_until;
+        operation->recheck_at = queue->yield_until;
         arm_operation(engine, operation);
     } else {
-        ask(engine, operation, now);
+        send_request(engine, operation, now);
     }
 }
 
@@ -159,8 +159,8 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
     command->amount = operation->amount;
     command->lease_ms = engine_wire_lease(engine, operation->lease_ms);
     command->repeat_until = repeat_until;
-    command->leaves = kind_of(operation->resource)->has_places;
-    /* Nobody waits for the reply, and what follows on this lane must not find a place that was given up. */
+    command->leaves = kind_of(operation->resource)->queues_on_server;
+    /* Nobody waits for the reply, and what follows on this pipeline must not find a place that was given up. */
     command->as_text = command->leaves && !engine->leave_is_known;
     engine->stats.script_loads += command->as_text;
     engine->stats.compensations++;
@@ -168,7 +168,7 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
 }
 
 /* Undoes what was asked with; should the operation ask again, that undo may still be under way. */
-void undo_ask(struct engine *engine, struct operation *operation) {
+void undo_attempt(struct engine *engine, struct operation *operation) {
     undo_acquire(engine, operation, operation->id, 0);
     operation->id = 0;
 }
@@ -207,7 +207,7 @@ struct hold *acquire_enter(struct engine *engine, struct operation *operation, u
     hold->max_hold_at =
         operation->max_hold_ms == REDLATCH_FOREVER ? NEVER : sent_at + operation->max_hold_ms * MILLISECOND;
     hold->renew_at = NEVER;
-    hold->alone = !operation->set;
+    hold->single_grant = !operation->set;
     hold->in_set = operation->set != NULL;
     hold_confirm(hold, sent_at, lease_ms);
     if (operation->asynchronous) {
@@ -241,26 +241,26 @@ void acquire_granted(struct engine *engine, struct operation *operation, int64_t
     if (!hold) {
         return;
     }
-    struct contest *contest = operation->resource->contest;
+    struct wait_queue *queue = operation->resource->queue;
     end(engine, operation, REDLATCH_OK, now);
-    if (operation->resource->contest == contest) {
-        queue_reenter_others(engine, contest, hold, now);
+    if (operation->resource->queue == queue) {
+        queue_reenter_others(engine, queue, hold, now);
     }
 }
 
 /* The server can not be used for now: to be asked again after a pause that grows. */
 void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now) {
-    if (operation->trouble_since == 0) {
-        operation->trouble_since = now;
+    if (operation->unusable_since == 0) {
+        operation->unusable_since = now;
         operation->pause_ms = 0;
     }
-    bool long_since = now - operation->trouble_since > 5 * SECOND;
+    bool long_since = now - operation->unusable_since > 5 * SECOND;
     uint32_t cap = long_since ? 1000 : 100;
     uint32_t longer = operation->pause_ms ? operation->pause_ms * 2 : 20;
     operation->pause_ms = longer < cap ? longer : cap;
-    operation->trouble = status;
+    operation->transient_error = status;
     operation->phase = PHASE_PAUSED;
-    operation->look_at = now + (operation->pause_ms + engine_random(engine, operation->pause_ms)) * MILLISECOND;
+    operation->recheck_at = now + (operation->pause_ms + engine_random(engine, operation->pause_ms)) * MILLISECOND;
     arm_operation(engine, operation);
 }
 
@@ -272,22 +272,22 @@ struct operation *operation_answered(const struct command *command, const struct
     }
     operation->command = NULL;
     if (reply->kind != REPLY_ERROR) {
-        operation->trouble = 0;
-        operation->trouble_since = 0;
+        operation->transient_error = 0;
+        operation->unusable_since = 0;
     }
     return operation;
 }
 
-/* A refusal that may pass is waited out, unless the caller does not wait. */
-void acquire_refused(struct engine *engine, struct operation *operation, struct refusal refusal, int64_t now) {
-    if (refusal.may_have_run) {
-        undo_ask(engine, operation);
+/* A transient error is waited out, unless the caller does not wait. */
+void acquire_error(struct engine *engine, struct operation *operation, struct error_reply error, int64_t now) {
+    if (error.may_have_executed) {
+        undo_attempt(engine, operation);
     }
-    if (!refusal.passing || operation->once) {
-        end(engine, operation, refusal.status, now);
+    if (!error.transient || operation->non_blocking) {
+        end(engine, operation, error.status, now);
         return;
     }
-    operation_pause(engine, operation, refusal.status, now);
+    operation_pause(engine, operation, error.status, now);
 }
 
 void acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
@@ -296,9 +296,9 @@ void acquire_replied(struct engine *engine, struct command *command, const struc
         return; /* given up on; its undo is queued behind it */
     }
     if (reply->kind == REPLY_ERROR) {
-        struct refusal refusal = refusal_of(reply->text, reply->size);
-        refusal.may_have_run = refusal.may_have_run || command->repeated; /* before the connection broke */
-        acquire_refused(engine, operation, refusal, now);
+        struct error_reply error = error_reply_of(reply->text, reply->size);
+        error.may_have_executed = error.may_have_executed || command->repeated; /* before the connection broke */
+        acquire_error(engine, operation, error, now);
         return;
     }
     uint64_t token;
@@ -310,34 +310,34 @@ void acquire_replied(struct engine *engine, struct command *command, const struc
         end(engine, operation, REDLATCH_PROTOCOL, now);
         return;
     }
-    if (!operation->met_holder) {
+    if (!operation->contended) {
         engine->stats.contended++;
     }
-    operation->met_holder = true;
+    operation->contended = true;
     if (command->repeated && kind_of(command->resource)->has_values) { /* some may be left of what was granted before */
-        undo_ask(engine, operation);
+        undo_attempt(engine, operation);
     }
-    if (operation->once) {
+    if (operation->non_blocking) {
         end(engine, operation, REDLATCH_TIMEOUT, now);
-    } else if (operation->seen != operation->resource->contest->sequence &&
-               !PLANTED(FAULT_MESSAGE_MISSED_WHILE_ASKING)) {
-        ask(engine, operation, now);
+    } else if (operation->seen != operation->resource->queue->sequence &&
+               !PLANTED(FAULT_MESSAGE_MISSED_WHILE_REQUESTING)) {
+        send_request(engine, operation, now);
     } else {
         acquire_park(engine, operation, server_ms(reply->integer), now);
     }
 }
 
 void acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
-    struct contest *contest = operation->resource->contest;
+    struct wait_queue *queue = operation->resource->queue;
     if (operation->phase == PHASE_HANDED) {
-        contest->receiver = NULL;
+        queue->receiver = NULL;
         if (!PLANTED(FAULT_NO_HAND_OVER_COMPENSATION)) {
-            uint8_t lane = operation->lane;
-            operation->lane = contest->handing->lane; /* behind what it undoes */
+            uint8_t pipeline = operation->pipeline;
+            operation->pipeline = queue->handing->pipeline; /* behind what it undoes */
             undo_acquire(engine, operation, operation->id, 0);
-            operation->lane = lane;
+            operation->pipeline = pipeline;
         }
-    } else if (operation->phase == PHASE_ASKING && operation->command) {
+    } else if (operation->phase == PHASE_REQUESTING && operation->command) {
         struct command *command = operation->command;
         operation->command = NULL;
         if (!drop_unsent(engine, command)) {
@@ -353,8 +353,8 @@ void acquire_abort(struct engine *engine, struct operation *operation, int statu
 
 void acquire_timer(struct engine *engine, struct operation *operation, int64_t now) {
     if (operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED) {
-        if (now >= operation->look_at) {
-            ask(engine, operation, now);
+        if (now >= operation->recheck_at) {
+            send_request(engine, operation, now);
             return;
         }
     }

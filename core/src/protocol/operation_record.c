@@ -16,14 +16,14 @@
 #include "steps.h"
 
 /* A record outlives every sending of its command: whoever waits for the server gives up before. */
-static const int64_t BEYOND_PATIENCE_MS = 30000;
+static const int64_t BEYOND_DEADLINE_MS = 30000;
 static const int64_t KILL_DENIED_MS = INT64_C(3600) * 1000;
 
 /* How long the last sending may be under way. */
 static const int64_t ON_ITS_WAY = 15 * SECOND;
 
 int64_t record_life_ms(const struct engine *engine) {
-    return engine->kill_denied ? KILL_DENIED_MS : engine->settings.unreachable_timeout_ms + BEYOND_PATIENCE_MS;
+    return engine->kill_denied ? KILL_DENIED_MS : engine->settings.unreachable_timeout_ms + BEYOND_DEADLINE_MS;
 }
 
 bool record_is_over(const struct engine *engine, const struct command *command, int64_t now) {

@@ -17,138 +17,138 @@ static uint32_t missing(uint32_t wanted, uint32_t there) {
 
 /* Of a name of unknown kind, one who watches may find that it is told of elsewhere, while the place where it listened
  * lingers. */
-static uint32_t contests_for(uint8_t operation_kind, uint32_t count) {
+static uint32_t wait_queues_for(uint8_t operation_kind, uint32_t count) {
     return operation_kind == OPERATION_ACQUIRE ? count : operation_kind == OPERATION_WATCH ? 2 : 0;
 }
 
 /* What an operation on `count` names needs; of a set, each asynchronous grant may have to be given back by itself. */
-static struct engine_lack needs(uint8_t operation_kind, uint32_t count, bool set) {
+static struct engine_preallocation needs(uint8_t operation_kind, uint32_t count, bool set) {
     uint32_t commands = commands_for(operation_kind);
     bool acquire = operation_kind == OPERATION_ACQUIRE;
-    return (struct engine_lack){
+    return (struct engine_preallocation){
         .commands = commands + (acquire && set ? count : 0),
-        .contests = contests_for(operation_kind, count),
+        .wait_queues = wait_queues_for(operation_kind, count),
         .holds = acquire ? count : 0,
-        .lines = set ? commands : 0,
+        .entries = set ? commands : 0,
     };
 }
 
 /* Commands in the pool that are set aside for something. */
 static uint32_t commands_spoken_for(const struct engine *engine) {
-    return engine->reserved_commands + engine->expired_lines + engine->refreshes;
+    return engine->reserved_commands + engine->expired_entries + engine->refreshes;
 }
 
-static struct engine_lack lacks(const struct engine *engine, struct engine_lack need) {
-    return (struct engine_lack){
-        missing(commands_spoken_for(engine) + need.commands, engine->spare_command_count),
-        missing(engine->reserved_contests + need.contests, engine->spare_contest_count),
-        missing(engine->reserved_holds + need.holds, engine->spare_hold_count),
-        missing(BATCHES, engine->spare_batch_count),
-        missing(engine->reserved_lines + need.lines, engine->spare_lines_count),
+static struct engine_preallocation not_pooled(const struct engine *engine, struct engine_preallocation need) {
+    return (struct engine_preallocation){
+        missing(commands_spoken_for(engine) + need.commands, engine->command_pool_size),
+        missing(engine->reserved_wait_queues + need.wait_queues, engine->wait_queue_pool_size),
+        missing(engine->reserved_holds + need.holds, engine->hold_pool_size),
+        missing(BATCHES, engine->batch_pool_size),
+        missing(engine->reserved_entries + need.entries, engine->entries_pool_size),
     };
 }
 
-struct engine_lack engine_lacks(const struct engine *engine, uint8_t operation_kind) {
-    return lacks(engine, needs(operation_kind, 1, false));
+struct engine_preallocation engine_preallocation_needed(const struct engine *engine, uint8_t operation_kind) {
+    return not_pooled(engine, needs(operation_kind, 1, false));
 }
 
-struct engine_lack engine_lacks_for_set(const struct engine *engine, uint8_t operation_kind, uint32_t count) {
-    return lacks(engine, needs(operation_kind, count, true));
+struct engine_preallocation engine_preallocation_needed_for_set(const struct engine *engine, uint8_t operation_kind, uint32_t count) {
+    return not_pooled(engine, needs(operation_kind, count, true));
 }
 
-void engine_supply_command(struct engine *engine, struct command *command) {
+void engine_add_command(struct engine *engine, struct command *command) {
     memset(command, 0, sizeof *command);
     command->timer.kind = TIMER_COMMAND;
-    list_append(&engine->spare_commands, &command->link);
-    engine->spare_command_count++;
+    list_append(&engine->command_pool, &command->link);
+    engine->command_pool_size++;
 }
 
-void engine_supply_batch(struct engine *engine, struct command *command, struct renewal *lines) {
+void engine_add_batch(struct engine *engine, struct command *command, struct renewal *entries) {
     memset(command, 0, sizeof *command);
     command->timer.kind = TIMER_COMMAND;
     command->kind = COMMAND_RENEW;
-    command->lane = LANE_KEEPER;
-    command->batch = lines;
-    list_append(&engine->spare_batches, &command->link);
-    engine->spare_batch_count++;
+    command->pipeline = PIPELINE_BACKGROUND;
+    command->batch = entries;
+    list_append(&engine->batch_pool, &command->link);
+    engine->batch_pool_size++;
 }
 
-void engine_supply_lines(struct engine *engine, struct lines *lines) {
-    memset(lines, 0, sizeof *lines);
-    list_append(&engine->spare_lines, &lines->link);
-    engine->spare_lines_count++;
+void engine_add_entries(struct engine *engine, struct entries *entries) {
+    memset(entries, 0, sizeof *entries);
+    list_append(&engine->entries_pool, &entries->link);
+    engine->entries_pool_size++;
 }
 
-void engine_supply_contest(struct engine *engine, struct contest *contest) {
-    memset(contest, 0, sizeof *contest);
-    list_append(&engine->spare_contests, &contest->link);
-    engine->spare_contest_count++;
+void engine_add_wait_queue(struct engine *engine, struct wait_queue *queue) {
+    memset(queue, 0, sizeof *queue);
+    list_append(&engine->wait_queue_pool, &queue->link);
+    engine->wait_queue_pool_size++;
 }
 
-void engine_supply_hold(struct engine *engine, struct hold *hold) {
-    hold->next = engine->spare_holds;
-    engine->spare_holds = hold;
-    engine->spare_hold_count++;
+void engine_add_hold(struct engine *engine, struct hold *hold) {
+    hold->next = engine->hold_pool;
+    engine->hold_pool = hold;
+    engine->hold_pool_size++;
 }
 
-/* One contest is set aside for each name that may come to need it, however many wait: it is in the pool until it is
+/* One wait queue is set aside for each name that may come to need it, however many wait: it is in the pool until it is
  * attached, and again when it has been detached while somebody is still under way. */
-static void contend(struct engine *engine, struct operation *operation) {
+static void use_wait_queue(struct engine *engine, struct operation *operation) {
     struct resource *resource = operation->resource;
-    operation->contends = true;
-    engine->reserved_contests += resource->contenders++ == 0 && !resource->contest;
+    operation->uses_wait_queue = true;
+    engine->reserved_wait_queues += resource->wait_queue_users++ == 0 && !resource->queue;
 }
 
-bool contend_for(struct engine *engine, struct operation *operation, struct resource *resource) {
+bool use_wait_queue_of(struct engine *engine, struct operation *operation, struct resource *resource) {
     struct resource *before = operation->resource;
-    engine->reserved_contests -= --before->contenders == 0 && !before->contest;
-    bool room = resource->contest || resource->contenders > 0 ||
-                engine->spare_contest_count > engine->reserved_contests;
-    if (!room && operation->reserved_contests > 0) {
-        operation->reserved_contests--;
-        engine->reserved_contests--;
+    engine->reserved_wait_queues -= --before->wait_queue_users == 0 && !before->queue;
+    bool room = resource->queue || resource->wait_queue_users > 0 ||
+                engine->wait_queue_pool_size > engine->reserved_wait_queues;
+    if (!room && operation->reserved_wait_queues > 0) {
+        operation->reserved_wait_queues--;
+        engine->reserved_wait_queues--;
         room = true;
     }
     operation->resource = room ? resource : before;
-    contend(engine, operation);
+    use_wait_queue(engine, operation);
     return room;
 }
 
 void reserve_for(struct engine *engine, struct operation *operation) {
     const struct name_set *set = operation->set;
-    struct engine_lack need = needs(operation->kind, set ? set->count : 1, set);
+    struct engine_preallocation need = needs(operation->kind, set ? set->count : 1, set);
     bool permits = operation->kind == OPERATION_ACQUIRE && operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE;
     operation->reserved_commands = (uint8_t)need.commands;
     operation->reserved_holds = permits && operation->amount > 1 ? (uint32_t)operation->amount : need.holds;
-    bool one = !set && need.contests > 0; /* the first contest is its name's */
-    operation->reserved_contests = (uint8_t)(need.contests - one);
-    operation->reserved_lines = (uint8_t)need.lines;
+    bool one = !set && need.wait_queues > 0; /* the first wait queue is its name's */
+    operation->reserved_wait_queues = (uint8_t)(need.wait_queues - one);
+    operation->reserved_entries = (uint8_t)need.entries;
     engine->reserved_commands += operation->reserved_commands;
     engine->reserved_holds += operation->reserved_holds;
-    engine->reserved_contests += operation->reserved_contests;
-    engine->reserved_lines += operation->reserved_lines;
+    engine->reserved_wait_queues += operation->reserved_wait_queues;
+    engine->reserved_entries += operation->reserved_entries;
     if (one) {
-        contend(engine, operation);
+        use_wait_queue(engine, operation);
     }
-    (void)INVARIANT(&engine->broken, engine->spare_command_count >= engine->reserved_commands);
-    (void)INVARIANT(&engine->broken, engine->spare_hold_count >= engine->reserved_holds);
-    (void)INVARIANT(&engine->broken, engine->spare_contest_count >= engine->reserved_contests);
-    (void)INVARIANT(&engine->broken, engine->spare_lines_count >= engine->reserved_lines);
+    (void)INVARIANT(&engine->broken, engine->command_pool_size >= engine->reserved_commands);
+    (void)INVARIANT(&engine->broken, engine->hold_pool_size >= engine->reserved_holds);
+    (void)INVARIANT(&engine->broken, engine->wait_queue_pool_size >= engine->reserved_wait_queues);
+    (void)INVARIANT(&engine->broken, engine->entries_pool_size >= engine->reserved_entries);
 }
 
 void return_reserve(struct engine *engine, struct operation *operation) {
     engine->reserved_commands -= operation->reserved_commands;
     engine->reserved_holds -= operation->reserved_holds;
-    engine->reserved_contests -= operation->reserved_contests;
-    engine->reserved_lines -= operation->reserved_lines;
+    engine->reserved_wait_queues -= operation->reserved_wait_queues;
+    engine->reserved_entries -= operation->reserved_entries;
     operation->reserved_commands = 0;
     operation->reserved_holds = 0;
-    operation->reserved_contests = 0;
-    operation->reserved_lines = 0;
-    if (operation->contends) {
+    operation->reserved_wait_queues = 0;
+    operation->reserved_entries = 0;
+    if (operation->uses_wait_queue) {
         struct resource *resource = operation->resource;
-        operation->contends = false;
-        engine->reserved_contests -= --resource->contenders == 0 && !resource->contest;
+        operation->uses_wait_queue = false;
+        engine->reserved_wait_queues -= --resource->wait_queue_users == 0 && !resource->queue;
     }
 }
 
@@ -171,17 +171,17 @@ struct command *take_command(struct engine *engine, struct operation *operation)
     if (operation && operation->reserved_commands > 0) {
         operation->reserved_commands--;
         engine->reserved_commands--;
-    } else if (engine->spare_command_count <= engine->reserved_commands) {
+    } else if (engine->command_pool_size <= engine->reserved_commands) {
         return NULL;
     }
-    struct command *command = container_of(list_pop(&engine->spare_commands), struct command, link);
-    engine->spare_command_count--;
+    struct command *command = container_of(list_pop(&engine->command_pool), struct command, link);
+    engine->command_pool_size--;
     memset(command, 0, sizeof *command);
     command->timer.kind = TIMER_COMMAND;
     if (operation) {
         command->operation = operation;
         command->lock_kind = operation->lock_kind;
-        command->lane = operation->lane;
+        command->pipeline = operation->pipeline;
         command->resource = operation->resource ? resource_keep(operation->resource) : NULL;
     }
     return command;
@@ -194,43 +194,43 @@ static uint32_t smaller(uint32_t one, uint32_t other) {
 /* What was bound in undos comes back to the pool, not to the operation: one that goes on for long may have of it again
  * what is set aside for nobody. */
 static void top_up(struct engine *engine, struct operation *operation) {
-    struct engine_lack need = needs(operation->kind, operation->set->count, true);
+    struct engine_preallocation need = needs(operation->kind, operation->set->count, true);
     uint32_t commands = smaller(missing(need.commands, operation->reserved_commands),
-                                missing(engine->spare_command_count, commands_spoken_for(engine)));
-    uint32_t lines = smaller(missing(need.lines, operation->reserved_lines),
-                             missing(engine->spare_lines_count, engine->reserved_lines));
+                                missing(engine->command_pool_size, commands_spoken_for(engine)));
+    uint32_t entries = smaller(missing(need.entries, operation->reserved_entries),
+                             missing(engine->entries_pool_size, engine->reserved_entries));
     operation->reserved_commands += (uint8_t)commands;
     engine->reserved_commands += commands;
-    operation->reserved_lines += (uint8_t)lines;
-    engine->reserved_lines += lines;
+    operation->reserved_entries += (uint8_t)entries;
+    engine->reserved_entries += entries;
 }
 
 /* The same with room for lines, out of the reserve of an operation on a set; NULL when that is used up, and there is no
  * more in the pool. */
-struct command *take_command_with_lines(struct engine *engine, struct operation *operation) {
+struct command *take_command_with_entries(struct engine *engine, struct operation *operation) {
     top_up(engine, operation);
-    if (operation->reserved_lines == 0 || operation->reserved_commands == 0) {
+    if (operation->reserved_entries == 0 || operation->reserved_commands == 0) {
         return NULL;
     }
     struct command *command = take_command(engine, operation);
-    operation->reserved_lines--;
-    engine->reserved_lines--;
-    engine->spare_lines_count--;
-    command->lines = container_of(list_pop(&engine->spare_lines), struct lines, link);
+    operation->reserved_entries--;
+    engine->reserved_entries--;
+    engine->entries_pool_size--;
+    command->entries = container_of(list_pop(&engine->entries_pool), struct entries, link);
     return command;
 }
 
-static void give_lines(struct engine *engine, struct command *command) {
+static void give_entries(struct engine *engine, struct command *command) {
     struct operation *operation = command->operation;
-    for (uint32_t i = 0; i < command->line_count; i++) {
-        resource_drop(engine, command->lines->line[i].name);
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        resource_drop(engine, command->entries->entry[i].name);
     }
-    list_append(&engine->spare_lines, &command->lines->link);
-    engine->spare_lines_count++;
-    command->lines = NULL;
+    list_append(&engine->entries_pool, &command->entries->link);
+    engine->entries_pool_size++;
+    command->entries = NULL;
     if (operation && operation->phase != PHASE_DONE) {
-        operation->reserved_lines++;
-        engine->reserved_lines++;
+        operation->reserved_entries++;
+        engine->reserved_entries++;
     }
 }
 
@@ -240,16 +240,16 @@ void give_command(struct engine *engine, struct command *command) {
     timer_disarm(&engine->timers, &command->timer);
     list_remove(&command->link);
     if (command->kind == COMMAND_RENEW) {
-        list_append(&engine->spare_batches, &command->link);
-        engine->spare_batch_count++;
+        list_append(&engine->batch_pool, &command->link);
+        engine->batch_pool_size++;
         return;
     }
-    if (command->lines) {
-        give_lines(engine, command);
+    if (command->entries) {
+        give_entries(engine, command);
     }
     record_give_key(engine, command);
-    list_append(&engine->spare_commands, &command->link);
-    engine->spare_command_count++;
+    list_append(&engine->command_pool, &command->link);
+    engine->command_pool_size++;
     if (operation && operation->phase != PHASE_DONE) {
         operation->reserved_commands++;
         engine->reserved_commands++;
@@ -262,14 +262,14 @@ void give_command(struct engine *engine, struct command *command) {
 }
 
 struct hold *take_hold(struct engine *engine, struct operation *operation) {
-    if (!INVARIANT(&engine->broken, operation->reserved_holds > 0 && engine->spare_holds)) {
+    if (!INVARIANT(&engine->broken, operation->reserved_holds > 0 && engine->hold_pool)) {
         return NULL;
     }
     operation->reserved_holds--;
     engine->reserved_holds--;
-    struct hold *hold = engine->spare_holds;
-    engine->spare_holds = hold->next;
-    engine->spare_hold_count--;
+    struct hold *hold = engine->hold_pool;
+    engine->hold_pool = hold->next;
+    engine->hold_pool_size--;
     memset(hold, 0, sizeof *hold);
     hold->timer.kind = TIMER_HOLD;
     hold->lock_kind = operation->lock_kind;
@@ -282,59 +282,59 @@ struct hold *take_hold(struct engine *engine, struct operation *operation) {
 
 void give_hold(struct engine *engine, struct hold *hold) {
     resource_drop(engine, hold->resource);
-    engine_supply_hold(engine, hold);
+    engine_add_hold(engine, hold);
 }
 
-/* The contest of the operation's name, out of what is set aside for the name, or for a set, if there is none yet. NULL
+/* The wait queue of the operation's name, out of what is set aside for the name, or for a set, if there is none yet. NULL
  * only for a set, whose names may each have had theirs before. */
-struct contest *attach_contest(struct engine *engine, struct operation *operation) {
+struct wait_queue *attach_wait_queue(struct engine *engine, struct operation *operation) {
     struct resource *resource = operation->resource;
-    if (!resource->contest) {
-        if (resource->contenders > 0) {
-            engine->reserved_contests--;
-        } else if (operation->reserved_contests > 0) {
-            operation->reserved_contests--;
-            engine->reserved_contests--;
-        } else if (engine->spare_contest_count <= engine->reserved_contests) {
+    if (!resource->queue) {
+        if (resource->wait_queue_users > 0) {
+            engine->reserved_wait_queues--;
+        } else if (operation->reserved_wait_queues > 0) {
+            operation->reserved_wait_queues--;
+            engine->reserved_wait_queues--;
+        } else if (engine->wait_queue_pool_size <= engine->reserved_wait_queues) {
             return NULL;
         }
-        struct contest *contest = container_of(list_pop(&engine->spare_contests), struct contest, link);
-        engine->spare_contest_count--;
-        memset(contest, 0, sizeof *contest);
-        contest->timer.kind = TIMER_CONTEST;
-        contest->refresh.kind = TIMER_REFRESH;
-        contest->subscription.contest = contest;
-        for (int i = 0; i < CALLS; i++) {
-            contest->calls[i].contest = contest;
+        struct wait_queue *queue = container_of(list_pop(&engine->wait_queue_pool), struct wait_queue, link);
+        engine->wait_queue_pool_size--;
+        memset(queue, 0, sizeof *queue);
+        queue->timer.kind = TIMER_WAIT_QUEUE;
+        queue->refresh.kind = TIMER_REFRESH;
+        queue->subscription.queue = queue;
+        for (int i = 0; i < WAKE_CHANNELS; i++) {
+            queue->wake_channels[i].queue = queue;
         }
-        list_init(&contest->queue);
-        list_init(&contest->watchers);
-        list_append(&engine->contests, &contest->all);
-        contest->resource = resource_keep(resource);
-        resource->contest = contest;
+        list_init(&queue->waiters);
+        list_init(&queue->watchers);
+        list_append(&engine->wait_queues, &queue->all);
+        queue->resource = resource_keep(resource);
+        resource->queue = queue;
     }
-    return resource->contest;
+    return resource->queue;
 }
 
-void detach_contest(struct engine *engine, struct contest *contest) {
-    if (!INVARIANT(&engine->broken, list_is_empty(&contest->queue) && list_is_empty(&contest->watchers))) {
+void detach_wait_queue(struct engine *engine, struct wait_queue *queue) {
+    if (!INVARIANT(&engine->broken, list_is_empty(&queue->waiters) && list_is_empty(&queue->watchers))) {
         return;
     }
-    timer_disarm(&engine->timers, &contest->timer);
-    timer_disarm(&engine->timers, &contest->refresh);
-    list_remove(&contest->subscription.link);
-    list_remove(&contest->subscription.told);
-    list_remove(&contest->subscription.sent);
-    for (int i = 0; i < CALLS; i++) {
-        list_remove(&contest->calls[i].link);
-        list_remove(&contest->calls[i].told);
-        list_remove(&contest->calls[i].sent);
+    timer_disarm(&engine->timers, &queue->timer);
+    timer_disarm(&engine->timers, &queue->refresh);
+    list_remove(&queue->subscription.link);
+    list_remove(&queue->subscription.notified);
+    list_remove(&queue->subscription.sent);
+    for (int i = 0; i < WAKE_CHANNELS; i++) {
+        list_remove(&queue->wake_channels[i].link);
+        list_remove(&queue->wake_channels[i].notified);
+        list_remove(&queue->wake_channels[i].sent);
     }
-    list_remove(&contest->all);
-    struct resource *resource = contest->resource;
-    resource->contest = NULL;
-    engine->reserved_contests += resource->contenders > 0;
+    list_remove(&queue->all);
+    struct resource *resource = queue->resource;
+    resource->queue = NULL;
+    engine->reserved_wait_queues += resource->wait_queue_users > 0;
     resource_drop(engine, resource);
-    list_append(&engine->spare_contests, &contest->link);
-    engine->spare_contest_count++;
+    list_append(&engine->wait_queue_pool, &queue->link);
+    engine->wait_queue_pool_size++;
 }

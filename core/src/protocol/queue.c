@@ -8,18 +8,18 @@
 #include "planted.h"
 #include "steps.h"
 
-enum { RUN_LENGTH = 16 };
-static const int64_t RUN_TIME = 10 * MILLISECOND;
+enum { HAND_OVERS_MAX = 16 };
+static const int64_t HAND_OVERS_TIME = 10 * MILLISECOND;
 
-struct operation *queue_foremost(const struct contest *contest) {
-    struct list_link *first = list_first(&contest->queue);
+struct operation *queue_foremost(const struct wait_queue *queue) {
+    struct list_link *first = list_first(&queue->waiters);
     return first ? container_of(first, struct operation, link) : NULL;
 }
 
 /* The waiter of that number, or NULL. */
-struct operation *queue_find(const struct contest *contest, uint64_t id) {
-    struct list_link *link = list_first(&contest->queue);
-    for (; link; link = list_next(&contest->queue, link)) {
+struct operation *queue_find(const struct wait_queue *queue, uint64_t id) {
+    struct list_link *link = list_first(&queue->waiters);
+    for (; link; link = list_next(&queue->waiters, link)) {
         struct operation *operation = container_of(link, struct operation, link);
         if (operation->id == id) {
             return operation;
@@ -28,31 +28,31 @@ struct operation *queue_find(const struct contest *contest, uint64_t id) {
     return NULL;
 }
 
-static bool goes_together(const struct operation *operation) {
-    return kind_of_number(operation->lock_kind)->together;
+static bool is_concurrent(const struct operation *operation) {
+    return kind_of_number(operation->lock_kind)->concurrent;
 }
 
 /* Whether several may go at once, and so each has to see to it that it misses no message. */
-static bool is_shared(const struct contest *contest) {
-    return kind_of(contest->resource)->together;
+static bool is_shared(const struct wait_queue *queue) {
+    return kind_of(queue->resource)->concurrent;
 }
 
 /* Who may go at the same time as the one in front of it; NULL: it goes alone, or is the last who may. */
-static struct operation *beside(const struct contest *contest, const struct operation *operation) {
-    struct list_link *link = goes_together(operation) ? list_next(&contest->queue, &operation->link) : NULL;
+static struct operation *next_concurrent(const struct wait_queue *queue, const struct operation *operation) {
+    struct list_link *link = is_concurrent(operation) ? list_next(&queue->waiters, &operation->link) : NULL;
     struct operation *next = link ? container_of(link, struct operation, link) : NULL;
-    return next && goes_together(next) ? next : NULL;
+    return next && is_concurrent(next) ? next : NULL;
 }
 
 /* Whether an earlier call of the same owner, with the same intent, stands in the queue or was just granted: then this
  * one re-enters, and does not ask by itself. `operation` may be about to queue. */
-bool queue_will_reenter(const struct contest *contest, const struct operation *operation) {
+bool queue_will_reenter(const struct wait_queue *queue, const struct operation *operation) {
     const struct hold *hold = resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
     if (!operation->named_owner || (hold && hold->stage == HOLD_ALIVE)) {
         return operation->named_owner;
     }
-    struct list_link *link = list_first(&contest->queue);
-    for (; link && link != &operation->link; link = list_next(&contest->queue, link)) {
+    struct list_link *link = list_first(&queue->waiters);
+    for (; link && link != &operation->link; link = list_next(&queue->waiters, link)) {
         const struct operation *other = container_of(link, struct operation, link);
         if (other->owner == operation->owner && other->lock_kind == operation->lock_kind) {
             return true;
@@ -62,39 +62,39 @@ bool queue_will_reenter(const struct contest *contest, const struct operation *o
 }
 
 /* Whether whoever comes now may go at once. */
-bool queue_lets_in(const struct contest *contest, const struct operation *operation) {
-    bool alone = contest->alone > 0 && !PLANTED(FAULT_READERS_OVERTAKE);
-    bool front = !queue_foremost(contest) || (goes_together(operation) && !alone);
-    return front && !queue_will_reenter(contest, operation);
+bool queue_lets_in(const struct wait_queue *queue, const struct operation *operation) {
+    bool exclusive = queue->exclusive_count > 0 && !PLANTED(FAULT_READERS_OVERTAKE);
+    bool front = !queue_foremost(queue) || (is_concurrent(operation) && !exclusive);
+    return front && !queue_will_reenter(queue, operation);
 }
 
 void queue_enter(struct engine *engine, struct operation *operation) {
-    struct contest *contest = operation->resource->contest;
-    list_append(&contest->queue, &operation->link);
-    contest->waiters++;
-    contest->alone += !goes_together(operation);
-    contest->named_owners += operation->named_owner;
+    struct wait_queue *queue = operation->resource->queue;
+    list_append(&queue->waiters, &operation->link);
+    queue->waiter_count++;
+    queue->exclusive_count += !is_concurrent(operation);
+    queue->named_owners += operation->named_owner;
     engine->stats.waiters++;
-    timer_disarm(&engine->timers, &contest->timer);
+    timer_disarm(&engine->timers, &queue->timer);
 }
 
-/* Nobody queues any more: unless somebody watches, the subscription lingers, and a contest without one goes. */
-void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now) {
-    bool hushed = calls_hushed(engine, contest);
-    contest->yielding = false;
-    if (!list_is_empty(&contest->watchers)) {
+/* Nobody queues any more: unless somebody watches, the subscription lingers, and a wait queue without one goes. */
+void queue_go_idle(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    bool all_closed = wake_channels_close_unused(engine, queue);
+    queue->yielding = false;
+    if (!list_is_empty(&queue->watchers)) {
         return;
     }
-    switch (contest->subscription.state) {
+    switch (queue->subscription.state) {
     case SUBSCRIPTION_NONE:
     case SUBSCRIPTION_DENIED:
-        if (!contest->handing && hushed) {
-            detach_contest(engine, contest);
+        if (!queue->handing && all_closed) {
+            detach_wait_queue(engine, queue);
         }
         break;
     case SUBSCRIPTION_WANTED:
     case SUBSCRIPTION_ACTIVE:
-        timer_arm(&engine->timers, &contest->timer, now + engine->settings.linger_ms * MILLISECOND);
+        timer_arm(&engine->timers, &queue->timer, now + engine->settings.linger_ms * MILLISECOND);
         break;
     default: /* LEAVING: goes when that is confirmed */
         break;
@@ -105,7 +105,7 @@ void queue_go_idle(struct engine *engine, struct contest *contest, int64_t now) 
 static struct hold *hold_in_the_way(const struct operation *operation) {
     struct hold *hold = kind_of(operation->resource)->shared ? NULL : operation->resource->holds;
     while (hold && (hold->stage != HOLD_ALIVE ||
-                    (goes_together(operation) &&
+                    (is_concurrent(operation) &&
                      (hold->lock_kind == operation->lock_kind || hold->owner == operation->owner)))) {
         hold = hold->next;
     }
@@ -113,13 +113,13 @@ static struct hold *hold_in_the_way(const struct operation *operation) {
 }
 
 /* The first at the front who has not begun; where several go at once, also who may have missed a message. */
-static struct operation *next_turn(const struct contest *contest, int64_t now) {
-    struct operation *operation = queue_foremost(contest);
-    for (; operation; operation = beside(contest, operation)) {
-        bool missed = is_shared(contest) && operation->phase == PHASE_PARKED &&
-                      operation->seen != contest->sequence && contest->yield_until <= now &&
-                      !PLANTED(FAULT_READERS_GO_ALONE);
-        if ((operation->phase == PHASE_QUEUED || missed) && !queue_will_reenter(contest, operation)) {
+static struct operation *next_turn(const struct wait_queue *queue, int64_t now) {
+    struct operation *operation = queue_foremost(queue);
+    for (; operation; operation = next_concurrent(queue, operation)) {
+        bool missed = is_shared(queue) && operation->phase == PHASE_PARKED &&
+                      operation->seen != queue->sequence && queue->yield_until <= now &&
+                      !PLANTED(FAULT_READERS_WOKEN_ONE_BY_ONE);
+        if ((operation->phase == PHASE_QUEUED || missed) && !queue_will_reenter(queue, operation)) {
             return operation;
         }
     }
@@ -133,28 +133,28 @@ static void take_turn(struct engine *engine, struct operation *operation, int64_
         int64_t left_ms = hold && !hold_is_renewed(hold)
                               ? (hold->deadline - now) / MILLISECOND + hold->lease_ms / 100 + 2
                               : REDLATCH_FOREVER;
-        operation->seen = operation->resource->contest->sequence;
+        operation->seen = operation->resource->queue->sequence;
         acquire_park(engine, operation, left_ms, now);
     } else {
-        acquire_look(engine, operation, now);
+        acquire_recheck(engine, operation, now);
     }
 }
 
 /* Somebody left the queue: those behind go on. */
-void queue_advance(struct engine *engine, struct contest *contest, int64_t now) {
-    if (list_is_empty(&contest->queue)) {
-        queue_go_idle(engine, contest, now);
+void queue_advance(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    if (list_is_empty(&queue->waiters)) {
+        queue_go_idle(engine, queue, now);
     } else {
-        kind_of(contest->resource)->advance(engine, contest, now);
+        kind_of(queue->resource)->advance(engine, queue, now);
     }
 }
 
 /* Lets those at the front who have not begun look at once: a message may have been spent on the one that left. Each has
  * one turn at most. */
-void queue_next(struct engine *engine, struct contest *contest, int64_t now) {
-    const struct resource *resource = contest->resource;
-    for (uint32_t turns = contest->waiters; turns > 0 && resource->contest == contest; turns--) {
-        struct operation *operation = next_turn(contest, now);
+void queue_next(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    const struct resource *resource = queue->resource;
+    for (uint32_t turns = queue->waiter_count; turns > 0 && resource->queue == queue; turns--) {
+        struct operation *operation = next_turn(queue, now);
         if (!operation) {
             return;
         }
@@ -164,40 +164,40 @@ void queue_next(struct engine *engine, struct contest *contest, int64_t now) {
 
 /* Takes a waiter off the queue; those behind it do not go on yet. */
 static void take_off(struct engine *engine, struct operation *operation) {
-    struct contest *contest = operation->resource->contest;
-    bool was_foremost = queue_foremost(contest) == operation;
+    struct wait_queue *queue = operation->resource->queue;
+    bool was_foremost = queue_foremost(queue) == operation;
     list_remove(&operation->link);
-    struct operation *next = was_foremost ? queue_foremost(contest) : NULL;
+    struct operation *next = was_foremost ? queue_foremost(queue) : NULL;
     if (next) { /* what the one in front was told holds for who waited behind it */
-        next->met_holder = next->met_holder || operation->met_holder;
+        next->contended = next->contended || operation->contended;
     }
-    contest->waiters--;
-    contest->alone -= !goes_together(operation);
-    contest->named_owners -= operation->named_owner;
+    queue->waiter_count--;
+    queue->exclusive_count -= !is_concurrent(operation);
+    queue->named_owners -= operation->named_owner;
     engine->stats.waiters--;
-    if (operation->placed) {
-        contest->departed[contest->departures++ % DEPARTED_WAITERS] = operation->id;
+    if (operation->has_position) {
+        queue->departed[queue->departures++ % DEPARTED_WAITERS] = operation->id;
     }
     operation->phase = PHASE_NEW;
-    operation->placed = false;
-    calls_drop(engine, operation);
+    operation->has_position = false;
+    wake_channels_drop(engine, operation);
 }
 
 void queue_leave(struct engine *engine, struct operation *operation, int64_t now) {
-    struct contest *contest = operation->resource->contest;
+    struct wait_queue *queue = operation->resource->queue;
     take_off(engine, operation);
-    queue_advance(engine, contest, now);
+    queue_advance(engine, queue, now);
 }
 
 /* Takes the other calls of a hold's owner off the queue that can be begun anew. */
-static void take_off_others(struct engine *engine, struct contest *contest, const struct hold *hold,
+static void take_off_others(struct engine *engine, struct wait_queue *queue, const struct hold *hold,
                             struct list *others) {
-    struct list_link *link = contest->named_owners ? list_first(&contest->queue) : NULL;
+    struct list_link *link = queue->named_owners ? list_first(&queue->waiters) : NULL;
     while (link) {
         struct operation *other = container_of(link, struct operation, link);
-        link = list_next(&contest->queue, link);
+        link = list_next(&queue->waiters, link);
         if (other->owner == hold->owner && (other->phase == PHASE_QUEUED || other->phase == PHASE_PARKED)) {
-            if (other->placed) {
+            if (other->has_position) {
                 undo_acquire(engine, other, other->id, 0);
                 other->id = 0; /* should it come to ask again, that undo may still be under way */
             }
@@ -210,15 +210,15 @@ static void take_off_others(struct engine *engine, struct contest *contest, cons
 /* After a grant: other calls of the same owner that wait for the lock would wait for themselves; they re-enter. A
  * reader who waits for the write lock gets an error, a writer who waits for the read lock goes past the queue. All
  * leave before the first begins anew, for some come back into the queue. */
-void queue_reenter_others(struct engine *engine, struct contest *contest, struct hold *hold, int64_t now) {
+void queue_reenter_others(struct engine *engine, struct wait_queue *queue, struct hold *hold, int64_t now) {
     struct list others;
     struct list_link *link;
     list_init(&others);
-    take_off_others(engine, contest, hold, &others);
+    take_off_others(engine, queue, hold, &others);
     if (list_is_empty(&others)) {
         return;
     }
-    queue_advance(engine, contest, now); /* the contest may be gone then */
+    queue_advance(engine, queue, now); /* the wait queue may be gone then */
     while ((link = list_pop(&others)) != NULL) {
         struct operation *other = container_of(link, struct operation, link);
         if (other->lock_kind == hold->lock_kind) {
@@ -231,121 +231,121 @@ void queue_reenter_others(struct engine *engine, struct contest *contest, struct
 
 /* The waiter of this process that shall have the hold next, or NULL when it is to be released for everybody. */
 struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64_t now) {
-    struct contest *contest = hold->resource->contest;
-    struct operation *foremost = contest ? queue_foremost(contest) : NULL;
+    struct wait_queue *queue = hold->resource->queue;
+    struct operation *foremost = queue ? queue_foremost(queue) : NULL;
     (void)engine;
     if (kind_of(hold->resource)->shared || !foremost || foremost->phase != PHASE_PARKED ||
-        foremost->wait_until <= now || contest->handing) {
+        foremost->wait_until <= now || queue->handing) {
         return NULL;
     }
-    if (is_shared(contest) && (goes_together(foremost) || hold->lock_kind != foremost->lock_kind ||
+    if (is_shared(queue) && (is_concurrent(foremost) || hold->lock_kind != foremost->lock_kind ||
                                read_write_is_downgrade(hold))) {
         return NULL;
     }
-    if (kind_of(hold->resource)->has_places) { /* whose turn it is, the server says */
-        return foremost->placed ? foremost : NULL;
+    if (kind_of(hold->resource)->queues_on_server) { /* whose turn it is, the server says */
+        return foremost->has_position ? foremost : NULL;
     }
-    if (hold->run == 0) {
-        hold->run_since = now;
+    if (hold->hand_overs == 0) {
+        hold->hand_overs_since = now;
     }
-    bool over = hold->run >= RUN_LENGTH || now - hold->run_since >= RUN_TIME;
+    bool over = hold->hand_overs >= HAND_OVERS_MAX || now - hold->hand_overs_since >= HAND_OVERS_TIME;
     if (over && !PLANTED(FAULT_HAND_OVER_UNBOUNDED)) {
-        contest->yielding = true;
+        queue->yielding = true;
         return NULL;
     }
     return foremost;
 }
 
 /* Counts the hand-over that led to a grant, so that the run has an end however often the queue was empty meanwhile. */
-static void count_run(struct operation *receiver, uint64_t id, uint32_t run, int64_t run_since) {
+static void count_hand_over(struct operation *receiver, uint64_t id, uint32_t hand_overs, int64_t hand_overs_since) {
     struct hold *granted = resource_hold_of(receiver->resource, receiver->lock_kind, receiver->owner);
     if (granted && granted->id == id) {
-        granted->run = run + 1;
-        granted->run_since = run_since;
+        granted->hand_overs = hand_overs + 1;
+        granted->hand_overs_since = hand_overs_since;
     }
 }
 
 /* Those at the front who wait look no later than when other processes had their turn, and not before. */
-static void wait_for_others(struct engine *engine, struct contest *contest) {
-    struct operation *operation = queue_foremost(contest);
-    for (; operation; operation = beside(contest, operation)) {
+static void wait_for_others(struct engine *engine, struct wait_queue *queue) {
+    struct operation *operation = queue_foremost(queue);
+    for (; operation; operation = next_concurrent(queue, operation)) {
         if (operation->phase == PHASE_PARKED) {
-            operation->look_at = contest->yield_until;
+            operation->recheck_at = queue->yield_until;
             arm_operation(engine, operation);
         }
     }
 }
 
 /* Nobody of the queue asks for a moment, in which others have their turn. */
-static void yield(struct engine *engine, struct contest *contest, int64_t now) {
-    if (contest->yield_until <= now) {
-        contest->yield_until = now + MILLISECOND + engine_random(engine, 2000);
+static void yield(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    if (queue->yield_until <= now) {
+        queue->yield_until = now + MILLISECOND + engine_random(engine, 2000);
     }
-    wait_for_others(engine, contest);
+    wait_for_others(engine, queue);
 }
 
 /* A real release of ours was answered: `told` subscribers heard of it, -1 if unknown. If others did, they go first, and
  * so does a set that stands beside: it is in nobody's queue, and has no other turn while there is always one. */
-void queue_after_release(struct engine *engine, struct resource *resource, int64_t told, int64_t now) {
-    struct contest *contest = resource->contest;
-    if (!contest) {
+void queue_after_release(struct engine *engine, struct resource *resource, int64_t receivers, int64_t now) {
+    struct wait_queue *queue = resource->queue;
+    if (!queue) {
         return;
     }
-    contest->sequence++; /* an ask under way may have been answered before the release */
-    struct operation *foremost = queue_foremost(contest);
-    bool yielding = contest->yielding;
-    contest->yielding = false;
-    bool set_goes = (yielding || !foremost) && set_stands_beside(contest);
+    queue->sequence++; /* an ask under way may have been answered before the release */
+    struct operation *foremost = queue_foremost(queue);
+    bool yielding = queue->yielding;
+    queue->yielding = false;
+    bool set_goes = (yielding || !foremost) && set_is_waiting(queue);
     if (set_goes) {
-        yield(engine, contest, now);
+        yield(engine, queue, now);
     }
-    if (set_goes || told < 0) { /* if it is not told, nobody hears of it */
-        set_next_looks(engine, contest, now);
+    if (set_goes || receivers < 0) { /* if it is not told, nobody hears of it */
+        set_recheck_next(engine, queue, now);
     }
-    if (set_goes || !foremost || (foremost->phase != PHASE_PARKED && !is_shared(contest))) {
+    if (set_goes || !foremost || (foremost->phase != PHASE_PARKED && !is_shared(queue))) {
         return;
     }
-    if (kind_of(resource)->has_places) { /* whoever is next has been called, if it listens */
-        if (!foremost->call || foremost->call->state != SUBSCRIPTION_ACTIVE) {
-            acquire_look(engine, foremost, now);
+    if (kind_of(resource)->queues_on_server) { /* whoever is next has been called, if it listens */
+        if (!foremost->wake_channel || foremost->wake_channel->state != SUBSCRIPTION_ACTIVE) {
+            acquire_recheck(engine, foremost, now);
         }
         return;
     }
-    int64_t own = contest->subscription.state == SUBSCRIPTION_ACTIVE ? 1 : 0;
+    int64_t own = queue->subscription.state == SUBSCRIPTION_ACTIVE ? 1 : 0;
     bool unheard = kind_of(resource)->polls; /* of others, who may wait all the same */
-    if (yielding && (told < 0 || told > own || unheard)) {
-        yield(engine, contest, now);
-    } else if (!is_shared(contest) || !hold_in_the_way(foremost)) {
-        queue_look(engine, contest, now);
+    if (yielding && (receivers < 0 || receivers > own || unheard)) {
+        yield(engine, queue, now);
+    } else if (!is_shared(queue) || !hold_in_the_way(foremost)) {
+        queue_recheck(engine, queue, now);
     }
 }
 
 void hand_over_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct contest *contest = command->resource->contest;
+    struct wait_queue *queue = command->resource->queue;
     struct operation *receiver = NULL;
-    if (contest && contest->handing == command) {
-        receiver = contest->receiver;
-        contest->handing = NULL;
-        contest->receiver = NULL;
+    if (queue && queue->handing == command) {
+        receiver = queue->receiver;
+        queue->handing = NULL;
+        queue->receiver = NULL;
     }
     struct hold *hold = command->hold;
-    bool has_places = kind_of(command->resource)->has_places;
+    bool queues_on_server = kind_of(command->resource)->queues_on_server;
     bool other_answer = reply->kind == REPLY_INTEGER && reply->integer == 2;
-    bool placeless = has_places && reply->kind == REPLY_INTEGER && reply->integer == 3;
-    bool released = (other_answer && has_places) || placeless; /* for another, who stands at the head */
-    bool reads_on = other_answer && !has_places; /* a writer, who gives back only that */
-    uint32_t run = hold->run;
-    int64_t run_since = hold->run_since;
+    bool without_position = queues_on_server && reply->kind == REPLY_INTEGER && reply->integer == 3;
+    bool released = (other_answer && queues_on_server) || without_position; /* for another, who stands at the head */
+    bool reads_on = other_answer && !queues_on_server; /* a writer, who gives back only that */
+    uint32_t hand_overs = hold->hand_overs;
+    int64_t hand_overs_since = hold->hand_overs_since;
     uint64_t token;
     bool drawn = read_token(reply, &token);
     bool handed = drawn || (reply->kind == REPLY_INTEGER && reply->integer == 1);
     if (reads_on || (!drawn && reply->kind != REPLY_INTEGER)) { /* refused: release for everybody instead */
-        struct refusal refusal = refusal_of_reply(reply);
-        if (receiver && !has_places && (refusal.may_have_run || command->repeated)) {
+        struct error_reply error = error_of_reply(reply);
+        if (receiver && !queues_on_server && (error.may_have_executed || command->repeated)) {
             undo_acquire(engine, receiver, command->successor, 0);
         }
         turn_into_release(command, hold);
-        command->was_sent = command->repeated || refusal.may_have_run;
+        command->was_sent = command->repeated || error.may_have_executed;
         push_command(engine, command);
     } else {
         bool resolved = command->repeated && command->first_sent_at < hold->deadline; /* as for a release */
@@ -359,49 +359,49 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     }
     if (receiver && handed) {
         engine->stats.hand_overs++;
-        receiver->met_holder = true;
+        receiver->contended = true;
         acquire_granted(engine, receiver, command->first_sent_at, command->lease_ms, token, now);
-        count_run(receiver, command->successor, run, run_since);
-    } else if (receiver && has_places) {
-        fair_not_handed(engine, receiver, released && !placeless, now);
+        count_hand_over(receiver, command->successor, hand_overs, hand_overs_since);
+    } else if (receiver && queues_on_server) {
+        fair_not_handed(engine, receiver, released && !without_position, now);
     } else if (receiver) {
         receiver->id = 0;
         receiver->phase = PHASE_PARKED;
-        acquire_look(engine, receiver, now);
-    } else if (contest && list_is_empty(&contest->queue)) {
-        queue_advance(engine, contest, now);
+        acquire_recheck(engine, receiver, now);
+    } else if (queue && list_is_empty(&queue->waiters)) {
+        queue_advance(engine, queue, now);
     }
 }
 
 /* Whoever is parked at the front looks, where several may go when others had their turn: a lock may be free without a
  * message that says so. */
-void queue_look(struct engine *engine, struct contest *contest, int64_t now) {
-    struct operation *foremost = queue_foremost(contest);
-    if (foremost && is_shared(contest)) {
-        contest->sequence++;
-        if (contest->yield_until > now) {
-            wait_for_others(engine, contest);
+void queue_recheck(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    struct operation *foremost = queue_foremost(queue);
+    if (foremost && is_shared(queue)) {
+        queue->sequence++;
+        if (queue->yield_until > now) {
+            wait_for_others(engine, queue);
         }
-        queue_advance(engine, contest, now);
+        queue_advance(engine, queue, now);
     } else if (foremost && foremost->phase == PHASE_PARKED) {
-        acquire_look(engine, foremost, now);
+        acquire_recheck(engine, foremost, now);
     }
 }
 
 /* A release was heard of. `1`, a writer's, is for all who can go together, `0` for the foremost (wire format 1.6): when
  * that one is in, the others follow. */
-void queue_told(struct engine *engine, struct contest *contest, int64_t number, int64_t now) {
-    struct operation *foremost = queue_foremost(contest);
+void queue_notified(struct engine *engine, struct wait_queue *queue, int64_t number, int64_t now) {
+    struct operation *foremost = queue_foremost(queue);
     bool parked = foremost && foremost->phase == PHASE_PARKED;
-    if (!foremost || (!parked && !is_shared(contest))) {
+    if (!foremost || (!parked && !is_shared(queue))) {
         return;
     }
-    if (contest->yielding || contest->yield_until > now) { /* the echo of our own release, ahead of its reply; or not
+    if (queue->yielding || queue->yield_until > now) { /* the echo of our own release, ahead of its reply; or not
                                                               before others had their turn, but then */
-        yield(engine, contest, now);
-    } else if (is_shared(contest) && number != 0) {
-        queue_advance(engine, contest, now);
+        yield(engine, queue, now);
+    } else if (is_shared(queue) && number != 0) {
+        queue_advance(engine, queue, now);
     } else if (parked) {
-        acquire_look(engine, foremost, now);
+        acquire_recheck(engine, foremost, now);
     }
 }

@@ -21,23 +21,23 @@
 #include "planted.h"
 #include "steps.h"
 
-static struct hold *live_hold(const struct resource *resource, uint8_t side, uint64_t owner) {
-    struct hold *hold = resource_hold_of(resource, side, owner);
+static struct hold *live_hold(const struct resource *resource, uint8_t lock_kind, uint64_t owner) {
+    struct hold *hold = resource_hold_of(resource, lock_kind, owner);
     return hold && hold->stage == HOLD_ALIVE ? hold : NULL;
 }
 
 /* Puts a reader who writes before everybody else, but behind other reads of the same owner, wherever they are: what the
  * first of them is granted, the others raise. */
-static void pass_queue(struct contest *contest, struct operation *operation) {
+static void pass_queue(struct wait_queue *queue, struct operation *operation) {
     list_remove(&operation->link);
-    struct list_link *place = contest->queue.ring.next;
-    for (struct list_link *link = place; link != &contest->queue.ring; link = link->next) {
+    struct list_link *before = queue->waiters.ring.next;
+    for (struct list_link *link = before; link != &queue->waiters.ring; link = link->next) {
         const struct operation *other = container_of(link, struct operation, link);
         if (other->owner == operation->owner && other->lock_kind == operation->lock_kind) {
-            place = link->next;
+            before = link->next;
         }
     }
-    list_insert_before(place, &operation->link);
+    list_insert_before(before, &operation->link);
 }
 
 void read_write_begin(struct engine *engine, struct operation *operation, int64_t now) {
@@ -56,15 +56,15 @@ void read_write_begin(struct engine *engine, struct operation *operation, int64_
     } else if (writes) {
         hold_acquire(engine, held, operation, now);
     } else {
-        struct contest *contest = attach_contest(engine, operation);
-        bool waits = queue_will_reenter(contest, operation);
+        struct wait_queue *queue = attach_wait_queue(engine, operation);
+        bool waits = queue_will_reenter(queue, operation);
         operation->phase = PHASE_QUEUED;
         queue_enter(engine, operation);
-        pass_queue(contest, operation);
+        pass_queue(queue, operation);
         if (waits) {
             arm_operation(engine, operation);
         } else {
-            acquire_look(engine, operation, now);
+            acquire_recheck(engine, operation, now);
         }
     }
 }

@@ -1,16 +1,16 @@
-/* The records of the protocol floor and who points at whom.
+/* The records of the protocol layer and who points at whom.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   resource   a name and the kind of lock it is used as, while anybody in this process has to do with it
  *     holds    what owners of this process hold of it (a mutex: one alive, others on their way out)
- *     contest  the queue of local waiters, and subscriptions to channels, only while there is something to queue or
+ *     wait queue  the queue of local waiters, and subscriptions to channels, only while there is something to queue or
  *              hear; of a fair lock also where its waiters are called
  *   operation  one call of a user: acquire, release, extend, force release, query, inspection, watch, change. Memory of
  *              the caller.
  *   command    one script on its way to the server and back. Memory of a pool, as is that of its lines when it is about
  *              several names.
- *   lane       an ordered way to the server: what is to be written, what is unanswered, what a broken
- *              connection left unsettled
+ *   pipeline       an ordered way to the server: what is to be written, what is unanswered, what a broken
+ *              connection left in doubt
  *
  * Nothing here reads a clock, a socket or a thread, or allocates: times come in as microseconds of one clock, memory
  * comes in through the engine's pools. */
@@ -33,25 +33,25 @@
 
 /* Ways to the server. Blocking calls and asynchronous ones do not share a connection, so that neither reads the
  * other's replies; renewals have their own, so that no slow command delays them. A few callers at once each use a
- * lane alone; more of them share the first. */
-enum lane_number {
-    LANE_CALLERS,
-    LANE_HOST,
-    LANE_KEEPER,
-    LANE_CALLERS_SECOND,
-    LANE_CALLERS_THIRD,
-    LANE_CALLERS_FOURTH,
-    LANE_COUNT
+ * pipeline alone; more of them share the first. */
+enum pipeline_role {
+    PIPELINE_CALLERS,
+    PIPELINE_HOST,
+    PIPELINE_BACKGROUND,
+    PIPELINE_CALLERS_SECOND,
+    PIPELINE_CALLERS_THIRD,
+    PIPELINE_CALLERS_FOURTH,
+    PIPELINE_COUNT
 };
 
-struct lane {
+struct pipeline {
     struct list unsent;    /* commands to write, in order */
     struct list sent;      /* commands written and not answered, in order */
-    struct list unsettled; /* commands that a broken connection left without an answer, in order */
+    struct list in_doubt; /* commands that a broken connection left without an answer, in order */
     uint32_t in_flight;    /* length of `sent` */
 };
 
-enum timer_kind { TIMER_HOLD = 1, TIMER_OPERATION, TIMER_CONTEST, TIMER_REFRESH, TIMER_COMMAND };
+enum timer_kind { TIMER_HOLD = 1, TIMER_OPERATION, TIMER_WAIT_QUEUE, TIMER_REFRESH, TIMER_COMMAND };
 
 enum operation_kind {
     OPERATION_ACQUIRE,
@@ -91,19 +91,19 @@ enum change {
 };
 
 /* Where an operation stands. An acquire walks
- *   QUEUED -> ASKING -> PARKED -> ASKING ... -> DONE, or HANDED -> DONE, with PAUSED after a refusal that may pass. */
+ *   QUEUED -> REQUESTING -> PARKED -> REQUESTING ... -> DONE, or HANDED -> DONE, with PAUSED after a transient error. */
 enum operation_phase {
     PHASE_NEW,
     PHASE_QUEUED,  /* behind other waiters of this process */
-    PHASE_ASKING,  /* its own command is under way */
+    PHASE_REQUESTING,  /* its own command is under way */
     PHASE_PARKED,  /* foremost, waiting for a message or its timer */
     PHASE_PAUSED,  /* foremost, waiting to try again after the server could not be used */
     PHASE_HANDED,  /* a hand-over that names it is under way */
-    PHASE_WAITING, /* until the unsettled command of its hold is settled */
+    PHASE_WAITING, /* until the in doubt command of its hold is settled */
     PHASE_DONE
 };
 
-enum { REFUSAL_TEXT_SIZE = 192 };
+enum { ERROR_TEXT_SIZE = 192 };
 
 /* How a lock stands with the server, the answer to a query; of any call what the server said if it forbade it. */
 struct lock_answer {
@@ -113,7 +113,7 @@ struct lock_answer {
     uint64_t waiters; /* of a fair lock */
     bool locked;
     char owner[128];
-    char forbidden[REFUSAL_TEXT_SIZE]; /* the server's words, which name its rules, commands and keys; else empty */
+    char forbidden[ERROR_TEXT_SIZE]; /* the server's words, which name its rules, commands and keys; else empty */
 };
 
 /* An argument of a command comes in up to three parts that belong together. */
@@ -124,7 +124,7 @@ struct argument_part {
 
 /* What an inspection asks and who takes the answer: memory of the caller, who is gone when the operation is. */
 struct question {
-    const struct argument_part *words; /* keys, then arguments, of one part each */
+    const struct argument_part *arguments; /* keys, then arguments, of one part each */
     uint32_t key_count;
     uint32_t argument_count;
     bool plain; /* the words are a command of the server's own, not arguments of the script */
@@ -136,14 +136,14 @@ struct back_off {
     uint32_t next_ms;
     uint32_t max_ms;
     uint32_t multiplier;
-    uint32_t calls; /* pauses so far */
+    uint32_t pauses; /* pauses so far */
 };
 
 enum { PERMIT_SIZE = 16 };
 
 /* Several names that are acquired and released together. Memory of the caller, who is gone when the operation is. */
 struct name_set {
-    uint32_t count; /* 1 to LINES_MAX */
+    uint32_t count; /* 1 to ENTRIES_MAX */
     struct set_member {
         struct resource *resource;
         uint8_t lock_kind;
@@ -156,7 +156,7 @@ enum { WATCH_ROLES = 5 };
 
 struct operation {
     struct list_link
-        link; /* in the contest's queue, its watchers, those waiting for a hold, or the engine's finished list */
+        link; /* in the wait queue's queue, its watchers, those waiting for a hold, or the engine's finished list */
     struct list_link all;  /* in the engine's list of operations under way */
     struct timer timer;
     struct resource *resource;
@@ -166,7 +166,7 @@ struct operation {
     struct lock_answer *answer;
     struct question *question; /* of an inspection */
     struct resource *roles[WATCH_ROLES]; /* watch: the name as each kind it may be found to be; NULL: as one only */
-    struct subscription *call; /* fair: where it is called; NULL: it is not among the foremost */
+    struct subscription *wake_channel; /* fair: where it is called; NULL: it is not among the foremost */
     const struct name_set *set; /* acquire, release: of all of these; `resource` is the one waited for. NULL: of one */
     uint64_t owner;
     uint64_t id;          /* acquire: the wire number asked with; 0 before the first; of several the first */
@@ -175,40 +175,40 @@ struct operation {
     int64_t amount;       /* permits, or what a count is set to */
     int64_t result;       /* change: the number answered */
     int64_t max_hold_ms;  /* REDLATCH_FOREVER or a bound */
-    int64_t wait_until;   /* the caller's patience, NEVER without end; a try: its command time-out */
-    int64_t look_at;      /* PARKED, PAUSED: when to ask again */
-    int64_t trouble_since; /* when the server became unusable for it; 0 while it answers */
-    uint32_t seen;        /* messages of the contest before the last ask */
+    int64_t wait_until;   /* the caller's deadline, NEVER without end; a try: its command time-out */
+    int64_t recheck_at;      /* PARKED, PAUSED: when to ask again */
+    int64_t unusable_since; /* when the server became unusable for it; 0 while it answers */
+    uint32_t seen;        /* messages of the wait queue before the last ask */
     uint32_t pause_ms;    /* PAUSED: the last back-off */
     struct back_off back_off; /* spin */
     uint32_t batch;       /* fair: the refresh that it was last put into */
-    uint32_t departures;  /* fair: those of the contest before the last ask */
-    int trouble;          /* the last refusal that may pass */
+    uint32_t departures;  /* fair: those of the wait queue before the last ask */
+    int transient_error;          /* the last transient error */
     int status;           /* valid once DONE */
     int verdict;          /* release of a set: what is known before the server answers */
     uint8_t reason;       /* enum redlatch_reason: why the hold was lost, once DONE with LOST */
-    uint32_t met_member;  /* of a set: the last one that was found held */
+    uint32_t contended_member;  /* of a set: the last one that was found held */
     uint8_t kind;
     uint8_t lock_kind;    /* enum redlatch_kind */
     uint8_t change;       /* enum change */
     uint8_t phase;
-    uint8_t lane;
+    uint8_t pipeline;
     uint8_t reserved_commands; /* how many pool commands are still set aside for it, and so on */
-    uint8_t reserved_contests;
-    uint8_t reserved_lines;
+    uint8_t reserved_wait_queues;
+    uint8_t reserved_entries;
     uint32_t reserved_holds;
-    bool contends;     /* counted in its resource's contenders */
-    bool once;         /* does not wait for others */
+    bool uses_wait_queue;     /* counted in its resource's contenders */
+    bool non_blocking;         /* does not wait for others */
     bool brief;        /* waits for so short that a missing answer says nothing about the server */
     bool not_reentrant; /* a hold that the owner has already is an error */
     bool token_from_time; /* fenced: tokens are no smaller than the server's time */
     bool asynchronous; /* nobody sleeps in it: its time-out is the engine's business */
     bool named_owner;  /* the owner may have several operations at once */
-    bool met_holder;   /* was told that somebody holds the lock */
+    bool contended;   /* was told that somebody holds the lock */
     bool unanswered;   /* brief, and timed out before the server said anything */
     bool forced;       /* force release: there was a lock */
-    bool placed;       /* fair: stands in the server's queue, as far as is known */
-    bool called;       /* fair: since the last ask */
+    bool has_position;       /* fair: stands in the server's queue, as far as is known */
+    bool woken;       /* fair: since the last ask */
     unsigned char permit[PERMIT_SIZE]; /* change: which, as it stands on the server */
     bool unclaimed;    /* asynchronous: done, and permits it was granted are to be collected or given back */
 };
@@ -223,7 +223,7 @@ enum hold_stage {
     HOLD_GONE       /* lost; kept until its owner has been told by release */
 };
 
-#define ALL_LEVELS UINT32_MAX
+#define RELEASE_ALL UINT32_MAX
 
 /* An owner's hold. Everything of a hold hangs on its wire number, which is used once. */
 struct hold {
@@ -232,12 +232,12 @@ struct hold {
     struct timer timer;
     struct list_link owned;  /* beside the other holds of its owner: see engine_owner_end */
     struct list waiting;     /* operations that wait for `busy` to be settled */
-    struct command *busy;    /* the one unsettled command, renewals apart */
+    struct command *busy;    /* the one in doubt command, renewals apart */
     struct command *batch;   /* the renewal under way */
     struct operation *claim; /* granted asynchronously and not collected yet */
     struct hold *next_loss[3]; /* queues of unreported losses: see enum loss_queue */
     uint64_t owner;
-    uint64_t id;          /* the wire number, which an extension may change: see settle.c */
+    uint64_t id;          /* the wire number, which an extension may change: see in_doubt.c */
     uint64_t serial;      /* the hold's name for its user: the wire number it was granted with */
     uint64_t token;       /* fenced: the one this hold was granted with */
     int64_t deadline;     /* safe until then */
@@ -248,15 +248,15 @@ struct hold {
     int64_t lease_ms;     /* of the last grant, renewal or extension */
     uint32_t count;       /* levels */
     uint32_t renewed_from; /* lowest level taken without a lease; 0: none */
-    uint32_t owed;        /* levels to be released in the background as soon as `busy` is settled, or ALL_LEVELS */
-    uint32_t run;         /* hand-overs in a row that led here */
-    int64_t run_since;    /* when the first of them began */
+    uint32_t deferred_releases;        /* levels to be released in the background as soon as `busy` is settled, or RELEASE_ALL */
+    uint32_t hand_overs;         /* hand-overs in a row that led here */
+    int64_t hand_overs_since;    /* when the first of them began */
     uint8_t lock_kind;
     uint8_t stage;
     uint8_t reason;
     uint8_t reported;     /* bit per loss queue it stands in */
-    uint8_t batch_line;   /* its line in `batch` */
-    bool alone;           /* some level was granted by itself */
+    uint8_t batch_entry;   /* its line in `batch` */
+    bool single_grant;           /* some level was granted by itself */
     bool in_set;          /* some level was granted as part of a set */
     bool ended;           /* kept only until its loss has been reported */
     bool command_kept;    /* a command is set aside to give it back with */
@@ -273,9 +273,9 @@ enum subscription_state {
 /* A channel that somebody of this process wants to hear. */
 struct subscription {
     struct list_link link; /* in the engine's list of subscriptions to change */
-    struct list_link told; /* in the list of those that a message is for */
+    struct list_link notified; /* in the list of those that a message is for */
     struct list_link sent; /* in the driver's list of what the server has not answered */
-    struct contest *contest;
+    struct wait_queue *queue;
     struct operation *listener; /* fair: the waiter it is for; NULL: gone */
     uint64_t waiter;       /* fair: the number of the waiter whose own channel it is; 0: the channel of the name */
     uint8_t state;
@@ -283,37 +283,37 @@ struct subscription {
 };
 
 /* The foremost waiters of a fair lock hear their own channels; more of these may be on their way out. */
-enum { CALLED_WAITERS = 4, CALLS = 2 * CALLED_WAITERS, DEPARTED_WAITERS = 16 };
+enum { LISTENING_WAITERS = 4, WAKE_CHANNELS = 2 * LISTENING_WAITERS, DEPARTED_WAITERS = 16 };
 
-struct contest {
+struct wait_queue {
     struct list_link link; /* in the engine's pool */
-    struct list_link all;  /* in the engine's list of contests */
+    struct list_link all;  /* in the engine's list of wait queues */
     struct subscription subscription; /* to the channel of the name */
-    struct subscription calls[CALLS]; /* fair: to the channels of the foremost waiters */
+    struct subscription wake_channels[WAKE_CHANNELS]; /* fair: to the channels of the foremost waiters */
     struct timer timer;    /* end of the linger time */
     struct timer refresh;  /* fair: when those behind the foremost are to be refreshed */
     uint32_t batches;      /* fair: refreshes sent */
     uint32_t departures;   /* fair: waiters with a place who left the queue, and the numbers of the last of them */
     uint64_t departed[DEPARTED_WAITERS];
     struct resource *resource;
-    struct list queue;     /* operations; the first is the foremost */
+    struct list waiters;     /* operations; the first is the foremost */
     struct list watchers;  /* operations that wait for the name to be free, beside the queue */
     struct command *handing;    /* the hand-over under way */
     struct operation *receiver; /* who will get it; NULL when it gave up meanwhile */
     int64_t yield_until;   /* no attempt before, so that other processes get their turn */
     uint32_t sequence;     /* messages heard */
-    uint32_t waiters;
-    uint32_t alone;        /* waiters who go alone; others may go together: see struct kind */
+    uint32_t waiter_count;
+    uint32_t exclusive_count;        /* waiters who go alone; others may go together: see struct kind */
     uint32_t named_owners; /* waiters whose owner may have several operations at once */
     bool yielding;         /* a release with message was owed to other processes; wait for its echo */
 };
 
 struct resource {
     struct resource *next; /* in its bucket */
-    struct contest *contest;
+    struct wait_queue *queue;
     struct hold *holds;
-    uint32_t references; /* handles, operations, holds, commands, contest */
-    uint32_t contenders; /* operations under way that may need the contest */
+    uint32_t references; /* handles, operations, holds, commands, wait queue */
+    uint32_t wait_queue_users; /* operations under way that may need the wait queue */
     uint32_t hash;
     uint32_t name_size;
     uint32_t value_count; /* of a group: its values, GROUP_VALUE_SIZE characters each, sorted, stand behind the name */
@@ -340,17 +340,17 @@ enum command_kind {
     COMMAND_RENEW
 };
 
-enum { RENEWAL_BATCH_SIZE = 100, LINES_MAX = REDLATCH_MEMBERS_MAX, COMMAND_KINDS = COMMAND_RENEW + 1 };
+enum { RENEWAL_BATCH_SIZE = 100, ENTRIES_MAX = REDLATCH_MEMBERS_MAX, COMMAND_KINDS = COMMAND_RENEW + 1 };
 
 /* The longest array that a script answers with: of a set of fenced locks a word, and a token for each. */
-enum { REPLY_ELEMENTS_MAX = LINES_MAX + 1 };
+enum { REPLY_ELEMENTS_MAX = ENTRIES_MAX + 1 };
 _Static_assert((int)RENEWAL_BATCH_SIZE <= (int)REPLY_ELEMENTS_MAX, "a renewal is answered line by line");
 
 /* Fair: how an acquire stands to the server's queue. */
-enum place { PLACE_UNWANTED, PLACE_WANTED, PLACE_TAKEN };
+enum queue_position { POSITION_UNWANTED, POSITION_WANTED, POSITION_TAKEN };
 
 struct command {
-    struct list_link link; /* in a lane or the pool */
+    struct list_link link; /* in a pipeline or the pool */
     struct timer timer;    /* to be sent again then */
     struct resource *resource;
     struct operation *operation; /* who waits for it; NULL: nobody does any more, or nobody ever did */
@@ -359,21 +359,21 @@ struct command {
     uint64_t record_key; /* the number in the key of its record; 0: it has none */
     uint64_t successor; /* hand-over, move: the wire number of the new owner; read: of the owner's own write lock */
     int64_t lease_ms;
-    int64_t wait_ms;      /* acquire: what is left of the caller's patience; 0 if it is over, or without end */
+    int64_t wait_ms;      /* acquire: what is left of the caller's deadline; 0 if it is over, or without end */
     int64_t amount;     /* permits, or what a count is set to */
     int64_t first_sent_at;
     int64_t sent_at;
     int64_t give_up_at;   /* a refused release is not repeated after this; 0: not refused yet */
     int64_t repeat_until; /* retired ids: released every second until then; else 0 */
     uint32_t count;       /* reenter, hand-over, move: intended levels; release: levels left; refresh: its number */
-    uint32_t levels;      /* release: how many it takes; an undo takes none */
+    uint32_t released_count;      /* release: how many it takes; an undo takes none */
     uint32_t pause_ms;
     uint8_t kind;
     uint8_t lock_kind;
     uint8_t change; /* enum change */
     unsigned char permit[PERMIT_SIZE]; /* change: which */
-    uint8_t lane;
-    uint8_t place;        /* acquire: enum place */
+    uint8_t pipeline;
+    uint8_t position;        /* acquire: enum queue_position */
     bool leaves;          /* release: leaves the queue, too */
     bool token_from_time; /* acquire, hand-over of a fenced lock */
     bool was_sent;        /* at least once: the server may carry it out */
@@ -384,24 +384,24 @@ struct command {
     uint32_t batch_count; /* renewal */
     uint32_t batch_values; /* of groups, in all its lines */
     struct renewal *batch;
-    uint32_t line_count; /* acquire and release of several names */
-    struct lines *lines;
+    uint32_t entry_count; /* acquire and release of several names */
+    struct entries *entries;
 };
 
 /* The lines of a command about several names. */
-struct lines {
+struct entries {
     struct list_link link; /* in the engine's pool */
-    struct line {
+    struct entry {
         struct hold *hold; /* raised or lowered by it; NULL: none, or gone meanwhile */
         struct resource *name; /* counted */
         uint64_t id;
         uint64_t pass;   /* read: the wire number of the owner's own write lock; 0: none */
         uint32_t count;  /* acquire: intended levels; release: levels left */
-        uint32_t levels; /* release: how many it takes; an undo takes none */
-        uint32_t seen;   /* acquire: messages of the name's contest before it was sent */
+        uint32_t released_count; /* release: how many it takes; an undo takes none */
+        uint32_t seen;   /* acquire: messages of the name's wait queue before it was sent */
         uint8_t lock_kind;
         bool token_from_time;
-    } line[LINES_MAX];
+    } entry[ENTRIES_MAX];
 };
 
 /* One line of a renewal: the hold it was for may be gone when the answer comes. */

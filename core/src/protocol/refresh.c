@@ -7,39 +7,39 @@
 enum { REFRESH_BATCH_SIZE = 100 };
 _Static_assert((int)REFRESH_BATCH_SIZE <= (int)REPLY_ELEMENTS_MAX, "each of them may be answered to have no place");
 
-/* The contest's waiters are to be refreshed at that time, or sooner if that is planned. */
-void refresh_plan(struct engine *engine, struct contest *contest, int64_t at) {
-    if (!timer_is_armed(&contest->refresh) || contest->refresh.at > at) {
-        timer_arm(&engine->timers, &contest->refresh, at);
+/* The wait queue's waiters are to be refreshed at that time, or sooner if that is planned. */
+void refresh_plan(struct engine *engine, struct wait_queue *queue, int64_t at) {
+    if (!timer_is_armed(&queue->refresh) || queue->refresh.at > at) {
+        timer_arm(&engine->timers, &queue->refresh, at);
     }
 }
 
 /* A batch without anybody in it yet; NULL without memory. */
-static struct command *open_batch(struct engine *engine, struct contest *contest) {
+static struct command *open_batch(struct engine *engine, struct wait_queue *queue) {
     struct command *command = take_command(engine, NULL);
     if (command) {
         command->kind = COMMAND_REFRESH;
-        command->lane = LANE_KEEPER;
-        command->lock_kind = contest->resource->kind;
-        command->resource = resource_keep(contest->resource);
-        command->count = ++contest->batches;
+        command->pipeline = PIPELINE_BACKGROUND;
+        command->lock_kind = queue->resource->kind;
+        command->resource = resource_keep(queue->resource);
+        command->count = ++queue->batches;
         push_command(engine, command);
     }
     return command;
 }
 
-void refresh_waiters(struct engine *engine, struct contest *contest, int64_t now) {
+void refresh_waiters(struct engine *engine, struct wait_queue *queue, int64_t now) {
     struct command *command = NULL;
     uint32_t size = REFRESH_BATCH_SIZE;
-    struct list_link *link = PLANTED(FAULT_PLACES_NOT_REFRESHED) ? NULL : list_first(&contest->queue);
-    for (; link; link = list_next(&contest->queue, link)) {
+    struct list_link *link = PLANTED(FAULT_POSITIONS_NOT_REFRESHED) ? NULL : list_first(&queue->waiters);
+    for (; link; link = list_next(&queue->waiters, link)) {
         struct operation *operation = container_of(link, struct operation, link);
-        if (operation->phase != PHASE_PARKED || !operation->placed) {
+        if (operation->phase != PHASE_PARKED || !operation->has_position) {
             continue;
         }
         if (size == REFRESH_BATCH_SIZE) {
             size = 0;
-            command = open_batch(engine, contest);
+            command = open_batch(engine, queue);
         }
         if (!command) {
             break; /* the next time; the foremost shows meanwhile that this client lives */
@@ -47,21 +47,21 @@ void refresh_waiters(struct engine *engine, struct contest *contest, int64_t now
         operation->batch = command->count;
         size++;
     }
-    if (contest->waiters > 1) {
-        timer_arm(&engine->timers, &contest->refresh, now + engine->settings.fair_timeout_ms * MILLISECOND / 3);
+    if (queue->waiter_count > 1) {
+        timer_arm(&engine->timers, &queue->refresh, now + engine->settings.fair_timeout_ms * MILLISECOND / 3);
     }
 }
 
 /* The waiters of a batch, one after the other (after NULL the first): those that are still here when it is written. */
 const struct operation *refresh_next(const struct command *command, const struct operation *before) {
-    const struct contest *contest = command->resource->contest;
+    const struct wait_queue *queue = command->resource->queue;
     const struct list_link *link = NULL;
-    if (contest) {
-        link = before ? list_next(&contest->queue, &before->link) : list_first(&contest->queue);
+    if (queue) {
+        link = before ? list_next(&queue->waiters, &before->link) : list_first(&queue->waiters);
     }
-    for (; link; link = list_next(&contest->queue, link)) {
+    for (; link; link = list_next(&queue->waiters, link)) {
         const struct operation *operation = container_of(link, struct operation, link);
-        if (operation->batch == command->count && operation->placed) {
+        if (operation->batch == command->count && operation->has_position) {
             return operation;
         }
     }
@@ -71,22 +71,22 @@ const struct operation *refresh_next(const struct command *command, const struct
 /* Whoever has no place any more asks for another, in the order of the queue; one that asks already will be told itself,
  * and one that is to be handed the lock asks when it does not get it. */
 void refresh_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct contest *contest = command->resource->contest;
+    struct wait_queue *queue = command->resource->queue;
     bool lost = false;
-    for (size_t i = 0; contest && reply->kind == REPLY_ARRAY && i < reply->count; i++) {
+    for (size_t i = 0; queue && reply->kind == REPLY_ARRAY && i < reply->count; i++) {
         uint64_t number;
         struct operation *operation = NULL;
         if (read_token(&reply->elements[i], &number)) {
-            operation = queue_find(contest, number);
+            operation = queue_find(queue, number);
         }
-        if (operation && operation->phase == PHASE_PARKED && operation->placed) {
-            fair_take_place(engine, operation, now);
+        if (operation && operation->phase == PHASE_PARKED && operation->has_position) {
+            fair_take_position(engine, operation, now);
             lost = true;
         } else if (operation && operation->phase == PHASE_HANDED) {
-            operation->called = true; /* it asks when the hand-over fails */
+            operation->woken = true; /* it asks when the hand-over fails */
         }
     }
     if (lost) {
-        fair_places_lost(engine, contest, now);
+        fair_positions_lost(engine, queue, now);
     }
 }

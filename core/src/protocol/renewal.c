@@ -13,8 +13,8 @@ enum { OPEN_BATCHES = 8, VERIFICATIONS_IN_LEASE = 10 };
 /* Strikes a hold's line out of the batch under way; one that is sent later on, or once more, renews it no longer. */
 void renewal_forget(struct hold *hold) {
     if (hold->batch) {
-        hold->batch->batch[hold->batch_line].live = false;
-        hold->batch->batch[hold->batch_line].lease_ms = 0;
+        hold->batch->batch[hold->batch_entry].live = false;
+        hold->batch->batch[hold->batch_entry].lease_ms = 0;
         hold->batch = NULL;
     }
 }
@@ -22,24 +22,24 @@ void renewal_forget(struct hold *hold) {
 /* Its clock says that a hold is over while it is being renewed: see release_renewed. */
 void renewal_expire(struct engine *engine, struct hold *hold) {
     if (hold->batch) {
-        hold->batch->batch[hold->batch_line].expired = true;
-        engine->expired_lines++;
+        hold->batch->batch[hold->batch_entry].expired = true;
+        engine->expired_entries++;
         renewal_forget(hold);
     }
 }
 
 /* A renewal may have been carried out too late for its hold, which has been reported lost: nobody shall wait for that
  * lease. false if there was no memory. */
-static bool release_renewed(struct engine *engine, const struct renewal *line) {
+static bool release_renewed(struct engine *engine, const struct renewal *entry) {
     struct command *command = take_command(engine, NULL);
     if (!command) {
         return false;
     }
-    command->resource = resource_keep(line->name);
-    command->lane = LANE_CALLERS;
+    command->resource = resource_keep(entry->name);
+    command->pipeline = PIPELINE_CALLERS;
     command->kind = COMMAND_RELEASE;
-    command->id = line->id;
-    command->lock_kind = line->lock_kind;
+    command->id = entry->id;
+    command->lock_kind = entry->lock_kind;
     command->lease_ms = engine->settings.watchdog_lease_ms;
     engine->stats.compensations++;
     push_command(engine, command);
@@ -47,17 +47,17 @@ static bool release_renewed(struct engine *engine, const struct renewal *line) {
 }
 
 /* Ends a batch: what expired is given back. Where there is no memory for that, the batch asks for the rest once more,
- * and by then engine_lacks has seen to it. */
-static void end_lines(struct engine *engine, struct command *command, int64_t now) {
+ * and by then engine_preallocation_needed has seen to it. */
+static void end_entries(struct engine *engine, struct command *command, int64_t now) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < command->batch_count; i++) {
-        struct renewal *line = &command->batch[i];
-        if (line->expired && !release_renewed(engine, line)) {
-            command->batch[kept++] = *line; /* which only asks: see renewal_forget */
+        struct renewal *entry = &command->batch[i];
+        if (entry->expired && !release_renewed(engine, entry)) {
+            command->batch[kept++] = *entry; /* which only asks: see renewal_forget */
             continue;
         }
-        engine->expired_lines -= line->expired;
-        resource_drop(engine, line->name);
+        engine->expired_entries -= entry->expired;
+        resource_drop(engine, entry->name);
     }
     command->batch_count = kept;
     if (kept > 0) {
@@ -68,34 +68,34 @@ static void end_lines(struct engine *engine, struct command *command, int64_t no
 }
 
 /* Adds a hold to a batch. A hold that is no longer renewed is only asked about (a lease of 0). */
-static void add_line(struct engine *engine, struct command *command, struct hold *hold, int64_t now) {
+static void add_entry(struct engine *engine, struct command *command, struct hold *hold, int64_t now) {
     int64_t lease_ms = 0;
     if (hold_is_renewed(hold)) {
         lease_ms = lease_within(engine->settings.watchdog_lease_ms, hold->max_hold_at, now);
     }
-    struct renewal *line = &command->batch[command->batch_count];
-    line->hold = hold;
-    line->lease_ms = (uint32_t)lease_ms;
-    line->name = resource_keep(hold->resource);
-    line->id = hold->id;
-    line->lock_kind = hold->lock_kind;
-    line->live = true;
-    line->expired = false;
+    struct renewal *entry = &command->batch[command->batch_count];
+    entry->hold = hold;
+    entry->lease_ms = (uint32_t)lease_ms;
+    entry->name = resource_keep(hold->resource);
+    entry->id = hold->id;
+    entry->lock_kind = hold->lock_kind;
+    entry->live = true;
+    entry->expired = false;
     command->batch_values += hold->resource->value_count;
     hold->batch = command;
-    hold->batch_line = (uint8_t)command->batch_count++;
+    hold->batch_entry = (uint8_t)command->batch_count++;
     hold->renew_at = NEVER;
     hold_arm(engine, hold);
 }
 
 /* A batch for holds that are renewed as this one is; NULL without memory. */
 static struct command *open_batch(struct engine *engine, uint8_t lock_kind) {
-    struct list_link *spare = list_pop(&engine->spare_batches);
-    if (!spare) {
+    struct list_link *pooled = list_pop(&engine->batch_pool);
+    if (!pooled) {
         return NULL;
     }
-    engine->spare_batch_count--;
-    struct command *command = container_of(spare, struct command, link);
+    engine->batch_pool_size--;
+    struct command *command = container_of(pooled, struct command, link);
     command->lock_kind = lock_kind;
     command->batch_count = 0;
     command->batch_values = 0;
@@ -144,49 +144,49 @@ void renewal_gather(struct engine *engine, struct hold *first, int64_t now) {
             }
             return;
         }
-        add_line(engine, open[i], hold, now);
+        add_entry(engine, open[i], hold, now);
     }
 }
 
-static void line_confirmed(struct engine *engine, struct hold *hold, const struct renewal *line, int64_t sent_at,
+static void entry_confirmed(struct engine *engine, struct hold *hold, const struct renewal *entry, int64_t sent_at,
                            int64_t now) {
-    if (line->lease_ms == 0) {
+    if (entry->lease_ms == 0) {
         return;
     }
     engine->stats.renewals++;
     if (now - hold->confirmed_at > hold->lease_ms * MILLISECOND / 2) {
         engine->stats.late_renewals++;
     }
-    int64_t deadline = hold_deadline(hold, sent_at, line->lease_ms);
+    int64_t deadline = hold_deadline(hold, sent_at, entry->lease_ms);
     if (deadline > hold->deadline) {
         hold->deadline = deadline;
     }
     hold->confirmed_at = sent_at;
-    hold->lease_ms = line->lease_ms;
-    hold->renew_at = hold_is_renewed(hold) ? sent_at + line->lease_ms * MILLISECOND / 3 : NEVER;
+    hold->lease_ms = entry->lease_ms;
+    hold->renew_at = hold_is_renewed(hold) ? sent_at + entry->lease_ms * MILLISECOND / 3 : NEVER;
 }
 
 /* The batch brought nothing: its holds are due again at `at`. */
 void renewal_again(struct engine *engine, struct command *command, int64_t at, int64_t now) {
     for (uint32_t i = 0; i < command->batch_count; i++) {
-        struct renewal *line = &command->batch[i];
-        if (line->live) {
-            line->hold->batch = NULL;
-            line->hold->renew_at = at;
-            hold_arm(engine, line->hold);
-            hold_settled(engine, line->hold, now);
+        struct renewal *entry = &command->batch[i];
+        if (entry->live) {
+            entry->hold->batch = NULL;
+            entry->hold->renew_at = at;
+            hold_arm(engine, entry->hold);
+            hold_command_done(engine, entry->hold, now);
         }
     }
-    end_lines(engine, command, now);
+    end_entries(engine, command, now);
 }
 
-static void line_replied(struct engine *engine, const struct command *command, struct renewal *line, bool found,
+static void entry_replied(struct engine *engine, const struct command *command, struct renewal *entry, bool found,
                          int64_t now) {
-    struct hold *hold = line->hold;
+    struct hold *hold = entry->hold;
     bool good = found || PLANTED(FAULT_LOSS_UNREPORTED);
     if (good) {
         hold_check_deadline(engine, hold, now); /* an answer that comes after it brings nothing back */
-        if (!line->live) {
+        if (!entry->live) {
             return;
         }
     }
@@ -195,9 +195,9 @@ static void line_replied(struct engine *engine, const struct command *command, s
         hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
         return;
     }
-    line_confirmed(engine, hold, line, command->sent_at, now);
+    entry_confirmed(engine, hold, entry, command->sent_at, now);
     hold_arm(engine, hold);
-    hold_settled(engine, hold, now);
+    hold_command_done(engine, hold, now);
 }
 
 void renewal_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
@@ -206,17 +206,17 @@ void renewal_replied(struct engine *engine, struct command *command, const struc
         return;
     }
     for (uint32_t i = 0; i < command->batch_count; i++) {
-        struct renewal *line = &command->batch[i];
+        struct renewal *entry = &command->batch[i];
         bool found = reply->elements[i].kind == REPLY_INTEGER && reply->elements[i].integer >= -1;
-        if (line->live) {
-            line_replied(engine, command, line, found, now);
+        if (entry->live) {
+            entry_replied(engine, command, entry, found, now);
         }
-        if (!found && line->expired) {
-            line->expired = false;
-            engine->expired_lines--;
+        if (!found && entry->expired) {
+            entry->expired = false;
+            engine->expired_entries--;
         }
     }
-    end_lines(engine, command, now);
+    end_entries(engine, command, now);
 }
 
 /* The server may have forgotten everything: every hold is asked about then, those with a fixed lease too. */

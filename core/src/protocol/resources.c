@@ -88,11 +88,11 @@ void resource_drop(struct engine *engine, struct resource *resource) {
         return;
     }
     struct resource_table *table = &engine->resources;
-    struct resource **place = &table->buckets[resource->hash & (table->bucket_count - 1)];
-    while (*place != resource) {
-        place = &(*place)->next;
+    struct resource **link = &table->buckets[resource->hash & (table->bucket_count - 1)];
+    while (*link != resource) {
+        link = &(*link)->next;
     }
-    *place = resource->next;
+    *link = resource->next;
     table->used--;
     resource->next = engine->dead_resources;
     engine->dead_resources = resource;

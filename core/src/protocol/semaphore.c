@@ -4,20 +4,20 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  *   phase    event                          next
- *   QUEUED   becomes foremost               ASKING
- *   ASKING   permits                        DONE (OK), and the next one asks; given back if a host never collects them
- *            none                           PARKED; ASKING again if a message came since; DONE (TIMEOUT) for a try
- *            refusal that may pass          PAUSED; DONE for a try
- *            other refusal                  DONE
+ *   QUEUED   becomes foremost               REQUESTING
+ *   REQUESTING   permits                        DONE (OK), and the next one asks; given back if a host never collects them
+ *            none                           PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for a try
+ *            transient error          PAUSED; DONE for a try
+ *            other error                  DONE
  *            connection broke               the same again; DONE (NO_REPLY) when its record may be over
- *            caller has had enough          undo queued behind the ask on the same lane, DONE
- *   PARKED   message, subscription, timer   ASKING
- *   PAUSED   timer                          ASKING
+ *            caller has had enough          undo queued behind the ask on the same pipeline, DONE
+ *   PARKED   message, subscription, timer   REQUESTING
+ *   PAUSED   timer                          REQUESTING
  */
 #include "planted.h"
 #include "steps.h"
 
-void semaphore_ask(struct engine *engine, struct operation *operation, int64_t now) {
+void semaphore_send(struct engine *engine, struct operation *operation, int64_t now) {
     struct command *command = take_command(engine, operation);
     if (!command) { /* every reserve is bound in undos under way */
         semaphore_abort(engine, operation, REDLATCH_NO_REPLY, now);
@@ -29,8 +29,8 @@ void semaphore_ask(struct engine *engine, struct operation *operation, int64_t n
     record_take_key(engine, command);
     command->amount = operation->amount;
     operation->command = command;
-    operation->phase = PHASE_ASKING;
-    operation->seen = operation->resource->contest->sequence;
+    operation->phase = PHASE_REQUESTING;
+    operation->seen = operation->resource->queue->sequence;
     push_command(engine, command);
     arm_operation(engine, operation);
 }
@@ -67,16 +67,16 @@ void semaphore_unclaimed(struct engine *engine, struct operation *operation, int
     push_command(engine, command);
 }
 
-static void refused(struct engine *engine, struct command *command, struct operation *operation,
+static void error_received(struct engine *engine, struct command *command, struct operation *operation,
                     const struct reply *reply, int64_t now) {
-    struct refusal refusal = refusal_of(reply->text, reply->size);
-    if (refusal.may_have_run || command->repeated) {
+    struct error_reply error = error_reply_of(reply->text, reply->size);
+    if (error.may_have_executed || command->repeated) {
         undo_taken(engine, operation, command);
     }
-    if (refusal.passing && !operation->once) {
-        operation_pause(engine, operation, refusal.status, now);
+    if (error.transient && !operation->non_blocking) {
+        operation_pause(engine, operation, error.status, now);
     } else {
-        end(engine, operation, refusal.status, now);
+        end(engine, operation, error.status, now);
     }
 }
 
@@ -86,7 +86,7 @@ void semaphore_replied(struct engine *engine, struct command *command, const str
         return; /* given up on; its undo is queued behind it */
     }
     if (reply->kind == REPLY_ERROR) {
-        refused(engine, command, operation, reply, now);
+        error_received(engine, command, operation, reply, now);
         return;
     }
     if (reply->kind != REPLY_INTEGER) {
@@ -97,13 +97,13 @@ void semaphore_replied(struct engine *engine, struct command *command, const str
         granted(engine, operation, now);
         return;
     }
-    engine->stats.contended += !operation->met_holder;
-    operation->met_holder = true;
-    if (operation->once) {
+    engine->stats.contended += !operation->contended;
+    operation->contended = true;
+    if (operation->non_blocking) {
         end(engine, operation, REDLATCH_TIMEOUT, now);
-    } else if (operation->seen != operation->resource->contest->sequence &&
-               !PLANTED(FAULT_MESSAGE_MISSED_WHILE_ASKING)) {
-        semaphore_ask(engine, operation, now);
+    } else if (operation->seen != operation->resource->queue->sequence &&
+               !PLANTED(FAULT_MESSAGE_MISSED_WHILE_REQUESTING)) {
+        semaphore_send(engine, operation, now);
     } else {
         acquire_park(engine, operation, REDLATCH_FOREVER, now);
     }
@@ -111,7 +111,7 @@ void semaphore_replied(struct engine *engine, struct command *command, const str
 
 void semaphore_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
     struct command *command = operation->command;
-    if (operation->phase == PHASE_ASKING && command) {
+    if (operation->phase == PHASE_REQUESTING && command) {
         operation->command = NULL;
         if (!drop_unsent(engine, command)) {
             command->abandoned = true;
@@ -124,7 +124,7 @@ void semaphore_abort(struct engine *engine, struct operation *operation, int sta
     end(engine, operation, status, now);
 }
 
-void semaphore_settle(struct engine *engine, struct command *command, int64_t now) {
+void semaphore_resolve(struct engine *engine, struct command *command, int64_t now) {
     struct operation *operation = command->operation;
     if (record_is_over(engine, command, now)) {
         operation->command = NULL;

@@ -7,14 +7,14 @@
  *            the owner reads what it asks to    DONE (WOULD_DEADLOCK)
  *            write
  *   WAITING  that is settled                    as NEW
- *   ASKING   granted                            DONE (OK), or undone and DONE (LOST) if the grant is older than its
+ *   REQUESTING   granted                            DONE (OK), or undone and DONE (LOST) if the grant is older than its
  *                                               lease, or a hold that it re-enters was lost meanwhile
- *            a name is held by others           PARKED beside the queue of that name; ASKING again if a message of it
+ *            a name is held by others           PARKED beside the queue of that name; REQUESTING again if a message of it
  *                                               came since; DONE (TIMEOUT) for a try; undone first if the ask was
  *                                               sent again
- *            refusal that may pass              PAUSED; DONE for a try
- *            other refusal                      DONE
- *            caller has had enough              undo queued behind the ask on the same lane, DONE
+ *            transient error              PAUSED; DONE for a try
+ *            other error                      DONE
+ *            caller has had enough              undo queued behind the ask on the same pipeline, DONE
  *   PARKED   message, subscription, timer       as NEW
  *   PAUSED   timer                              as NEW
  *
@@ -32,11 +32,11 @@
 
 enum { FIRST_RAISED_IS_GONE = -3 };
 
-static void ask(struct engine *engine, struct operation *operation, int64_t now);
+static void send_request(struct engine *engine, struct operation *operation, int64_t now);
 
 /* Whether a set waits for a name. */
-bool set_stands_beside(const struct contest *contest) {
-    for (struct list_link *link = list_first(&contest->watchers); link; link = list_next(&contest->watchers, link)) {
+bool set_is_waiting(const struct wait_queue *queue) {
+    for (struct list_link *link = list_first(&queue->watchers); link; link = list_next(&queue->watchers, link)) {
         if (container_of(link, struct operation, link)->set) {
             return true;
         }
@@ -45,11 +45,11 @@ bool set_stands_beside(const struct contest *contest) {
 }
 
 /* The first of the sets that wait for a name looks, since it may be free. */
-void set_next_looks(struct engine *engine, struct contest *contest, int64_t now) {
-    for (struct list_link *link = list_first(&contest->watchers); link; link = list_next(&contest->watchers, link)) {
+void set_recheck_next(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    for (struct list_link *link = list_first(&queue->watchers); link; link = list_next(&queue->watchers, link)) {
         struct operation *operation = container_of(link, struct operation, link);
         if (operation->set && operation->phase == PHASE_PARKED) {
-            set_look(engine, operation, now);
+            set_recheck(engine, operation, now);
             return;
         }
     }
@@ -58,15 +58,15 @@ void set_next_looks(struct engine *engine, struct contest *contest, int64_t now)
 /* Waits for its name no longer. Unless it was granted that alone, what made it look may have been meant for the next,
  * too. */
 static void leave(struct engine *engine, struct operation *operation, bool granted, int64_t now) {
-    struct contest *contest = operation->resource->contest;
+    struct wait_queue *queue = operation->resource->queue;
     if (!list_is_linked(&operation->link)) {
         return;
     }
-    bool taken = granted && !kind_of(contest->resource)->together;
-    bool others = list_first(&contest->watchers) != &operation->link || list_next(&contest->watchers, &operation->link);
+    bool taken = granted && !kind_of(queue->resource)->concurrent;
+    bool others = list_first(&queue->watchers) != &operation->link || list_next(&queue->watchers, &operation->link);
     watch_leave(engine, operation, now);
     if (others && !taken && !PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
-        set_next_looks(engine, contest, now);
+        set_recheck_next(engine, queue, now);
     }
 }
 
@@ -102,17 +102,17 @@ void set_acquire_begin(struct engine *engine, struct operation *operation, int64
         leave(engine, operation, false, now);
         hold_wait_for(engine, busy, operation);
     } else {
-        ask(engine, operation, now);
+        send_request(engine, operation, now);
     }
 }
 
-void set_look(struct engine *engine, struct operation *operation, int64_t now) {
+void set_recheck(struct engine *engine, struct operation *operation, int64_t now) {
     set_acquire_begin(engine, operation, now);
 }
 
-static void ask(struct engine *engine, struct operation *operation, int64_t now) {
+static void send_request(struct engine *engine, struct operation *operation, int64_t now) {
     const struct name_set *set = operation->set;
-    struct command *command = take_command_with_lines(engine, operation);
+    struct command *command = take_command_with_entries(engine, operation);
     if (!command) { /* every reserve is bound in ids that may still arrive late */
         end(engine, operation, REDLATCH_NO_REPLY, now);
         return;
@@ -125,16 +125,16 @@ static void ask(struct engine *engine, struct operation *operation, int64_t now)
     command->lease_ms = acquire_lease(engine, operation, now);
     for (uint32_t i = 0; i < set->count; i++) {
         struct hold *hold = member_hold(&set->members[i], operation->owner);
-        const struct contest *contest = set->members[i].resource->contest;
-        line_add(command, &set->members[i], hold);
-        struct line *line = &command->lines->line[i];
-        line->id = hold ? hold->id : operation->id + i;
-        line->pass = read_write_pass(line->name, line->lock_kind, operation->owner);
-        line->count = hold ? hold->count + 1 : 1;
-        line->seen = contest ? contest->sequence : 0;
+        const struct wait_queue *queue = set->members[i].resource->queue;
+        entry_add(command, &set->members[i], hold);
+        struct entry *entry = &command->entries->entry[i];
+        entry->id = hold ? hold->id : operation->id + i;
+        entry->pass = read_write_pass(entry->name, entry->lock_kind, operation->owner);
+        entry->count = hold ? hold->count + 1 : 1;
+        entry->seen = queue ? queue->sequence : 0;
     }
     operation->command = command;
-    operation->phase = PHASE_ASKING;
+    operation->phase = PHASE_REQUESTING;
     push_command(engine, command);
     arm_operation(engine, operation);
 }
@@ -149,34 +149,34 @@ static void turn_into_undo(struct engine *engine, struct operation *operation, s
     undo->operation = NULL;
     undo->lease_ms = engine_wire_lease(engine, operation->lease_ms);
     undo->repeat_until = repeat_until;
-    for (uint32_t i = 0; i < undo->line_count; i++) {
-        struct line *line = &undo->lines->line[i];
-        bool goes_on = line->hold && line->hold->stage == HOLD_ALIVE;
-        line->count = goes_on ? line->hold->count : 0;
-        if (line->hold) {
-            line->hold->busy = undo;
+    for (uint32_t i = 0; i < undo->entry_count; i++) {
+        struct entry *entry = &undo->entries->entry[i];
+        bool goes_on = entry->hold && entry->hold->stage == HOLD_ALIVE;
+        entry->count = goes_on ? entry->hold->count : 0;
+        if (entry->hold) {
+            entry->hold->busy = undo;
         }
     }
-    if (PLANTED(FAULT_SET_UNDONE_IN_PART) && undo->line_count > 1) {
-        resource_drop(engine, undo->lines->line[--undo->line_count].name);
+    if (PLANTED(FAULT_SET_UNDONE_IN_PART) && undo->entry_count > 1) {
+        resource_drop(engine, undo->entries->entry[--undo->entry_count].name);
     }
     engine->stats.compensations++;
     push_command(engine, undo);
 }
 
-/* Queues the undo of an ask behind it, on its lane; what the ask's lines had to do with holds, the undo's have. false
+/* Queues the undo of an ask behind it, on its pipeline; what the ask's lines had to do with holds, the undo's have. false
  * without memory: what was granted lives for one lease at most. */
 bool set_undo(struct engine *engine, struct operation *operation, struct command *command, int64_t repeat_until) {
-    struct command *undo = take_command_with_lines(engine, operation);
+    struct command *undo = take_command_with_entries(engine, operation);
     if (!undo) {
         return false;
     }
-    for (uint32_t i = 0; i < command->line_count; i++) {
-        undo->lines->line[i] = command->lines->line[i];
-        resource_keep(undo->lines->line[i].name);
-        command->lines->line[i].hold = NULL;
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        undo->entries->entry[i] = command->entries->entry[i];
+        resource_keep(undo->entries->entry[i].name);
+        command->entries->entry[i].hold = NULL;
     }
-    undo->line_count = command->line_count;
+    undo->entry_count = command->entry_count;
     turn_into_undo(engine, operation, undo, repeat_until);
     return true;
 }
@@ -202,12 +202,12 @@ void set_acquire_retire(struct engine *engine, struct command *command, int64_t 
 /* Whether the grant came too late, or a hold that it was to raise is not there any more. */
 static bool is_stale(struct engine *engine, const struct command *command, int64_t now) {
     bool stale = now >= lease_deadline(command->sent_at, command->lease_ms) && !PLANTED(FAULT_LATE_GRANT_IS_KEPT);
-    for (uint32_t i = 0; i < command->line_count; i++) {
-        const struct line *line = &command->lines->line[i];
-        if (line->hold) {
-            hold_check_deadline(engine, line->hold, now);
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        const struct entry *entry = &command->entries->entry[i];
+        if (entry->hold) {
+            hold_check_deadline(engine, entry->hold, now);
         }
-        stale = stale || (line->count > 1 && (!line->hold || line->hold->stage == HOLD_GONE));
+        stale = stale || (entry->count > 1 && (!entry->hold || entry->hold->stage == HOLD_GONE));
     }
     return stale;
 }
@@ -218,19 +218,19 @@ static void enter(struct engine *engine, struct operation *operation, struct com
     size_t next_token = 1;
     int64_t sent_at = PLANTED(FAULT_DEADLINE_FROM_REPLY) ? now : command->sent_at;
     struct resource *waited_for = operation->resource;
-    for (uint32_t i = 0; i < command->line_count; i++) {
-        const struct line *line = &command->lines->line[i];
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        const struct entry *entry = &command->entries->entry[i];
         uint64_t token = 0;
-        if (line->lock_kind == REDLATCH_FENCED && next_token < reply->count) {
+        if (entry->lock_kind == REDLATCH_FENCED && next_token < reply->count) {
             read_token(&reply->elements[next_token++], &token);
         }
-        if (line->hold) {
-            hold_raise(engine, line->hold, operation, sent_at, command->lease_ms);
-            hold_arm(engine, line->hold);
+        if (entry->hold) {
+            hold_raise(engine, entry->hold, operation, sent_at, command->lease_ms);
+            hold_arm(engine, entry->hold);
         } else {
-            operation->resource = line->name;
-            operation->lock_kind = line->lock_kind;
-            acquire_enter(engine, operation, line->id, sent_at, command->lease_ms, token, now);
+            operation->resource = entry->name;
+            operation->lock_kind = entry->lock_kind;
+            acquire_enter(engine, operation, entry->id, sent_at, command->lease_ms, token, now);
         }
     }
     operation->resource = waited_for;
@@ -241,7 +241,7 @@ static void granted(struct engine *engine, struct operation *operation, struct c
                     const struct reply *reply, int64_t now) {
     if (is_stale(engine, command, now)) {
         if (!set_undo(engine, operation, command, 0)) {
-            lines_settled(engine, command, now);
+            entries_command_done(engine, command, now);
         }
         operation->reason = REDLATCH_REASON_EXPIRED;
         end(engine, operation, REDLATCH_LOST, now);
@@ -250,54 +250,54 @@ static void granted(struct engine *engine, struct operation *operation, struct c
     enter(engine, operation, command, reply, now);
     uint64_t owner = operation->owner;
     finish(engine, operation, REDLATCH_OK);
-    lines_settled(engine, command, now);
-    for (uint32_t i = 0; i < command->line_count; i++) {
-        const struct resource *resource = command->lines->line[i].name;
-        struct hold *hold = resource_hold_of(resource, command->lines->line[i].lock_kind, owner);
-        if (resource->contest && hold) {
-            queue_reenter_others(engine, resource->contest, hold, now);
+    entries_command_done(engine, command, now);
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        const struct resource *resource = command->entries->entry[i].name;
+        struct hold *hold = resource_hold_of(resource, command->entries->entry[i].lock_kind, owner);
+        if (resource->queue && hold) {
+            queue_reenter_others(engine, resource->queue, hold, now);
         }
     }
 }
 
 /* A name is held by others: waits beside its queue. */
-static void met(struct engine *engine, struct operation *operation, const struct line *line, int64_t ttl_ms,
+static void contended_by(struct engine *engine, struct operation *operation, const struct entry *entry, int64_t ttl_ms,
                 int64_t now) {
-    uint32_t seen = line->seen;
-    engine->stats.contended += !operation->met_holder;
-    operation->met_holder = true;
-    if (operation->once) {
+    uint32_t seen = entry->seen;
+    engine->stats.contended += !operation->contended;
+    operation->contended = true;
+    if (operation->non_blocking) {
         end(engine, operation, REDLATCH_TIMEOUT, now);
         return;
     }
-    if (!list_is_linked(&operation->link) || operation->resource != line->name) {
+    if (!list_is_linked(&operation->link) || operation->resource != entry->name) {
         leave(engine, operation, false, now);
-        operation->resource = line->name;
-        if (!attach_contest(engine, operation)) {
+        operation->resource = entry->name;
+        if (!attach_wait_queue(engine, operation)) {
             operation_pause(engine, operation, 0, now); /* no memory to listen with: looks now and then */
             return;
         }
         watch_join(engine, operation);
     }
     acquire_park(engine, operation, ttl_ms, now);
-    if (seen != operation->resource->contest->sequence && !PLANTED(FAULT_MESSAGE_MISSED_WHILE_ASKING)) {
-        set_look(engine, operation, now);
+    if (seen != operation->resource->queue->sequence && !PLANTED(FAULT_MESSAGE_MISSED_WHILE_REQUESTING)) {
+        set_recheck(engine, operation, now);
     }
 }
 
-static void refused(struct engine *engine, struct operation *operation, struct command *command,
+static void error_received(struct engine *engine, struct operation *operation, struct command *command,
                     const struct reply *reply, int64_t now) {
-    struct refusal refusal = refusal_of(reply->text, reply->size);
-    if (refusal.may_have_run || command->repeated) { /* before the connection broke */
+    struct error_reply error = error_reply_of(reply->text, reply->size);
+    if (error.may_have_executed || command->repeated) { /* before the connection broke */
         undo_earlier(engine, operation, command);
     }
-    if (refusal.passing && !operation->once) {
+    if (error.transient && !operation->non_blocking) {
         leave(engine, operation, false, now);
-        operation_pause(engine, operation, refusal.status, now);
+        operation_pause(engine, operation, error.status, now);
     } else {
-        end(engine, operation, refusal.status, now);
+        end(engine, operation, error.status, now);
     }
-    lines_settled(engine, command, now);
+    entries_command_done(engine, command, now);
 }
 
 void set_acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
@@ -306,37 +306,37 @@ void set_acquire_replied(struct engine *engine, struct command *command, const s
         return; /* given up on; its undo is queued behind it */
     }
     if (reply->kind == REPLY_ERROR) {
-        refused(engine, operation, command, reply, now);
+        error_received(engine, operation, command, reply, now);
         return;
     }
     bool sound = reply->kind == REPLY_ARRAY && reply->count > 0 && reply->elements[0].kind == REPLY_INTEGER &&
-                 reply->elements[0].integer >= 0 && reply->elements[0].integer <= command->line_count &&
+                 reply->elements[0].integer >= 0 && reply->elements[0].integer <= command->entry_count &&
                  (reply->elements[0].integer == 0 || reply->count == 2);
     if (!sound) {
         end(engine, operation, REDLATCH_PROTOCOL, now);
-        lines_settled(engine, command, now);
+        entries_command_done(engine, command, now);
         return;
     }
     if (reply->elements[0].integer == 0) {
         granted(engine, operation, command, reply, now);
         return;
     }
-    operation->met_member = (uint32_t)reply->elements[0].integer - 1;
-    const struct line *line = &command->lines->line[operation->met_member];
+    operation->contended_member = (uint32_t)reply->elements[0].integer - 1;
+    const struct entry *entry = &command->entries->entry[operation->contended_member];
     int64_t left_ms = server_ms(reply->elements[1].integer);
     bool gone = left_ms == FIRST_RAISED_IS_GONE;
-    if (gone && line->hold) {
-        hold_lose(engine, line->hold, REDLATCH_REASON_MISSING, now);
+    if (gone && entry->hold) {
+        hold_lose(engine, entry->hold, REDLATCH_REASON_MISSING, now);
     }
     if (command->repeated) {
         undo_earlier(engine, operation, command);
     }
-    lines_settled(engine, command, now);
+    entries_command_done(engine, command, now);
     if (gone) {
         operation->reason = REDLATCH_REASON_MISSING;
         end(engine, operation, REDLATCH_LOST, now);
     } else {
-        met(engine, operation, line, left_ms, now);
+        contended_by(engine, operation, entry, left_ms, now);
     }
 }
 
@@ -350,14 +350,14 @@ void set_acquire_abort(struct engine *engine, struct operation *operation, int s
         return;
     }
     operation->command = NULL;
-    if (operation->phase == PHASE_ASKING && command->was_sent) {
+    if (operation->phase == PHASE_REQUESTING && command->was_sent) {
         command->abandoned = true;
         command->operation = NULL;
         if (PLANTED(FAULT_NO_COMPENSATION) || !set_undo(engine, operation, command, 0)) {
-            lines_settled(engine, command, now);
+            entries_command_done(engine, command, now);
         }
-    } else if (operation->phase == PHASE_ASKING) {
-        lines_settled(engine, command, now);
+    } else if (operation->phase == PHASE_REQUESTING) {
+        entries_command_done(engine, command, now);
         drop_unsent(engine, command);
     }
     end(engine, operation, status, now);
@@ -365,8 +365,8 @@ void set_acquire_abort(struct engine *engine, struct operation *operation, int s
 
 void set_acquire_timer(struct engine *engine, struct operation *operation, int64_t now) {
     bool waits = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
-    if (waits && now >= operation->look_at) {
-        set_look(engine, operation, now);
+    if (waits && now >= operation->recheck_at) {
+        set_recheck(engine, operation, now);
     } else {
         arm_operation(engine, operation);
     }

@@ -5,9 +5,9 @@
  *   NEW      a hold is busy                WAITING
  *            none of the holds is there    DONE (LOST if one was lost, else NOT_OWNED)
  *   WAITING  that is settled               as NEW
- *   ASKING   answered                      DONE (OK; LOST or NOT_OWNED if that is so of one of them)
- *            refusal that may pass         sent again after a pause
- *            other refusal                 DONE
+ *   REQUESTING   answered                      DONE (OK; LOST or NOT_OWNED if that is so of one of them)
+ *            transient error         sent again after a pause
+ *            other error                 DONE
  *            caller has had enough         DONE; the release goes on in the background
  *
  * A name whose last level this is goes through the stages of hold.c. Nobody of this process gets one of the names by a
@@ -32,7 +32,7 @@ static void let_go(struct engine *engine, struct hold *hold) {
     }
 }
 
-static void add_lines(struct engine *engine, struct operation *operation, struct command *command) {
+static void add_entries(struct engine *engine, struct operation *operation, struct command *command) {
     command->kind = COMMAND_RELEASE_MANY;
     for (uint32_t i = 0; i < operation->set->count; i++) {
         const struct set_member *member = &operation->set->members[i];
@@ -40,13 +40,13 @@ static void add_lines(struct engine *engine, struct operation *operation, struct
         if (!hold || hold->stage != HOLD_ALIVE || hold->busy) {
             continue;
         }
-        line_add(command, member, hold);
-        struct line *line = &command->lines->line[command->line_count - 1];
-        line->count = hold->count - 1;
-        line->levels = 1;
+        entry_add(command, member, hold);
+        struct entry *entry = &command->entries->entry[command->entry_count - 1];
+        entry->count = hold->count - 1;
+        entry->released_count = 1;
         command->lease_ms = hold->lease_ms > command->lease_ms ? hold->lease_ms : command->lease_ms;
         operation->id = operation->id ? operation->id : hold->id;
-        if (line->count == 0) {
+        if (entry->count == 0) {
             let_go(engine, hold);
         }
     }
@@ -62,7 +62,7 @@ static int take_lost(struct engine *engine, struct operation *operation, int64_t
         } else if (hold->stage == HOLD_GONE) {
             status = REDLATCH_LOST;
             operation->reason = hold->reason;
-            hold_drop_levels(engine, hold, 1, now);
+            hold_lower_count(engine, hold, 1, now);
         }
     }
     return status;
@@ -76,11 +76,11 @@ void set_release(struct engine *engine, struct operation *operation, int64_t now
         return;
     }
     operation->verdict = take_lost(engine, operation, now); /* first: what is on its way out is not the owner's */
-    struct command *command = take_command_with_lines(engine, operation);
-    add_lines(engine, operation, command);
+    struct command *command = take_command_with_entries(engine, operation);
+    add_entries(engine, operation, command);
     operation->command = command;
-    operation->phase = PHASE_ASKING;
-    if (command->line_count == 0) {
+    operation->phase = PHASE_REQUESTING;
+    if (command->entry_count == 0) {
         give_command(engine, command);
         finish(engine, operation, operation->verdict);
         return;
@@ -100,31 +100,31 @@ static int note_lost(const struct command *command, int reason) {
 }
 
 /* The answer about a name that was to be free. */
-static int freed(struct engine *engine, struct command *command, const struct line *line, int64_t found,
+static int freed(struct engine *engine, struct command *command, const struct entry *entry, int64_t found,
                  int64_t now) {
-    struct hold *hold = line->hold;
+    struct hold *hold = entry->hold;
     bool in_time = hold && command->first_sent_at < hold->deadline;
     bool resolved = command->repeated && in_time && !PLANTED(FAULT_RESENT_RELEASE_IS_LOST);
     int reason = hold ? hold_reason(hold, now) : REDLATCH_REASON_MISSING;
-    bool untold = hold && hold->stage == HOLD_GONE && line->levels == 0; /* what was lost while it was to be raised */
+    bool untold = hold && hold->stage == HOLD_GONE && entry->released_count == 0; /* what was lost while it was to be raised */
     if (hold) {
         hold->busy = NULL;
     }
     if (untold) {
-        hold_settled(engine, hold, now);
+        hold_command_done(engine, hold, now);
     } else if (hold) {
         hold_end(engine, hold, now);
     }
     if (hold || found > 0) {
-        queue_after_release(engine, line->name, found > 0 ? found - 1 : -1, now);
+        queue_after_release(engine, entry->name, found > 0 ? found - 1 : -1, now);
     }
     return found > 0 || resolved ? REDLATCH_OK : note_lost(command, reason);
 }
 
 /* The answer about a name of which levels stay. */
-static int lowered(struct engine *engine, const struct command *command, const struct line *line, int64_t found,
+static int lowered(struct engine *engine, const struct command *command, const struct entry *entry, int64_t found,
                    int64_t now) {
-    struct hold *hold = line->hold;
+    struct hold *hold = entry->hold;
     if (!hold) {
         return note_lost(command, REDLATCH_REASON_MISSING);
     }
@@ -136,20 +136,20 @@ static int lowered(struct engine *engine, const struct command *command, const s
     hold->busy = NULL;
     if (hold->stage == HOLD_GONE) {
         int reason = hold->reason;
-        if (hold_drop_levels(engine, hold, line->levels, now)) {
-            hold_settled(engine, hold, now);
+        if (hold_lower_count(engine, hold, entry->released_count, now)) {
+            hold_command_done(engine, hold, now);
         }
         return note_lost(command, reason);
     }
-    hold->count = line->count;
+    hold->count = entry->count;
     hold->renewed_from = hold->renewed_from <= hold->count ? hold->renewed_from : 0;
     hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
     hold_arm(engine, hold);
-    hold_settled(engine, hold, now);
+    hold_command_done(engine, hold, now);
     return REDLATCH_OK;
 }
 
-/* The last word is a refusal: what was to be free runs out; what was to be lowered stays, and says so when it is next
+/* The last word is an error reply: what was to be free runs out; what was to be lowered stays, and says so when it is next
  * spoken of. */
 static void give_up(struct engine *engine, struct command *command, int status, int64_t now) {
     struct operation *operation = command->operation;
@@ -157,43 +157,43 @@ static void give_up(struct engine *engine, struct command *command, int status, 
         finish(engine, operation, status);
         command->operation = NULL;
     }
-    for (uint32_t i = 0; i < command->line_count; i++) {
-        struct line *line = &command->lines->line[i];
-        struct hold *hold = line->hold;
-        line->hold = NULL;
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        struct entry *entry = &command->entries->entry[i];
+        struct hold *hold = entry->hold;
+        entry->hold = NULL;
         if (!hold) {
             continue;
         }
         hold->busy = NULL;
-        if (line->count == 0) {
+        if (entry->count == 0) {
             hold_end(engine, hold, now);
-            queue_after_release(engine, line->name, -1, now); /* who waited for it has no other to wait for */
+            queue_after_release(engine, entry->name, -1, now); /* who waited for it has no other to wait for */
             continue;
         }
-        if (!operation && !hold_drop_levels(engine, hold, line->levels, now)) {
+        if (!operation && !hold_lower_count(engine, hold, entry->released_count, now)) {
             continue;
         }
         hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
         hold_arm(engine, hold);
-        hold_settled(engine, hold, now);
+        hold_command_done(engine, hold, now);
     }
 }
 
-static void refused(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct refusal refusal = refusal_of_reply(reply);
+static void error_received(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    struct error_reply error = error_of_reply(reply);
     if (command->give_up_at == 0) {
         command->give_up_at = now + command->lease_ms * MILLISECOND;
     }
-    bool once_more = refusal.may_have_run && !command->repeated;
-    if (!once_more && !(refusal.passing && now < command->give_up_at)) {
-        give_up(engine, command, refusal.status, now);
+    bool once_more = error.may_have_executed && !command->repeated;
+    if (!once_more && !(error.transient && now < command->give_up_at)) {
+        give_up(engine, command, error.status, now);
         return;
     }
     command->pause_ms = command->pause_ms < 50 ? command->pause_ms * 2 + 10 : 100;
     if (command->operation) {
-        command->operation->trouble = refusal.status;
+        command->operation->transient_error = error.status;
     }
-    command->was_sent = command->repeated || refusal.may_have_run;
+    command->was_sent = command->repeated || error.may_have_executed;
     repeat_command(engine, command, now + command->pause_ms * MILLISECOND);
 }
 
@@ -201,35 +201,35 @@ static void refused(struct engine *engine, struct command *command, const struct
  * once more. false if there are none. */
 static bool keep_retired(struct engine *engine, struct command *command) {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < command->line_count; i++) {
-        if (command->lines->line[i].count > 0) {
-            resource_drop(engine, command->lines->line[i].name);
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        if (command->entries->entry[i].count > 0) {
+            resource_drop(engine, command->entries->entry[i].name);
         } else {
-            command->lines->line[kept++] = command->lines->line[i];
+            command->entries->entry[kept++] = command->entries->entry[i];
         }
     }
-    command->line_count = kept;
+    command->entry_count = kept;
     return kept > 0;
 }
 
 /* What was found under a name; one number is that of each. */
-static int64_t found_of(const struct reply *reply, uint32_t line) {
-    const struct reply *element = reply->kind == REPLY_ARRAY ? &reply->elements[line] : reply;
+static int64_t found_of(const struct reply *reply, uint32_t entry) {
+    const struct reply *element = reply->kind == REPLY_ARRAY ? &reply->elements[entry] : reply;
     return element->kind == REPLY_INTEGER ? element->integer : 0;
 }
 
 void set_release_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    if (reply->kind != REPLY_INTEGER && (reply->kind != REPLY_ARRAY || reply->count != command->line_count)) {
-        refused(engine, command, reply, now);
+    if (reply->kind != REPLY_INTEGER && (reply->kind != REPLY_ARRAY || reply->count != command->entry_count)) {
+        error_received(engine, command, reply, now);
         return;
     }
     int status = command->operation ? command->operation->verdict : REDLATCH_OK;
-    for (uint32_t i = 0; i < command->line_count; i++) {
-        struct line line = command->lines->line[i];
-        command->lines->line[i].hold = NULL;
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        struct entry entry = command->entries->entry[i];
+        command->entries->entry[i].hold = NULL;
         int64_t found = found_of(reply, i);
-        int outcome = line.count == 0 ? freed(engine, command, &line, found, now)
-                                      : lowered(engine, command, &line, found, now);
+        int outcome = entry.count == 0 ? freed(engine, command, &entry, found, now)
+                                      : lowered(engine, command, &entry, found, now);
         status = worse(status, outcome);
     }
     if (command->operation) {
@@ -252,10 +252,10 @@ void set_release_abort(struct engine *engine, struct operation *operation, int s
     for (uint32_t i = 0; i < operation->set->count; i++) {
         struct hold *hold = member_hold(&operation->set->members[i], operation->owner);
         if (hold && hold->stage == HOLD_ALIVE) {
-            hold->owed += hold->owed != ALL_LEVELS;
+            hold->deferred_releases += hold->deferred_releases != RELEASE_ALL;
             keep_command_for(operation, hold);
             if (!hold->busy) {
-                hold_release_owed(engine, hold, now);
+                hold_release_deferred(engine, hold, now);
             }
         }
     }

@@ -40,9 +40,9 @@ void subscription_leave(struct engine *engine, struct subscription *subscription
 }
 
 /* Whoever is parked may have missed a message. */
-static void look_all(struct engine *engine, struct contest *contest, int64_t now) {
-    watch_look_all(engine, contest, now);
-    kind_of(contest->resource)->look(engine, contest, now);
+static void recheck_all(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    watch_recheck_all(engine, queue, now);
+    kind_of(queue->resource)->recheck(engine, queue, now);
 }
 
 void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now) {
@@ -58,15 +58,15 @@ void engine_subscribed(struct engine *engine, struct subscription *subscription,
     }
     subscription->was_active = true;
     if (subscription->waiter) {
-        calls_look(engine, subscription, now);
+        wake_channels_recheck(engine, subscription, now);
         return;
     }
-    subscription->contest->sequence++; /* an ask under way may have been answered before the subscription */
-    look_all(engine, subscription->contest, now);
+    subscription->queue->sequence++; /* an ask under way may have been answered before the subscription */
+    recheck_all(engine, subscription->queue, now);
 }
 
 void engine_unsubscribed(struct engine *engine, struct subscription *subscription, int64_t now) {
-    struct contest *contest = subscription->contest;
+    struct wait_queue *queue = subscription->queue;
     if (subscription->state != SUBSCRIPTION_LEAVING) {
         return;
     }
@@ -74,16 +74,16 @@ void engine_unsubscribed(struct engine *engine, struct subscription *subscriptio
     list_remove(&subscription->sent);
     list_remove(&subscription->link); /* the connection broke before it was sent, or another name's channel was left */
     if (subscription->waiter) {
-        calls_free(engine, subscription, now);
-    } else if (list_is_empty(&contest->queue) && list_is_empty(&contest->watchers)) {
-        queue_go_idle(engine, contest, now);
+        wake_channels_free(engine, subscription, now);
+    } else if (list_is_empty(&queue->waiters) && list_is_empty(&queue->watchers)) {
+        queue_go_idle(engine, queue, now);
     } else {
         change(engine, subscription, SUBSCRIPTION_WANTED);
     }
 }
 
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now) {
-    struct contest *contest = subscription->contest;
+    struct wait_queue *queue = subscription->queue;
     if (subscription->state == SUBSCRIPTION_LEAVING) {
         engine_unsubscribed(engine, subscription, now); /* it goes on being heard, which does no harm */
         return;
@@ -91,40 +91,40 @@ void engine_subscription_denied(struct engine *engine, struct subscription *subs
     subscription->state = SUBSCRIPTION_DENIED;
     list_remove(&subscription->sent);
     if (subscription->waiter) {
-        calls_look(engine, subscription, now);
+        wake_channels_recheck(engine, subscription, now);
         return;
     }
-    const struct resource *resource = contest->resource;
-    look_all(engine, contest, now);
-    if (resource->contest == contest && list_is_empty(&contest->queue)) { /* else the last one left as it looked */
-        queue_go_idle(engine, contest, now);
+    const struct resource *resource = queue->resource;
+    recheck_all(engine, queue, now);
+    if (resource->queue == queue && list_is_empty(&queue->waiters)) { /* else the last one left as it looked */
+        queue_go_idle(engine, queue, now);
     }
 }
 
 void engine_message(struct engine *engine, struct subscription *subscription, int64_t number, int64_t now) {
-    struct contest *contest = subscription->contest;
+    struct wait_queue *queue = subscription->queue;
     engine->stats.messages++;
     if (subscription->waiter) {
-        calls_told(engine, subscription, now);
+        wake_channels_notified(engine, subscription, now);
         return;
     }
-    contest->sequence++;
-    watch_told(engine, contest, now);
-    kind_of(contest->resource)->told(engine, contest, number, now);
+    queue->sequence++;
+    watch_notified(engine, queue, now);
+    kind_of(queue->resource)->notified(engine, queue, number, now);
 }
 
 /* Does the same to each subscription of each name. */
 static void for_each(struct engine *engine, void (*act)(struct engine *, struct subscription *, int64_t), int64_t now) {
-    struct list_link *link = list_first(&engine->contests);
+    struct list_link *link = list_first(&engine->wait_queues);
     while (link) {
-        struct contest *contest = container_of(link, struct contest, all);
-        const struct resource *resource = contest->resource;
-        link = list_next(&engine->contests, link);
-        for (int i = 0; i < CALLS && resource->contest == contest; i++) {
-            act(engine, &contest->calls[i], now);
+        struct wait_queue *queue = container_of(link, struct wait_queue, all);
+        const struct resource *resource = queue->resource;
+        link = list_next(&engine->wait_queues, link);
+        for (int i = 0; i < WAKE_CHANNELS && resource->queue == queue; i++) {
+            act(engine, &queue->wake_channels[i], now);
         }
-        if (resource->contest == contest) { /* it goes with its last subscription */
-            act(engine, &contest->subscription, now);
+        if (resource->queue == queue) { /* it goes with its last subscription */
+            act(engine, &queue->subscription, now);
         }
     }
 }
@@ -150,22 +150,22 @@ void engine_subscriptions_lost(struct engine *engine, int64_t now) {
 }
 
 /* The linger time is over. */
-void contest_timer(struct engine *engine, struct contest *contest, int64_t now) {
-    struct subscription *subscription = &contest->subscription;
-    if (!list_is_empty(&contest->queue) || !list_is_empty(&contest->watchers)) {
+void wait_queue_timer(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    struct subscription *subscription = &queue->subscription;
+    if (!list_is_empty(&queue->waiters) || !list_is_empty(&queue->watchers)) {
         return;
     }
     bool wanted = subscription->state == SUBSCRIPTION_WANTED;
     subscription_leave(engine, subscription);
     if (wanted && subscription->state == SUBSCRIPTION_NONE) {
-        queue_go_idle(engine, contest, now);
+        queue_go_idle(engine, queue, now);
     } else if (wanted) {
-        timer_arm(&engine->timers, &contest->timer, now + SECOND); /* not confirmed yet, so it can not be left yet */
+        timer_arm(&engine->timers, &queue->timer, now + SECOND); /* not confirmed yet, so it can not be left yet */
     }
 }
 
 /* Adds those of the waiter whose own channel it is. */
-static void find_called(struct engine *engine, const char *channel, size_t size, struct list *found) {
+static void find_wake_channels(struct engine *engine, const char *channel, size_t size, struct list *found) {
     struct argument_part names[CHANNEL_NAMES_MAX];
     uint64_t waiter = channel_waiter(engine, channel, &size);
     size_t names_count = waiter ? channel_names(channel, size, names) : 0;
@@ -173,10 +173,10 @@ static void find_called(struct engine *engine, const char *channel, size_t size,
         uint32_t hash = resource_hash(names[i].text, names[i].size);
         struct resource *resource = NULL;
         while ((resource = resource_next_named(&engine->resources, resource, names[i].text, names[i].size, hash))) {
-            for (int call = 0; resource->contest && call < CALLS; call++) {
-                struct subscription *subscription = &resource->contest->calls[call];
+            for (int slot = 0; resource->queue && slot < WAKE_CHANNELS; slot++) {
+                struct subscription *subscription = &resource->queue->wake_channels[slot];
                 if (subscription->waiter == waiter && channel_is_of(resource, channel, size)) {
-                    list_append(found, &subscription->told);
+                    list_append(found, &subscription->notified);
                 }
             }
         }
@@ -192,15 +192,15 @@ static void find_served(struct engine *engine, const char *channel, size_t size,
         uint32_t hash = resource_hash(names[i].text, names[i].size);
         struct resource *resource = NULL;
         while ((resource = resource_next_named(&engine->resources, resource, names[i].text, names[i].size, hash))) {
-            if (resource->contest && channel_is_of(resource, channel, size)) {
-                list_append(found, &resource->contest->subscription.told);
+            if (resource->queue && channel_is_of(resource, channel, size)) {
+                list_append(found, &resource->queue->subscription.notified);
             }
         }
     }
-    find_called(engine, channel, size, found);
+    find_wake_channels(engine, channel, size, found);
 }
 
-void engine_heard(struct engine *engine, enum heard what, const char *channel, size_t size, int64_t number,
+void engine_pubsub_received(struct engine *engine, enum pubsub_reply what, const char *channel, size_t size, int64_t number,
                   int64_t now) {
     if (engine->broken) {
         return;
@@ -209,10 +209,10 @@ void engine_heard(struct engine *engine, enum heard what, const char *channel, s
     struct list_link *link;
     find_served(engine, channel, size, &found);
     while ((link = list_pop(&found)) != NULL) { /* what one does may end another, and takes it off the list then */
-        struct subscription *subscription = container_of(link, struct subscription, told);
-        if (what == HEARD_MESSAGE) {
+        struct subscription *subscription = container_of(link, struct subscription, notified);
+        if (what == PUBSUB_MESSAGE) {
             engine_message(engine, subscription, number, now);
-        } else if (what == HEARD_SUBSCRIBED) {
+        } else if (what == PUBSUB_SUBSCRIBED) {
             engine_subscribed(engine, subscription, now);
         } else {
             engine_unsubscribed(engine, subscription, now);
@@ -227,7 +227,7 @@ bool engine_needs_channel(struct engine *engine, const struct subscription *leav
     bool needed = false;
     find_served(engine, channel, size, &found);
     while ((link = list_pop(&found)) != NULL) {
-        const struct subscription *other = container_of(link, struct subscription, told);
+        const struct subscription *other = container_of(link, struct subscription, notified);
         needed = needed || (other != leaving && (other->state == SUBSCRIPTION_WANTED ||
                                                  other->state == SUBSCRIPTION_ACTIVE));
     }

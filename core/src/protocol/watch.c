@@ -3,13 +3,13 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  *   phase    event                          next
- *   ASKING   free                           DONE (OK)
- *            remaining ms                   PARKED; ASKING again if a message came since; DONE (TIMEOUT) for one look
- *            held, and of another kind      PARKED where that kind is told of, then ASKING; DONE (TIMEOUT) for one look
- *            refusal that may pass          PAUSED; DONE for one look
- *            other refusal                  DONE
- *   PARKED   message, subscription, timer   ASKING
- *   PAUSED   timer                          ASKING
+ *   REQUESTING   free                           DONE (OK)
+ *            remaining ms                   PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for one look
+ *            held, and of another kind      PARKED where that kind is told of, then REQUESTING; DONE (TIMEOUT) for one look
+ *            transient error          PAUSED; DONE for one look
+ *            other error                  DONE
+ *   PARKED   message, subscription, timer   REQUESTING
+ *   PAUSED   timer                          REQUESTING
  */
 #include "numbers.h"
 #include "steps.h"
@@ -19,30 +19,30 @@ static const int64_t FREE = -2;
 /* So much less a kind: the name is held, and told of on that kind's channel. */
 static const int64_t OTHER_KIND = -10;
 
-static void ask(struct engine *engine, struct operation *operation) {
+static void send_request(struct engine *engine, struct operation *operation) {
     struct command *command = take_command(engine, operation);
     command->kind = COMMAND_WATCH;
     operation->command = command;
-    operation->phase = PHASE_ASKING;
-    operation->seen = operation->resource->contest->sequence;
+    operation->phase = PHASE_REQUESTING;
+    operation->seen = operation->resource->queue->sequence;
     push_command(engine, command);
     arm_operation(engine, operation);
 }
 
-/* Stands beside the queue of the operation's name, whose contest is there. */
+/* Stands beside the queue of the operation's name, whose wait queue is there. */
 void watch_join(struct engine *engine, struct operation *operation) {
-    struct contest *contest = operation->resource->contest;
-    timer_disarm(&engine->timers, &contest->timer); /* the end of a linger time */
-    list_append(&contest->watchers, &operation->link);
+    struct wait_queue *queue = operation->resource->queue;
+    timer_disarm(&engine->timers, &queue->timer); /* the end of a linger time */
+    list_append(&queue->watchers, &operation->link);
     engine->stats.waiters++;
 }
 
 void watch_leave(struct engine *engine, struct operation *operation, int64_t now) {
-    struct contest *contest = operation->resource->contest;
+    struct wait_queue *queue = operation->resource->queue;
     list_remove(&operation->link);
     engine->stats.waiters--;
-    if (list_is_empty(&contest->queue)) {
-        queue_go_idle(engine, contest, now);
+    if (list_is_empty(&queue->waiters)) {
+        queue_go_idle(engine, queue, now);
     }
 }
 
@@ -60,9 +60,9 @@ static void end(struct engine *engine, struct operation *operation, int status, 
 
 void watch_begin(struct engine *engine, struct operation *operation, int64_t now) {
     (void)now;
-    attach_contest(engine, operation);
+    attach_wait_queue(engine, operation);
     watch_join(engine, operation);
-    ask(engine, operation);
+    send_request(engine, operation);
 }
 
 /* Goes to where a name of that kind is told of; stays where there is no such place, or no memory for one, and looks
@@ -73,12 +73,12 @@ static void change_role(struct engine *engine, struct operation *operation, int6
         role = operation->roles[i]->kind == kind ? operation->roles[i] : role;
     }
     watch_leave(engine, operation, now);
-    bool moves = role != operation->resource && contend_for(engine, operation, role);
-    attach_contest(engine, operation);
+    bool moves = role != operation->resource && use_wait_queue_of(engine, operation, role);
+    attach_wait_queue(engine, operation);
     watch_join(engine, operation);
     acquire_park(engine, operation, -1, now);
     if (moves) {
-        operation->look_at = now;
+        operation->recheck_at = now;
         arm_operation(engine, operation);
     }
 }
@@ -102,11 +102,11 @@ void watch_replied(struct engine *engine, struct command *command, const struct 
         return; /* given up on */
     }
     if (reply->kind == REPLY_ERROR) {
-        struct refusal refusal = refusal_of(reply->text, reply->size);
-        if (refusal.passing && !operation->once) {
-            operation_pause(engine, operation, refusal.status, now);
+        struct error_reply error = error_reply_of(reply->text, reply->size);
+        if (error.transient && !operation->non_blocking) {
+            operation_pause(engine, operation, error.status, now);
         } else {
-            end(engine, operation, refusal.status, now);
+            end(engine, operation, error.status, now);
         }
         return;
     }
@@ -115,16 +115,16 @@ void watch_replied(struct engine *engine, struct command *command, const struct 
         end(engine, operation, REDLATCH_PROTOCOL, now);
     } else if (left_ms == FREE) {
         end(engine, operation, REDLATCH_OK, now);
-    } else if (operation->once) {
+    } else if (operation->non_blocking) {
         end(engine, operation, REDLATCH_TIMEOUT, now);
     } else if (left_ms < OTHER_KIND) {
-        operation->met_holder = true;
+        operation->contended = true;
         change_role(engine, operation, OTHER_KIND - left_ms, now);
     } else {
-        operation->met_holder = true;
+        operation->contended = true;
         acquire_park(engine, operation, left_ms, now);
-        if (operation->seen != operation->resource->contest->sequence) {
-            operation->look_at = now;
+        if (operation->seen != operation->resource->queue->sequence) {
+            operation->recheck_at = now;
             arm_operation(engine, operation);
         }
     }
@@ -142,8 +142,8 @@ void watch_abort(struct engine *engine, struct operation *operation, int status,
 
 void watch_timer(struct engine *engine, struct operation *operation, int64_t now) {
     bool waits = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
-    if (waits && now >= operation->look_at) {
-        ask(engine, operation);
+    if (waits && now >= operation->recheck_at) {
+        send_request(engine, operation);
     } else {
         arm_operation(engine, operation);
     }
@@ -152,28 +152,28 @@ void watch_timer(struct engine *engine, struct operation *operation, int64_t now
 /* Whoever is parked looks at once; of those that would take the name with others, one is enough if it was freed. One of
  * these that does not ask has left, and others may have left with it, so that the list is begun anew then: who has
  * looked is not parked. */
-static void look(struct engine *engine, struct contest *contest, bool freed, int64_t now) {
-    bool one_looks = false;
-    struct list_link *link = list_first(&contest->watchers);
+static void recheck(struct engine *engine, struct wait_queue *queue, bool freed, int64_t now) {
+    bool one_rechecks = false;
+    struct list_link *link = list_first(&queue->watchers);
     while (link) {
         struct operation *operation = container_of(link, struct operation, link);
-        bool goes = operation->phase == PHASE_PARKED && !(operation->set && freed && one_looks);
-        bool asking = operation->phase == PHASE_ASKING;
-        one_looks = one_looks || (operation->set && (goes || asking));
+        bool goes = operation->phase == PHASE_PARKED && !(operation->set && freed && one_rechecks);
+        bool requesting = operation->phase == PHASE_REQUESTING;
+        one_rechecks = one_rechecks || (operation->set && (goes || requesting));
         if (goes && operation->set) {
-            set_look(engine, operation, now);
+            set_recheck(engine, operation, now);
         } else if (goes) {
-            ask(engine, operation);
+            send_request(engine, operation);
         }
-        bool stands = !goes || (operation->phase == PHASE_ASKING && list_is_linked(link));
-        link = stands ? list_next(&contest->watchers, link) : list_first(&contest->watchers);
+        bool stands = !goes || (operation->phase == PHASE_REQUESTING && list_is_linked(link));
+        link = stands ? list_next(&queue->watchers, link) : list_first(&queue->watchers);
     }
 }
 
-void watch_look_all(struct engine *engine, struct contest *contest, int64_t now) {
-    look(engine, contest, false, now);
+void watch_recheck_all(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    recheck(engine, queue, false, now);
 }
 
-void watch_told(struct engine *engine, struct contest *contest, int64_t now) {
-    look(engine, contest, true, now);
+void watch_notified(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    recheck(engine, queue, true, now);
 }

@@ -15,7 +15,7 @@
  *   W field of the writer   S of the next one   w of the reader's own write lock, empty without
  *   K the form of the kind in the scripts about several names
  * of fair locks
- *   Q queue   Z time-outs of waiters   A the client's sign of life   p place   v wait in ms   t fair time-out in ms
+ *   Q queue   Z time-outs of waiters   A the client's heartbeat   p place   v wait in ms   t fair time-out in ms
  *   q whether it leaves the queue
  * of groups
  *   g number of values, and each value
@@ -23,14 +23,14 @@
  *   O record of the operation   e its life in ms   u number of the operation   a amount   L leases of permits
  *   i ids of so many permits
  *   P id of the one that a change is about   a digit stands for itself */
-struct form {
+struct command_template {
     enum script_id script;
     const char *keys;
     const char *arguments;
 };
 
 /* Of every kind, unless it has a row of its own below. */
-static const struct form usual[COMMAND_KINDS] = {
+static const struct command_template usual[COMMAND_KINDS] = {
     [COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE, "N", "ol"},
     [COMMAND_REENTER] = {SCRIPT_REENTER, "N", "onl"},
     [COMMAND_RELEASE] = {SCRIPT_RELEASE, "N", "onC"},
@@ -49,7 +49,7 @@ static const struct form usual[COMMAND_KINDS] = {
 };
 
 /* Of a kind of its own; a row without keys is as usual. */
-static const struct form special[][COMMAND_KINDS] = {
+static const struct command_template special[][COMMAND_KINDS] = {
     [REDLATCH_FENCED][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_FENCED, "NT", "olf"},
     [REDLATCH_FENCED][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "NT", "onf"},
     [REDLATCH_FENCED][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_FENCED, "NT", "osnlf"},
@@ -84,8 +84,8 @@ static const struct form special[][COMMAND_KINDS] = {
     [REDLATCH_READ][COMMAND_RELEASE] = {SCRIPT_RELEASE_READ, "N", "onCb"},
     [REDLATCH_READ][COMMAND_EXTEND] = {SCRIPT_EXTEND_READ, "N", "oonlb"},
     [REDLATCH_READ][COMMAND_MOVE] = {SCRIPT_EXTEND_READ, "N", "osnlb"},
-    [REDLATCH_READ][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"},
-    [REDLATCH_READ][COMMAND_QUERY] = {SCRIPT_QUERY_SIDE, "N", "m"},
+    [REDLATCH_READ][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_READ_WRITE, "N", "mC"},
+    [REDLATCH_READ][COMMAND_QUERY] = {SCRIPT_QUERY_READ_WRITE, "N", "m"},
     [REDLATCH_READ][COMMAND_RENEW] = {SCRIPT_RENEW_READ, "N", "olb"},
     [REDLATCH_READ][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "onbw"},
     [REDLATCH_READ][COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "onCb"},
@@ -96,8 +96,8 @@ static const struct form special[][COMMAND_KINDS] = {
     [REDLATCH_WRITE][COMMAND_EXTEND] = {SCRIPT_EXTEND_WRITE, "N", "WWnlb"},
     [REDLATCH_WRITE][COMMAND_MOVE] = {SCRIPT_EXTEND_WRITE, "N", "WSnlb"},
     [REDLATCH_WRITE][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_WRITE, "N", "WSnl"},
-    [REDLATCH_WRITE][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_SIDE, "N", "mC"},
-    [REDLATCH_WRITE][COMMAND_QUERY] = {SCRIPT_QUERY_SIDE, "N", "m"},
+    [REDLATCH_WRITE][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_READ_WRITE, "N", "mC"},
+    [REDLATCH_WRITE][COMMAND_QUERY] = {SCRIPT_QUERY_READ_WRITE, "N", "m"},
     [REDLATCH_WRITE][COMMAND_RENEW] = {SCRIPT_RENEW, "N", "Wl"},
     [REDLATCH_WRITE][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "Wnb"},
     [REDLATCH_WRITE][COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "WnCb"},
@@ -109,7 +109,7 @@ static const struct form special[][COMMAND_KINDS] = {
     [REDLATCH_LATCH][COMMAND_WATCH] = {SCRIPT_WATCH_LATCH, "N", ""},
 };
 
-static const struct form changes[CHANGES] = {
+static const struct command_template changes[CHANGES] = {
     [SEMAPHORE_TRY_SET] = {SCRIPT_TRY_SET_COUNT, "NO", "euaCal"},
     [SEMAPHORE_ADD] = {SCRIPT_ADD_SEMAPHORE, "NO", "euaC"},
     [SEMAPHORE_RELEASE] = {SCRIPT_RELEASE_SEMAPHORE, "NO", "euaC0"},
@@ -133,21 +133,21 @@ static const struct form changes[CHANGES] = {
     [PERMITS_DELETE] = {SCRIPT_DELETE_PERMITS, "NL", "C"},
 };
 
-static const struct form *form_of(uint8_t lock_kind, uint8_t command_kind) {
-    const struct form *form = &special[lock_kind][command_kind];
-    return form->keys ? form : &usual[command_kind];
+static const struct command_template *template_of(uint8_t lock_kind, uint8_t command_kind) {
+    const struct command_template *template = &special[lock_kind][command_kind];
+    return template->keys ? template : &usual[command_kind];
 }
 
-static const struct form *form_of_command(const struct command *command) {
-    return command->kind == COMMAND_CHANGE ? &changes[command->change] : form_of(command->lock_kind, command->kind);
+static const struct command_template *template_of_command(const struct command *command) {
+    return command->kind == COMMAND_CHANGE ? &changes[command->change] : template_of(command->lock_kind, command->kind);
 }
 
 enum script_id command_script(const struct command *command) {
-    return command->kind == COMMAND_INSPECT ? SCRIPT_INSPECT : form_of_command(command)->script;
+    return command->kind == COMMAND_INSPECT ? SCRIPT_INSPECT : template_of_command(command)->script;
 }
 
 bool renewed_alike(uint8_t lock_kind, uint8_t other_kind) {
-    return form_of(lock_kind, COMMAND_RENEW)->script == form_of(other_kind, COMMAND_RENEW)->script;
+    return template_of(lock_kind, COMMAND_RENEW)->script == template_of(other_kind, COMMAND_RENEW)->script;
 }
 
 /* How many values of groups a command names. */
@@ -160,20 +160,20 @@ static uint32_t count_values(const struct command *command) {
 }
 
 /* Whether a line raises a hold, or leaves levels of it: then its form is a capital letter, and it states them. */
-static bool states_levels(const struct command *command, const struct line *line) {
-    return line->count > (command->kind == COMMAND_ACQUIRE_MANY ? 1 : 0);
+static bool states_count(const struct command *command, const struct entry *entry) {
+    return entry->count > (command->kind == COMMAND_ACQUIRE_MANY ? 1 : 0);
 }
 
 /* The lines of an acquire or a release of several names. */
 static void count_set(const struct command *command, uint32_t *key_count_out, uint32_t *argument_count_out) {
     *key_count_out = 0;
     *argument_count_out = command->kind == COMMAND_ACQUIRE_MANY ? 2 : 1;
-    for (uint32_t i = 0; i < command->line_count; i++) {
-        const struct line *line = &command->lines->line[i];
-        const struct form *form = form_of(line->lock_kind, command->kind);
-        *key_count_out += (uint32_t)strlen(form->keys);
-        *argument_count_out += (uint32_t)strlen(form->arguments) - !states_levels(command, line);
-        *argument_count_out += line->name->value_count;
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        const struct entry *entry = &command->entries->entry[i];
+        const struct command_template *template = template_of(entry->lock_kind, command->kind);
+        *key_count_out += (uint32_t)strlen(template->keys);
+        *argument_count_out += (uint32_t)strlen(template->arguments) - !states_count(command, entry);
+        *argument_count_out += entry->name->value_count;
     }
 }
 
@@ -183,20 +183,20 @@ void command_counts(const struct command *command, uint32_t *key_count_out, uint
         *argument_count_out = command->operation->question->argument_count;
         return;
     }
-    if (command->lines) {
+    if (command->entries) {
         count_set(command, key_count_out, argument_count_out);
         return;
     }
-    const struct form *form = form_of_command(command);
-    uint32_t lines = command->kind == COMMAND_RENEW ? command->batch_count : 1;
-    *key_count_out = lines * (uint32_t)strlen(form->keys);
-    *argument_count_out = lines * (uint32_t)strlen(form->arguments) + count_values(command);
+    const struct command_template *template = template_of_command(command);
+    uint32_t entries = command->kind == COMMAND_RENEW ? command->batch_count : 1;
+    *key_count_out = entries * (uint32_t)strlen(template->keys);
+    *argument_count_out = entries * (uint32_t)strlen(template->arguments) + count_values(command);
     if (command->kind == COMMAND_REFRESH) {
         for (const struct operation *waiter = NULL; (waiter = refresh_next(command, waiter)) != NULL;) {
             ++*argument_count_out;
         }
     }
-    if (command->amount > 1 && strchr(form->arguments, 'i')) {
+    if (command->amount > 1 && strchr(template->arguments, 'i')) {
         *argument_count_out += (uint32_t)command->amount - 1;
     }
 }
@@ -242,7 +242,7 @@ void channel_parts(const struct resource *resource, struct argument_part parts[4
 size_t channel_text(const struct engine *engine, const struct subscription *subscription,
                     char channel[CHANNEL_SIZE_MAX]) {
     struct argument_part parts[4];
-    channel_parts(subscription->contest->resource, parts);
+    channel_parts(subscription->queue->resource, parts);
     size_t size = 0;
     for (int i = 0; i < 4; i++) {
         memcpy(channel + size, parts[i].text, parts[i].size);
@@ -284,8 +284,8 @@ static void put_derived(struct argument_sink *sink, const char *prefix, const st
     sink->append(sink, parts, 4);
 }
 
-/* A client's sign of life as a waiter of a fair lock. */
-static void put_sign(const struct engine *engine, struct argument_sink *sink, const struct resource *resource) {
+/* A client's heartbeat as a waiter of a fair lock. */
+static void put_heartbeat(const struct engine *engine, struct argument_sink *sink, const struct resource *resource) {
     struct argument_part parts[6];
     derived_parts("redlatch_waiting:", resource, false, parts);
     parts[4] = (struct argument_part){":", 1};
@@ -304,10 +304,10 @@ static void write_fair_letter(const struct engine *engine, const struct command 
         put_derived(sink, "redisson_lock_timeout:", command->resource);
         break;
     case 'A':
-        put_sign(engine, sink, command->resource);
+        put_heartbeat(engine, sink, command->resource);
         break;
     case 'p':
-        put_number(sink, command->place);
+        put_number(sink, command->position);
         break;
     case 'v':
         put_number(sink, (uint64_t)command->wait_ms);
@@ -428,7 +428,7 @@ static void write_letter(const struct engine *engine, const struct command *comm
         put_number(sink, command->token_from_time);
         break;
     case 'K':
-        put(sink, &kind_of_number(command->lock_kind)->line_form, 1);
+        put(sink, &kind_of_number(command->lock_kind)->member_type, 1);
         break;
     case 'O':
         put_record(engine, sink, command);
@@ -479,47 +479,47 @@ static void write_letters(const struct engine *engine, const struct command *com
 }
 
 /* The lines of a renewal, each written as a command of its own would be. */
-static void write_lines(const struct engine *engine, const struct command *command, bool keys,
+static void write_entries(const struct engine *engine, const struct command *command, bool keys,
                         struct argument_sink *sink) {
     for (uint32_t i = 0; i < command->batch_count; i++) {
-        const struct renewal *line = &command->batch[i];
-        struct command alone = {.resource = line->name, .id = line->id, .lease_ms = line->lease_ms};
-        const struct form *form = form_of(line->lock_kind, COMMAND_RENEW);
-        write_letters(engine, &alone, keys ? form->keys : form->arguments, sink);
+        const struct renewal *entry = &command->batch[i];
+        struct command single = {.resource = entry->name, .id = entry->id, .lease_ms = entry->lease_ms};
+        const struct command_template *template = template_of(entry->lock_kind, COMMAND_RENEW);
+        write_letters(engine, &single, keys ? template->keys : template->arguments, sink);
     }
 }
 
 /* The forms of the lines of an acquire or a release of several names. */
-static void put_forms(const struct command *command, struct argument_sink *sink) {
-    char letters[LINES_MAX];
-    for (uint32_t i = 0; i < command->line_count; i++) {
-        const struct line *line = &command->lines->line[i];
-        char letter = kind_of_number(line->lock_kind)->line_form;
-        letters[i] = states_levels(command, line) ? (char)(letter - 'a' + 'A') : letter;
+static void put_member_types(const struct command *command, struct argument_sink *sink) {
+    char letters[ENTRIES_MAX];
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        const struct entry *entry = &command->entries->entry[i];
+        char letter = kind_of_number(entry->lock_kind)->member_type;
+        letters[i] = states_count(command, entry) ? (char)(letter - 'a' + 'A') : letter;
     }
-    put(sink, letters, command->line_count);
+    put(sink, letters, command->entry_count);
 }
 
 /* The lines themselves, each written as a command of its own would be. */
 static void write_set(const struct engine *engine, const struct command *command, bool keys,
                       struct argument_sink *sink) {
-    struct command alone = {0};
-    for (uint32_t i = 0; i < command->line_count; i++) {
-        const struct line *line = &command->lines->line[i];
-        alone.resource = line->name;
-        alone.id = line->id;
-        alone.successor = line->pass;
-        alone.count = line->count;
-        alone.token_from_time = line->token_from_time;
-        const struct form *form = form_of(line->lock_kind, command->kind);
-        write_letters_but(engine, &alone, keys ? form->keys : form->arguments,
-                          states_levels(command, line) ? '\0' : 'n', sink);
+    struct command single = {0};
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        const struct entry *entry = &command->entries->entry[i];
+        single.resource = entry->name;
+        single.id = entry->id;
+        single.successor = entry->pass;
+        single.count = entry->count;
+        single.token_from_time = entry->token_from_time;
+        const struct command_template *template = template_of(entry->lock_kind, command->kind);
+        write_letters_but(engine, &single, keys ? template->keys : template->arguments,
+                          states_count(command, entry) ? '\0' : 'n', sink);
     }
 }
 
 static void write_question(const struct question *question, struct argument_sink *sink) {
     for (uint32_t i = 0; i < question->key_count + question->argument_count; i++) {
-        sink->append(sink, &question->words[i], 1);
+        sink->append(sink, &question->arguments[i], 1);
     }
 }
 
@@ -529,22 +529,22 @@ void command_write(const struct engine *engine, const struct command *command, s
         return;
     }
     if (command->kind == COMMAND_RENEW) {
-        write_lines(engine, command, true, sink);
-        write_lines(engine, command, false, sink);
+        write_entries(engine, command, true, sink);
+        write_entries(engine, command, false, sink);
         return;
     }
-    if (command->lines) {
+    if (command->entries) {
         write_set(engine, command, true, sink);
         if (command->kind == COMMAND_ACQUIRE_MANY) {
             write_letter(engine, command, 'l', sink);
         }
-        put_forms(command, sink);
+        put_member_types(command, sink);
         write_set(engine, command, false, sink);
         return;
     }
-    const struct form *form = form_of_command(command);
-    write_letters(engine, command, form->keys, sink);
-    write_letters(engine, command, form->arguments, sink);
+    const struct command_template *template = template_of_command(command);
+    write_letters(engine, command, template->keys, sink);
+    write_letters(engine, command, template->arguments, sink);
     if (command->kind == COMMAND_REFRESH) {
         for (const struct operation *waiter = NULL; (waiter = refresh_next(command, waiter)) != NULL;) {
             put_number(sink, waiter->id);

@@ -9,9 +9,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 local ttl = redis.call('pttl', KEYS[1])
 if ttl == -2 then
-    local lacking = lacks(KEYS[1], 'pexpire')
-    if lacking then
-        return lacking
+    local denied = missing_permission(KEYS[1], 'pexpire')
+    if denied then
+        return denied
     end
     redis.call('hset', KEYS[1], ARGV[1], 1)
     redis.call('pexpire', KEYS[1], ARGV[2])
@@ -24,4 +24,4 @@ if holder == ARGV[1] then
     end
     return nil
 end
-return holder and ttl or refuse_hash()
+return holder and ttl or wrong_hash()

@@ -15,7 +15,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Thirty years: a longer lease would stay in the scores of all who queue behind it.
 local LEASE_MAX = 1000000000000
-local owner, place = ARGV[1], ARGV[3]
+local owner, position = ARGV[1], ARGV[3]
 local ttl = math.min(redis.call('pttl', KEYS[1]), LEASE_MAX)
 local holder = ttl ~= -2 and holder_of(KEYS[1], owner)
 if holder == owner then
@@ -25,19 +25,20 @@ if holder == owner then
     return nil
 end
 if ttl ~= -2 and not holder then
-    return refuse_hash()
+    return wrong_hash()
 end
-local lacking = lacks(KEYS[1], 'hset', 'pexpire') or lacks(queue, 'lpop', 'rpush', 'persist') or
-    lacks(timeouts, 'zadd', 'zrem') or lacks(sign, 'set', 'pexpire', 'del')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[1], 'hset', 'pexpire') or
+    missing_permission(queue, 'lpop', 'rpush', 'persist') or missing_permission(timeouts, 'zadd', 'zrem') or
+    missing_permission(sign, 'set', 'pexpire', 'del')
+if denied then
+    return denied
 end
 local length, score, is_half = redis.call('llen', queue), redis.call('zscore', timeouts, owner), false
 if length ~= redis.call('zcard', timeouts) then -- something took half of a place away, perhaps this one's
     local stands = false
     for _, other in ipairs(redis.call('lrange', queue, 0, -1)) do
         if not is_owner(other) then
-            return refuse_queue()
+            return wrong_queue()
         end
         stands = stands or other == owner
     end
@@ -48,12 +49,12 @@ if length ~= redis.call('zcard', timeouts) then -- something took half of a plac
     is_half = not (stands and score)
     score = stands and score
 end
-local head, head_score, gone = look_for_head(owner)
+local head, head_score, gone = seek_head(owner)
 if not head and length > #gone then -- no waiter stands there, but something does
-    return refuse_queue()
+    return wrong_queue()
 end
-local granted = ttl == -2 and (head == owner or not head and place ~= '2')
-if not granted and (score or place == '1') then
+local granted = ttl == -2 and (head == owner or not head and position ~= '2')
+if not granted and (score or position == '1') then
     redis.call('get', sign) -- an error when it is something else
 end
 if is_half then
@@ -77,15 +78,15 @@ if ttl == -2 and head then -- left free for another
     local _, _, called_score = call_head(tonumber(ARGV[5]), ARGV[6])
     head_score = called_score
 end
-local longest = math.max(tonumber(ARGV[4]), FOREIGN_PATIENCE)
+local longest = math.max(tonumber(ARGV[4]), FOREIGN_TIMEOUT)
 if score then
     if redis.call('pexpire', sign, ARGV[5]) == 0 then
         redis.call('set', sign, '1', 'px', ARGV[5])
     end
-    if tonumber(score) < now + FOREIGN_PATIENCE then
-        set_score(owner, now + FOREIGN_PATIENCE)
+    if tonumber(score) < now + FOREIGN_TIMEOUT then
+        set_score(owner, now + FOREIGN_TIMEOUT)
     end
-elseif place == '1' then
+elseif position == '1' then
     length = redis.call('llen', queue)
     local last = length > 0 and redis.call('zscore', timeouts, redis.call('lindex', queue, -1)) or 0
     local latest = math.max(now + math.max(ttl, 0) + (length + 1) * longest, tonumber(last) + longest)

@@ -13,15 +13,15 @@ local ttl = redis.call('pttl', KEYS[1])
 local held = ttl ~= -2
 local holder = held and holder_of(KEYS[1], ARGV[1])
 if held and holder ~= ARGV[1] then
-    return holder and ttl or refuse_hash()
+    return holder and ttl or wrong_hash()
 end
 local issued = redis.call('get', KEYS[2])
 if issued and not is_token(issued) then
-    return refuse_counter()
+    return wrong_counter()
 end
-local lacking = lacks(KEYS[2], 'persist', 'set') or lacks(KEYS[1], 'hsetnx', 'pexpire')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[2], 'persist', 'set') or missing_permission(KEYS[1], 'hsetnx', 'pexpire')
+if denied then
+    return denied
 end
 if not (issued and held) then
     redis.call('incr', KEYS[2])

@@ -15,7 +15,7 @@ local lease, last, others, known = tonumber(ARGV[2]), now, {}, ttl == -2
 for i = 4, #ARGV do
     local other, ends = owner_of(KEYS[1], ARGV[i])
     if other == false then
-        return refuse_group()
+        return wrong_group()
     end
     known = known or other
     if other and other ~= ARGV[1] then
@@ -24,14 +24,14 @@ for i = 4, #ARGV do
     end
 end
 if not known and is_foreign(KEYS[1]) then
-    return refuse_group()
+    return wrong_group()
 end
 if last > now then
     return last - now
 end
-local lacking = lacks(KEYS[1], 'hdel', 'pexpire')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[1], 'hdel', 'pexpire')
+if denied then
+    return denied
 end
 for i = 4, #ARGV do
     local own = ARGV[i] .. ':' .. ARGV[1]

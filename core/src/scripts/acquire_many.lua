@@ -3,7 +3,7 @@
 -- Begins with shared/one_holder.lua.
 -- Begins with shared/tokens.lua.
 -- Begins with shared/group.lua.
--- Begins with shared/sides.lua.
+-- Begins with shared/read_write.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS for each line: name; of form f its counter of tokens, too
 -- ARGV[1] lease in ms; 0 only looks   ARGV[2] the form of each line, a letter; a capital one raises what is held
@@ -23,9 +23,9 @@ local lease, letters = ARGV[1], ARGV[2]
 
 -- The usual case, in one look: nothing but free names of form m. Numbers would have to be made into text.
 if lease ~= '0' and not string.find(letters, '[^m]') and call('exists', unpack(KEYS)) == 0 then
-    local lacking = lacks(KEYS[1], 'pexpire')
-    if lacking then
-        return lacking
+    local denied = missing_permission(KEYS[1], 'pexpire')
+    if denied then
+        return denied
     end
     for i = 1, #KEYS do
         call('hset', KEYS[i], ARGV[i + 2], '1')
@@ -56,175 +56,176 @@ end
 -- How each form looks at a line: nil when it is free or its owner's, else for how long it is in the way, or an error.
 -- How it takes the line then.
 
-local function look_hash(line)
-    line.ttl = call('pttl', line.name)
-    local holder = line.ttl ~= FREE and holder_of(line.name, line.owner)
-    if holder == line.owner then
+local function check_hash(entry)
+    entry.ttl = call('pttl', entry.name)
+    local holder = entry.ttl ~= FREE and holder_of(entry.name, entry.owner)
+    if holder == entry.owner then
         return nil
-    elseif line.levels then
+    elseif entry.count_stated then
         return GONE
-    elseif line.ttl == FREE then
+    elseif entry.ttl == FREE then
         return nil
     end
-    return holder and line.ttl or refuse_hash()
+    return holder and entry.ttl or wrong_hash()
 end
 
-local function look_fenced(line)
-    local why = look_hash(line)
-    local issued = not why and call('get', line.counter)
+local function check_fenced(entry)
+    local why = check_hash(entry)
+    local issued = not why and call('get', entry.counter)
     if issued and not is_token(issued) then
-        return refuse_counter()
+        return wrong_counter()
     end
     return why
 end
 
-local function take_hash(line)
-    if line.ttl == FREE then
-        call('hset', line.name, line.owner, '1')
-    elseif line.levels and (tonumber(call('hget', line.name, line.owner)) or 0) < tonumber(line.levels) then
-        call('hset', line.name, line.owner, line.levels)
+local function take_hash(entry)
+    if entry.ttl == FREE then
+        call('hset', entry.name, entry.owner, '1')
+    elseif entry.count_stated and
+        (tonumber(call('hget', entry.name, entry.owner)) or 0) < tonumber(entry.count_stated) then
+        call('hset', entry.name, entry.owner, entry.count_stated)
     end
-    prolong(line.name, line.ttl)
+    prolong(entry.name, entry.ttl)
 end
 
-local function look_plain(line)
-    local holder = call('get', line.name)
-    line.ttl = call('pttl', line.name)
-    if not holder or holder == line.owner then
+local function check_plain(entry)
+    local holder = call('get', entry.name)
+    entry.ttl = call('pttl', entry.name)
+    if not holder or holder == entry.owner then
         return nil
     end
     local tells = string.find(holder, '^%x+%-%x+%-8%x+%-%x+%-%x+:%d+$')
-    return (tells or (line.ttl >= 0 and line.ttl < 100)) and line.ttl or 100
+    return (tells or (entry.ttl >= 0 and entry.ttl < 100)) and entry.ttl or 100
 end
 
-local function take_plain(line)
-    if line.ttl == FREE then
-        call('set', line.name, line.owner, 'px', lease)
+local function take_plain(entry)
+    if entry.ttl == FREE then
+        call('set', entry.name, entry.owner, 'px', lease)
     else
-        prolong(line.name, line.ttl)
+        prolong(entry.name, entry.ttl)
     end
 end
 
 -- A hash that is no read-write lock is refused as a key of another type is.
-local function look_side(line)
-    line.mode = call('hget', line.name, 'mode')
-    line.ttl = call('pttl', line.name)
-    if line.mode ~= 'read' and line.mode ~= 'write' and line.ttl ~= FREE then
-        return refuse_sides()
+local function check_mode(entry)
+    entry.mode = call('hget', entry.name, 'mode')
+    entry.ttl = call('pttl', entry.name)
+    if entry.mode ~= 'read' and entry.mode ~= 'write' and entry.ttl ~= FREE then
+        return wrong_read_write()
     end
-    local count = line.mode and call('hget', line.name, line.owner)
-    if line.mode and not count and not is_read_write(line.name) then
-        return refuse_sides()
+    local count = entry.mode and call('hget', entry.name, entry.owner)
+    if entry.mode and not count and not is_read_write(entry.name) then
+        return wrong_read_write()
     end
-    line.count = tonumber(count or 0) or 0
-    line.timeout = ARGV[line.at] .. ':' .. line.owner .. ':rwlock_timeout:'
+    entry.count = tonumber(count or 0) or 0
+    entry.timeout = ARGV[entry.at] .. ':' .. entry.owner .. ':rwlock_timeout:'
     return nil
 end
 
 -- What is held of a read lock is over with the last of its timeout keys.
-local function look_read(line)
-    local wrong = look_side(line)
+local function check_read(entry)
+    local wrong = check_mode(entry)
     if wrong then
         return wrong
-    elseif not line.levels then
-        local held = line.mode == 'write' and line.count == 0 and call('hexists', line.name, ARGV[line.at + 1]) == 0
-        call('get', line.timeout .. 1) -- an error when it is something else
-        return held and line.ttl or nil
+    elseif not entry.count_stated then
+        local held = entry.mode == 'write' and entry.count == 0 and call('hexists', entry.name, ARGV[entry.at + 1]) == 0
+        call('get', entry.timeout .. 1) -- an error when it is something else
+        return held and entry.ttl or nil
     end
     local alive = false
-    for level = 1, math.min(line.count, 1000) do
-        alive = alive or call('pttl', line.timeout .. level) ~= FREE
+    for nth = 1, math.min(entry.count, 1000) do
+        alive = alive or call('pttl', entry.timeout .. nth) ~= FREE
     end
     return not alive and GONE or nil
 end
 
-local function take_read(line)
-    local wanted = tonumber(line.levels or 1)
-    if line.count < wanted then
-        call('hset', line.name, line.owner, line.levels or '1')
+local function take_read(entry)
+    local wanted = tonumber(entry.count_stated or 1)
+    if entry.count < wanted then
+        call('hset', entry.name, entry.owner, entry.count_stated or '1')
     end
-    if not line.mode then
-        call('hset', line.name, 'mode', 'read')
+    if not entry.mode then
+        call('hset', entry.name, 'mode', 'read')
     end
-    local first = line.levels and math.min(line.count + 1, wanted, 1000) or 1
-    for level = first, math.min(wanted, 1000) do
-        local timeout = line.timeout .. level
+    local first = entry.count_stated and math.min(entry.count + 1, wanted, 1000) or 1
+    for nth = first, math.min(wanted, 1000) do
+        local timeout = entry.timeout .. nth
         if not call('set', timeout, '1', 'px', lease, 'nx') then -- of a hash that was deleted it is set anew
-            prolong(timeout, level > line.count and 0 or call('pttl', timeout))
+            prolong(timeout, nth > entry.count and 0 or call('pttl', timeout))
         end
     end
-    prolong(line.name, line.ttl)
+    prolong(entry.name, entry.ttl)
 end
 
-local function look_write(line)
-    local wrong = look_side(line)
-    if wrong or line.count > 0 then
+local function check_write(entry)
+    local wrong = check_mode(entry)
+    if wrong or entry.count > 0 then
         return wrong
     end
-    return line.levels and GONE or line.mode and line.ttl or nil
+    return entry.count_stated and GONE or entry.mode and entry.ttl or nil
 end
 
-local function take_write(line)
-    if not line.mode then
-        call('hset', line.name, 'mode', 'write', line.owner, '1')
-    elseif line.levels and line.count < tonumber(line.levels) then
-        call('hset', line.name, line.owner, line.levels)
+local function take_write(entry)
+    if not entry.mode then
+        call('hset', entry.name, 'mode', 'write', entry.owner, '1')
+    elseif entry.count_stated and entry.count < tonumber(entry.count_stated) then
+        call('hset', entry.name, entry.owner, entry.count_stated)
     end
-    prolong(line.name, line.ttl)
+    prolong(entry.name, entry.ttl)
 end
 
 -- Values that others hold are in the way until the last of them is over; what is raised has to be held whole.
-local function look_group(line)
-    line.ttl = call('pttl', line.name)
-    line.others = {}
-    local last, known = now(), line.ttl == FREE
-    for i = line.at + 1, line.at + ARGV[line.at] do
-        local holder, ends = owner_of(line.name, ARGV[i])
-        if line.levels and (holder ~= line.owner or ends <= now()) then
+local function check_group(entry)
+    entry.ttl = call('pttl', entry.name)
+    entry.others = {}
+    local last, known = now(), entry.ttl == FREE
+    for i = entry.at + 1, entry.at + ARGV[entry.at] do
+        local holder, ends = owner_of(entry.name, ARGV[i])
+        if entry.count_stated and (holder ~= entry.owner or ends <= now()) then
             return GONE
         elseif holder == false then
-            return refuse_group()
-        elseif holder and holder ~= line.owner then
+            return wrong_group()
+        elseif holder and holder ~= entry.owner then
             last = math.max(last, ends)
-            line.others[i] = holder
+            entry.others[i] = holder
         end
         known = known or holder
     end
-    if not known and is_foreign(line.name) then
-        return refuse_group()
+    if not known and is_foreign(entry.name) then
+        return wrong_group()
     end
     return last > now() and last - now() or nil
 end
 
-local function take_group(line)
-    for i = line.at + 1, line.at + ARGV[line.at] do
-        local own = ARGV[i] .. ':' .. line.owner
-        local ends = tonumber(call('hget', line.name, own .. ':expire_time')) or 0
-        local count = ends > now() and tonumber(call('hget', line.name, own .. ':lock_count')) or 0
-        call('hset', line.name, ARGV[i], line.owner)
+local function take_group(entry)
+    for i = entry.at + 1, entry.at + ARGV[entry.at] do
+        local own = ARGV[i] .. ':' .. entry.owner
+        local ends = tonumber(call('hget', entry.name, own .. ':expire_time')) or 0
+        local count = ends > now() and tonumber(call('hget', entry.name, own .. ':lock_count')) or 0
+        call('hset', entry.name, ARGV[i], entry.owner)
         if ends < now() + least then
-            call('hset', line.name, own .. ':expire_time', string.format('%.0f', now() + least))
+            call('hset', entry.name, own .. ':expire_time', string.format('%.0f', now() + least))
         end
-        if count < tonumber(line.levels or 1) then
-            call('hset', line.name, own .. ':lock_count', line.levels or '1')
+        if count < tonumber(entry.count_stated or 1) then
+            call('hset', entry.name, own .. ':lock_count', entry.count_stated or '1')
         end
-        if line.others[i] then
-            local left = ARGV[i] .. ':' .. line.others[i]
-            call('hdel', line.name, left .. ':expire_time', left .. ':lock_count')
+        if entry.others[i] then
+            local left = ARGV[i] .. ':' .. entry.others[i]
+            call('hdel', entry.name, left .. ':expire_time', left .. ':lock_count')
         end
     end
-    if line.ttl ~= -1 then
-        prolong(line.name, line.ttl)
+    if entry.ttl ~= -1 then
+        prolong(entry.name, entry.ttl)
     end
 end
 
 -- The error reply for a user who may not write all of a line; else nil.
-local function lacks_some(line)
-    local lacking = lacks(line.name, unpack(line.form.writes))
-    if line.form.token then
-        lacking = lacking or lacks(line.counter, 'incr', 'persist', 'set')
+local function misses_permission(entry)
+    local denied = missing_permission(entry.name, unpack(entry.member_type.writes))
+    if entry.member_type.token then
+        denied = denied or missing_permission(entry.counter, 'incr', 'persist', 'set')
     end
-    return lacking or line.form.timeouts and lacks(line.timeout .. 1, 'set', 'pexpire')
+    return denied or entry.member_type.timeouts and missing_permission(entry.timeout .. 1, 'set', 'pexpire')
 end
 
 -- The token of a hold: the counter as it is for one that is held already, else a new number.
@@ -244,50 +245,50 @@ local function draw_token(counter, held, from_time)
 end
 
 -- How a form looks and takes; how many keys, and arguments behind the levels, it has. A further form is a row here.
-local forms = {
-    m = {look = look_hash, take = take_hash, keys = 1, arguments = 0, writes = {'hset', 'pexpire'}},
-    f = {look = look_fenced, take = take_hash, keys = 2, arguments = 1, token = true, writes = {'hset', 'pexpire'}},
-    p = {look = look_plain, take = take_plain, keys = 1, arguments = 0, writes = {'set', 'pexpire'}},
-    r = {look = look_read, take = take_read, keys = 1, arguments = 2, writes = {'hset', 'pexpire'}, timeouts = true},
-    w = {look = look_write, take = take_write, keys = 1, arguments = 1, writes = {'hset', 'pexpire'}},
-    g = {look = look_group, take = take_group, keys = 1, arguments = 1, counted = true,
+local member_types = {
+    m = {check = check_hash, take = take_hash, keys = 1, arguments = 0, writes = {'hset', 'pexpire'}},
+    f = {check = check_fenced, take = take_hash, keys = 2, arguments = 1, token = true, writes = {'hset', 'pexpire'}},
+    p = {check = check_plain, take = take_plain, keys = 1, arguments = 0, writes = {'set', 'pexpire'}},
+    r = {check = check_read, take = take_read, keys = 1, arguments = 2, writes = {'hset', 'pexpire'}, timeouts = true},
+    w = {check = check_write, take = take_write, keys = 1, arguments = 1, writes = {'hset', 'pexpire'}},
+    g = {check = check_group, take = take_group, keys = 1, arguments = 1, counted = true,
         writes = {'hset', 'hdel', 'pexpire'}},
 }
 
-local lines = {}
+local entries = {}
 local key, at = 1, 3
 for i = 1, #letters do
     local letter = string.sub(letters, i, i)
-    local form = forms[string.lower(letter)]
+    local member_type = member_types[string.lower(letter)]
     local raises = letter ~= string.lower(letter)
-    local line = {form = form, name = KEYS[key], counter = KEYS[key + 1], owner = ARGV[at],
-        levels = raises and ARGV[at + 1] or nil, at = at + (raises and 2 or 1)}
-    local why = form.look(line)
+    local entry = {member_type = member_type, name = KEYS[key], counter = KEYS[key + 1], owner = ARGV[at],
+        count_stated = raises and ARGV[at + 1] or nil, at = at + (raises and 2 or 1)}
+    local why = member_type.check(entry)
     if type(why) == 'table' then
         return why
     elseif why then
         return {i, why}
     end
-    lines[i] = line
-    key = key + form.keys
-    at = line.at + form.arguments + (form.counted and ARGV[line.at] or 0)
+    entries[i] = entry
+    key = key + member_type.keys
+    at = entry.at + member_type.arguments + (member_type.counted and ARGV[entry.at] or 0)
 end
 local answer = {0}
 if lease == '0' then
     return answer
 end
-for _, line in ipairs(lines) do
-    local lacking = lacks_some(line)
-    if lacking then
-        return lacking
+for _, entry in ipairs(entries) do
+    local denied = misses_permission(entry)
+    if denied then
+        return denied
     end
 end
-for _, line in ipairs(lines) do
-    if line.form.token then
-        answer[#answer + 1] = draw_token(line.counter, line.ttl ~= FREE, ARGV[line.at])
+for _, entry in ipairs(entries) do
+    if entry.member_type.token then
+        answer[#answer + 1] = draw_token(entry.counter, entry.ttl ~= FREE, ARGV[entry.at])
     end
 end
-for _, line in ipairs(lines) do
-    line.form.take(line)
+for _, entry in ipairs(entries) do
+    entry.member_type.take(entry)
 end
 return answer

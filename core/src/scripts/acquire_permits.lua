@@ -27,7 +27,7 @@ if repeated then
     return nil
 end
 if value and not is_count(value) then
-    return refuse_text()
+    return wrong_text()
 end
 local nearest = redis.call('zrange', KEYS[2], 0, 0, 'withscores')
 local expired = {}
@@ -36,12 +36,13 @@ if nearest[1] and tonumber(nearest[2]) <= now then
 end
 for _, id in ipairs({nearest[1], unpack(expired)}) do
     if not is_permit(id) then
-        return refuse_leases()
+        return wrong_leases()
     end
 end
-local lacking = value and (lacks(KEYS[1], 'incrby', 'decrby') or lacks(KEYS[2], 'zrem', 'zadd', 'pexpire'))
-if lacking then
-    return lacking
+local denied = value and (missing_permission(KEYS[1], 'incrby', 'decrby') or
+    missing_permission(KEYS[2], 'zrem', 'zadd', 'pexpire'))
+if denied then
+    return denied
 end
 if #expired > 0 and value then
     value = redis.call('incrby', KEYS[1], #expired)

@@ -1,6 +1,6 @@
 -- acquire_read: the owner holds a read lock with one level, beside other readers or its own write lock.
 -- Effects as RReadWriteLock's read lock (wire format 2.5).
--- Begins with shared/sides.lua.
+-- Begins with shared/read_write.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms   ARGV[3] base of timeout keys   ARGV[4] the field of the write
 -- lock that the same owner holds, else empty
@@ -12,20 +12,20 @@
 local mode = redis.call('hget', KEYS[1], 'mode')
 local ttl, lease = redis.call('pttl', KEYS[1]), tonumber(ARGV[2])
 if mode ~= 'read' and mode ~= 'write' and ttl ~= -2 then
-    return refuse_sides()
+    return wrong_read_write()
 end
 if mode == 'read' or mode and redis.call('hexists', KEYS[1], ARGV[1]) == 0 and
     redis.call('hexists', KEYS[1], ARGV[4]) == 0 then
     if not is_read_write(KEYS[1]) then
-        return refuse_sides()
+        return wrong_read_write()
     elseif mode == 'write' then
         return ttl
     end
 end
 local timeout = ARGV[3] .. ':' .. ARGV[1] .. ':rwlock_timeout:1'
-local lacking = lacks(timeout, 'pexpire') or lacks(KEYS[1], 'hsetnx', 'hset', 'pexpire')
-if lacking then
-    return lacking
+local denied = missing_permission(timeout, 'pexpire') or missing_permission(KEYS[1], 'hsetnx', 'hset', 'pexpire')
+if denied then
+    return denied
 end
 if not redis.call('set', timeout, '1', 'px', ARGV[2], 'nx') then
     redis.call('get', timeout) -- an error when it is something else

@@ -6,7 +6,7 @@
 -- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] life of the record in ms   ARGV[2] number of the operation
 -- ARGV[3] permits
 -- Returns the permits taken: as many as asked for, or 0.
--- May be sent twice: the record repeats what the first time came of it, a refusal too; after a give-up it says 0.
+-- May be sent twice: the record repeats what the first time came of it, an error reply too; after a give-up it says 0.
 -- What can be refused comes first: keys of another type, a value that is no number.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
@@ -14,14 +14,14 @@ local recorded = recorded_in(KEYS[2])
 if recorded then
     return tonumber(recorded) or 0
 end
-local lacking = lacks(KEYS[2], 'set')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[2], 'set')
+if denied then
+    return denied
 end
 local taken = 0
 if value then
     if not is_count(value) then
-        return refuse_text()
+        return wrong_text()
     end
     if tonumber(value) >= tonumber(ARGV[3]) then
         redis.call('decrby', KEYS[1], ARGV[3])

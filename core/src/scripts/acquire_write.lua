@@ -1,6 +1,6 @@
 -- acquire_write: the owner holds a free read-write lock for writing, with one level.
 -- Effects as RReadWriteLock's write lock (wire format 2.6).
--- Begins with shared/sides.lua.
+-- Begins with shared/read_write.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] field of the writer   ARGV[2] lease in ms   ARGV[3] base of timeout keys
 -- Returns nil when the owner holds the lock; else the holders' remaining ms, -1 if the lock has no lease.
@@ -12,12 +12,12 @@
 local mode = redis.call('hget', KEYS[1], 'mode')
 local ttl = redis.call('pttl', KEYS[1])
 if mode ~= 'read' and mode ~= 'write' and ttl ~= -2 then
-    return refuse_sides()
+    return wrong_read_write()
 end
 if not mode then
-    local lacking = lacks(KEYS[1], 'pexpire')
-    if lacking then
-        return lacking
+    local denied = missing_permission(KEYS[1], 'pexpire')
+    if denied then
+        return denied
     end
     redis.call('hset', KEYS[1], 'mode', 'write', ARGV[1], 1)
     redis.call('pexpire', KEYS[1], ARGV[2])
@@ -30,7 +30,7 @@ if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
     return nil
 end
 if not is_read_write(KEYS[1]) then
-    return refuse_sides()
+    return wrong_read_write()
 elseif mode == 'write' then
     return ttl
 end
@@ -38,8 +38,8 @@ local longest, dead = -2, {}
 local fields = redis.call('hgetall', KEYS[1])
 for i = 1, #fields, 2 do
     local best = -2
-    for level = 1, math.min(tonumber(fields[i + 1]) or 0, 1000) do
-        best = math.max(best, redis.call('pttl', ARGV[3] .. ':' .. fields[i] .. ':rwlock_timeout:' .. level))
+    for nth = 1, math.min(tonumber(fields[i + 1]) or 0, 1000) do
+        best = math.max(best, redis.call('pttl', ARGV[3] .. ':' .. fields[i] .. ':rwlock_timeout:' .. nth))
     end
     longest = math.max(longest, best)
     if best == -2 and tonumber(fields[i + 1]) then

@@ -18,18 +18,18 @@ if recorded then
 end
 local first = taken > 0 and redis.call('zrange', KEYS[3], 0, 0)[1]
 if first and not is_permit(first) then
-    return refuse_leases()
+    return wrong_leases()
 end
 if value and not is_count(value) then
-    return refuse_text()
+    return wrong_text()
 end
 if tonumber(ARGV[3]) > 0 and (tonumber(value) or 0) + taken + ARGV[3] > PERMITS_MAX then
     record(KEYS[2], -1)
     return -1
 end
-local lacking = lacks(KEYS[2], 'set')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[2], 'set')
+if denied then
+    return denied
 end
 value = redis.call('incrby', KEYS[1], ARGV[3])
 record(KEYS[2], 1)

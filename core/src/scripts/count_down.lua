@@ -14,15 +14,15 @@ if recorded then
     return tonumber(recorded) or 0
 end
 if value and not is_count(value) then
-    return refuse_text()
+    return wrong_text()
 end
 if not value then
     record(KEYS[2], 0)
     return 0
 end
-local lacking = lacks(KEYS[1], 'del') or lacks(KEYS[2], 'set')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[1], 'del') or missing_permission(KEYS[2], 'set')
+if denied then
+    return denied
 end
 local left = redis.call('decr', KEYS[1])
 record(KEYS[2], 1)

@@ -5,6 +5,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1]) or '0'
 if not is_count(value) then
-    return refuse_text()
+    return wrong_text()
 end
 return tonumber(value)

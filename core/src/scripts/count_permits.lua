@@ -10,10 +10,10 @@ local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 local taken = redis.call('zcount', KEYS[2], '(' .. now, '+inf')
 local first = redis.call('zrange', KEYS[2], 0, 0)[1]
 if first and not is_permit(first) then
-    return refuse_leases()
+    return wrong_leases()
 end
 if value and not is_count(value) then
-    return refuse_text()
+    return wrong_text()
 end
 if ARGV[1] == '1' then
     return taken

@@ -6,7 +6,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
 if value and not is_count(value) then
-    return refuse_text()
+    return wrong_text()
 end
 if redis.call('del', KEYS[1]) == 0 then
     return 0

@@ -8,10 +8,10 @@
 local value = redis.call('get', KEYS[1])
 local first = redis.call('zrange', KEYS[2], 0, 0)[1]
 if value and not is_count(value) then
-    return refuse_text()
+    return wrong_text()
 end
 if first and not is_permit(first) then
-    return refuse_leases()
+    return wrong_leases()
 end
 if redis.call('del', KEYS[1], KEYS[2]) == 0 then
     return 0

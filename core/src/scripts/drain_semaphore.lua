@@ -13,11 +13,11 @@ if recorded then
     return tonumber(recorded) or 0
 end
 if value and not is_count(value) then
-    return refuse_text()
+    return wrong_text()
 end
-local lacking = lacks(KEYS[2], 'set')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[2], 'set')
+if denied then
+    return denied
 end
 local taken = value or '0'
 if tonumber(taken) ~= 0 then

@@ -19,9 +19,9 @@ end
 if not holds_all(ARGV[1]) then
     return 0
 end
-local lacking = lacks(KEYS[1], 'pexpire')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[1], 'pexpire')
+if denied then
+    return denied
 end
 for i = 4, #ARGV do
     local ends = string.format('%.0f', now + ARGV[2])

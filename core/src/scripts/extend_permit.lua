@@ -6,7 +6,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
 if value and not is_count(value) then
-    return refuse_text()
+    return wrong_text()
 end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

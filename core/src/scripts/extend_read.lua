@@ -8,14 +8,14 @@
 -- The lock ends with the longest timeout key of all readers, unless a writer holds it too or it was extended alone. A
 -- move may be sent twice: a repeat finds the new id.
 -- SPDX-License-Identifier: Apache-2.0
-local function timeout_of(owner, level)
-    return ARGV[5] .. ':' .. owner .. ':rwlock_timeout:' .. level
+local function timeout_of(owner, nth)
+    return ARGV[5] .. ':' .. owner .. ':rwlock_timeout:' .. nth
 end
 
 local function longest_of(owner, count)
     local longest = -2
-    for level = 1, math.min(tonumber(count) or 0, 1000) do
-        longest = math.max(longest, redis.call('pttl', timeout_of(owner, level)))
+    for nth = 1, math.min(tonumber(count) or 0, 1000) do
+        longest = math.max(longest, redis.call('pttl', timeout_of(owner, nth)))
     end
     return longest
 end
@@ -29,22 +29,23 @@ local mine = longest_of(from, count)
 if mine == -2 then
     return 0
 end
-local lacking = lacks(KEYS[1], 'hdel', 'pexpire') or lacks(timeout_of(to, 1), 'set', 'pexpire', 'del')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[1], 'hdel', 'pexpire') or
+    missing_permission(timeout_of(to, 1), 'set', 'pexpire', 'del')
+if denied then
+    return denied
 end
 if from ~= to then
     redis.call('hset', KEYS[1], to, ARGV[3])
     redis.call('hdel', KEYS[1], from)
-    for level = 1, math.min(tonumber(ARGV[3]), 1000) do
-        redis.call('set', timeout_of(to, level), '1', 'px', ARGV[4])
+    for nth = 1, math.min(tonumber(ARGV[3]), 1000) do
+        redis.call('set', timeout_of(to, nth), '1', 'px', ARGV[4])
     end
 end
-for level = 1, math.min(tonumber(count) or 0, 1000) do
+for nth = 1, math.min(tonumber(count) or 0, 1000) do
     if from == to then
-        redis.call('pexpire', timeout_of(to, level), ARGV[4])
+        redis.call('pexpire', timeout_of(to, nth), ARGV[4])
     else
-        redis.call('del', timeout_of(from, level))
+        redis.call('del', timeout_of(from, nth))
     end
 end
 local ttl = redis.call('pttl', KEYS[1])

@@ -10,9 +10,9 @@
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
     return redis.call('hexists', KEYS[1], ARGV[2])
 end
-local lacking = lacks(KEYS[1], 'hdel', 'pexpire')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[1], 'hdel', 'pexpire')
+if denied then
+    return denied
 end
 if ARGV[1] ~= ARGV[2] then
     redis.call('hset', KEYS[1], ARGV[2], ARGV[3])
@@ -21,8 +21,8 @@ end
 local longest = tonumber(ARGV[4])
 local fields = redis.call('hgetall', KEYS[1])
 for i = 1, #fields, 2 do
-    for level = 1, math.min(tonumber(fields[i + 1]) or 0, 1000) do
-        local timeout = ARGV[5] .. ':' .. fields[i] .. ':rwlock_timeout:' .. level
+    for nth = 1, math.min(tonumber(fields[i + 1]) or 0, 1000) do
+        local timeout = ARGV[5] .. ':' .. fields[i] .. ':rwlock_timeout:' .. nth
         longest = math.max(longest, redis.call('pttl', timeout))
     end
 end

@@ -6,7 +6,7 @@
 -- another type, or a hash that is neither, is an error.
 -- SPDX-License-Identifier: Apache-2.0
 if not holder_of(KEYS[1]) and is_foreign(KEYS[1]) then
-    return refuse_hash()
+    return wrong_hash()
 end
 if redis.call('del', KEYS[1]) == 0 then
     return 0

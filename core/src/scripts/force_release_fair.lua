@@ -7,11 +7,11 @@
 -- Returns 1 when there was a lock, else 0. A key of another type, or a hash that is no such lock, is an error.
 -- SPDX-License-Identifier: Apache-2.0
 if not holder_of(KEYS[1]) and redis.call('exists', KEYS[1]) == 1 then
-    return refuse_hash()
+    return wrong_hash()
 end
-local lacking = lacks(queue, 'lpop') or lacks(timeouts, 'zrem', 'zadd')
-if lacking then
-    return lacking
+local denied = missing_permission(queue, 'lpop') or missing_permission(timeouts, 'zrem', 'zadd')
+if denied then
+    return denied
 end
 local deleted = redis.call('del', KEYS[1])
 call_head(tonumber(ARGV[1]), ARGV[2])

@@ -9,11 +9,11 @@ local owners = {}
 for i = 3, #ARGV do
     owners[i] = owner_of(KEYS[1], ARGV[i])
     if owners[i] == false then
-        return refuse_group()
+        return wrong_group()
     end
 end
 if not next(owners) and is_foreign(KEYS[1]) then
-    return refuse_group()
+    return wrong_group()
 end
 for i = 3, #ARGV do
     local owner = owners[i]

@@ -4,12 +4,12 @@
 -- A string without a TTL is an error, too, unless its word is such as redis-py or python-redis-lock write: their locks
 -- have no lease if none is asked for, and nothing else frees those of the dead.
 -- SPDX-License-Identifier: Apache-2.0
-local word = redis.call('get', KEYS[1])
-if not word then
+local token = redis.call('get', KEYS[1])
+if not token then
     return 0
 end
-local is_uuid1 = #word == 32 and string.find(word, '^%x+$') and string.find(word, '^1%x%x%x[89ab]', 13)
-local is_random = #word == 24 and string.find(word, '^[%w+/]+$')
+local is_uuid1 = #token == 32 and string.find(token, '^%x+$') and string.find(token, '^1%x%x%x[89ab]', 13)
+local is_random = #token == 24 and string.find(token, '^[%w+/]+$')
 if redis.call('pttl', KEYS[1]) == -1 and not (is_uuid1 or is_random) then
     return redis.error_reply('WRONGTYPE the key has no TTL, which a lock has')
 end

@@ -8,9 +8,9 @@
 -- nothing.
 -- SPDX-License-Identifier: Apache-2.0
 if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
-    local lacking = lacks(KEYS[1], 'hdel', 'pexpire')
-    if lacking then
-        return lacking
+    local denied = missing_permission(KEYS[1], 'hdel', 'pexpire')
+    if denied then
+        return denied
     end
     redis.call('hset', KEYS[1], ARGV[2], ARGV[3])
     redis.call('hdel', KEYS[1], ARGV[1])

@@ -12,10 +12,10 @@
 -- nothing.
 -- SPDX-License-Identifier: Apache-2.0
 if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
-    local lacking = lacks(KEYS[1], 'hset', 'hdel', 'pexpire') or lacks(queue, 'lpop') or
-        lacks(timeouts, 'zrem', 'zadd') or lacks(sign, 'del')
-    if lacking then
-        return lacking
+    local denied = missing_permission(KEYS[1], 'hset', 'hdel', 'pexpire') or missing_permission(queue, 'lpop') or
+        missing_permission(timeouts, 'zrem', 'zadd') or missing_permission(sign, 'del')
+    if denied then
+        return denied
     end
     if find_head(ARGV[2]) == ARGV[2] then
         redis.call('hset', KEYS[1], ARGV[2], ARGV[3])
@@ -34,9 +34,9 @@ if redis.call('hexists', KEYS[1], ARGV[2]) == 1 then
     return 1
 end
 if redis.call('exists', KEYS[1]) == 0 then
-    local lacking = lacks(queue, 'lpop') or lacks(timeouts, 'zrem', 'zadd')
-    if lacking then
-        return lacking
+    local denied = missing_permission(queue, 'lpop') or missing_permission(timeouts, 'zrem', 'zadd')
+    if denied then
+        return denied
     end
     call_head(tonumber(ARGV[5]), ARGV[6], ARGV[2])
 end

@@ -12,11 +12,12 @@ if not held and redis.call('hexists', KEYS[1], ARGV[2]) == 0 then
 end
 local issued = redis.call('get', KEYS[2])
 if issued and not is_token(issued) then
-    return refuse_counter()
+    return wrong_counter()
 end
-local lacking = lacks(KEYS[2], 'persist', 'set') or held and lacks(KEYS[1], 'hset', 'hdel', 'pexpire')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[2], 'persist', 'set') or
+    held and missing_permission(KEYS[1], 'hset', 'hdel', 'pexpire')
+if denied then
+    return denied
 end
 if held or not issued then
     redis.call('incr', KEYS[2])

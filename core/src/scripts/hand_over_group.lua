@@ -20,9 +20,9 @@ end
 if not holds_all(ARGV[1]) then
     return holds_all(ARGV[2]) and 1 or 0
 end
-local lacking = lacks(KEYS[1], 'hdel', 'pexpire')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[1], 'hdel', 'pexpire')
+if denied then
+    return denied
 end
 for i = 6, #ARGV do
     local from, to = ARGV[i] .. ':' .. ARGV[1], ARGV[i] .. ':' .. ARGV[2]

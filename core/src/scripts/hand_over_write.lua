@@ -12,9 +12,9 @@ end
 if redis.call('hlen', KEYS[1]) > 2 then
     return 2
 end
-local lacking = lacks(KEYS[1], 'hdel', 'pexpire')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[1], 'hdel', 'pexpire')
+if denied then
+    return denied
 end
 redis.call('hset', KEYS[1], ARGV[2], ARGV[3])
 redis.call('hdel', KEYS[1], ARGV[1])

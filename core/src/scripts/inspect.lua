@@ -5,7 +5,7 @@
 -- record, stands as <size>:<bytes>. A record: name, type, form, remaining ms, token, holders, waiters, what a semaphore
 -- or latch has left, number of parties told of; then of each party role, count, owner, the value of a group that it
 -- holds or "", and the remaining ms of that value or of a permit, -1 without a lease of its own. Forms and roles are
--- enum redlatch_form and redlatch_role. The forms of Redisson's hashes and numbers:
+-- enum redlatch_detected_kind and redlatch_role. The forms of Redisson's hashes and numbers:
 -- wire format 1.5, 2.5, 2.9 and 2.10 to 2.12.
 -- The server does nothing else meanwhile, so what is no lock is told by cheap signs, before anything long is read, and
 -- a few hundred fields of a hash are the most that is. Where a page has many large locks or long names, the last of
@@ -15,10 +15,11 @@ local NOTHING, MUTEX, FENCED, FAIR, READ_WRITE, GROUP, PLAIN, COUNT, PERMITS, UN
     0, 1, 2, 3, 4, 5, 6, 7, 8, 99
 local HOLDER, READER, WRITER, WAITER = 1, 2, 3, 4
 local uuid = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 3) .. '%-' .. string.rep('%x', 12)
-local owner_form, write_form = '^' .. uuid .. ':%-?%d+[:%x]*$', '^(' .. uuid .. ':.*):write$' -- as shared/owner.lua
-local value_form = '^' .. string.rep('[%w+/]', 22) .. '$'
-local value_count_form = '^(' .. string.rep('[%w+/]', 22) .. '):(.+):lock_count$'
-local value_end_form = '^' .. string.rep('[%w+/]', 22) .. ':.+:expire_time$'
+local owner_pattern = '^' .. uuid .. ':%-?%d+[:%x]*$' -- as shared/owner.lua
+local write_pattern = '^(' .. uuid .. ':.*):write$'
+local value_pattern = '^' .. string.rep('[%w+/]', 22) .. '$'
+local value_count_pattern = '^(' .. string.rep('[%w+/]', 22) .. '):(.+):lock_count$'
+local value_end_pattern = '^' .. string.rep('[%w+/]', 22) .. ':.+:expire_time$'
 
 -- No lock has a longer name; those of a page are told of, or asked about, in one answer.
 local NAME_MAX = 65535
@@ -75,13 +76,13 @@ end
 
 -- Whether any one field has a form that the fields of a read-write lock or of a group have. Servers older than 6.2 do
 -- not tell: there it may be one.
-local function seems(forms, name)
+local function seems(patterns, name)
     local field = redis.pcall('hrandfield', name)
     if type(field) ~= 'string' then
         return true
     end
-    for _, form in ipairs(forms) do
-        if string.find(field, form) then
+    for _, detected in ipairs(patterns) do
+        if string.find(field, detected) then
             return true
         end
     end
@@ -120,8 +121,8 @@ local function read_write(name, parties)
     fields = sought and put_first(name, fields, sought) or fields
     for i = 1, math.min(#fields, 2 * FIELDS_MAX), 2 do
         local field, count = fields[i], fields[i + 1]
-        local writer = string.match(field, write_form)
-        if string.find(writer or field, owner_form) and is_count(count) then
+        local writer = string.match(field, write_pattern)
+        if string.find(writer or field, owner_pattern) and is_count(count) then
             put_party(parties, writer and WRITER or READER, count, writer or field)
         end
     end
@@ -134,7 +135,7 @@ local function values(name, parties, fields, but_of)
     local now = now_ms()
     local found = false
     for i = 1, #fields, 2 do
-        local value, owner = string.match(fields[i], value_count_form)
+        local value, owner = string.match(fields[i], value_count_pattern)
         if value then
             found = true
             work = work + 2
@@ -173,7 +174,7 @@ local function hash(name, parties)
     end
     if size == 1 then
         local field = redis.call('hkeys', name)[1]
-        if string.find(field, owner_form) and redis.call('hstrlen', name, field) <= COUNT_DIGITS then
+        if string.find(field, owner_pattern) and redis.call('hstrlen', name, field) <= COUNT_DIGITS then
             local count = redis.call('hget', name, field)
             if is_count(count) and count ~= '0' then
                 put_party(parties, HOLDER, count, field)
@@ -183,13 +184,13 @@ local function hash(name, parties)
         return UNKNOWN, 0
     end
     local mode = redis.call('hstrlen', name, 'mode') <= #'write' and redis.call('hget', name, 'mode')
-    if (mode == 'read' or mode == 'write') and seems({'^mode$', owner_form, write_form}, name) then
+    if (mode == 'read' or mode == 'write') and seems({'^mode$', owner_pattern, write_pattern}, name) then
         local holders = read_write(name, parties)
         if parties.count > 0 then
             return READ_WRITE, holders
         end
     end
-    if seems({value_form, value_count_form, value_end_form}, name) and group(name, parties) then
+    if seems({value_pattern, value_count_pattern, value_end_pattern}, name) and group(name, parties) then
         return GROUP, parties.count
     end
     return UNKNOWN, 0
@@ -197,22 +198,22 @@ end
 
 -- Whether a string is a plain lock: a word that only its owner can know, with a lease. Among all keys only those of
 -- redlatch are told from what else looks so.
-local WORD_MIN, WORD_MAX = 16, 128
-local our_form = '^' .. string.rep('%x', 8) .. '%-%x%x%x%x%-8%x%x%x%-%x%x%x%x%-' .. string.rep('%x', 12) .. ':%d+$'
+local TOKEN_MIN, TOKEN_MAX = 16, 128
+local our_pattern = '^' .. string.rep('%x', 8) .. '%-%x%x%x%x%-8%x%x%x%-%x%x%x%x%-' .. string.rep('%x', 12) .. ':%d+$'
 local function plain(name, ours_only)
     local size = redis.call('strlen', name)
-    if size < WORD_MIN or size > WORD_MAX or redis.call('pttl', name) < 0 then
+    if size < TOKEN_MIN or size > TOKEN_MAX or redis.call('pttl', name) < 0 then
         return nil
     end
-    local word = redis.call('get', name)
-    local is_word = string.find(word, '^[%w+/=_:.%-]+$') and not string.find(word, '^%d+$')
-    return string.find(word, ours_only and our_form or '') and is_word and word
+    local token = redis.call('get', name)
+    local is_token = string.find(token, '^[%w+/=_:.%-]+$') and not string.find(token, '^%d+$')
+    return string.find(token, ours_only and our_pattern or '') and is_token and token
 end
 
 -- The number that a string is, as text; nil if it is none.
 local function number(name)
-    local word = redis.call('strlen', name) <= COUNT_DIGITS and redis.call('get', name)
-    return word and string.find(word, '^%-?%d+$') and word
+    local token = redis.call('strlen', name) <= COUNT_DIGITS and redis.call('get', name)
+    return token and string.find(token, '^%-?%d+$') and token
 end
 
 -- The key of a permit semaphore's leases, if there are some.
@@ -247,38 +248,38 @@ end
 -- Puts the record of a name; only that of a lock if `locks_only`.
 local function describe(records, name, kind, locks_only)
     local parties = {count = 0}
-    local form, holders, waiters, left = NOTHING, 0, 0, '0'
+    local detected, holders, waiters, left = NOTHING, 0, 0, '0'
     local leases = kind == 'string' and number(name) and leases_of(name)
     if kind == 'hash' then
-        form, holders = hash(name, parties)
+        detected, holders = hash(name, parties)
     elseif kind == 'string' and plain(name, locks_only) then
-        form, holders = PLAIN, 1
+        detected, holders = PLAIN, 1
         put_party(parties, HOLDER, 1, redis.call('get', name))
     elseif leases then
         local over
         holders, over = permits(leases, parties)
-        form = PERMITS
+        detected = PERMITS
         left = string.format('%.0f', tonumber(number(name)) + over)
     elseif kind == 'string' and number(name) then
-        form, left = locks_only and UNKNOWN or COUNT, number(name)
+        detected, left = locks_only and UNKNOWN or COUNT, number(name)
     elseif kind ~= 'none' then
-        form = UNKNOWN
+        detected = UNKNOWN
     end
-    if form == UNKNOWN and locks_only then
+    if detected == UNKNOWN and locks_only then
         return
     end
     local token = '0'
-    if form == NOTHING or form == MUTEX then
+    if detected == NOTHING or detected == MUTEX then
         local tag = string.find(name, '{', 1, true) and name or '{' .. name .. '}'
         local queued = redis.pcall('lrange', 'redisson_lock_queue:' .. tag, 0, 99)
         local token_size = redis.pcall('strlen', 'redisson_lock_token:' .. tag)
         local short = type(token_size) == 'number' and token_size > 0 and token_size <= COUNT_DIGITS
         local issued = short and redis.pcall('get', 'redisson_lock_token:' .. tag)
         if #queued > 0 then
-            form, waiters = FAIR, redis.call('llen', 'redisson_lock_queue:' .. tag)
+            detected, waiters = FAIR, redis.call('llen', 'redisson_lock_queue:' .. tag)
         end
         if type(issued) == 'string' and is_count(issued) then
-            form, token = FENCED, issued
+            detected, token = FENCED, issued
         end
         work = work + #queued
         for _, owner in ipairs(queued) do
@@ -288,7 +289,7 @@ local function describe(records, name, kind, locks_only)
     local record = {}
     put(record, name)
     put(record, kind)
-    put(record, form)
+    put(record, detected)
     put(record, redis.call('pttl', name))
     put(record, token)
     put(record, holders)

@@ -10,7 +10,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local score = tonumber(redis.call('zscore', KEYS[1], ARGV[1]) or 0)
 local first = score == 0 and redis.call('zrange', KEYS[1], 0, 0)[1]
 if first and not is_permit(first) then
-    return refuse_leases()
+    return wrong_leases()
 end
 if score >= NEVER then
     return -1

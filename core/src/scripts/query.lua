@@ -6,6 +6,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 local owner, count = holder_of(KEYS[1])
 if not owner then
-    return redis.call('pttl', KEYS[1]) == -2 and {} or refuse_hash()
+    return redis.call('pttl', KEYS[1]) == -2 and {} or wrong_hash()
 end
 return {redis.call('pttl', KEYS[1]), owner, count}

@@ -7,9 +7,9 @@
 local owner, count = holder_of(KEYS[1])
 local waiters, head = redis.call('llen', KEYS[2]), redis.call('lindex', KEYS[2], 0)
 if head and not is_owner(head) then
-    return refuse_queue()
+    return wrong_queue()
 end
 if owner then
     return {redis.call('pttl', KEYS[1]), owner, count, 1, waiters}
 end
-return redis.call('exists', KEYS[1]) == 0 and {0, '', '0', 0, waiters} or refuse_hash()
+return redis.call('exists', KEYS[1]) == 0 and {0, '', '0', 0, waiters} or wrong_hash()

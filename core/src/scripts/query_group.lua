@@ -10,7 +10,7 @@ local longest, holder, count, known = now, nil, nil, false
 for i = 2, #ARGV do
     local owner, ends = owner_of(KEYS[1], ARGV[i])
     if owner == false then
-        return refuse_group()
+        return wrong_group()
     end
     known = known or owner
     if owner and ends > longest then
@@ -18,7 +18,7 @@ for i = 2, #ARGV do
     end
 end
 if not known and is_foreign(KEYS[1]) then
-    return refuse_group()
+    return wrong_group()
 end
 if not holder then
     return {}

@@ -8,9 +8,9 @@ local count = redis.call('hget', KEYS[1], ARGV[1])
 if not count then
     return 0
 end
-local lacking = lacks(KEYS[1], 'pexpire')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[1], 'pexpire')
+if denied then
+    return denied
 end
 if (tonumber(count) or 0) < tonumber(ARGV[2]) then
     redis.call('hset', KEYS[1], ARGV[1], ARGV[2])

@@ -20,9 +20,9 @@ if not holds_all(ARGV[1]) then
     return 0
 end
 local lease = tonumber(ARGV[3])
-local lacking = lacks(KEYS[1], 'pexpire')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[1], 'pexpire')
+if denied then
+    return denied
 end
 for i = 5, #ARGV do
     local own = ARGV[i] .. ':' .. ARGV[1]

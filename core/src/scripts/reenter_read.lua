@@ -11,24 +11,24 @@
 local timeout = ARGV[4] .. ':' .. ARGV[1] .. ':rwlock_timeout:'
 local count = tonumber(redis.call('hget', KEYS[1], ARGV[1]) or 0) or 0
 local longest = -2
-for level = 1, math.min(count, 1000) do
-    longest = math.max(longest, redis.call('pttl', timeout .. level))
+for nth = 1, math.min(count, 1000) do
+    longest = math.max(longest, redis.call('pttl', timeout .. nth))
 end
 if longest == -2 then
     return 0
 end
 local wanted, lease = tonumber(ARGV[2]), tonumber(ARGV[3])
-local lacking = lacks(timeout .. 1, 'set', 'pexpire') or lacks(KEYS[1], 'pexpire')
-if lacking then
-    return lacking
+local denied = missing_permission(timeout .. 1, 'set', 'pexpire') or missing_permission(KEYS[1], 'pexpire')
+if denied then
+    return denied
 end
 if count < wanted then
     redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
 end
-for level = math.min(count + 1, wanted, 1000), math.min(wanted, 1000) do
-    local key = timeout .. level
+for nth = math.min(count + 1, wanted, 1000), math.min(wanted, 1000) do
+    local key = timeout .. nth
     if not redis.call('set', key, '1', 'px', ARGV[3], 'nx') and
-        (level > count or redis.call('pttl', key) < lease) then
+        (nth > count or redis.call('pttl', key) < lease) then
         redis.call('pexpire', key, ARGV[3])
     end
 end

@@ -1,14 +1,14 @@
--- refresh_fair: waiters of one client keep their places: none of them is taken off for want of patience.
+-- refresh_fair: waiters of one client keep their places: none of them is taken off for want of deadline.
 -- Begins with shared/fair_queue.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   ARGV[1] ms for which the sign of life holds   ARGV[2...] numbers of the client's waiters
+-- KEYS[1] name   ARGV[1] ms for which the heartbeat holds   ARGV[2...] numbers of the client's waiters
 -- Returns the numbers of those that have no place; it gives them none. A head that was called gets no more than it has
 -- to come within.
 -- May be sent twice or late: places and scores of others are untouched, no score is lowered.
 -- SPDX-License-Identifier: Apache-2.0
-local lacking = lacks(sign, 'set') or lacks(queue, 'persist')
-if lacking then
-    return lacking
+local denied = missing_permission(sign, 'set') or missing_permission(queue, 'persist')
+if denied then
+    return denied
 end
 redis.call('get', sign) -- an error when it is something else
 local free = redis.call('exists', KEYS[1]) == 0
@@ -26,7 +26,7 @@ for i = 2, #ARGV do
     local score = redis.call('zscore', timeouts, owner)
     if score and (not stands or stands[owner]) then
         found = true
-        local latest = now + (free and owner == head and tonumber(ARGV[1]) or FOREIGN_PATIENCE)
+        local latest = now + (free and owner == head and tonumber(ARGV[1]) or FOREIGN_TIMEOUT)
         if tonumber(score) < latest then
             set_score(owner, latest)
         end

@@ -19,9 +19,10 @@ if ARGV[2] ~= '0' then
     end
     return 1
 end
-local lacking = lacks(KEYS[1], 'hdel') or lacks(queue, 'lpop') or lacks(timeouts, 'zrem', 'zadd') or lacks(sign, 'del')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[1], 'hdel') or missing_permission(queue, 'lpop') or
+    missing_permission(timeouts, 'zrem', 'zadd') or missing_permission(sign, 'del')
+if denied then
+    return denied
 end
 if ARGV[3] == '1' then -- whatever the lock has become
     redis.pcall('zrem', timeouts, ARGV[1])
@@ -29,8 +30,8 @@ if ARGV[3] == '1' then -- whatever the lock has become
     drop_sign()
 end
 local held = redis.call('hdel', KEYS[1], ARGV[1])
-local told = 0
+local receivers = 0
 if redis.call('exists', KEYS[1]) == 0 then
-    told = call_head(tonumber(ARGV[4]), ARGV[5])
+    receivers = call_head(tonumber(ARGV[4]), ARGV[5])
 end
-return held == 1 and 1 + told or 0
+return held == 1 and 1 + receivers or 0

@@ -30,8 +30,8 @@ if ARGV[2] == '0' then
         end
         redis.call('hdel', KEYS[1], own .. ':expire_time', own .. ':lock_count')
     end
-    local told = removed > 0 and redis.call('publish', ARGV[3], '0') or 0
-    return held and 1 + told or 0
+    local receivers = removed > 0 and redis.call('publish', ARGV[3], '0') or 0
+    return held and 1 + receivers or 0
 end
 if not held then
     return 0

@@ -18,7 +18,7 @@ local letters = ARGV[1]
 local try = redis.pcall
 local found, refused = {}, nil
 
--- The answer of a command on a key that may be of another type by now; any other refusal is the script's, at its end.
+-- The answer of a command on a key that may be of another type by now; any other error is the script's, at its end.
 local function checked(answer)
     if type(answer) == 'table' and answer.err then
         if not string.find(answer.err, 'WRONGTYPE', 1, true) then
@@ -55,51 +55,51 @@ end
 
 -- How a form leaves a line: whether there was something of its owner's, and the message for those who wait, if any.
 
-local function lower_hash(line)
-    local levels = call('hget', line.name, line.owner)
-    if levels and (tonumber(levels) or 0) > tonumber(line.left) then
-        call('hset', line.name, line.owner, line.left)
+local function lower_hash(entry)
+    local count_stated = call('hget', entry.name, entry.owner)
+    if count_stated and (tonumber(count_stated) or 0) > tonumber(entry.left) then
+        call('hset', entry.name, entry.owner, entry.left)
     end
-    return levels, nil
+    return count_stated, nil
 end
 
-local function leave_hash(line)
-    if line.left then
-        return lower_hash(line)
+local function leave_hash(entry)
+    if entry.left then
+        return lower_hash(entry)
     end
-    if call('hdel', line.name, line.owner) == 0 then
+    if call('hdel', entry.name, entry.owner) == 0 then
         return false
     end
     return true, '0'
 end
 
-local function leave_plain(line)
-    if call('get', line.name) ~= line.owner then
+local function leave_plain(entry)
+    if call('get', entry.name) ~= entry.owner then
         return false
     end
-    call('del', line.name)
+    call('del', entry.name)
     return true, '0'
 end
 
-local function timeout_of(line, owner, level)
-    return ARGV[line.at] .. ':' .. owner .. ':rwlock_timeout:' .. level
+local function timeout_of(entry, owner, nth)
+    return ARGV[entry.at] .. ':' .. owner .. ':rwlock_timeout:' .. nth
 end
 
 -- The longest remaining ms of a reader's levels, from one on; -2 if none has a timeout key.
-local function longest_of(line, owner, from, count)
+local function longest_of(entry, owner, from, count)
     local longest = -2
-    for level = from, math.min(tonumber(count) or 0, 1000) do
-        longest = math.max(longest, call('pttl', timeout_of(line, owner, level)))
+    for nth = from, math.min(tonumber(count) or 0, 1000) do
+        longest = math.max(longest, call('pttl', timeout_of(entry, owner, nth)))
     end
     return longest
 end
 
 -- The same of all who are in the lock, and those of them who are dead.
-local function look_at_readers(line)
+local function check_readers(entry)
     local longest, dead = -2, {}
-    local fields = call('hgetall', line.name)
+    local fields = call('hgetall', entry.name)
     for i = 1, #fields, 2 do
-        local best = longest_of(line, fields[i], 1, fields[i + 1])
+        local best = longest_of(entry, fields[i], 1, fields[i + 1])
         longest = math.max(longest, best)
         if best == -2 and fields[i] ~= 'mode' then
             dead[#dead + 1] = fields[i]
@@ -109,90 +109,90 @@ local function look_at_readers(line)
 end
 
 -- As release_read does it, where the reasons stand.
-local function leave_read(line)
-    local count = tonumber(call('hget', line.name, line.owner) or nil)
-    local left = tonumber(line.left or 0)
+local function leave_read(entry)
+    local count = tonumber(call('hget', entry.name, entry.owner) or nil)
+    local left = tonumber(entry.left or 0)
     if not count or left >= count then
         return count
     end
-    local mine = longest_of(line, line.owner, left + 1, count)
+    local mine = longest_of(entry, entry.owner, left + 1, count)
     if left > 0 then
-        call('hset', line.name, line.owner, line.left)
-        if mine > call('pttl', timeout_of(line, line.owner, left)) and mine > 0 then
-            call('set', timeout_of(line, line.owner, left), '1', 'px', mine)
+        call('hset', entry.name, entry.owner, entry.left)
+        if mine > call('pttl', timeout_of(entry, entry.owner, left)) and mine > 0 then
+            call('set', timeout_of(entry, entry.owner, left), '1', 'px', mine)
         end
     else
-        call('hdel', line.name, line.owner)
+        call('hdel', entry.name, entry.owner)
     end
-    for level = left + 1, math.min(count, 1000) do
-        call('del', timeout_of(line, line.owner, level))
+    for nth = left + 1, math.min(count, 1000) do
+        call('del', timeout_of(entry, entry.owner, nth))
     end
-    local ttl = call('pttl', line.name)
-    local alone = call('hlen', line.name) == 1
-    if left > 0 or call('hget', line.name, 'mode') == 'write' or (ttl > mine + 1000 and not alone) then
+    local ttl = call('pttl', entry.name)
+    local alone = call('hlen', entry.name) == 1
+    if left > 0 or call('hget', entry.name, 'mode') == 'write' or (ttl > mine + 1000 and not alone) then
         return true
     end
-    local longest, dead = look_at_readers(line)
+    local longest, dead = check_readers(entry)
     if longest == -2 then
-        call('del', line.name)
+        call('del', entry.name)
         return true, '0'
     end
     for _, field in ipairs(dead) do
-        call('hdel', line.name, field)
+        call('hdel', entry.name, field)
     end
     if longest >= 0 and longest < ttl then
-        call('pexpire', line.name, math.max(longest, 1))
+        call('pexpire', entry.name, math.max(longest, 1))
     end
     return true
 end
 
 -- As release_write does it.
-local function leave_write(line)
-    if line.left then
-        return lower_hash(line)
+local function leave_write(entry)
+    if entry.left then
+        return lower_hash(entry)
     end
-    if call('hdel', line.name, line.owner) == 0 then
+    if call('hdel', entry.name, entry.owner) == 0 then
         return false
     end
-    local longest = look_at_readers(line)
+    local longest = check_readers(entry)
     if longest == -2 then
-        call('del', line.name)
+        call('del', entry.name)
     else
-        call('hset', line.name, 'mode', 'read')
+        call('hset', entry.name, 'mode', 'read')
         if longest >= 0 then
-            call('pexpire', line.name, math.max(longest, 1))
+            call('pexpire', entry.name, math.max(longest, 1))
         end
     end
     return true, '1'
 end
 
 -- As release_group does it.
-local function leave_group(line)
+local function leave_group(entry)
     local time = call('time')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)
-    local first, last = line.at + 1, line.at + ARGV[line.at]
+    local first, last = entry.at + 1, entry.at + ARGV[entry.at]
     local whole, removed = true, 0
     for i = first, last do
-        local ends = call('hget', line.name, ARGV[i] .. ':' .. line.owner .. ':expire_time')
-        local mine = call('hget', line.name, ARGV[i]) == line.owner
+        local ends = call('hget', entry.name, ARGV[i] .. ':' .. entry.owner .. ':expire_time')
+        local mine = call('hget', entry.name, ARGV[i]) == entry.owner
         whole = whole and mine and (tonumber(ends) or 0) > now
     end
     for i = first, last do
-        local own = ARGV[i] .. ':' .. line.owner
-        if not line.left then
-            if call('hget', line.name, ARGV[i]) == line.owner then
-                removed = removed + call('hdel', line.name, ARGV[i])
+        local own = ARGV[i] .. ':' .. entry.owner
+        if not entry.left then
+            if call('hget', entry.name, ARGV[i]) == entry.owner then
+                removed = removed + call('hdel', entry.name, ARGV[i])
             end
-            call('hdel', line.name, own .. ':expire_time', own .. ':lock_count')
-        elseif whole and tonumber(call('hget', line.name, own .. ':lock_count') or 0) > tonumber(line.left) then
-            call('hset', line.name, own .. ':lock_count', line.left)
+            call('hdel', entry.name, own .. ':expire_time', own .. ':lock_count')
+        elseif whole and tonumber(call('hget', entry.name, own .. ':lock_count') or 0) > tonumber(entry.left) then
+            call('hset', entry.name, own .. ':lock_count', entry.left)
         end
     end
     return whole, removed > 0 and '0' or nil
 end
 
 -- How a form leaves a line; how many arguments behind the channel it has. A further form is a row here.
-local forms = {
+local member_types = {
     m = {leave = leave_hash, arguments = 0, writes = {'hdel', 'hset'}},
     f = {leave = leave_hash, arguments = 0, writes = {'hdel', 'hset'}},
     p = {leave = leave_plain, arguments = 0, writes = {'del'}},
@@ -201,36 +201,36 @@ local forms = {
     g = {leave = leave_group, arguments = 1, counted = true, writes = {'hdel', 'hset'}},
 }
 
-local lines = {}
+local entries = {}
 local at = 2
 for i = 1, #letters do
     local letter = string.sub(letters, i, i)
-    local form = forms[string.lower(letter)]
+    local member_type = member_types[string.lower(letter)]
     local lowers = letter ~= string.lower(letter)
     local channel = at + (lowers and 2 or 1)
-    local line = {form = form, name = KEYS[i], owner = ARGV[at], left = lowers and ARGV[at + 1] or nil,
+    local entry = {member_type = member_type, name = KEYS[i], owner = ARGV[at], left = lowers and ARGV[at + 1] or nil,
         channel = ARGV[channel], at = channel + 1}
-    lines[i] = line
-    at = line.at + form.arguments + (form.counted and ARGV[line.at] or 0)
-    local lacking = lacks(line.name, unpack(form.writes)) or
-        form.timeouts and lacks(timeout_of(line, line.owner, 1), 'set', 'del')
-    if lacking then
-        return lacking
+    entries[i] = entry
+    at = entry.at + member_type.arguments + (member_type.counted and ARGV[entry.at] or 0)
+    local denied = missing_permission(entry.name, unpack(member_type.writes)) or
+        member_type.timeouts and missing_permission(timeout_of(entry, entry.owner, 1), 'set', 'del')
+    if denied then
+        return denied
     end
 end
-for i, line in ipairs(lines) do
-    local whole, had, message = pcall(line.form.leave, line)
+for i, entry in ipairs(entries) do
+    local whole, had, message = pcall(entry.member_type.leave, entry)
     if not whole then
         checked(type(had) == 'table' and had or redis.error_reply(tostring(had)))
         had, message = false, nil
     end
     found[i] = had and 1 or 0
-    line.message = message
+    entry.message = message
 end
-for i, line in ipairs(lines) do
-    local told = line.message and checked(try('publish', line.channel, line.message)) or 0
+for i, entry in ipairs(entries) do
+    local receivers = entry.message and checked(try('publish', entry.channel, entry.message)) or 0
     if found[i] == 1 then
-        found[i] = 1 + told
+        found[i] = 1 + receivers
     end
 end
 return refused or found

@@ -27,13 +27,13 @@ for i = 4, #ARGV do
     end
 end
 local result = #found == 0 and 0 or over and -1 or 1
-local lacking = lacks(KEYS[2], 'zrem') or KEYS[3] and lacks(KEYS[3], 'set')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[2], 'zrem') or KEYS[3] and missing_permission(KEYS[3], 'set')
+if denied then
+    return denied
 end
 if #found > 0 then
     if value and not is_count(value) then
-        return refuse_text()
+        return wrong_text()
     end
     if value then
         value = redis.call('incrby', KEYS[1], #found)
@@ -44,7 +44,7 @@ if KEYS[3] then
     record(KEYS[3], result)
 end
 if #found > 0 and value and value > 0 then
-    local told = redis.call('publish', ARGV[3], string.format('%.0f', value))
-    result = result == 1 and 1 + told or result
+    local receivers = redis.call('publish', ARGV[3], string.format('%.0f', value))
+    result = result == 1 and 1 + receivers or result
 end
 return result

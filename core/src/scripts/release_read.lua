@@ -14,15 +14,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 local NEAR = 100 -- ms that the lock may outlast its readers, so that few of many have to be looked at
 
-local function timeout_of(owner, level)
-    return ARGV[4] .. ':' .. owner .. ':rwlock_timeout:' .. level
+local function timeout_of(owner, nth)
+    return ARGV[4] .. ':' .. owner .. ':rwlock_timeout:' .. nth
 end
 
 -- The longest remaining ms of a reader's levels, from one on; -2 if none has a timeout key.
 local function longest_of(owner, from, count)
     local longest = -2
-    for level = from, math.min(tonumber(count) or 0, 1000) do
-        longest = math.max(longest, redis.call('pttl', timeout_of(owner, level)))
+    for nth = from, math.min(tonumber(count) or 0, 1000) do
+        longest = math.max(longest, redis.call('pttl', timeout_of(owner, nth)))
     end
     return longest
 end
@@ -36,9 +36,10 @@ local mine = longest_of(ARGV[1], left + 1, count)
 if left >= tonumber(count) then
     return 1
 end
-local lacking = lacks(timeout_of(ARGV[1], 1), 'set', 'del') or lacks(KEYS[1], 'hdel', 'del', 'pexpire')
-if lacking then
-    return lacking
+local denied = missing_permission(timeout_of(ARGV[1], 1), 'set', 'del') or
+    missing_permission(KEYS[1], 'hdel', 'del', 'pexpire')
+if denied then
+    return denied
 end
 if left > 0 then
     redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
@@ -48,8 +49,8 @@ if left > 0 then
 else
     redis.call('hdel', KEYS[1], ARGV[1])
 end
-for level = left + 1, math.min(tonumber(count), 1000) do
-    redis.call('del', timeout_of(ARGV[1], level))
+for nth = left + 1, math.min(tonumber(count), 1000) do
+    redis.call('del', timeout_of(ARGV[1], nth))
 end
 local ttl = redis.call('pttl', KEYS[1])
 if left > 0 or redis.call('hget', KEYS[1], 'mode') == 'write' or

@@ -19,15 +19,15 @@ if not value and ARGV[5] == '1' then
     return 0
 end
 if value and not is_count(value) then
-    return refuse_text()
+    return wrong_text()
 end
 if (tonumber(value) or 0) + ARGV[3] > PERMITS_MAX then
     record(KEYS[2], -1)
     return -1
 end
-local lacking = lacks(KEYS[2], 'set')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[2], 'set')
+if denied then
+    return denied
 end
 value = redis.call('incrby', KEYS[1], ARGV[3])
 record(KEYS[2], 1)

@@ -18,16 +18,16 @@ if ARGV[2] ~= '0' then
     end
     return 1
 end
-local lacking = lacks(KEYS[1], 'del', 'hset', 'pexpire')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[1], 'del', 'hset', 'pexpire')
+if denied then
+    return denied
 end
 redis.call('hdel', KEYS[1], ARGV[1])
 local longest = -2
 local fields = redis.call('hgetall', KEYS[1])
 for i = 1, #fields, 2 do
-    for level = 1, math.min(tonumber(fields[i + 1]) or 0, 1000) do
-        local timeout = ARGV[4] .. ':' .. fields[i] .. ':rwlock_timeout:' .. level
+    for nth = 1, math.min(tonumber(fields[i + 1]) or 0, 1000) do
+        local timeout = ARGV[4] .. ':' .. fields[i] .. ':rwlock_timeout:' .. nth
         longest = math.max(longest, redis.call('pttl', timeout))
     end
 end

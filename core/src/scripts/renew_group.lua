@@ -5,9 +5,9 @@
 -- May be sent twice or late: a lease is never shortened. A key of another type answers -2 and spoils nothing for the
 -- others.
 -- SPDX-License-Identifier: Apache-2.0
-local lacking = lacks(KEYS[1], 'pexpire')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[1], 'pexpire')
+if denied then
+    return denied
 end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -27,11 +27,11 @@ local function held_until(group, owner, first, last)
 end
 
 local before, at = {}, 1
-for line, group in ipairs(KEYS) do
+for entry, group in ipairs(KEYS) do
     local owner, lease, first = ARGV[at], tonumber(ARGV[at + 1]), at + 3
     local last = at + 2 + ARGV[at + 2]
     local ends = held_until(group, owner, first, last)
-    before[line] = ends and ends - now or -2
+    before[entry] = ends and ends - now or -2
     if ends and lease > 0 then
         for i = first, last do
             local field = ARGV[i] .. ':' .. owner .. ':expire_time'

@@ -10,11 +10,11 @@ for i, name in ipairs(KEYS) do
     local timeout = ARGV[3 * i] .. ':' .. ARGV[3 * i - 2] .. ':rwlock_timeout:'
     local count = redis.pcall('hget', name, ARGV[3 * i - 2])
     local lease, alive = tonumber(ARGV[3 * i - 1]), false
-    for level = 1, math.min(type(count) == 'string' and tonumber(count) or 0, 1000) do
-        local ttl = redis.call('pttl', timeout .. level)
+    for nth = 1, math.min(type(count) == 'string' and tonumber(count) or 0, 1000) do
+        local ttl = redis.call('pttl', timeout .. nth)
         alive = alive or ttl ~= -2
         if ttl >= 0 and ttl < lease then
-            redis.call('pexpire', timeout .. level, ARGV[3 * i - 1])
+            redis.call('pexpire', timeout .. nth, ARGV[3 * i - 1])
         end
     end
     before[i] = alive and redis.call('pttl', name) or -2

@@ -16,15 +16,15 @@ if recorded then
 end
 local first = redis.call('zrange', KEYS[2], 0, 0)[1]
 if first and not is_permit(first) then
-    return refuse_leases()
+    return wrong_leases()
 end
 if value and not is_count(value) then
-    return refuse_text()
+    return wrong_text()
 end
 local more = value and ARGV[3] - (value + taken) or ARGV[3]
-local lacking = lacks(KEYS[3], 'set')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[3], 'set')
+if denied then
+    return denied
 end
 local available = redis.call('incrby', KEYS[1], string.format('%.0f', more))
 record(KEYS[3], 1)

@@ -14,15 +14,15 @@ if recorded then
     return tonumber(recorded) or 0
 end
 if value and not is_count(value) then
-    return refuse_text()
+    return wrong_text()
 end
 if value then
     record(KEYS[2], 0)
     return 0
 end
-local lacking = lacks(KEYS[2], 'set')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[2], 'set')
+if denied then
+    return denied
 end
 if ARGV[6] == '0' then
     redis.call('set', KEYS[1], ARGV[3])

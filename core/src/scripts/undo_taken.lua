@@ -6,13 +6,13 @@
 -- ARGV[3] channel
 -- Returns how many were given back.
 -- May be sent twice, before, after or without what it undoes: the record becomes a mark that this script respects, and
--- the others take for a refusal. A semaphore that was deleted meanwhile is not made again, and what is something else
--- by now stays as it is. What others gave it meanwhile may leave no room for all of it.
+-- the others take for an error reply. A semaphore that was deleted meanwhile is not made again, and what is something
+-- else by now stays as it is. What others gave it meanwhile may leave no room for all of it.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
-local lacking = lacks(KEYS[2], 'set') or lacks(KEYS[1], 'incrby')
-if lacking then
-    return lacking
+local denied = missing_permission(KEYS[2], 'set') or missing_permission(KEYS[1], 'incrby')
+if denied then
+    return denied
 end
 local recorded = recorded_in(KEYS[2])
 record(KEYS[2], 'undone')

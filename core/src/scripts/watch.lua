@@ -3,7 +3,7 @@
 -- two it is: with leases beside it, or if it is zero or less, it is a semaphore's, else what a latch has left.
 -- Begins with shared/one_holder.lua.
 -- Begins with shared/group.lua.
--- Begins with shared/sides.lua.
+-- Begins with shared/read_write.lua.
 -- KEYS[1] name   ARGV[1] the kind it is watched as (enum redlatch_kind)
 -- Returns -2 when it is free; else, where a name of another kind than it is watched as is told of on another channel,
 -- -10 less that kind; else the remaining ms, at most 250 of a plain lock, whose release by others is not told; -1
@@ -31,16 +31,16 @@ end
 local kind = MUTEX
 if redis.call('type', KEYS[1]).ok == 'string' then
     local size = redis.call('strlen', KEYS[1])
-    local word = size <= 128 and redis.call('get', KEYS[1]) or ''
-    if size <= 20 and string.find(word, '^%-?%d+$') then
+    local token = size <= 128 and redis.call('get', KEYS[1]) or ''
+    if size <= 20 and string.find(token, '^%-?%d+$') then
         local nearest, over = leases()
-        local some = tonumber(word) > 0
+        local some = tonumber(token) > 0
         kind = (nearest or watched_as == SEMAPHORE or (not some and watched_as ~= LATCH)) and SEMAPHORE or LATCH
         if kind == SEMAPHORE and (some or over) or kind == LATCH and not some then
             return -2
         end
         ttl = nearest or ttl
-    elseif ttl >= 0 and #word >= 16 and string.find(word, '^[%w+/=_:.%-]+$') then
+    elseif ttl >= 0 and #token >= 16 and string.find(token, '^[%w+/=_:.%-]+$') then
         kind = PLAIN
         ttl = math.min(ttl, 250)
     end
@@ -48,6 +48,6 @@ end
 if kind == MUTEX and redis.call('hexists', KEYS[1], 'mode') == 1 and is_read_write(KEYS[1]) then
     kind = READ
 elseif kind == MUTEX and not holder_of(KEYS[1]) and is_foreign(KEYS[1]) then
-    return refuse_hash()
+    return wrong_hash()
 end
 return kind == watched_as and ttl or -10 - kind

@@ -5,7 +5,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1]) or '0'
 if not is_count(value) then
-    return refuse_text()
+    return wrong_text()
 end
 if tonumber(value) <= 0 then
     return -2

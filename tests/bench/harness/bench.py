@@ -25,7 +25,7 @@ from .programs import (
 
 Leg = Callable[[], Outcome]
 
-_PATIENCE_SECONDS = 120.0
+_TIMEOUT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -99,17 +99,17 @@ class Bench:
         warm: List[Word] = ["--port", self.server.port, "--warm", self.pace.warm_seconds]
         program = Conversation(redisson_program(self.build_directory, name), [*warm, *words])
         self._staying.append(program)
-        program.line(_PATIENCE_SECONDS + 3 * self.pace.warm_seconds)
+        program.line(_TIMEOUT_SECONDS + 3 * self.pace.warm_seconds)
         return program
 
     def _ask(self, program: Conversation) -> Outcome:
         program.go()
-        return program.line(_PATIENCE_SECONDS + self.pace.seconds)
+        return program.line(_TIMEOUT_SECONDS + self.pace.seconds)
 
     def end_programs(self) -> None:
         """Ends those that stayed: at the end of a scenario."""
         for program in self._staying:
-            program.close(patience=10)
+            program.close(timeout=10)
         self._staying.clear()
 
     def converse(self, name: str, *words: Word) -> Conversation:
@@ -118,7 +118,7 @@ class Bench:
 
     def _measured(self, command: List[str], words: List[Word]) -> Outcome:
         words = ["--port", self.server.port, *words]
-        return self._with_server_cpu(lambda: run_to_end(command, words, _PATIENCE_SECONDS + self.pace.seconds))
+        return self._with_server_cpu(lambda: run_to_end(command, words, _TIMEOUT_SECONDS + self.pace.seconds))
 
     def _with_server_cpu(self, leg: Leg) -> Outcome:
         self.server.admin.flushall()

@@ -80,12 +80,12 @@ class Conversation:
     def line(self, timeout: float) -> Outcome:
         """The next line; ProgramFailed if the program ended, or took longer, without printing one."""
         assert self._process.stdout is not None
-        patience = threading.Timer(timeout, self._process.kill)
-        patience.start()
+        timeout = threading.Timer(timeout, self._process.kill)
+        timeout.start()
         try:
             text = self._process.stdout.readline()
         finally:
-            patience.cancel()
+            timeout.cancel()
         if not text:
             status = self._process.wait()
             self._fail(f"gave no result within {timeout:.0f} s; it ended with status {status}")
@@ -112,13 +112,13 @@ class Conversation:
         _, errors = self._process.communicate()
         raise ProgramFailed(f"{Path(self._command[0]).name}: {what}\n{errors.strip()}".strip())
 
-    def close(self, patience: float = 0.0) -> None:
+    def close(self, timeout: float = 0.0) -> None:
         """Ends the program's input, and soon afterwards the program, whatever it does."""
         if self._process.stdin is not None:
             self._process.stdin.close()
             self._process.stdin = None
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(patience)
+            self._process.wait(timeout)
         self._process.kill()
         self._process.communicate()
 

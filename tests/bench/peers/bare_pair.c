@@ -6,7 +6,7 @@
  */
 #include "arguments.h"
 #include "bare.h"
-#include "crew.h"
+#include "workers.h"
 
 typedef struct pair_settings {
     int port;
@@ -122,12 +122,12 @@ int main(int argc, char **argv)
         {.name = "--release", .text = &settings.release_path},
     };
     ARGUMENTS_READ(argc, argv, table);
-    const crew_work work = {
+    const workers_work work = {
         .open = open_thread,
         .pair = settings.latch ? latch_pair : plain_pair,
         .close = close_thread,
         .shared = &settings,
     };
-    crew_run(&work, threads, seconds);
+    workers_run(&work, threads, seconds);
     return 0;
 }

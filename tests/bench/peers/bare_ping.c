@@ -57,8 +57,8 @@ int main(int argc, char **argv)
     if (fcntl(context->fd, F_SETFL, fcntl(context->fd, F_GETFL) | O_NONBLOCK) != 0) {
         give_up("cannot make the socket non-blocking");
     }
-    const double looking = microseconds_per_ping(context, seconds / 2);
+    const double polling = microseconds_per_ping(context, seconds / 2);
     redisFree(context);
-    printf("{\"blocking_us\": %.2f, \"looking_us\": %.2f}\n", blocking, looking);
+    printf("{\"blocking_us\": %.2f, \"looking_us\": %.2f}\n", blocking, polling);
     return 0;
 }

@@ -16,7 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { PATIENCE_SECONDS = 100, STACK_SIZE = 64 * 1024 };
+enum { TIMEOUT_SECONDS = 100, STACK_SIZE = 64 * 1024 };
 
 #define NAME "bench:fair"
 
@@ -97,7 +97,7 @@ static void await_places(int port, int waiters)
     redisContext *context = bare_connect(port);
     long long places = 0;
     for (int tries = 0; places < waiters; tries++) {
-        if (tries == PATIENCE_SECONDS * 100 || waitpid(-1, NULL, WNOHANG) != 0) {
+        if (tries == TIMEOUT_SECONDS * 100 || waitpid(-1, NULL, WNOHANG) != 0) {
             give_up("only %lld of %d waiters have a place in the queue", places, waiters);
         }
         sleep_ns(10000000);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "arguments.h"
-#include "crew.h"
+#include "workers.h"
 #include "redlatch_client.h"
 
 enum { MEMBERS_MAX = 100 };
@@ -55,8 +55,8 @@ int main(int argc, char **argv)
         give_up("--members: expected 1 to %d, not %d", MEMBERS_MAX, members);
     }
     multi_shared shared = {.client = client_open(port), .members = members};
-    const crew_work work = {.open = open_thread, .pair = pair, .close = close_thread, .shared = &shared};
-    crew_run(&work, 1, seconds);
+    const workers_work work = {.open = open_thread, .pair = pair, .close = close_thread, .shared = &shared};
+    workers_run(&work, 1, seconds);
     client_close(shared.client);
     return 0;
 }

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "arguments.h"
-#include "crew.h"
+#include "workers.h"
 #include "redlatch_client.h"
 
 static void *open_thread(void *client, int number)
@@ -35,8 +35,8 @@ int main(int argc, char **argv)
     };
     ARGUMENTS_READ(argc, argv, table);
     redlatch_client *client = client_open(port);
-    const crew_work work = {.open = open_thread, .pair = pair, .close = close_thread, .shared = client};
-    crew_run(&work, threads, seconds);
+    const workers_work work = {.open = open_thread, .pair = pair, .close = close_thread, .shared = client};
+    workers_run(&work, threads, seconds);
     client_close(client);
     return 0;
 }

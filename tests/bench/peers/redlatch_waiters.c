@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-enum { PATIENCE_SECONDS = 120 };
+enum { TIMEOUT_SECONDS = 120 };
 
 static redlatch_lock *hot_lock;
 static atomic_int started;
@@ -97,8 +97,8 @@ static pthread_t *start_threads(int count, const stack_area *area)
         pthread_attr_destroy(&attributes);
     }
     for (int tries = 0; atomic_load(&started) < count; tries++) {
-        if (tries == PATIENCE_SECONDS * 100) {
-            give_up("only %d of %d threads started in %d seconds", atomic_load(&started), count, PATIENCE_SECONDS);
+        if (tries == TIMEOUT_SECONDS * 100) {
+            give_up("only %d of %d threads started in %d seconds", atomic_load(&started), count, TIMEOUT_SECONDS);
         }
         sleep_ns(10000000);
     }
@@ -112,9 +112,9 @@ static void open_gate_and_await(redlatch_client *client, int count)
     pthread_cond_broadcast(&gate_opened);
     pthread_mutex_unlock(&gate_mutex);
     for (int tries = 0; client_stats(client).waiters < (uint64_t)count; tries++) {
-        if (tries == PATIENCE_SECONDS * 100) {
+        if (tries == TIMEOUT_SECONDS * 100) {
             give_up("only %" PRIu64 " of %d threads wait after %d seconds", client_stats(client).waiters, count,
-                    PATIENCE_SECONDS);
+                    TIMEOUT_SECONDS);
         }
         sleep_ns(10000000);
     }

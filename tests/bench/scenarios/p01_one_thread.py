@@ -50,9 +50,9 @@ def run(bench: Bench, report: Report) -> None:
     redisson = rounds.series("Redisson", pairs_per_second)
     bare_cpu, our_cpu = rounds.series("bare", client_us_per_pair), rounds.series("redlatch", client_us_per_pair)
     sleeping = rounds.series("ping", lambda outcome: outcome["blocking_us"])
-    looking = rounds.series("ping", lambda outcome: outcome["looking_us"])
+    polling = rounds.series("ping", lambda outcome: outcome["looking_us"])
     report.row("PING, sleeping until it is answered", sleeping, "us")
-    report.row("PING, looking until it is answered", looking, "us")
+    report.row("PING, looking until it is answered", polling, "us")
     report.row("bare hiredis", bare, "pairs/s")
     report.row("redlatch", ours, "pairs/s")
     report.row("Redisson", redisson, "pairs/s")
@@ -68,7 +68,7 @@ def run(bench: Bench, report: Report) -> None:
     report.row("redlatch, busy neighbours", busy_ours, "pairs/s")
 
     # Looking before sleeping can gain only what a sleep and a wake-up cost; elsewhere it must just do no harm.
-    wake_up_is_dear = not sleeping.missing and (sleeping / looking).median >= 2
+    wake_up_is_dear = not sleeping.missing and (sleeping / polling).median >= 2
     report.at_least("pairs, redlatch to bare hiredis", ours / bare, 2.0 if wake_up_is_dear else 0.95)
     report.at_most("CPU per pair, redlatch to bare hiredis", our_cpu / bare_cpu, 1.1)
     report.at_least("pairs with busy neighbours, to bare hiredis", busy_ours / busy_bare, 0.95)

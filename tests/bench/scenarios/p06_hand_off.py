@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """P6: hand-off between two processes, from the call of release in one to the return of acquire in the other.
 
-Two bare hiredis programs with a subscription each are the floor: they do nothing else, in one thread each.
+Two bare hiredis programs with a subscription each are the layer: they do nothing else, in one thread each.
 """
 
 from __future__ import annotations

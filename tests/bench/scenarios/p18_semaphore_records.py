@@ -26,7 +26,7 @@ def pairs_by(bench: Bench, threads: int) -> Outcome:
 @scenario("P18", "keys that 2 000 pairs of a semaphore leave")
 def run(bench: Bench, report: Report) -> None:
     crews = {"one thread": 1, "8 threads": 8}
-    rounds = bench.alternate({side: of_crew(bench, threads) for side, threads in crews.items()})
+    rounds = bench.alternate({side: of_workers(bench, threads) for side, threads in crews.items()})
 
     def value(side: str, pick: Callable[[Outcome], float]) -> Series:
         return rounds.series(side, pick)
@@ -38,7 +38,7 @@ def run(bench: Bench, report: Report) -> None:
         report.at_most(f"{side}, round trips of a pair", value(side, round_trips), 2.0, "")
 
 
-def of_crew(bench: Bench, threads: int) -> Callable[[], Outcome]:
+def of_workers(bench: Bench, threads: int) -> Callable[[], Outcome]:
     return lambda: pairs_by(bench, threads)
 
 

@@ -248,7 +248,7 @@ local function ask(object, names)
 end
 
 -- The same by started calls.
-local function start_asking(client, call, object, names)
+local function start_requesting(client, call, object, names)
     local answers = {}
     for _, name in ipairs(names) do
         local done = start(client, call, object, "start_" .. name)
@@ -264,7 +264,7 @@ function methods.query(object, call, client)
     local names = {"locked", "ttl", "owner"}
     local now, failure
     if asynchronous then
-        now, failure = start_asking(client, call, object, names)
+        now, failure = start_requesting(client, call, object, names)
     else
         now, failure = ask(object, names)
     end
@@ -402,7 +402,7 @@ end
 
 -- --------------------------------------------------------------------------------------------- calls about names --
 
-local looks = {}
+local rechecks = {}
 
 -- A name: hexadecimal unless it is ASCII.
 local function shown_name(name)
@@ -414,7 +414,7 @@ local function shown_name(name)
     end))}
 end
 
-local function told(report)
+local function notified(report)
     local parties = {}
     for place, party in ipairs(report.parties) do
         parties[place] = {
@@ -423,7 +423,7 @@ local function told(report)
     end
     return {
         name = shown_name(report.name),
-        form = report.form,
+        detected_kind = report.detected_kind,
         type = report.type,
         ttl_ms = milliseconds(report.ttl),
         token = report.token or 0,
@@ -434,15 +434,15 @@ local function told(report)
     }
 end
 
-function looks.inspect(client, call)
+function rechecks.inspect(client, call)
     if asynchronous then
-        return start_shown(told, client, call, client, "start_inspect", text(call.name))
+        return start_shown(notified, client, call, client, "start_inspect", text(call.name))
     end
     local report, message, code = client:inspect(text(call.name))
-    return outcome(report, message, code, report and told(report))
+    return outcome(report, message, code, report and notified(report))
 end
 
-function looks.scan(client, call)
+function rechecks.scan(client, call)
     local found = {}
     local walk = asynchronous and client:walk(text(call.name))
     while walk do
@@ -450,15 +450,15 @@ function looks.scan(client, call)
         if not step.value then
             return step.status == "ok" and outcome(true, nil, nil, found) or step
         end
-        found[#found + 1] = told(step.value)
+        found[#found + 1] = notified(step.value)
     end
     for report in client:scan(text(call.name)) do
-        found[#found + 1] = told(report)
+        found[#found + 1] = notified(report)
     end
     return outcome(true, nil, nil, found)
 end
 
-function looks.wait_free(client, call)
+function rechecks.wait_free(client, call)
     local options = options_of {timeout_ms = call.wait_ms}
     if asynchronous or call.start then
         return start(client, call, client, "start_wait_free", text(call.name), options)
@@ -497,7 +497,7 @@ function calls.lock(call)
     end)
 end
 
-local function joint(call)
+local function composite(call)
     local options = call.options or {}
     local lock = {members = {}, majority = call.call == "redlock", allow_few = call.allow_few, options = options}
     for place, member in ipairs(call.members) do
@@ -514,7 +514,7 @@ local function joint(call)
     end)
 end
 
-calls.multi_lock, calls.redlock = joint, joint
+calls.multi_lock, calls.redlock = composite, composite
 
 for _, kind in ipairs {"semaphore", "permit_semaphore", "latch"} do
     calls[kind] = function(call)
@@ -565,10 +565,10 @@ local function answer_to(call)
     if calls[call.call] then
         return calls[call.call](call)
     end
-    if looks[call.call] then
+    if rechecks[call.call] then
         local client = clients[call.client]
         return attempt(client, function()
-            return looks[call.call](client, call)
+            return rechecks[call.call](client, call)
         end)
     end
     if call.object then

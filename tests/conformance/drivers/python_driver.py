@@ -128,9 +128,9 @@ class Driver:
         if own is not None:
             answer: Outcome = own(call)
             return answer
-        if call["call"] in LOOKS:
+        if call["call"] in RECHECKS:
             client = self._clients[call["client"]]
-            return self._made(call, lambda: LOOKS[call["call"]](client, call))
+            return self._made(call, lambda: RECHECKS[call["call"]](client, call))
         if "object" in call:
             target = self._objects[call["object"]]
             return self._made(call, lambda: COUNTED[call["call"]](target, call))
@@ -343,12 +343,12 @@ COUNTED: Dict[str, Callable[[Any, Call], Any]] = {
 }
 
 
-def told(report: redlatch.Report) -> Dict[str, Any]:
+def notified(report: redlatch.Report) -> Dict[str, Any]:
     """A report. A name that is not ASCII is told in hexadecimal."""
     name = report.name.encode() if isinstance(report.name, str) else report.name
     return {
         "name": name.decode() if name.isascii() else {"hex": name.hex()},
-        "form": report.form,
+        "detected_kind": report.detected_kind,
         "type": report.type,
         "ttl_ms": -1 if math.isinf(report.ttl) else round(report.ttl * 1000),
         "token": report.token,
@@ -369,9 +369,9 @@ def wait_free(client: redlatch.Client, call: Call) -> None:
 
 
 # The calls on a client about names.
-LOOKS: Dict[str, Callable[[redlatch.Client, Call], Any]] = {
-    "inspect": lambda client, call: told(client.inspect(text(call["name"]))),
-    "scan": lambda client, call: [told(report) for report in client.scan(text(call["name"]))],
+RECHECKS: Dict[str, Callable[[redlatch.Client, Call], Any]] = {
+    "inspect": lambda client, call: notified(client.inspect(text(call["name"]))),
+    "scan": lambda client, call: [notified(report) for report in client.scan(text(call["name"]))],
     "wait_free": wait_free,
 }
 

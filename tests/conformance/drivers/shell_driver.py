@@ -86,10 +86,10 @@ class Run:
     def granted(self) -> Optional[Outcome]:
         """Waits until CMD has begun; the failure if it never does."""
         assert self._process.stdout is not None
-        told = self._process.stdout.readline().decode().split()
-        if not told:
+        notified = self._process.stdout.readline().decode().split()
+        if not notified:
             return self.end()
-        self.owner, self.token = told[0], int(told[1])
+        self.owner, self.token = notified[0], int(notified[1])
         return None
 
     def end(self, number: int = 0) -> Outcome:
@@ -126,7 +126,7 @@ class Wait:
         return {"status": "ok"} if status == 0 else failure(status, message)
 
 
-def told(found: Dict[str, Any]) -> Dict[str, Any]:
+def notified(found: Dict[str, Any]) -> Dict[str, Any]:
     """A report of `show` and `list`."""
     parties = [
         {
@@ -141,7 +141,7 @@ def told(found: Dict[str, Any]) -> Dict[str, Any]:
     parties += [{"role": "waiter", "owner": waiter, "count": 0, "host": "", "pid": 0} for waiter in found["waiters"]]
     return {
         "name": {"hex": found["name_hex"]} if "name_hex" in found else found["name"],
-        "form": found["kind"],
+        "detected_kind": found["kind"],
         "type": found["type"],
         "ttl_ms": found["ttl_ms"],
         "token": found.get("token", 0),
@@ -271,14 +271,14 @@ class Driver:
     def call_inspect(self, call: Call) -> Outcome:
         place = self._clients[call["client"]]["place"]
         status, output, errors = done(["show", "--json", *place, "--", text(call["name"])])
-        return {"status": "ok", "value": told(json.loads(output))} if output else failure(status, errors)
+        return {"status": "ok", "value": notified(json.loads(output))} if output else failure(status, errors)
 
     def call_scan(self, call: Call) -> Outcome:
         place = self._clients[call["client"]]["place"]
         status, output, errors = done(["list", "--json", *place, "--", text(call["name"])])
         if status:
             return failure(status, errors)
-        return {"status": "ok", "value": [told(found) for found in json.loads(output)]}
+        return {"status": "ok", "value": [notified(found) for found in json.loads(output)]}
 
     def call_wait_free(self, call: Call) -> Outcome:
         limit = [] if call["wait_ms"] == "forever" else ["-w", seconds(call["wait_ms"])]

@@ -46,7 +46,7 @@ class Driver:
 
 
 def lua_driver(interpreter: str, version: str, *arguments: str) -> Driver:
-    """A Lua with the skin of this tree and the module of the build; `version` is the one that its modules are made for.
+    """A Lua with the wrapper of this tree and the module of the build; `version` is the one its modules are made for.
     To Lua an actor is an owner of lock objects: when the last of these is collected, what it holds is given back. A
     lock of several is an owner of its own, which what the actor holds of its members is in the way of."""
     rock, modules = ROOT / "lua-rock", build_folder() / "lua" / f"lua{version}"

@@ -18,15 +18,15 @@ from .world import World
 from .worlds import Worlds
 
 # How long a step marked `until` is given. What is awaited comes in milliseconds or at a lease's end.
-PATIENCE_SECONDS = 15.0
+TIMEOUT_SECONDS = 15.0
 PAUSE_SECONDS = 0.005
 
 
-def play(trace: Trace, process: Speaker, servers: Servers, patience: float = PATIENCE_SECONDS) -> None:
+def play(trace: Trace, process: Speaker, servers: Servers, timeout: float = TIMEOUT_SECONDS) -> None:
     """Runs a trace on servers that hold nothing; Mismatch if anything is not as the trace says."""
-    with closing(Worlds(servers, trace, patience)) as worlds, ExitStack() as unless_good:
+    with closing(Worlds(servers, trace, timeout)) as worlds, ExitStack() as unless_good:
         unless_good.callback(process.give_up)
-        player = Player(process, worlds, patience)
+        player = Player(process, worlds, timeout)
         for number, step in enumerate(trace.steps, start=1):
             try:
                 player.step(step)
@@ -44,8 +44,8 @@ def play(trace: Trace, process: Speaker, servers: Servers, patience: float = PAT
 class Player:
     """What the steps of one run share."""
 
-    def __init__(self, process: Speaker, worlds: Worlds, patience: float) -> None:
-        self._patience = patience
+    def __init__(self, process: Speaker, worlds: Worlds, timeout: float) -> None:
+        self._timeout = timeout
         self._process = process
         self._worlds = worlds
         self._owners = Owners(worlds.peer_owner)
@@ -75,8 +75,8 @@ class Player:
         return self._worlds[step.get("at", FIRST)]
 
     def _until(self, step: Step, attempt: Callable[[], None]) -> None:
-        """Once; or with `until` again and again until it is as expected, for so long as our patience lasts."""
-        deadline = time.monotonic() + self._patience
+        """Once; or with `until` again and again until it is as expected, for so long as our deadline lasts."""
+        deadline = time.monotonic() + self._timeout
         while True:
             try:
                 return attempt()

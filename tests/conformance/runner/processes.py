@@ -61,12 +61,12 @@ class DriverProcess:
             self._process.stdin.flush()
         except BrokenPipeError:
             self._fail("has ended before this call")
-        patience = threading.Timer(ANSWER_SECONDS, self._kill)
-        patience.start()
+        timeout = threading.Timer(ANSWER_SECONDS, self._kill)
+        timeout.start()
         try:
             line = self._process.stdout.readline()
         finally:
-            patience.cancel()
+            timeout.cancel()
         if not line:
             self._fail(f"gave no answer within {ANSWER_SECONDS:.0f} s, or ended")
         try:
@@ -94,14 +94,14 @@ class DriverProcess:
         """Closes the driver's input. It must end well by itself, and nothing may have been printed since the last
         trace."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        patience = threading.Timer(ANSWER_SECONDS, self._kill)
-        patience.start()
+        timeout = threading.Timer(ANSWER_SECONDS, self._kill)
+        timeout.start()
         try:
             self._process.stdin.close()
             rest = self._process.stdout.read()
             status = self._process.wait()
         finally:
-            patience.cancel()
+            timeout.cancel()
         if status != 0:
             self._fail(f"did not end well within {ANSWER_SECONDS:.0f} s")
         if rest or self._printed():

@@ -12,7 +12,7 @@ from .owners import Owners
 from .traces import text_bytes
 
 _REPORT: Dict[str, type] = {
-    **dict.fromkeys(["form", "type"], str),
+    **dict.fromkeys(["detected_kind", "type"], str),
     **dict.fromkeys(["ttl_ms", "token", "holders", "waiters", "count"], int),
 }
 _PARTY: Dict[str, type] = {"role": str, "owner": str, "count": int, "host": str, "pid": int}

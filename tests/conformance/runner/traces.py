@@ -20,7 +20,7 @@ Step = Dict[str, Any]
 Text = Union[str, Dict[str, Any]]
 
 # The calls that make a lock of several.
-JOINT = ("multi_lock", "redlock")
+COMPOSITE = ("multi_lock", "redlock")
 # Members of a call that are for the runner alone.
 FOR_RUNNER = ("expect", "until", "took_ms", "note", "as", "at")
 
@@ -102,8 +102,8 @@ def uses(trace: Trace) -> Set[str]:
         status = failure_of(step.get("expect"))
         if status:
             words.add(f"{call}:{status}")
-    told = {"reentry": _reenters, "queue": _queues, "sides": _has_sides, "member.held": _holds_a_member}
-    return words | {word for word, applies in told.items() if applies(trace)}
+    notified = {"reentry": _reenters, "queue": _queues, "sides": _has_sides, "member.held": _holds_a_member}
+    return words | {word for word, applies in notified.items() if applies(trace)}
 
 
 def _has_sides(trace: Trace) -> bool:
@@ -128,11 +128,11 @@ def failure_of(expected: Any) -> Optional[str]:
 def _levels(trace: Trace) -> Iterator[Tuple[Set[str], int]]:
     """After each acquire of a name: by which locks its owner has levels of it, and how many."""
     owned_by_handle: Dict[str, bool] = {}
-    names: Dict[str, List[Any]] = {}  # of a joint lock those of its members
+    names: Dict[str, List[Any]] = {}  # of a composite lock lock those of its members
     levels: Dict[Any, List[str]] = {}
     for step in trace.steps:
         call, lock = step.get("call"), step.get("lock", "")
-        if call in ("lock", *JOINT):
+        if call in ("lock", *COMPOSITE):
             owned_by_handle[lock] = step.get("options", {}).get("owner") == "handle"
             own = [(step["client"], str(step["name"]))] if call == "lock" else []
             names[lock] = own + [name for member in step.get("members", []) for name in names.get(member, [])]
@@ -153,8 +153,8 @@ def _reenters(trace: Trace) -> bool:
 
 def _holds_a_member(trace: Trace) -> bool:
     """Whether an owner is to have levels of one name by a lock of several and by another lock."""
-    joint = {step["lock"] for step in trace.steps if step.get("call") in JOINT}
-    return any(len(locks) > 1 and locks & joint for locks, _ in _levels(trace))
+    composite = {step["lock"] for step in trace.steps if step.get("call") in COMPOSITE}
+    return any(len(locks) > 1 and locks & composite for locks, _ in _levels(trace))
 
 
 def _queues(trace: Trace) -> bool:
@@ -166,7 +166,7 @@ def _queues(trace: Trace) -> bool:
         place = step.get("lock", step.get("object"))
         if "client" in step and place:
             client_of[place] = step["client"]
-        elif call in JOINT and step["members"]:
+        elif call in COMPOSITE and step["members"]:
             client_of[place] = client_of[step["members"][0]]
         elif call == "finish":
             waiting.pop(step["by"], None)

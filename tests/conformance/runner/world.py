@@ -21,10 +21,10 @@ _MARK_CHANNEL = b"conformance:mark"
 
 
 class World:
-    """One trace's view of the server, from before its first step. A peer's wait is given `patience` seconds."""
+    """One trace's view of the server, from before its first step. A peer's wait is given `timeout` seconds."""
 
-    def __init__(self, server: RedisServer, patience: float) -> None:
-        self._patience = patience
+    def __init__(self, server: RedisServer, timeout: float) -> None:
+        self._timeout = timeout
         self._server = server
         self._stack = ExitStack()
         self._peers: Dict[str, RedissonShapedPeer] = {}
@@ -50,7 +50,7 @@ class World:
 
     def keys(self, database: int) -> List[Tuple[bytes, Any, int]]:
         """Every key of a database: its name, its content, its remaining milliseconds (-1: for ever). The members of a
-        list or a sorted set are given in order. A redlatch client's sign of life and its records of changes, which have
+        list or a sorted set are given in order. A redlatch client's heartbeat and its records of changes, which have
         an end, are passed over."""
         connection: Any = self._server.client(db=database) if database else self._server.admin
         found: List[Tuple[bytes, Any, int]] = []
@@ -93,19 +93,19 @@ class World:
         self._marks += 1
         mark = (_MARK_CHANNEL, b"%d" % self._marks)
         self._server.admin.publish(*mark)
-        heard: List[Tuple[bytes, bytes]] = []
-        while mark not in heard:
+        received: List[Tuple[bytes, bytes]] = []
+        while mark not in received:
             news: Any = wait_until(lambda: self._listener.get_message(timeout=0.1), message="a message")
             if news["type"] == "pmessage":
-                heard.append((news["channel"], news["data"]))
-        return heard[:-1]
+                received.append((news["channel"], news["data"]))
+        return received[:-1]
 
     def check_messages(self, expected: List[Dict[str, Any]]) -> None:
         """Mismatch unless these were published since the last look, in this order."""
         wished = [(text_bytes(item["channel"]), text_bytes(item["message"])) for item in expected]
-        heard = self.messages()
-        if heard != wished:
-            raise Mismatch(f"expected the messages {wished}, heard {heard}")
+        received = self.messages()
+        if received != wished:
+            raise Mismatch(f"expected the messages {wished}, heard {received}")
 
     def subscribers(self, channel: bytes) -> int:
         """How many connections listen to a channel by its name."""
@@ -144,7 +144,7 @@ class World:
     def _foreign_result(self, peer: RedissonShapedPeer, step: Step) -> Any:
         what, thread, lease = step["foreign"], step.get("thread", 1), step.get("lease_ms", -1)
         if what == "finish":
-            self._started.pop(step["peer"]).result(self._patience)
+            self._started.pop(step["peer"]).result(self._timeout)
             return True
         name = text_bytes(step["name"])
         if what == "start_lock":

@@ -14,12 +14,12 @@ from .world import World
 class Worlds:
     """Worlds by the words of their servers, all there before the first step."""
 
-    def __init__(self, servers: Servers, trace: Trace, patience: float) -> None:
+    def __init__(self, servers: Servers, trace: Trace, timeout: float) -> None:
         words = [FIRST, *sorted({step["at"] for step in trace.steps if "at" in step} - {FIRST})]
         with ExitStack() as stack:
             self._worlds: Dict[str, World] = {}
             for word in words:
-                self._worlds[word] = World(servers.get(word), patience)
+                self._worlds[word] = World(servers.get(word), timeout)
                 stack.callback(self._worlds[word].close)
             self._stack = stack.pop_all()
 

@@ -108,9 +108,9 @@ class Hit:
         self.time = time.monotonic()
         self.outcome = outcome
 
-    def settle(self, outcome: Outcome) -> None:
+    def quiesce(self, outcome: Outcome) -> None:
         """Record what the server did with the command. Proxy thread."""
-        self.fault.settle(self, outcome)
+        self.fault.quiesce(self, outcome)
 
     def __repr__(self) -> str:
         return f"<hit of {self.fault.kind}: {str(self.command)[:100]}, {self.outcome}>"
@@ -225,7 +225,7 @@ class Fault:
             self._changed.notify_all()
         return made
 
-    def settle(self, hit: Hit, outcome: Outcome) -> None:
+    def quiesce(self, hit: Hit, outcome: Outcome) -> None:
         """Record what the server did with a struck command; the first news counts."""
         with self._changed:
             if hit.outcome is None:

@@ -99,7 +99,7 @@ class Link:
             self._send_canned()
         elif self.server is None or self.server.is_closing():
             if item.hit is not None:
-                self.settle(item.hit, EOF)
+                self.quiesce(item.hit, EOF)
         else:
             if item.command is not None and item.sent == 0 and item.command.word:
                 self._expect(item.command, item.hit, item.swallow_reply)
@@ -136,7 +136,7 @@ class Link:
             self.to_client.put(Data(frame.raw))
             return
         if expected.hit is not None:
-            self.settle(expected.hit, Outcome("reply", frame.value))
+            self.quiesce(expected.hit, Outcome("reply", frame.value))
         if expected.swallow:
             return
         fault = self.proxy.due_after(self, expected.command, frame.value)
@@ -199,12 +199,12 @@ class Link:
             self.connection.server_open = False
             for expected in self._expected:
                 if isinstance(expected, Expected) and expected.hit is not None:
-                    self.settle(expected.hit, EOF)
+                    self.quiesce(expected.hit, EOF)
             self.to_client.put(End())
 
-    def settle(self, hit: Hit, outcome: Outcome) -> None:
+    def quiesce(self, hit: Hit, outcome: Outcome) -> None:
         """A stroke's outcome is known: nothing needs the server's side for it any more."""
-        hit.settle(outcome)
+        hit.quiesce(outcome)
         self.obligations.discard(hit)
         self.close_server_if_done()
 

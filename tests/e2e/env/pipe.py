@@ -83,7 +83,7 @@ class Pipe:
         if self.black_holes or self.lost:
             self.lost = True
             if self._closed and isinstance(item, Data) and item.hit is not None:
-                item.hit.settle(EOF)
+                item.hit.quiesce(EOF)
             return
         for barrier in self._barriers:
             if barrier.on_block is not None:
@@ -139,4 +139,4 @@ class Pipe:
         queue, self._queue = self._queue, deque()
         for _, item in queue:
             if isinstance(item, Data) and item.hit is not None:
-                item.hit.settle(EOF)
+                item.hit.quiesce(EOF)

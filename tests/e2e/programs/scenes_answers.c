@@ -220,7 +220,7 @@ enum { ROUNDS = SANITIZED ? 20 : 200, THREADS = 4 };
 struct shared {
     struct things things;
     atomic_int started;
-    atomic_int told;
+    atomic_int notified;
 };
 
 static void start_and_take(void *argument, int number) {
@@ -236,7 +236,7 @@ static void start_and_take(void *argument, int number) {
         while (number % 2 == 0 && redlatch_client_next_event(shared->things.client, &event) == REDLATCH_OK) {
             OK(event.status);
             redlatch_report_free(event.report);
-            atomic_fetch_add(&shared->told, 1);
+            atomic_fetch_add(&shared->notified, 1);
         }
     }
 }
@@ -247,9 +247,9 @@ static void threads(void) {
     redlatch_client *other = client_new();
     struct shared shared = {.things = things_of(client, other)};
     OK(redlatch_lock_acquire(shared.things.lock, 0));
-    struct crew *crew = crew_start(THREADS, start_and_take, &shared);
-    crew_join(crew);
-    take(client, atomic_load(&shared.started) - atomic_load(&shared.told));
+    struct workers *workers = workers_start(THREADS, start_and_take, &shared);
+    workers_join(workers);
+    take(client, atomic_load(&shared.started) - atomic_load(&shared.notified));
     redlatch_event none = {.struct_size = sizeof none};
     STATUS(redlatch_client_next_event(client, &none), REDLATCH_AGAIN);
     things_free(&shared.things);

@@ -91,7 +91,7 @@ static void time_outs(void) {
     redlatch_client_free(other);
 }
 
-/* Starts an acquire and cancels it; whether that came before the answer, which the keeper may be quick to read. */
+/* Starts an acquire and cancels it; whether that came before the answer, which the background thread may be quick to read. */
 static bool is_cancelled_in_time(redlatch_client *client, redlatch_lock *lock, uint64_t owner) {
     OK(redlatch_lock_start_acquire(lock, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, 3));
     OK(redlatch_client_cancel(client, 3));
@@ -255,7 +255,7 @@ static void cut(void) {
     event_fd_of(client);
     uint64_t owner = owner_new();
     struct saw saw = {false};
-    struct crew *crew = crew_start(1, cut_on_and_on, &saw);
+    struct workers *workers = workers_start(1, cut_on_and_on, &saw);
     for (uint64_t i = 0; stats_of(client).reconnects < 50; i++) {
         OK(redlatch_lock_start_acquire(lock, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, i));
         event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_OK, i);
@@ -265,7 +265,7 @@ static void cut(void) {
         MUST(ask("EXISTS %s", stage_name(1)) == 0, "it is still held");
     }
     atomic_store(&saw.enough, true);
-    crew_join(crew);
+    workers_join(workers);
     redlatch_lock_free(lock);
     redlatch_client_free(client);
 }
@@ -332,7 +332,7 @@ static void mixed_callers(void) {
     redlatch_client *client = client_new();
     struct mixed mixed = {.lock = lock_new(client, 1)};
     event_fd_of(client);
-    struct crew *crew = crew_start(4, take_turns, &mixed);
+    struct workers *workers = workers_start(4, take_turns, &mixed);
     uint64_t owner = owner_new();
     for (uint64_t i = 0; i < 100; i++) {
         OK(redlatch_lock_start_acquire(mixed.lock, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, i));
@@ -341,7 +341,7 @@ static void mixed_callers(void) {
         OK(redlatch_lock_start_release(mixed.lock, owner, i));
         event_must(client, REDLATCH_EVENT_RELEASED, REDLATCH_OK, i);
     }
-    crew_join(crew);
+    workers_join(workers);
     MUST(atomic_load(&mixed.rounds) == 500, "%d rounds", atomic_load(&mixed.rounds));
     redlatch_lock_free(mixed.lock);
     redlatch_client_free(client);

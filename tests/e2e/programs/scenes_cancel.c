@@ -43,19 +43,19 @@ static void from_a_thread(void) {
     redlatch_client *client = client_new();
     struct wait first = {.lock = lock_new(client, 1), .cancel = cancel_new()};
     struct wait second = {.lock = first.lock, .cancel = cancel_new()};
-    struct crew *first_crew = crew_start(1, wait_in_thread, &first);
+    struct workers *first_workers = workers_start(1, wait_in_thread, &first);
     UNTIL(stats_of(client).waiters == 1);
-    struct crew *second_crew = crew_start(1, wait_in_thread, &second);
+    struct workers *second_workers = workers_start(1, wait_in_thread, &second);
     UNTIL(stats_of(client).waiters == 2);
     STATUS(wait_with(first.lock, 0, first.cancel), REDLATCH_IN_USE);
     int64_t start = now_ms();
     OK(redlatch_cancel_fire(first.cancel)); /* the foremost: the next one comes next */
-    crew_join(first_crew);
+    workers_join(first_workers);
     STATUS(atomic_load(&first.status), REDLATCH_CANCELLED);
     MUST(atomic_load(&first.ended_at) - start < SOON, "it took %d ms", (int)(atomic_load(&first.ended_at) - start));
     MUST(stats_of(client).waiters == 1, "it is still queued");
     OK(redlatch_lock_release(theirs));
-    crew_join(second_crew);
+    workers_join(second_workers);
     OK(atomic_load(&second.status));
     UNTIL(ask("EXISTS %s", stage_name(1)) == 0);
     /* The object is as new, and one that was fired ahead ends the next wait. */
@@ -160,8 +160,8 @@ static void race_with_grants(void) {
     redlatch_client *client = client_new();
     redlatch_lock *lock = lock_new(client, 1);
     struct race race = {.cancel = cancel_new(), .lock = lock};
-    struct crew *firing = crew_start(1, fire_on_and_on, &race);
-    struct crew *others = crew_start(2, acquire_on_and_on, &race);
+    struct workers *firing = workers_start(1, fire_on_and_on, &race);
+    struct workers *others = workers_start(2, acquire_on_and_on, &race);
     int granted = 0;
     int cancelled = 0;
     int64_t until = now_ms() + 30000;
@@ -178,8 +178,8 @@ static void race_with_grants(void) {
         }
     }
     atomic_store(&race.enough, true);
-    crew_join(others);
-    crew_join(firing);
+    workers_join(others);
+    workers_join(firing);
     UNTIL(ask("EXISTS %s", stage_name(1)) == 0);
     UNTIL(stats_of(client).held == 0 && stats_of(client).waiters == 0);
     redlatch_cancel_free(race.cancel);
@@ -188,7 +188,7 @@ static void race_with_grants(void) {
 }
 
 /* A wait in slices keeps its place, and ends when its object is fired or freed. */
-static void slices(void) {
+static void steps(void) {
     redlatch_client *client = client_new();
     redlatch_lock *lock = lock_new(client, 1);
     uint64_t holder = owner_new();
@@ -201,14 +201,14 @@ static void slices(void) {
         MUST(now_ms() - start >= 19 && now_ms() - start < 20 + SOON, "a slice of %d ms", (int)(now_ms() - start));
     }
     struct wait behind = {.lock = lock};
-    struct crew *crew = crew_start(1, wait_in_thread, &behind);
+    struct workers *workers = workers_start(1, wait_in_thread, &behind);
     UNTIL(stats_of(client).waiters == 2);
     OK(redlatch_lock_release_as(lock, holder));
     UNTIL(hold_of(lock, owner).state == REDLATCH_HELD); /* between two slices it is granted */
     MUST(atomic_load(&behind.ended_at) == 0, "it has lost its place");
     OK(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 20));
     OK(redlatch_lock_release_as(lock, owner));
-    crew_join(crew);
+    workers_join(workers);
     OK(atomic_load(&behind.status));
     /* Its time-out runs on from the first slice. */
     OK(redlatch_lock_acquire_as(lock, holder, 30000, 0, NULL, REDLATCH_FOREVER));
@@ -235,7 +235,7 @@ static void slices(void) {
 }
 
 /* Closing ends a wait that is between two slices; it is told at the next one. */
-static void slices_and_close(void) {
+static void steps_and_close(void) {
     redlatch_client *client = client_new();
     redlatch_lock *lock = lock_new(client, 1);
     redlatch_cancel *cancel = cancel_new();
@@ -252,7 +252,7 @@ static void slices_and_close(void) {
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
         {"from_a_thread", from_a_thread}, {"from_a_signal_handler", from_a_signal_handler},
-        {"race_with_grants", race_with_grants}, {"slices", slices}, {"slices_and_close", slices_and_close},
+        {"race_with_grants", race_with_grants}, {"slices", steps}, {"steps_and_close", steps_and_close},
     };
     return stage_main(argc, argv, scenes, sizeof scenes / sizeof scenes[0]);
 }

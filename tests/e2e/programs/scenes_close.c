@@ -45,8 +45,8 @@ static void hundred_waiters(void) {
     redlatch_client *client = client_patient();
     struct wait wait = {.lock = lock_new(client, 1), .own = lock_new(client, 2)};
     OK(redlatch_lock_acquire(wait.own, 0));
-    struct crew *crew = crew_start(WAITERS, wait_until_closed, &wait);
-    struct crew *watcher = crew_start(1, wait_for_loss, client);
+    struct workers *workers = workers_start(WAITERS, wait_until_closed, &wait);
+    struct workers *watcher = workers_start(1, wait_for_loss, client);
     for (uint64_t i = 0; i < 10; i++) {
         OK(redlatch_lock_start_acquire(wait.lock, owner_new(), REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, i));
     }
@@ -55,8 +55,8 @@ static void hundred_waiters(void) {
     OK(redlatch_client_close(client));
     int64_t took = now_ms() - start;
     MUST(took < 2 * SOON, "closing took %d ms", (int)took);
-    crew_join(crew);
-    crew_join(watcher);
+    workers_join(workers);
+    workers_join(watcher);
     MUST(atomic_load(&wait.closed) == WAITERS, "%d were told", atomic_load(&wait.closed));
     OK(redlatch_client_close(client));
     MUST(ask("EXISTS %s", stage_name(2)) == 0, "what it held is still there");
@@ -73,12 +73,12 @@ static void hundred_waiters(void) {
 /* A watcher does not keep its client from closing. */
 static void watcher_alone(void) {
     redlatch_client *client = client_patient();
-    struct crew *watcher = crew_start(1, wait_for_loss, client);
+    struct workers *watcher = workers_start(1, wait_for_loss, client);
     sleep_ms(50);
     int64_t start = now_ms();
     OK(redlatch_client_close(client));
     MUST(now_ms() - start < SOON, "closing took %d ms", (int)(now_ms() - start));
-    crew_join(watcher);
+    workers_join(watcher);
     redlatch_client_free(client);
 }
 
@@ -90,14 +90,14 @@ static void held_locks(void) {
         redlatch_client *client = client_with(&options);
         redlatch_lock *lock = lock_new(client, 1);
         redlatch_lock *deep = lock_new(client, 2);
-        redlatch_lock *asked = lock_new(client, 3);
+        redlatch_lock *requested = lock_new(client, 3);
         OK(redlatch_lock_acquire_as(lock, 0, 20000, 0, NULL, REDLATCH_FOREVER));
         for (int i = 0; i < 3; i++) {
             OK(redlatch_lock_acquire(deep, 0));
         }
         uint64_t owner = owner_new();
-        OK(redlatch_lock_start_acquire(asked, owner, REDLATCH_LEASE_OF_LOCK, 0, 1));
-        UNTIL(hold_of(asked, owner).state == REDLATCH_HELD);
+        OK(redlatch_lock_start_acquire(requested, owner, REDLATCH_LEASE_OF_LOCK, 0, 1));
+        UNTIL(hold_of(requested, owner).state == REDLATCH_HELD);
         int64_t start = now_ms();
         OK(redlatch_client_close(client));
         MUST(now_ms() - start < SOON, "closing took %d ms", (int)(now_ms() - start));
@@ -105,7 +105,7 @@ static void held_locks(void) {
             MUST(ask("EXISTS %s", stage_name(i)) == !release, "lock %d, release_on_close %d", i, release);
         }
         UNTIL(connections_of_redlatch() == 0);
-        redlatch_lock_free(asked);
+        redlatch_lock_free(requested);
         redlatch_lock_free(deep);
         redlatch_lock_free(lock);
         redlatch_client_free(client);
@@ -124,14 +124,14 @@ static void dead_server(void) {
     OK(redlatch_lock_acquire(theirs, 0));
     struct wait wait = {.lock = lock_new(client, 1), .own = lock_new(client, 2)};
     OK(redlatch_lock_acquire(wait.own, 0));
-    struct crew *crew = crew_start(20, wait_until_closed, &wait);
+    struct workers *workers = workers_start(20, wait_until_closed, &wait);
     UNTIL(stats_of(client).waiters == 20);
     pid_t server = (pid_t)info_number("process_id");
     MUST(kill(server, SIGSTOP) == 0, "cannot stop the server");
     int64_t start = now_ms();
     int first = redlatch_client_close(client);
     int64_t took = now_ms() - start;
-    crew_join(crew);
+    workers_join(workers);
     start = now_ms();
     int second = redlatch_client_close(idle);
     int64_t idle_took = now_ms() - start;
@@ -156,13 +156,13 @@ static void refusing_server(void) {
     redlatch_client *client = NULL;
     OK(redlatch_client_open("unix:///nowhere/at/all.sock", &options, &client));
     struct wait wait = {.lock = lock_new(client, 1), .own = lock_new(client, 2)};
-    struct crew *crew = crew_start(10, wait_until_closed, &wait);
+    struct workers *workers = workers_start(10, wait_until_closed, &wait);
     UNTIL(stats_of(client).waiters == 10);
     sleep_ms(SANITIZED ? 300 : 6500); /* pauses between attempts have become long */
     int64_t start = now_ms();
     OK(redlatch_client_close(client));
     int64_t took = now_ms() - start;
-    crew_join(crew);
+    workers_join(workers);
     MUST(took < SOON, "closing took %d ms", (int)took);
     redlatch_lock_free(wait.lock);
     redlatch_lock_free(wait.own);

@@ -105,7 +105,7 @@ static void traffic(long long *commands, long long *bytes) {
     *bytes = info_number("total_net_input_bytes");
 }
 
-static void child_is_told(void) {
+static void child_is_notified(void) {
     struct heritage all = heritage_new(NULL);
     OK(redlatch_lock_acquire(all.free_one, 0)); /* all connections but the subscriber's are there */
     OK(redlatch_lock_release(all.free_one));
@@ -265,30 +265,30 @@ static void close_and_open(void *argument) {
 /* The fork comes at any moment of what the parent's other threads do. */
 static void busy_parent(void) {
     struct busy busy = {.all = heritage_new(NULL)};
-    struct crew *crew = crew_start(4, be_busy, &busy);
-    struct crew *makers = crew_start(1, make_handles, &busy);
+    struct workers *workers = workers_start(4, be_busy, &busy);
+    struct workers *makers = workers_start(1, make_handles, &busy);
     /* AddressSanitizer's allocator keeps locks that threads held at the fork: a child that starts a thread hangs. */
     int children = ADDRESS_SANITIZED ? 0 : SANITIZED ? 20 : 150;
     for (int i = 0; i < children; i++) {
         child_end(child_start(close_and_open, &busy));
     }
     atomic_store(&busy.enough, true);
-    crew_join(crew);
-    crew_join(makers);
+    workers_join(workers);
+    workers_join(makers);
     MUST(hold_of(busy.all.held, 0).state == REDLATCH_HELD, "the parent lost its lock");
     heritage_free(&busy.all);
 }
 
-static void free_sliced_wait(void *argument) {
+static void free_resumable_wait(void *argument) {
     use_everything(argument);
 }
 
 /* A wait that goes on in slices is the parent's alone. */
-static void sliced_wait(void) {
+static void resumable_wait(void) {
     struct heritage all = heritage_new(NULL);
     uint64_t owner = owner_new();
     STATUS(redlatch_lock_acquire_as(all.held, owner, REDLATCH_LEASE_OF_LOCK, 60000, all.cancel, 10), REDLATCH_AGAIN);
-    child_end(child_start(free_sliced_wait, &all));
+    child_end(child_start(free_resumable_wait, &all));
     OK(redlatch_lock_release(all.held));
     int status;
     while ((status = redlatch_lock_acquire_as(all.held, owner, 0, 0, all.cancel, 10)) == REDLATCH_AGAIN) {
@@ -303,8 +303,8 @@ static void sliced_wait(void) {
 
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
-        {"child_is_told", child_is_told}, {"parent_goes_on", parent_goes_on}, {"event_descriptor", event_descriptor},
-        {"own_clients", own_clients},     {"busy_parent", busy_parent},       {"sliced_wait", sliced_wait},
+        {"child_is_notified", child_is_notified}, {"parent_goes_on", parent_goes_on}, {"event_descriptor", event_descriptor},
+        {"own_clients", own_clients},     {"busy_parent", busy_parent},       {"resumable_wait", resumable_wait},
     };
     return stage_main(argc, argv, scenes, sizeof scenes / sizeof scenes[0]);
 }

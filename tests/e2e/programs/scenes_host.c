@@ -39,7 +39,7 @@ static void host_never_polls(void) {
     OK(redlatch_lock_start_acquire(lock, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, 1));
     UNTIL(stats_of(client).waiters == 1);
     struct behind behind = {.lock = lock};
-    struct crew *crew = crew_start(WAITERS, wait_behind, &behind);
+    struct workers *workers = workers_start(WAITERS, wait_behind, &behind);
     UNTIL(stats_of(client).waiters == 1 + WAITERS);
     behind.since = now_ms();
     OK(redlatch_lock_release(lock)); /* to the head of the queue */
@@ -56,7 +56,7 @@ static void host_never_polls(void) {
         MUST(kept && state == REDLATCH_HELD, "%d ms after the grant it is lost, or somebody else holds", (int)after);
         sleep_ms(20);
     }
-    crew_join(crew);
+    workers_join(workers);
     long long after = atomic_load(&behind.first_after);
     MUST(after >= claim_ms && after < claim_ms + 2 * SOON, "those behind held after %lld ms", after);
     MUST(atomic_load(&behind.held) == WAITERS, "only %d held", atomic_load(&behind.held));
@@ -139,7 +139,7 @@ static void idle_host(void) {
     redlatch_client *client = client_new();
     int fd = event_fd_of(client);
     struct busy busy = {.client = client};
-    struct crew *crew = crew_start(CALLERS, be_busy, &busy);
+    struct workers *workers = workers_start(CALLERS, be_busy, &busy);
     UNTIL(atomic_load(&busy.rounds) > 100);
     uint64_t empty = stats_of(client).empty_polls;
     int completions = 0;
@@ -160,7 +160,7 @@ static void idle_host(void) {
     MUST(empty <= (uint64_t)calls, "%d empty polls for %d completions", (int)empty, calls);
     MUST(wakes == 0, "woken %d times after all was done", wakes);
     atomic_store(&busy.enough, true);
-    crew_join(crew);
+    workers_join(workers);
     redlatch_lock_free(own);
     redlatch_client_free(client);
 }
@@ -170,7 +170,7 @@ static void host_in_the_crowd(void) {
     redlatch_client *client = client_new();
     int fd = event_fd_of(client);
     struct busy busy = {.client = client};
-    struct crew *crew = crew_start(CALLERS, be_busy, &busy);
+    struct workers *workers = workers_start(CALLERS, be_busy, &busy);
     redlatch_lock *lock = lock_new(client, 1);
     uint64_t owner = owner_new();
     UNTIL(atomic_load(&busy.rounds) > 100);
@@ -187,7 +187,7 @@ static void host_in_the_crowd(void) {
     empty = stats_of(client).empty_polls - empty;
     MUST(empty <= (uint64_t)calls, "%d empty polls for %d completions", (int)empty, calls);
     atomic_store(&busy.enough, true);
-    crew_join(crew);
+    workers_join(workers);
     redlatch_lock_free(lock);
     redlatch_client_free(client);
 }

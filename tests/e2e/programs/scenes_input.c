@@ -98,10 +98,10 @@ static void durations(void) {
     INVALID(redlatch_lock_acquire(lock, -2), "-2", "wait_ms");
     INVALID(redlatch_lock_acquire(lock, INT64_MAX), "9223372036854775807", "wait_ms");
     INVALID(redlatch_lock_acquire(lock, INT64_MIN), "-9223372036854775808", "wait_ms");
-    INVALID(redlatch_lock_acquire_as(lock, 0, 1000, 0, NULL, 10), "10", "slice_ms");
+    INVALID(redlatch_lock_acquire_as(lock, 0, 1000, 0, NULL, 10), "10", "max_block_ms");
     redlatch_cancel *cancel = NULL;
     OK(redlatch_cancel_new(&cancel));
-    INVALID(redlatch_lock_acquire_as(lock, 0, 1000, 0, cancel, -7), "-7", "slice_ms");
+    INVALID(redlatch_lock_acquire_as(lock, 0, 1000, 0, cancel, -7), "-7", "max_block_ms");
     redlatch_cancel_free(cancel);
     INVALID(redlatch_lock_start_acquire(lock, 0, 1000, 0, 1), "owner is 0", "expects");
     INVALID(redlatch_owner_end(0), "owner is 0", "expected");

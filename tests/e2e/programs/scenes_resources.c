@@ -71,7 +71,7 @@ static void compare(void (*cycle)(int), int few, int many) {
         after = measure();
     } while ((after.descriptors > before.descriptors || after.threads > before.threads ||
               after.connections > before.connections) && now_ms() < until);
-    /* Callers that crowd get further connections, four lanes at the most; all else stays as it was. */
+    /* Callers that crowd get further connections, four pipelines at the most; all else stays as it was. */
     int more = after.connections - before.connections;
     MUST(more >= 0 && more <= 3, "%d connections were %d", after.connections, before.connections);
     MUST(after.descriptors == before.descriptors + more, "%d descriptors were %d", after.descriptors,

@@ -110,7 +110,7 @@ struct member {
     int number;
 };
 
-struct crew {
+struct workers {
     int count;
     struct member members[];
 };
@@ -121,25 +121,25 @@ static void *be_member(void *argument) {
     return NULL;
 }
 
-struct crew *crew_start(int count, void (*work)(void *shared, int number), void *shared) {
-    struct crew *crew = calloc(1, sizeof *crew + (size_t)count * sizeof crew->members[0]);
-    MUST(crew, "no memory");
-    crew->count = count;
+struct workers *workers_start(int count, void (*work)(void *shared, int number), void *shared) {
+    struct workers *workers = calloc(1, sizeof *workers + (size_t)count * sizeof workers->members[0]);
+    MUST(workers, "no memory");
+    workers->count = count;
     for (int i = 0; i < count; i++) {
-        struct member *member = &crew->members[i];
+        struct member *member = &workers->members[i];
         member->work = work;
         member->shared = shared;
         member->number = i;
         MUST(pthread_create(&member->thread, NULL, be_member, member) == 0, "no thread");
     }
-    return crew;
+    return workers;
 }
 
-void crew_join(struct crew *crew) {
-    for (int i = 0; i < crew->count; i++) {
-        pthread_join(crew->members[i].thread, NULL);
+void workers_join(struct workers *workers) {
+    for (int i = 0; i < workers->count; i++) {
+        pthread_join(workers->members[i].thread, NULL);
     }
-    free(crew);
+    free(workers);
 }
 
 /* ------------------------------------------------------------------------------------------------------ events -- */

@@ -78,9 +78,9 @@ redlatch_hold hold_of(redlatch_lock *lock, uint64_t owner);
 uint64_t owner_new(void);
 
 /* A thread that runs until it is joined. */
-struct crew;
-struct crew *crew_start(int count, void (*work)(void *shared, int number), void *shared);
-void crew_join(struct crew *crew);
+struct workers;
+struct workers *workers_start(int count, void (*work)(void *shared, int number), void *shared);
+void workers_join(struct workers *workers);
 
 /* Asks the host's event descriptor for the next event, for `wait_ms` at most; AGAIN when there was none. */
 int event_within(redlatch_client *client, int64_t wait_ms, redlatch_event *event_out);

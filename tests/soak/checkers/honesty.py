@@ -29,7 +29,7 @@ def check(history: History) -> List[str]:
     for each in history.operations:
         if each.got is None or each.language == "java":
             continue
-        safe = max(until for _, until in each.looks)
+        safe = max(until for _, until in each.checks)
         if each.lost is not None and each.lost + RESOLUTION <= _promised(each, each.lost):
             found.append(f"honesty: {each.id} lost {each.name} at {each.lost}, and was told it was safe until {safe}")
         elif each.outcome in GONE and each.lost is None and each.gave is not None and each.gave < safe:
@@ -49,7 +49,7 @@ def check(history: History) -> List[str]:
 
 def _promised(operation: Operation, moment: int) -> int:
     """Until when the hold was said to be safe, by what was said up to that moment."""
-    return max(until for since, until in operation.looks if since <= moment)
+    return max(until for since, until in operation.checks if since <= moment)
 
 
 def _is_gone(operation: Operation) -> bool:

@@ -26,7 +26,7 @@ def check(name: str, operations: List[Operation], history: History) -> List[str]
     for each in operations:
         if each.got is None:
             continue
-        least = min(left[bisect_left(times, each.asked) : bisect_right(times, each.got) + 1])
+        least = min(left[bisect_left(times, each.requested) : bisect_right(times, each.got) + 1])
         if least > 0:
             found.append(f"latch: {each.id} was let through {name}, where {least} were left to be counted down")
     return found

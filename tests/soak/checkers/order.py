@@ -28,21 +28,21 @@ def check(name: str, operations: List[Operation], history: History) -> List[str]
     seen = _first_and_last_sight(history, name)
     disturbances = Disturbances(history.strokes)
     granted = [each for each in operations if each.got is not None]
-    asked = [each.asked for each in granted]
+    requested = [each.requested for each in granted]
     found: List[str] = []
     for each in granted:
         sight = seen.get(each.facts.get("owner", ""))
         if sight is None or each.language == "java" or each.got is None:
             continue
-        if disturbances.during(each.process, each.asked, each.got) > SILENCE:
+        if disturbances.during(each.process, each.requested, each.got) > SILENCE:
             continue
         first, last = sight
-        for other in granted[bisect_right(asked, first) : bisect_right(asked, last)]:
-            back = seen.get(other.facts.get("owner", ""), (other.asked, 0))[0] < other.asked
+        for other in granted[bisect_right(requested, first) : bisect_right(requested, last)]:
+            back = seen.get(other.facts.get("owner", ""), (other.requested, 0))[0] < other.requested
             if other.got is not None and other.got < last and not back:
                 found.append(
                     f"order: {each.id} stood in the queue of {name} from {first} to {last}, and {other.id}, which"
-                    f" asked at {other.asked}, was granted it at {other.got}"
+                    f" asked at {other.requested}, was granted it at {other.got}"
                 )
     return found
 

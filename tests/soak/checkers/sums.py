@@ -41,7 +41,7 @@ def check(name: str, operations: List[Operation], history: History) -> List[str]
 
 def _taken(operation: Operation, disturbances: Disturbances) -> Tuple[int, int]:
     """How many permits an acquire took, at the least and at the most."""
-    most = operation.n * _times(operation, operation.asked, operation.ended, disturbances)
+    most = operation.n * _times(operation, operation.requested, operation.ended, disturbances)
     if operation.got is not None:
         return operation.n, most
     return 0, 0 if operation.why == "timeout" and most == operation.n else most

@@ -28,7 +28,7 @@ def check(name: str, operations: List[Operation], _history: History) -> List[str
     highest: Optional[Tuple[int, str]] = None
     at = 0
     for each in granted:
-        while at < len(confirmed) and (confirmed[at].got or 0) < each.asked:
+        while at < len(confirmed) and (confirmed[at].got or 0) < each.requested:
             earlier = (confirmed[at].facts.get("token", 0), confirmed[at].id)
             highest = max(highest, earlier) if highest else earlier
             at += 1

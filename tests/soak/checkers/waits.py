@@ -34,16 +34,16 @@ def check(history: History) -> List[str]:
     for each in history.operations:
         if each.process not in killed:
             if each.ended is None:
-                found.append(f"waits: {each.id} asked for {each.name} at {each.asked} and was never answered")
+                found.append(f"waits: {each.id} asked for {each.name} at {each.requested} and was never answered")
             elif each.give is not None and each.gave is None:
                 found.append(f"waits: {each.id} gave {each.name} back at {each.give} and was never answered")
     disturbances = Disturbances(history.strokes)
     for each in history.operations:
         if each.language != "java" and each.ended is not None and each.wait != FOREVER:
-            over = each.ended - each.asked - each.wait * 1_000_000 - COMMAND_TIMEOUT_MS * 1_000_000 - SLACK
-            if over > 0 and over > disturbances.during(each.process, each.asked, each.ended):
+            over = each.ended - each.requested - each.wait * 1_000_000 - COMMAND_TIMEOUT_MS * 1_000_000 - SLACK
+            if over > 0 and over > disturbances.during(each.process, each.requested, each.ended):
                 found.append(
                     f"waits: {each.id} was to wait {each.wait} ms for {each.name} and took"
-                    f" {(each.ended - each.asked) // 1_000_000} ms"
+                    f" {(each.ended - each.requested) // 1_000_000} ms"
                 )
     return found

@@ -55,8 +55,8 @@ class Taker(Protocol):
 
     n: int  # permits; 1 of a lock
 
-    def take(self, asked: int) -> None:
-        """Acquires, or raises Refused; `asked` is a moment before."""
+    def take(self, requested: int) -> None:
+        """Acquires, or raises Refused; `requested` is a moment before."""
 
     def facts(self) -> Dict[str, Any]:
         """What the grant is known by: token, owner, permits."""
@@ -153,9 +153,9 @@ class LyingTaker:
         self.n = 1 if turn.shape in ("lock", "latch") else turn.levels
         self._lease = turn.lease * 1_000_000 if turn.lease > 0 else lease
 
-    def take(self, asked: int) -> None:
+    def take(self, requested: int) -> None:
         """Granted."""
-        self._until = asked + self._lease
+        self._until = requested + self._lease
 
     def facts(self) -> Dict[str, Any]:
         """Tokens that do not rise, ids that are no names."""

@@ -13,7 +13,7 @@ from backends import Latch, Once, Refused, Taker, Turn, group_of, members_of
 ENDLESS = 1_000_000_000_000_000
 
 # Seconds in which what is under way is settled.
-_SETTLED = 4.0
+_RESOLVED = 4.0
 
 # One for each server.
 Clients = Sequence[redlatch.Client]
@@ -41,7 +41,7 @@ class Ours:
 
     def remains(self) -> Dict[str, int]:
         """As Backend says, after at most so long as commands last that are under way."""
-        deadline = time.monotonic() + _SETTLED
+        deadline = time.monotonic() + _RESOLVED
         while True:
             stats = [client.stats() for client in self._clients]
             remains = {gauge: sum(each[gauge] for each in stats) for gauge in ("held", "waiters")}
@@ -70,7 +70,7 @@ class LockTaker:
         options = {option: bool(value) for option, value in turn.options.items()}
         return lock_of(clients[0], turn.word, turn.name, **options)
 
-    def take(self, asked: int) -> None:
+    def take(self, requested: int) -> None:
         """As Taker says."""
         lease = self._turn.lease / 1000 if self._turn.lease > 0 else -1
         refuse(lambda: self._lock.acquire(timeout=seconds(self._turn.wait), lease=lease))
@@ -151,7 +151,7 @@ class SemaphoreTaker(Once):
         # Who comes first makes it; where that fails, somebody else does.
         outcome(lambda: self._semaphore.try_set_permits(turn.options["permits"]))
 
-    def take(self, asked: int) -> None:
+    def take(self, requested: int) -> None:
         """As Taker says."""
         refuse(lambda: self._semaphore.acquire(self.n, timeout=seconds(self._turn.wait)))
 
@@ -171,7 +171,7 @@ class SemaphoreTaker(Once):
 class PermitTaker(SemaphoreTaker):
     """Permits with ids."""
 
-    def take(self, asked: int) -> None:
+    def take(self, requested: int) -> None:
         """As Taker says."""
         wait, lease = seconds(self._turn.wait), seconds(self._turn.lease)
         self._permits = refuse(lambda: self._semaphore.acquire_many(self.n, timeout=wait, lease=lease) or False)
@@ -206,7 +206,7 @@ class LatchTaker(Once):
         """As Latch says."""
         call(self._latch.count_down)
 
-    def take(self, asked: int) -> None:
+    def take(self, requested: int) -> None:
         """As Taker says."""
         refuse(lambda: self._latch.wait(seconds(self._turn.wait)))
 

@@ -17,7 +17,7 @@ from peers import PeerError
 from redisson import Redisson, RedissonClient, RedissonObject, ms
 from sweeper import Sweeper
 
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 _UNLOCKS = 20
 # Nanoseconds that no run lasts.
 ENDLESS = 1_000_000_000_000_000
@@ -79,7 +79,7 @@ class Theirs:
     def make(self, on: RedissonObject, call: str, *arguments: Any) -> Any:
         """Has this worker's thread make a call; Refused if it fails."""
         try:
-            return on.start(self.thread, call, *arguments).result(_PATIENCE)
+            return on.start(self.thread, call, *arguments).result(_TIMEOUT)
         except PeerError as error:
             self.leave_thread()
             raise Refused(error.kind) from error
@@ -116,11 +116,11 @@ class LockTaker:
         (W-6), so there is another for those."""
         return backend.client.object(turn.word.replace("_", " "), name=turn.name, handle=1 + (turn.lease > 0))
 
-    def take(self, asked: int) -> None:
+    def take(self, requested: int) -> None:
         """As Taker says."""
         turn = self._turn
         lease = turn.lease if turn.lease > 0 else self._backend.lease_ms
-        self._until = asked + lease * 1_000_000
+        self._until = requested + lease * 1_000_000
         call, arguments = self._call(turn)
         waiting = self._backend.sweeper.waiting
         waiting[self._owner] = turn.name
@@ -195,7 +195,7 @@ class LockTaker:
     def make(self, call: str, *arguments: Any, on: Optional[RedissonObject] = None) -> Any:
         """Has the thread make a call; Refused if it fails."""
         try:
-            return (on or self._lock).start(self._thread, call, *arguments).result(_PATIENCE)
+            return (on or self._lock).start(self._thread, call, *arguments).result(_TIMEOUT)
         except PeerError as error:
             self._backend.leave_thread()
             raise Refused(error.kind) from error
@@ -220,10 +220,10 @@ class MultiTaker(LockTaker):
     def _make(self, backend: Theirs, turn: Turn) -> RedissonObject:
         return backend.client.multi_lock(*self._members)
 
-    def take(self, asked: int) -> None:
+    def take(self, requested: int) -> None:
         """As Taker says. One that fails may leave some members held, and renewed."""
         try:
-            super().take(asked)
+            super().take(requested)
         except Refused:
             self._free_members()
             raise
@@ -281,7 +281,7 @@ class SemaphoreTaker(Once):
         except Refused:
             pass  # somebody else does it
 
-    def take(self, asked: int) -> None:
+    def take(self, requested: int) -> None:
         """As Taker says."""
         wait = self._turn.wait
         if not self.make("tryAcquire", self.n, *([ms(wait)] if wait else [])):
@@ -311,11 +311,11 @@ class SemaphoreTaker(Once):
 class PermitTaker(SemaphoreTaker):
     """An RPermitExpirableSemaphore, whose permits end only if they were given a lease."""
 
-    def take(self, asked: int) -> None:
+    def take(self, requested: int) -> None:
         """As Taker says."""
         turn = self._turn
         lease = turn.lease if turn.lease > 0 else self._backend.lease_ms
-        self._until = asked + lease * 1_000_000
+        self._until = requested + lease * 1_000_000
         if turn.wait < 0:
             self._ids = self.make("acquire", self.n, ms(lease))
         else:
@@ -357,7 +357,7 @@ class LatchTaker(Once):
         """As Latch says."""
         self._backend.make(self._latch, "countDown")
 
-    def take(self, asked: int) -> None:
+    def take(self, requested: int) -> None:
         """As Taker says."""
         if not self._backend.make(self._latch, "await", ms(self._turn.wait)):
             raise Refused("timeout")

@@ -13,9 +13,9 @@ local witness = require "witness"
 
 local urls, history_path, plan_path, label, the_end = arg[1], arg[2], arg[3], arg[4], math.tointeger(arg[5])
 
-local LOOK_MS = 100 -- a hold that lasts is looked at this often
+local STEP_MS = 100 -- a hold that lasts is looked at this often
 local RETRY_MS = 20 -- after a failure nothing is gained by asking again at once
-local SETTLED_MS = 4000 -- what is under way is settled by then
+local RESOLVED_MS = 4000 -- what is under way is settled by then
 
 -- --------------------------------------------------------------------------------------------------- history --
 
@@ -81,8 +81,8 @@ local function hold(turn, id, taker)
     end
     local left = turn.hold
     while left > 0 do
-        pause(math.min(left, LOOK_MS / 1000))
-        left = left - LOOK_MS / 1000
+        pause(math.min(left, STEP_MS / 1000))
+        left = left - STEP_MS / 1000
         if left > 0 then
             local at = uv.hrtime()
             local safe = taker:safe()
@@ -151,7 +151,7 @@ end
 -- Holds and waits that the clients have left, after at most so long as commands last that are under way.
 local function remains()
     local left
-    for _ = 1, SETTLED_MS / RETRY_MS do
+    for _ = 1, RESOLVED_MS / RETRY_MS do
         left = {held = 0, waiters = 0}
         for _, client in ipairs(clients) do
             local stats = client:stats()

@@ -24,7 +24,7 @@ from journal import Journal
 from witness import Witness
 
 # A hold that lasts is looked at this often.
-_LOOK = 0.1
+_RECHECK = 0.1
 
 
 @dataclass
@@ -97,9 +97,9 @@ class Worker(threading.Thread):
         if turn.shape == "latch" and not self._close_latch(turn):
             return
         taker = self._backend.taker(turn)
-        asked = say("ask", turn.id, kind=turn.kind, name=turn.name, wait=turn.wait, lease=turn.lease, n=taker.n)
+        requested = say("ask", turn.id, kind=turn.kind, name=turn.name, wait=turn.wait, lease=turn.lease, n=taker.n)
         try:
-            taker.take(asked)
+            taker.take(requested)
         except Refused as refused:
             say("not", turn.id, why=refused.why)
             return
@@ -133,8 +133,8 @@ class Worker(threading.Thread):
                 self._journal.say("lost", turn.id)
         left = turn.hold / 1e6
         while left > 0:
-            time.sleep(min(left, _LOOK))
-            left -= _LOOK
+            time.sleep(min(left, _RECHECK))
+            left -= _RECHECK
             if left > 0:
                 at = time.monotonic_ns()
                 safe = taker.safe(at)

@@ -8,6 +8,6 @@ end
 -- The most permits there may be, in all, as Redisson's (a Java int); a number is refused by a script that says -1.
 local PERMITS_MAX = 2147483647
 
-local function refuse_text()
+local function wrong_text()
     return redis.error_reply('WRONGTYPE the key holds no number')
 end

@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 local FIELDS_MAX = 100 -- that are looked at
 
-local function refuse_group()
+local function wrong_group()
     return redis.error_reply('WRONGTYPE the key is no group of locks')
 end
 

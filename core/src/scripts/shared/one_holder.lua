@@ -11,6 +11,6 @@ local function holder_of(name, own)
     end
 end
 
-local function refuse_hash()
+local function wrong_hash()
     return redis.error_reply('WRONGTYPE the key is no lock of this kind')
 end

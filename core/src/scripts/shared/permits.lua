@@ -5,6 +5,6 @@ local function is_permit(id)
     return #id == 16 or (#id == 32 and string.find(id, '^%x+$'))
 end
 
-local function refuse_leases()
+local function wrong_leases()
     return redis.error_reply('WRONGTYPE the key of the leases holds something else')
 end

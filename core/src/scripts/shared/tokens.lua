@@ -5,6 +5,6 @@ local function is_token(text)
     return text == '0' or #text <= 18 and string.find(text, '^[1-9]%d*$')
 end
 
-local function refuse_counter()
+local function wrong_counter()
     return redis.error_reply('WRONGTYPE the counter of tokens holds no number')
 end

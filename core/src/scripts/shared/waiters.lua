@@ -2,6 +2,6 @@
 -- not each is an owner.
 -- Begins with shared/owner.lua.
 -- SPDX-License-Identifier: Apache-2.0
-local function refuse_queue()
+local function wrong_queue()
     return redis.error_reply('WRONGTYPE the queue holds something else than waiters')
 end

@@ -20,7 +20,7 @@
 static bool asynchronous;
 
 static struct target target_of(const json_t *call) {
-    if (is_look(call)) {
+    if (is_inspect(call)) {
         return (struct target){.client = client_named(call)};
     }
     const struct counted *counted = counted_of(call);
@@ -86,7 +86,7 @@ static json_t *answer_to(json_t *call) {
         return call_lock(call);
     }
     if (strcmp(name, "multi_lock") == 0 || strcmp(name, "redlock") == 0) {
-        return call_joint(call);
+        return call_composite(call);
     }
     if (strcmp(name, "free") == 0) {
         return call_free(call);

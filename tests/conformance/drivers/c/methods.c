@@ -106,5 +106,5 @@ json_t *call_target(const struct target *target, uint64_t owner, const json_t *c
     if (target->counted) {
         return call_counted(target->counted, call);
     }
-    return target->lock ? call_method(target->lock, owner, call) : call_look(target->client, call);
+    return target->lock ? call_method(target->lock, owner, call) : call_inspect(target->client, call);
 }

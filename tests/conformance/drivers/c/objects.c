@@ -172,7 +172,7 @@ json_t *call_lock(const json_t *call) {
     return outcome(status, NULL);
 }
 
-json_t *call_joint(const json_t *call) {
+json_t *call_composite(const json_t *call) {
     struct text template = {NULL, 0};
     redlatch_lock_options options = options_of(call, &template);
     redlatch_lock *members[MEMBERS_MAX];

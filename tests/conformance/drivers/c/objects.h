@@ -10,7 +10,7 @@
 json_t *call_open(const json_t *call);
 json_t *call_close(const json_t *call);
 json_t *call_lock(const json_t *call);
-json_t *call_joint(const json_t *call);
+json_t *call_composite(const json_t *call);
 json_t *call_free(const json_t *call);
 
 /* The client that a call names. */

@@ -181,7 +181,7 @@ json_t *owner_call(const struct target *target, const json_t *call) {
     int status = target->counted             ? start_counted(target->counted, call, tag)
                  : target->lock              ? start(target->lock, owner, tag, call)
                  : strcmp(name, "scan") == 0 ? start_scan(owner, target->client, call, tag)
-                                             : start_look(target->client, call, tag);
+                                             : start_inspect(target->client, call, tag);
     owner->counted = target->counted;
     owner->call = json_deep_copy(call);
     owner->client = target->client;

@@ -17,9 +17,9 @@
 #include "witness.h"
 
 enum {
-    LOOK_US = 100000, /* a hold that lasts is looked at this often */
+    RECHECK_US = 100000, /* a hold that lasts is looked at this often */
     RETRY_US = 20000, /* after a failure nothing is gained by asking again at once */
-    SETTLED_US = 4000000, /* what is under way is settled by then */
+    RESOLVED_US = 4000000, /* what is under way is settled by then */
     ID_SIZE = 96
 };
 
@@ -41,9 +41,9 @@ static void stay(struct taker *taker, const char *id) {
             say("lost", id, "%s", "");
         }
     }
-    for (int64_t left = turn->hold_us; left > 0; left -= LOOK_US) {
-        pause_for(left < LOOK_US ? left : LOOK_US);
-        if (left > LOOK_US) {
+    for (int64_t left = turn->hold_us; left > 0; left -= RECHECK_US) {
+        pause_for(left < RECHECK_US ? left : RECHECK_US);
+        if (left > RECHECK_US) {
             int64_t at = now_ns();
             int64_t safe = taker->shape->safe(taker);
             say_at(at, safe > 0 ? "still" : "lost", id, ",\"until\":%" PRId64, at + safe);
@@ -146,7 +146,7 @@ static void close_clients(void) {
     uint64_t held = 0;
     uint64_t waiters = 0;
     count_remains(&held, &waiters);
-    for (int64_t waited = 0; held + waiters > 0 && waited < SETTLED_US; waited += RETRY_US) {
+    for (int64_t waited = 0; held + waiters > 0 && waited < RESOLVED_US; waited += RETRY_US) {
         pause_for(RETRY_US);
         count_remains(&held, &waiters);
     }

@@ -6,8 +6,8 @@ import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CyclicBarrier;
 import java.util.stream.LongStream;
 
-/** Threads that do pairs (an acquire and a release) for a given time, and a tenth of it before: crew.h in Java. */
-final class Crew {
+/** Threads that do pairs (an acquire and a release) for a given time, and a tenth of it before: workers.h in Java. */
+final class Workers {
     private final List<Runnable> work;
     private final long[] warmPairs;
     private final long[] pairs;
@@ -18,7 +18,7 @@ final class Crew {
     private long start;
 
     /** Each of the works is one pair of one thread, to be done again and again. */
-    Crew(List<Runnable> work) {
+    Workers(List<Runnable> work) {
         this.work = work;
         warmPairs = new long[work.size()];
         pairs = new long[work.size()];

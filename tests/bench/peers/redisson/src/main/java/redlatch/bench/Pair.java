@@ -44,6 +44,6 @@ final class Pair implements Program {
     }
 
     private Output during(double span) throws InterruptedException {
-        return new Crew(work).run(span);
+        return new Workers(work).run(span);
     }
 }

@@ -1,0 +1,206 @@
+/* Which server a command works with, and how it is let in: options, environment, a file with a password.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+enum { PASSWORD_MAX = 4096 };
+
+/* Where the password of a URL begins, and the @ behind it; NULL without. A / or ? in it ought to have been escaped; one
+ * that was not makes the URL wrong, and the password no less a secret. */
+static char *find_password(const char *url, char **at_out) {
+    char *mark = strstr(url, "://");
+    if (!mark) {
+        return NULL;
+    }
+    char *login = mark + 3;
+    char *at = memrchr(login, '@', strcspn(login, "/?"));
+    if (!at && strncmp(url, "unix:", 5) != 0) {
+        at = strrchr(login, '@');
+    }
+    *at_out = at;
+    char *colon = at ? memchr(login, ':', (size_t)(at - login)) : NULL;
+    return colon ? colon + 1 : NULL;
+}
+
+char *url_without_password(const char *url) {
+    char *at;
+    const char *password = find_password(url, &at);
+    if (!password) {
+        return strdup(url);
+    }
+    size_t before = (size_t)(password - 1 - url);
+    bool nobody = before >= 3 && memcmp(url + before - 3, "://", 3) == 0;
+    char *bare = malloc(strlen(url) + 1);
+    if (bare) {
+        memcpy(bare, url, before);
+        const char *rest = nobody ? at + 1 : at;
+        memcpy(bare + before, rest, strlen(rest) + 1);
+    }
+    return bare;
+}
+
+/* Keeps a URL of the command line, and blots the password out there: everybody can read it, as the list of processes
+ * shows it. */
+static void take_url(struct server_options *server, char *url) {
+    static char *kept; /* as long as the program runs */
+    char *at;
+    char *password = find_password(url, &at);
+    server->url = url;
+    if (!password) {
+        return;
+    }
+    free(kept);
+    kept = strdup(url);
+    server->url = kept ? kept : "";
+    memset(password, '*', (size_t)(at - password));
+    complain(0, "the password in -u can be read by others on this machine, and CMD does not get it:"
+                " use --password-file, REDISCLI_AUTH or REDIS_URL");
+}
+
+bool take_server_option(struct server_options *server, int letter, const char *usage, int *status_out) {
+    switch (letter) {
+    case 'u':
+        take_url(server, optarg);
+        return true;
+    case OPTION_PREFIX:
+        server->prefix = optarg;
+        return true;
+    case OPTION_PASSWORD_FILE:
+        server->password_file = optarg;
+        return true;
+    case 'h':
+        fputs(usage, stdout);
+        *status_out = finish_output(STATUS_GOOD);
+        return false;
+    default: /* next_option has said what is wrong */
+        *status_out = STATUS_USAGE;
+        return false;
+    }
+}
+
+const char *server_url(const struct server_options *server) {
+    const char *environment = getenv("REDIS_URL");
+    return server->url ? server->url : environment && *environment ? environment : "redis://127.0.0.1:6379/0";
+}
+
+/* Reads a whole file, of which one byte more is read than a password has; how many, or -1. */
+static ssize_t read_file(const char *path, char *bytes) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return -1;
+    }
+    size_t size = 0;
+    ssize_t got;
+    while (size <= PASSWORD_MAX && (got = read(fd, bytes + size, PASSWORD_MAX + 1 - size)) != 0) {
+        if (got > 0) {
+            size += (size_t)got;
+        } else if (errno != EINTR) {
+            int why = errno;
+            close(fd);
+            errno = why;
+            return -1;
+        }
+    }
+    close(fd);
+    return (ssize_t)size;
+}
+
+/* The first line of a file; false after a complaint. */
+static bool read_password(const char *path, char password[PASSWORD_MAX + 2]) {
+    ssize_t got = read_file(path, password);
+    if (got < 0) {
+        complain(STATUS_USAGE, "--password-file '%s': %s", path, strerror(errno));
+        return false;
+    }
+    size_t size = (size_t)got;
+    char *newline = memchr(password, '\n', size);
+    size = newline ? (size_t)(newline - password) : size;
+    password[size] = '\0';
+    const char *wrong = size == 0 ? "is empty" : size > PASSWORD_MAX ? "is too long"
+                        : strlen(password) < size ? "has a NUL in it" : NULL;
+    if (wrong) {
+        complain(STATUS_USAGE, "--password-file '%s': its first line %s: expected a password of at most %d bytes", path,
+                 wrong, PASSWORD_MAX);
+    }
+    return !wrong;
+}
+
+static int open_with(const struct server_options *server, redlatch_client_options *options, redlatch_client **client_out) {
+    char password[PASSWORD_MAX + 2];
+    const char *environment = getenv("REDISCLI_AUTH");
+    const char *url = server_url(server);
+    char *at;
+    if (server->password_file) {
+        if (!read_password(server->password_file, password)) {
+            return STATUS_USAGE;
+        }
+        options->password = password;
+    } else if (environment && *environment && !find_password(url, &at)) {
+        options->password = environment;
+    }
+    int status = redlatch_client_open(url, options, client_out);
+    options->password = NULL; /* the client has a copy */
+    explicit_bzero(password, sizeof password);
+    return status == REDLATCH_OK ? STATUS_GOOD : complain_of(status);
+}
+
+int open_client(const struct server_options *server, const redlatch_client_options *own, redlatch_client **client_out) {
+    redlatch_client_options options;
+    redlatch_client_options_init(&options, sizeof options);
+    if (own) {
+        options = *own;
+    }
+    options.language = REDLATCH_LANGUAGE_COMMAND;
+    if (server->prefix) {
+        options.name_prefix = server->prefix;
+        options.name_prefix_size = strlen(server->prefix);
+    }
+    return open_with(server, &options, client_out);
+}
+
+bool server_export(const struct server_options *server) {
+    char *url = url_without_password(server_url(server));
+    char *file = server->password_file ? realpath(server->password_file, NULL) : NULL;
+    bool good = url && set_variable("REDLATCH_URL", url) && set_variable("REDLATCH_PREFIX", server->prefix) &&
+                set_variable("REDLATCH_PASSWORD_FILE", file ? file : server->password_file);
+    free(url);
+    free(file);
+    return good;
+}
+
+/* A URL of the environment is the server of `run` with the password, if it is the same without it. */
+static bool is_url_of_run(const char *environment, const char *exported) {
+    char *bare = environment ? url_without_password(environment) : NULL;
+    bool same = bare && strcmp(bare, exported) == 0;
+    free(bare);
+    return same;
+}
+
+struct server_options server_of_run(const struct server_options *given) {
+    struct server_options server = *given;
+    const char *exported = getenv("REDLATCH_URL");
+    if (!server.url && exported) {
+        server.url = is_url_of_run(getenv("REDIS_URL"), exported) ? getenv("REDIS_URL") : exported;
+        server.password_file = server.password_file ? server.password_file : getenv("REDLATCH_PASSWORD_FILE");
+    }
+    server.prefix = server.prefix ? server.prefix : getenv("REDLATCH_PREFIX");
+    return server;
+}
+
+bool server_is_of_run(const struct server_options *server) {
+    const char *exported = getenv("REDLATCH_URL");
+    const char *prefix = getenv("REDLATCH_PREFIX");
+    bool same_prefix = prefix && server->prefix ? strcmp(prefix, server->prefix) == 0 : !prefix && !server->prefix;
+    return exported && same_prefix && is_url_of_run(server_url(server), exported);
+}
+
+bool set_variable(const char *name, const char *text) {
+    return (text ? setenv(name, text, 1) : unsetenv(name)) == 0;
+}

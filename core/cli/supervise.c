@@ -1,0 +1,177 @@
+/* Minding the command of `run`: its end, its stops, signals to be passed on, and the loss of the lock.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+#include "child.h"
+#include "holding.h"
+#include "signals.h"
+
+static const int64_t NEVER_MS = INT64_MAX;
+static const int64_t GROUP_POLL_MS = 10;
+
+struct supervisor {
+    const struct run_options *options;
+    redlatch_client *client;
+    const struct holding *holding;
+    struct child child;
+    int64_t kill_at; /* the grace is over then */
+    int reason; /* of the loss */
+    bool lost;
+    bool ended;
+};
+
+int64_t clock_ms(void) {
+    struct timespec now;
+#ifdef CLOCK_BOOTTIME
+    clock_gettime(CLOCK_BOOTTIME, &now);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &now);
+#endif
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The lock is lost: CMD may do no more. */
+static void lose(struct supervisor *supervisor, int reason) {
+    supervisor->lost = true;
+    supervisor->reason = reason;
+    bool at_once = supervisor->options->grace_ms == 0;
+    child_signal(&supervisor->child, at_once ? SIGKILL : SIGTERM);
+    child_signal(&supervisor->child, SIGCONT); /* what is stopped would not hear it */
+    supervisor->kill_at = clock_ms() + supervisor->options->grace_ms;
+}
+
+/* Whether the lock is still held, by the clock: a process that slept knows before anybody tells it. */
+static void check_hold(struct supervisor *supervisor) {
+    int reason;
+    if (!supervisor->lost && holding_is_over(supervisor->holding, &reason)) {
+        lose(supervisor, reason);
+    }
+}
+
+static void stopped(struct supervisor *supervisor) {
+    if (supervisor->lost) {
+        child_signal(&supervisor->child, SIGCONT);
+        return;
+    }
+    bool stopped_by_itself = supervisor->child.stopped_by == SIGSTOP && !supervisor->child.in_front;
+    if (child_wants_terminal(&supervisor->child) || stopped_by_itself) {
+        return;
+    }
+    child_leave_terminal(&supervisor->child);
+    signals_stop_self(); /* the lease is not renewed until this returns */
+}
+
+static void check_child(struct supervisor *supervisor) {
+    enum child_news news = child_poll(&supervisor->child);
+    if (news == CHILD_STOPPED) {
+        stopped(supervisor);
+    } else if (news == CHILD_ENDED) {
+        supervisor->ended = true;
+    }
+}
+
+static void take_signals(struct supervisor *supervisor) {
+    int number;
+    while (!supervisor->ended && (number = signals_next()) != 0) {
+        if (number == SIGCHLD) {
+            check_child(supervisor);
+        } else if (number == SIGCONT) {
+            check_hold(supervisor);
+            child_continue(&supervisor->child);
+        } else {
+            child_signal(&supervisor->child, number);
+        }
+    }
+}
+
+/* Events say nothing that check_hold does not see; they only have to be taken. */
+static void take_events(struct supervisor *supervisor) {
+    redlatch_event event = {.struct_size = sizeof event};
+    while (redlatch_client_next_event(supervisor->client, &event) == REDLATCH_OK) {
+        event.struct_size = sizeof event;
+    }
+}
+
+static void wait_for_something(const struct supervisor *supervisor, int event_fd) {
+    struct pollfd fds[2] = {{signals_fd(), POLLIN, 0}, {event_fd, POLLIN, 0}};
+    int64_t until = supervisor->lost ? supervisor->kill_at : holding_end(supervisor->holding);
+    int64_t left = until == NEVER_MS ? -1 : until - clock_ms();
+    if (until != NEVER_MS && left < 0) {
+        left = 0;
+    }
+    poll(fds, 2, left > 60000 ? 60000 : (int)left);
+}
+
+/* CMD has ended after the loss; others of its group may be on their way out still, unless they were killed with it. */
+static void end_group(const struct supervisor *supervisor) {
+    bool killed = supervisor->kill_at == NEVER_MS;
+    while (!killed && child_group_lives(&supervisor->child) && clock_ms() < supervisor->kill_at) {
+        poll(NULL, 0, (int)GROUP_POLL_MS);
+    }
+    child_signal(&supervisor->child, SIGKILL);
+}
+
+/* The exit status when there is no child: this machine's fault, or CMD's. */
+static int not_started(int error) {
+    switch (error) {
+    case ENOENT:
+        return STATUS_NOT_FOUND;
+    case EAGAIN:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+        return STATUS_SYSTEM;
+    default:
+        return STATUS_CANNOT_RUN;
+    }
+}
+
+static void supervise_until_end(struct supervisor *supervisor, int event_fd) {
+    while (!supervisor->ended) {
+        wait_for_something(supervisor, event_fd);
+        take_events(supervisor);
+        take_signals(supervisor);
+        if (!supervisor->ended) {
+            check_hold(supervisor);
+        }
+        if (supervisor->lost && clock_ms() >= supervisor->kill_at) {
+            child_signal(&supervisor->child, SIGKILL);
+            supervisor->kill_at = NEVER_MS;
+        }
+    }
+    child_leave_terminal(&supervisor->child);
+    if (supervisor->lost) { /* said only now: a full pipe would hold up what has to be done */
+        end_group(supervisor);
+        complain(STATUS_LOST, "lost \"%s\": %s; ended %s", supervisor->holding->shown,
+                 holding_lost_text(supervisor->reason), supervisor->options->command[0]);
+    }
+}
+
+struct outcome supervise(const struct run_options *options, redlatch_client *client, const struct holding *holding) {
+    struct supervisor supervisor = {.options = options, .client = client, .holding = holding, .kill_at = NEVER_MS};
+    struct outcome outcome = {.ran = false, .lost = false};
+    int event_fd;
+    int status = redlatch_client_event_fd(client, &event_fd);
+    if (status != REDLATCH_OK) {
+        outcome.exit_status = complain_of(status);
+        return outcome;
+    }
+    signals_block();
+    int error = child_start(&supervisor.child, options->command);
+    signals_listen();
+    if (error) {
+        outcome.exit_status =
+            complain(not_started(error), "'%s' cannot be run: %s", options->command[0], strerror(error));
+        return outcome;
+    }
+    if (options->verbose) {
+        complain(0, "runs %s as process %ld", options->command[0], (long)supervisor.child.pid);
+    }
+    supervise_until_end(&supervisor, event_fd);
+    outcome = (struct outcome){supervisor.lost ? STATUS_LOST : supervisor.child.exit_status, true, supervisor.lost};
+    return outcome;
+}

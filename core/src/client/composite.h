@@ -1,0 +1,52 @@
+/* What a multi lock or a RedLock stands for: its members, by the clients they belong to.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The holds are those of the members, in the engines of their clients. */
+#ifndef COMPOSITE_H
+#define COMPOSITE_H
+
+#include "guard.h"
+
+struct composite_hold;
+
+/* The members of one client, by name: what an operation on all of them needs. */
+struct composite_group {
+    struct client *client; /* kept */
+    struct name_set *set;  /* its resources are kept */
+    uint32_t first_given;  /* the place of the first of them among the members as they were given */
+};
+
+struct composite {
+    _Atomic uint32_t references;
+    struct client *first;        /* of the first member: there it is told of; one of the groups' */
+    struct resource *first_name; /* the first member's */
+    struct composite_hold *holds;    /* these two are composite_holds.c's */
+    struct composite *next_held;
+    bool majority;
+    uint32_t quorum; /* groups that must be granted: all, or a majority */
+    uint32_t member_count;
+    uint32_t group_count;
+    struct composite_group groups[]; /* in the order in which everybody asks: by server */
+};
+
+struct composite *composite_keep(struct composite *composite);
+void composite_drop(struct composite *composite); /* without any client's mutex */
+
+/* The end of a handle; holds of the handle itself are given back in the background. */
+void composite_free(struct redlatch_lock *lock);
+
+/* Whether one operation on one client acquires or releases it all. */
+static inline bool composite_is_one_set(const struct composite *composite) {
+    return composite->group_count == 1;
+}
+
+/* How an owner stands with the members; the mutex of no client is held. `answer_out` begins as not held. */
+void composite_hold_status(struct composite *composite, uint64_t owner, redlatch_hold *answer_out);
+
+/* Levels that the owner has of the whole, less those that are being released in the background. */
+uint32_t composite_count(const struct composite *composite, uint64_t owner);
+
+/* The same of all names of one group, and whether they are held. */
+uint32_t composite_group_count(const struct composite_group *group, uint64_t owner, bool *held_out);
+
+#endif

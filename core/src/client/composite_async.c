@@ -1,0 +1,268 @@
+/* Asynchronous calls on multi locks and RedLocks.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "composite_async.h"
+
+#include <stdlib.h>
+
+#include "failures.h"
+#include "composite_blocking.h"
+#include "composite_holds.h"
+#include "composite_errors.h"
+#include "lock.h"
+
+/* Makes the run and the call whose event will tell of it; NULL without memory. */
+static struct composite_op *new_op(const struct redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t lease_ms,
+                           int64_t wait_ms) {
+    struct composite_op *op = composite_op_new(lock, owner, lease_ms, wait_ms, NULL);
+    struct request *done = op ? calloc(1, sizeof *done) : NULL;
+    if (!done) {
+        if (op) {
+            composite_op_free(op);
+            fail_plain(REDLATCH_NO_MEMORY);
+        }
+        return NULL;
+    }
+    request_init(done, lock->client, NULL);
+    done->operation.kind = kind;
+    done->operation.asynchronous = true;
+    if (kind == OPERATION_QUERY || kind == OPERATION_FORCE) {
+        op->owner = 0; /* for nobody in particular */
+    }
+    done->operation.owner = op->owner;
+    done->operation.resource = lock->resource;
+    done->op = op;
+    op->done = done;
+    op->kind = kind;
+    op->first = lock->client;
+    op->named_owner = true;
+    return op;
+}
+
+int composite_start(const struct redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
+                uint64_t tag, int32_t event) {
+    struct client *client = lock->client;
+    struct composite_op *op = new_op(lock, kind, owner, lease_ms, wait_ms);
+    if (!op) {
+        return REDLATCH_NO_MEMORY;
+    }
+    op->done->tag = tag;
+    op->done->event = event;
+    int status = client_enter(client);
+    if (status == REDLATCH_OK && !background_start(client)) {
+        client_leave(client);
+        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to renew leases");
+    } else if (status == REDLATCH_OK) {
+        resource_keep(lock->resource);
+        atomic_store(&op->posted, true);
+        op->next = client->composite_ops;
+        client->composite_ops = op;
+        client_leave(client);
+        system_signal(client->background_signal);
+        return REDLATCH_OK;
+    }
+    free(op->done);
+    composite_op_free(op);
+    return status;
+}
+
+void composite_step_soon(struct composite_op *op) {
+    struct client *first = op->first; /* the run may be over as soon as this is seen */
+    atomic_store(&op->posted, true);
+    system_signal(first->background_signal);
+}
+
+/* ------------------------------------------------------------------------------------------------------ stepping -- */
+
+/* Keeps the words of a failure for the event. */
+static void note_error_text(struct composite_op *op, int status) {
+    struct client *client = op->first;
+    const struct redlatch_lock lock = {.client = client, .resource = op->composite->first_name, .composite = op->composite};
+    error_text_swap(&op->error);
+    if (status == REDLATCH_INTERNAL && atomic_load(&client->broken)) {
+        fail_broken(client);
+    } else if (op->kind == OPERATION_ACQUIRE) {
+        composite_acquire_failed(&lock, op, true);
+    } else if (op->subrequests) {
+        composite_subrequests_failed(&lock, op->subrequests, op->subrequest_count, verb_of(&op->done->operation), status, true);
+    } else {
+        fail_plain(status);
+    }
+    error_text_swap(&op->error);
+}
+
+/* Tells of the end by an event. */
+static void complete(struct composite_op *op, int status) {
+    struct client *client = op->first;
+    struct request *done = op->done;
+    uint64_t owner = op->owner;
+    if (status != REDLATCH_OK) {
+        note_error_text(op, status);
+    }
+    if (op->kind == OPERATION_ACQUIRE && status == REDLATCH_OK) {
+        composite_note_granted(op->composite, owner, composite_hold_new(op->composite));
+    }
+    done->operation.serial = composite_serial(op->composite, owner);
+    if (op->kind == OPERATION_RELEASE) {
+        composite_note_released(op->composite, owner, status);
+    }
+    done->operation.status = status;
+    client_lock(client);
+    op->over = true;
+    op->wait_until = NEVER;
+    op->claim_by = NEVER;
+    if (op->kind == OPERATION_ACQUIRE && status == REDLATCH_OK) {
+        op->claim_by = system_now() + client->engine.settings.claim_timeout_ms * MILLISECOND;
+    }
+    list_append(&client->engine.finished, &done->operation.link);
+    client_finish_step(client, system_now());
+    client_unlock(client);
+}
+
+/* Nobody collected the grant. */
+static void give_back(struct composite_op *op) {
+    struct client *client = op->first;
+    client_lock(client);
+    bool late = !op->collected;
+    if (late) {
+        op->done->operation.status = REDLATCH_UNCLAIMED;
+    }
+    op->claim_by = NEVER;
+    client_unlock(client);
+    if (late) {
+        composite_note_released(op->composite, op->owner, REDLATCH_OK);
+        composite_op_give_back(op);
+    }
+}
+
+static void step_acquire(struct composite_op *op, int64_t now) {
+    if (!op->given_up && (atomic_load(&op->cancelled) || now >= op->wait_until)) {
+        composite_op_give_up(op, atomic_load(&op->cancelled) ? REDLATCH_CANCELLED : REDLATCH_TIMEOUT);
+    }
+    for (uint32_t i = 0; i <= op->composite->group_count; i++) {
+        if (op->group_requests[i].active && subrequest_collect(&op->group_requests[i])) {
+            composite_op_take(op, &op->group_requests[i]);
+        }
+    }
+    if (composite_op_step(op)) {
+        complete(op, op->multi.status);
+    }
+}
+
+static void step(struct composite_op *op, int64_t now) {
+    if (op->over) {
+        if (now >= op->claim_by) {
+            give_back(op);
+        }
+    } else if (op->kind == OPERATION_ACQUIRE) {
+        step_acquire(op, now);
+    } else {
+        int status;
+        if (composite_subrequests_step(op, now, &status)) {
+            complete(op, status);
+        }
+    }
+}
+
+static int64_t due(const struct composite_op *op) {
+    if (atomic_load(&op->posted)) {
+        return 0;
+    }
+    if (op->over) {
+        return op->claim_by;
+    }
+    int64_t timer = op->kind == OPERATION_ACQUIRE ? multi_timer(&op->multi) : op->subrequests_until;
+    int64_t deadline = op->given_up || op->kind != OPERATION_ACQUIRE ? NEVER : op->wait_until;
+    return timer < deadline ? timer : deadline;
+}
+
+int64_t composite_next_time(const struct client *client) {
+    int64_t next = NEVER;
+    for (const struct composite_op *op = client->composite_ops; op; op = op->next) {
+        int64_t at = op->over && op->collected ? 0 : due(op);
+        next = at < next ? at : next;
+    }
+    return next;
+}
+
+/* Takes what is over, and was collected or needs not be waited for, off the list. */
+static struct composite_op *take_over(struct client *client) {
+    struct composite_op *over = NULL;
+    client_lock(client);
+    for (struct composite_op **link = &client->composite_ops; *link;) {
+        struct composite_op *op = *link;
+        if (op->over && op->collected) {
+            *link = op->next;
+            op->next = over;
+            over = op;
+        } else {
+            link = &op->next;
+        }
+    }
+    client_unlock(client);
+    return over;
+}
+
+void composite_step_all(struct client *client) {
+    client_lock(client);
+    struct composite_op *op = client->composite_ops; /* runs are put before it, and taken off by this thread alone */
+    client_unlock(client);
+    for (; op; op = op->next) {
+        int64_t now = system_now();
+        if (now >= due(op)) {
+            atomic_store(&op->posted, false);
+            step(op, now);
+        }
+    }
+    for (struct composite_op *over = take_over(client), *next; over; over = next) {
+        next = over->next;
+        composite_op_free(over);
+    }
+}
+
+void composite_cancel(struct client *client, uint64_t tag) {
+    for (struct composite_op *op = client->composite_ops; op; op = op->next) {
+        if (op->kind == OPERATION_ACQUIRE && !op->over && op->done->tag == tag) {
+            atomic_store(&op->cancelled, true);
+            atomic_store(&op->posted, true);
+            system_signal(client->background_signal);
+        }
+    }
+}
+
+void composite_collected(struct composite_op *op) {
+    op->collected = true;
+    if (op->first->background_started) {
+        system_signal(op->first->background_signal);
+    }
+}
+
+void composite_end_broken(struct client *client) {
+    client_lock(client);
+    struct composite_op *op = client->composite_ops;
+    client_unlock(client);
+    for (; op; op = op->next) {
+        if (!op->over) {
+            composite_op_end(op);
+            complete(op, REDLATCH_INTERNAL);
+        }
+    }
+}
+
+void composite_discard_ops(struct client *client) {
+    struct composite_op *op = client->composite_ops;
+    client->composite_ops = NULL;
+    for (struct composite_op *next; op; op = next) {
+        next = op->next;
+        if (!op->over) {
+            composite_op_end(op);
+            client_lock(client);
+            resource_drop(&client->engine, op->done->operation.resource);
+            client_finish_step(client, system_now());
+            client_unlock(client);
+            free(op->done);
+        } else if (!op->collected) {
+            op->done->op = NULL; /* it is among the events yet */
+        }
+        composite_op_free(op);
+    }
+}

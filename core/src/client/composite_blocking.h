@@ -1,0 +1,25 @@
+/* The blocking calls on multi locks and RedLocks, where one operation on one client will not do.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef COMPOSITE_BLOCKING_H
+#define COMPOSITE_BLOCKING_H
+
+#include "composite_op.h"
+
+/* As redlatch_lock_acquire_as, checked already; the cancel object is claimed and new. */
+int composite_acquire(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
+                  struct redlatch_cancel *cancel, int64_t max_block_ms);
+
+/* Goes on with the run that a cancel object names. */
+int composite_continue(struct redlatch_cancel *cancel, int64_t max_block_ms);
+
+int composite_release(const struct redlatch_lock *lock, uint64_t owner);
+
+/* An asynchronous call that is no acquire: true when it is over, and its call has the answer. */
+bool composite_subrequests_step(struct composite_op *op, int64_t now, int *status_out);
+
+/* Of each member by itself. */
+int composite_extend(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms);
+int composite_force_release(const struct redlatch_lock *lock, int32_t *released_out);
+int composite_query(const struct redlatch_lock *lock, struct lock_answer *answer_out);
+
+#endif

@@ -1,0 +1,354 @@
+/* A pipeline's connection: commands into it, replies out of it, opening it again when it broke.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <poll.h>
+
+#include "client.h"
+
+/* With this many commands under way a connection is shared, and writing is left to its reader, who gathers them, unless
+ * as many are waiting to be written as are worth a write of their own. While yielding does not pay, a stranger has the
+ * processor, and a reader who is to come may be long in coming: fewer are gathered, and only by one who is there. */
+enum { SHARED_FROM = 3, BUSY_FROM = 6, GATHER_MOST = 8 };
+
+/* A connection that has been unused for so long is looked at before it is written to: its end may have come unseen. */
+static const int64_t UNUSED = MILLISECOND / 10;
+
+/* How often the background thread asks whether a name has been looked up. */
+static const int64_t LOOKUP_PAUSE = 20 * MILLISECOND;
+
+/* How soon writing is tried again for which there was no memory. */
+static const int64_t STARVED_PAUSE = 5 * MILLISECOND;
+
+bool io_is_callers(const struct pipeline_io *io) {
+    return io->pipeline != PIPELINE_HOST && io->pipeline != PIPELINE_BACKGROUND;
+}
+
+/* What to poll for. Who is writing sees to the output. */
+short io_poll_events(const struct pipeline_io *io) {
+    return io->writing ? POLLIN : connection_events(&io->connection);
+}
+
+/* Whether its callers wait for each other's commands and replies. */
+bool io_is_shared(const struct pipeline_io *io) {
+    return io->client->engine.pipelines[io->pipeline].in_flight >= SHARED_FROM;
+}
+
+bool io_has_work(const struct pipeline_io *io) {
+    const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
+    return pipeline->in_flight > 0 || !list_is_empty(&pipeline->unsent) || !list_is_empty(&pipeline->in_doubt);
+}
+
+/* Whether something is to be given back for which nobody waits any more: another may wait for it. */
+static bool needs_release(const struct list *list) {
+    for (const struct list_link *link = list_first(list); link; link = list_next(list, link)) {
+        const struct command *command = container_of(link, struct command, link);
+        if (!command->operation && (command->kind == COMMAND_RELEASE || command->kind == COMMAND_HAND_OVER)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* CLOSED: when it may be opened again. */
+static int64_t retry_at(const struct pipeline_io *io) {
+    const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
+    bool urgent = needs_release(&pipeline->unsent) || needs_release(&pipeline->in_doubt);
+    return urgent ? io->connection.retry_soon_at : io->connection.retry_at;
+}
+
+/* On its way to being READY. */
+bool io_is_opening(const struct pipeline_io *io) {
+    return io->connection.state == CONNECTION_OPENING || io->connection.state == CONNECTION_GREETING;
+}
+
+/* The connection is of no more use. While somebody writes to it without the mutex, that one will see to it. */
+static void broken(struct pipeline_io *io, const char *why, int64_t now) {
+    struct client *client = io->client;
+    if (io->writing) {
+        io->failure = why;
+        return;
+    }
+    struct connection *connection = &io->connection;
+    io->failure = NULL;
+    io->ended = false;
+    if (io->in_set) {
+        system_set_remove(client->event_set, connection->fd);
+        io->in_set = false;
+    }
+    connection->unanswered = client->engine.pipelines[io->pipeline].in_flight > 0;
+    /* Made again ahead of need where something is held; but not if it was, and nobody needed it. */
+    io->wanted = io->wanted || (client->engine.stats.held > 0 && connection->served);
+    connection_fail(connection, why, now);
+    engine_pipeline_lost(&client->engine, io->pipeline, now);
+    client_kick_background(client);
+}
+
+/* Puts what the pipeline has to say into the connection's buffer. */
+static void fill(struct pipeline_io *io, int64_t now) {
+    struct engine *engine = &io->client->engine;
+    if (engine->pipelines[io->pipeline].in_flight == 0) {
+        io->received_at = now;
+    }
+    struct output *output = &io->connection.output;
+    struct command *command;
+    while ((command = engine_first_to_send(engine, io->pipeline)) != NULL) {
+        if (!output_reserve(output, output_command_bound(engine, command))) {
+            io->starved_until = now + STARVED_PAUSE; /* the callers' time-outs go on */
+            return;
+        }
+        output_command(output, engine, engine_next_to_send(engine, io->pipeline, now));
+    }
+    io->starved_until = 0;
+}
+
+/* Whoever was opening the connection has left: the background thread goes on, or it would be found with its time long over. */
+static void continue_opening(struct pipeline_io *io) {
+    if (io->client->background_started) {
+        client_kick_background(io->client);
+    } else {
+        connection_close(&io->connection);
+    }
+}
+
+/* Notes that nobody reads although there is something to read; the background thread will after a moment. */
+void io_watch_unread(struct pipeline_io *io, int64_t now) {
+    struct client *client = io->client;
+    if (io->ended && !io->reading) {
+        client_kick_background(client);
+    }
+    if (io->reading || !io_has_work(io)) {
+        io->unread_since = 0;
+        if (!io->reading && io_is_opening(io)) {
+            continue_opening(io);
+        }
+        return;
+    }
+    if (io->unread_since == 0) {
+        io->unread_since = now ? now : system_now();
+    }
+    bool at_once = io->pipeline == PIPELINE_BACKGROUND || (io->pipeline == PIPELINE_HOST && io->connection.state != CONNECTION_READY);
+    if (at_once || io->unread_since + UNREAD_LIMIT < client->background_wakes_at) {
+        client_kick_background(client);
+    }
+}
+
+/* Hands the buffer to the kernel without the mutex: it costs more than all else of a call. Only the reader may close
+ * the connection, so a failure is left to it if there is one. */
+static void write_out(struct pipeline_io *io) {
+    io->writing = true;
+    client_unlock(io->client);
+    int status = connection_flush(&io->connection);
+    client_lock(io->client);
+    io->writing = false;
+    if (status != REDLATCH_OK) {
+        io->failure = "the connection broke";
+    }
+    if (io->failure && !io->reading) {
+        broken(io, io->failure, system_now());
+    }
+}
+
+static bool is_longer(const struct list *list, int count) {
+    const struct list_link *link = list_first(list);
+    while (link && count-- > 0) {
+        link = list_next(list, link);
+    }
+    return link != NULL;
+}
+
+/* Whether what there is to write is left to a reader who waits for the next reply, or is on the way. */
+static bool is_gathered(const struct pipeline_io *io) {
+    const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
+    bool yields = client_yields(io->client);
+    bool reader = io->reader_waits || (yields && io->reader_comes);
+    return reader && pipeline->in_flight >= (yields ? SHARED_FROM : BUSY_FROM) && !is_longer(&pipeline->unsent, GATHER_MOST);
+}
+
+/* Whether the connection has ended while nothing was under way. What is written to it now would count as sent, although
+ * it cannot reach the server. Who reads it sees the end, too, and gives it up. */
+static bool ended_unused(struct pipeline_io *io, int64_t now) {
+    bool unused = io->client->engine.pipelines[io->pipeline].in_flight == 0 && now - io->received_at >= UNUSED;
+    if (!unused || !connection_has_ended(&io->connection)) {
+        return false;
+    }
+    if (!io->reading) {
+        broken(io, "the server closed the connection", now);
+    }
+    return true;
+}
+
+/* Writes what the pipeline has to say, unless that is gathered. May drop the mutex for a moment. */
+void io_flush(struct pipeline_io *io) {
+    const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
+    bool went = true;
+    while (went && io->connection.state == CONNECTION_READY && !io->writing && !io->failure &&
+           !atomic_load(&io->client->stopping) && !is_gathered(io)) {
+        if (!list_is_empty(&pipeline->unsent)) {
+            int64_t now = system_now(); /* a caller's time may be old: writing drops the mutex */
+            if (ended_unused(io, now)) {
+                return;
+            }
+            fill(io, now);
+        }
+        if (!output_pending(&io->connection.output)) {
+            break;
+        }
+        write_out(io);
+        went = !output_pending(&io->connection.output); /* else the reader writes when the kernel takes more */
+    }
+}
+
+/* Takes what the reader has read (< 0: the end of the connection) and steps the machines. */
+void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
+    struct client *client = io->client;
+    struct connection *connection = &io->connection;
+    if (got < 0) {
+        broken(io, "the server closed the connection", now);
+        return;
+    }
+    if (got > 0 && connection_feed(connection, io->staging, (size_t)got) != REDLATCH_OK) {
+        broken(io, "out of memory", now);
+        return;
+    }
+    int status = REDLATCH_OK;
+    struct engine *engine = &client->engine;
+    while (connection_next_reply(connection, engine_reply_size_max(engine, io->pipeline), &io->holder, &status)) {
+        if (engine->pipelines[io->pipeline].in_flight == 0) {
+            status = REDLATCH_PROTOCOL; /* a reply to nothing */
+            break;
+        }
+        io->received_at = now; /* pieces do not count: a peer that drips is as good as dead */
+        engine_replied(engine, io->pipeline, &io->holder.reply, now);
+    }
+    if (status != REDLATCH_OK) {
+        broken(io, "what the server answers is not the Redis protocol, or longer than any answer", now);
+    } else if (io->failure) {
+        broken(io, io->failure, now);
+    }
+}
+
+/* A peer that owes replies and has sent nothing for long is dead. Renewals must not wait that long. */
+static int64_t peer_limit(const struct pipeline_io *io) {
+    const struct client *client = io->client;
+    int64_t limit = client->connection_settings.dead_peer_timeout;
+    int64_t part = client->engine.settings.watchdog_lease_ms * MILLISECOND / 6;
+    return io->pipeline == PIPELINE_BACKGROUND && part < limit ? part : limit;
+}
+
+void io_check_peer(struct pipeline_io *io, int64_t now) {
+    bool waits_for_reply = io->connection.state == CONNECTION_READY && io->client->engine.pipelines[io->pipeline].in_flight > 0;
+    if (waits_for_reply && now - io->received_at >= peer_limit(io)) {
+        broken(io, "no reply for too long", now);
+    }
+}
+
+/* When the reader has to recheck by itself. */
+int64_t io_next_time(const struct pipeline_io *io) {
+    const struct connection *connection = &io->connection;
+    if (io->lookup) {
+        return system_now() + LOOKUP_PAUSE;
+    }
+    if (connection->state == CONNECTION_CLOSED) {
+        return io_has_work(io) || io->wanted ? retry_at(io) : NEVER;
+    }
+    if (connection->state != CONNECTION_READY) {
+        return connection->deadline;
+    }
+    const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
+    int64_t limit = pipeline->in_flight > 0 ? io->received_at + peer_limit(io) : NEVER;
+    bool starved = io->starved_until && !list_is_empty(&pipeline->unsent);
+    return starved && io->starved_until < limit ? io->starved_until : limit;
+}
+
+static void became_ready(struct pipeline_io *io, int64_t now) {
+    struct client *client = io->client;
+    client->engine.stats.reconnects += io->connection.generation > 1;
+    io->received_at = now;
+    io->wanted = false;
+    io->must_resolve = false;
+    engine_pipeline_ready(&client->engine, io->pipeline, (enum resolution)io->connection.resolution, now);
+    client_kick_background(client); /* to watch for its end */
+}
+
+/* No connection could be made. What an operation wanted to say was not sent, whatever became of the greeting. */
+static void pipeline_failed(struct pipeline_io *io, int status, int64_t now) {
+    io->must_resolve = true;
+    engine_pipeline_failed(&io->client->engine, io->pipeline, status == REDLATCH_NO_REPLY ? REDLATCH_UNREACHABLE : status,
+                       now);
+}
+
+/* Goes one step towards a connection. OK when it is there, AGAIN while there is something to wait for, else why an
+ * attempt failed. The addresses must be resolved. Only for the reader. */
+int io_connect(struct pipeline_io *io, int64_t now) {
+    struct connection *connection = &io->connection;
+    if (connection->state == CONNECTION_READY) {
+        return REDLATCH_OK;
+    }
+    int status = REDLATCH_OK;
+    if (connection->state == CONNECTION_CLOSED) {
+        if (now < retry_at(io)) {
+            return REDLATCH_AGAIN;
+        }
+        status = connection_open(connection, now);
+    }
+    if (status == REDLATCH_OK) {
+        status = connection_advance(connection, now);
+    }
+    if (status == REDLATCH_OK) {
+        became_ready(io, now);
+    } else if (status != REDLATCH_AGAIN && connection->address > 0) {
+        status = REDLATCH_AGAIN; /* the name has further addresses */
+    } else if (status != REDLATCH_AGAIN) {
+        pipeline_failed(io, status, now);
+    }
+    return status;
+}
+
+/* Takes the addresses of a pipeline that is connected: a look-up may take long, and a renewal may be due. */
+static bool borrow_addresses(struct pipeline_io *io) {
+    for (int i = 0; i < PIPELINE_COUNT && !io->must_resolve; i++) {
+        const struct connection *other = &io->client->ios[i].connection;
+        if (other->state == CONNECTION_READY) {
+            io->connection.addresses = other->addresses;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Looks up the server's addresses if they are not known, without the mutex, waiting until `until` at most; only for the
+ * reader. true if there was nothing to wait for or it went well; else it failed, or goes on: port->lookup tells. */
+bool io_resolve(struct pipeline_io *io, int64_t until) {
+    struct client *client = io->client;
+    struct connection *connection = &io->connection;
+    int64_t now = system_now();
+    if (connection->state != CONNECTION_CLOSED || connection->addresses.count > 0 || now < retry_at(io) ||
+        resolve_at_once(&client->uri, &connection->addresses) || borrow_addresses(io)) {
+        return true;
+    }
+    if (!io->lookup) {
+        io->lookup_until = now + client->connection_settings.connect_timeout;
+    }
+    until = until < io->lookup_until ? until : io->lookup_until;
+    if (now < until) {
+        client_unlock(client);
+    }
+    struct addresses found;
+    int status = resolve(&client->uri, &io->lookup, until, &client->stopping, &found);
+    if (now < until) {
+        client_lock(client);
+        now = system_now();
+    }
+    if (status == REDLATCH_OK) {
+        connection->addresses = found;
+        return true;
+    }
+    bool late = status == REDLATCH_AGAIN;
+    if (late && now < io->lookup_until && !atomic_load(&client->stopping)) {
+        return false;
+    }
+    lookup_drop(io->lookup);
+    io->lookup = NULL;
+    connection_fail(connection, late ? "the host name was not looked up in time" : "the host name has no address", now);
+    pipeline_failed(io, late ? REDLATCH_UNREACHABLE : status, now);
+    return false;
+}

@@ -1,0 +1,205 @@
+/* Memory for the engine: records are allocated before an operation starts, so that nothing inside it can fail for
+ * want of them. SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "group.h"
+#include "composite_holds.h"
+#include "kinds.h"
+
+static bool preallocate_commands(struct engine *engine, uint32_t count) {
+    for (; count > 0; count--) {
+        struct command *command = malloc(sizeof *command);
+        if (!command) {
+            return false;
+        }
+        engine_add_command(engine, command);
+    }
+    return true;
+}
+
+static bool preallocate_batches(struct engine *engine, uint32_t count) {
+    for (; count > 0; count--) {
+        struct command *command = malloc(sizeof *command);
+        struct renewal *entries = calloc(RENEWAL_BATCH_SIZE, sizeof *entries);
+        if (!command || !entries) {
+            free(command);
+            free(entries);
+            return false;
+        }
+        engine_add_batch(engine, command, entries);
+    }
+    return true;
+}
+
+static bool preallocate_entries(struct engine *engine, uint32_t count) {
+    for (; count > 0; count--) {
+        struct entries *entries = malloc(sizeof *entries);
+        if (!entries) {
+            return false;
+        }
+        engine_add_entries(engine, entries);
+    }
+    return true;
+}
+
+/* Fills the pools for one more operation; false without memory, and then only the pools have grown. */
+bool client_preallocate(struct client *client, uint8_t operation_kind) {
+    return client_preallocate_for(client, operation_kind, NULL);
+}
+
+bool client_preallocate_for(struct client *client, uint8_t operation_kind, const struct name_set *set) {
+    struct engine *engine = &client->engine;
+    struct engine_preallocation needed =
+        set ? engine_preallocation_needed_for_set(engine, operation_kind, set->count) : engine_preallocation_needed(engine, operation_kind);
+    for (; needed.wait_queues > 0; needed.wait_queues--) {
+        struct wait_queue *queue = malloc(sizeof *queue);
+        if (!queue) {
+            return false;
+        }
+        engine_add_wait_queue(engine, queue);
+    }
+    for (; needed.holds > 0; needed.holds--) {
+        struct hold *hold = malloc(sizeof *hold);
+        if (!hold) {
+            return false;
+        }
+        engine_add_hold(engine, hold);
+    }
+    /* One batch at the least, or renewal could stop for want of memory; more come as locks are taken. */
+    uint32_t batches = engine->stats.held / RENEWAL_BATCH_SIZE >= 16 ? needed.batches : engine->batch_pool_size == 0;
+    return preallocate_commands(engine, needed.commands) && preallocate_entries(engine, needed.entries) &&
+           preallocate_batches(engine, batches);
+}
+
+bool client_preallocate_holds(struct client *client, uint32_t count) {
+    struct engine *engine = &client->engine;
+    while (engine->hold_pool_size < engine->reserved_holds + count) {
+        struct hold *hold = malloc(sizeof *hold);
+        if (!hold) {
+            return false;
+        }
+        engine_add_hold(engine, hold);
+    }
+    return true;
+}
+
+static bool grow_table(struct resource_table *table) {
+    uint32_t count = resource_table_wants(table);
+    if (count == 0) {
+        return true;
+    }
+    struct resource **buckets = calloc(count, sizeof(struct resource *));
+    if (!buckets) {
+        return table->bucket_count > 0; /* full, but it works */
+    }
+    free(resource_table_rehash(table, buckets, count));
+    return true;
+}
+
+/* The resource of a name used as a kind of lock, made if there is none, with one reference more; NULL without memory.
+ * Of a group the values stand behind the name, hashed and sorted. */
+struct resource *client_group_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size,
+                                       const char *values, uint32_t value_count) {
+    struct resource_table *table = &client->engine.resources;
+    size_t full = client->name_prefix_size + size;
+    size_t values_size = (size_t)value_count * GROUP_VALUE_SIZE;
+    struct resource *resource = malloc(sizeof *resource + full + values_size);
+    if (!resource || !grow_table(table)) {
+        free(resource);
+        return NULL;
+    }
+    memset(resource, 0, sizeof *resource);
+    if (client->name_prefix_size) {
+        memcpy(resource->name, client->name_prefix, client->name_prefix_size);
+    }
+    memcpy(resource->name + client->name_prefix_size, name, size);
+    resource->name_size = (uint32_t)full;
+    resource->kind = kind_of_names(lock_kind);
+    resource->hash = resource_hash(resource->name, full);
+    resource->value_count = value_count;
+    if (value_count > 0) {
+        memcpy(resource->name + full, values, values_size);
+    }
+    struct resource *known = resource_find_like(table, resource);
+    if (known) {
+        free(resource);
+        return known;
+    }
+    resource_add(table, resource);
+    return resource;
+}
+
+struct resource *client_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size) {
+    return client_group_resource(client, lock_kind, name, size, NULL, 0);
+}
+
+static void free_command(struct command *command) {
+    free(command->batch);
+    free(command->entries);
+    free(command);
+}
+
+static void free_commands(struct list *list) {
+    struct list_link *link;
+    while ((link = list_pop(list)) != NULL) {
+        free_command(container_of(link, struct command, link));
+    }
+}
+
+/* Everything at the end of a client, in whatever state it is. */
+void client_free_memory(struct client *client) {
+    struct engine *engine = &client->engine;
+    composite_discard_losses(client);
+    struct timer *timer;
+    while ((timer = timer_heap_pop(&engine->timers, NEVER)) != NULL) {
+        if (timer->kind == TIMER_COMMAND) { /* on no list while it waits to be repeated */
+            free_command(container_of(timer, struct command, timer));
+        }
+    }
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        free_commands(&engine->pipelines[i].unsent);
+        free_commands(&engine->pipelines[i].sent);
+        free_commands(&engine->pipelines[i].in_doubt);
+    }
+    free_commands(&engine->command_pool);
+    free_commands(&engine->batch_pool);
+    struct list_link *link;
+    while ((link = list_pop(&engine->entries_pool)) != NULL) {
+        free(container_of(link, struct entries, link));
+    }
+    while ((link = list_pop(&engine->wait_queues)) != NULL) {
+        free(container_of(link, struct wait_queue, all));
+    }
+    while ((link = list_pop(&engine->wait_queue_pool)) != NULL) {
+        free(container_of(link, struct wait_queue, link));
+    }
+    for (struct hold *hold; (hold = engine->hold_pool) != NULL;) {
+        engine->hold_pool = hold->next;
+        free(hold);
+    }
+    for (int queue = 0; queue < LOSS_QUEUES; queue++) { /* holds kept only for their report */
+        for (struct hold *hold = engine->losses[queue], *next; hold; hold = next) {
+            next = hold->next_loss[queue];
+            hold->reported &= (uint8_t)~(1 << queue);
+            if (hold->ended && hold->reported == 0) {
+                free(hold);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
+        for (struct resource *resource = engine->resources.buckets[i], *next; resource; resource = next) {
+            next = resource->next;
+            for (struct hold *hold; (hold = resource->holds) != NULL;) {
+                resource->holds = hold->next;
+                free(hold);
+            }
+            free(resource);
+        }
+    }
+    free(engine->resources.buckets);
+    for (struct resource *resource; (resource = engine->dead_resources) != NULL;) {
+        engine->dead_resources = resource->next;
+        free(resource);
+    }
+}

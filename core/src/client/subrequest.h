@@ -1,0 +1,67 @@
+/* Calls that one thread makes of several clients at once: all are started, then waited for together.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What is started is on its way to its server at once, and a slow server keeps nobody from seeing what the others
+ * answered. */
+#ifndef SUBREQUEST_H
+#define SUBREQUEST_H
+
+#include "composite.h"
+
+struct subrequest {
+    struct request request;
+    struct client *client;
+    struct pipeline_io *reads; /* has the reader role of it; NULL */
+    bool active;      /* started and not collected */
+    int status;       /* once it is not */
+    int64_t deadline; /* of an acquire that was granted: the first end of a hold's safe time */
+    uint32_t count;   /* the same: the fewest levels that the owner keeps now of one of the names */
+    uint32_t member;  /* of an acquire that was not: what was in the way */
+};
+
+/* What a task is to do; `set` or `resource` says with what. */
+struct subrequest_spec {
+    uint8_t kind; /* enum operation_kind */
+    const struct name_set *set;
+    struct resource *resource;
+    uint8_t lock_kind; /* of `resource` */
+    uint64_t owner;
+    int64_t lease_ms;
+    int64_t max_hold_ms;
+    int64_t wait_ms;   /* its deadline; of an acquire, with `once`, the client's command time-out */
+    bool non_blocking;
+    bool named_owner;
+    struct redlatch_cancel *cancel;
+    struct composite_op *op; /* asynchronous, for this */
+};
+
+/* Starts a task; when the client does not let it, it has its status already. The mutex of no client is held. */
+void subrequest_start(struct subrequest *subrequest, struct client *client, const struct subrequest_spec *spec);
+
+/* Drives a task until it is done, or `until`; true when it has been collected. */
+bool subrequest_drive(struct subrequest *subrequest, int64_t until);
+
+/* Takes the answer of a task if it is done, without driving it; true when it has been collected. */
+bool subrequest_collect(struct subrequest *subrequest);
+
+/* Ends a task that nobody waits for any more; what it left under way goes on, or is undone, in the background. */
+void subrequest_abort(struct subrequest *subrequest);
+
+/* Several tasks, waited for together. */
+struct subrequest_set {
+    struct subrequest *subrequests;
+    uint32_t count;
+    uint32_t turn;  /* of those that are driven by themselves */
+    uint32_t turns; /* that they had */
+    struct redlatch_cancel *cancel; /* ends the wait; may be NULL */
+};
+
+/* Waits until one of the active tasks is done, which has been collected then; NULL at `until`, or when cancelled. The
+ * set has the reader roles it took until subrequests_stop_reading. */
+struct subrequest *subrequests_wait(struct subrequest_set *set, int64_t until);
+void subrequests_stop_reading(struct subrequest_set *set);
+
+/* Gives up the reader role, if the task has it. The mutex of its client is held. */
+void subrequest_stop_reading(struct subrequest *subrequest, int64_t now);
+
+#endif

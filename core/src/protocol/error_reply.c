@@ -1,0 +1,105 @@
+/* Error replies by their first word.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "error_reply.h"
+
+#include <string.h>
+
+#include "records.h"
+
+static const struct {
+    const char *code;
+    int status;
+    bool transient;
+} error_codes[] = {
+    {"NOSCRIPT", REDLATCH_SERVER, true},
+    {"WRONGTYPE", REDLATCH_WRONG_TYPE, false},
+    {"READONLY", REDLATCH_READ_ONLY, false},
+    {"OOM", REDLATCH_SERVER_OUT_OF_MEMORY, true},
+    {"LOADING", REDLATCH_LOADING, true},
+    {"BUSY", REDLATCH_SERVER_BUSY, true},
+    {"NOAUTH", REDLATCH_AUTHENTICATION, false},
+    {"WRONGPASS", REDLATCH_AUTHENTICATION, false},
+    {"NOPERM", REDLATCH_NO_PERMISSION, false},
+    {"MASTERDOWN", REDLATCH_NOT_WRITABLE, true},
+    {"NOREPLICAS", REDLATCH_NOT_WRITABLE, true},
+    {"MISCONF", REDLATCH_NOT_WRITABLE, true},
+    {"TRYAGAIN", REDLATCH_NOT_WRITABLE, true},
+    {"CLUSTERDOWN", REDLATCH_NOT_WRITABLE, true},
+};
+
+static const char *find(const char *text, size_t size, const char *part) {
+    size_t length = strlen(part);
+    for (size_t i = 0; i + length <= size; i++) {
+        if (memcmp(text + i, part, length) == 0) {
+            return text + i;
+        }
+    }
+    return NULL;
+}
+
+static bool begins_with_code(const char *text, size_t size, const char *code) {
+    size_t length = strlen(code);
+    return size >= length && memcmp(text, code, length) == 0 && (size == length || text[length] == ' ');
+}
+
+/* Redis 6 wraps an error raised inside a script: "ERR Error running script (call to f_<sha>): @user_script:<line>:
+ * WRONGTYPE ...", and names the place a second time when it refused the command itself: "...: @user_script:3:
+ * @user_script: 3: -READONLY ...". Returns where the inner error begins, or the text itself. */
+static const char *inner_error(const char *text, size_t size) {
+    static const char mark[] = "@user_script:";
+    const char *at = begins_with_code(text, size, "ERR") ? find(text, size, mark) : NULL;
+    if (!at || !find(text, size, "Error running script")) {
+        return text;
+    }
+    const char *end = text + size;
+    while ((size_t)(end - at) >= sizeof mark - 1 && memcmp(at, mark, sizeof mark - 1) == 0) {
+        at += sizeof mark - 1;
+        while (at < end && *at == ' ') {
+            at++;
+        }
+        while (at < end && *at >= '0' && *at <= '9') {
+            at++;
+        }
+        while (at < end && (*at == ':' || *at == ' ' || *at == '-')) {
+            at++;
+        }
+    }
+    return at;
+}
+
+struct error_reply error_reply_of(const char *text, size_t size) {
+    struct error_reply error = {REDLATCH_SERVER, false, false, false};
+    bool in_script = find(text, size, "script:") != NULL || find(text, size, "@user_script") != NULL;
+    const char *inner = inner_error(text, size);
+    size_t inner_size = size - (size_t)(inner - text);
+    for (size_t i = 0; i < sizeof error_codes / sizeof error_codes[0]; i++) {
+        if (begins_with_code(inner, inner_size, error_codes[i].code)) {
+            error.status = error_codes[i].status;
+            error.transient = error_codes[i].transient;
+            error.no_script = i == 0;
+            /* Our scripts read first, so a wrong type has written nothing; the writes that memory, role or replicas
+             * refuse are refused at the first write. */
+            return error;
+        }
+    }
+    if (find(text, size, "max number of clients")) {
+        error.status = REDLATCH_TOO_MANY_CLIENTS;
+        error.transient = true;
+        return error;
+    }
+    if (find(text, size, "ACL failure") || find(text, size, "can't run this command") ||
+        find(text, size, "can't access") || find(text, size, "No permissions")) {
+        error.status = REDLATCH_NO_PERMISSION;
+    }
+    error.may_have_executed = in_script || error.status == REDLATCH_NO_PERMISSION;
+    if (!in_script && begins_with_code(text, size, "ERR") && find(text, size, "unknown command")) {
+        error.status = REDLATCH_NO_PERMISSION;
+        error.may_have_executed = false;
+    }
+    return error;
+}
+
+struct error_reply error_of_reply(const struct reply *reply) {
+    const struct error_reply no_protocol = {.status = REDLATCH_PROTOCOL};
+    return reply->kind == REPLY_ERROR ? error_reply_of(reply->text, reply->size) : no_protocol;
+}

@@ -1,0 +1,24 @@
+/* What an error reply means: the status it becomes, whether the command was carried out, whether trying again may help.
+ * The first word decides (wire format 3.13).
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ERROR_REPLY_H
+#define ERROR_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct reply;
+
+struct error_reply {
+    int status;
+    bool transient;    /* may well be different in a moment */
+    bool may_have_executed; /* part of the script may have been carried out */
+    bool no_script;  /* the server does not know the script's SHA1 */
+};
+
+struct error_reply error_reply_of(const char *text, size_t size);
+
+/* The same for a reply that is not what was asked for; unless it is an error, the status is PROTOCOL. */
+struct error_reply error_of_reply(const struct reply *reply);
+
+#endif

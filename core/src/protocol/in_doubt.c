@@ -1,0 +1,174 @@
+/* What becomes of a command whose connection broke before its answer came.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   command                    nothing old can arrive        a late copy may still arrive (KILL denied)
+ *   abandoned                  forgotten: its undo follows    the same
+ *   acquire                    sent again                    its id is retired, the waiter asks with a new one
+ *   the same, with a place     sent again                    sent again: it makes no place and takes no turn of another
+ *   acquire of several         sent again                    released every second for one lease, and asked for anew
+ *   undo of an acquire         sent again                    sent again every second for one lease; of a fair lock for
+ *                                                            as long as a place is waited for, if that is longer
+ *   not written yet            sent as any other: it cannot have reached the server, and its answer is believed
+ *   re-entry, partial release  sent again                    sent again
+ *   last release               sent again; that it finds     the same
+ *                              nothing may be its own doing,
+ *                              also after a restart: OK
+ *   extension                  sent again                    the hold moves to a new id with the new lease; that of a
+ *                                                            permit, whose id its user knows, is sent again
+ *   hand-over                  sent again                    released; the receiver's id is retired
+ *   the same, of a fair lock   sent again                    released; the receiver keeps its place and looks
+ *   hand-over, nobody waits    release of the old id         the same
+ *   force release              NO_REPLY: it may hit another's hold
+ *   refresh of places          forgotten: another follows    the same
+ *   renewal                    a new batch at once           the same
+ *   with a record: acquire of  sent again while the record   the same, and records live for an hour
+ *   permits, change, undo      lives; then NO_REPLY
+ */
+#include "kinds.h"
+#include "planted.h"
+#include "steps.h"
+
+static void send_again(struct engine *engine, struct command *command) {
+    engine->stats.resends++;
+    push_command(engine, command);
+}
+
+/* Until when what may still arrive late is released: a hold lives for its lease, and a place keeps those behind it
+ * waiting for as long as others do with a client that is gone. */
+static int64_t retired_until(const struct engine *engine, const struct command *command, int64_t now) {
+    int64_t position_ms = kind_of(command->resource)->queues_on_server ? engine->settings.fair_timeout_ms : 0;
+    return now + (command->lease_ms > position_ms ? command->lease_ms : position_ms) * MILLISECOND;
+}
+
+/* Turns a command into the repeated release of an id that may still be granted late. */
+static void retire(struct engine *engine, struct command *command, uint64_t id, int64_t now) {
+    command->kind = COMMAND_RELEASE;
+    command->id = id;
+    command->count = 0;
+    command->hold = NULL;
+    command->operation = NULL;
+    command->leaves = kind_of(command->resource)->queues_on_server;
+    command->repeat_until = retired_until(engine, command, now);
+    engine->stats.compensations++;
+    push_command(engine, command);
+}
+
+static void resolve_acquire(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+    if (how != RESOLUTION_DENIED || command->position == POSITION_TAKEN) {
+        send_again(engine, command);
+        return;
+    }
+    struct operation *operation = command->operation;
+    wake_channels_drop(engine, operation);
+    operation->command = NULL;
+    operation->id = 0;
+    operation->phase = PHASE_PARKED;
+    retire(engine, command, command->id, now);
+    acquire_recheck(engine, operation, now);
+}
+
+static void resolve_hand_over(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+    struct wait_queue *queue = command->resource->queue;
+    struct operation *receiver = queue && queue->handing == command ? queue->receiver : NULL;
+    if (how != RESOLUTION_DENIED && receiver) {
+        send_again(engine, command);
+        return;
+    }
+    if (queue && queue->handing == command) {
+        queue->handing = NULL;
+        queue->receiver = NULL;
+    }
+    int64_t undo_until = now + command->lease_ms * MILLISECOND;
+    turn_into_release(command, command->hold);
+    send_again(engine, command);
+    if (receiver && kind_of(command->resource)->queues_on_server) { /* nothing is handed over from who holds nothing */
+        fair_not_handed(engine, receiver, false, now);
+    } else if (receiver) {
+        undo_acquire(engine, receiver, receiver->id, undo_until);
+        receiver->id = 0;
+        receiver->phase = PHASE_PARKED;
+        acquire_recheck(engine, receiver, now);
+    } else if (queue && list_is_empty(&queue->waiters)) {
+        queue_advance(engine, queue, now);
+    }
+}
+
+/* The extension may have been carried out or may still be: under a new id nothing late can shorten the lease again. */
+static void move_hold(struct engine *engine, struct command *command) {
+    struct hold *hold = command->hold;
+    command->kind = COMMAND_MOVE;
+    command->successor = ++engine->last_id;
+    command->count = hold->count;
+    send_again(engine, command);
+}
+
+/* The undo of an acquire outlives what it undoes, whether it was sent before the connection broke or not. */
+void in_doubt_resolve_unsent(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+    bool undo = (command->kind == COMMAND_RELEASE && command->count == 0 && !command->hold && !command->operation) ||
+                (command->kind == COMMAND_RELEASE_MANY && !command->operation && !command_has_hold(command));
+    if (undo && how == RESOLUTION_DENIED && command->repeat_until == 0) {
+        command->repeat_until = retired_until(engine, command, now);
+    }
+}
+
+void in_doubt_resolve(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+    if (command->kind == COMMAND_RENEW) {
+        renewal_again(engine, command, now, now);
+        if (!timer_is_armed(&command->timer)) {
+            give_command(engine, command);
+        }
+        return;
+    }
+    bool forgotten = command->kind == COMMAND_REFRESH || (command->abandoned && !PLANTED(FAULT_ABANDONED_IS_RESENT));
+    if (forgotten) {
+        give_command(engine, command);
+        return;
+    }
+    bool denied = how == RESOLUTION_DENIED;
+    switch (command->kind) {
+    case COMMAND_ACQUIRE:
+        if (command->operation && command->lock_kind == REDLATCH_SEMAPHORE) {
+            semaphore_resolve(engine, command, now);
+        } else if (command->operation) {
+            resolve_acquire(engine, command, how, now);
+        } else {
+            send_again(engine, command); /* reached with a planted fault only */
+        }
+        break;
+    case COMMAND_HAND_OVER:
+        resolve_hand_over(engine, command, how, now);
+        break;
+    case COMMAND_CHANGE:
+        change_resolve(engine, command, now);
+        break;
+    case COMMAND_UNDO:
+        undo_taken_resolve(engine, command, now);
+        break;
+    case COMMAND_FORCE:
+        finish(engine, command->operation, REDLATCH_NO_REPLY);
+        give_command(engine, command);
+        break;
+    case COMMAND_EXTEND:
+        if (denied && command->hold && command->lock_kind != REDLATCH_PERMIT_SEMAPHORE) {
+            move_hold(engine, command);
+        } else {
+            send_again(engine, command);
+        }
+        break;
+    case COMMAND_ACQUIRE_MANY:
+        if (denied && command->operation) {
+            set_acquire_retire(engine, command, now);
+        } else {
+            send_again(engine, command);
+        }
+        break;
+    case COMMAND_RELEASE:
+    case COMMAND_RELEASE_MANY:
+        in_doubt_resolve_unsent(engine, command, how, now);
+        send_again(engine, command);
+        break;
+    default:
+        send_again(engine, command);
+        break;
+    }
+}

@@ -1,0 +1,135 @@
+/* Where the waiters of a fair lock are called: each has a channel of its own, and the foremost few of a process listen,
+ * so that the next one does before its turn comes. Channels of those that left are unsubscribed from when their room is
+ * needed, or when nobody waits any more. SPDX-License-Identifier: Apache-2.0 */
+#include "planted.h"
+#include "steps.h"
+
+static void forget(struct subscription *channel) {
+    list_remove(&channel->link);
+    list_remove(&channel->sent);
+    channel->state = SUBSCRIPTION_NONE;
+    channel->waiter = 0;
+    channel->was_active = false;
+}
+
+/* Room for a further channel; NULL until one that was left is confirmed. */
+static struct subscription *find_room(struct engine *engine, struct wait_queue *queue) {
+    for (int i = 0; i < WAKE_CHANNELS; i++) {
+        if (queue->wake_channels[i].state == SUBSCRIPTION_NONE) {
+            return &queue->wake_channels[i];
+        }
+    }
+    wake_channels_close_unused(engine, queue);
+    return NULL;
+}
+
+/* Whether one of the first `count` waiters that have a place does not listen yet. */
+static bool some_do_not(const struct wait_queue *queue, int count) {
+    struct list_link *link = list_first(&queue->waiters);
+    for (; link && count > 0; link = list_next(&queue->waiters, link), count--) {
+        const struct operation *operation = container_of(link, struct operation, link);
+        if (operation->has_position && !operation->wake_channel) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Has the foremost listen: all that there is room for, if one of the first `near` does not. As waiters go, the next
+ * ones begin to listen several at a time, which spares the thread that listens most of its work. */
+void wake_channels_listen(struct engine *engine, struct wait_queue *queue, int near) {
+    if (!some_do_not(queue, near)) {
+        return;
+    }
+    struct list_link *link = list_first(&queue->waiters);
+    for (int i = 0; link && i < LISTENING_WAITERS; link = list_next(&queue->waiters, link), i++) {
+        struct operation *operation = container_of(link, struct operation, link);
+        struct subscription *channel = operation->has_position && !operation->wake_channel ? find_room(engine, queue) : NULL;
+        if (channel) {
+            channel->waiter = operation->id;
+            channel->listener = operation;
+            operation->wake_channel = channel;
+            subscription_want(engine, channel);
+        }
+    }
+}
+
+/* The waiter is gone, or will have another number. */
+void wake_channels_drop(struct engine *engine, struct operation *operation) {
+    struct subscription *channel = operation->wake_channel;
+    (void)engine;
+    if (!channel) {
+        return;
+    }
+    operation->wake_channel = NULL;
+    channel->listener = NULL;
+    bool unsent = channel->state == SUBSCRIPTION_WANTED && list_is_linked(&channel->link);
+    if (unsent || channel->state == SUBSCRIPTION_DENIED) {
+        forget(channel);
+    }
+}
+
+/* Leaves the channels of those that are gone; whether all have been left. */
+bool wake_channels_close_unused(struct engine *engine, struct wait_queue *queue) {
+    bool all_closed = true;
+    for (int i = 0; i < WAKE_CHANNELS; i++) {
+        struct subscription *channel = &queue->wake_channels[i];
+        if (!channel->listener && channel->state == SUBSCRIPTION_ACTIVE) {
+            subscription_leave(engine, channel);
+        }
+        all_closed = all_closed && channel->state == SUBSCRIPTION_NONE;
+    }
+    return all_closed;
+}
+
+/* A channel has been left, or was lost with its connection and nobody wants it again. */
+void wake_channels_free(struct engine *engine, struct subscription *channel, int64_t now) {
+    struct wait_queue *queue = channel->queue;
+    forget(channel);
+    if (list_is_empty(&queue->waiters)) {
+        queue_go_idle(engine, queue, now);
+    } else {
+        wake_channels_listen(engine, queue, LISTENING_WAITERS / 2);
+    }
+}
+
+/* The channel is heard from now on, or can not be: a call may have been missed, unless this process holds the lock. */
+void wake_channels_recheck(struct engine *engine, struct subscription *channel, int64_t now) {
+    struct operation *operation = channel->listener;
+    if (!operation && channel->state == SUBSCRIPTION_ACTIVE) {
+        subscription_leave(engine, channel);
+    } else if (!operation) {
+        wake_channels_free(engine, channel, now);
+    } else if (queue_foremost(channel->queue) == operation && !resource_live_hold(channel->queue->resource)) {
+        operation->woken = true;
+        if (operation->phase == PHASE_PARKED) {
+            acquire_recheck(engine, operation, now);
+        }
+    }
+}
+
+/* This process has forced the release: the call of the head may have come before its channel was heard, and who held
+ * the lock here does not release it any more. */
+void wake_channels_forced_release(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    struct operation *operation = queue_foremost(queue);
+    if (operation) {
+        operation->woken = true;
+        if (operation->phase == PHASE_PARKED) {
+            acquire_recheck(engine, operation, now);
+        }
+    }
+}
+
+/* A waiter is called: it stands at the head of the server's queue, whatever this process believes. */
+void wake_channels_notified(struct engine *engine, struct subscription *channel, int64_t now) {
+    struct operation *operation = channel->listener;
+    if (!operation) {
+        return;
+    }
+    operation->woken = true;
+    if (operation->phase == PHASE_PARKED) {
+        list_remove(&operation->link);
+        list_prepend(&channel->queue->waiters, &operation->link);
+        acquire_recheck(engine, operation, now);
+    }
+}

@@ -1,0 +1,86 @@
+/* What some kinds of locks do not have.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "kind_limits.h"
+
+#include <stddef.h>
+
+#include "redlatch.h"
+
+/* A spin lock's waiters listen to nothing, and so no wait queue without waiters is kept for later; a plain lock has one
+ * level; those of a fair lock queue on the server, listen to channels of their own, and have no rude peer. */
+static const struct {
+    uint8_t lock_kind;
+    enum cover_point point;
+} unreachable[] = {
+    {REDLATCH_SPIN, COVER_SUBSCRIBED},     {REDLATCH_SPIN, COVER_RESUBSCRIBED},
+    {REDLATCH_SPIN, COVER_UNSUBSCRIBED},   {REDLATCH_SPIN, COVER_MESSAGE},
+    {REDLATCH_PLAIN, COVER_REENTERED},     {REDLATCH_PLAIN, COVER_PARTIAL_RELEASE},
+    {REDLATCH_PLAIN, COVER_RESOLVE_PARTIAL}, {REDLATCH_PLAIN, COVER_RESOLVE_REENTER},
+    {REDLATCH_PLAIN, COVER_RESOLVE_REENTER_DENIED}, {REDLATCH_PLAIN, COVER_REFUSED_REENTER},
+    {REDLATCH_FAIR, COVER_SUBSCRIBED},     {REDLATCH_FAIR, COVER_RESUBSCRIBED},
+    {REDLATCH_FAIR, COVER_UNSUBSCRIBED},   {REDLATCH_FAIR, COVER_PHASE_NEW_QUEUED},
+    {REDLATCH_FAIR, COVER_PHASE_NEW_PARKED}, {REDLATCH_FAIR, COVER_PHASE_QUEUED_REQUESTING},
+    {REDLATCH_FAIR, COVER_PHASE_QUEUED_PARKED}, {REDLATCH_FAIR, COVER_PHASE_QUEUED_WAITING},
+    {REDLATCH_FAIR, COVER_PHASE_QUEUED_DONE}, {REDLATCH_FAIR, COVER_HAND_OVER_BOUND},
+    {REDLATCH_FAIR, COVER_WAITED_FOR_FOREIGN}, {REDLATCH_FAIR, COVER_FOREIGN_RELEASED},
+    {REDLATCH_FAIR, COVER_FOREIGN_DIED},
+    {REDLATCH_PLAIN, COVER_PHASE_QUEUED_WAITING}, {REDLATCH_SPIN, COVER_PHASE_NEW_PARKED},
+};
+
+static const struct {
+    uint8_t lock_kind;
+    enum planted_fault fault;
+} harmless[] = {
+    {REDLATCH_SPIN, FAULT_NO_RECHECK_AFTER_SUBSCRIBE},
+    {REDLATCH_SPIN, FAULT_NO_RECHECK_AFTER_RESUBSCRIBE},
+    {REDLATCH_SPIN, FAULT_MESSAGE_MISSED_WHILE_REQUESTING},
+    {REDLATCH_SPIN, FAULT_NEXT_WAITER_SLEEPS}, /* it rechecks by itself */
+    {REDLATCH_PLAIN, FAULT_REENTRY_NOT_INTENDED},
+    {REDLATCH_FAIR, FAULT_HAND_OVER_UNBOUNDED}, /* whose turn it is, the server's queue says */
+    {REDLATCH_FAIR, FAULT_NEXT_WAITER_SLEEPS},  /* the server calls it */
+};
+
+/* What only one kind can do wrong. */
+static const struct {
+    uint8_t lock_kind;
+    enum planted_fault fault;
+} peculiar[] = {
+    {REDLATCH_SPIN, FAULT_SPINS_SELDOM},
+    {REDLATCH_FAIR, FAULT_POSITION_IS_KEPT},
+    {REDLATCH_FAIR, FAULT_POSITIONS_NOT_REFRESHED},
+    {REDLATCH_READ, FAULT_UPGRADE_WAITS},
+    {REDLATCH_READ, FAULT_READERS_OVERTAKE},
+    {REDLATCH_READ, FAULT_READERS_WOKEN_ONE_BY_ONE},
+};
+
+bool kind_cannot_reach(uint8_t lock_kind, enum cover_point point) {
+    if (point >= COVER_FAIR_POSITION && point <= COVER_FAIR_WAKE_CHANNELS && lock_kind != REDLATCH_FAIR) {
+        return true;
+    }
+    for (size_t i = 0; i < sizeof unreachable / sizeof unreachable[0]; i++) {
+        if (unreachable[i].lock_kind == lock_kind && unreachable[i].point == point) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool kind_cannot_have(uint8_t lock_kind, enum planted_fault fault) {
+    if (fault >= FAULT_MINORITY_IS_ENOUGH && fault <= FAULT_MINORITY_LOSES_ALL) {
+        return true; /* of locks over several servers, which are simulated in tests/composite */
+    }
+    if (fault == FAULT_RECORD_OF_LATE_COPY_REUSED || fault == FAULT_RECORD_WITHOUT_ANSWER_REUSED) {
+        return true; /* of what is counted, which is simulated in tests/counts */
+    }
+    for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {
+        if (harmless[i].lock_kind == lock_kind && harmless[i].fault == fault) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < sizeof peculiar / sizeof peculiar[0]; i++) {
+        if (peculiar[i].fault == fault) {
+            return peculiar[i].lock_kind != lock_kind;
+        }
+    }
+    return false;
+}

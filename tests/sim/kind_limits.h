@@ -1,0 +1,18 @@
+/* What some kinds of locks do not have, so that no run can come by it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef KIND_DOES_NOT_HAVE_H
+#define KIND_DOES_NOT_HAVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "coverage.h"
+#include "planted.h"
+
+/* Whether locks of this kind (enum redlatch_kind) cannot reach a point. */
+bool kind_cannot_reach(uint8_t lock_kind, enum cover_point point);
+
+/* Whether a planted fault of the machines makes no difference to locks of this kind. */
+bool kind_cannot_have(uint8_t lock_kind, enum planted_fault fault);
+
+#endif

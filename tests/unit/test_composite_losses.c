@@ -1,0 +1,104 @@
+/* The loss of a member that another client sees is told by the first member's client, and at once: by its event
+ * descriptor and to its thread that waits for losses. Against a real server, with the clients' own threads.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "real_server.h"
+#include "redlatch.h"
+#include "system.h"
+#include "unit.h"
+
+enum { LEASE_MS = 600, TIMEOUT_MS = 20000 };
+
+static redlatch_client *new_client(const char *url) {
+    redlatch_client_options options;
+    CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
+    options.watchdog_lease_ms = LEASE_MS;
+    redlatch_client *client = NULL;
+    CHECK_EQ_INT(redlatch_client_open(url, &options, &client), REDLATCH_OK);
+    return client;
+}
+
+static redlatch_lock *new_lock(redlatch_client *client, const char *name) {
+    redlatch_lock *lock = NULL;
+    CHECK_EQ_INT(redlatch_lock_new(client, REDLATCH_MUTEX, name, strlen(name), NULL, &lock), REDLATCH_OK);
+    return lock;
+}
+
+/* A lock with a member on each of two clients, that of the second taken away by a third. */
+struct scene {
+    redlatch_client *clients[3];
+    redlatch_lock *members[2];
+    redlatch_lock *thief;
+    redlatch_lock *lock;
+};
+
+static void set_up(struct scene *scene, const char *url) {
+    for (int i = 0; i < 3; i++) {
+        scene->clients[i] = new_client(url);
+    }
+    scene->members[0] = new_lock(scene->clients[0], "first");
+    scene->members[1] = new_lock(scene->clients[1], "second");
+    scene->thief = new_lock(scene->clients[2], "second");
+    CHECK_EQ_INT(redlatch_multi_lock_new(scene->members, 2, NULL, &scene->lock), REDLATCH_OK);
+}
+
+static void take_away(struct scene *scene) {
+    int released = 0;
+    CHECK_EQ_INT(redlatch_lock_try_acquire(scene->lock), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_force_release(scene->thief, &released), REDLATCH_OK);
+    CHECK_EQ_INT(released, 1);
+}
+
+static void tear_down(struct scene *scene) {
+    CHECK_EQ_INT(redlatch_lock_release(scene->lock), REDLATCH_LOST);
+    redlatch_lock_free(scene->lock);
+    redlatch_lock_free(scene->thief);
+    for (int i = 0; i < 2; i++) {
+        redlatch_lock_free(scene->members[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        redlatch_client_free(scene->clients[i]);
+    }
+}
+
+static const char *url;
+
+static void the_event_descriptor_of_the_first_client_tells_it(void) {
+    struct scene scene;
+    set_up(&scene, url);
+    int fd = -1;
+    redlatch_event event = {.struct_size = sizeof event};
+    CHECK_EQ_INT(redlatch_client_event_fd(scene.clients[0], &fd), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_client_next_event(scene.clients[0], &event), REDLATCH_AGAIN);
+    take_away(&scene);
+    struct pollfd polled = {.fd = fd, .events = POLLIN};
+    CHECK_EQ_INT(poll(&polled, 1, TIMEOUT_MS), 1);
+    CHECK_EQ_INT(redlatch_client_next_event(scene.clients[0], &event), REDLATCH_OK);
+    CHECK_EQ_INT(event.kind, REDLATCH_EVENT_LOST);
+    CHECK(event.name_size == 5 && memcmp(event.name, "first", 5) == 0);
+    tear_down(&scene);
+}
+
+static void the_thread_that_waits_for_losses_is_woken(void) {
+    struct scene scene;
+    set_up(&scene, url);
+    redlatch_event event = {.struct_size = sizeof event};
+    CHECK_EQ_INT(redlatch_client_wait_lost(scene.clients[0], 0, &event), REDLATCH_AGAIN);
+    take_away(&scene);
+    int64_t start = system_now();
+    CHECK_EQ_INT(redlatch_client_wait_lost(scene.clients[0], TIMEOUT_MS, &event), REDLATCH_OK);
+    CHECK(system_now() - start < (int64_t)TIMEOUT_MS * 1000); /* woken, not at the end of its deadline */
+    CHECK_EQ_INT(event.kind, REDLATCH_EVENT_LOST);
+    tear_down(&scene);
+}
+
+int main(void) {
+    url = real_server_start();
+    RUN(the_event_descriptor_of_the_first_client_tells_it);
+    RUN(the_thread_that_waits_for_losses_is_woken);
+    real_server_end();
+    return unit_done();
+}

@@ -1,0 +1,111 @@
+/* Error replies of Redis 6, 7, 8 and Valkey, as they were seen, and what each means.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "error_reply.h"
+
+#include "redlatch.h"
+#include "unit.h"
+
+#define SHA "f3c8e2a0d5b14a6c9e7f00112233445566778899"
+#define AT(line) " script: " SHA ", on @user_script:" #line "." /* Redis 7 and newer, Valkey */
+#define IN(line) "ERR Error running script (call to f_" SHA "): @user_script:" #line ": " /* Redis 6 */
+
+enum { TRANSIENT = 1, MAY_HAVE_RUN = 2, NO_SCRIPT = 4 };
+
+static const struct {
+    const char *text;
+    int status;
+    int flags;
+} rows[] = {
+    /* the server never began the command */
+    {"NOSCRIPT No matching script. Please use EVAL.", REDLATCH_SERVER, TRANSIENT | NO_SCRIPT},
+    {"NOSCRIPT No matching script.", REDLATCH_SERVER, TRANSIENT | NO_SCRIPT},
+    {"NOAUTH Authentication required.", REDLATCH_AUTHENTICATION, 0},
+    {"WRONGPASS invalid username-password pair or user is disabled.", REDLATCH_AUTHENTICATION, 0},
+    {"NOPERM this user has no permissions to run the 'evalsha' command", REDLATCH_NO_PERMISSION, 0},
+    {"NOPERM User lim has no permissions to run the 'evalsha' command", REDLATCH_NO_PERMISSION, 0},
+    {"NOPERM this user has no permissions to access one of the keys used as arguments", REDLATCH_NO_PERMISSION, 0},
+    {"NOPERM No permissions to access a key", REDLATCH_NO_PERMISSION, 0},
+    {"LOADING Redis is loading the dataset in memory", REDLATCH_LOADING, TRANSIENT},
+    {"LOADING Valkey is loading the dataset in memory", REDLATCH_LOADING, TRANSIENT},
+    {"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+     REDLATCH_SERVER_BUSY, TRANSIENT},
+    {"BUSY Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+     REDLATCH_SERVER_BUSY, TRANSIENT},
+    {"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+     REDLATCH_NOT_WRITABLE, TRANSIENT},
+    {"TRYAGAIN Multiple keys request during rehashing of slot", REDLATCH_NOT_WRITABLE, TRANSIENT},
+    {"CLUSTERDOWN Hash slot not served", REDLATCH_NOT_WRITABLE, TRANSIENT},
+    {"ERR max number of clients reached", REDLATCH_TOO_MANY_CLIENTS, TRANSIENT},
+    {"ERR unknown command 'EVALSHA', with args beginning with: ", REDLATCH_NO_PERMISSION, 0},
+    /* refused at the first write, outside or inside a script */
+    {"READONLY You can't write against a read only replica.", REDLATCH_READ_ONLY, 0},
+    {"READONLY You can't write against a read only replica." AT(3), REDLATCH_READ_ONLY, 0},
+    {"OOM command not allowed when used memory > 'maxmemory'.", REDLATCH_SERVER_OUT_OF_MEMORY, TRANSIENT},
+    {"OOM command not allowed when used memory > 'maxmemory'." AT(3), REDLATCH_SERVER_OUT_OF_MEMORY, TRANSIENT},
+    {"NOREPLICAS Not enough good replicas to write." AT(3), REDLATCH_NOT_WRITABLE, TRANSIENT},
+    {"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+     REDLATCH_NOT_WRITABLE, TRANSIENT},
+    {"MISCONF Valkey is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+     REDLATCH_NOT_WRITABLE, TRANSIENT},
+    {"WRONGTYPE Operation against a key holding the wrong kind of value", REDLATCH_WRONG_TYPE, 0},
+    {"WRONGTYPE Operation against a key holding the wrong kind of value" AT(2), REDLATCH_WRONG_TYPE, 0},
+    /* Redis 6 wraps what was raised inside a script */
+    {IN(2) "WRONGTYPE Operation against a key holding the wrong kind of value", REDLATCH_WRONG_TYPE, 0},
+    {IN(12) "-OOM command not allowed when used memory > 'maxmemory'.", REDLATCH_SERVER_OUT_OF_MEMORY, TRANSIENT},
+    {IN(3) "@user_script: 3: -READONLY You can't write against a read only replica.", REDLATCH_READ_ONLY, 0},
+    {IN(3) "@user_script: 3: -NOREPLICAS Not enough good replicas to write.", REDLATCH_NOT_WRITABLE, TRANSIENT},
+    /* part of the script may have been carried out */
+    {IN(9) "@user_script: 9: The user executing the script can't run this command or subcommand",
+     REDLATCH_NO_PERMISSION, MAY_HAVE_RUN},
+    {"ERR The user executing the script can't run this command or subcommand" AT(9),
+     REDLATCH_NO_PERMISSION, MAY_HAVE_RUN},
+    {"ERR ACL failure in script: User lim has no permissions to run the 'publish' command" AT(9),
+     REDLATCH_NO_PERMISSION, MAY_HAVE_RUN},
+    {"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments" AT(9),
+     REDLATCH_NO_PERMISSION, MAY_HAVE_RUN},
+    {"ERR hash value is not an integer" AT(3), REDLATCH_SERVER, MAY_HAVE_RUN},
+    {"ERR Unknown Redis command called from script" AT(3), REDLATCH_SERVER, MAY_HAVE_RUN},
+    {IN(3) "", REDLATCH_SERVER, MAY_HAVE_RUN},
+    {"ERR unknown command 'hset'" AT(3), REDLATCH_SERVER, MAY_HAVE_RUN},
+    /* words that only begin like one of ours, and nothing at all */
+    {"BUSYKEY Target key name already exists.", REDLATCH_SERVER, 0},
+    {"BUSYGROUP Consumer Group name already exists", REDLATCH_SERVER, 0},
+    {"BUSY", REDLATCH_SERVER_BUSY, TRANSIENT},
+    {"ERR syntax error", REDLATCH_SERVER, 0},
+    {"ERR max number of channels reached", REDLATCH_SERVER, 0},
+    {"ERR ACL rules of user lim", REDLATCH_SERVER, 0},
+    {"ERR a replica can't run this, and can't show it: No such user", REDLATCH_SERVER, 0},
+    {"ERR unknown subcommand 'EVALSHA'", REDLATCH_SERVER, 0},
+    {"ER", REDLATCH_SERVER, 0},
+    {"", REDLATCH_SERVER, 0},
+};
+
+static void means_what_the_table_says(void) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct error_reply error = error_reply_of(rows[i].text, strlen(rows[i].text));
+        int flags = (error.transient ? TRANSIENT : 0) | (error.may_have_executed ? MAY_HAVE_RUN : 0) |
+                    (error.no_script ? NO_SCRIPT : 0);
+        if (error.status != rows[i].status || flags != rows[i].flags) {
+            fprintf(stderr, "for: %s\n", rows[i].text);
+        }
+        CHECK_EQ_INT(error.status, rows[i].status);
+        CHECK_EQ_INT(flags, rows[i].flags);
+    }
+}
+
+/* A reply is borrowed from a buffer and does not end with NUL: nothing behind its size may be read. */
+static void reads_no_further_than_the_size(void) {
+    static const char text[] = "OOMPH NOSCRIPT";
+    CHECK_EQ_INT(error_reply_of(text, 3).status, REDLATCH_SERVER_OUT_OF_MEMORY);
+    CHECK_EQ_INT(error_reply_of(text, 4).status, REDLATCH_SERVER);
+    CHECK_EQ_INT(error_reply_of(NULL, 0).status, REDLATCH_SERVER);
+    char exact[9];
+    memcpy(exact, "READONLY ", sizeof exact);
+    CHECK_EQ_INT(error_reply_of(exact, sizeof exact).status, REDLATCH_READ_ONLY);
+}
+
+int main(void) {
+    RUN(means_what_the_table_says);
+    RUN(reads_no_further_than_the_size);
+    return unit_done();
+}

@@ -1,0 +1,248 @@
+/* Inspecting, walking over locks and waiting for a free one, through the public header and against a real server.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <unistd.h>
+
+#include "real_server.h"
+#include "records.h"
+#include "redlatch.h"
+#include "system.h"
+#include "unit.h"
+
+enum { MANY = 250 };
+
+static const char *url;
+
+static redlatch_client *open_with(const char *prefix) {
+    redlatch_client_options options;
+    CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
+    options.name_prefix = prefix;
+    options.name_prefix_size = prefix ? strlen(prefix) : 0;
+    redlatch_client *client = NULL;
+    CHECK_EQ_INT(redlatch_client_open(url, &options, &client), REDLATCH_OK);
+    return client;
+}
+
+static redlatch_lock *held_lock(redlatch_client *client, const char *name) {
+    redlatch_lock *lock = NULL;
+    CHECK_EQ_INT(redlatch_lock_new(client, REDLATCH_MUTEX, name, strlen(name), NULL, &lock), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_acquire(lock, 0), REDLATCH_OK);
+    return lock;
+}
+
+static void an_inspection_tells_of_a_hold(void) {
+    redlatch_client *client = open_with("shop:");
+    redlatch_lock *lock = held_lock(client, "a");
+    CHECK_EQ_INT(redlatch_lock_acquire(lock, 0), REDLATCH_OK);
+    redlatch_hold hold = {.struct_size = sizeof hold};
+    CHECK_EQ_INT(redlatch_lock_hold(lock, 0, &hold), REDLATCH_OK);
+    redlatch_report *report = NULL;
+    CHECK_EQ_INT(redlatch_inspect(client, "a", 1, &report), REDLATCH_OK);
+    redlatch_facts facts = {.struct_size = sizeof facts};
+    redlatch_party party = {.struct_size = sizeof party};
+    CHECK_EQ_INT(redlatch_report_facts(report, &facts), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_report_party(report, 0, &party), REDLATCH_OK);
+    CHECK_STR(redlatch_report_name(report), "a");
+    CHECK(facts.detected_kind == REDLATCH_DETECTED_MUTEX && facts.holders == 1 && facts.parties == 1 && facts.waiters == 0);
+    CHECK(facts.ttl_ms > 20000 && facts.ttl_ms <= 30000);
+    CHECK(party.role == REDLATCH_HOLDER && party.count == 2);
+    CHECK_STR(party.owner, hold.owner);
+    redlatch_client_free(client); /* which releases */
+    redlatch_lock_free(lock);
+    CHECK_STR(redlatch_report_name(report), "a"); /* a report needs no client */
+    redlatch_report_free(report);
+}
+
+static void a_walk_meets_every_lock(void) {
+    redlatch_client *client = open_with(NULL);
+    redlatch_lock *locks[MANY];
+    for (int i = 0; i < MANY; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "walk:%d", i);
+        locks[i] = held_lock(client, name);
+    }
+    redlatch_scan *scan = NULL;
+    CHECK_EQ_INT(redlatch_scan_new(client, "walk:*", 6, &scan), REDLATCH_OK);
+    static bool found[MANY];
+    int count = 0;
+    redlatch_report *report = NULL;
+    while (redlatch_scan_next(scan, &report) == REDLATCH_OK && report) {
+        int number = 0;
+        CHECK(sscanf(redlatch_report_name(report), "walk:%d", &number) == 1 && number >= 0 && number < MANY);
+        count += !found[number];
+        found[number] = true;
+        redlatch_report_free(report);
+    }
+    CHECK_EQ_INT(count, MANY);
+    CHECK_EQ_INT(redlatch_scan_next(scan, &report), REDLATCH_OK); /* it stays at its end */
+    CHECK(report == NULL);
+    redlatch_client_close(client);
+    CHECK_EQ_INT(redlatch_scan_next(scan, &report), REDLATCH_CLOSED);
+    redlatch_client_free(client); /* the walk keeps its memory */
+    redlatch_scan_free(scan);
+    CHECK_EQ_INT(redlatch_scan_next(scan, &report), REDLATCH_BAD_HANDLE);
+    for (int i = 0; i < MANY; i++) {
+        redlatch_lock_free(locks[i]);
+    }
+}
+
+static void misuse_is_named(void) {
+    redlatch_client *client = open_with(NULL);
+    redlatch_report *report = NULL;
+    redlatch_scan *scan = NULL;
+    CHECK_EQ_INT(redlatch_inspect(client, "a", 0, &report), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_inspect(client, NULL, 1, &report), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_inspect(client, "a", 1, NULL), REDLATCH_INVALID);
+    CHECK(strstr(redlatch_last_error(), "report_out") != NULL);
+    CHECK_EQ_INT(redlatch_scan_new(client, NULL, 1, &scan), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_scan_new(client, "*", 1, NULL), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_wait_free(client, "a", 1, -2, NULL, REDLATCH_FOREVER), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_wait_free(client, "", 0, 0, NULL, REDLATCH_FOREVER), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_wait_free(client, "a", 1, 0, NULL, 50), REDLATCH_INVALID);
+    CHECK(strstr(redlatch_last_error(), "max_block_ms is 50") != NULL);
+    redlatch_cancel *none = (redlatch_cancel *)(void *)client;
+    CHECK_EQ_INT(redlatch_wait_free(client, "a", 1, 0, none, REDLATCH_FOREVER), REDLATCH_BAD_HANDLE);
+    CHECK(report == NULL && scan == NULL);
+    redlatch_client_free(client);
+}
+
+struct watcher {
+    redlatch_client *client;
+    redlatch_cancel *cancel;
+    int status;
+};
+
+static void *watch(void *argument) {
+    struct watcher *watcher = argument;
+    watcher->status =
+        redlatch_wait_free(watcher->client, "watched", 7, REDLATCH_FOREVER, watcher->cancel, REDLATCH_FOREVER);
+    return NULL;
+}
+
+/* Until so many wait, and are subscribed. */
+static void await_waiters(redlatch_client *client, uint64_t count) {
+    redlatch_stats stats = {.struct_size = sizeof stats};
+    int64_t until = system_now() + 10 * SECOND;
+    do {
+        usleep(1000);
+        CHECK_EQ_INT(redlatch_client_stats(client, &stats), REDLATCH_OK);
+    } while ((stats.waiters != count || stats.subscriptions != 1) && system_now() < until);
+    CHECK_EQ_INT(stats.waiters, count);
+}
+
+static void threads_of_the_holders_own_client_hear_of_the_release(void) {
+    redlatch_client *client = open_with(NULL);
+    redlatch_lock *lock = held_lock(client, "watched");
+    CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 0, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 300, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
+    struct watcher watchers[8];
+    pthread_t threads[8];
+    for (int i = 0; i < 8; i++) {
+        watchers[i] = (struct watcher){.client = client};
+        CHECK(pthread_create(&threads[i], NULL, watch, &watchers[i]) == 0);
+    }
+    await_waiters(client, 8);
+    int64_t released = system_now();
+    CHECK_EQ_INT(redlatch_lock_release(lock), REDLATCH_OK);
+    for (int i = 0; i < 8; i++) {
+        pthread_join(threads[i], NULL);
+        CHECK_EQ_INT(watchers[i].status, REDLATCH_OK);
+    }
+    CHECK(system_now() - released < 3 * SECOND);
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+}
+
+/* One slice of a wait without end. */
+static int slice(redlatch_client *client, redlatch_cancel *cancel) {
+    return redlatch_wait_free(client, "watched", 7, REDLATCH_FOREVER, cancel, 10);
+}
+
+static void a_wait_is_cancelled_and_closed(void) {
+    for (int closing = 0; closing < 2; closing++) {
+        redlatch_client *client = open_with(NULL);
+        redlatch_lock *lock = held_lock(client, "watched");
+        struct watcher watcher = {.client = client};
+        CHECK_EQ_INT(redlatch_cancel_new(&watcher.cancel), REDLATCH_OK);
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, watch, &watcher) == 0);
+        await_waiters(client, 1);
+        CHECK_EQ_INT(slice(client, watcher.cancel), REDLATCH_IN_USE);
+        if (closing) {
+            redlatch_client_close(client);
+        } else {
+            redlatch_cancel_fire(watcher.cancel);
+        }
+        pthread_join(thread, NULL);
+        CHECK_EQ_INT(watcher.status, closing ? REDLATCH_CLOSED : REDLATCH_CANCELLED);
+        redlatch_cancel_fire(watcher.cancel); /* the next wait that it is passed to */
+        CHECK(closing || slice(client, watcher.cancel) == REDLATCH_CANCELLED);
+        redlatch_cancel_free(watcher.cancel);
+        redlatch_lock_free(lock);
+        redlatch_client_free(client);
+    }
+}
+
+static void a_wait_goes_on_between_steps(void) {
+    redlatch_client *client = open_with(NULL);
+    redlatch_lock *lock = held_lock(client, "watched");
+    redlatch_cancel *cancel;
+    CHECK_EQ_INT(redlatch_cancel_new(&cancel), REDLATCH_OK);
+    CHECK_EQ_INT(slice(client, cancel), REDLATCH_AGAIN);
+    await_waiters(client, 1); /* and listens, though nobody is inside */
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 7, REDLATCH_RENEWED, 0, cancel, 10), REDLATCH_IN_USE);
+    CHECK_EQ_INT(slice(client, cancel), REDLATCH_AGAIN);
+    CHECK_EQ_INT(redlatch_lock_release(lock), REDLATCH_OK);
+    int status;
+    while ((status = slice(client, cancel)) == REDLATCH_AGAIN) {
+    }
+    CHECK_EQ_INT(status, REDLATCH_OK);
+    CHECK_EQ_INT(slice(client, cancel), REDLATCH_OK); /* a wait of its own */
+    CHECK_EQ_INT(redlatch_lock_acquire(lock, 0), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 500, cancel, 10), REDLATCH_AGAIN);
+    while ((status = redlatch_wait_free(client, "watched", 7, 500, cancel, 10)) == REDLATCH_AGAIN) {
+    }
+    CHECK_EQ_INT(status, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(slice(client, cancel), REDLATCH_AGAIN);
+    redlatch_cancel_fire(cancel);
+    CHECK_EQ_INT(slice(client, cancel), REDLATCH_CANCELLED);
+    CHECK_EQ_INT(slice(client, cancel), REDLATCH_AGAIN);
+    redlatch_cancel_free(cancel); /* ends what it names */
+    await_waiters(client, 0);
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+}
+
+static void a_resumable_wait_outlives_its_client(void) {
+    redlatch_client *client = open_with(NULL);
+    redlatch_client *other = open_with(NULL);
+    redlatch_lock *lock = held_lock(other, "watched");
+    redlatch_cancel *cancels[2];
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ_INT(redlatch_cancel_new(&cancels[i]), REDLATCH_OK);
+        CHECK_EQ_INT(slice(client, cancels[i]), REDLATCH_AGAIN);
+    }
+    redlatch_client_close(client);
+    CHECK_EQ_INT(slice(client, cancels[0]), REDLATCH_CLOSED);
+    CHECK_EQ_INT(slice(client, cancels[0]), REDLATCH_CLOSED);
+    redlatch_client_free(client);
+    CHECK_EQ_INT(slice(client, cancels[1]), REDLATCH_BAD_HANDLE);
+    redlatch_cancel_free(cancels[0]);
+    redlatch_cancel_free(cancels[1]);
+    redlatch_lock_free(lock);
+    redlatch_client_free(other);
+}
+
+int main(void) {
+    url = real_server_start();
+    RUN(an_inspection_tells_of_a_hold);
+    RUN(a_walk_meets_every_lock);
+    RUN(misuse_is_named);
+    RUN(threads_of_the_holders_own_client_hear_of_the_release);
+    RUN(a_wait_is_cancelled_and_closed);
+    RUN(a_wait_goes_on_between_steps);
+    RUN(a_resumable_wait_outlives_its_client);
+    real_server_end();
+    return unit_done();
+}
