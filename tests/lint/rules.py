@@ -1,5 +1,6 @@
 """Runs the project's own text rules over the tree: layers, sizes, licence lines and markers, versions, the lock of
-Python packages, citations of the wire format, links between pages.
+Python packages, citations of the wire format, links between pages,
+retired words.
 
     rules.py [ROOT]        prints every complaint, fails if there is one
     rules.py --selftest    plants one violation of each rule and demands that it is found
@@ -18,6 +19,7 @@ import marks
 import requirements
 import sizes
 import versions
+import words
 
 LICENCE = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 VERSION = '#define REDLATCH_VERSION "1.2.3"\n'
@@ -29,6 +31,9 @@ GOOD = {
     "core/src/scripts/fair.lua": "-- " + LICENCE + "-- Queues (wire format 1.2, W-9, and wire\n-- format\n-- 1.10).\n",
     "docs/reference/wire-format.md": "# 1 Keys\n\n## 1.2 Names\n\n## 1.10 Queues\n\nSee section 1.2.\n\n| W-9 | x |\n",
     "docs/index.md": "[names](reference/wire-format.md#12-names), [here](#a-b) [far](https://x.y/z)\n\n# A *b*\n",
+    "docs/internals/glossary.md": "| retired | instead | in | except |\n|---|---|---|---|\n"
+                                  "| lane | pipeline | core/** | LANES |\n\n"
+                                  "| not in prose | instead |\n|---|---|\n| keepers? | background thread |\n",
     "pyproject.toml": 'version = "1.2.3"\n',
     "CHANGELOG.md": "# Changelog\n\n## [1.2.3] - unreleased\n",
     "lua-rock/redlatch-1.2.3-1.rockspec": 'version = "1.2.3-1"\n',
@@ -62,6 +67,8 @@ PLANTS: List[Tuple[str, str, str]] = [
     ("docs/index.md", "[names](reference/wire-format.md#names)\n", "expected one of the anchors 1-keys, 1"),
     ("docs/index.md", "[up](../..)\n", "leads out of the tree"),
     ("core/src/base/list.c", LICENCE + "/* See docs/lists.md. */\n", "list.c:2: names docs/lists.md, which"),
+    ("core/src/base/list.c", LICENCE + "int LANES, *a;\nint b_lane;\n", "list.c:3: b_lane: 'lane' is retired"),
+    ("core/src/base/list.c", LICENCE + "/* Of the keeper. */\n", "list.c:2: 'keeper' is no word of the glossary"),
     ("tests/requirements.txt", "one==1.2\n", "one==1.2: expected name==version with its hashes"),
     ("tests/requirements.txt", "one>=1.2 \\\n    --hash=sha256:00\n", "one>=1.2: expected name==version"),
     ("tests/requirements.txt", "--extra-index-url x\none==1.2 \\\n    --hash=sha256:00\n", "names a place"),
@@ -70,7 +77,7 @@ PLANTS: List[Tuple[str, str, str]] = [
 
 def complaints(root: Path) -> List[str]:
     """What all rules have to say."""
-    rules = [layers, sizes, marks, versions, requirements, citations, links]
+    rules = [layers, sizes, marks, versions, requirements, citations, links, words]
     return [found for rule in rules for found in rule.check(root)]
 
 
