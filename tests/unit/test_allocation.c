@@ -16,7 +16,7 @@
 #include "system.h"
 #include "unit.h"
 
-enum { LEASE_MS = 1000, WAIT_MS = 10000, LONG_NAME = 9000, TIMEOUT = 60, RUNS_AT_LEAST = 20, RUNS_AT_MOST = 2000 };
+enum { LEASE_MS = 5000, WAIT_MS = 10000, LONG_NAME = 9000, TIMEOUT = 60, RUNS_AT_LEAST = 20, RUNS_AT_MOST = 2000 };
 
 static const char *url;
 static int run; /* which allocation fails in this one */
