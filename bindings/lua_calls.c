@@ -65,7 +65,8 @@ static int wait_resumably(lua_State *L, struct wait *wait, bool *interrupted_out
 }
 
 static int max_block_of_acquire(struct wait *wait) {
-    return redlatch_lock_acquire_as(wait->on.lock, wait->owner, wait->lease_ms, wait->wait_ms, wait->cancel, MAX_BLOCK_MS);
+    return redlatch_lock_acquire_as(wait->on.lock, wait->owner, wait->lease_ms, wait->wait_ms, wait->cancel,
+                                    MAX_BLOCK_MS);
 }
 
 int redlatch_lua_acquire(lua_State *L, redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,

@@ -48,8 +48,8 @@ void redlatch_python_abandon(redlatch_python_wait *wait, redlatch_lock *lock, ui
     if (wait->status == REDLATCH_AGAIN) {
         redlatch_cancel_fire(wait->cancel);
         do {
-            wait->status = redlatch_lock_acquire_as(lock, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER,
-                                                    wait->cancel, wait->max_block_ms);
+            wait->status = redlatch_lock_acquire_as(lock, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, wait->cancel,
+                                                    wait->max_block_ms);
         } while (wait->status == REDLATCH_AGAIN);
     }
     if (wait->status == REDLATCH_OK) {
@@ -65,9 +65,9 @@ int redlatch_python_acquire_permits(int32_t *status_out, redlatch_semaphore *sem
     return *status_out;
 }
 
-int redlatch_python_acquire_with_ids(int32_t *status_out, redlatch_permit_semaphore *permit_semaphore,
-                                     int64_t permits, int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel,
-                                     int64_t max_block_ms, uint64_t *serial_out) {
+int redlatch_python_acquire_with_ids(int32_t *status_out, redlatch_permit_semaphore *permit_semaphore, int64_t permits,
+                                     int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel, int64_t max_block_ms,
+                                     uint64_t *serial_out) {
     *status_out = redlatch_permit_semaphore_acquire(permit_semaphore, permits, lease_ms, wait_ms, cancel, max_block_ms,
                                                     serial_out);
     return *status_out;

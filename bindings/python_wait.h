@@ -17,9 +17,9 @@ enum {
 
 /* Belongs to one thread. */
 typedef struct redlatch_python_wait {
-    int32_t status;          /* what the last call answered; the caller sets IDLE before the first call of a wait */
+    int32_t status; /* what the last call answered; the caller sets IDLE before the first call of a wait */
     int32_t reserved;
-    int64_t max_block_ms;        /* how long one call may take before it answers AGAIN; or REDLATCH_FOREVER */
+    int64_t max_block_ms;    /* how long one call may take before it answers AGAIN; or REDLATCH_FOREVER */
     redlatch_cancel *cancel; /* NULL unless the wait is sliced */
     redlatch_hold hold;      /* after OK: the hold as it stood then */
 } redlatch_python_wait;
@@ -43,9 +43,9 @@ int redlatch_python_acquire_permits(int32_t *status_out, redlatch_semaphore *sem
                                     int64_t wait_ms, redlatch_cancel *cancel, int64_t max_block_ms);
 
 /* redlatch_permit_semaphore_acquire, likewise. */
-int redlatch_python_acquire_with_ids(int32_t *status_out, redlatch_permit_semaphore *permit_semaphore,
-                                     int64_t permits, int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel,
-                                     int64_t max_block_ms, uint64_t *serial_out);
+int redlatch_python_acquire_with_ids(int32_t *status_out, redlatch_permit_semaphore *permit_semaphore, int64_t permits,
+                                     int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel, int64_t max_block_ms,
+                                     uint64_t *serial_out);
 
 /* bindings: end */
 

@@ -10,11 +10,11 @@
 enum child_news { CHILD_RUNS, CHILD_STOPPED, CHILD_ENDED };
 
 struct child {
-    pid_t pid;         /* also of its process group */
-    int terminal;      /* -1: there is none */
-    bool in_front;     /* its group was put in the terminal's foreground */
-    int exit_status;   /* once it has ended: its own, or as signals_ending says */
-    int stopped_by;    /* the signal, while it is stopped */
+    pid_t pid;       /* also of its process group */
+    int terminal;    /* -1: there is none */
+    bool in_front;   /* its group was put in the terminal's foreground */
+    int exit_status; /* once it has ended: its own, or as signals_ending says */
+    int stopped_by;  /* the signal, while it is stopped */
 };
 
 /* Starts a command in a process group of its own; with the terminal if this program had it for itself. Its death is

@@ -63,7 +63,8 @@ int next_option(int argc, char **argv, const char *letters, const struct option 
     const char *behind = *command ? ": " : "";
     if (letter == ':') {
         bool is_long = strncmp(argument, "--", 2) == 0;
-        complain(0, "%s%s%s without a value: expected one behind it", command, behind, is_long ? argument : short_option);
+        complain(0, "%s%s%s without a value: expected one behind it", command, behind,
+                 is_long ? argument : short_option);
     } else if (optopt == 0) {
         complain(0, "%s%sthere is no option %s, or several begin so", command, behind, argument);
     } else if (optopt < OPTION_PREFIX && !strchr(letters, optopt)) {

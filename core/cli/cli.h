@@ -40,15 +40,28 @@ struct server_options {
 };
 
 /* Letters of options that have no short form. */
-enum { OPTION_PREFIX = 256, OPTION_JSON, OPTION_FORCE, OPTION_LEASE, OPTION_MAX_HOLD, OPTION_MIN_HOLD, OPTION_GRACE,
-       OPTION_KIND, OPTION_PERMITS, OPTION_LIMIT, OPTION_KEY_TEMPLATE, OPTION_OWNER, OPTION_MINE, OPTION_VERBOSE,
-       OPTION_PASSWORD_FILE };
+enum {
+    OPTION_PREFIX = 256,
+    OPTION_JSON,
+    OPTION_FORCE,
+    OPTION_LEASE,
+    OPTION_MAX_HOLD,
+    OPTION_MIN_HOLD,
+    OPTION_GRACE,
+    OPTION_KIND,
+    OPTION_PERMITS,
+    OPTION_LIMIT,
+    OPTION_KEY_TEMPLATE,
+    OPTION_OWNER,
+    OPTION_MINE,
+    OPTION_VERBOSE,
+    OPTION_PASSWORD_FILE
+};
 
-#define SERVER_OPTIONS                                                                                           \
-    {"url", required_argument, NULL, 'u'}, {"prefix", required_argument, NULL, OPTION_PREFIX},                  \
-        {"password-file", required_argument, NULL, OPTION_PASSWORD_FILE}, {"help", no_argument, NULL, 'h'}, {   \
-        NULL, 0, NULL, 0                                                                                        \
-    }
+#define SERVER_OPTIONS \
+    {"url", required_argument, NULL, 'u'}, {"prefix", required_argument, NULL, OPTION_PREFIX}, \
+        {"password-file", required_argument, NULL, OPTION_PASSWORD_FILE}, {"help", no_argument, NULL, 'h'}, \
+        {NULL, 0, NULL, 0}
 
 /* getopt_long, but that a mistake is complained of in a way that is fit to be shown: '?' then. `letters` begin with a
  * colon, perhaps after a plus sign. */

@@ -28,7 +28,8 @@ int found_inspect(redlatch_client *client, const char *name, const char *owner, 
 }
 
 bool found_is_count(const struct found *found) {
-    return found->facts.detected_kind == REDLATCH_DETECTED_COUNT || found->facts.detected_kind == REDLATCH_DETECTED_PERMIT_SEMAPHORE;
+    return found->facts.detected_kind == REDLATCH_DETECTED_COUNT ||
+           found->facts.detected_kind == REDLATCH_DETECTED_PERMIT_SEMAPHORE;
 }
 
 bool found_is_held(const struct found *found) {

@@ -113,9 +113,8 @@ static int ensure_made(struct holding *holding) {
     if (!limit) {
         return check_made(holding);
     }
-    return holding->semaphore
-               ? redlatch_semaphore_try_set_permits(holding->semaphore, limit, REDLATCH_FOREVER, NULL)
-               : redlatch_permit_semaphore_try_set_permits(holding->permits, limit, NULL);
+    return holding->semaphore ? redlatch_semaphore_try_set_permits(holding->semaphore, limit, REDLATCH_FOREVER, NULL)
+                              : redlatch_permit_semaphore_try_set_permits(holding->permits, limit, NULL);
 }
 
 static bool is_set_to(const char *variable, const char *text) {
@@ -192,8 +191,7 @@ static bool is_lost(int state) {
 
 static bool inspect_permit(const struct holding *holding, int index, redlatch_permit *permit) {
     *permit = (redlatch_permit){.struct_size = sizeof *permit};
-    return redlatch_permit_semaphore_permit(holding->permits, holding->serial + (uint64_t)index, permit) ==
-           REDLATCH_OK;
+    return redlatch_permit_semaphore_permit(holding->permits, holding->serial + (uint64_t)index, permit) == REDLATCH_OK;
 }
 
 bool holding_is_over(const struct holding *holding, int *reason_out) {

@@ -16,9 +16,9 @@ struct holding {
     redlatch_lock *lock;     /* the only one of them, or the multi lock that they make */
     redlatch_semaphore *semaphore;
     redlatch_permit_semaphore *permits;
-    uint64_t serial;         /* of the first permit; those of the others follow */
-    char *shown;             /* the names for messages, in quotes */
-    int64_t since;           /* when it was acquired, by clock_ms */
+    uint64_t serial; /* of the first permit; those of the others follow */
+    char *shown;     /* the names for messages, in quotes */
+    int64_t since;   /* when it was acquired, by clock_ms */
 };
 
 /* Makes the handles; nothing is sent. A status of the library; on failure, too, holding_close is to be called. */

@@ -26,8 +26,7 @@ bool read_kind(const char *option, const char *text, const int *kinds, size_t co
             *kind_out = kinds[i];
             return true;
         }
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                                kind_option(kinds[i]));
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", kind_option(kinds[i]));
     }
     complain(STATUS_USAGE, "%s is '%s': expected one of %s", option, text, names);
     return false;

@@ -28,8 +28,8 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"run", command_run}, {"list", command_list}, {"show", command_show}, {"wait", command_wait},
-    {"unlock", command_unlock},
+    {"run", command_run},   {"list", command_list},     {"show", command_show},
+    {"wait", command_wait}, {"unlock", command_unlock},
 };
 
 /* Standard streams that the caller has closed would be the next descriptors to be opened, and what is printed would go

@@ -46,8 +46,7 @@ static int give_back(const struct run_options *options, struct holding *holding,
         bool known = reason != REDLATCH_REASON_NONE;
         return outcome.lost ? outcome.exit_status
                             : complain(STATUS_LOST, "lost \"%s\": %s was gone when it was to be given back%s%s",
-                                       holding->shown, gone, known ? ": " : "",
-                                       known ? holding_lost_text(reason) : "");
+                                       holding->shown, gone, known ? ": " : "", known ? holding_lost_text(reason) : "");
     }
     if (status != REDLATCH_OK) { /* CMD's work was done under the lock: its status counts */
         complain(0, "%s; %s", redlatch_last_error(),
@@ -84,7 +83,8 @@ static int acquire_and_run(const struct run_options *options, redlatch_client *c
     if (status == HOLDING_NEVER_MADE) {
         return complain(STATUS_NO_LOCK,
                         "there is no semaphore \"%s\", and waiting would be in vain: expected --limit, or somebody who"
-                        " makes it", holding->shown);
+                        " makes it",
+                        holding->shown);
     }
     if (status == REDLATCH_TIMEOUT) {
         if (options->verbose) {
@@ -120,9 +120,10 @@ static int with_client(const struct run_options *options, redlatch_client *clien
 }
 
 int command_run(int argc, char **argv) {
-    struct run_options options = {
-        .wait_ms = REDLATCH_FOREVER, .max_hold_ms = REDLATCH_FOREVER, .grace_ms = 5000,
-        .conflict_status = STATUS_NOT_OBTAINED};
+    struct run_options options = {.wait_ms = REDLATCH_FOREVER,
+                                  .max_hold_ms = REDLATCH_FOREVER,
+                                  .grace_ms = 5000,
+                                  .conflict_status = STATUS_NOT_OBTAINED};
     int exit_status;
     if (!run_read_options(&options, argc, argv, &exit_status)) {
         return exit_status;

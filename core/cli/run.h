@@ -8,20 +8,20 @@
 struct run_options {
     struct server_options server;
     char **names;
-    size_t name_count;   /* more than one: a multi lock */
+    size_t name_count; /* more than one: a multi lock */
     char **command;
-    int64_t wait_ms;     /* REDLATCH_FOREVER, or how long to wait for the lock */
-    int64_t lease_ms;    /* the watchdog's; 0: the library's */
-    int64_t max_hold_ms; /* REDLATCH_FOREVER, or when CMD is ended */
-    int64_t min_hold_ms; /* the lock stays taken at least this long */
-    int64_t grace_ms;    /* from TERM to KILL */
-    int conflict_status; /* when the lock was not obtained in time */
-    int kind;            /* enum redlatch_kind; 0 while it is not said */
-    bool shared;         /* -s, which says the same as a kind */
-    bool nonblock;       /* -n, which says the same as a wait */
+    int64_t wait_ms;          /* REDLATCH_FOREVER, or how long to wait for the lock */
+    int64_t lease_ms;         /* the watchdog's; 0: the library's */
+    int64_t max_hold_ms;      /* REDLATCH_FOREVER, or when CMD is ended */
+    int64_t min_hold_ms;      /* the lock stays taken at least this long */
+    int64_t grace_ms;         /* from TERM to KILL */
+    int conflict_status;      /* when the lock was not obtained in time */
+    int kind;                 /* enum redlatch_kind; 0 while it is not said */
+    bool shared;              /* -s, which says the same as a kind */
+    bool nonblock;            /* -n, which says the same as a wait */
     const char *key_template; /* of a plain lock, or NULL */
-    int permits;         /* how many permits of a semaphore to take; 0: not said, one */
-    int limit;           /* how many a semaphore gets that nobody has made; 0: it is not made */
+    int permits;              /* how many permits of a semaphore to take; 0: not said, one */
+    int limit;                /* how many a semaphore gets that nobody has made; 0: it is not made */
     bool verbose;
 };
 
@@ -31,8 +31,8 @@ bool run_read_options(struct run_options *options, int argc, char **argv, int *s
 /* How it went. */
 struct outcome {
     int exit_status; /* negative: a signal to end by, as signals_ending says */
-    bool ran;  /* else the command could not even be started */
-    bool lost; /* the lock, while it ran */
+    bool ran;        /* else the command could not even be started */
+    bool lost;       /* the lock, while it ran */
 };
 
 struct holding;

@@ -38,9 +38,9 @@ static const char usage[] =
 enum { LEASE_SECONDS_MAX = 86400 };
 
 /* What a program can be run under. */
-static const int kinds[] = {REDLATCH_MUTEX, REDLATCH_FENCED, REDLATCH_FAIR,  REDLATCH_SPIN,
-                            REDLATCH_READ,  REDLATCH_WRITE,  REDLATCH_PLAIN, REDLATCH_SEMAPHORE,
-                            REDLATCH_PERMIT_SEMAPHORE};
+static const int kinds[] = {REDLATCH_MUTEX, REDLATCH_FENCED,    REDLATCH_FAIR,
+                            REDLATCH_SPIN,  REDLATCH_READ,      REDLATCH_WRITE,
+                            REDLATCH_PLAIN, REDLATCH_SEMAPHORE, REDLATCH_PERMIT_SEMAPHORE};
 
 static const struct option long_options[] = {
     {"nonblock", no_argument, NULL, 'n'},
@@ -183,7 +183,8 @@ static bool take_operands(struct run_options *options, char **operands, bool beg
     if (!operands[before]) {
         complain(STATUS_USAGE,
                  begun ? "run: no name before --, or no -- behind the name '%s': expected NAME... -- CMD"
-                       : "run: no -- behind the name '%s': expected NAME... -- CMD", operands[0]);
+                       : "run: no -- behind the name '%s': expected NAME... -- CMD",
+                 operands[0]);
         return false;
     }
     if (empty) {

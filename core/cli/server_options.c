@@ -123,8 +123,10 @@ static bool read_password(const char *path, char password[PASSWORD_MAX + 2]) {
     char *newline = memchr(password, '\n', size);
     size = newline ? (size_t)(newline - password) : size;
     password[size] = '\0';
-    const char *wrong = size == 0 ? "is empty" : size > PASSWORD_MAX ? "is too long"
-                        : strlen(password) < size ? "has a NUL in it" : NULL;
+    const char *wrong = size == 0                 ? "is empty"
+                        : size > PASSWORD_MAX     ? "is too long"
+                        : strlen(password) < size ? "has a NUL in it"
+                                                  : NULL;
     if (wrong) {
         complain(STATUS_USAGE, "--password-file '%s': its first line %s: expected a password of at most %d bytes", path,
                  wrong, PASSWORD_MAX);
@@ -132,7 +134,8 @@ static bool read_password(const char *path, char password[PASSWORD_MAX + 2]) {
     return !wrong;
 }
 
-static int open_with(const struct server_options *server, redlatch_client_options *options, redlatch_client **client_out) {
+static int open_with(const struct server_options *server, redlatch_client_options *options,
+                     redlatch_client **client_out) {
     char password[PASSWORD_MAX + 2];
     const char *environment = getenv("REDISCLI_AUTH");
     const char *url = server_url(server);

@@ -19,7 +19,7 @@ struct supervisor {
     const struct holding *holding;
     struct child child;
     int64_t kill_at; /* the grace is over then */
-    int reason; /* of the loss */
+    int reason;      /* of the loss */
     bool lost;
     bool ended;
 };
@@ -164,8 +164,8 @@ struct outcome supervise(const struct run_options *options, redlatch_client *cli
     int error = child_start(&supervisor.child, options->command);
     signals_listen();
     if (error) {
-        outcome.exit_status =
-            complain(not_started(error), "'%s' cannot be run: %s", options->command[0], strerror(error));
+        outcome.exit_status = complain(not_started(error), "'%s' cannot be run: %s", options->command[0],
+                                       strerror(error));
         return outcome;
     }
     if (options->verbose) {

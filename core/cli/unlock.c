@@ -64,8 +64,7 @@ static void name_holders(const struct found *found, void (*say)(const struct fou
             bool sided = party.role != REDLATCH_HOLDER;
             bool valued = party.value[0] != '\0';
             snprintf(text, sizeof text, "%s, %s%s%s%scount %llu", party.owner, sided ? role_name(party.role) : "",
-                     valued ? "value " : "", party.value, sided || valued ? ", " : "",
-                     (unsigned long long)party.count);
+                     valued ? "value " : "", party.value, sided || valued ? ", " : "", (unsigned long long)party.count);
             say(found, text);
             named++;
         }
@@ -99,10 +98,12 @@ static int reason(const struct found *found, bool forced) {
     int exit_status = STATUS_GOOD;
     if (facts->detected_kind == REDLATCH_DETECTED_UNKNOWN) {
         exit_status = complain(STATUS_NO_LOCK, "\"%s\" is no lock we know (a %s): left as it is", name, facts->type);
-    } else if (facts->detected_kind == REDLATCH_DETECTED_COUNT || facts->detected_kind == REDLATCH_DETECTED_PERMIT_SEMAPHORE) {
+    } else if (facts->detected_kind == REDLATCH_DETECTED_COUNT ||
+               facts->detected_kind == REDLATCH_DETECTED_PERMIT_SEMAPHORE) {
         exit_status = complain(STATUS_USAGE, "\"%s\" is %s: expected a lock; left as it is", name,
-                               facts->detected_kind == REDLATCH_DETECTED_COUNT ? "a number, as semaphores and latches are"
-                                                                  : "a permit semaphore");
+                               facts->detected_kind == REDLATCH_DETECTED_COUNT
+                                   ? "a number, as semaphores and latches are"
+                                   : "a permit semaphore");
     } else if (facts->holders == 0) {
         exit_status = complain(STATUS_FREE, "\"%s\" is free", name);
     } else if (!forced) {

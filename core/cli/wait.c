@@ -62,8 +62,8 @@ static int query_semaphore(redlatch_client *client, const char *name) {
         return exit_status;
     }
     if (found.facts.detected_kind == REDLATCH_DETECTED_NOTHING) {
-        exit_status =
-            complain(STATUS_NO_LOCK, "there is no semaphore \"%s\": expected one that somebody has made", name);
+        exit_status = complain(STATUS_NO_LOCK, "there is no semaphore \"%s\": expected one that somebody has made",
+                               name);
     } else if (!found_is_count(&found)) {
         exit_status = complain(STATUS_NO_LOCK, "\"%s\" is no semaphore (%s, a %s)", name,
                                redlatch_detected_kind_name(found.facts.detected_kind), found.facts.type);
@@ -106,8 +106,10 @@ static int wait_for(redlatch_client *client, const char *name, int kind, int64_t
     }
     int64_t number = number_of(client, name, true);
     if (number > 0) {
-        complain(0, "\"%s\" is a number, %lld: taken for a latch and waited for until it is zero; --kind says what it"
-                 " is", name, (long long)number);
+        complain(0,
+                 "\"%s\" is a number, %lld: taken for a latch and waited for until it is zero; --kind says what it"
+                 " is",
+                 name, (long long)number);
     }
     return exit_status_of_wait(redlatch_wait_free(client, name, strlen(name), wait_ms, NULL, REDLATCH_FOREVER));
 }

@@ -57,33 +57,33 @@ extern "C" {
 enum redlatch_status {
     REDLATCH_OK = 0,
 
-    REDLATCH_TIMEOUT = -101,      /* what was waited for did not come in time: others held it all the while */
-    REDLATCH_NOT_OWNED = -102,    /* the owner does not hold this lock */
-    REDLATCH_LOST = -103,         /* the owner held it and lost it: the lease ran out or the server forgot it */
-    REDLATCH_CANCELLED = -104,    /* the wait was cancelled; nothing is held or queued */
-    REDLATCH_AGAIN = -105,        /* nothing to report yet; call again */
-    REDLATCH_UNCLAIMED = -106,    /* an asynchronous grant was not collected in time and was given back */
-    REDLATCH_ALREADY_HELD = -107, /* the owner holds it, and the lock is not reentrant */
+    REDLATCH_TIMEOUT = -101,        /* what was waited for did not come in time: others held it all the while */
+    REDLATCH_NOT_OWNED = -102,      /* the owner does not hold this lock */
+    REDLATCH_LOST = -103,           /* the owner held it and lost it: the lease ran out or the server forgot it */
+    REDLATCH_CANCELLED = -104,      /* the wait was cancelled; nothing is held or queued */
+    REDLATCH_AGAIN = -105,          /* nothing to report yet; call again */
+    REDLATCH_UNCLAIMED = -106,      /* an asynchronous grant was not collected in time and was given back */
+    REDLATCH_ALREADY_HELD = -107,   /* the owner holds it, and the lock is not reentrant */
     REDLATCH_WOULD_DEADLOCK = -108, /* the owner holds the read lock, and would wait for itself to write */
 
-    REDLATCH_INVALID = -201,      /* an argument is out of range; redlatch_last_error names it */
-    REDLATCH_CLOSED = -202,       /* the client is closed */
-    REDLATCH_FORKED = -203,       /* the handle belongs to the parent process; open a client of your own */
-    REDLATCH_BAD_HANDLE = -204,   /* NULL, freed, or a handle of another kind */
-    REDLATCH_UNSUPPORTED = -205,  /* recognised, and not supported by this version */
-    REDLATCH_IN_USE = -206,       /* the cancel object already names another wait, or a step of the walk is started */
+    REDLATCH_INVALID = -201,     /* an argument is out of range; redlatch_last_error names it */
+    REDLATCH_CLOSED = -202,      /* the client is closed */
+    REDLATCH_FORKED = -203,      /* the handle belongs to the parent process; open a client of your own */
+    REDLATCH_BAD_HANDLE = -204,  /* NULL, freed, or a handle of another kind */
+    REDLATCH_UNSUPPORTED = -205, /* recognised, and not supported by this version */
+    REDLATCH_IN_USE = -206,      /* the cancel object already names another wait, or a step of the walk is started */
 
-    REDLATCH_UNREACHABLE = -301,  /* no connection could be made, or it broke before the command was sent */
-    REDLATCH_NO_REPLY = -302,     /* sent, and no reply came in time: it may or may not have been carried out */
-    REDLATCH_PROTOCOL = -303,     /* what answers there is not a Redis server */
+    REDLATCH_UNREACHABLE = -301, /* no connection could be made, or it broke before the command was sent */
+    REDLATCH_NO_REPLY = -302,    /* sent, and no reply came in time: it may or may not have been carried out */
+    REDLATCH_PROTOCOL = -303,    /* what answers there is not a Redis server */
 
-    REDLATCH_SERVER = -401,       /* the server refused with an error that has no code of its own */
-    REDLATCH_WRONG_TYPE = -402,   /* the key holds something else than a lock of this kind, redlatch_last_error says
-                                     what; it was not touched */
-    REDLATCH_READ_ONLY = -403,    /* the server is a replica */
+    REDLATCH_SERVER = -401,     /* the server refused with an error that has no code of its own */
+    REDLATCH_WRONG_TYPE = -402, /* the key holds something else than a lock of this kind, redlatch_last_error says
+                                   what; it was not touched */
+    REDLATCH_READ_ONLY = -403,  /* the server is a replica */
     REDLATCH_SERVER_OUT_OF_MEMORY = -404,
-    REDLATCH_LOADING = -405,      /* the server is loading its data */
-    REDLATCH_SERVER_BUSY = -406,  /* the server is running a script that does not end */
+    REDLATCH_LOADING = -405,        /* the server is loading its data */
+    REDLATCH_SERVER_BUSY = -406,    /* the server is running a script that does not end */
     REDLATCH_AUTHENTICATION = -407, /* no or wrong user name or password */
     REDLATCH_NO_PERMISSION = -408,  /* the server's access rules forbid a command, key or channel we need; of calls on
                                        one name redlatch_last_error ends with the server's words */
@@ -91,9 +91,9 @@ enum redlatch_status {
     REDLATCH_NOT_WRITABLE = -410, /* refused for now: too few replicas, failed snapshot, or the master is down */
 
     REDLATCH_NO_MEMORY = -501,
-    REDLATCH_SYSTEM = -502,       /* a system call failed: no descriptors, no threads */
-    REDLATCH_INTERNAL = -503      /* a defect in redlatch; please report it. The client that met it is of no use any
-                                     more: all its calls say so, but that it can be closed; its leases run out */
+    REDLATCH_SYSTEM = -502,  /* a system call failed: no descriptors, no threads */
+    REDLATCH_INTERNAL = -503 /* a defect in redlatch; please report it. The client that met it is of no use any
+                                more: all its calls say so, but that it can be closed; its leases run out */
 };
 
 /* One English sentence for a status, for any number. Static memory. Any thread. Since 0.1. */
@@ -120,16 +120,16 @@ REDLATCH_API const char *redlatch_version(void);
 /* ---------------------------------------------------------------------------------------------- special numbers -- */
 
 enum {
-    REDLATCH_FOREVER = -1,        /* as a wait: until granted or cancelled */
-    REDLATCH_RENEWED = -1,        /* as a lease: the watchdog's, renewed for as long as the lock is held */
-    REDLATCH_LEASE_OF_LOCK = -2,  /* as a lease: what the lock's options say */
-    REDLATCH_DEFAULT = -3         /* in options where the URL has a say: what it says, else what this version does */
+    REDLATCH_FOREVER = -1,       /* as a wait: until granted or cancelled */
+    REDLATCH_RENEWED = -1,       /* as a lease: the watchdog's, renewed for as long as the lock is held */
+    REDLATCH_LEASE_OF_LOCK = -2, /* as a lease: what the lock's options say */
+    REDLATCH_DEFAULT = -3        /* in options where the URL has a say: what it says, else what this version does */
 };
 
 enum {
-    REDLATCH_NAME_SIZE_MAX = 65535,   /* bytes in a lock's name, prefix included */
-    REDLATCH_MEMBERS_MAX = 100,       /* locks in a multi lock or a RedLock */
-    REDLATCH_OWNER_SIZE = 64          /* room for an owner id as it stands in Redis, with its final NUL */
+    REDLATCH_NAME_SIZE_MAX = 65535, /* bytes in a lock's name, prefix included */
+    REDLATCH_MEMBERS_MAX = 100,     /* locks in a multi lock or a RedLock */
+    REDLATCH_OWNER_SIZE = 64        /* room for an owner id as it stands in Redis, with its final NUL */
 };
 
 /* ------------------------------------------------------------------------------------------------------- client -- */
@@ -160,16 +160,16 @@ typedef struct redlatch_client_options {
     int64_t claim_timeout_ms;       /* an asynchronous grant that is not collected is given back after this; 30000 */
     int64_t linger_ms;              /* a subscription outlives its last waiter by this; 3000 */
     int32_t release_on_close;       /* 1: closing releases what is held; 0: leases run out. 1 */
-    int32_t busy_poll;                   /* 1: look at the socket, or yield the processor, briefly before sleeping where
-                                       that pays; 0: never. 1 */
+    int32_t busy_poll;              /* 1: poll the socket, or yield the processor, briefly before sleeping where
+                                  that pays; 0: never. 1 */
     const char *name_prefix;        /* put before every name, as Redisson's NameMapper; NULL */
     uint64_t name_prefix_size;
-    const char *username;           /* overrides the URL's; NULL */
-    const char *password;           /* overrides the URL's; NULL */
-    int32_t database;               /* overrides the URL's; REDLATCH_DEFAULT */
-    int32_t language;               /* enum redlatch_language, whose words and units messages use; LANGUAGE_C */
-    int64_t fair_timeout_ms;        /* fair locks: a waiter whose client is silent for this long loses its place, 100 or
-                                       more; the same in every process that uses a lock; 30000 */
+    const char *username;    /* overrides the URL's; NULL */
+    const char *password;    /* overrides the URL's; NULL */
+    int32_t database;        /* overrides the URL's; REDLATCH_DEFAULT */
+    int32_t language;        /* enum redlatch_language, whose words and units messages use; LANGUAGE_C */
+    int64_t fair_timeout_ms; /* fair locks: a waiter whose client is silent for this long loses its place, 100 or
+                                more; the same in every process that uses a lock; 30000 */
 } redlatch_client_options;
 
 /* Writes the defaults. `struct_size` is sizeof(redlatch_client_options) as the caller knows it.
@@ -216,26 +216,26 @@ REDLATCH_API int redlatch_owner_end(uint64_t owner);
 typedef struct redlatch_stats {
     uint32_t struct_size;
     uint32_t reserved;
-    uint64_t round_trips;      /* replies received */
-    uint64_t scripts;          /* scripts sent, repeats included */
-    uint64_t script_loads;     /* times a script had to be sent as text */
-    uint64_t acquired;         /* levels granted, re-entries included */
-    uint64_t contended;        /* acquires that found the lock held */
-    uint64_t hand_overs;       /* grants passed on inside this process */
-    uint64_t renewals;         /* leases renewed */
-    uint64_t late_renewals;    /* renewals confirmed after half of the lease was gone */
-    uint64_t lost;             /* holds lost */
-    uint64_t reconnects;       /* connections made again after one broke */
-    uint64_t busy_polls;            /* times a caller looked at the socket before sleeping */
-    uint64_t busy_polls_hit;       /* looks that saw the reply */
-    uint64_t compensations;    /* undo commands sent for calls that gave up */
-    uint64_t resends;          /* commands sent again after a connection broke */
-    uint64_t messages;         /* wake-up messages received */
-    uint64_t empty_polls;      /* redlatch_client_next_event calls that found nothing */
-    uint64_t held;             /* gauge: holds alive */
-    uint64_t waiters;          /* gauge: waits in progress */
-    uint64_t subscriptions;    /* gauge: channels subscribed to */
-    uint64_t connections;      /* gauge: sockets open */
+    uint64_t round_trips;    /* replies received */
+    uint64_t scripts;        /* scripts sent, repeats included */
+    uint64_t script_loads;   /* times a script had to be sent as text */
+    uint64_t acquired;       /* levels granted, re-entries included */
+    uint64_t contended;      /* acquires that found the lock held */
+    uint64_t hand_overs;     /* grants passed on inside this process */
+    uint64_t renewals;       /* leases renewed */
+    uint64_t late_renewals;  /* renewals confirmed after half of the lease was gone */
+    uint64_t lost;           /* holds lost */
+    uint64_t reconnects;     /* connections made again after one broke */
+    uint64_t busy_polls;     /* times a caller polled the socket before sleeping */
+    uint64_t busy_polls_hit; /* of these, those that saw the reply */
+    uint64_t compensations;  /* undo commands sent for calls that gave up */
+    uint64_t resends;        /* commands sent again after a connection broke */
+    uint64_t messages;       /* wake-up messages received */
+    uint64_t empty_polls;    /* redlatch_client_next_event calls that found nothing */
+    uint64_t held;           /* gauge: holds alive */
+    uint64_t waiters;        /* gauge: waits in progress */
+    uint64_t subscriptions;  /* gauge: channels subscribed to */
+    uint64_t connections;    /* gauge: sockets open */
 } redlatch_stats;
 
 /* Fills `stats_out`; its struct_size must be set. INVALID, BAD_HANDLE, FORKED. Since 0.1. */
@@ -269,7 +269,7 @@ enum redlatch_kind {
     REDLATCH_READ = 5,   /* the read lock of Redisson's RReadWriteLock */
     REDLATCH_WRITE = 6,  /* its write lock */
     REDLATCH_PLAIN = 7,  /* a string with the owner as its value, as of redis-py, redsync, bsm/redislock, node-redlock;
-                            not reentrant. Those do not tell of a release: behind them a waiter looks every 0.1 s */
+                            not reentrant. Those do not tell of a release: behind them a waiter polls every 0.1 s */
     REDLATCH_GROUP = 8,  /* many values of one name at once, RedissonClient.getMultiLock(group, values): made by
                             redlatch_group_lock_new */
     /* With handles of their own: redlatch_semaphores.h, redlatch_latch.h. */
@@ -289,24 +289,24 @@ enum redlatch_owner_mode {
 
 typedef struct redlatch_lock_options {
     uint32_t struct_size;
-    int32_t owner_mode;   /* enum redlatch_owner_mode; THREAD */
-    int64_t lease_ms;     /* REDLATCH_RENEWED, or a fixed lease of 1 to 10 years; RENEWED */
-    int64_t max_hold_ms;  /* renewal ends so that the lease is over after this; REDLATCH_FOREVER */
-    int32_t reentrant;    /* 0: an acquire by the owner that holds it is ALREADY_HELD, as of Redisson's
-                             RNonReentrantLock; 1 */
+    int32_t owner_mode;      /* enum redlatch_owner_mode; THREAD */
+    int64_t lease_ms;        /* REDLATCH_RENEWED, or a fixed lease of 1 to 10 years; RENEWED */
+    int64_t max_hold_ms;     /* renewal ends so that the lease is over after this; REDLATCH_FOREVER */
+    int32_t reentrant;       /* 0: an acquire by the owner that holds it is ALREADY_HELD, as of Redisson's
+                                RNonReentrantLock; 1 */
     int32_t token_from_time; /* fenced: 1: no token is smaller than the server's time in microseconds, so that tokens go
                              on rising when the server loses their counter; 0 */
     const char *key_template; /* plain: the key, with {name} once in the place of the name, such as lock:{name}; the
                                  client's prefix stands before it all. Read during redlatch_lock_new only. NULL:
                                  {name} */
     uint64_t key_template_size;
-    int64_t back_off_initial_ms; /* spin: the first pause between two looks, 1 to one hour; 1 */
+    int64_t back_off_initial_ms; /* spin: the first pause between two attempts, 1 to one hour; 1 */
     int64_t back_off_max_ms;     /* spin: the longest, from the first to one hour; as long as the first for pauses of
                                     one length; 128 */
     int32_t back_off_multiplier; /* spin: by what a pause is longer than the one before, 1 to 1000; 2 */
     int32_t reserved;            /* 0 */
-    uint64_t owner;       /* with OWNER_HANDLE: a number of redlatch_owner_new, so that handles are one owner, such as
-                             those of the two sides of a read-write lock; 0: a number of the handle's own */
+    uint64_t owner; /* with OWNER_HANDLE: a number of redlatch_owner_new, so that handles are one owner, such as
+                       those of the two sides of a read-write lock; 0: a number of the handle's own */
 } redlatch_lock_options;
 
 /* Writes the defaults. INVALID. Since 0.1. */
@@ -353,10 +353,10 @@ REDLATCH_API int redlatch_lock_try_acquire(redlatch_lock *lock);
 /* Acquires for an explicit owner (0: the lock's own) with an explicit lease (ms, REDLATCH_RENEWED or
  * REDLATCH_LEASE_OF_LOCK); `cancel` may be NULL.
  *
- * max_block_ms: REDLATCH_FOREVER, or with a cancel object the call returns REDLATCH_AGAIN after that time while the wait
- * goes on, keeping its place; call again with the same cancel object to go on (the other arguments are then ignored),
- * fire it to end the wait, and call until the answer is no longer AGAIN. Hosts that must look at their signals now
- * and then wait this way. Statuses as redlatch_lock_acquire, and CANCELLED, AGAIN, IN_USE. Since 0.1. */
+ * max_block_ms: REDLATCH_FOREVER, or with a cancel object the call returns REDLATCH_AGAIN after that time while the
+ * wait goes on, keeping its place; call again with the same cancel object to go on (the other arguments are then
+ * ignored), fire it to end the wait, and call until the answer is no longer AGAIN. Hosts that must check their
+ * signals now and then wait this way. Statuses as redlatch_lock_acquire, and CANCELLED, AGAIN, IN_USE. Since 0.1. */
 REDLATCH_API int redlatch_lock_acquire_as(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
                                           redlatch_cancel *cancel, int64_t max_block_ms);
 
@@ -413,14 +413,14 @@ REDLATCH_API int redlatch_last_reason(void);
 
 typedef struct redlatch_hold {
     uint32_t struct_size;
-    int32_t state;                /* enum redlatch_hold_state */
-    int32_t reason;               /* enum redlatch_reason, when GONE */
-    uint32_t count;               /* levels */
-    int64_t remaining_ms;         /* safe time left, margin deducted, rounded down; 0 unless HELD or SUSPECT */
-    uint64_t serial;              /* names this hold, never another, also once GONE; 0 when not held */
-    uint64_t token;               /* of a fenced lock: greater than that of every hold before; else 0 */
-    char owner[64];               /* owner id in Redis, "uuid:number"; empty when not held. An extension whose reply was
-                                     lost may change it, where old connections cannot be killed */
+    int32_t state;        /* enum redlatch_hold_state */
+    int32_t reason;       /* enum redlatch_reason, when GONE */
+    uint32_t count;       /* levels */
+    int64_t remaining_ms; /* safe time left, margin deducted, rounded down; 0 unless HELD or SUSPECT */
+    uint64_t serial;      /* names this hold, never another, also once GONE; 0 when not held */
+    uint64_t token;       /* of a fenced lock: greater than that of every hold before; else 0 */
+    char owner[64];       /* owner id in Redis, "uuid:number"; empty when not held. An extension whose reply was
+                             lost may change it, where old connections cannot be killed */
 } redlatch_hold;
 
 /* Fills `hold_out` (its struct_size must be set) for an owner (0: the lock's own). Sends nothing.
@@ -430,12 +430,12 @@ REDLATCH_API int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatc
 /* What the server says of a lock, whoever holds it. Since 0.1. */
 typedef struct redlatch_lock_state {
     uint32_t struct_size;
-    int32_t locked;               /* 1 if anybody holds it */
-    int64_t ttl_ms;               /* what is left of the lease, at most 10^12; -1: it has none; 0 when not locked */
-    uint64_t count;               /* the holder's hold count; of several readers, that of one */
-    char owner[128];              /* the holder's id, cut if longer; empty when not locked */
-    uint64_t holders;             /* how many hold it at once: a read lock may have several */
-    uint64_t waiters;             /* of a fair lock: how many queue on the server; else 0 */
+    int32_t locked;   /* 1 if anybody holds it */
+    int64_t ttl_ms;   /* what is left of the lease, at most 10^12; -1: it has none; 0 when not locked */
+    uint64_t count;   /* the holder's hold count; of several readers, that of one */
+    char owner[128];  /* the holder's id, cut if longer; empty when not locked */
+    uint64_t holders; /* how many hold it at once: a read lock may have several */
+    uint64_t waiters; /* of a fair lock: how many queue on the server; else 0 */
 } redlatch_lock_state;
 
 /* Asks the server. Statuses: INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx. Since 0.1. */

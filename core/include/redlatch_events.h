@@ -16,38 +16,38 @@ extern "C" {
 /* --------------------------------------------------------------------------------- events and asynchronous use -- */
 
 enum redlatch_event_kind {
-    REDLATCH_EVENT_ACQUIRED = 1,   /* a started acquire is done; see status */
-    REDLATCH_EVENT_RELEASED = 2,   /* a started release is done; see status */
-    REDLATCH_EVENT_EXTENDED = 3,   /* a started extend is done; see status */
-    REDLATCH_EVENT_LOST = 4,       /* a hold was lost; see reason. A release by force is noticed when the hold is to be
-                                      renewed next */
-    REDLATCH_EVENT_ABANDONED = 5,  /* an owner ended while it held; the lease runs out */
-    REDLATCH_EVENT_OPENED = 6,     /* a started wait for a latch is done; see status */
-    REDLATCH_EVENT_COUNTED = 7,    /* a started count-down is done; see status */
-    REDLATCH_EVENT_FREE = 8,       /* a started wait until a name is free is done; see status */
-    REDLATCH_EVENT_ANSWERED = 9    /* any other started call is done; see status and what it found */
+    REDLATCH_EVENT_ACQUIRED = 1,  /* a started acquire is done; see status */
+    REDLATCH_EVENT_RELEASED = 2,  /* a started release is done; see status */
+    REDLATCH_EVENT_EXTENDED = 3,  /* a started extend is done; see status */
+    REDLATCH_EVENT_LOST = 4,      /* a hold was lost; see reason. A release by force is noticed when the hold is to be
+                                     renewed next */
+    REDLATCH_EVENT_ABANDONED = 5, /* an owner ended while it held; the lease runs out */
+    REDLATCH_EVENT_OPENED = 6,    /* a started wait for a latch is done; see status */
+    REDLATCH_EVENT_COUNTED = 7,   /* a started count-down is done; see status */
+    REDLATCH_EVENT_FREE = 8,      /* a started wait until a name is free is done; see status */
+    REDLATCH_EVENT_ANSWERED = 9   /* any other started call is done; see status and what it found */
 };
 
 typedef struct redlatch_event {
     uint32_t struct_size;
-    int32_t kind;                 /* enum redlatch_event_kind */
-    int32_t status;               /* of a completion: what the blocking call would have returned */
-    int32_t reason;               /* enum redlatch_reason, of LOST and ABANDONED, and of a completion whose status is
-                                     LOST */
-    uint64_t tag;                 /* of a completion: the number passed to the start call */
+    int32_t kind;   /* enum redlatch_event_kind */
+    int32_t status; /* of a completion: what the blocking call would have returned */
+    int32_t reason; /* enum redlatch_reason, of LOST and ABANDONED, and of a completion whose status is
+                       LOST */
+    uint64_t tag;   /* of a completion: the number passed to the start call */
     uint64_t owner;
-    uint64_t serial;              /* which hold; 0 if none */
-    uint64_t name_size;           /* of the lock's name, prefix included; more than 255 if `name` was cut */
-    char name[256];               /* NUL-terminated; of a step of a walk the walk's pattern */
-    int64_t number;               /* of a completion that is OK: the number that the blocking call would have handed
-                                     out, or 1 for yes and 0 for no; 0 where it hands out none */
+    uint64_t serial;                /* which hold; 0 if none */
+    uint64_t name_size;             /* of the lock's name, prefix included; more than 255 if `name` was cut */
+    char name[256];                 /* NUL-terminated; of a step of a walk the walk's pattern */
+    int64_t number;                 /* of a completion that is OK: the number that the blocking call would have handed
+                                       out, or 1 for yes and 0 for no; 0 where it hands out none */
     struct redlatch_report *report; /* of a started inspection or step of a walk, or NULL: the caller's, to be freed by
                                      redlatch_report_free. A caller whose struct ends before it gets none */
     const redlatch_lock_state *state; /* of a started query, or NULL: borrowed until the next
                                      redlatch_client_next_event of this client, in whatever thread */
-    const char *message;          /* what went wrong, as redlatch_last_error would say it: which name, which server,
-                                     what it answered; empty where nothing did. Never NULL; the client's, until the
-                                     next call of the function that handed out the event, in whatever thread */
+    const char *message;              /* what went wrong, as redlatch_last_error would say it: which name, which server,
+                                         what it answered; empty where nothing did. Never NULL; the client's, until the
+                                         next call of the function that handed out the event, in whatever thread */
 } redlatch_event;
 
 /* A descriptor that is readable when redlatch_client_next_event has something to do: completions of this client's

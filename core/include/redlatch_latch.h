@@ -42,7 +42,7 @@ REDLATCH_API int redlatch_latch_count_down(redlatch_latch *latch);
  * Since 0.1. */
 REDLATCH_API int redlatch_latch_count(redlatch_latch *latch, int64_t *count_out);
 
-/* Waits until the latch is open. wait_ms: 0 looks once, REDLATCH_FOREVER waits without end. TIMEOUT: it was closed all
+/* Waits until the latch is open. wait_ms: 0 checks once, REDLATCH_FOREVER waits without end. TIMEOUT: it was closed all
  * the time. `cancel` (may be NULL) and max_block_ms: as of redlatch_lock_acquire_as.
  * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, CANCELLED, AGAIN, IN_USE, -4xx, NO_MEMORY,
  * SYSTEM. Since 0.1. */

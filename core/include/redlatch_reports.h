@@ -18,16 +18,16 @@ extern "C" {
 /* What a name is by the server's data, which do not tell every kind apart: a spin lock looks like a mutex, and a
  * semaphore like a latch, like any counter. The numbers are for ever. Since 0.1. */
 enum redlatch_detected_kind {
-    REDLATCH_DETECTED_NOTHING = 0,    /* no such key */
-    REDLATCH_DETECTED_MUTEX = 1,      /* a hash of one owner */
-    REDLATCH_DETECTED_FENCED = 2,     /* the same, or free, with a counter of tokens beside it */
-    REDLATCH_DETECTED_FAIR = 3,       /* the same, or free, with a queue of waiters beside it */
+    REDLATCH_DETECTED_NOTHING = 0, /* no such key */
+    REDLATCH_DETECTED_MUTEX = 1,   /* a hash of one owner */
+    REDLATCH_DETECTED_FENCED = 2,  /* the same, or free, with a counter of tokens beside it */
+    REDLATCH_DETECTED_FAIR = 3,    /* the same, or free, with a queue of waiters beside it */
     REDLATCH_DETECTED_READ_WRITE = 4,
-    REDLATCH_DETECTED_GROUP = 5,      /* Redisson's FasterMultiLock: many values in one hash */
-    REDLATCH_DETECTED_PLAIN = 6,      /* a string with the owner's word as its value, and a lease; scans find redlatch's */
-    REDLATCH_DETECTED_COUNT = 7,      /* a number: what a semaphore or a latch has left, or any counter; scans pass it by */
+    REDLATCH_DETECTED_GROUP = 5, /* Redisson's FasterMultiLock: many values in one hash */
+    REDLATCH_DETECTED_PLAIN = 6, /* a string with the owner's word as its value, and a lease; scans find redlatch's */
+    REDLATCH_DETECTED_COUNT = 7, /* a number: what a semaphore or a latch has left, or any counter; scans pass it by */
     REDLATCH_DETECTED_PERMIT_SEMAPHORE = 8, /* a number, and leases of permits beside it; its holders have one */
-    REDLATCH_DETECTED_UNKNOWN = 99    /* there is a key, and it is no lock whose form we know */
+    REDLATCH_DETECTED_UNKNOWN = 99          /* there is a key, and it is no lock whose form we know */
 };
 
 /* "mutex", "read_write" and so on; "unknown" for any other number. Static memory. Any thread. Since 0.1. */
@@ -38,15 +38,15 @@ typedef struct redlatch_report redlatch_report;
 
 typedef struct redlatch_facts {
     uint32_t struct_size;
-    int32_t detected_kind;                 /* enum redlatch_detected_kind */
-    int64_t ttl_ms;               /* what is left of the lease, at most 10^12; -1: it has none; 0: there is nothing */
-    uint64_t token;               /* of a fenced lock: the last one issued; else 0 */
-    uint64_t holders;             /* how many hold it; 0: it is free, or nothing we know */
-    uint64_t waiters;             /* how many queue on the server; 0 where the form does not tell */
-    uint64_t parties;             /* how many of both the report tells of, holders first; of many only some */
+    int32_t detected_kind; /* enum redlatch_detected_kind */
+    int64_t ttl_ms;        /* what is left of the lease, at most 10^12; -1: it has none; 0: there is nothing */
+    uint64_t token;        /* of a fenced lock: the last one issued; else 0 */
+    uint64_t holders;      /* how many hold it; 0: it is free, or nothing we know */
+    uint64_t waiters;      /* how many queue on the server; 0 where the form does not tell */
+    uint64_t parties;      /* how many of both the report tells of, holders first; of many only some */
     uint64_t name_size;
-    char type[16];                /* the server's word for the type of the key: "hash", "string", "none" */
-    int64_t count;                /* COUNT: the number; PERMIT_SEMAPHORE: permits that may be taken; else 0 */
+    char type[16]; /* the server's word for the type of the key: "hash", "string", "none" */
+    int64_t count; /* COUNT: the number; PERMIT_SEMAPHORE: permits that may be taken; else 0 */
 } redlatch_facts;
 
 /* What part somebody has in a lock. Since 0.1. */
@@ -54,14 +54,14 @@ enum redlatch_role { REDLATCH_HOLDER = 1, REDLATCH_READER = 2, REDLATCH_WRITER =
 
 typedef struct redlatch_party {
     uint32_t struct_size;
-    int32_t role;                 /* enum redlatch_role */
-    uint64_t count;               /* levels held; 0 for a waiter */
-    char owner[128];              /* the owner id as it stands in Redis, cut if longer; of a permit its id in hex */
-    char host[72];                /* of redlatch_inspect: the machine of an owner that is connected with redlatch */
-    int64_t pid;                  /* and its process there; empty and 0 where that is not known */
-    char value[24];               /* of a group: the value that is held, as it stands in Redis, a digest; else empty */
-    int64_t ttl_ms;               /* of a group's value and of a permit: what is left of its lease; -1: it has none of
-                                     its own */
+    int32_t role;    /* enum redlatch_role */
+    uint64_t count;  /* levels held; 0 for a waiter */
+    char owner[128]; /* the owner id as it stands in Redis, cut if longer; of a permit its id in hex */
+    char host[72];   /* of redlatch_inspect: the machine of an owner that is connected with redlatch */
+    int64_t pid;     /* and its process there; empty and 0 where that is not known */
+    char value[24];  /* of a group: the value that is held, as it stands in Redis, a digest; else empty */
+    int64_t ttl_ms;  /* of a group's value and of a permit: what is left of its lease; -1: it has none of
+                        its own */
 } redlatch_party;
 
 /* Finds out all there is to know of a name, a lock or not; writes nothing. The client's name prefix is put before it.
@@ -123,11 +123,11 @@ REDLATCH_API void redlatch_scan_free(redlatch_scan *scan);
 /* Waits until a name is free, without taking it: when this returns somebody else may hold it already. A lock is free
  * that nobody holds, a semaphore that has a permit, a latch that is open. Of a number without leases the data do not
  * say which it is: one above zero is waited for as a latch, until it is down to zero, any other as a semaphore. Listens
- * where its kind is told of, and looks when the lease ends and every 5 s, of a plain lock every 0.25 s, since others
- * do not tell. wait_ms: 0 looks once, REDLATCH_FOREVER waits without end. `cancel`, which may be NULL, and max_block_ms: as
- * redlatch_lock_acquire_as. OK: it was free. TIMEOUT: it was held all the time. WRONG_TYPE: not a lock. Also INVALID,
- * BAD_HANDLE, CLOSED, FORKED, CANCELLED, AGAIN, IN_USE, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY, SYSTEM.
- * Since 0.1. */
+ * where its kind is told of, and asks again when the lease ends and every 5 s, of a plain lock every 0.25 s, since
+ * others do not tell. wait_ms: 0 checks once, REDLATCH_FOREVER waits without end. `cancel`, which may be NULL, and
+ * max_block_ms: as redlatch_lock_acquire_as. OK: it was free. TIMEOUT: it was held all the time. WRONG_TYPE: not a
+ * lock. Also INVALID, BAD_HANDLE, CLOSED, FORKED, CANCELLED, AGAIN, IN_USE, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx,
+ * NO_MEMORY, SYSTEM. Since 0.1. */
 REDLATCH_API int redlatch_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
                                     redlatch_cancel *cancel, int64_t max_block_ms);
 

@@ -123,7 +123,7 @@ REDLATCH_API int redlatch_semaphore_start_delete(redlatch_semaphore *semaphore, 
 typedef struct redlatch_permit_semaphore redlatch_permit_semaphore;
 
 enum {
-    REDLATCH_PERMIT_ID_SIZE = 33,      /* room for an id, 32 hexadecimal digits, with its final NUL */
+    REDLATCH_PERMIT_ID_SIZE = 33, /* room for an id, 32 hexadecimal digits, with its final NUL */
     REDLATCH_PERMITS_AT_ONCE_MAX = 1000
 };
 
@@ -144,12 +144,12 @@ REDLATCH_API int redlatch_permit_semaphore_acquire(redlatch_permit_semaphore *pe
 /* How a permit stands, as far as this process knows without asking the server. */
 typedef struct redlatch_permit {
     uint32_t struct_size;
-    int32_t state;                /* enum redlatch_hold_state; NOT_HELD: not taken by this client, or released */
-    int32_t reason;               /* enum redlatch_reason, when GONE */
+    int32_t state;  /* enum redlatch_hold_state; NOT_HELD: not taken by this client, or released */
+    int32_t reason; /* enum redlatch_reason, when GONE */
     uint32_t reserved;
-    int64_t remaining_ms;         /* safe time left, margin deducted, rounded down; 0 unless HELD or SUSPECT */
+    int64_t remaining_ms; /* safe time left, margin deducted, rounded down; 0 unless HELD or SUSPECT */
     uint64_t serial;
-    char id[33];                  /* 32 hexadecimal digits */
+    char id[33]; /* 32 hexadecimal digits */
 } redlatch_permit;
 
 /* Fills `permit_out` (its struct_size must be set) for a permit that this client took. Sends nothing.
@@ -174,8 +174,8 @@ REDLATCH_API int redlatch_permit_semaphore_lease_of(redlatch_permit_semaphore *p
 
 /* Makes a semaphore of so many permits unless it exists, which `set_out` says. Statuses as redlatch_semaphore_release.
  * Since 0.1. */
-REDLATCH_API int redlatch_permit_semaphore_try_set_permits(redlatch_permit_semaphore *permit_semaphore,
-                                                           int64_t permits, int32_t *set_out);
+REDLATCH_API int redlatch_permit_semaphore_try_set_permits(redlatch_permit_semaphore *permit_semaphore, int64_t permits,
+                                                           int32_t *set_out);
 
 /* Lets there be so many permits in all, those that are taken included; if more are taken, it owes the rest. Statuses as
  * redlatch_semaphore_release. Since 0.1. */
@@ -190,8 +190,7 @@ REDLATCH_API int redlatch_permit_semaphore_available(redlatch_permit_semaphore *
                                                      int64_t *available_out);
 
 /* Asks the server how many permits are taken. Statuses as redlatch_semaphore_release. Since 0.1. */
-REDLATCH_API int redlatch_permit_semaphore_acquired(redlatch_permit_semaphore *permit_semaphore,
-                                                    int64_t *acquired_out);
+REDLATCH_API int redlatch_permit_semaphore_acquired(redlatch_permit_semaphore *permit_semaphore, int64_t *acquired_out);
 
 /* Asks the server how many permits there are in all. Statuses as redlatch_semaphore_release. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_permits(redlatch_permit_semaphore *permit_semaphore, int64_t *permits_out);

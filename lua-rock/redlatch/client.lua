@@ -89,7 +89,7 @@ end
 
 --- A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the owner as
 --- its value. The owner cannot acquire it a second time before it releases. Those others do not tell of a release:
---- while one of them holds it, a waiter looks every 0.1 s.
+--- while one of them holds it, a waiter asks again every 0.1 s.
 ---@param name string
 ---@param options? redlatch.LockOptions
 ---@return redlatch.Lock
@@ -178,7 +178,7 @@ function Client:inspect(name, owner)
     return reports.inspect(self, settings.check_name(name), reports.check_owner(owner))
 end
 
---- Starts such a look and returns at once. Its event is "answered", with the report as `value`.
+--- Starts such an inspection and returns at once. Its event is "answered", with the report as `value`.
 ---@param name string
 ---@param owner? string
 ---@return integer? tag, string? message, string? code
@@ -210,7 +210,7 @@ end
 
 --- Waits until nobody holds a name, without taking it; somebody else may hold it again when this returns.
 ---@param name string
----@param given? {timeout: number?} seconds to wait: -1 for ever, 0 looks once; -1
+---@param given? {timeout: number?} seconds to wait: -1 for ever, 0 checks once; -1
 ---@return true? free, string? message, string? code "timeout" if it was held all the time
 function Client:wait_free(name, given)
     return reports.wait_free(self, settings.check_name(name), free_wait_ms(given))

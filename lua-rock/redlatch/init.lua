@@ -43,7 +43,7 @@ redlatch._VERSION = core.version()
 ---@field fair_timeout? number waiters of a fair lock whose client is silent for so long lose their places; the same for
 ---all who use a lock; 30
 ---@field release_on_close? boolean whether close() releases what is held, or leaves it to run out; true
----@field look? boolean looks at the socket briefly before sleeping, where that pays; true
+---@field busy_poll? boolean polls the socket briefly before sleeping, where that is faster; true
 
 --- A lock on a majority of independent servers, which outlives the loss of a minority of them.
 ---@param members redlatch.Lock[] locks of single names, each of a client of its own for a server of its own; three at

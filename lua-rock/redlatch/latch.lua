@@ -56,7 +56,7 @@ function Latch:count()
 end
 
 --- Waits until the latch is open.
----@param given? {timeout: number?} seconds to wait: -1 for ever, 0 looks once; -1
+---@param given? {timeout: number?} seconds to wait: -1 for ever, 0 checks once; -1
 ---@return true? open, string? message, string? code "timeout" if it was closed all the time
 function Latch:wait(given)
     local wait_ms = counted.wait_ms(options.check_known(given, OF_WAIT))

@@ -22,7 +22,7 @@ local started = require "redlatch.started"
 ---@field reentrant? boolean whether the owner may acquire it again; true
 ---@field token_from_time? boolean of a fenced lock: no token is smaller than the server's time in microseconds, so that
 ---tokens go on rising when the server loses their counter; to be the same for all who use the name; false
----@field back_off_initial? number of a spin lock: the first pause between two looks; 0.001
+---@field back_off_initial? number of a spin lock: the first pause between two attempts; 0.001
 ---@field back_off_max? number of a spin lock: the longest, or as long as the first for pauses of one length; 0.128
 ---@field back_off_multiplier? integer of a spin lock: by what a pause is longer than the one before; 2
 ---@field key_template? string of a plain lock: the key, with {name} in it once; "{name}"

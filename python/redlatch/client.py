@@ -63,7 +63,7 @@ def connect(
     fair_timeout: waiters of a fair lock whose client is silent for this long lose their places; to be the same in every
         process that uses a lock.
     release_on_close: whether close() releases what is held, or leaves it to run out.
-    look: looks at the socket briefly before sleeping, where that pays.
+    busy_poll: polls the socket briefly before sleeping, where that is faster.
 
     Times are seconds or timedeltas; None is the default of the core.
     """
@@ -188,7 +188,7 @@ class Client:
         """A mutex whose waiters ask again and again instead of listening: for locks that are held for moments, by
         so many that telling all of them of each release would cost more. In one process only the first waiter asks.
 
-        back_off_initial, back_off_max, back_off_multiplier: the first pause between two looks, the longest, and by
+        back_off_initial, back_off_max, back_off_multiplier: the first pause between two attempts, the longest, and by
             what each one is longer than the one before; with the same for both, pauses of one length.
 
         The others are those of lock().
@@ -220,7 +220,7 @@ class Client:
         """A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the
         owner as its value. The owner cannot acquire it a second time before it releases: that is an AlreadyHeldError.
 
-        Those others do not tell of a release: while one of them holds it, a waiter looks every 0.1 s.
+        Those others do not tell of a release: while one of them holds it, a waiter asks again every 0.1 s.
 
         key_template: the key, with {name} in it once; "lock:{name}" is that of python-redis-lock.
 
@@ -325,7 +325,7 @@ class Client:
         """Waits until nobody holds a name, a semaphore has a permit or a latch is open, without taking it; somebody
         else may hold it again when this returns.
 
-        timeout: None or -1 waits for ever, 0 looks once. Returns False if it was held all the time.
+        timeout: None or -1 waits for ever, 0 checks once. Returns False if it was held all the time.
         """
         return wait_free(self._handle, name, name_bytes(name), wait_ms(timeout, "timeout"))
 

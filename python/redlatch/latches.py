@@ -40,7 +40,7 @@ class Latch(Counted):
     def wait(self, timeout: Optional[Seconds] = -1) -> bool:
         """Waits until the latch is open: False if it was closed all the time.
 
-        timeout: None or -1 wait for ever, 0 looks once.
+        timeout: None or -1 wait for ever, 0 checks once.
         """
         wait = wait_ms(timeout, "timeout")
         handle = self._handle

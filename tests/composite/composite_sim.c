@@ -11,7 +11,7 @@
 #include "step_meter.h"
 
 static const int64_t PLAY = 20 * SECOND;
-static const int64_t DRAIN = 60 * SECOND;  /* everybody who waits gets it, and gives it back */
+static const int64_t DRAIN = 60 * SECOND;   /* everybody who waits gets it, and gives it back */
 static const int64_t RESOLVE = 10 * SECOND; /* what was given up is given back; half a long lease */
 
 enum { SAME_TIME_MAX = 100000, FAULT_SEEDS = 1000 };
@@ -276,7 +276,8 @@ int main(int count, char **words) {
         } else if (strcmp(words[i], "--kind") == 0 && (strcmp(value, "multi") == 0 || strcmp(value, "redlock") == 0)) {
             only = value;
         } else {
-            fprintf(stderr, "composite_sim: %s %s: expected --kind multi, --kind redlock, --seeds N, --first N, --faults\n",
+            fprintf(stderr,
+                    "composite_sim: %s %s: expected --kind multi, --kind redlock, --seeds N, --first N, --faults\n",
                     words[i], value);
             return 2;
         }
@@ -288,8 +289,7 @@ int main(int count, char **words) {
     int failed = 0;
     for (int majority = 0; majority <= 1; majority++) {
         const char *kind = majority ? "redlock" : "multi";
-        uint64_t seed =
-            *only && strcmp(only, kind) != 0 ? 0 : first_failure(&world, majority, &scripts, first, seeds);
+        uint64_t seed = *only && strcmp(only, kind) != 0 ? 0 : first_failure(&world, majority, &scripts, first, seeds);
         if (seed) {
             printf("%s: seed %d: %s\n", kind, (int)seed, world.failure);
             failed++;

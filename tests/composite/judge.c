@@ -58,8 +58,8 @@ static struct parts parts_of(const struct caller *caller) {
         bool known = true;
         for (uint32_t j = 0; j < (composite ? composite->groups[i].set->count : 1); j++) {
             const struct client *client = composite ? composite->groups[i].client : caller->lock->client;
-            const struct resource *resource =
-                composite ? composite->groups[i].set->members[j].resource : caller->lock->resource;
+            const struct resource *resource = composite ? composite->groups[i].set->members[j].resource
+                                                        : caller->lock->resource;
             const struct hold *hold = resource_hold_of(resource, REDLATCH_MUTEX, caller->owner);
             believed = believed && hold && hold->stage == HOLD_ALIVE && hold->deadline > world->now;
             known = believed && known && is_known(server_of(caller, client), client, hold);

@@ -46,9 +46,9 @@ struct caller {
     uint32_t levels;
     uint64_t serial;
     bool single;
-    bool gives; /* a release is under way */
-    bool owes;  /* a release that met no server goes on in the background */
-    bool notified;  /* that it lost what it has */
+    bool gives;    /* a release is under way */
+    bool owes;     /* a release that met no server goes on in the background */
+    bool notified; /* that it lost what it has */
     int64_t act_at;
     int64_t cancel_at;
     int64_t short_since; /* too few of the parts are left since then; 0: enough */

@@ -17,7 +17,7 @@ static void supply(struct world *world, struct engine *engine, uint8_t kind, uin
     }
     for (; needed.batches > 0; needed.batches--) {
         engine_add_batch(engine, world_allocate(world, sizeof(struct command)),
-                            world_allocate(world, RENEWAL_BATCH_SIZE * sizeof(struct renewal)));
+                         world_allocate(world, RENEWAL_BATCH_SIZE * sizeof(struct renewal)));
     }
 }
 
@@ -128,8 +128,8 @@ static void act_on_permits(struct world *world, struct client *client, struct ac
         actor->act_at = draining ? NEVER : world->now + SECOND;
     } else {
         actor->operation.amount = random_between(&world->random, 1, 3);
-        actor->operation.lease_ms =
-            random_chance(&world->random, 500) ? REDLATCH_RENEWED : random_between(&world->random, 200, 3000);
+        actor->operation.lease_ms = random_chance(&world->random, 500) ? REDLATCH_RENEWED
+                                                                       : random_between(&world->random, 200, 3000);
         begin(world, client, actor, OPERATION_ACQUIRE, (uint32_t)actor->operation.amount);
     }
 }

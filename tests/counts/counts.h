@@ -19,7 +19,7 @@ enum outcome { CHANGES_NOTHING, CHANGES_EXACTLY, CHANGES_OR_NOT };
 struct account {
     int64_t effect;
     int64_t amount;
-    uint8_t notified;     /* enum outcome */
+    uint8_t notified; /* enum outcome */
     bool carried_out; /* once, at least */
 };
 
@@ -28,8 +28,8 @@ struct actor {
     struct lock_answer answer;
     bool busy;
     int64_t act_at;
-    int64_t timeout; /* of the operation; NEVER */
-    int64_t has;      /* permits of a semaphore */
+    int64_t timeout;                /* of the operation; NEVER */
+    int64_t has;                    /* permits of a semaphore */
     uint64_t permits[PERMITS_HELD]; /* of a permit semaphore: ids */
     uint32_t permit_count;
 };

@@ -38,10 +38,8 @@ void world_free(struct world *world) {
 }
 
 static void make_client(struct world *world, uint32_t number) {
-    static const struct engine_settings settings = {.watchdog_lease_ms = 2000,
-                                                    .unreachable_timeout_ms = 5000,
-                                                    .claim_timeout_ms = 1000,
-                                                    .linger_ms = 500};
+    static const struct engine_settings settings = {
+        .watchdog_lease_ms = 2000, .unreachable_timeout_ms = 5000, .claim_timeout_ms = 1000, .linger_ms = 500};
     struct client *client = &world->clients[number];
     char uuid[40];
     snprintf(uuid, sizeof uuid, "%u0000000-0000-8000-8000-000000000000", number);
@@ -63,7 +61,10 @@ static void misfortune(struct world *world) {
     struct client *client = &world->clients[random_below(&world->random, CLIENTS)];
     uint32_t dice = random_below(&world->random, 100);
     if (dice < 60) {
-        network_cut(world, client, dice < 30 ? PIPELINE_CALLERS : dice < 50 ? PIPELINE_CALLERS_SECOND : PIPELINE_BACKGROUND);
+        network_cut(world, client,
+                    dice < 30   ? PIPELINE_CALLERS
+                    : dice < 50 ? PIPELINE_CALLERS_SECOND
+                                : PIPELINE_BACKGROUND);
     } else if (dice < 85) {
         network_cut_messages(world, client);
     } else {
@@ -179,18 +180,16 @@ static const struct {
 } plants[] = {
     {"acquire forgets what it recorded", REDLATCH_SEMAPHORE, SCRIPT_ACQUIRE_SEMAPHORE, "if recorded then",
      "if false then"},
-    {"acquire records no refusal", REDLATCH_SEMAPHORE, SCRIPT_ACQUIRE_SEMAPHORE,
-     "record(KEYS[2], taken)", "if taken ~= 0 then record(KEYS[2], taken) end"},
+    {"acquire records no refusal", REDLATCH_SEMAPHORE, SCRIPT_ACQUIRE_SEMAPHORE, "record(KEYS[2], taken)",
+     "if taken ~= 0 then record(KEYS[2], taken) end"},
     {"acquire takes one more than there is", REDLATCH_SEMAPHORE, SCRIPT_ACQUIRE_SEMAPHORE, ">= tonumber(ARGV[3])",
      "> tonumber(ARGV[3]) - 2"},
-    {"undo leaves no mark", REDLATCH_SEMAPHORE, SCRIPT_UNDO_TAKEN,
-     "record(KEYS[2], 'undone')", ""},
+    {"undo leaves no mark", REDLATCH_SEMAPHORE, SCRIPT_UNDO_TAKEN, "record(KEYS[2], 'undone')", ""},
     {"release forgets what it recorded", REDLATCH_SEMAPHORE, SCRIPT_RELEASE_SEMAPHORE, "if recorded then",
      "if false then"},
     {"release tells nobody", REDLATCH_SEMAPHORE, SCRIPT_RELEASE_SEMAPHORE,
      "redis.call('publish', ARGV[4], string.format('%.0f', value))", ""},
-    {"drain forgets what it recorded", REDLATCH_SEMAPHORE, SCRIPT_DRAIN_SEMAPHORE, "if recorded then",
-     "if false then"},
+    {"drain forgets what it recorded", REDLATCH_SEMAPHORE, SCRIPT_DRAIN_SEMAPHORE, "if recorded then", "if false then"},
     {"the record of another operation is taken for one's own", REDLATCH_SEMAPHORE, SCRIPT_RELEASE_SEMAPHORE,
      "if number ~= ARGV[2] then", "if not number then"},
     {"add forgets what it recorded", REDLATCH_SEMAPHORE, SCRIPT_ADD_SEMAPHORE, "if recorded then", "if false then"},
@@ -204,24 +203,21 @@ static const struct {
     {"a closed latch is open", REDLATCH_LATCH, SCRIPT_WATCH_LATCH, "tonumber(value) <= 0", "tonumber(value) <= 1"},
     {"a semaphore without permits is free", REDLATCH_SEMAPHORE, SCRIPT_WATCH, "tonumber(word) > 0",
      "tonumber(word) >= 0"},
-    {"acquire does not look for its ids", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_ACQUIRE_PERMITS,
-     "if repeated then", "if false then"},
+    {"acquire does not look for its ids", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_ACQUIRE_PERMITS, "if repeated then",
+     "if false then"},
     {"expired ones are not counted", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_ACQUIRE_PERMITS,
      "value = redis.call('incrby', KEYS[1], #expired)", ""},
-    {"release counts what is not there", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_RELEASE_PERMITS,
-     "if #found > 0 then", "if true then found[1] = found[1] or 'x'"},
+    {"release counts what is not there", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_RELEASE_PERMITS, "if #found > 0 then",
+     "if true then found[1] = found[1] or 'x'"},
     {"set forgets what it recorded", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_SET_PERMITS, "if recorded then",
      "if false then"},
-    {"those that are taken are set again", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_SET_PERMITS, "(value + taken)",
-     "value"},
+    {"those that are taken are set again", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_SET_PERMITS, "(value + taken)", "value"},
     {"add forgets what it recorded", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_ADD_SEMAPHORE, "if recorded then",
      "if false then"},
     {"deleted without their leases", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_DELETE_PERMITS,
      "redis.call('del', KEYS[1], KEYS[2])", "redis.call('del', KEYS[1])"},
-    {"expired ones count as taken", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_COUNT_PERMITS, "'(' .. now, '+inf'",
-     "0, '+inf'"},
-    {"a lease is told as a time of day", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_LEASE_OF_PERMIT, "score - now",
-     "score"},
+    {"expired ones count as taken", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_COUNT_PERMITS, "'(' .. now, '+inf'", "0, '+inf'"},
+    {"a lease is told as a time of day", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_LEASE_OF_PERMIT, "score - now", "score"},
     {"renewal of what is over", REDLATCH_PERMIT_SEMAPHORE, SCRIPT_RENEW_PERMITS, "score = type(score)",
      "redis.call('zadd', leases, string.format('%.0f', now + ARGV[2 * i]), ARGV[2 * i - 1]) score = type(score)"},
 };

@@ -32,10 +32,10 @@ static void *count(const char *name) {
     return dlsym(RTLD_NEXT, name);
 }
 
-#define COUNTED(type, name, parameters, arguments)                                                                     \
-    type name parameters {                                                                                             \
-        type(*real) parameters = (type(*) parameters)count(#name);                                                     \
-        return real arguments;                                                                                         \
+#define COUNTED(type, name, parameters, arguments) \
+    type name parameters { \
+        type(*real) parameters = (type(*) parameters)count(#name); \
+        return real arguments; \
     }
 
 COUNTED(int, poll, (struct pollfd * fds, nfds_t size, int timeout), (fds, size, timeout))

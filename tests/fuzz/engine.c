@@ -78,11 +78,11 @@ static void play_losses(void) {
 
 /* What is likely is said more than once. */
 static void (*const steps[])(void) = {
-    play_acquire,       play_acquire,    play_acquire,  play_release, play_release, play_other_call,
-    play_acquire_set,   play_release_set, play_abort,   play_claim,   play_send,    play_send,
-    play_send,          play_answer,     play_answer,   play_answer,  play_answer,  play_connection,
-    play_connection,    play_subscriptions, play_subscriptions, play_round, play_round, play_round,
-    play_message,       play_time,       play_time,     play_callers_inspect, play_losses, play_give_back,
+    play_acquire,     play_acquire,       play_acquire,       play_release,         play_release, play_other_call,
+    play_acquire_set, play_release_set,   play_abort,         play_claim,           play_send,    play_send,
+    play_send,        play_answer,        play_answer,        play_answer,          play_answer,  play_connection,
+    play_connection,  play_subscriptions, play_subscriptions, play_round,           play_round,   play_round,
+    play_message,     play_time,          play_time,          play_callers_inspect, play_losses,  play_give_back,
     play_owner_end,
 };
 

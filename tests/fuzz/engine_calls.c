@@ -33,7 +33,8 @@ static int64_t a_time(void) {
     return wait_ms == 0 ? NEVER : rig.now + wait_ms * MILLISECOND;
 }
 
-static const enum pipeline_role callers[] = {PIPELINE_CALLERS, PIPELINE_CALLERS_SECOND, PIPELINE_CALLERS_THIRD, PIPELINE_CALLERS};
+static const enum pipeline_role callers[] = {PIPELINE_CALLERS, PIPELINE_CALLERS_SECOND, PIPELINE_CALLERS_THIRD,
+                                             PIPELINE_CALLERS};
 
 /* What a call's flags may be, whatever it is. */
 static void set_up(struct call *call, uint8_t how) {
@@ -172,8 +173,8 @@ static void set_roles(struct operation *operation, const char *name) {
 
 /* Questions, watches, changes of counts, a forced release. */
 void play_other_call(void) {
-    static const enum operation_kind kinds[] = {OPERATION_FORCE, OPERATION_QUERY, OPERATION_INSPECT, OPERATION_WATCH,
-                                                OPERATION_WATCH, OPERATION_CHANGE};
+    static const enum operation_kind kinds[] = {OPERATION_FORCE, OPERATION_QUERY, OPERATION_INSPECT,
+                                                OPERATION_WATCH, OPERATION_WATCH, OPERATION_CHANGE};
     static struct question question = {.take = take_nothing};
     uint8_t how = input_byte(play.input);
     const char *name = play_name(input_below(play.input, NAMES));

@@ -293,7 +293,8 @@ static void check_operations(void) {
     }
 }
 
-/* ---------------------------------------------------------------------------------------------------- wait queues -- */
+/* ---------------------------------------------------------------------------------------------------- wait queues --
+ */
 
 static void check_subscription(const struct subscription *subscription, const struct wait_queue *queue) {
     MUST(subscription->queue == queue && !list_is_linked(&subscription->notified));
@@ -302,7 +303,8 @@ static void check_subscription(const struct subscription *subscription, const st
     MUST(!list_is_linked(&subscription->link) ||
          (changes && is_in(&rig.engine.subscription_changes, &subscription->link)));
     if (subscription->listener) {
-        MUST(subscription->listener->wake_channel == subscription && subscription->listener->id == subscription->waiter);
+        MUST(subscription->listener->wake_channel == subscription &&
+             subscription->listener->id == subscription->waiter);
     }
 }
 
@@ -318,7 +320,8 @@ static void check_queue(const struct wait_queue *queue) {
         named += operation->named_owner;
         MUST(fair || (!operation->has_position && !operation->wake_channel));
     }
-    MUST(queue->waiter_count == length(&queue->waiters) && queue->exclusive_count == alone && queue->named_owners == named);
+    MUST(queue->waiter_count == length(&queue->waiters) && queue->exclusive_count == alone &&
+         queue->named_owners == named);
     if (queue->waiter_count > 0) { /* somebody of them talks to the server, or will */
         MUST(container_of(list_first(&queue->waiters), struct operation, link)->phase != PHASE_QUEUED);
     }

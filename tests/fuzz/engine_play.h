@@ -13,7 +13,7 @@ struct play {
     struct input *input;
     uint8_t kinds[NAMES];
     struct list unanswered; /* subscriptions that are sent, by their links `sent` */
-    bool tells; /* each step, in words */
+    bool tells;             /* each step, in words */
 };
 
 extern struct play play;

@@ -266,8 +266,8 @@ static void answer(enum pipeline_role pipeline, enum answer_choice choice) {
     } else {
         put_usual(&answer, command, choice == USUAL_GOOD);
     }
-    play_tell("lane %d: the answer to command %d is of kind %d: %lld \"%.*s\" of %d elements", (int)pipeline, command->kind,
-              (int)answer.reply.kind, (long long)answer.reply.integer, (int)answer.reply.size,
+    play_tell("lane %d: the answer to command %d is of kind %d: %lld \"%.*s\" of %d elements", (int)pipeline,
+              command->kind, (int)answer.reply.kind, (long long)answer.reply.integer, (int)answer.reply.size,
               answer.reply.text ? answer.reply.text : "", (int)answer.reply.count);
     give_answer(&answer, pipeline);
 }
@@ -304,8 +304,9 @@ void play_answer_plainly(enum pipeline_role pipeline) {
 /* ------------------------------------------------------------------------------------------------- connections -- */
 
 void play_connection(void) {
-    static const int statuses[] = {REDLATCH_UNREACHABLE, REDLATCH_LOADING, REDLATCH_AUTHENTICATION, REDLATCH_SYSTEM,
-                                   REDLATCH_NO_REPLY, REDLATCH_PROTOCOL, REDLATCH_TOO_MANY_CLIENTS, REDLATCH_NO_MEMORY};
+    static const int statuses[] = {REDLATCH_UNREACHABLE,      REDLATCH_LOADING,  REDLATCH_AUTHENTICATION,
+                                   REDLATCH_SYSTEM,           REDLATCH_NO_REPLY, REDLATCH_PROTOCOL,
+                                   REDLATCH_TOO_MANY_CLIENTS, REDLATCH_NO_MEMORY};
     uint8_t how = input_byte(play.input);
     enum pipeline_role pipeline = a_pipeline(how);
     unsigned choice = how / PIPELINE_COUNT % 7;
@@ -346,7 +347,8 @@ static void send_change(struct subscription *subscription, unsigned choice) {
         play_tell("%.*s is %s%s", (int)size, channel, choice < 6 ? "" : "to be ", leaves ? "left" : "subscribed to");
     }
     if (choice < 6 && list_is_linked(&subscription->sent)) {
-        engine_pubsub_received(&rig.engine, leaves ? PUBSUB_UNSUBSCRIBED : PUBSUB_SUBSCRIBED, channel, size, 0, rig.now);
+        engine_pubsub_received(&rig.engine, leaves ? PUBSUB_UNSUBSCRIBED : PUBSUB_SUBSCRIBED, channel, size, 0,
+                               rig.now);
     }
     rig_turn();
 }

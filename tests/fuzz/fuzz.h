@@ -44,9 +44,22 @@ static inline unsigned input_below(struct input *input, unsigned limit) {
 
 /* Any 64 bits; most inputs need the special ones, so a byte chooses between these and eight bytes as they are. */
 static inline int64_t input_number(struct input *input) {
-    static const int64_t special[] = {0,          1,         -1,        2,         INT32_MAX,    UINT32_MAX,
-                                      INT64_MAX,  INT64_MIN, INT64_MIN / 2, 1000,  -2,           9007199254740993,
-                                      INT64_MAX / 1000, INT64_MAX / 1000 + 1, 30000, 86400000};
+    static const int64_t special[] = {0,
+                                      1,
+                                      -1,
+                                      2,
+                                      INT32_MAX,
+                                      UINT32_MAX,
+                                      INT64_MAX,
+                                      INT64_MIN,
+                                      INT64_MIN / 2,
+                                      1000,
+                                      -2,
+                                      9007199254740993,
+                                      INT64_MAX / 1000,
+                                      INT64_MAX / 1000 + 1,
+                                      30000,
+                                      86400000};
     enum { SPECIALS = sizeof special / sizeof special[0] };
     uint8_t choice = input_byte(input);
     if (choice < SPECIALS) {

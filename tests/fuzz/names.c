@@ -143,8 +143,8 @@ static void check_shown(struct input *input) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    static void (*const checks[])(struct input *) = {check_channel, check_any_channel, check_template, check_group,
-                                                     check_permit, check_number, check_error_reply, check_shown};
+    static void (*const checks[])(struct input *) = {check_channel, check_any_channel, check_template,    check_group,
+                                                     check_permit,  check_number,      check_error_reply, check_shown};
     struct input input = {bytes, size};
     engine_init(&engine, &settings, "01234567-89ab-8def-8123-456789abcdef", 1);
     checks[input_below(&input, sizeof checks / sizeof checks[0])](&input);

@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int main(void)
-{
+int main(void) {
     redlatch_lock_options options;
     const int status = redlatch_lock_options_init(&options, sizeof options);
     printf("header %s, library %s, %s\n", REDLATCH_VERSION, redlatch_version(), redlatch_strerror(status));

@@ -123,9 +123,12 @@ static void add_some(const struct maker *maker, const char *const *texts, uint32
 
 static void add_key(const struct maker *maker, char letter) {
     static const char *const patterns[][2] = {
-        {"t", "redisson_lock_token:{%s}"},   {"q", "redisson_lock_queue:{%s}"},
-        {"z", "redisson_lock_timeout:{%s}"}, {"s", "redlatch_waiting:{%s}:11111111-1111-8111-8111-111111111111"},
-        {"x", "{%s}:timeout"},               {"r", "redlatch_op:{%s}:11111111-1111-8111-8111-111111111111:1"},
+        {"t", "redisson_lock_token:{%s}"},
+        {"q", "redisson_lock_queue:{%s}"},
+        {"z", "redisson_lock_timeout:{%s}"},
+        {"s", "redlatch_waiting:{%s}:11111111-1111-8111-8111-111111111111"},
+        {"x", "{%s}:timeout"},
+        {"r", "redlatch_op:{%s}:11111111-1111-8111-8111-111111111111:1"},
         {"n", "%s"},
     };
     char lower = (char)tolower(letter);
@@ -300,8 +303,8 @@ static void make_recheck(struct maker *maker, struct keyspace *keyspace) {
 }
 
 bool script_call_is_known(enum script_id script) {
-    return rows[script].forms || script == SCRIPT_ACQUIRE_MANY || script == SCRIPT_RELEASE_MANY
-        || script == SCRIPT_INSPECT;
+    return rows[script].forms || script == SCRIPT_ACQUIRE_MANY || script == SCRIPT_RELEASE_MANY ||
+           script == SCRIPT_INSPECT;
 }
 
 void script_call_make(struct random_draw *draw, enum script_id script, struct keyspace *keyspace,

@@ -26,7 +26,7 @@ enum { CASES = 2000, KEYS_MAX = 64 };
 static struct {
     struct script_set scripts;
     FILE *published;
-    int notified;     /* messages that the case has published */
+    int notified; /* messages that the case has published */
     int careless; /* cases of an error that says nothing of what is wrong, or comes too late */
 } rig;
 

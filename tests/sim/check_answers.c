@@ -49,8 +49,8 @@ void answers_before(struct world *world, const struct request *request) {
     }
     bool of_one = !request->many && request->key_count > 0 && request->argument_count > 0;
     world->checker.lease_before = of_one ? own_lease(world, request, 0) : 0;
-    world->checker.was_present =
-        !request->renewal && request->key_count > 0 && world->checker.wire[key_name(world, request, 0)].present;
+    world->checker.was_present = !request->renewal && request->key_count > 0 &&
+                                 world->checker.wire[key_name(world, request, 0)].present;
 }
 
 static void wrong(struct world *world, const struct request *request, const struct redis_reply *reply,

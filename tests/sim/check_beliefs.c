@@ -220,8 +220,8 @@ void check_client(struct client *client) {
                 world_violation(world, "a loss that the server told is ignored", "client %u id %d", client->index,
                                 (int)hold->id);
             }
-            bool overdue =
-                hold->stage == HOLD_ALIVE && hold->deadline <= now && engine_next_timer(&client->engine) > now;
+            bool overdue = hold->stage == HOLD_ALIVE && hold->deadline <= now &&
+                           engine_next_timer(&client->engine) > now;
             if (overdue) {
                 world_violation(world, "a loss is withheld", "client %u id %d", client->index, (int)hold->id);
             }

@@ -121,8 +121,8 @@ static void judge_gone(struct world *world, uint32_t name, const struct fair_pla
     int64_t since = unhindered_since(client);
     cover(world, COVER_FAIR_DEAD_HEAD);
     if (waiter && waiter->operation.has_position && since != NEVER && world->now - since > timeout + promptly(world)) {
-        world_violation(world, "a live waiter lost its place", "client %u id %d lock %u", place->client,
-                        (int)place->id, name);
+        world_violation(world, "a live waiter lost its place", "client %u id %d lock %u", place->client, (int)place->id,
+                        name);
     }
 }
 
@@ -132,8 +132,7 @@ static void judge_removed(struct world *world, const struct request *request, ui
     bool holds = wire_find(&world->checker.wire[name], place->client, place->id) != NULL;
     bool acquired = request->script == SCRIPT_ACQUIRE_FAIR && is_place(request, 0, place) && holds;
     bool handed = request->script == SCRIPT_HAND_OVER_FAIR && is_place(request, 1, place) && holds;
-    bool left =
-        request->script == SCRIPT_RELEASE_FAIR && is_place(request, 0, place) && is_digit(request, 2, '1');
+    bool left = request->script == SCRIPT_RELEASE_FAIR && is_place(request, 0, place) && is_digit(request, 2, '1');
     if (acquired || handed) {
         cover(world, acquired ? COVER_FAIR_HEAD_TOOK : COVER_FAIR_HEAD_HANDED);
         if (ahead > 0) {
@@ -197,8 +196,8 @@ static void judge_refresh(struct world *world, const struct request *request, ui
         found++;
         bool called = i == 0 && !world->checker.wire[name].present;
         if (place->score < (double)(now + (called ? sign_ms : FOREIGN_TIMEOUT_MS))) {
-            world_violation(world, "a place is not refreshed", "client %u id %d lock %u", place->client,
-                            (int)place->id, name);
+            world_violation(world, "a place is not refreshed", "client %u id %d lock %u", place->client, (int)place->id,
+                            name);
         }
     }
     if (found > 0 && keyspace_pttl(world->server.keyspace, request->texts[3]) != sign_ms) {
@@ -240,7 +239,7 @@ void fair_after(struct world *world, const struct request *request, const struct
     uint32_t kept = 0;
     for (uint32_t i = 0; i < old->count; i++) {
         const struct fair_place *place = &old->places[i];
-        if (kept < new.count && new.places[kept].client == place->client && new.places[kept].id == place->id) {
+        if (kept < new.count &&new.places[kept].client == place->client &&new.places[kept].id == place->id) {
             judge_score(world, request, name, place, &new.places[kept], kept == 0);
             kept++;
         } else {
@@ -341,8 +340,8 @@ static void check_placeless(struct client *client, uint32_t name, const struct f
         }
         waiter->placeless_since = waiter->placeless_since ? waiter->placeless_since : world->now;
         if (world->now - waiter->placeless_since > latest(third, LONGEST_SLEEP) + promptly(world)) {
-            world_violation(client->world, "a waiter does not notice that its place is gone",
-                            "client %u id %d lock %u", client->index, (int)operation->id, name);
+            world_violation(client->world, "a waiter does not notice that its place is gone", "client %u id %d lock %u",
+                            client->index, (int)operation->id, name);
         }
     }
 }

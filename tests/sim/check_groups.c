@@ -36,8 +36,7 @@ static bool own_number(struct world *world, uint32_t group, struct redis_text te
     int size = snprintf(field, sizeof field, "%.*s:%.*s:%s", (int)text.size, text.bytes, (int)owner.size, owner.bytes,
                         what);
     struct redis_text name = {field, (size_t)size};
-    return keyspace_hget(world->server.keyspace, world->names[group], name, &value) &&
-           integer_parse(value, number_out);
+    return keyspace_hget(world->server.keyspace, world->names[group], name, &value) && integer_parse(value, number_out);
 }
 
 static struct value read_value(struct world *world, uint32_t group, uint32_t value) {

@@ -47,8 +47,8 @@ void check_aborted(struct client *client, struct sim_operation *operation) {
 /* The bound on the whole hold counts from when it was asked for. */
 static void note_max_hold(struct client *client, const struct sim_operation *operation, const struct hold *hold) {
     if (hold->id == operation->operation.id && operation->operation.max_hold_ms != REDLATCH_FOREVER) {
-        note_of(client->world, client->index, hold->id)->ends_by =
-            operation->requested_local + operation->operation.max_hold_ms * MILLISECOND;
+        note_of(client->world, client->index, hold->id)->ends_by = operation->requested_local +
+                                                                   operation->operation.max_hold_ms * MILLISECOND;
     }
 }
 

@@ -169,8 +169,8 @@ static void judge_created(struct world *world, const struct deed *deed, const st
     bool reader = reads && script == SCRIPT_ACQUIRE_READ && own && (!writer || passes(deed, writer));
     bool wrote = !reads && script == SCRIPT_ACQUIRE_WRITE && own && !before[0].present;
     bool next = is_to(deed, field);
-    bool handed = !reads && script == SCRIPT_HAND_OVER_WRITE && writer && before[1].count == 0 &&
-                  is_by(deed, writer) && next;
+    bool handed = !reads && script == SCRIPT_HAND_OVER_WRITE && writer && before[1].count == 0 && is_by(deed, writer) &&
+                  next;
     bool moved = next && !own && script == (reads ? SCRIPT_EXTEND_READ : SCRIPT_EXTEND_WRITE);
     if (!reader && !wrote && !handed && !moved) {
         wrongly_created(world, script, field);
@@ -239,10 +239,10 @@ void judge_sides(struct world *world, const struct request *request, uint32_t na
     }
     check_lease(world, name, new);
     bool notified = deed.script == SCRIPT_RELEASE_READ || deed.script == SCRIPT_RELEASE_WRITE ||
-                deed.script == SCRIPT_FORCE_RELEASE_READ_WRITE;
+                    deed.script == SCRIPT_FORCE_RELEASE_READ_WRITE;
     bool was_held = before[0].present;
     replace(world, name, new, notified && whole);
-    if (was_held && !new[0].present && notified && whole) {
+    if (was_held && !new[0].present && notified &&whole) {
         check_freed(world, name & ~1u);
     }
 }
@@ -340,18 +340,17 @@ void check_exclusion_of_modes(struct world *world, uint32_t name) {
 }
 
 static bool reads(const struct sim_operation *operation) {
-    const struct hold *hold =
-        resource_hold_of(operation->operation.resource, REDLATCH_READ, operation->operation.owner);
+    const struct hold *hold = resource_hold_of(operation->operation.resource, REDLATCH_READ,
+                                               operation->operation.owner);
     return hold && hold->stage == HOLD_ALIVE;
 }
 
 /* Nobody who reads gets the write lock for a first time. */
 void check_upgrade(struct client *client, const struct sim_operation *operation) {
-    const struct hold *hold =
-        resource_hold_of(operation->operation.resource, REDLATCH_WRITE, operation->operation.owner);
+    const struct hold *hold = resource_hold_of(operation->operation.resource, REDLATCH_WRITE,
+                                               operation->operation.owner);
     if (operation->operation.lock_kind == REDLATCH_WRITE && hold && hold->count == 1 && reads(operation)) {
-        world_violation(client->world, "a reader became a writer", "client %u lock %u", client->index,
-                        operation->name);
+        world_violation(client->world, "a reader became a writer", "client %u lock %u", client->index, operation->name);
     }
 }
 

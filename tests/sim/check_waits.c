@@ -74,9 +74,8 @@ void check_queues(struct client *client) {
         for (; link; link = list_next(&queue->waiters, link)) {
             struct operation *operation = container_of(link, struct operation, link);
             struct sim_operation *each = container_of(operation, struct sim_operation, operation);
-            each->passed = each->passed ||
-                           (operation->lock_kind == REDLATCH_READ &&
-                            resource_hold_of(operation->resource, REDLATCH_WRITE, operation->owner));
+            each->passed = each->passed || (operation->lock_kind == REDLATCH_READ &&
+                                            resource_hold_of(operation->resource, REDLATCH_WRITE, operation->owner));
             if (each->passed) {
                 continue; /* who writes reads past the queue, and stays there when the write lock is released */
             }
@@ -101,9 +100,8 @@ void check_granted_in_order(struct client *client, const struct sim_operation *o
         return; /* the order is the server's: check_fair.c */
     }
     for (const struct sim_operation *each = client->operations; each; each = each->next) {
-        bool waits = each->in_use && each != operation &&
-                     each->operation.resource == operation->operation.resource && each->queued_order != 0 &&
-                     each->operation.phase != PHASE_DONE && each->operation.hold == NULL;
+        bool waits = each->in_use && each != operation && each->operation.resource == operation->operation.resource &&
+                     each->queued_order != 0 && each->operation.phase != PHASE_DONE && each->operation.hold == NULL;
         bool beside = operation->operation.lock_kind == REDLATCH_READ &&
                       (each->operation.lock_kind == REDLATCH_READ || operation->passed);
         bool earlier = operation->queued_order == 0 || each->queued_order < operation->queued_order;
@@ -139,8 +137,8 @@ static int64_t longest_sleep(const struct client *client, uint32_t name, const s
 /* Whether a hold of this process is in the way of a waiter: it was taken away, and that is not known yet. */
 static bool is_in_own_way(const struct operation *operation) {
     const struct hold *hold = operation->resource->holds;
-    while (hold && (hold->stage != HOLD_ALIVE ||
-                    (operation->lock_kind == REDLATCH_READ && hold->lock_kind == REDLATCH_READ))) {
+    while (hold &&
+           (hold->stage != HOLD_ALIVE || (operation->lock_kind == REDLATCH_READ && hold->lock_kind == REDLATCH_READ))) {
         hold = hold->next;
     }
     return hold != NULL;
@@ -214,8 +212,8 @@ void check_freed(struct world *world, uint32_t name) {
         if (!first || queue->subscription.state != SUBSCRIPTION_ACTIVE) {
             continue;
         }
-        struct sim_operation *each =
-            container_of(container_of(first, struct operation, link), struct sim_operation, operation);
+        struct sim_operation *each = container_of(container_of(first, struct operation, link), struct sim_operation,
+                                                  operation);
         if (each->operation.phase == PHASE_PARKED && ++each->misses > misses_max) {
             world_violation(world, "a process does not get its turn", "client %u lock %u", i, name);
         }

@@ -278,8 +278,7 @@ static void judge_created(struct world *world, const struct request *request, ui
     bool acquired = (script == SCRIPT_ACQUIRE || script == SCRIPT_ACQUIRE_MANY) && !before->present &&
                     is_owner_of(world, request, name, field);
     bool handed = script == SCRIPT_HAND_OVER && before->count == 1 &&
-                  wire_is_argument(request, 0, &before->fields[0]) &&
-                  wire_is_argument(request, 1, field);
+                  wire_is_argument(request, 0, &before->fields[0]) && wire_is_argument(request, 1, field);
     if (!acquired && !handed) {
         wrongly_created(world, script, field);
         return;

@@ -35,28 +35,28 @@ struct id_note {
     int64_t created_at;
     int64_t removed_at;
     int64_t release_sent_at;
-    int64_t deadline; /* of the hold when its release was first sent */
-    int64_t ends_by;  /* by its client's clock: the end of its max_hold, counted from the ask; 0: has none */
+    int64_t deadline;           /* of the hold when its release was first sent */
+    int64_t ends_by;            /* by its client's clock: the end of its max_hold, counted from the ask; 0: has none */
     uint32_t releases_in_doubt; /* release and hand-over commands sent that the server may have carried out */
-    int64_t requested_at;      /* a connection ended then, and made that the server is asked about the hold */
-    int64_t token;         /* fenced: drawn when it was made */
-    uint64_t serial;       /* of the hold that was to move to this id; 0: its own */
-    int64_t ghost_since;   /* fair: it has a place, and nobody waits with it; 0: not so */
-    uint8_t removed;       /* enum removal */
-    bool reported_missing;     /* a renewal was answered that the server does not have it */
-    bool prolonged;        /* a renewal was executed again, late */
-    bool count_in_doubt;   /* the server refused for good to be told the count */
-    bool tainted;          /* taken away by an operator, a crash or a clock: what its owner believes is not our doing */
-    bool place_restored;   /* fair: it had a place when the server came back with its data */
-    bool restored;         /* an old snapshot brought it back */
-    bool written_off;      /* lost, abandoned or refused: runs out */
+    int64_t requested_at;       /* a connection ended then, and made that the server is asked about the hold */
+    int64_t token;              /* fenced: drawn when it was made */
+    uint64_t serial;            /* of the hold that was to move to this id; 0: its own */
+    int64_t ghost_since;        /* fair: it has a place, and nobody waits with it; 0: not so */
+    uint8_t removed;            /* enum removal */
+    bool reported_missing;      /* a renewal was answered that the server does not have it */
+    bool prolonged;             /* a renewal was executed again, late */
+    bool count_in_doubt;        /* the server refused for good to be told the count */
+    bool tainted;        /* taken away by an operator, a crash or a clock: what its owner believes is not our doing */
+    bool place_restored; /* fair: it had a place when the server came back with its data */
+    bool restored;       /* an old snapshot brought it back */
+    bool written_off;    /* lost, abandoned or refused: runs out */
 };
 
 enum { FOREIGN = 255, WIRE_FIELDS = 64 };
 
 struct wire_field {
     uint8_t client; /* or FOREIGN */
-    bool dead; /* a reader without a timeout key */
+    bool dead;      /* a reader without a timeout key */
     uint64_t id;
     int64_t count;
     int64_t expires; /* true time */
@@ -66,15 +66,15 @@ struct wire_field {
 struct wire_name {
     struct wire_field fields[WIRE_FIELDS];
     uint32_t count;
-    uint32_t chain;     /* hand-overs in a row */
-    int64_t expires;    /* true time at which it is gone */
+    uint32_t chain;        /* hand-overs in a row */
+    int64_t expires;       /* true time at which it is gone */
     int64_t stepped_until; /* sides: that time after the server's clock was set last; 0: was not set meanwhile */
-    int64_t free_since; /* true time */
-    int64_t taken_at;   /* by who holds it, or was the last to; true time */
+    int64_t free_since;    /* true time */
+    int64_t taken_at;      /* by who holds it, or was the last to; true time */
     int64_t last_token;
     bool present;
     bool other_type;
-    bool notified;            /* it became free with a message */
+    bool notified;        /* it became free with a message */
     bool left_by_foreign; /* before it was free */
 };
 
@@ -104,15 +104,15 @@ struct checker {
         int64_t expires;
         uint32_t count;
         bool present;
-    } before[MAX_NAMES]; /* before the last script */
+    } before[MAX_NAMES];           /* before the last script */
     int64_t ran_out_at[MAX_NAMES]; /* true time at which a lease ended and left the lock free; 0 */
     int64_t changed_at[MAX_NAMES]; /* true time of the last script that changed who holds the lock, or until when */
     uint64_t last_order;
     int64_t longest_lease_ms;
-    uint32_t created; /* holds made by the script that was run last */
-    uint32_t had_own; /* of its names, a bit each: those that its owners held before */
+    uint32_t created;     /* holds made by the script that was run last */
+    uint32_t had_own;     /* of its names, a bit each: those that its owners held before */
     int64_t lease_before; /* when that of its first name ended, in true time; 0: it was not held */
-    bool was_present; /* its first name, before */
+    bool was_present;     /* its first name, before */
 };
 
 void checker_start(struct world *world);

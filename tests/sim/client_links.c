@@ -32,7 +32,8 @@ static void attempt_failed(struct link *link) {
     lose_connection(link, random_between(&client->world->random, 0, 300 * MILLISECOND));
     link->failures++;
     if (link->kind != LINK_MESSAGES) {
-        engine_pipeline_failed(&client->engine, (enum pipeline_role)link->kind, REDLATCH_UNREACHABLE, client_now(client));
+        engine_pipeline_failed(&client->engine, (enum pipeline_role)link->kind, REDLATCH_UNREACHABLE,
+                               client_now(client));
     }
     connect_again(link);
     client_finish_step(client);
@@ -98,8 +99,9 @@ static void connect_again(struct link *link) {
     struct world *world = link->client->world;
     link->state = LINK_DOWN;
     link->generation++;
-    int64_t pause =
-        link->failures == 0 ? 0 : random_between(&world->random, 2, link->failures < 5 ? 20 : 100) * MILLISECOND;
+    int64_t pause = link->failures == 0
+                        ? 0
+                        : random_between(&world->random, 2, link->failures < 5 ? 20 : 100) * MILLISECOND;
     world_at(world, world->now + pause, try_connect, link, link->generation);
 }
 

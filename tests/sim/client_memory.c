@@ -19,9 +19,9 @@ void *client_allocate(struct client *client, size_t size) {
 }
 
 void client_preallocate(struct client *client, const struct operation *operation) {
-    struct engine_preallocation needed = operation->set
-                                  ? engine_preallocation_needed_for_set(&client->engine, operation->kind, operation->set->count)
-                                  : engine_preallocation_needed(&client->engine, operation->kind);
+    struct engine_preallocation needed = operation->set ? engine_preallocation_needed_for_set(
+                                                              &client->engine, operation->kind, operation->set->count)
+                                                        : engine_preallocation_needed(&client->engine, operation->kind);
     client->lines += needed.entries;
     for (; needed.entries > 0; needed.entries--) {
         engine_add_entries(&client->engine, client_allocate(client, sizeof(struct entries)));
@@ -56,8 +56,9 @@ struct resource *client_name(struct client *client, uint32_t number) {
     bool has_values = world_has_values(client->world); /* each name has others */
     struct resource_table *table = &client->engine.resources;
     uint32_t hash = resource_hash(name.bytes, name.size);
-    struct resource *resource =
-        has_values ? NULL : resource_find(table, client->world->plan.lock_kind, name.bytes, name.size, hash);
+    struct resource *resource = has_values
+                                    ? NULL
+                                    : resource_find(table, client->world->plan.lock_kind, name.bytes, name.size, hash);
     if (resource) {
         return resource;
     }

@@ -72,7 +72,8 @@ void link_flush(struct link *link) {
         link_broken(client, link->connection);
         return;
     }
-    while ((command = engine_next_to_send(&client->engine, (enum pipeline_role)link->kind, client_now(client))) != NULL) {
+    while ((command = engine_next_to_send(&client->engine, (enum pipeline_role)link->kind, client_now(client))) !=
+           NULL) {
         struct request *request = encode(&client->engine, command);
         check_sent(client, command);
         trace_sent(client, link->kind, request, command->repeated);
@@ -133,7 +134,8 @@ void link_reply(struct link *link, const struct redis_reply *reply) {
     struct reply elements[REPLY_ELEMENTS_MAX];
     struct reply converted = engine_reply(reply, elements);
     trace_reply(client, link->kind, reply);
-    struct command *command = container_of(list_first(&client->engine.pipelines[link->kind].sent), struct command, link);
+    struct command *command = container_of(list_first(&client->engine.pipelines[link->kind].sent), struct command,
+                                           link);
     check_reply(client, command, &converted);
     engine_replied(&client->engine, (enum pipeline_role)link->kind, &converted, client_now(client));
 }

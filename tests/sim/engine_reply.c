@@ -5,9 +5,9 @@
 #include <assert.h>
 
 static struct reply one_reply(const struct redis_reply *from) {
-    static const enum reply_kind kinds[] = {[REDIS_NIL] = REPLY_NIL,       [REDIS_INTEGER] = REPLY_INTEGER,
-                                            [REDIS_STATUS] = REPLY_STRING, [REDIS_BULK] = REPLY_STRING,
-                                            [REDIS_ERROR] = REPLY_ERROR,   [REDIS_ARRAY] = REPLY_ARRAY};
+    static const enum reply_kind kinds[] = {
+        [REDIS_NIL] = REPLY_NIL,     [REDIS_INTEGER] = REPLY_INTEGER, [REDIS_STATUS] = REPLY_STRING,
+        [REDIS_BULK] = REPLY_STRING, [REDIS_ERROR] = REPLY_ERROR,     [REDIS_ARRAY] = REPLY_ARRAY};
     struct reply reply = {.kind = kinds[from->kind]};
     if (from->kind == REDIS_INTEGER) {
         reply.integer = from->integer;

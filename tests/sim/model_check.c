@@ -61,11 +61,11 @@ struct check {
     redisContext *listener;
     struct keyspace *model;
     struct script_host *host;
-    int contents;                   /* script number */
-    int scripts[CALL_SCRIPTS_MAX];  /* script numbers of calls.scripts */
+    int contents;                  /* script number */
+    int scripts[CALL_SCRIPTS_MAX]; /* script numbers of calls.scripts */
     struct random_calls calls;
-    struct random_call call;        /* the one under way */
-    uint64_t seed, number;          /* of the call under way */
+    struct random_call call;                   /* the one under way */
+    uint64_t seed, number;                     /* of the call under way */
     struct redis_reply messages[MESSAGES_MAX]; /* published by the model and not yet heard from the server */
     size_t message_count;
     struct counts commands[COMMAND_SHAPES], in_scripts[COMMAND_SHAPES], script_counts[CALL_SCRIPTS_MAX];
@@ -248,7 +248,7 @@ static int64_t server_contents(struct check *check, const struct key_names *name
     int64_t after = 0;
     int64_t before = 0;
     while ((before = timed_server_ask(check->server, contents_script, names->keys, names->count, names->count,
-                                     contents_out, &after)) != after) {
+                                      contents_out, &after)) != after) {
         redis_reply_free(contents_out);
     }
     return before;
@@ -284,7 +284,7 @@ static bool compare_contents(struct check *check, int64_t slack) {
     struct redis_reply model;
     collect_keys(check, &names);
     if (slack > 0) {
-    adopt_expiry(check, &names, slack);
+        adopt_expiry(check, &names, slack);
     }
     keyspace_set_time(check->model, server_contents(check, &names, &server));
     script_host_run(check->host, check->model, check->contents, names.keys, names.count, NULL, 0, &model);
@@ -315,7 +315,8 @@ static bool compare_key_names(struct check *check) {
     bool equal = before != after || (found == given && given == server.size);
     if (!equal) {
         printf("difference in keys, seed %" PRIu64 ", call %" PRIu64 ": the model gives %zu, of which the server has "
-               "%zu of its %zu\n", check->seed, check->number, given, found, server.size);
+               "%zu of its %zu\n",
+               check->seed, check->number, given, found, server.size);
     }
     redis_reply_free(&server);
     return equal;
@@ -334,7 +335,7 @@ static bool is_plausible(const struct check *check) {
 
 /* The call took place in an unknown millisecond. */
 static void resolve_straddled(struct check *check, int64_t before, int64_t after,
-                             const struct redis_reply *server_reply) {
+                              const struct redis_reply *server_reply) {
     check->straddled++;
     int64_t slack = after > before ? after - before : before - after;
     if (explain(check, before, after, server_reply) && compare_contents(check, slack)) {

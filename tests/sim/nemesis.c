@@ -269,9 +269,9 @@ static bool begin_refusing(struct world *world, const struct planned_fault *faul
         enum cover_point kind;
         enum server_outage outage;
     } troubles[] = {
-        {NEMESIS_LOADING, OUTAGE_LOADING},     {NEMESIS_BUSY, OUTAGE_BUSY},
+        {NEMESIS_LOADING, OUTAGE_LOADING},      {NEMESIS_BUSY, OUTAGE_BUSY},
         {NEMESIS_OUT_OF_MEMORY, OUTAGE_MEMORY}, {NEMESIS_MISCONF, OUTAGE_MISCONF},
-        {NEMESIS_READ_ONLY, OUTAGE_READ_ONLY}, {NEMESIS_ACL_IN_SCRIPT, OUTAGE_PUBLISH},
+        {NEMESIS_READ_ONLY, OUTAGE_READ_ONLY},  {NEMESIS_ACL_IN_SCRIPT, OUTAGE_PUBLISH},
     };
     for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++) {
         if (troubles[i].kind == fault->kind) {

@@ -67,8 +67,8 @@ static void acquire(struct owner *owner, uint32_t name) {
     struct plan *plan = &client->world->plan;
     struct sim_random *random = &client->world->random;
     struct sim_operation *each = prepare(owner, OPERATION_ACQUIRE, name);
-    each->operation.lease_ms =
-        random_chance(random, plan->fixed) ? random_between(random, 20, plan->lease_max_ms) : REDLATCH_RENEWED;
+    each->operation.lease_ms = random_chance(random, plan->fixed) ? random_between(random, 20, plan->lease_max_ms)
+                                                                  : REDLATCH_RENEWED;
     if (random_chance(random, plan->max_holds)) {
         each->operation.max_hold_ms = random_between(random, 5, 1000);
     }
@@ -78,8 +78,8 @@ static void acquire(struct owner *owner, uint32_t name) {
         int64_t wait = random_between(random, 1, plan->wait_max_ms) * MILLISECOND;
         each->operation.wait_until = forever ? NEVER : client_now(client) + wait;
         if (random_chance(random, plan->impatient)) {
-            int64_t at =
-                client->world->now + random_between(random, 0, random_chance(random, 500) ? wait : 2 * plan->delay_max);
+            int64_t at = client->world->now +
+                         random_between(random, 0, random_chance(random, 500) ? wait : 2 * plan->delay_max);
             world_at(client->world, at, get_impatient, each, each->serial);
         }
     }
@@ -91,8 +91,8 @@ static void extend(struct owner *owner, uint32_t name) {
     struct sim_random *random = &owner->client->world->random;
     struct sim_operation *each = prepare(owner, OPERATION_EXTEND, name);
     bool shorter = random_chance(random, 500);
-    each->operation.lease_ms =
-        shorter ? random_between(random, 10, 200) : random_between(random, 200, 2 * plan->lease_max_ms);
+    each->operation.lease_ms = shorter ? random_between(random, 10, 200)
+                                       : random_between(random, 200, 2 * plan->lease_max_ms);
     client_begin(owner->client, each);
 }
 
@@ -112,8 +112,8 @@ static void acquire_all(struct owner *owner) {
     struct sim_random *random = &client->world->random;
     struct sim_operation *each = prepare(owner, OPERATION_ACQUIRE, client->set_names[0]);
     each->operation.set = client->set;
-    each->operation.lease_ms =
-        random_chance(random, plan->fixed) ? random_between(random, 20, plan->lease_max_ms) : REDLATCH_RENEWED;
+    each->operation.lease_ms = random_chance(random, plan->fixed) ? random_between(random, 20, plan->lease_max_ms)
+                                                                  : REDLATCH_RENEWED;
     each->operation.non_blocking = random_chance(random, plan->tries);
     if (!each->operation.non_blocking) {
         int64_t wait = random_between(random, 1, plan->wait_max_ms) * MILLISECOND;
@@ -222,8 +222,8 @@ static uint32_t highest_held(const struct owner *owner) {
  * group two neighbours share a value. */
 static bool is_out_of_order(const struct owner *owner) {
     uint32_t highest = highest_held(owner);
-    bool beside = world_has_values(owner->client->world) && owner->levels[highest] > 0 &&
-                  owner->last_name != highest && world_overlap(owner->client->world, highest, owner->last_name);
+    bool beside = world_has_values(owner->client->world) && owner->levels[highest] > 0 && owner->last_name != highest &&
+                  world_overlap(owner->client->world, highest, owner->last_name);
     return owner->last_name < highest || beside;
 }
 
@@ -344,9 +344,9 @@ static void set_ended(struct owner *owner, const struct sim_operation *operation
     for (uint32_t i = 0; i < owner->client->set->count; i++) {
         uint32_t name = owner->client->set_names[i];
         owner->levels[name] += granted;
-        owner->uncertain[name] =
-            owner->uncertain[name] || (status != REDLATCH_OK && operation->operation.kind == OPERATION_RELEASE) ||
-            (status != REDLATCH_OK && operation->levels_before > 0);
+        owner->uncertain[name] = owner->uncertain[name] ||
+                                 (status != REDLATCH_OK && operation->operation.kind == OPERATION_RELEASE) ||
+                                 (status != REDLATCH_OK && operation->levels_before > 0);
     }
 }
 

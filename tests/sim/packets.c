@@ -44,8 +44,7 @@ void packets_post(struct packets *packets, struct packet *packet, int64_t at) {
 struct packet *packets_first(const struct packets *packets) {
     struct packet *first = NULL;
     for (struct packet *packet = packets->first; packet; packet = packet->next) {
-        bool earlier =
-            !first || packet->at < first->at || (packet->at == first->at && packet->order < first->order);
+        bool earlier = !first || packet->at < first->at || (packet->at == first->at && packet->order < first->order);
         first = earlier ? packet : first;
     }
     return first;
@@ -59,7 +58,8 @@ void packets_take(struct packets *packets, const struct packet *packet) {
     *place = packet->next;
 }
 
-void packets_drop(struct packets *packets, const struct pipelines *pipelines, enum packet_kind kind, uint32_t pipeline) {
+void packets_drop(struct packets *packets, const struct pipelines *pipelines, enum packet_kind kind,
+                  uint32_t pipeline) {
     for (struct packet **place = &packets->first; *place;) {
         struct packet *packet = *place;
         bool of_pipeline = pipeline == PIPELINE_COUNT || packet->pipeline == pipeline;
@@ -89,7 +89,8 @@ static int64_t next_behind(struct packets *packets, int64_t *last, int64_t now) 
 
 /* ------------------------------------------------------------------------------------------ requests and replies -- */
 
-void packets_send(struct packets *packets, struct pipelines *pipelines, struct engine *engine, uint32_t pipeline, int64_t now) {
+void packets_send(struct packets *packets, struct pipelines *pipelines, struct engine *engine, uint32_t pipeline,
+                  int64_t now) {
     struct command *command;
     while (pipelines->up[pipeline] && (command = engine_next_to_send(engine, pipeline, now)) != NULL) {
         struct packet *packet = packet_new(pipelines, PACKET_REQUEST, pipeline);
@@ -125,7 +126,8 @@ void packet_answer(const struct packet *packet, struct engine *engine, int64_t n
 
 /* --------------------------------------------------------------------------------------------------- connections -- */
 
-bool packets_cut(struct packets *packets, struct pipelines *pipelines, struct engine *engine, uint32_t pipeline, int64_t now) {
+bool packets_cut(struct packets *packets, struct pipelines *pipelines, struct engine *engine, uint32_t pipeline,
+                 int64_t now) {
     if (!pipelines->up[pipeline]) {
         return false;
     }
@@ -143,7 +145,8 @@ void packets_reconnect(struct packets *packets, const struct packet *ready, stru
         packets_drop(packets, ready->pipelines, PACKET_REQUEST, ready->pipeline);
     }
     for (struct packet *packet = packets->first; packet; packet = packet->next) {
-        if (packet->kind == PACKET_REQUEST && packet->pipelines == ready->pipelines && packet->pipeline == ready->pipeline) {
+        if (packet->kind == PACKET_REQUEST && packet->pipelines == ready->pipelines &&
+            packet->pipeline == ready->pipeline) {
             packet->at += random_between(packets->random, 0, 3 * SECOND);
         }
     }

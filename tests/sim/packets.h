@@ -1,6 +1,6 @@
 /* What is on its way between clients and servers: requests, replies and messages, connections that break, and what
- * comes late of them. The simulations in tests/counts and tests/composite stand on it; that of locks knows the bytes of a
- * connection, too (sim_connection.h). SPDX-License-Identifier: Apache-2.0 */
+ * comes late of them. The simulations in tests/counts and tests/composite stand on it; that of locks knows the bytes of
+ * a connection, too (sim_connection.h). SPDX-License-Identifier: Apache-2.0 */
 #ifndef PACKETS_H
 #define PACKETS_H
 
@@ -66,13 +66,15 @@ int64_t packets_delay(struct packets *packets);
 void packets_post(struct packets *packets, struct packet *packet, int64_t at);
 
 /* Sends everything that an engine has to say on a pipeline. */
-void packets_send(struct packets *packets, struct pipelines *pipelines, struct engine *engine, uint32_t pipeline, int64_t now);
+void packets_send(struct packets *packets, struct pipelines *pipelines, struct engine *engine, uint32_t pipeline,
+                  int64_t now);
 
 /* Sends a request back as its reply; frees it when its connection broke. */
 void packets_return(struct packets *packets, struct packet *packet, int64_t now);
 
 /* Breaks a connection, which is made again after a while; false when there is none. */
-bool packets_cut(struct packets *packets, struct pipelines *pipelines, struct engine *engine, uint32_t pipeline, int64_t now);
+bool packets_cut(struct packets *packets, struct pipelines *pipelines, struct engine *engine, uint32_t pipeline,
+                 int64_t now);
 
 /* A new connection. Where the old one can be killed, what it had on the way is gone; else it still comes, late. */
 void packets_reconnect(struct packets *packets, const struct packet *ready, struct engine *engine, bool denied,

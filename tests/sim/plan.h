@@ -24,11 +24,11 @@ struct plan {
     uint8_t lock_kind; /* of all names; enum redlatch_kind */
     bool sets;         /* owners take all names at once, too */
     uint32_t clients;
-    uint32_t owners; /* of each client */
-    uint32_t names; /* at most 3; where two are of one lock or group, 2 or 4 */
-    uint32_t names_of_group; /* how many of them, which lie side by side, are of one group; 0 for other kinds */
+    uint32_t owners;           /* of each client */
+    uint32_t names;            /* at most 3; where two are of one lock or group, 2 or 4 */
+    uint32_t names_of_group;   /* how many of them, which lie side by side, are of one group; 0 for other kinds */
     uint32_t caller_pipelines; /* pipelines that blocking calls use */
-    uint32_t actions; /* of each owner */
+    uint32_t actions;          /* of each owner */
     int64_t command_timeout_ms;
     int64_t dead_peer_ms;
     int64_t delay_min; /* one way through the network, microseconds */
@@ -37,7 +37,7 @@ struct plan {
     int64_t hold_max;
     int64_t think_max;
     int64_t wait_max_ms;
-    int64_t lease_max_ms; /* of fixed leases */
+    int64_t lease_max_ms;  /* of fixed leases */
     uint32_t asynchronous; /* per thousand owners */
     uint32_t shared;       /* per thousand other owners: several threads use their numbers */
     uint32_t forever;      /* per thousand acquires */

@@ -6,8 +6,8 @@
 #include "redlatch.h"
 
 const struct planted_edit planted_groups[] = {
-    {"a group granted by its first value", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP,
-     "for i = 4, #ARGV do\n    local other", "for i = 4, 4 do\n    local other"},
+    {"a group granted by its first value", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP, "for i = 4, #ARGV do\n    local other",
+     "for i = 4, 4 do\n    local other"},
     {"a group granted as far as its values are free", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP,
      "for i = 4, #ARGV do\n    local own", "for i = 4, #ARGV - 1 do\n    local own"},
     {"a repeat of an acquire adds a level", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP,
@@ -18,8 +18,8 @@ const struct planted_edit planted_groups[] = {
      "redis.call('hdel', KEYS[1], left .. ':expire_time', left .. ':lock_count')", ""},
     {"a group that ends before a hold of it", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP,
      "if ttl == -2 or (ttl >= 0 and ttl < lease) then", "if ttl == -2 then"},
-    {"a group without a lease", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP,
-     "if ttl == -2 or (ttl >= 0 and ttl < lease) then", "if ttl > 0 and ttl < lease then"},
+    {"a group without a lease", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP, "if ttl == -2 or (ttl >= 0 and ttl < lease) then",
+     "if ttl > 0 and ttl < lease then"},
     {"release of values whoever holds them", SCRIPT_RELEASE_GROUP, REDLATCH_GROUP,
      "if redis.call('hget', KEYS[1], ARGV[i]) == ARGV[1] then", "if true then"},
     {"release of a group tells nobody", SCRIPT_RELEASE_GROUP, REDLATCH_GROUP,
@@ -31,8 +31,7 @@ const struct planted_edit planted_groups[] = {
      "if (tonumber(redis.call('hget', KEYS[1], count) or 0) or 0) > tonumber(ARGV[2]) then\n"
      "        redis.call('hset', KEYS[1], count, ARGV[2])",
      "if true then\n        redis.call('hincrby', KEYS[1], count, -1)"},
-    {"renewal of what is over", SCRIPT_RENEW_GROUP, REDLATCH_GROUP,
-     "~= owner or ends <= now then", "~= owner then"},
+    {"renewal of what is over", SCRIPT_RENEW_GROUP, REDLATCH_GROUP, "~= owner or ends <= now then", "~= owner then"},
     {"renewal that leaves the last value", SCRIPT_RENEW_GROUP, REDLATCH_GROUP,
      "for i = first, last do\n            local field", "for i = first, last - 1 do\n            local field"},
     {"renewal of the values alone", SCRIPT_RENEW_GROUP, REDLATCH_GROUP, "if ttl >= 0 and ttl < lease then",
@@ -58,8 +57,7 @@ const struct planted_edit planted_groups[] = {
     {"hand-over that leaves the old owner's fields", SCRIPT_HAND_OVER_GROUP, REDLATCH_GROUP,
      "redis.call('hdel', KEYS[1], from .. ':expire_time', from .. ':lock_count')", ""},
     {"force release of the whole group", SCRIPT_FORCE_RELEASE_GROUP, REDLATCH_GROUP,
-     "redis.call('hdel', KEYS[1], ARGV[i], own .. ':expire_time', own .. ':lock_count')",
-     "redis.call('del', KEYS[1])"},
+     "redis.call('hdel', KEYS[1], ARGV[i], own .. ':expire_time', own .. ':lock_count')", "redis.call('del', KEYS[1])"},
     {"force release of a group tells nobody", SCRIPT_FORCE_RELEASE_GROUP, REDLATCH_GROUP,
      "redis.call('publish', ARGV[1], '0')", ""},
     {NULL, SCRIPT_COUNT, 0, NULL, NULL},

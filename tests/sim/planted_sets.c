@@ -31,42 +31,36 @@
 
 const struct planted_script planted_sets[] = {
     {"a set granted as far as its names are free", SCRIPT_ACQUIRE_MANY, REDLATCH_MUTEX,
-     ACQUIRE_LINES
-     "for i, line in ipairs(lines) do\n"
-     "    local ttl = redis.call('pttl', line.name)\n"
-     "    if ttl ~= -2 and redis.call('hexists', line.name, line.owner) == 0 then return {i, ttl} end\n"
-     "    if ttl == -2 and line.levels ~= '1' then return {i, -3} end\n"
-     "    redis.call('hset', line.name, line.owner, line.levels)\n"
-     "    if ttl < tonumber(ARGV[1]) then redis.call('pexpire', line.name, ARGV[1]) end\n"
-     "end\n"
-     "return {0}\n"},
+     ACQUIRE_LINES "for i, line in ipairs(lines) do\n"
+                   "    local ttl = redis.call('pttl', line.name)\n"
+                   "    if ttl ~= -2 and redis.call('hexists', line.name, line.owner) == 0 then return {i, ttl} end\n"
+                   "    if ttl == -2 and line.levels ~= '1' then return {i, -3} end\n"
+                   "    redis.call('hset', line.name, line.owner, line.levels)\n"
+                   "    if ttl < tonumber(ARGV[1]) then redis.call('pexpire', line.name, ARGV[1]) end\n"
+                   "end\n"
+                   "return {0}\n"},
     {"a level of a set raised out of nothing", SCRIPT_ACQUIRE_MANY, REDLATCH_MUTEX,
-     ACQUIRE_LINES
-     "for i, line in ipairs(lines) do\n"
-     "    local ttl = redis.call('pttl', line.name)\n"
-     "    if ttl ~= -2 and redis.call('hexists', line.name, line.owner) == 0 then return {i, ttl} end\n"
-     "end\n"
-     TAKE_LINES},
+     ACQUIRE_LINES "for i, line in ipairs(lines) do\n"
+                   "    local ttl = redis.call('pttl', line.name)\n"
+                   "    if ttl ~= -2 and redis.call('hexists', line.name, line.owner) == 0 then return {i, ttl} end\n"
+                   "end\n" TAKE_LINES},
     {"a set whose last name is not looked at", SCRIPT_ACQUIRE_MANY, REDLATCH_MUTEX,
-     ACQUIRE_LINES
-     "for i = 1, #lines - 1 do\n"
-     "    local line = lines[i]\n"
-     "    local ttl = redis.call('pttl', line.name)\n"
-     "    if ttl ~= -2 and redis.call('hexists', line.name, line.owner) == 0 then return {i, ttl} end\n"
-     "    if ttl == -2 and line.levels ~= '1' then return {i, -3} end\n"
-     "end\n"
-     TAKE_LINES},
+     ACQUIRE_LINES "for i = 1, #lines - 1 do\n"
+                   "    local line = lines[i]\n"
+                   "    local ttl = redis.call('pttl', line.name)\n"
+                   "    if ttl ~= -2 and redis.call('hexists', line.name, line.owner) == 0 then return {i, ttl} end\n"
+                   "    if ttl == -2 and line.levels ~= '1' then return {i, -3} end\n"
+                   "end\n" TAKE_LINES},
     {"a set released without a message", SCRIPT_RELEASE_MANY, REDLATCH_MUTEX,
-     RELEASE_LINES
-     "for i, line in ipairs(lines) do\n"
-     "    if line.left == '0' then\n"
-     "        found[i] = redis.call('hdel', line.name, line.owner)\n"
-     "    else\n"
-     "        found[i] = redis.call('hexists', line.name, line.owner)\n"
-     "        if found[i] == 1 then redis.call('hset', line.name, line.owner, line.left) end\n"
-     "    end\n"
-     "end\n"
-     "return found\n"},
+     RELEASE_LINES "for i, line in ipairs(lines) do\n"
+                   "    if line.left == '0' then\n"
+                   "        found[i] = redis.call('hdel', line.name, line.owner)\n"
+                   "    else\n"
+                   "        found[i] = redis.call('hexists', line.name, line.owner)\n"
+                   "        if found[i] == 1 then redis.call('hset', line.name, line.owner, line.left) end\n"
+                   "    end\n"
+                   "end\n"
+                   "return found\n"},
     {"a set released by its first name", SCRIPT_RELEASE_MANY, REDLATCH_MUTEX,
      RELEASE_LINES
      "for i, line in ipairs(lines) do\n"
@@ -86,8 +80,8 @@ const struct planted_script planted_sets[] = {
 const struct planted_edit planted_forms[] = {
     {"a set that draws a token again", SCRIPT_ACQUIRE_MANY, REDLATCH_FENCED,
      "if not (call('get', counter) and held) then", "if true then"},
-    {"a set that draws no token", SCRIPT_ACQUIRE_MANY, REDLATCH_FENCED,
-     "call('incr', counter)", "call('set', counter, call('get', counter) or '1')"},
+    {"a set that draws no token", SCRIPT_ACQUIRE_MANY, REDLATCH_FENCED, "call('incr', counter)",
+     "call('set', counter, call('get', counter) or '1')"},
     {"a set that takes a plain lock from its holder", SCRIPT_ACQUIRE_MANY, REDLATCH_PLAIN,
      "if not holder or holder == line.owner then", "if true then"},
     {"a set whose plain lock never ends", SCRIPT_ACQUIRE_MANY, REDLATCH_PLAIN,
@@ -100,18 +94,17 @@ const struct planted_edit planted_forms[] = {
      "line.mode == 'write' and line.count == 0", "line.mode == 'none' and line.count == 0"},
     {"a set that reads without a timeout key", SCRIPT_ACQUIRE_MANY, REDLATCH_READ,
      "if not call('set', timeout, '1', 'px', lease, 'nx') then", "if false then"},
-    {"a set that writes beside readers", SCRIPT_ACQUIRE_MANY, REDLATCH_READ,
-     "or line.mode and line.ttl or nil", "or line.mode == 'write' and line.ttl or nil"},
+    {"a set that writes beside readers", SCRIPT_ACQUIRE_MANY, REDLATCH_READ, "or line.mode and line.ttl or nil",
+     "or line.mode == 'write' and line.ttl or nil"},
     {"a read level of a set raised out of nothing", SCRIPT_ACQUIRE_MANY, REDLATCH_READ,
      "return not alive and GONE or nil", "return nil"},
-    {"a set's read release takes the lock from others", SCRIPT_RELEASE_MANY, REDLATCH_READ,
-     "if longest == -2 then", "if true then"},
+    {"a set's read release takes the lock from others", SCRIPT_RELEASE_MANY, REDLATCH_READ, "if longest == -2 then",
+     "if true then"},
     {"a set's last read tells nobody", SCRIPT_RELEASE_MANY, REDLATCH_READ,
      "call('del', line.name)\n        return true, '0'", "call('del', line.name)\n        return true"},
-    {"a set's release that hides what was refused", SCRIPT_RELEASE_MANY, REDLATCH_READ,
-     "return refused or found", "return found"},
-    {"a set's write release tells nobody", SCRIPT_RELEASE_MANY, REDLATCH_READ,
-     "return true, '1'", "return true"},
+    {"a set's release that hides what was refused", SCRIPT_RELEASE_MANY, REDLATCH_READ, "return refused or found",
+     "return found"},
+    {"a set's write release tells nobody", SCRIPT_RELEASE_MANY, REDLATCH_READ, "return true, '1'", "return true"},
     {"a set's downgrade that leaves write mode", SCRIPT_RELEASE_MANY, REDLATCH_READ,
      "call('hset', line.name, 'mode', 'read')", ""},
     {"a set's group granted by its first value", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
@@ -120,10 +113,9 @@ const struct planted_edit planted_forms[] = {
     {"a set's group taken but for its last value", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
      "for i = line.at + 1, line.at + ARGV[line.at] do\n        local own",
      "for i = line.at + 1, line.at + ARGV[line.at] - 1 do\n        local own"},
-    {"a group's values of a refused set stay", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "lines[i] = line\n", "lines[i] = line\n    if least > 0 then form.take(line) end\n"},
-    {"a value's owner of a refused set stays", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "known = known or holder\n",
+    {"a group's values of a refused set stay", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "lines[i] = line\n",
+     "lines[i] = line\n    if least > 0 then form.take(line) end\n"},
+    {"a value's owner of a refused set stays", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "known = known or holder\n",
      "known = known or holder\n"
      "        if not holder and least > 0 then\n"
      "            call('hset', line.name, ARGV[i] .. ':' .. line.owner .. ':lock_count', '1')\n"
@@ -131,8 +123,8 @@ const struct planted_edit planted_forms[] = {
      "        end\n"},
     {"a set's group taken in the group of another line", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
      "local line = {form = form, name = KEYS[key],", "local line = {form = form, name = KEYS[1],"},
-    {"a set's group taken by the owner of another line", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "owner = ARGV[at],\n", "owner = ARGV[3],\n"},
+    {"a set's group taken by the owner of another line", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "owner = ARGV[at],\n",
+     "owner = ARGV[3],\n"},
     {"a repeat of a set adds a level of a group", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
      "if count < tonumber(line.levels or 1) then\n"
      "            call('hset', line.name, own .. ':lock_count', line.levels or '1')",
@@ -144,10 +136,10 @@ const struct planted_edit planted_forms[] = {
      "        call('hset', line.name, own .. ':lock_count', count)"},
     {"what an earlier owner left stays in a set's group", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
      "call('hdel', line.name, left .. ':expire_time', left .. ':lock_count')", ""},
-    {"a group that ends before a set's hold of it", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "if line.ttl ~= -1 then\n", "if line.ttl == FREE then\n"},
-    {"a set whose group never ends", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "if line.ttl ~= -1 then\n", "if line.ttl ~= FREE then\n"},
+    {"a group that ends before a set's hold of it", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "if line.ttl ~= -1 then\n",
+     "if line.ttl == FREE then\n"},
+    {"a set whose group never ends", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "if line.ttl ~= -1 then\n",
+     "if line.ttl ~= FREE then\n"},
     {"a set that shortens the lease of a group's values", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
      "if ends < now() + least then\n", "if ends ~= 0 or line.levels == nil then\n"},
     {"a group's level of a set raised out of nothing", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,

@@ -10,32 +10,71 @@
 
 /* Four of each kind: strings, hashes, lists, sorted sets. */
 static const struct redis_text keys[] = {
-    TEXT("string:0"), TEXT("string:1"), TEXT(""),
-    TEXT("string:a long name, a long name, a long name, a long name, 0123456789"),
-    TEXT("hash:0"), TEXT("hash:1"), TEXT("hash:2"), TEXT("hash:\0\xff\r\n binary"),
-    TEXT("list:0"), TEXT("list:1"), TEXT("list:2"), TEXT("list:3"),
-    TEXT("sorted:0"), TEXT("sorted:1"), TEXT("sorted:2"), TEXT("sorted:3"),
+    TEXT("string:0"), TEXT("string:1"),
+    TEXT(""),         TEXT("string:a long name, a long name, a long name, a long name, 0123456789"),
+    TEXT("hash:0"),   TEXT("hash:1"),
+    TEXT("hash:2"),   TEXT("hash:\0\xff\r\n binary"),
+    TEXT("list:0"),   TEXT("list:1"),
+    TEXT("list:2"),   TEXT("list:3"),
+    TEXT("sorted:0"), TEXT("sorted:1"),
+    TEXT("sorted:2"), TEXT("sorted:3"),
 };
 enum { KEYS_OF_KIND = LENGTH(keys) / KEY_ANY, FIELDS = 24 };
 
 static const struct redis_text odd_texts[] = {
-    TEXT(""), TEXT("\0\xff\r\n\t binary"), TEXT("0"), TEXT("-1"), TEXT("two words"), TEXT("0012"),
+    TEXT(""),
+    TEXT("\0\xff\r\n\t binary"),
+    TEXT("0"),
+    TEXT("-1"),
+    TEXT("two words"),
+    TEXT("0012"),
     TEXT("exactly seventy bytes of text that is longer than other values here..."),
 };
 static const struct redis_text odd_integers[] = {
-    TEXT("9223372036854775807"), TEXT("-9223372036854775808"), TEXT("9223372036854775808"),
-    TEXT("-9223372036854775809"), TEXT("18446744073709551616"), TEXT("922337203685477580"), TEXT("4611686018427387904"),
-    TEXT("007"), TEXT("+1"), TEXT(" 1"), TEXT("1 "), TEXT("1.5"), TEXT("abc"), TEXT(""), TEXT("-0"), TEXT("-"),
-    TEXT("1e3"), TEXT("0"),
+    TEXT("9223372036854775807"),
+    TEXT("-9223372036854775808"),
+    TEXT("9223372036854775808"),
+    TEXT("-9223372036854775809"),
+    TEXT("18446744073709551616"),
+    TEXT("922337203685477580"),
+    TEXT("4611686018427387904"),
+    TEXT("007"),
+    TEXT("+1"),
+    TEXT(" 1"),
+    TEXT("1 "),
+    TEXT("1.5"),
+    TEXT("abc"),
+    TEXT(""),
+    TEXT("-0"),
+    TEXT("-"),
+    TEXT("1e3"),
+    TEXT("0"),
 };
 static const struct redis_text odd_scores[] = {
-    TEXT("1.5"), TEXT("0.1"), TEXT("-2.25"), TEXT("1e300"), TEXT("inf"), TEXT("-inf"), TEXT("1700000000000.5"),
-    TEXT("1e17"), TEXT("123456789012345678"), TEXT("nan"), TEXT("abc"), TEXT(""), TEXT(" 1"), TEXT("1x"), TEXT("0x10"),
-    TEXT("1e400"), TEXT("+inf"), TEXT("1700000000123"), TEXT("0.30000000000000004"), TEXT("1e-400"),
+    TEXT("1.5"),
+    TEXT("0.1"),
+    TEXT("-2.25"),
+    TEXT("1e300"),
+    TEXT("inf"),
+    TEXT("-inf"),
+    TEXT("1700000000000.5"),
+    TEXT("1e17"),
+    TEXT("123456789012345678"),
+    TEXT("nan"),
+    TEXT("abc"),
+    TEXT(""),
+    TEXT(" 1"),
+    TEXT("1x"),
+    TEXT("0x10"),
+    TEXT("1e400"),
+    TEXT("+inf"),
+    TEXT("1700000000123"),
+    TEXT("0.30000000000000004"),
+    TEXT("1e-400"),
 };
 static const struct redis_text odd_bounds[] = {
     TEXT("-inf"), TEXT("+inf"), TEXT("inf"), TEXT("(-inf"), TEXT("(inf"), TEXT("(1"), TEXT("(3"), TEXT("2.5"),
-    TEXT("(1.5"), TEXT("("), TEXT(""), TEXT("abc"), TEXT("nan"), TEXT(" 1"), TEXT("1 "),
+    TEXT("(1.5"), TEXT("("),    TEXT(""),    TEXT("abc"),   TEXT("nan"),  TEXT(" 1"), TEXT("1 "),
 };
 
 /* splitmix64 */
@@ -232,27 +271,62 @@ static void add_range(struct random_calls *calls, struct random_call *call) {
 static void add_argument(struct random_calls *calls, struct random_call *call, const struct command_shape *shape,
                          char what) {
     switch (what) {
-    case 'k': add_key(calls, call, shape->kind); break;
-    case 'f': add_field(calls, call); break;
-    case 'v': add_value(calls, call); break;
-    case 'i': add_integer(calls, call, -5, 10); break;
-    case 'm': add_integer(calls, call, -5, 5); break;
-    case 't': add_time_to_live(calls, call); break;
-    case 'a': add_point_in_time(calls, call); break;
-    case 's': add_score(calls, call); break;
-    case 'b': add_bound(calls, call); break;
-    case 'c': add_text(call, redis_text(percent(calls, 50) ? "news" : "other")); break;
+    case 'k':
+        add_key(calls, call, shape->kind);
+        break;
+    case 'f':
+        add_field(calls, call);
+        break;
+    case 'v':
+        add_value(calls, call);
+        break;
+    case 'i':
+        add_integer(calls, call, -5, 10);
+        break;
+    case 'm':
+        add_integer(calls, call, -5, 5);
+        break;
+    case 't':
+        add_time_to_live(calls, call);
+        break;
+    case 'a':
+        add_point_in_time(calls, call);
+        break;
+    case 's':
+        add_score(calls, call);
+        break;
+    case 'b':
+        add_bound(calls, call);
+        break;
+    case 'c':
+        add_text(call, redis_text(percent(calls, 50) ? "news" : "other"));
+        break;
     case 'n':
         if (percent(calls, 40)) {
             add_integer(calls, call, -1, 3);
         }
         break;
-    case 'P': add_field(calls, call); add_value(calls, call); break;
-    case 'Q': add_score(calls, call); add_field(calls, call); break;
-    case 'S': add_set_options(calls, call); break;
-    case 'Z': add_zadd_options(calls, call); break;
-    case 'R': add_range(calls, call); break;
-    case 'L': add_limit(calls, call, 30); maybe_word(calls, call, "withscores", "WithScores", 30); break;
+    case 'P':
+        add_field(calls, call);
+        add_value(calls, call);
+        break;
+    case 'Q':
+        add_score(calls, call);
+        add_field(calls, call);
+        break;
+    case 'S':
+        add_set_options(calls, call);
+        break;
+    case 'Z':
+        add_zadd_options(calls, call);
+        break;
+    case 'R':
+        add_range(calls, call);
+        break;
+    case 'L':
+        add_limit(calls, call, 30);
+        maybe_word(calls, call, "withscores", "WithScores", 30);
+        break;
     }
 }
 
@@ -325,8 +399,8 @@ static void add_anything(struct random_calls *calls, struct random_call *call) {
 /* The keys of a script that was written for certain kinds of them: all hashes, or a hash with its queue. */
 static void add_script_keys(struct random_calls *calls, struct random_call *call) {
     static const size_t kinds[][CALL_SCRIPT_KEYS] = {
-        {KEY_HASH, KEY_HASH, KEY_HASH},       {KEY_HASH, KEY_HASH, KEY_HASH},
-        {KEY_HASH, KEY_LIST, KEY_SORTED_SET}, {KEY_HASH, KEY_SORTED_SET, KEY_LIST},
+        {KEY_HASH, KEY_HASH, KEY_HASH},         {KEY_HASH, KEY_HASH, KEY_HASH},
+        {KEY_HASH, KEY_LIST, KEY_SORTED_SET},   {KEY_HASH, KEY_SORTED_SET, KEY_LIST},
         {KEY_SORTED_SET, KEY_STRING, KEY_HASH}, {KEY_STRING, KEY_STRING, KEY_STRING},
     };
     const size_t *row = kinds[below(calls, LENGTH(kinds))];

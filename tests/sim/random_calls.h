@@ -19,8 +19,8 @@ enum {
 };
 
 struct random_call {
-    int script;       /* -1: a command; else KEYS are the first CALL_SCRIPT_KEYS arguments, ARGV the others */
-    size_t count;     /* of arguments */
+    int script;   /* -1: a command; else KEYS are the first CALL_SCRIPT_KEYS arguments, ARGV the others */
+    size_t count; /* of arguments */
     struct redis_text arguments[CALL_ARGUMENTS_MAX];
     int commands[CALL_COMMANDS_MAX]; /* the command_shapes it holds, for counting */
     size_t command_count;
@@ -32,7 +32,7 @@ struct random_calls {
     int64_t now_ms;
     struct call_script scripts[CALL_SCRIPTS_MAX]; /* own_scripts, then those added */
     int script_count;
-    size_t focus;     /* the key that most calls are about, while focus_left lasts */
+    size_t focus; /* the key that most calls are about, while focus_left lasts */
     int focus_left;
 };
 

@@ -81,7 +81,7 @@ bool redis_command_takes(const struct redis_command *command, size_t count) {
     return command->arity < 0 ? count >= (size_t)-command->arity : count == (size_t)command->arity;
 }
 
-void redis_command_run(const struct redis_command *command, struct keyspace *keyspace, 
+void redis_command_run(const struct redis_command *command, struct keyspace *keyspace,
                        const struct redis_text *arguments, size_t count, struct redis_reply *reply_out) {
     redis_reply_nil(reply_out);
     command->run(&(struct redis_call){keyspace, command, arguments, count, reply_out});

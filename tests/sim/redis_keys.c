@@ -33,7 +33,7 @@ void run_pttl(struct redis_call *call) {
 static void expire_at(struct redis_call *call, int64_t at_ms) {
     struct redis_text key = call->arguments[1];
     bool found = at_ms <= keyspace_time(call->keyspace) ? keyspace_delete(call->keyspace, key)
-                                                         : keyspace_pexpireat(call->keyspace, key, at_ms);
+                                                        : keyspace_pexpireat(call->keyspace, key, at_ms);
     redis_reply_integer(call->reply, found);
 }
 

@@ -88,8 +88,8 @@ void run_lrange(struct redis_call *call) {
     struct stored_value *value = NULL;
     int64_t start = 0;
     int64_t stop = 0;
-    if (!integer_argument(call, 2, &start) || !integer_argument(call, 3, &stop)
-        || !find_key(call, VALUE_LIST, &value)) {
+    if (!integer_argument(call, 2, &start) || !integer_argument(call, 3, &stop) ||
+        !find_key(call, VALUE_LIST, &value)) {
         return;
     }
     size_t first = 0;

@@ -15,7 +15,7 @@ struct redis_reply {
     int64_t integer; /* REDIS_INTEGER */
     size_t size;     /* of the text, or the number of elements */
     union {
-        char *text; /* REDIS_STATUS, REDIS_BULK, REDIS_ERROR: owned, with a NUL after it */
+        char *text;                   /* REDIS_STATUS, REDIS_BULK, REDIS_ERROR: owned, with a NUL after it */
         struct redis_reply *elements; /* REDIS_ARRAY: owned */
     };
 };

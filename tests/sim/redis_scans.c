@@ -23,12 +23,12 @@ static bool matches(struct redis_text pattern, struct redis_text text) {
         return false;
     }
     if (pattern.bytes[0] == '\\' && pattern.size > 1) {
-        return text.size > 0 && pattern.bytes[1] == text.bytes[0]
-            && matches((struct redis_text){pattern.bytes + 2, pattern.size - 2},
+        return text.size > 0 && pattern.bytes[1] == text.bytes[0] &&
+               matches((struct redis_text){pattern.bytes + 2, pattern.size - 2},
                        (struct redis_text){text.bytes + 1, text.size - 1});
     }
-    return text.size > 0 && pattern.bytes[0] == text.bytes[0]
-        && matches(rest, (struct redis_text){text.bytes + 1, text.size - 1});
+    return text.size > 0 && pattern.bytes[0] == text.bytes[0] &&
+           matches(rest, (struct redis_text){text.bytes + 1, text.size - 1});
 }
 
 struct page {

@@ -18,8 +18,8 @@ static size_t read_zadd_options(struct redis_call *call, struct zadd_options *op
     const struct {
         const char *word;
         bool *option;
-    } words[] = {{"nx", &options->only_new},     {"xx", &options->only_existing}, {"gt", &options->only_greater},
-                 {"lt", &options->only_less},    {"ch", &options->count_changed}, {"incr", &options->increment}};
+    } words[] = {{"nx", &options->only_new},  {"xx", &options->only_existing}, {"gt", &options->only_greater},
+                 {"lt", &options->only_less}, {"ch", &options->count_changed}, {"incr", &options->increment}};
     size_t index = 2;
     for (; index < call->count; index++) {
         size_t i = 0;
@@ -179,8 +179,8 @@ struct score_range {
 };
 
 static bool read_score_range(struct redis_call *call, size_t min_index, size_t max_index, struct score_range *range) {
-    if (bound_parse(call->arguments[min_index], &range->min, &range->min_excluded)
-        && bound_parse(call->arguments[max_index], &range->max, &range->max_excluded)) {
+    if (bound_parse(call->arguments[min_index], &range->min, &range->min_excluded) &&
+        bound_parse(call->arguments[max_index], &range->max, &range->max_excluded)) {
         return true;
     }
     redis_reply_error(call->reply, "ERR min or max is not a float");
@@ -261,8 +261,8 @@ static void range_by_position(struct redis_call *call, const struct range_option
     struct stored_value *value = NULL;
     int64_t start = 0;
     int64_t stop = 0;
-    if (!integer_argument(call, 2, &start) || !integer_argument(call, 3, &stop)
-        || !find_key(call, VALUE_SORTED_SET, &value)) {
+    if (!integer_argument(call, 2, &start) || !integer_argument(call, 3, &stop) ||
+        !find_key(call, VALUE_SORTED_SET, &value)) {
         return;
     }
     size_t first = 0;

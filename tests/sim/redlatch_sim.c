@@ -139,8 +139,8 @@ static void work(const struct options *options, struct script_set *scripts, int 
 }
 
 static int run_many(const struct options *options, struct script_set *scripts) {
-    struct tally *tallies =
-        mmap(NULL, sizeof *tallies * JOBS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct tally *tallies = mmap(NULL, sizeof *tallies * JOBS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                                 -1, 0);
     struct tally total = {0};
     if (tallies == MAP_FAILED) {
         perror("mmap");
@@ -314,12 +314,11 @@ static int run_faults(const struct options *options, struct script_set *scripts)
 /* ------------------------------------------------------------------------------------------------------- options -- */
 
 static int usage(const char *problem, const char *value) {
-    fprintf(
-        stderr,
-        "redlatch_sim: %s%s\n"
-        "expected: --seeds N [--first S] [--jobs J] | --seed S [--trace] | --faults [--seeds N]; and --kind NAME, "
-        "--sets, --scripts DIR\n",
-        problem, value);
+    fprintf(stderr,
+            "redlatch_sim: %s%s\n"
+            "expected: --seeds N [--first S] [--jobs J] | --seed S [--trace] | --faults [--seeds N]; and --kind NAME, "
+            "--sets, --scripts DIR\n",
+            problem, value);
     return 64;
 }
 
@@ -407,8 +406,9 @@ int main(int count, char **arguments) {
     if (!script_set_open(&scripts, options.scripts)) {
         return 1;
     }
-    int status = options.one ? run_one(&options, &scripts)
-                 : options.faults ? run_faults(&options, &scripts) : run_many(&options, &scripts);
+    int status = options.one      ? run_one(&options, &scripts)
+                 : options.faults ? run_faults(&options, &scripts)
+                                  : run_many(&options, &scripts);
     script_set_close(&scripts);
     return status;
 }

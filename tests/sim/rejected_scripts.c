@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const writing_commands[] = {"decr", "decrby", "del",     "hdel",    "hset", "hsetnx", "incr", "incrby",
-                                        "lpop", "lrem",   "persist", "pexpire", "rpush", "set",   "zadd", "zrem"};
+const char *const writing_commands[] = {"decr", "decrby", "del",     "hdel",    "hset",  "hsetnx", "incr", "incrby",
+                                        "lpop", "lrem",   "persist", "pexpire", "rpush", "set",    "zadd", "zrem"};
 const size_t writing_command_count = sizeof writing_commands / sizeof writing_commands[0];
 
 static int tell_nobody(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
@@ -58,8 +58,7 @@ bool refused_script_writes(struct script_set *set, enum script_id script, const 
     keyspace_on_publish(copy, tell_nobody, NULL);
     char *before = print_keys(copy);
     script_set_run_without(set, script, command, copy, texts, key_count, argument_count, &reply);
-    bool refused =
-        reply.kind == REDIS_ERROR && (strstr(reply.text, "ACL failure") || strstr(reply.text, "NOPERM"));
+    bool refused = reply.kind == REDIS_ERROR && (strstr(reply.text, "ACL failure") || strstr(reply.text, "NOPERM"));
     char *after = refused ? print_keys(copy) : NULL;
     bool writes = refused && strcmp(before, after) != 0;
     free(before);

@@ -7,11 +7,10 @@
 #include <stdlib.h>
 
 /* Redis' commands that may take memory, and all that write. */
-#define TAKE_MEMORY                                                                                        \
+#define TAKE_MEMORY \
     "hset=1, hsetnx=1, hincrby=1, set=1, incr=1, incrby=1, decr=1, decrby=1, zadd=1, zincrby=1, lpush=1, " \
     "rpush=1, "
-#define WRITE                                                                                           \
-    TAKE_MEMORY "hdel=1, del=1, getdel=1, pexpire=1, pexpireat=1, persist=1, lpop=1, rpop=1, lrem=1, zrem=1"
+#define WRITE TAKE_MEMORY "hdel=1, del=1, getdel=1, pexpire=1, pexpireat=1, persist=1, lpop=1, rpop=1, lrem=1, zrem=1"
 
 static const char *const prologues[REFUSE_COUNT] = {
     [REFUSE_NOTHING] = "",

@@ -86,9 +86,9 @@ static void take_finished(struct client *client) {
         list_append(&client->uncollected, &each->uncollected);
         if (!client->collecting) {
             bool late = world->plan.lazy_host && random_chance(&world->random, 200);
-            int64_t delay =
-                late ? random_between(&world->random, 0, 2 * world->plan.settings.claim_timeout_ms) * MILLISECOND
-                     : random_between(&world->random, 0, MILLISECOND);
+            int64_t delay = late ? random_between(&world->random, 0, 2 * world->plan.settings.claim_timeout_ms) *
+                                       MILLISECOND
+                                 : random_between(&world->random, 0, MILLISECOND);
             client->collecting = true;
             world_at(world, world->now + delay, collect, client, 0);
         }
@@ -222,8 +222,8 @@ void client_start(struct world *world, uint32_t index) {
     for (uint32_t first = 0; first < world->plan.names; first += of_two ? 2 : 1) {
         uint32_t name = first + (of_two && !world->plan.writers_only && random_chance(&world->random, 500));
         client->set_names[client->set->count] = name;
-        client->set->members[client->set->count++] =
-            (struct set_member){.resource = client->names[name], .lock_kind = world_side(world, name)};
+        client->set->members[client->set->count++] = (struct set_member){.resource = client->names[name],
+                                                                         .lock_kind = world_side(world, name)};
     }
     links_start(client);
     for (uint32_t owner = 0; owner < world->plan.owners; owner++) {

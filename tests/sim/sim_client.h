@@ -23,9 +23,9 @@ struct link {
     uint64_t id, run;    /* of the connection, as the server says */
     uint64_t old_id, old_run;
     bool used;
-    bool has_old; /* the engine has in doubt commands of that connection */
+    bool has_old;    /* the engine has in doubt commands of that connection */
     bool unanswered; /* some had been sent, and may arrive late */
-    bool watched; /* a dead-peer timer runs */
+    bool watched;    /* a dead-peer timer runs */
     int failures;
     int64_t ready_at;
 };
@@ -40,7 +40,7 @@ struct client {
     struct engine engine;
     struct link links[LINK_COUNT];
     struct resource *names[MAX_NAMES];
-    struct name_set *set; /* all of them; of each read-write lock one side, of each group one name */
+    struct name_set *set;          /* all of them; of each read-write lock one side, of each group one name */
     uint32_t set_names[MAX_NAMES]; /* which they are */
     struct owner owners[MAX_OWNERS];
     struct sim_operation *operations; /* all that were ever made */
@@ -50,11 +50,11 @@ struct client {
     int64_t timer_at; /* true time of the scheduled look at the engine's timers; NEVER */
     bool collecting;
     uint32_t commands, wait_queues, holds, batches, lines; /* supplied to the engine's pools */
-    int64_t subscribed_at[MAX_NAMES]; /* the last confirmation, 0 while not subscribed */
+    int64_t subscribed_at[MAX_NAMES];                      /* the last confirmation, 0 while not subscribed */
     bool was_subscribed[MAX_NAMES];
-    bool held[MAX_NAMES];        /* had a live hold after the last step */
+    bool held[MAX_NAMES];         /* had a live hold after the last step */
     int64_t let_go_at[MAX_NAMES]; /* true time since when it has none */
-    struct memory *memory; /* everything allocated for the engine */
+    struct memory *memory;        /* everything allocated for the engine */
 };
 
 void client_start(struct world *world, uint32_t index);

@@ -66,8 +66,8 @@ struct connection {
     uint64_t id; /* the server's number for it, from 1 at each start of the server */
     bool client_open;
     bool server_open;
-    bool swallowing; /* answers vanish */
-    bool ended;      /* its end has arrived at the client, who may not have seen it */
+    bool swallowing;      /* answers vanish */
+    bool ended;           /* its end has arrived at the client, who may not have seen it */
     int64_t unseen_until; /* when the client sees that by itself, if nothing is under way */
     struct list requests;
     struct list answers;
@@ -75,7 +75,7 @@ struct connection {
     int64_t last_answer_at;
     int64_t requests_stalled_until;
     int64_t answers_stalled_until;
-    uint32_t subscribed; /* bit per lock */
+    uint32_t subscribed;       /* bit per lock */
     uint64_t calls[CALLS_MAX]; /* subscribed to: locks and waiters; 0: room */
 };
 
@@ -84,7 +84,8 @@ void connection_send(struct world *world, struct connection *connection, struct 
 void connection_answer(struct world *world, struct connection *connection, struct answer *answer);
 struct answer *answer_new(enum answer_kind kind);
 
-/* The server's side goes, with every request that has not arrived; the client hears of it if `notified`, after a delay. */
+/* The server's side goes, with every request that has not arrived; the client hears of it if `notified`, after a delay.
+ */
 void connection_drop(struct world *world, struct connection *connection, bool notified);
 
 /* The client's side goes. Requests under way still arrive, the last one after `late`, then the server closes too. */

@@ -31,8 +31,8 @@ size_t sorted_set_first_from(const struct sorted_set *set, double bound, bool ex
 /* Puts a member where it belongs; there is room. */
 static void insert(struct sorted_set *set, struct sorted_member member) {
     size_t at = sorted_set_first_from(set, member.score, false);
-    while (at < set->count && set->members[at].score <= member.score
-           && text_compare(text_view(set->members[at].name), text_view(member.name)) < 0) {
+    while (at < set->count && set->members[at].score <= member.score &&
+           text_compare(text_view(set->members[at].name), text_view(member.name)) < 0) {
         at++;
     }
     memmove(&set->members[at + 1], &set->members[at], (set->count - at) * sizeof *set->members);

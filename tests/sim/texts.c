@@ -40,8 +40,8 @@ static struct texts_sink make_room(const struct texts_sink *measured) {
     return (struct texts_sink){{append}, texts, 0, 0, (char *)(texts + measured->count)};
 }
 
-struct redis_text *texts_of_command(const struct engine *engine, const struct command *command,
-                                    uint32_t *key_count_out, uint32_t *argument_count_out) {
+struct redis_text *texts_of_command(const struct engine *engine, const struct command *command, uint32_t *key_count_out,
+                                    uint32_t *argument_count_out) {
     struct texts_sink measured = {{append}, NULL, 0, 0, NULL};
     command_counts(command, key_count_out, argument_count_out);
     command_write(engine, command, &measured.sink);

@@ -12,8 +12,8 @@ struct engine;
 
 /* What a command sends: its keys, then its arguments. Ends the program when there are not as many of them as the
  * command says. */
-struct redis_text *texts_of_command(const struct engine *engine, const struct command *command,
-                                    uint32_t *key_count_out, uint32_t *argument_count_out);
+struct redis_text *texts_of_command(const struct engine *engine, const struct command *command, uint32_t *key_count_out,
+                                    uint32_t *argument_count_out);
 
 struct redis_text *texts_copy(const struct redis_text *texts, uint32_t count);
 

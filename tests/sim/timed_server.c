@@ -76,7 +76,7 @@ static int64_t next_time(redisContext *server) {
 }
 
 int64_t timed_server_ask(redisContext *server, const char *script, const struct redis_text *arguments, size_t count,
-                        size_t key_count, struct redis_reply *reply_out, int64_t *after_out) {
+                         size_t key_count, struct redis_reply *reply_out, int64_t *after_out) {
     const char *parts[TIMED_SERVER_ARGUMENTS_MAX + 3];
     size_t sizes[TIMED_SERVER_ARGUMENTS_MAX + 3];
     char key_digits[NUMBER_TEXT_SIZE];

@@ -24,7 +24,7 @@ void timed_server_next(redisContext *server, struct redis_reply *reply_out);
 /* Sends a command, or a script when `script` is not NULL, between two TIMEs. Returns the server's milliseconds before;
  * those after in *after_out. */
 int64_t timed_server_ask(redisContext *server, const char *script, const struct redis_text *arguments, size_t count,
-                        size_t key_count, struct redis_reply *reply_out, int64_t *after_out);
+                         size_t key_count, struct redis_reply *reply_out, int64_t *after_out);
 
 /* Asks for PTTL of all keys in one millisecond, which is returned. */
 int64_t timed_server_pttl(redisContext *server, const struct redis_text *keys, size_t count, int64_t *left_out);

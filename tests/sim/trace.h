@@ -21,11 +21,11 @@ void trace_line(struct trace *trace, int64_t at, const char *format, ...) __attr
 /* The lines kept, oldest first. */
 void trace_print(const struct trace *trace, FILE *file);
 
-#define TRACE(world, ...)                                             \
-    do {                                                              \
-        if ((world)->trace.mode != TRACE_OFF) {                       \
-            trace_line(&(world)->trace, (world)->now, __VA_ARGS__);   \
-        }                                                             \
+#define TRACE(world, ...) \
+    do { \
+        if ((world)->trace.mode != TRACE_OFF) { \
+            trace_line(&(world)->trace, (world)->now, __VA_ARGS__); \
+        } \
     } while (0)
 
 #endif

@@ -38,7 +38,7 @@ static void *supply(size_t size) {
 
 void rig_open(void) {
     static const struct engine_settings settings = {RIG_LEASE_MS, RIG_UNREACHABLE_MS, RIG_CLAIM_MS, RIG_LINGER_MS,
-                                                   RIG_FAIR_MS};
+                                                    RIG_FAIR_MS};
     memset(&rig, 0, sizeof rig);
     list_init(&rig.supplied);
     rig.now = 1000 * SECOND;
@@ -52,8 +52,9 @@ void rig_open(void) {
 /* ----------------------------------------------------------------------------------------------------- memory -- */
 
 static void supply_for(uint8_t operation_kind, const struct name_set *set) {
-    struct engine_preallocation needed = set ? engine_preallocation_needed_for_set(&rig.engine, operation_kind, set->count)
-                                  : engine_preallocation_needed(&rig.engine, operation_kind);
+    struct engine_preallocation needed = set ? engine_preallocation_needed_for_set(&rig.engine, operation_kind,
+                                                                                   set->count)
+                                             : engine_preallocation_needed(&rig.engine, operation_kind);
     rig.lines += needed.entries;
     for (uint32_t i = 0; i < needed.entries; i++) {
         engine_add_entries(&rig.engine, supply(sizeof(struct entries)));
@@ -73,7 +74,7 @@ static void supply_for(uint8_t operation_kind, const struct name_set *set) {
     }
     for (uint32_t i = 0; i < needed.batches; i++) {
         engine_add_batch(&rig.engine, supply(sizeof(struct command)),
-                            supply(RENEWAL_BATCH_SIZE * sizeof(struct renewal)));
+                         supply(RENEWAL_BATCH_SIZE * sizeof(struct renewal)));
     }
 }
 
@@ -103,7 +104,8 @@ static void check_calls(void) {
         const struct wait_queue *queue = container_of(link, struct wait_queue, all);
         for (int i = 0; i < WAKE_CHANNELS; i++) {
             const struct operation *listener = queue->wake_channels[i].listener;
-            CHECK(!listener || (listener->wake_channel == &queue->wake_channels[i] && listener->id == queue->wake_channels[i].waiter));
+            CHECK(!listener || (listener->wake_channel == &queue->wake_channels[i] &&
+                                listener->id == queue->wake_channels[i].waiter));
         }
     }
 }

@@ -33,7 +33,7 @@ struct call {
     struct call *next;
     struct name_set *set;        /* of several names */
     struct operation *operation; /* NULL once it is done, unless the engine still waits for its claim */
-    struct hold *hold; /* what the owner held when it was done */
+    struct hold *hold;           /* what the owner held when it was done */
     struct lock_answer answer;
     uint64_t id;
     int64_t result;
@@ -47,7 +47,7 @@ struct rig_handle;
 struct rig {
     struct engine engine;
     int64_t now;
-    uint8_t lock_kind; /* of the calls made; a mutex */
+    uint8_t lock_kind;    /* of the calls made; a mutex */
     uint32_t value_count; /* of a group that is named for the first time; none */
     struct call *calls;
     struct rig_handle *handles;
@@ -67,7 +67,8 @@ const char *rig_close(void);
 struct resource *rig_name(const char *name);
 struct wait_queue *rig_wait_queue(const char *name);
 
-/* A call whose operation can still be changed, and its start. It is a blocking call without end, on PIPELINE_CALLERS. */
+/* A call whose operation can still be changed, and its start. It is a blocking call without end, on PIPELINE_CALLERS.
+ */
 struct call *rig_call(enum operation_kind kind, const char *name, uint64_t owner);
 void rig_start(struct call *call);
 
@@ -90,7 +91,7 @@ struct command *rig_send(enum pipeline_role pipeline);
 void rig_nil(enum pipeline_role pipeline);
 void rig_integer(enum pipeline_role pipeline, int64_t value);
 void rig_error(enum pipeline_role pipeline, const char *text);
-void rig_granted(enum pipeline_role pipeline); /* of a set, without tokens */
+void rig_granted(enum pipeline_role pipeline);                             /* of a set, without tokens */
 void rig_contended(enum pipeline_role pipeline, int line, int64_t ttl_ms); /* what is in the way of a set, from 1 */
 void rig_integers(enum pipeline_role pipeline, const int64_t *values, size_t count);
 void rig_reply(enum pipeline_role pipeline, const struct reply *reply);

@@ -32,7 +32,7 @@ static void pauses_of_one_length(void) {
 }
 
 static void the_usual_pauses(void) {
-    static const int64_t expected[][2] = {{1, 1},    {2, 2},    {4, 5},    {8, 12},   {16, 27},
+    static const int64_t expected[][2] = {{1, 1},   {2, 2},    {4, 5},     {8, 12},   {16, 27},
                                           {32, 58}, {64, 121}, {128, 128}, {128, 128}};
     rig_open();
     for (int i = 0; i < 100; i++) {

@@ -15,7 +15,7 @@
 
 static struct fake_server server;
 static _Atomic bool held_by_other; /* what the server says of every lock */
-static _Atomic bool soon_free; /* and that its lease is about to end */
+static _Atomic bool soon_free;     /* and that its lease is about to end */
 static _Atomic bool silent;
 static _Atomic int releases;
 

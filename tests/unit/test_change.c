@@ -131,7 +131,7 @@ static void another_error_is_the_answer(void) {
 
 static void what_gives_goes_on_alone(void) {
     static const enum change gives[] = {SEMAPHORE_RELEASE, SEMAPHORE_RELEASE_IF_EXISTS, LATCH_COUNT_DOWN,
-                                       PERMITS_RELEASE};
+                                        PERMITS_RELEASE};
     for (int i = 0; i < 4; i++) {
         struct call *call = begun(gives[i]);
         uint64_t id = rig_send(PIPELINE)->id;
@@ -175,8 +175,8 @@ static void a_drain_is_undone(void) {
 }
 
 static void the_others_are_forgotten(void) {
-    static const enum change others[] = {SEMAPHORE_TRY_SET, SEMAPHORE_ADD,   SEMAPHORE_COUNT, SEMAPHORE_DELETE,
-                                         LATCH_TRY_SET,     LATCH_COUNT,     LATCH_DELETE};
+    static const enum change others[] = {SEMAPHORE_TRY_SET, SEMAPHORE_ADD, SEMAPHORE_COUNT, SEMAPHORE_DELETE,
+                                         LATCH_TRY_SET,     LATCH_COUNT,   LATCH_DELETE};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         struct call *call = begun(others[i]);
         rig_send(PIPELINE);

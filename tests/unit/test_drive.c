@@ -20,11 +20,11 @@ enum { RECEIVED_SIZE = 1 << 16 };
 static struct fake_server server;
 static char received[RECEIVED_SIZE]; /* commands, each followed by a semicolon; read once the server is closed */
 static const char *_Atomic plan; /* what becomes of the next acquires and releases, a letter each; then all goes well */
-static _Atomic bool busy;      /* somebody else holds every lock */
-static _Atomic bool forgotten; /* renewals find nothing */
+static _Atomic bool busy;        /* somebody else holds every lock */
+static _Atomic bool forgotten;   /* renewals find nothing */
 static _Atomic bool channels_denied;
-static _Atomic int watched;    /* the connection that subscribed last */
-static char message[200];      /* on the channel subscribed to last */
+static _Atomic int watched; /* the connection that subscribed last */
+static char message[200];   /* on the channel subscribed to last */
 
 static const char *confirm(const char *command, int connection) {
     static char bytes[300];

@@ -27,7 +27,8 @@ static const struct argument_part words[] = {{"a", 1}};
 static struct requested requested;
 
 static struct call *inspect(bool no_memory) {
-    requested = (struct requested){.question = {.arguments = words, .key_count = 1, .take = take}, .no_memory = no_memory};
+    requested = (struct requested){.question = {.arguments = words, .key_count = 1, .take = take},
+                                   .no_memory = no_memory};
     struct call *call = rig_call(OPERATION_INSPECT, "a", 0);
     call->operation->question = &requested.question;
     rig_start(call);
@@ -95,10 +96,8 @@ static void a_query_tells_who_holds_the_lock(void) {
 static void a_query_counts_holders_and_waiters(void) {
     for (int holders = 0; holders < 3; holders++) {
         struct reply elements[] = {
-            {.kind = REPLY_INTEGER, .integer = 1234},
-            {.kind = REPLY_STRING, .text = "f4c1:7", .size = 6},
-            {.kind = REPLY_STRING, .text = "1", .size = 1},
-            {.kind = REPLY_INTEGER, .integer = holders},
+            {.kind = REPLY_INTEGER, .integer = 1234},       {.kind = REPLY_STRING, .text = "f4c1:7", .size = 6},
+            {.kind = REPLY_STRING, .text = "1", .size = 1}, {.kind = REPLY_INTEGER, .integer = holders},
             {.kind = REPLY_INTEGER, .integer = 5},
         };
         struct reply reply = {.kind = REPLY_ARRAY, .elements = elements, .count = 5};

@@ -102,8 +102,7 @@ static void a_position_that_is_gone_is_taken_anew_at_the_end(void) {
     CHECK(again && again->id == 2 && again->position == POSITION_WANTED);
     CHECK_EQ_INT(waiters[2]->operation->phase, PHASE_REQUESTING);
     queued(30000, "3");
-    const struct operation *first =
-        container_of(list_first(&rig_wait_queue("a")->waiters), struct operation, link);
+    const struct operation *first = container_of(list_first(&rig_wait_queue("a")->waiters), struct operation, link);
     CHECK_EQ_INT(first->id, 3);
     CHECK(list_next(&rig_wait_queue("a")->waiters, &waiters[2]->operation->link) == NULL);
     CHECK(waiters[2]->operation->has_position);

@@ -29,8 +29,8 @@ static void begin(bool subscriber) {
     char why[400];
     fake_open_unix(&server);
     CHECK_EQ_INT(uri_parse(server.url, &uri, why, sizeof why), REDLATCH_OK);
-    settings = (struct connection_settings){.uri = &uri, .name = "redlatch:unit", .connect_timeout = 2 * SECOND,
-                                            .dead_peer_timeout = 10 * SECOND};
+    settings = (struct connection_settings){
+        .uri = &uri, .name = "redlatch:unit", .connect_timeout = 2 * SECOND, .dead_peer_timeout = 10 * SECOND};
     connection_init(&connection, &settings, subscriber);
 }
 
@@ -227,7 +227,8 @@ static void refused_password_or_database(void) {
     check_first_error_reply("-ERR invalid password\r\n", REDLATCH_AUTHENTICATION);
     check_first_error_reply("-WRONGPASS invalid username-password pair\r\n", REDLATCH_AUTHENTICATION);
     check_first_error_reply("-ERR DB index is out of range\r\n", REDLATCH_SERVER);
-    check_first_error_reply("-NOPERM this user has no permissions to run the 'select' command\r\n", REDLATCH_NO_PERMISSION);
+    check_first_error_reply("-NOPERM this user has no permissions to run the 'select' command\r\n",
+                            REDLATCH_NO_PERMISSION);
 }
 
 static void the_server_hangs_up(void) {

@@ -44,7 +44,8 @@ static void an_inspection_tells_of_a_hold(void) {
     CHECK_EQ_INT(redlatch_report_facts(report, &facts), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_report_party(report, 0, &party), REDLATCH_OK);
     CHECK_STR(redlatch_report_name(report), "a");
-    CHECK(facts.detected_kind == REDLATCH_DETECTED_MUTEX && facts.holders == 1 && facts.parties == 1 && facts.waiters == 0);
+    CHECK(facts.detected_kind == REDLATCH_DETECTED_MUTEX && facts.holders == 1 && facts.parties == 1 &&
+          facts.waiters == 0);
     CHECK(facts.ttl_ms > 20000 && facts.ttl_ms <= 30000);
     CHECK(party.role == REDLATCH_HOLDER && party.count == 2);
     CHECK_STR(party.owner, hold.owner);
@@ -115,8 +116,8 @@ struct watcher {
 
 static void *watch(void *argument) {
     struct watcher *watcher = argument;
-    watcher->status =
-        redlatch_wait_free(watcher->client, "watched", 7, REDLATCH_FOREVER, watcher->cancel, REDLATCH_FOREVER);
+    watcher->status = redlatch_wait_free(watcher->client, "watched", 7, REDLATCH_FOREVER, watcher->cancel,
+                                         REDLATCH_FOREVER);
     return NULL;
 }
 

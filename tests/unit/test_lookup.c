@@ -29,9 +29,9 @@ void __wrap_free(void *memory);
 void __real_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until);
 void __wrap_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until);
 
-static _Atomic int blocks; /* of memory that are not freed */
-static _Atomic int requested;  /* look-ups that were begun */
-static sem_t answers;      /* look-ups that may end */
+static _Atomic int blocks;    /* of memory that are not freed */
+static _Atomic int requested; /* look-ups that were begun */
+static sem_t answers;         /* look-ups that may end */
 
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **found) {
     if (hints->ai_flags & AI_NUMERICHOST) {

@@ -154,7 +154,7 @@ static void a_transient_error_of_an_acquire_is_waited_out(void) {
     CHECK_EQ_INT(call->operation->phase, PHASE_PAUSED);
     rig_pass(20 * MILLISECOND - 1);
     CHECK(rig_send(PIPELINE) == NULL);
-    rig_pass(20 * MILLISECOND); /* 20 ms, and up to 19 more at random */
+    rig_pass(20 * MILLISECOND);              /* 20 ms, and up to 19 more at random */
     CHECK_EQ_INT(rig_send(PIPELINE)->id, 1); /* the same number: nothing was carried out */
     rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_OK);

@@ -13,8 +13,8 @@
 enum { RECEIVED_SIZE = 4000 };
 
 static struct fake_server server;
-static const char *first_answer; /* to the first command of a connection; NULL: hang up */
-static char received[RECEIVED_SIZE];   /* commands, each followed by a semicolon; read once the server is closed */
+static const char *first_answer;     /* to the first command of a connection; NULL: hang up */
+static char received[RECEIVED_SIZE]; /* commands, each followed by a semicolon; read once the server is closed */
 
 static const char *note(void *context, int connection, const char *command) {
     (void)context;

@@ -77,10 +77,16 @@ static void check_kinds_of_commands(struct resource *resource, uint8_t lock_kind
         if (kind == COMMAND_CHANGE) {
             continue; /* has no lock */
         }
-        struct command command = {.resource = kind == COMMAND_RENEW ? NULL : resource, .kind = (uint8_t)kind,
-                                  .lock_kind = lock_kind, .id = UINT64_MAX, .successor = UINT64_MAX,
-                                  .lease_ms = INT64_MAX, .count = UINT32_MAX, .batch = lines,
-                                  .batch_count = RENEWAL_BATCH_SIZE, .operation = operation};
+        struct command command = {.resource = kind == COMMAND_RENEW ? NULL : resource,
+                                  .kind = (uint8_t)kind,
+                                  .lock_kind = lock_kind,
+                                  .id = UINT64_MAX,
+                                  .successor = UINT64_MAX,
+                                  .lease_ms = INT64_MAX,
+                                  .count = UINT32_MAX,
+                                  .batch = lines,
+                                  .batch_count = RENEWAL_BATCH_SIZE,
+                                  .operation = operation};
         check_command(&command, false);
         check_command(&command, true);
         command.batch_count = 1;
@@ -109,8 +115,12 @@ static void every_kind_keeps_its_bound(void) {
         }
         resource->kind = REDLATCH_LATCH; /* whose channel has the longest name */
         for (int change = 1; change < CHANGES; change++) {
-            struct command command = {.resource = resource, .kind = COMMAND_CHANGE, .change = (uint8_t)change,
-                                      .id = UINT64_MAX, .amount = INT64_MIN, .lease_ms = INT64_MAX};
+            struct command command = {.resource = resource,
+                                      .kind = COMMAND_CHANGE,
+                                      .change = (uint8_t)change,
+                                      .id = UINT64_MAX,
+                                      .amount = INT64_MIN,
+                                      .lease_ms = INT64_MAX};
             check_command(&command, false);
             check_command(&command, true);
         }

@@ -53,7 +53,7 @@ static void elements_of_an_array(void) {
     check_plain(&reply->elements[1], REPLY_STRING, 0, "ab", 2);
     check_plain(&reply->elements[2], REPLY_NIL, 0, "", 0);
     check_plain(&reply->elements[3], REPLY_ERROR, 0, "NO way", 6);
-    check_plain(SHOWN(":3\r\n"), REPLY_INTEGER, 3, "", 0);   /* nothing of the array is left */
+    check_plain(SHOWN(":3\r\n"), REPLY_INTEGER, 3, "", 0); /* nothing of the array is left */
     reply_holder_clear(&holder);
 }
 

@@ -37,7 +37,7 @@ static void each_call_under_way_has_its_own_set_aside(void) {
     CHECK_EQ_INT(rig.engine.reserved_commands, 4 * 5 - 1); /* the foremost has taken one to ask */
     CHECK_EQ_INT(rig.engine.reserved_holds, 5);
     CHECK_EQ_INT(rig.engine.reserved_wait_queues, 0); /* they share the one that is attached */
-    CHECK_EQ_INT(rig.wait_queues, 2); /* and one for whoever comes with another name */
+    CHECK_EQ_INT(rig.wait_queues, 2);                 /* and one for whoever comes with another name */
     for (int i = 0; i < 5; i++) {
         rig_abort(calls[i], REDLATCH_CANCELLED);
     }

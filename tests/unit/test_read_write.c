@@ -286,7 +286,8 @@ static void a_hand_over_that_finds_reads_becomes_a_release(void) {
     uint64_t id = command->id;
     rig_integer(PIPELINE, 2); /* a read that was given up on is still there */
     CHECK_EQ_INT(next->operation->phase, PHASE_REQUESTING);
-    CHECK(rig_send(PIPELINE) == command && command->kind == COMMAND_RELEASE && command->id == id && command->count == 0);
+    CHECK(rig_send(PIPELINE) == command && command->kind == COMMAND_RELEASE && command->id == id &&
+          command->count == 0);
     sends(COMMAND_ACQUIRE, REDLATCH_WRITE);
     rig_integer(PIPELINE, 2);
     CHECK_EQ_INT(call->status, REDLATCH_OK);

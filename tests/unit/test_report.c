@@ -89,7 +89,8 @@ static void nothing_is_a_record_too(void) {
 static void numbers_beyond_reckoning_are_cut_down(void) {
     redlatch_report *report = NULL;
     int status = make("1:a4:hash1:119:900000000000000000019:99999999999999999991:11:01:01:1"
-                      "1:11:26:f4c1:92:Vx19:9000000000000000000", 0, &report);
+                      "1:11:26:f4c1:92:Vx19:9000000000000000000",
+                      0, &report);
     CHECK_EQ_INT(status, REDLATCH_OK);
     redlatch_facts facts = {.struct_size = sizeof facts};
     redlatch_party party = {.struct_size = sizeof party};
@@ -104,7 +105,8 @@ static void numbers_beyond_reckoning_are_cut_down(void) {
 /* So many that to look for each from the beginning would take minutes. */
 static void many_parties_are_read(void) {
     enum { PARTIES = 300000 };
-    static const char party[] = "1:11:141:01234567-89ab-8def-8123-456789abcdef:1234" "0:2:-1";
+    static const char party[] = "1:11:141:01234567-89ab-8def-8123-456789abcdef:1234"
+                                "0:2:-1";
     char head[100];
     int head_size = snprintf(head, sizeof head, "1:a4:hash1:15:299991:06:%d1:01:06:%d", PARTIES, PARTIES);
     size_t size = (size_t)head_size + PARTIES * (sizeof party - 1);

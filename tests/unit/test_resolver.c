@@ -75,7 +75,7 @@ static void no_such_host(void) {
     int64_t start = system_now();
     int status = run_lookup(&uri, start + SECOND, &going_on, &found);
     CHECK(status == REDLATCH_UNREACHABLE || status == REDLATCH_AGAIN); /* where there is no name server */
-    CHECK(system_now() - start < 10 * SECOND); /* sooner than name servers are given up */
+    CHECK(system_now() - start < 10 * SECOND);                         /* sooner than name servers are given up */
     CHECK_EQ_INT(found.count, -1);
     uri.host = (char[]){"not a host name"};
     CHECK_EQ_INT(run_lookup(&uri, system_now() + 20 * SECOND, &going_on, &found), REDLATCH_UNREACHABLE);

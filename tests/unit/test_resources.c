@@ -132,7 +132,7 @@ static void finds_holds_by_owner_and_stage(void) {
     CHECK(resource_live_hold(resource) == NULL);
     resource->holds = &leaving;
     leaving.next = &gone;
-    CHECK(resource_hold_of(resource, REDLATCH_MUTEX, 1) == NULL); /* on its way out: the next acquire is a new hold */
+    CHECK(resource_hold_of(resource, REDLATCH_MUTEX, 1) == NULL);  /* on its way out: the next acquire is a new hold */
     CHECK(resource_hold_of(resource, REDLATCH_MUTEX, 2) == &gone); /* lost, and its owner was not told yet */
     CHECK(resource_live_hold(resource) == NULL);
     gone.next = &alive;

@@ -60,13 +60,13 @@ static void start_and_wait(void) {
     memset(&op, 0, sizeof op);
     op.first = client;
     struct subrequest_spec spec = {.kind = OPERATION_ACQUIRE,
-                            .set = both->composite->groups[0].set,
-                            .owner = OWNER,
-                            .named_owner = true,
-                            .lease_ms = LEASE_MS,
-                            .max_hold_ms = REDLATCH_FOREVER,
-                            .non_blocking = true,
-                            .op = &op};
+                                   .set = both->composite->groups[0].set,
+                                   .owner = OWNER,
+                                   .named_owner = true,
+                                   .lease_ms = LEASE_MS,
+                                   .max_hold_ms = REDLATCH_FOREVER,
+                                   .non_blocking = true,
+                                   .op = &op};
     subrequest_start(&subrequest, client, &spec);
     int64_t timeout = system_now() + 10 * SECOND;
     while (!atomic_load(&op.posted) && system_now() < timeout) {

@@ -270,7 +270,8 @@ static void a_wait_queue_lives_as_long_as_its_hand_over(void) {
     RIG_CLOSE();
 }
 
-/* The hand-over keeps the wait queue; what was to be left is gone with the connection, and is not subscribed to again. */
+/* The hand-over keeps the wait queue; what was to be left is gone with the connection, and is not subscribed to again.
+ */
 static void a_connection_lost_before_the_leave_was_sent_leaves_no_change(void) {
     rig_open();
     rig_grant("a", 1);

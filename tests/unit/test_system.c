@@ -36,7 +36,7 @@ static void the_clock_is_the_one_that_counts_suspend(void) {
 static void sleeping_ends_in_time(void) {
     _Atomic uint32_t word = 5;
     int64_t start = system_now();
-    system_wait(&word, 6, NEVER); /* not what is expected: no sleep */
+    system_wait(&word, 6, NEVER);          /* not what is expected: no sleep */
     system_wait(&word, 5, start - SECOND); /* over already */
     CHECK(system_now() - start < SECOND);
     start = system_now();

@@ -123,9 +123,16 @@ static void a_fair_lock_has_a_queue_beside_it(void) {
     struct resource *resource = make_resource("orders", 6);
     resource->kind = REDLATCH_FAIR;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct command command = {.resource = resource, .lock_kind = REDLATCH_FAIR, .kind = rows[i].kind, .id = 7,
-                                  .successor = 8, .lease_ms = 30000, .count = 1, .position = POSITION_WANTED,
-                                  .wait_ms = 500, .leaves = true};
+        struct command command = {.resource = resource,
+                                  .lock_kind = REDLATCH_FAIR,
+                                  .kind = rows[i].kind,
+                                  .id = 7,
+                                  .successor = 8,
+                                  .lease_ms = 30000,
+                                  .count = 1,
+                                  .position = POSITION_WANTED,
+                                  .wait_ms = 500,
+                                  .leaves = true};
         char expected[600];
         bool owned = rows[i].kind != COMMAND_FORCE && rows[i].kind != COMMAND_REFRESH;
         snprintf(expected, sizeof expected, "%s%s%s", keys, owned ? owner : "", rows[i].arguments);
@@ -193,8 +200,12 @@ static void what_is_counted_names_its_record(void) {
 static void several_permits_are_written_one_after_the_other(void) {
     struct resource *resource = make_resource("n", 1);
     resource->kind = REDLATCH_PERMIT_SEMAPHORE;
-    struct command command = {.resource = resource, .lock_kind = REDLATCH_PERMIT_SEMAPHORE, .id = 7, .amount = 3,
-                              .lease_ms = 500, .kind = COMMAND_ACQUIRE};
+    struct command command = {.resource = resource,
+                              .lock_kind = REDLATCH_PERMIT_SEMAPHORE,
+                              .id = 7,
+                              .amount = 3,
+                              .lease_ms = 500,
+                              .kind = COMMAND_ACQUIRE};
     uint32_t keys;
     uint32_t arguments;
     struct text_sink text = {.sink = {append}};
@@ -246,8 +257,7 @@ static void a_group_names_its_values(void) {
     struct resource *other = make_group("hcccccccccccccccccccccc");
     struct renewal lines[] = {{.name = group, .id = 1, .lease_ms = 30000, .lock_kind = REDLATCH_GROUP},
                               {.name = other, .id = 2, .lease_ms = 0, .lock_kind = REDLATCH_GROUP}};
-    struct command renewal = {
-        .kind = COMMAND_RENEW, .lock_kind = REDLATCH_GROUP, .batch = lines, .batch_count = 2};
+    struct command renewal = {.kind = COMMAND_RENEW, .lock_kind = REDLATCH_GROUP, .batch = lines, .batch_count = 2};
     check_written(&renewal, SCRIPT_RENEW_GROUP,
                   "<g><h><01234567-89ab-8def-8123-456789abcdef:1><30000><2>"
                   "<aaaaaaaaaaaaaaaaaaaaaa><bbbbbbbbbbbbbbbbbbbbbb>"
@@ -278,8 +288,11 @@ static void lines_of_several_names_are_written_by_their_forms(void) {
     char name[] = "a";
     for (int i = 0; i < COUNT; i++, name[0]++) {
         uint32_t count = kinds[i] == REDLATCH_PLAIN ? 1 : 2;
-        lines.entry[i] = (struct entry){.name = make_resource(name, 1), .id = 7, .count = count, .lock_kind = kinds[i],
-                                      .pass = kinds[i] == REDLATCH_READ ? 9 : 0};
+        lines.entry[i] = (struct entry){.name = make_resource(name, 1),
+                                        .id = 7,
+                                        .count = count,
+                                        .lock_kind = kinds[i],
+                                        .pass = kinds[i] == REDLATCH_READ ? 9 : 0};
         lines.entry[i].name->kind = kind_of_names(kinds[i]);
     }
     struct command command = {.kind = COMMAND_ACQUIRE_MANY, .entries = &lines, .entry_count = COUNT, .lease_ms = 30000};
@@ -359,9 +372,9 @@ static void channels_follow_the_format(void) {
         const char *name;
         const char *channel;
     } rows[] = {
-        {"k", "redisson_lock__channel:{k}"},           {"{a}:b", "redisson_lock__channel:{a}:b"},
-        {"x{y}z", "redisson_lock__channel:x{y}z"},     {"a{b", "redisson_lock__channel:a{b"},
-        {"a{}b", "redisson_lock__channel:a{}b"},       {"a}", "redisson_lock__channel:{a}}"},
+        {"k", "redisson_lock__channel:{k}"},         {"{a}:b", "redisson_lock__channel:{a}:b"},
+        {"x{y}z", "redisson_lock__channel:x{y}z"},   {"a{b", "redisson_lock__channel:a{b"},
+        {"a{}b", "redisson_lock__channel:a{}b"},     {"a}", "redisson_lock__channel:{a}}"},
         {"{a}{b}", "redisson_lock__channel:{a}{b}"},
     };
     char channel[128];

@@ -19,23 +19,20 @@ __attribute__((weak)) atomic_int unit_failed_checks;
 static int unit_passed;
 static int unit_failed;
 
-static inline void unit_check(int good, const char *file, int line, const char *what)
-{
+static inline void unit_check(int good, const char *file, int line, const char *what) {
     if (!good) {
         fprintf(stderr, "%s:%d: %s\n", file, line, what);
         atomic_fetch_add(&unit_failed_checks, 1);
     }
 }
 
-static inline void unit_check_int(int64_t is, int64_t expected, const char *file, int line, const char *what)
-{
+static inline void unit_check_int(int64_t is, int64_t expected, const char *file, int line, const char *what) {
     char text[512];
     snprintf(text, sizeof text, "%s is %lld, expected %lld", what, (long long)is, (long long)expected);
     unit_check(is == expected, file, line, text);
 }
 
-static inline void unit_check_str(const char *is, const char *expected, const char *file, int line, const char *what)
-{
+static inline void unit_check_str(const char *is, const char *expected, const char *file, int line, const char *what) {
     char text[1024];
     if (is == NULL || expected == NULL) {
         unit_check(is == expected, file, line, what);
@@ -45,8 +42,7 @@ static inline void unit_check_str(const char *is, const char *expected, const ch
     unit_check(strcmp(is, expected) == 0, file, line, text);
 }
 
-static inline void unit_run(const char *name, void (*run_case)(void))
-{
+static inline void unit_run(const char *name, void (*run_case)(void)) {
     atomic_store(&unit_failed_checks, 0);
     run_case();
     if (atomic_load(&unit_failed_checks) == 0) {
@@ -58,8 +54,7 @@ static inline void unit_run(const char *name, void (*run_case)(void))
 }
 
 /* Prints the count; what main returns. A program without cases fails. */
-static inline int unit_done(void)
-{
+static inline int unit_done(void) {
     printf("%d passed, %d failed\n", unit_passed, unit_failed);
     return unit_failed > 0 || unit_passed == 0;
 }

@@ -22,7 +22,8 @@ void acquire_prepare(struct request *request, const struct redlatch_lock *lock, 
 }
 
 /* Begins the wait; the mutex is held on OK. */
-static int begin(struct redlatch_lock *lock, struct request *request, uint64_t owner, int64_t lease_ms, int64_t wait_ms) {
+static int begin(struct redlatch_lock *lock, struct request *request, uint64_t owner, int64_t lease_ms,
+                 int64_t wait_ms) {
     struct client *client = lock->client;
     int status = client_enter(client);
     if (status != REDLATCH_OK) {

@@ -1,10 +1,10 @@
-/* The inside of a client: one lock around the engine, three pipelines with a connection each, a subscriber, a background thread
- * thread. SPDX-License-Identifier: Apache-2.0
+/* The inside of a client: one lock around the engine, three pipelines with a connection each, a subscriber, a
+ * background thread thread. SPDX-License-Identifier: Apache-2.0
  *
- * Threads. Everything below `mutex` belongs to whoever holds it. A pipeline's connection is read by one thread at a time,
- * the one that has its reader role; only that thread opens, reads or closes it. The role passes: a blocking caller,
- * else the host inside redlatch_client_next_event, else the background thread. Whoever reads steps any machine; callers whose
- * operation is done are woken on a word of their own, after the mutex has been dropped. */
+ * Threads. Everything below `mutex` belongs to whoever holds it. A pipeline's connection is read by one thread at a
+ * time, the one that has its reader role; only that thread opens, reads or closes it. The role passes: a blocking
+ * caller, else the host inside redlatch_client_next_event, else the background thread. Whoever reads steps any machine;
+ * callers whose operation is done are woken on a word of their own, after the mutex has been dropped. */
 #ifndef CLIENT_H
 #define CLIENT_H
 
@@ -29,14 +29,14 @@ struct request {
     _Atomic uint32_t own_futex;
     struct redlatch_cancel *cancel;
     struct lock_answer answer;
-    int64_t wait_ms; /* how long it is to wait for others */
-    struct finding *finding; /* what a failed one found out for its message; of a started one on the heap. NULL */
-    bool inside;     /* a thread is in it and will read if it is woken */
+    int64_t wait_ms;             /* how long it is to wait for others */
+    struct finding *finding;     /* what a failed one found out for its message; of a started one on the heap. NULL */
+    bool inside;                 /* a thread is in it and will read if it is woken */
     struct composite *composite; /* asynchronous, and about all its members: kept; else NULL */
     struct composite_op *op;     /* asynchronous, and part of it; else NULL */
-    struct inquiry *inquiry; /* asynchronous, and what it asks of a name or a page; else NULL */
-    uint64_t tag;    /* asynchronous */
-    int32_t event;   /* asynchronous: enum redlatch_event_kind */
+    struct inquiry *inquiry;     /* asynchronous, and what it asks of a name or a page; else NULL */
+    uint64_t tag;                /* asynchronous */
+    int32_t event;               /* asynchronous: enum redlatch_event_kind */
 };
 
 /* Where a party of a report runs; all zero if unknown. */
@@ -66,13 +66,13 @@ struct pipeline_io {
     int64_t lookup_until;
     bool ended;            /* the background thread has seen the end of the connection, and nobody has read it yet */
     const char *failure;   /* why the connection is to be given up by who may; NULL */
-    bool background_reads;     /* and that is the background thread */
+    bool background_reads; /* and that is the background thread */
     bool in_set;           /* its descriptor is in the host's pollable set */
     int64_t unread_since;  /* nobody reads although something is under way; 0: not so */
-    int64_t received_at;      /* when a reply was last complete */
+    int64_t received_at;   /* when a reply was last complete */
     int64_t starved_until; /* there was no memory to write with: to be tried again then; 0: not so */
-    struct busy_poll busy_poll;   /* of a reader alone */
-    struct yielding yielding; /* of a reader for many */
+    struct busy_poll busy_poll; /* of a reader alone */
+    struct yielding yielding;   /* of a reader for many */
     char staging[STAGING_SIZE]; /* the reader's */
 };
 
@@ -80,9 +80,9 @@ struct pipeline_io {
 struct subscriber {
     struct connection connection;
     struct reply_holder holder;
-    int64_t received_at;  /* when a message was last complete */
-    int64_t pinged_at; /* 0: no answer owed */
-    int64_t read_at;   /* more came than one step reads: the rest is not read before; 0: not so */
+    int64_t received_at;    /* when a message was last complete */
+    int64_t pinged_at;      /* 0: no answer owed */
+    int64_t read_at;        /* more came than one step reads: the rest is not read before; 0: not so */
     struct list unanswered; /* what was sent, by its subscription's link, and the last PING, in order */
     struct list_link ping;
 };
@@ -96,7 +96,7 @@ struct client {
     atomic_bool broken; /* by a defect of ours: its calls are INTERNAL */
     bool busy_poll;
     bool release_on_close;
-    int32_t language; /* enum redlatch_language */
+    int32_t language;        /* enum redlatch_language */
     int64_t command_timeout; /* microseconds */
     int64_t close_timeout;
     char *name_prefix;
@@ -112,31 +112,32 @@ struct client {
 
     pthread_t background_thread;
     bool background_started;
-    bool background_kick;     /* to be signalled when the mutex is dropped */
+    bool background_kick; /* to be signalled when the mutex is dropped */
     int background_signal;
-    int background_alarm;     /* ends its long sleeps; -1: it could not be had */
-    int64_t alarm_at;     /* what it is set to; NEVER */
+    int background_alarm;        /* ends its long sleeps; -1: it could not be had */
+    int64_t alarm_at;            /* what it is set to; NEVER */
     int64_t background_wakes_at; /* when it will look by itself; 0 while it is awake */
 
-    int event_set;        /* -1 before redlatch_client_event_fd */
+    int event_set; /* -1 before redlatch_client_event_fd */
     int event_signal;
     bool event_raised;
-    bool event_polling;   /* the host is inside redlatch_client_next_event */
-    struct list events;   /* completed asynchronous calls */
+    bool event_polling;    /* the host is inside redlatch_client_next_event */
+    struct list events;    /* completed asynchronous calls */
     char located_uuid[36]; /* the client that was last found to hold what was waited for, and where it runs */
     struct process_location located_at;
-    int64_t locations_from;  /* CLIENT LIST is not asked for again before */
-    int64_t holders_from; /* the holder is not asked for after a time-out before */
-    int64_t explained_from; /* nothing is asked for a message before: it was forbidden */
-    redlatch_lock_state event_state; /* the answer that the last event pointed to */
+    int64_t locations_from;            /* CLIENT LIST is not asked for again before */
+    int64_t holders_from;              /* the holder is not asked for after a time-out before */
+    int64_t explained_from;            /* nothing is asked for a message before: it was forbidden */
+    redlatch_lock_state event_state;   /* the answer that the last event pointed to */
     struct error_text event_errors[2]; /* and its message; of redlatch_client_wait_lost, too: by enum loss_queue */
     _Atomic uint32_t loss_futex;
     atomic_bool losses_watched[2];          /* somebody asks for losses: by enum loss_queue */
     struct loss_event *composite_losses[2]; /* composite_holds.c's */
-    struct composite_op *composite_ops;     /* asynchronous calls over several clients, of which this is the first member's */
-    uint32_t callers;       /* blocking calls inside */
+    struct composite_op
+        *composite_ops;       /* asynchronous calls over several clients, of which this is the first member's */
+    uint32_t callers;         /* blocking calls inside */
     struct yielding yielding; /* of callers who wait for a reader */
-    uint32_t crowded;     /* times a caller found no pipeline of its own */
+    uint32_t crowded;         /* times a caller found no pipeline of its own */
 
     _Atomic uint32_t *wakes[WAKE_MAX];
     size_t wake_count;
@@ -154,8 +155,8 @@ static inline bool client_is_open(const struct client *client) {
 
 /* outputs.c: the mutex, and what has to happen around it */
 void client_lock(struct client *client);
-void client_unlock(struct client *client); /* wakes and kicks what was collected */
-void client_outputs(struct client *client, int64_t now); /* carries out what the engine left */
+void client_unlock(struct client *client);                   /* wakes and kicks what was collected */
+void client_outputs(struct client *client, int64_t now);     /* carries out what the engine left */
 void client_finish_step(struct client *client, int64_t now); /* the same for one who does not stay to read */
 void client_kick_background(struct client *client);
 void client_wake(struct client *client, _Atomic uint32_t *futex);
@@ -165,7 +166,8 @@ void client_notify_losses(struct client *client);
 
 /* preallocate.c: memory for the engine */
 bool client_preallocate(struct client *client, uint8_t operation_kind);
-bool client_preallocate_for(struct client *client, uint8_t operation_kind, const struct name_set *set); /* NULL: for one */
+bool client_preallocate_for(struct client *client, uint8_t operation_kind,
+                            const struct name_set *set);              /* NULL: for one */
 bool client_preallocate_holds(struct client *client, uint32_t count); /* for an operation that may be granted so many */
 struct resource *client_group_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size,
                                        const char *values, uint32_t value_count);

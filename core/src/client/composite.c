@@ -63,8 +63,10 @@ static int check_members(redlatch_lock *const *members, size_t count) {
                              "members[%zu] is a multi lock or a RedLock: expected locks of single names", i);
         }
         if (!kind_of_number(members[i]->kind)->member_type) {
-            return fail_with(REDLATCH_INVALID, "members[%zu] is a %s lock, which is had in the order of its queue only:"
-                             " expected another kind of lock", i, redlatch_kind_name(members[i]->kind));
+            return fail_with(REDLATCH_INVALID,
+                             "members[%zu] is a %s lock, which is had in the order of its queue only:"
+                             " expected another kind of lock",
+                             i, redlatch_kind_name(members[i]->kind));
         }
     }
     return REDLATCH_OK;
@@ -98,8 +100,10 @@ static int check_run_ids(const struct composite *composite) {
             const char *one = composite->groups[i].client->ios[PIPELINE_CALLERS].connection.run_id;
             const char *other = composite->groups[j].client->ios[PIPELINE_CALLERS].connection.run_id;
             if (one[0] && strcmp(one, other) == 0) {
-                return fail_with(REDLATCH_INVALID, "two members are of the same server, by its run id %.8s...: expected"
-                                 " independent servers", one);
+                return fail_with(REDLATCH_INVALID,
+                                 "two members are of the same server, by its run id %.8s...: expected"
+                                 " independent servers",
+                                 one);
             }
         }
     }
@@ -226,7 +230,8 @@ void composite_free(struct redlatch_lock *lock) {
     client_drop(client);
 }
 
-static int make_composite(redlatch_lock *const *members, size_t count, bool majority, struct composite **composite_out) {
+static int make_composite(redlatch_lock *const *members, size_t count, bool majority,
+                          struct composite **composite_out) {
     struct redlatch_lock *sorted[REDLATCH_MEMBERS_MAX];
     memcpy(sorted, members, count * sizeof sorted[0]);
     qsort(sorted, count, sizeof sorted[0], compare_members);
@@ -295,8 +300,10 @@ int redlatch_redlock_new(redlatch_lock *const *members, size_t count, int32_t al
         return REDLATCH_INVALID;
     }
     if (members && count > 0 && count < 3 && !allow_few) {
-        return fail_with(REDLATCH_INVALID, "count is %zu: expected at least 3 members, so that a server may fail, or"
-                         " allow_few", count);
+        return fail_with(REDLATCH_INVALID,
+                         "count is %zu: expected at least 3 members, so that a server may fail, or"
+                         " allow_few",
+                         count);
     }
     return make_lock(members, count, true, options, lock_out);
 }

@@ -18,9 +18,9 @@ struct composite_group {
 
 struct composite {
     _Atomic uint32_t references;
-    struct client *first;        /* of the first member: there it is told of; one of the groups' */
-    struct resource *first_name; /* the first member's */
-    struct composite_hold *holds;    /* these two are composite_holds.c's */
+    struct client *first;         /* of the first member: there it is told of; one of the groups' */
+    struct resource *first_name;  /* the first member's */
+    struct composite_hold *holds; /* these two are composite_holds.c's */
     struct composite *next_held;
     bool majority;
     uint32_t quorum; /* groups that must be granted: all, or a majority */

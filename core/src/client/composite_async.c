@@ -12,7 +12,7 @@
 
 /* Makes the run and the call whose event will tell of it; NULL without memory. */
 static struct composite_op *new_op(const struct redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t lease_ms,
-                           int64_t wait_ms) {
+                                   int64_t wait_ms) {
     struct composite_op *op = composite_op_new(lock, owner, lease_ms, wait_ms, NULL);
     struct request *done = op ? calloc(1, sizeof *done) : NULL;
     if (!done) {
@@ -39,7 +39,7 @@ static struct composite_op *new_op(const struct redlatch_lock *lock, uint8_t kin
 }
 
 int composite_start(const struct redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
-                uint64_t tag, int32_t event) {
+                    uint64_t tag, int32_t event) {
     struct client *client = lock->client;
     struct composite_op *op = new_op(lock, kind, owner, lease_ms, wait_ms);
     if (!op) {
@@ -76,14 +76,16 @@ void composite_step_soon(struct composite_op *op) {
 /* Keeps the words of a failure for the event. */
 static void note_error_text(struct composite_op *op, int status) {
     struct client *client = op->first;
-    const struct redlatch_lock lock = {.client = client, .resource = op->composite->first_name, .composite = op->composite};
+    const struct redlatch_lock lock = {
+        .client = client, .resource = op->composite->first_name, .composite = op->composite};
     error_text_swap(&op->error);
     if (status == REDLATCH_INTERNAL && atomic_load(&client->broken)) {
         fail_broken(client);
     } else if (op->kind == OPERATION_ACQUIRE) {
         composite_acquire_failed(&lock, op, true);
     } else if (op->subrequests) {
-        composite_subrequests_failed(&lock, op->subrequests, op->subrequest_count, verb_of(&op->done->operation), status, true);
+        composite_subrequests_failed(&lock, op->subrequests, op->subrequest_count, verb_of(&op->done->operation),
+                                     status, true);
     } else {
         fail_plain(status);
     }

@@ -1,8 +1,8 @@
 /* Asynchronous calls on multi locks and RedLocks, where one operation on one client will not do.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The background thread of the first member's client steps them: whoever finishes an operation on a member's client, with that
- * client's mutex, only lets it know. */
+ * The background thread of the first member's client steps them: whoever finishes an operation on a member's client,
+ * with that client's mutex, only lets it know. */
 #ifndef COMPOSITE_ASYNC_H
 #define COMPOSITE_ASYNC_H
 
@@ -10,7 +10,7 @@
 
 /* Starts a call whose completion comes as an event of the first client. */
 int composite_start(const struct redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
-                uint64_t tag, int32_t event);
+                    uint64_t tag, int32_t event);
 
 /* One of a run's operations is done; the mutex is that of the client it was made of. */
 void composite_step_soon(struct composite_op *op);
@@ -23,7 +23,8 @@ int64_t composite_next_time(const struct client *client);
 void composite_cancel(struct client *client, uint64_t tag);
 void composite_collected(struct composite_op *op);
 
-/* The first client is broken: what is under way ends with INTERNAL. By its background thread as it ends, without its mutex. */
+/* The first client is broken: what is under way ends with INTERNAL. By its background thread as it ends, without its
+ * mutex. */
 void composite_end_broken(struct client *client);
 
 /* The client is closed and its background thread gone. Without its mutex. */

@@ -28,7 +28,7 @@ static int finish(struct composite_op *op, const struct redlatch_lock *lock) {
 }
 
 int composite_acquire(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
-                  struct redlatch_cancel *cancel, int64_t max_block_ms) {
+                      struct redlatch_cancel *cancel, int64_t max_block_ms) {
     struct composite_op *op = composite_op_new(lock, owner, lease_ms, wait_ms, cancel);
     if (!op) {
         if (cancel) {
@@ -79,7 +79,8 @@ static uint32_t count_active(const struct subrequest *subrequests, uint32_t coun
 }
 
 /* Drives all until enough of them went well and the others had their moment, and `more`, or none is left. */
-static void drive_all(struct subrequest *subrequests, uint32_t count, uint32_t enough, int64_t started_at, int64_t more) {
+static void drive_all(struct subrequest *subrequests, uint32_t count, uint32_t enough, int64_t started_at,
+                      int64_t more) {
     struct subrequest_set waiting_set = {.subrequests = subrequests, .count = count};
     int64_t until = NEVER;
     uint32_t left = count_active(subrequests, count);
@@ -123,8 +124,8 @@ static bool is_left_out(const struct composite_group *group, uint64_t owner, uin
 }
 
 /* Starts a kind of operation on every group, or on every member by itself; the tasks are the caller's to free. */
-static struct subrequest *start_all(const struct composite *composite, const struct subrequest_spec *pattern, bool by_group,
-                              uint32_t *count_out) {
+static struct subrequest *start_all(const struct composite *composite, const struct subrequest_spec *pattern,
+                                    bool by_group, uint32_t *count_out) {
     uint32_t count = by_group ? composite->group_count : composite->member_count;
     struct subrequest *subrequests = calloc(count, sizeof *subrequests);
     if (!subrequests) {
@@ -132,7 +133,8 @@ static struct subrequest *start_all(const struct composite *composite, const str
         return NULL;
     }
     uint32_t next = 0;
-    bool may_hold_fewer = composite->majority && pattern->kind == OPERATION_RELEASE; /* what needs all has as many of all */
+    bool may_hold_fewer = composite->majority &&
+                          pattern->kind == OPERATION_RELEASE; /* what needs all has as many of all */
     uint32_t hold_count = may_hold_fewer ? composite_count(composite, pattern->owner) : 0;
     for (uint32_t i = 0; i < composite->group_count; i++) {
         const struct composite_group *group = &composite->groups[i];
@@ -159,8 +161,8 @@ static bool waits_for_answers(uint8_t kind) {
 }
 
 /* The same, driven to the end. */
-static struct subrequest *drive_subrequests(const struct composite *composite, const struct subrequest_spec *pattern, bool by_group,
-                            uint32_t *count_out) {
+static struct subrequest *drive_subrequests(const struct composite *composite, const struct subrequest_spec *pattern,
+                                            bool by_group, uint32_t *count_out) {
     int64_t started_at = system_now();
     struct subrequest *subrequests = start_all(composite, pattern, by_group, count_out);
     if (subrequests) {
@@ -191,7 +193,8 @@ static bool any_forced(const struct subrequest *subrequests, uint32_t count) {
 
 /* Somebody holds it, so that nobody else can: of a multi lock one member, of a RedLock as many as make it impossible.
  * The one told of is the one that holds it longest. */
-static struct lock_answer composite_answer(const struct composite *composite, const struct subrequest *subrequests, uint32_t count) {
+static struct lock_answer composite_answer(const struct composite *composite, const struct subrequest *subrequests,
+                                           uint32_t count) {
     struct lock_answer answer = {.locked = false};
     uint32_t locked = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -220,11 +223,11 @@ bool composite_subrequests_step(struct composite_op *op, int64_t now, int *statu
     struct composite *composite = op->composite;
     if (!op->subrequests) {
         struct subrequest_spec spec = {.kind = op->kind,
-                                .owner = op->owner,
-                                .named_owner = true,
-                                .lease_ms = op->lease_ms,
-                                .max_hold_ms = REDLATCH_FOREVER,
-                                .op = op};
+                                       .owner = op->owner,
+                                       .named_owner = true,
+                                       .lease_ms = op->lease_ms,
+                                       .max_hold_ms = REDLATCH_FOREVER,
+                                       .op = op};
         op->subrequests_until = NEVER;
         op->started_at = now;
         op->subrequests = start_all(composite, &spec, op->kind == OPERATION_RELEASE, &op->subrequest_count);
@@ -239,7 +242,8 @@ bool composite_subrequests_step(struct composite_op *op, int64_t now, int *statu
         }
     }
     uint32_t active = count_active(op->subrequests, op->subrequest_count);
-    bool enough = composite->majority && count_status(op->subrequests, op->subrequest_count, REDLATCH_OK) >= composite->quorum;
+    bool enough = composite->majority &&
+                  count_status(op->subrequests, op->subrequest_count, REDLATCH_OK) >= composite->quorum;
     if (active > 0 && enough && op->subrequests_until == NEVER) {
         op->subrequests_until = multi_moment(op->started_at, now) + (waits_for_answers(op->kind) ? ANSWER_WAIT : 0);
     }
@@ -260,9 +264,9 @@ bool composite_subrequests_step(struct composite_op *op, int64_t now, int *statu
 int composite_release(const struct redlatch_lock *lock, uint64_t owner) {
     uint32_t count;
     struct subrequest_spec spec = {.kind = OPERATION_RELEASE,
-                            .owner = lock_owner(lock, owner),
-                            .named_owner = owner != 0 || lock->owner != 0,
-                            .max_hold_ms = REDLATCH_FOREVER};
+                                   .owner = lock_owner(lock, owner),
+                                   .named_owner = owner != 0 || lock->owner != 0,
+                                   .max_hold_ms = REDLATCH_FOREVER};
     struct subrequest *subrequests = drive_subrequests(lock->composite, &spec, true, &count);
     if (!subrequests) {
         return REDLATCH_NO_MEMORY;
@@ -276,10 +280,10 @@ int composite_release(const struct redlatch_lock *lock, uint64_t owner) {
 int composite_extend(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms) {
     uint32_t count;
     struct subrequest_spec spec = {.kind = OPERATION_EXTEND,
-                            .owner = lock_owner(lock, owner),
-                            .named_owner = owner != 0 || lock->owner != 0,
-                            .lease_ms = lease_ms,
-                            .max_hold_ms = REDLATCH_FOREVER};
+                                   .owner = lock_owner(lock, owner),
+                                   .named_owner = owner != 0 || lock->owner != 0,
+                                   .lease_ms = lease_ms,
+                                   .max_hold_ms = REDLATCH_FOREVER};
     struct subrequest *subrequests = drive_subrequests(lock->composite, &spec, false, &count);
     if (!subrequests) {
         return REDLATCH_NO_MEMORY;

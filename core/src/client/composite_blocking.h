@@ -7,7 +7,7 @@
 
 /* As redlatch_lock_acquire_as, checked already; the cancel object is claimed and new. */
 int composite_acquire(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
-                  struct redlatch_cancel *cancel, int64_t max_block_ms);
+                      struct redlatch_cancel *cancel, int64_t max_block_ms);
 
 /* Goes on with the run that a cancel object names. */
 int composite_continue(struct redlatch_cancel *cancel, int64_t max_block_ms);

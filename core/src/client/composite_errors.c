@@ -15,7 +15,7 @@ struct culprit {
     uint32_t failed;
     const struct request *request;
     struct redlatch_cancel *cancel; /* of the caller; NULL */
-    bool started; /* the words are for an event: no thread may wait for what the server says of it */
+    bool started;                   /* the words are for an event: no thread may wait for what the server says of it */
 };
 
 enum { NAMES_SHOWN = 3, NAMES_SIZE = NAMES_SHOWN * 72 };
@@ -70,7 +70,7 @@ int composite_failed_as_set(const struct redlatch_lock *lock, const struct reque
 
 /* Of a majority, on how many servers; else on which one, unless that has been said. */
 static int set_error(const struct redlatch_lock *lock, const struct culprit *culprit, const char *verb, int status,
-                int64_t wait_ms) {
+                     int64_t wait_ms) {
     const struct composite *composite = lock->composite;
     struct redlatch_lock blamed = *lock;
     blamed.client = culprit->group->client;
@@ -136,8 +136,8 @@ int composite_acquire_failed(const struct redlatch_lock *lock, const struct comp
     return set_error(lock, &culprit, "acquire", multi->status, op->wait_ms);
 }
 
-int composite_subrequests_failed(const struct redlatch_lock *lock, const struct subrequest *subrequests, uint32_t count, const char *verb,
-                       int status, bool started) {
+int composite_subrequests_failed(const struct redlatch_lock *lock, const struct subrequest *subrequests, uint32_t count,
+                                 const char *verb, int status, bool started) {
     const struct composite *composite = lock->composite;
     bool by_group = count == composite->group_count;
     struct culprit culprit = {.group = &composite->groups[0], .started = started};

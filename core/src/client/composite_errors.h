@@ -15,7 +15,7 @@ int composite_failed_as_set(const struct redlatch_lock *lock, const struct reque
 int composite_acquire_failed(const struct redlatch_lock *lock, const struct composite_op *op, bool started);
 
 /* Of `count` tasks, one for each group, or with as many as there are members for each member. The same. */
-int composite_subrequests_failed(const struct redlatch_lock *lock, const struct subrequest *subrequests, uint32_t count, const char *verb,
-                       int status, bool started);
+int composite_subrequests_failed(const struct redlatch_lock *lock, const struct subrequest *subrequests, uint32_t count,
+                                 const char *verb, int status, bool started);
 
 #endif

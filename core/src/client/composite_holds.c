@@ -23,8 +23,8 @@ struct loss_event {
     redlatch_event event;
 };
 
-/* Below it: every composite lock's holds, the list of composite locks that have any, and every client's losses to be told. Taken with or
- * without a client's mutex; nothing else is taken inside. */
+/* Below it: every composite lock's holds, the list of composite locks that have any, and every client's losses to be
+ * told. Taken with or without a client's mutex; nothing else is taken inside. */
 static pthread_mutex_t holds_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct composite *held_composites;
 

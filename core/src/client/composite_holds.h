@@ -3,14 +3,16 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A hold of the whole is lost when too few of its members' holds are left. That is seen by whoever steps the engine of
- * the client that lost one, and told on the client of the first member, without its mutex: its background thread wakes who waits.
+ * the client that lost one, and told on the client of the first member, without its mutex: its background thread wakes
+ * who waits.
  */
 #ifndef COMPOSITE_HOLDS_H
 #define COMPOSITE_HOLDS_H
 
 #include "composite.h"
 
-/* Makes room to note a hold of `composite lock`; NULL without memory. It is composite_note_granted's, or to be freed. */
+/* Makes room to note a hold of `composite lock`; NULL without memory. It is composite_note_granted's, or to be freed.
+ */
 struct composite_hold *composite_hold_new(const struct composite *composite);
 
 /* A level was granted. The mutex of no client is held, or, for one that is all of it, that client's. */

@@ -12,8 +12,8 @@
 /* How long giving back is waited for; then it goes on in the background. */
 enum { UNDO_WAIT_MS = 250 };
 
-struct composite_op *composite_op_new(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
-                    struct redlatch_cancel *cancel) {
+struct composite_op *composite_op_new(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms,
+                                      int64_t wait_ms, struct redlatch_cancel *cancel) {
     struct composite *composite = lock->composite;
     uint32_t count = composite->group_count;
     struct composite_op *op = calloc(1, sizeof *op);
@@ -68,26 +68,26 @@ void composite_op_free(struct composite_op *op) {
 static void start_try(struct composite_op *op, uint32_t index) {
     const struct composite_group *group = &op->composite->groups[index];
     struct subrequest_spec spec = {.kind = OPERATION_ACQUIRE,
-                            .set = group->set,
-                            .owner = op->owner,
-                            .named_owner = op->named_owner,
-                            .lease_ms = op->lease_ms,
-                            .max_hold_ms = op->max_hold_ms,
-                            .non_blocking = true,
-                            .cancel = op->cancel,
-                            .op = op->done ? op : NULL};
+                                   .set = group->set,
+                                   .owner = op->owner,
+                                   .named_owner = op->named_owner,
+                                   .lease_ms = op->lease_ms,
+                                   .max_hold_ms = op->max_hold_ms,
+                                   .non_blocking = true,
+                                   .cancel = op->cancel,
+                                   .op = op->done ? op : NULL};
     subrequest_start(&op->group_requests[index], group->client, &spec);
 }
 
 static void start_release(struct composite_op *op, uint32_t index) {
     const struct composite_group *group = &op->composite->groups[index];
     struct subrequest_spec spec = {.kind = OPERATION_RELEASE,
-                            .set = group->set,
-                            .owner = op->owner,
-                            .named_owner = op->named_owner,
-                            .max_hold_ms = REDLATCH_FOREVER,
-                            .wait_ms = UNDO_WAIT_MS,
-                            .op = op->done ? op : NULL};
+                                   .set = group->set,
+                                   .owner = op->owner,
+                                   .named_owner = op->named_owner,
+                                   .max_hold_ms = REDLATCH_FOREVER,
+                                   .wait_ms = UNDO_WAIT_MS,
+                                   .op = op->done ? op : NULL};
     op->granted[index]--;
     subrequest_start(&op->group_requests[index], group->client, &spec);
 }
@@ -95,12 +95,12 @@ static void start_release(struct composite_op *op, uint32_t index) {
 static void start_watch(struct composite_op *op, const struct multi_action *action) {
     const struct composite_group *group = &op->composite->groups[action->group];
     struct subrequest_spec spec = {.kind = OPERATION_WATCH,
-                            .resource = group->set->members[action->member].resource,
-                            .lock_kind = group->set->members[action->member].lock_kind,
-                            .max_hold_ms = REDLATCH_FOREVER,
-                            .wait_ms = REDLATCH_FOREVER,
-                            .cancel = op->cancel,
-                            .op = op->done ? op : NULL};
+                                   .resource = group->set->members[action->member].resource,
+                                   .lock_kind = group->set->members[action->member].lock_kind,
+                                   .max_hold_ms = REDLATCH_FOREVER,
+                                   .wait_ms = REDLATCH_FOREVER,
+                                   .cancel = op->cancel,
+                                   .op = op->done ? op : NULL};
     subrequest_start(&op->group_requests[op->composite->group_count], group->client, &spec);
 }
 
@@ -127,7 +127,8 @@ static void tried(struct composite_op *op, uint32_t index) {
     struct subrequest *subrequest = &op->group_requests[index];
     bool granted = subrequest->status == REDLATCH_OK;
     op->granted[index] += granted;
-    if (granted && op->composite->majority && subrequest->count <= op->count_before) { /* it was not among those granted before */
+    if (granted && op->composite->majority &&
+        subrequest->count <= op->count_before) { /* it was not among those granted before */
         start_try(op, index);
         if (!subrequest->active) {
             tried(op, index);
@@ -193,7 +194,8 @@ static void carry_out(struct composite_op *op, const struct multi_action *action
 
 bool composite_op_step(struct composite_op *op) {
     if (!op->given_up && composite_is_lost(op->composite, op->owner)) {
-        composite_op_give_up(op, REDLATCH_LOST); /* though other servers might grant it now: release has to tell first */
+        composite_op_give_up(op,
+                             REDLATCH_LOST); /* though other servers might grant it now: release has to tell first */
     }
     for (;;) {
         struct multi_action action = multi_next(&op->multi, system_now());

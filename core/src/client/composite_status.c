@@ -48,7 +48,8 @@ static bool is_given_back(const struct composite *composite, const struct hold *
     return composite->majority && hold && hold->stage != HOLD_GONE && hold_count_left(hold) == 0;
 }
 
-static void read_group_status(const struct composite *composite, uint32_t index, uint64_t owner, struct group_status *status) {
+static void read_group_status(const struct composite *composite, uint32_t index, uint64_t owner,
+                              struct group_status *status) {
     const struct composite_group *group = &composite->groups[index];
     struct client *client = group->client;
     *status = (struct group_status){.state = REDLATCH_HELD, .count = UINT32_MAX, .deadline = NEVER};
@@ -56,8 +57,7 @@ static void read_group_status(const struct composite *composite, uint32_t index,
     int64_t now = system_now();
     for (uint32_t i = 0; i < group->set->count; i++) {
         const struct set_member *member = &group->set->members[i];
-        const struct hold *hold =
-            engine_hold_of(&client->engine, member->resource, member->lock_kind, owner, now);
+        const struct hold *hold = engine_hold_of(&client->engine, member->resource, member->lock_kind, owner, now);
         add_hold(status, &client->engine, is_given_back(composite, hold) ? NULL : hold, now);
     }
     client_finish_step(client, now);

@@ -120,7 +120,7 @@ int counted_outcome(const struct operation *operation, int64_t *number_out) {
 }
 
 int counted_request(struct client *client, struct resource *resource, const struct count_request *what,
-                 int64_t *number_out) {
+                    int64_t *number_out) {
     struct request request;
     request_init(&request, client, NULL);
     int status = client_enter(client);
@@ -138,7 +138,8 @@ int counted_request(struct client *client, struct resource *resource, const stru
             request.finding = explain(client, &request.operation, NULL, status, 0, &finding);
             counted_failed(&request, status);
             request.finding = NULL;
-            background_start(client); /* what goes on in the background, or is undone there, is the background thread's */
+            background_start(
+                client); /* what goes on in the background, or is undone there, is the background thread's */
         }
     }
     int64_t number;
@@ -152,7 +153,8 @@ int counted_request(struct client *client, struct resource *resource, const stru
     return status;
 }
 
-int counted_flag(struct client *client, struct resource *resource, const struct count_request *what, int32_t *answer_out) {
+int counted_flag(struct client *client, struct resource *resource, const struct count_request *what,
+                 int32_t *answer_out) {
     int64_t number = 0;
     int status = counted_request(client, resource, what, &number);
     if (status == REDLATCH_OK && answer_out) {
@@ -169,7 +171,8 @@ static int prepare_wait(struct request *request, const struct count_wait *wait) 
     operation->resource = wait->resource;
     operation->amount = wait->amount;
     operation->lease_ms = wait->lease_ms;
-    bool preallocated = client_preallocate(request->client, wait->kind) && client_preallocate_holds(request->client, wait->holds);
+    bool preallocated = client_preallocate(request->client, wait->kind) &&
+                        client_preallocate_holds(request->client, wait->holds);
     return preallocated ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 

@@ -11,8 +11,8 @@
 struct count_request {
     enum change change;
     int64_t amount;
-    int64_t ttl_ms;   /* try_set: 0 for none */
-    uint64_t owner;   /* of a permit that this client holds: the call is on its hold, and answers with a status alone */
+    int64_t ttl_ms; /* try_set: 0 for none */
+    uint64_t owner; /* of a permit that this client holds: the call is on its hold, and answers with a status alone */
     unsigned char permit[PERMIT_SIZE];
 };
 
@@ -24,8 +24,10 @@ int counted_name(redlatch_client *handle, uint8_t kind, const char *name, size_t
 void counted_drop(struct client *client, struct resource *resource);
 
 /* Makes the call; hands out its number, or yes or no. The last may be NULL. */
-int counted_request(struct client *client, struct resource *resource, const struct count_request *what, int64_t *number_out);
-int counted_flag(struct client *client, struct resource *resource, const struct count_request *what, int32_t *answer_out);
+int counted_request(struct client *client, struct resource *resource, const struct count_request *what,
+                    int64_t *number_out);
+int counted_flag(struct client *client, struct resource *resource, const struct count_request *what,
+                 int32_t *answer_out);
 
 /* What the answer to such a call means, blocking or not: the status, and on OK a number for the caller, 1 and 0 for yes
  * and no, 0 if there is none. */
@@ -44,9 +46,9 @@ struct count_wait {
     int64_t wait_ms;
     uint8_t kind; /* enum operation_kind: ACQUIRE, WATCH */
     void (*give_back)(struct redlatch_cancel *cancel);
-    int64_t lease_ms;  /* of permits */
-    uint32_t holds;    /* how many come of it; 0: as many as the engine sees to by itself */
-    uint64_t *id_out;  /* for the operation's id, on OK; may be NULL */
+    int64_t lease_ms; /* of permits */
+    uint32_t holds;   /* how many come of it; 0: as many as the engine sees to by itself */
+    uint64_t *id_out; /* for the operation's id, on OK; may be NULL */
 };
 
 /* Waits, or goes on with the sliced wait that the cancel object names. */

@@ -42,8 +42,8 @@ static bool is_free(const struct pipeline_io *io) {
     return !io->reading && !io->writing && !io_has_work(io);
 }
 
-/* A pipeline to be alone on while there are enough, else the first one, which is shared. A further connection is opened by
- * the background thread, so that its failure is nobody's. */
+/* A pipeline to be alone on while there are enough, else the first one, which is shared. A further connection is opened
+ * by the background thread, so that its failure is nobody's. */
 enum pipeline_role drive_pick_pipeline(struct client *client) {
     const struct pipeline_io *first = &client->ios[PIPELINE_CALLERS];
     if (is_free(first) || (io_is_shared(first) && client_yields(client))) {
@@ -118,7 +118,8 @@ static void poll_socket(int fd, short events, const struct request *request, int
 }
 
 /* Sleeps until there is something to read, or `until`. Without the mutex. */
-static ssize_t sleep_and_read(struct pipeline_io *io, short events, const struct request *request, int64_t start, int64_t until) {
+static ssize_t sleep_and_read(struct pipeline_io *io, short events, const struct request *request, int64_t start,
+                              int64_t until) {
     struct connection *connection = &io->connection;
     if (events == POLLIN && !request->cancel && until - start > CONNECTION_SLEEP) {
         ssize_t got = connection_sleep_and_read(connection, io->staging, STAGING_SIZE);

@@ -210,8 +210,7 @@ int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch
     client->engine.losses_wanted[LOSS_THREADS] = true;
     atomic_store(&client->losses_watched[LOSS_THREADS], true);
     bool found;
-    while (!(found = take_loss(client, LOSS_THREADS, &event)) && client_is_open(client) &&
-           system_now() < until) {
+    while (!(found = take_loss(client, LOSS_THREADS, &event)) && client_is_open(client) && system_now() < until) {
         uint32_t expected = atomic_fetch_and(&client->loss_futex, ~UINT32_C(1)) & ~UINT32_C(1);
         client_unlock(client);
         system_wait(&client->loss_futex, expected, until);

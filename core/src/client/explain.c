@@ -80,7 +80,8 @@ static bool fits(int32_t detected_kind, uint8_t lock_kind) {
     case REDLATCH_PERMIT_SEMAPHORE:
         return detected_kind == REDLATCH_DETECTED_PERMIT_SEMAPHORE;
     default:
-        return detected_kind == REDLATCH_DETECTED_MUTEX || detected_kind == REDLATCH_DETECTED_FENCED || detected_kind == REDLATCH_DETECTED_FAIR;
+        return detected_kind == REDLATCH_DETECTED_MUTEX || detected_kind == REDLATCH_DETECTED_FENCED ||
+               detected_kind == REDLATCH_DETECTED_FAIR;
     }
 }
 
@@ -106,7 +107,8 @@ static bool is_to_be_located(struct client *client, struct finding *finding) {
     if (known) {
         finding->location = client->located_at;
     } else if (query) {
-        client->locations_from = now + LOCATIONS_EVERY + engine_random(&client->engine, LOCATIONS_JITTER_MS) * MILLISECOND;
+        client->locations_from = now + LOCATIONS_EVERY +
+                                 engine_random(&client->engine, LOCATIONS_JITTER_MS) * MILLISECOND;
     }
     client_unlock(client);
     return query;
@@ -152,7 +154,8 @@ static bool next(struct client *client, struct explanation *explanation, struct 
         inspect_member_of(explanation, inquiry);
         return false;
     }
-    bool located = explanation->status == REDLATCH_TIMEOUT && finding->owner[0] && locations_wanted(explanation->report);
+    bool located = explanation->status == REDLATCH_TIMEOUT && finding->owner[0] &&
+                   locations_wanted(explanation->report);
     if (!located || !is_to_be_located(client, finding)) {
         return true;
     }

@@ -70,9 +70,8 @@ static const char *hindrance_of(uint8_t kind) {
 static bool needs_release(const struct operation *operation) {
     for (uint32_t i = 0; i < (operation->set ? operation->set->count : 1); i++) {
         const struct set_member *member = operation->set ? &operation->set->members[i] : NULL;
-        const struct hold *hold =
-            resource_hold_of(member ? member->resource : operation->resource,
-                             member ? member->lock_kind : operation->lock_kind, operation->owner);
+        const struct hold *hold = resource_hold_of(member ? member->resource : operation->resource,
+                                                   member ? member->lock_kind : operation->lock_kind, operation->owner);
         if (hold && hold->stage == HOLD_GONE) {
             return true;
         }
@@ -104,51 +103,48 @@ static const struct {
     [REDLATCH_DETECTED_FENCED] = {"a fenced lock", {"REDLATCH_FENCED", "fenced_lock", "fenced_lock", "--kind fenced"}},
     [REDLATCH_DETECTED_FAIR] = {"a fair lock", {"REDLATCH_FAIR", "fair_lock", "fair_lock", "--kind fair"}},
     [REDLATCH_DETECTED_READ_WRITE] = {"a read-write lock",
-                                  {"REDLATCH_READ or REDLATCH_WRITE", "read_write_lock", "read_write_lock",
-                                   "--kind read or --kind write"}},
+                                      {"REDLATCH_READ or REDLATCH_WRITE", "read_write_lock", "read_write_lock",
+                                       "--kind read or --kind write"}},
     [REDLATCH_DETECTED_GROUP] = {"a group lock", {"redlatch_group_lock_new", "group_lock", "group_lock", NULL}},
     [REDLATCH_DETECTED_PLAIN] = {"a plain lock", {"REDLATCH_PLAIN", "plain_lock", "plain_lock", "--kind plain"}},
     [REDLATCH_DETECTED_COUNT] = {"a number, as of a semaphore or a latch",
-                             {"redlatch_semaphore_new or redlatch_latch_new", "semaphore or latch",
-                              "semaphore or latch", "--kind semaphore"}},
+                                 {"redlatch_semaphore_new or redlatch_latch_new", "semaphore or latch",
+                                  "semaphore or latch", "--kind semaphore"}},
     [REDLATCH_DETECTED_PERMIT_SEMAPHORE] = {"a permit semaphore",
-                                        {"redlatch_permit_semaphore_new", "permit_semaphore", "permit_semaphore",
-                                         "--kind permit-semaphore"}},
+                                            {"redlatch_permit_semaphore_new", "permit_semaphore", "permit_semaphore",
+                                             "--kind permit-semaphore"}},
 };
 
 /* A kind with its article. */
 static const char *const kinds[] = {
-    [REDLATCH_MUTEX] = "a mutex",
-    [REDLATCH_FENCED] = "a fenced lock",
-    [REDLATCH_FAIR] = "a fair lock",
-    [REDLATCH_SPIN] = "a spin lock",
-    [REDLATCH_READ] = "a read lock",
-    [REDLATCH_WRITE] = "a write lock",
-    [REDLATCH_PLAIN] = "a plain lock",
-    [REDLATCH_GROUP] = "a group lock",
-    [REDLATCH_SEMAPHORE] = "a semaphore",
-    [REDLATCH_PERMIT_SEMAPHORE] = "a permit semaphore",
+    [REDLATCH_MUTEX] = "a mutex",         [REDLATCH_FENCED] = "a fenced lock",
+    [REDLATCH_FAIR] = "a fair lock",      [REDLATCH_SPIN] = "a spin lock",
+    [REDLATCH_READ] = "a read lock",      [REDLATCH_WRITE] = "a write lock",
+    [REDLATCH_PLAIN] = "a plain lock",    [REDLATCH_GROUP] = "a group lock",
+    [REDLATCH_SEMAPHORE] = "a semaphore", [REDLATCH_PERMIT_SEMAPHORE] = "a permit semaphore",
     [REDLATCH_LATCH] = "a latch",
 };
 
 /* The key holds something else. */
-static int wrong_type(const struct client *client, const struct finding *finding, const char *verb,
-                      const char *names) {
+static int wrong_type(const struct client *client, const struct finding *finding, const char *verb, const char *names) {
     const char *kind = kinds[finding->lock_kind]; /* NULL: who waits until a name is free named none */
     const char *not = kind ? ", not " : "";
-    if (finding->detected_kind < 0 || (size_t)finding->detected_kind >= sizeof detected_kinds / sizeof detected_kinds[0] || !detected_kinds[finding->detected_kind].what) {
+    if (finding->detected_kind < 0 ||
+        (size_t)finding->detected_kind >= sizeof detected_kinds / sizeof detected_kinds[0] ||
+        !detected_kinds[finding->detected_kind].what) {
         return fail_with(REDLATCH_WRONG_TYPE, "%s %s: the key holds a %s that is not a lock of any kind%s%s", verb,
                          names, finding->type, not, kind ? kind : "");
     }
     /* The command knows latches and names without a kind only to wait for them, and needs no option for locks then. */
     bool only_waits = client->language == REDLATCH_LANGUAGE_COMMAND && (!kind || finding->lock_kind == REDLATCH_LATCH);
     const char *use = only_waits ? NULL : detected_kinds[finding->detected_kind].use[client->language];
-    return fail_with(REDLATCH_WRONG_TYPE, "%s %s: this is %s%s%s%s%s", verb, names, detected_kinds[finding->detected_kind].what, not,
-                     kind ? kind : "", use ? "; use " : "", use ? use : "");
+    return fail_with(REDLATCH_WRONG_TYPE, "%s %s: this is %s%s%s%s%s", verb, names,
+                     detected_kinds[finding->detected_kind].what, not, kind ? kind : "", use ? "; use " : "",
+                     use ? use : "");
 }
 
 int request_failed_of(const struct client *client, const struct request *request, const char *verb, const char *names,
-                   int status) {
+                      int status) {
     if (status == REDLATCH_INTERNAL && client->engine.broken) {
         return fail_broken(client);
     }
@@ -170,8 +166,8 @@ int request_failed_of(const struct client *client, const struct request *request
     return fail_with(status, "%s %s: %s", verb, names, redlatch_strerror(status));
 }
 
-int request_failed(const struct client *client, const struct request *request, const char *verb, const char *name, size_t size,
-                int status) {
+int request_failed(const struct client *client, const struct request *request, const char *verb, const char *name,
+                   size_t size, int status) {
     char shown[64];
     char quoted[68];
     snprintf(quoted, sizeof quoted, "\"%s\"", shown_name(name, size, shown));
@@ -189,7 +185,8 @@ static const char *shown_wait(const struct client *client, int64_t wait_ms, char
 }
 
 /* Who held what was waited for, as far as it was found out. */
-static int timed_out(const struct redlatch_lock *lock, const struct request *request, const char *verb, int64_t wait_ms) {
+static int timed_out(const struct redlatch_lock *lock, const struct request *request, const char *verb,
+                     int64_t wait_ms) {
     const struct finding *finding = request ? request->finding : NULL;
     char shown[64];
     char wait[32];
@@ -223,7 +220,7 @@ static int timed_out(const struct redlatch_lock *lock, const struct request *req
 }
 
 int lock_request_failed(const struct redlatch_lock *lock, const struct request *request, const char *verb, int status,
-                int64_t wait_ms) {
+                        int64_t wait_ms) {
     const struct resource *resource = lock->resource;
     if (status == REDLATCH_TIMEOUT) {
         return timed_out(lock, request, verb, wait_ms);

@@ -13,16 +13,16 @@ const char *verb_of(const struct operation *operation);
  * about its access rules, and why a hold was lost; it may be NULL. With the client's mutex. */
 
 /* About one name. */
-int request_failed(const struct client *client, const struct request *request, const char *verb, const char *name, size_t size,
-                int status);
+int request_failed(const struct client *client, const struct request *request, const char *verb, const char *name,
+                   size_t size, int status);
 
 /* About names that are shown already. */
 int request_failed_of(const struct client *client, const struct request *request, const char *verb, const char *names,
-                   int status);
+                      int status);
 
 /* About the name of a lock or of something counted, for which somebody may have waited. */
 int lock_request_failed(const struct redlatch_lock *lock, const struct request *request, const char *verb, int status,
-                int64_t wait_ms);
+                        int64_t wait_ms);
 
 /* Whether a status is of the connection, whose words name the server. */
 static inline bool status_has_detail(int status) {

@@ -22,9 +22,8 @@ static int check_values(const redlatch_value *values, size_t count) {
     return REDLATCH_OK;
 }
 
-int redlatch_group_lock_new(redlatch_client *handle, const char *group, size_t group_size,
-                            const redlatch_value *values, size_t value_count, const redlatch_lock_options *given,
-                            redlatch_lock **lock_out) {
+int redlatch_group_lock_new(redlatch_client *handle, const char *group, size_t group_size, const redlatch_value *values,
+                            size_t value_count, const redlatch_lock_options *given, redlatch_lock **lock_out) {
     int status = guard_client(handle);
     if (status != REDLATCH_OK) {
         return status;

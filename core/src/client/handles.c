@@ -11,38 +11,38 @@ enum { QUARANTINE = 256 };
 static pthread_mutex_t pools_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* Defines the pool of one kind of handle. */
-#define POOL(type, name, magic_of)                                       \
-    static struct type *first_##name, *last_##name;                      \
-    static size_t free_##name;                                           \
-    struct type *handle_new_##name(void) {                               \
-        pthread_mutex_lock(&pools_mutex);                                \
-        struct type *handle = NULL;                                      \
-        if (free_##name > QUARANTINE) {                                  \
-            handle = first_##name;                                       \
-            first_##name = handle->next_free;                            \
-            free_##name--;                                               \
-        }                                                                \
-        pthread_mutex_unlock(&pools_mutex);                              \
-        if (!handle) {                                                   \
-            handle = malloc(sizeof *handle);                             \
-        }                                                                \
-        if (handle) {                                                    \
-            memset(handle, 0, sizeof *handle);                           \
-            atomic_store(&handle->magic, magic_of);                      \
-        }                                                                \
-        return handle;                                                   \
-    }                                                                    \
-    void handle_free_##name(struct type *handle) {                       \
-        atomic_store(&handle->magic, MAGIC_FREED);                       \
-        pthread_mutex_lock(&pools_mutex);                                \
-        handle->next_free = NULL;                                        \
-        if (free_##name++ == 0) {                                        \
-            first_##name = handle;                                       \
-        } else {                                                         \
-            last_##name->next_free = handle;                             \
-        }                                                                \
-        last_##name = handle;                                            \
-        pthread_mutex_unlock(&pools_mutex);                              \
+#define POOL(type, name, magic_of) \
+    static struct type *first_##name, *last_##name; \
+    static size_t free_##name; \
+    struct type *handle_new_##name(void) { \
+        pthread_mutex_lock(&pools_mutex); \
+        struct type *handle = NULL; \
+        if (free_##name > QUARANTINE) { \
+            handle = first_##name; \
+            first_##name = handle->next_free; \
+            free_##name--; \
+        } \
+        pthread_mutex_unlock(&pools_mutex); \
+        if (!handle) { \
+            handle = malloc(sizeof *handle); \
+        } \
+        if (handle) { \
+            memset(handle, 0, sizeof *handle); \
+            atomic_store(&handle->magic, magic_of); \
+        } \
+        return handle; \
+    } \
+    void handle_free_##name(struct type *handle) { \
+        atomic_store(&handle->magic, MAGIC_FREED); \
+        pthread_mutex_lock(&pools_mutex); \
+        handle->next_free = NULL; \
+        if (free_##name++ == 0) { \
+            first_##name = handle; \
+        } else { \
+            last_##name->next_free = handle; \
+        } \
+        last_##name = handle; \
+        pthread_mutex_unlock(&pools_mutex); \
     }
 
 POOL(redlatch_client, client, MAGIC_CLIENT)

@@ -32,12 +32,12 @@ struct redlatch_lock {
     uint64_t owner; /* of a handle that is itself the owner */
     int64_t lease_ms;
     int64_t max_hold_ms;
-    uint8_t kind;   /* enum redlatch_kind */
+    uint8_t kind; /* enum redlatch_kind */
     bool reentrant;
     bool token_from_time;
     struct back_off back_off;
-    struct composite *composite; /* of a multi lock or a RedLock: what it stands for; client, resource and kind are those of its
-                            first member. NULL */
+    struct composite *composite; /* of a multi lock or a RedLock: what it stands for; client, resource and kind are
+                            those of its first member. NULL */
     struct redlatch_lock *next_free;
 };
 
@@ -48,24 +48,24 @@ struct redlatch_cancel {
     _Atomic uint32_t futex; /* CANCEL_WOKEN, CANCEL_FIRED */
     _Atomic uint32_t in_use;
     uint32_t fork_generation;
-    int signal;            /* readable once fired, for a caller that polls a socket */
-    bool resumable;           /* `call`, or `run`, is a wait that goes on between calls; what it needs is kept for it */
-    struct composite_op *op;       /* an acquire over several clients; else NULL */
+    int signal;              /* readable once fired, for a caller that polls a socket */
+    bool resumable;          /* `call`, or `run`, is a wait that goes on between calls; what it needs is kept for it */
+    struct composite_op *op; /* an acquire over several clients; else NULL */
     struct request request;
     int64_t wait_ms;
     struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over; of another object than a
                                   lock only its client and resource */
     void (*give_back)(struct redlatch_cancel *cancel); /* of what is no lock and was granted; NULL for a lock */
-    uint64_t *id_out; /* for the id of what is granted; NULL if nobody wants it */
+    uint64_t *id_out;                                  /* for the id of what is granted; NULL if nobody wants it */
     struct redlatch_cancel *next_free;
 };
 
 struct redlatch_report {
     _Atomic uint32_t magic;
     redlatch_facts facts;
-    char *name;          /* NUL-terminated */
-    char *record;        /* as the server told it */
-    uint32_t *party_at;  /* where in it each party begins */
+    char *name;         /* NUL-terminated */
+    char *record;       /* as the server told it */
+    uint32_t *party_at; /* where in it each party begins */
     size_t record_size;
     struct process_location *locations; /* of each party; NULL if nobody looked */
     struct redlatch_report *next_free;

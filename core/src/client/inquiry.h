@@ -9,18 +9,18 @@ struct inquiry {
     struct question question;
     struct argument_part arguments[3];
     struct argument_part subject; /* for messages and events: a name, or the pattern of a walk */
-    char *text; /* the answer's */
+    char *text;                   /* the answer's */
     size_t size;
 
     /* of a started call, on the heap */
-    bool (*answered)(struct request *request); /* puts what is to be told into the operation's status and `report`; false if
-                                            another question, which it has set, is to be asked before */
-    char *name;         /* these two are memory of its words; NULL */
+    bool (*answered)(struct request *request); /* puts what is to be told into the operation's status and `report`;
+                                            false if another question, which it has set, is to be asked before */
+    char *name;                                /* these two are memory of its words; NULL */
     char *owner;
-    struct walk *walk;  /* whose step it is, kept; NULL */
+    struct walk *walk;               /* whose step it is, kept; NULL */
     struct explanation *explanation; /* what it finds out of a call that failed; NULL */
-    struct request *explained; /* that call, which is done and on no list; NULL */
-    int64_t until;      /* no answer is waited for longer; 0: each is, like any command's */
+    struct request *explained;       /* that call, which is done and on no list; NULL */
+    int64_t until;                   /* no answer is waited for longer; 0: each is, like any command's */
     redlatch_report *report;
 };
 

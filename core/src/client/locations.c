@@ -86,7 +86,7 @@ static void enter(struct redlatch_report *report, struct sought *sought, size_t 
         high = before ? high : middle;
     }
     bool new = low < count && !sought[low].found;
-    for (size_t i = low; new && i < count && memcmp(sought[i].uuid, uuid, UUID_SIZE) == 0; i++) {
+    for (size_t i = low; new && i < count &&memcmp(sought[i].uuid, uuid, UUID_SIZE) == 0; i++) {
         sought[low].found = true;
         report->locations[sought[i].party] = *location;
     }

@@ -119,8 +119,8 @@ void lock_set_up(struct redlatch_lock *lock, struct client *client, struct resou
     lock->resource = resource;
     lock->owner_mode = options->owner_mode;
     lock->owner = options->owner_mode == REDLATCH_OWNER_THREAD ? 0
-                  : options->owner                              ? options->owner
-                                                                : owner_number_new();
+                  : options->owner                             ? options->owner
+                                                               : owner_number_new();
     lock->lease_ms = options->lease_ms;
     lock->max_hold_ms = options->max_hold_ms;
     lock->kind = (uint8_t)kind;
@@ -334,7 +334,8 @@ int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
     }
     struct request request;
     request_init(&request, lock->client, NULL);
-    status = lock->composite ? composite_query(lock, &request.answer) : simple_request(lock, &request, OPERATION_QUERY, 0);
+    status = lock->composite ? composite_query(lock, &request.answer)
+                             : simple_request(lock, &request, OPERATION_QUERY, 0);
     if (status != REDLATCH_OK) {
         return status;
     }

@@ -103,8 +103,12 @@ int redlatch_client_options_init(redlatch_client_options *options, uint32_t stru
 }
 
 int redlatch_lock_options_init(redlatch_lock_options *options, uint32_t struct_size) {
-    redlatch_lock_options defaults = {
-        .owner_mode = REDLATCH_OWNER_THREAD, .lease_ms = REDLATCH_RENEWED, .max_hold_ms = REDLATCH_FOREVER,
-        .reentrant = 1, .back_off_initial_ms = 1, .back_off_max_ms = 128, .back_off_multiplier = 2};
+    redlatch_lock_options defaults = {.owner_mode = REDLATCH_OWNER_THREAD,
+                                      .lease_ms = REDLATCH_RENEWED,
+                                      .max_hold_ms = REDLATCH_FOREVER,
+                                      .reentrant = 1,
+                                      .back_off_initial_ms = 1,
+                                      .back_off_max_ms = 128,
+                                      .back_off_multiplier = 2};
     return init(options, struct_size, &defaults, sizeof defaults, "lock options");
 }

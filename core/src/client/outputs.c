@@ -88,8 +88,8 @@ void client_finish_step(struct client *client, int64_t now) {
     }
 }
 
-/* A defect of ours: what the engine has cannot be relied on. All calls end with INTERNAL, the background thread stops, leases run
- * out, and whoever waits for a socket is woken. The host is told by its descriptor. */
+/* A defect of ours: what the engine has cannot be relied on. All calls end with INTERNAL, the background thread stops,
+ * leases run out, and whoever waits for a socket is woken. The host is told by its descriptor. */
 static void give_up_broken(struct client *client) {
     atomic_store(&client->broken, true);
     atomic_store(&client->stopping, true);

@@ -71,8 +71,8 @@ static void in_child(void) {
 }
 
 static void set_up(void) {
-    ready =
-        pthread_key_create(&thread_key, at_thread_end) == 0 && system_at_fork(before_fork, in_parent, in_child) == 0;
+    ready = pthread_key_create(&thread_key, at_thread_end) == 0 &&
+            system_at_fork(before_fork, in_parent, in_child) == 0;
 }
 
 uint64_t owner_of_thread(void) {

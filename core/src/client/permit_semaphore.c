@@ -167,8 +167,7 @@ static uint64_t owner_of(const struct redlatch_permit_semaphore *permits, const 
     return known ? owner : 0;
 }
 
-int redlatch_permit_semaphore_permit(redlatch_permit_semaphore *permits, uint64_t serial,
-                                     redlatch_permit *permit_out) {
+int redlatch_permit_semaphore_permit(redlatch_permit_semaphore *permits, uint64_t serial, redlatch_permit *permit_out) {
     int status = guard_permits(permits);
     if (status != REDLATCH_OK) {
         return status;
@@ -177,8 +176,8 @@ int redlatch_permit_semaphore_permit(redlatch_permit_semaphore *permits, uint64_
     redlatch_permit answer = {.state = REDLATCH_NOT_HELD, .serial = serial};
     client_lock(client);
     int64_t now = system_now();
-    struct hold *hold =
-        engine_hold_of(&client->engine, permits->resource, REDLATCH_PERMIT_SEMAPHORE, PERMIT_OWNER | serial, now);
+    struct hold *hold = engine_hold_of(&client->engine, permits->resource, REDLATCH_PERMIT_SEMAPHORE,
+                                       PERMIT_OWNER | serial, now);
     if (hold) {
         answer.state = hold_state_at(hold, now);
         answer.reason = hold->reason;

@@ -100,7 +100,8 @@ static void fill(struct pipeline_io *io, int64_t now) {
     io->starved_until = 0;
 }
 
-/* Whoever was opening the connection has left: the background thread goes on, or it would be found with its time long over. */
+/* Whoever was opening the connection has left: the background thread goes on, or it would be found with its time long
+ * over. */
 static void continue_opening(struct pipeline_io *io) {
     if (io->client->background_started) {
         client_kick_background(io->client);
@@ -125,7 +126,8 @@ void io_watch_unread(struct pipeline_io *io, int64_t now) {
     if (io->unread_since == 0) {
         io->unread_since = now ? now : system_now();
     }
-    bool at_once = io->pipeline == PIPELINE_BACKGROUND || (io->pipeline == PIPELINE_HOST && io->connection.state != CONNECTION_READY);
+    bool at_once = io->pipeline == PIPELINE_BACKGROUND ||
+                   (io->pipeline == PIPELINE_HOST && io->connection.state != CONNECTION_READY);
     if (at_once || io->unread_since + UNREAD_LIMIT < client->background_wakes_at) {
         client_kick_background(client);
     }
@@ -160,7 +162,8 @@ static bool is_gathered(const struct pipeline_io *io) {
     const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
     bool yields = client_yields(io->client);
     bool reader = io->reader_waits || (yields && io->reader_comes);
-    return reader && pipeline->in_flight >= (yields ? SHARED_FROM : BUSY_FROM) && !is_longer(&pipeline->unsent, GATHER_MOST);
+    return reader && pipeline->in_flight >= (yields ? SHARED_FROM : BUSY_FROM) &&
+           !is_longer(&pipeline->unsent, GATHER_MOST);
 }
 
 /* Whether the connection has ended while nothing was under way. What is written to it now would count as sent, although
@@ -235,7 +238,8 @@ static int64_t peer_limit(const struct pipeline_io *io) {
 }
 
 void io_check_peer(struct pipeline_io *io, int64_t now) {
-    bool waits_for_reply = io->connection.state == CONNECTION_READY && io->client->engine.pipelines[io->pipeline].in_flight > 0;
+    bool waits_for_reply = io->connection.state == CONNECTION_READY &&
+                           io->client->engine.pipelines[io->pipeline].in_flight > 0;
     if (waits_for_reply && now - io->received_at >= peer_limit(io)) {
         broken(io, "no reply for too long", now);
     }
@@ -272,8 +276,8 @@ static void became_ready(struct pipeline_io *io, int64_t now) {
 /* No connection could be made. What an operation wanted to say was not sent, whatever became of the greeting. */
 static void pipeline_failed(struct pipeline_io *io, int status, int64_t now) {
     io->must_resolve = true;
-    engine_pipeline_failed(&io->client->engine, io->pipeline, status == REDLATCH_NO_REPLY ? REDLATCH_UNREACHABLE : status,
-                       now);
+    engine_pipeline_failed(&io->client->engine, io->pipeline,
+                           status == REDLATCH_NO_REPLY ? REDLATCH_UNREACHABLE : status, now);
 }
 
 /* Goes one step towards a connection. OK when it is there, AGAIN while there is something to wait for, else why an

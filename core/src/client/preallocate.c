@@ -50,8 +50,8 @@ bool client_preallocate(struct client *client, uint8_t operation_kind) {
 
 bool client_preallocate_for(struct client *client, uint8_t operation_kind, const struct name_set *set) {
     struct engine *engine = &client->engine;
-    struct engine_preallocation needed =
-        set ? engine_preallocation_needed_for_set(engine, operation_kind, set->count) : engine_preallocation_needed(engine, operation_kind);
+    struct engine_preallocation needed = set ? engine_preallocation_needed_for_set(engine, operation_kind, set->count)
+                                             : engine_preallocation_needed(engine, operation_kind);
     for (; needed.wait_queues > 0; needed.wait_queues--) {
         struct wait_queue *queue = malloc(sizeof *queue);
         if (!queue) {

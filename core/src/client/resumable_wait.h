@@ -8,8 +8,8 @@
 /* Whether a wait may be cancelled and sliced so: OK, INVALID, BAD_HANDLE, FORKED. `cancel` may be NULL. */
 int resumable_check(const struct redlatch_cancel *cancel, int64_t max_block_ms);
 
-/* Claims the object for one call, which ends by resumable_continue or resumable_give_back. OK: a wait may begin, whose call is
- * set up. AGAIN: a wait of this kind goes on, by resumable_resume. IN_USE. */
+/* Claims the object for one call, which ends by resumable_continue or resumable_give_back. OK: a wait may begin, whose
+ * call is set up. AGAIN: a wait of this kind goes on, by resumable_resume. IN_USE. */
 int resumable_claim(struct redlatch_cancel *cancel, uint8_t kind, struct client *client);
 void resumable_give_back(struct redlatch_cancel *cancel);
 

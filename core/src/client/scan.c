@@ -20,9 +20,9 @@ struct walk {
     char cursor[24];      /* the server's, "0" at the beginning and at the end */
     char *pattern;        /* prefix included */
     size_t pattern_size;
-    char *page;           /* records of the last page */
+    char *page; /* records of the last page */
     size_t page_size;
-    size_t page_at;       /* told of up to here */
+    size_t page_at; /* told of up to here */
 };
 
 /* What comes next of a walk. */
@@ -166,7 +166,7 @@ static int take_page(struct walk *walk, struct inquiry *inquiry) {
 
 /* The answer about a name that its page left out. There is no report, only OK, if it is no lock, or no longer. */
 static int take_single(struct walk *walk, const struct client *client, const struct inquiry *inquiry,
-                      redlatch_report **report_out) {
+                       redlatch_report **report_out) {
     redlatch_report *report = NULL;
     int status = inquiry_report(client, inquiry, &report);
     if (status == REDLATCH_OK || status == REDLATCH_PROTOCOL) {

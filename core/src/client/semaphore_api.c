@@ -60,8 +60,8 @@ static struct count_wait wait_for(const struct redlatch_semaphore *semaphore, in
                                .give_back = give_back};
 }
 
-int redlatch_semaphore_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
-                               redlatch_cancel *cancel, int64_t max_block_ms) {
+int redlatch_semaphore_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms, redlatch_cancel *cancel,
+                               int64_t max_block_ms) {
     int status = guard_semaphore(semaphore);
     if (status != REDLATCH_OK && !(status == REDLATCH_CLOSED && cancel && cancel->resumable)) {
         return status;
@@ -138,9 +138,8 @@ int redlatch_semaphore_start_release_if_exists(redlatch_semaphore *semaphore, in
 static int prepare_try_set(const redlatch_semaphore *semaphore, int64_t permits, int64_t ttl_ms,
                            struct count_request *what_out) {
     int status = check_permits(semaphore, permits, 0);
-    *what_out = (struct count_request){.change = SEMAPHORE_TRY_SET,
-                                    .amount = permits,
-                                    .ttl_ms = ttl_ms == REDLATCH_FOREVER ? 0 : ttl_ms};
+    *what_out = (struct count_request){
+        .change = SEMAPHORE_TRY_SET, .amount = permits, .ttl_ms = ttl_ms == REDLATCH_FOREVER ? 0 : ttl_ms};
     return status == REDLATCH_OK ? check_duration("ttl_ms", ttl_ms, 1, true) : status;
 }
 
@@ -197,8 +196,7 @@ int redlatch_semaphore_start_available(redlatch_semaphore *semaphore, uint64_t t
 int redlatch_semaphore_delete(redlatch_semaphore *semaphore, int32_t *deleted_out) {
     int status = guard_semaphore(semaphore);
     struct count_request what = {.change = SEMAPHORE_DELETE};
-    return status != REDLATCH_OK ? status
-                                 : counted_flag(semaphore->client, semaphore->resource, &what, deleted_out);
+    return status != REDLATCH_OK ? status : counted_flag(semaphore->client, semaphore->resource, &what, deleted_out);
 }
 
 int redlatch_semaphore_start_delete(redlatch_semaphore *semaphore, uint64_t tag) {

@@ -131,7 +131,8 @@ static void fill_outcome(struct client *client, struct request *request, redlatc
 static void fail_as_request(struct client *client, const struct request *request, int status) {
     const struct operation *operation = &request->operation;
     const struct inquiry *inquiry = request->inquiry;
-    const struct redlatch_lock lock = {.client = client, .resource = operation->resource, .composite = request->composite};
+    const struct redlatch_lock lock = {
+        .client = client, .resource = operation->resource, .composite = request->composite};
     bool counts = operation->kind == OPERATION_CHANGE ||
                   (operation->kind != OPERATION_ACQUIRE && operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE);
     if (inquiry) {

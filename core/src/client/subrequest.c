@@ -39,7 +39,8 @@ void subrequest_start(struct subrequest *subrequest, struct client *client, cons
     if (!client_preallocate_for(client, spec->kind, spec->set)) {
         subrequest->status = fail_plain(REDLATCH_NO_MEMORY);
     } else if (!background_start(client)) {
-        subrequest->status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to renew leases");
+        subrequest->status = fail_with(REDLATCH_SYSTEM,
+                                       "no thread to be had from the system: expected one to renew leases");
     } else if (spec->op) {
         subrequest->active = true;
         subrequest->request.operation.pipeline = PIPELINE_HOST;
@@ -103,7 +104,8 @@ void subrequest_abort(struct subrequest *subrequest) {
     struct client *client = subrequest->client;
     client_lock(client);
     int64_t now = system_now();
-    bool granted = subrequest->request.operation.phase == PHASE_DONE && subrequest->request.operation.status == REDLATCH_OK &&
+    bool granted = subrequest->request.operation.phase == PHASE_DONE &&
+                   subrequest->request.operation.status == REDLATCH_OK &&
                    subrequest->request.operation.kind == OPERATION_ACQUIRE;
     engine_abort(&client->engine, &subrequest->request.operation, REDLATCH_CANCELLED, now);
     client_finish_step(client, now);

@@ -12,11 +12,11 @@ struct subrequest {
     struct request request;
     struct client *client;
     struct pipeline_io *reads; /* has the reader role of it; NULL */
-    bool active;      /* started and not collected */
-    int status;       /* once it is not */
-    int64_t deadline; /* of an acquire that was granted: the first end of a hold's safe time */
-    uint32_t count;   /* the same: the fewest levels that the owner keeps now of one of the names */
-    uint32_t member;  /* of an acquire that was not: what was in the way */
+    bool active;               /* started and not collected */
+    int status;                /* once it is not */
+    int64_t deadline;          /* of an acquire that was granted: the first end of a hold's safe time */
+    uint32_t count;            /* the same: the fewest levels that the owner keeps now of one of the names */
+    uint32_t member;           /* of an acquire that was not: what was in the way */
 };
 
 /* What a task is to do; `set` or `resource` says with what. */
@@ -28,7 +28,7 @@ struct subrequest_spec {
     uint64_t owner;
     int64_t lease_ms;
     int64_t max_hold_ms;
-    int64_t wait_ms;   /* its deadline; of an acquire, with `once`, the client's command time-out */
+    int64_t wait_ms; /* its deadline; of an acquire, with `once`, the client's command time-out */
     bool non_blocking;
     bool named_owner;
     struct redlatch_cancel *cancel;
@@ -51,8 +51,8 @@ void subrequest_abort(struct subrequest *subrequest);
 struct subrequest_set {
     struct subrequest *subrequests;
     uint32_t count;
-    uint32_t turn;  /* of those that are driven by themselves */
-    uint32_t turns; /* that they had */
+    uint32_t turn;                  /* of those that are driven by themselves */
+    uint32_t turns;                 /* that they had */
     struct redlatch_cancel *cancel; /* ends the wait; may be NULL */
 };
 

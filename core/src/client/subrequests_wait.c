@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * It takes the reader role of each pipeline that is open and that nobody reads, and has it until the call is done or it
- * turns away. Calls whose pipeline is another's to read, or has to be opened first, are driven by themselves for a moment,
- * in turn with the poll. */
+ * turns away. Calls whose pipeline is another's to read, or has to be opened first, are driven by themselves for a
+ * moment, in turn with the poll. */
 #include <poll.h>
 
 #include "subrequest.h"
@@ -40,7 +40,8 @@ void subrequest_stop_reading(struct subrequest *subrequest, int64_t now) {
     }
 }
 
-/* Takes the reader role of the task's pipeline, or keeps it: there is something to read, and a connection to read from. */
+/* Takes the reader role of the task's pipeline, or keeps it: there is something to read, and a connection to read from.
+ */
 static bool start_reading(struct subrequest *subrequest, int64_t now) {
     struct pipeline_io *io = &subrequest->client->ios[subrequest->request.operation.pipeline];
     bool wanted = drive_should_read(&subrequest->request) && io->connection.state == CONNECTION_READY;

@@ -1,6 +1,6 @@
 /* The connection for messages: one channel a lock, a few of a fair lock, however many wait for it, subscribed to while
- * somebody waits and a little longer. The background thread reads it; whoever must wait meanwhile is looked after by the engine's
- * timers. SPDX-License-Identifier: Apache-2.0 */
+ * somebody waits and a little longer. The background thread reads it; whoever must wait meanwhile is looked after by
+ * the engine's timers. SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <string.h>
 
@@ -154,7 +154,8 @@ static bool resolve_address(struct client *client, int64_t now) {
     if (connection->addresses.count > 0) {
         return true;
     }
-    for (int i = 0; i < PIPELINE_COUNT; i++) { /* the pipelines look names up; a subscription always follows a command */
+    for (int i = 0; i < PIPELINE_COUNT;
+         i++) { /* the pipelines look names up; a subscription always follows a command */
         if (client->ios[i].connection.addresses.count > 0) {
             connection->addresses = client->ios[i].connection.addresses;
             return true;

@@ -81,7 +81,7 @@ static int wait_plain(struct client *client, const char *name, size_t size, int6
 
 /* The object is claimed. A wait that goes on has kept the client and the resource for itself. */
 static int wait_resumable(struct redlatch_cancel *cancel, const char *name, size_t size, int64_t wait_ms,
-                       int64_t max_block_ms) {
+                          int64_t max_block_ms) {
     struct client *client = cancel->request.client;
     int status = begin(&cancel->request, name, size, wait_ms);
     if (status != REDLATCH_OK) {

@@ -177,8 +177,8 @@ static int take_answers(struct connection *connection, int64_t now) {
 static int greet(struct connection *connection, int64_t now) {
     int status = connection_flush(connection);
     char bytes[4096];
-    ssize_t got =
-        status == REDLATCH_OK || connection->step == 0 ? connection_read(connection, bytes, sizeof bytes) : -1;
+    ssize_t got = status == REDLATCH_OK || connection->step == 0 ? connection_read(connection, bytes, sizeof bytes)
+                                                                 : -1;
     if (got < 0) {
         return fail(connection, REDLATCH_UNREACHABLE, "the server closed the connection", now);
     }

@@ -24,7 +24,7 @@ struct connection_settings {
     const char *username; /* NULL: the default user */
     const char *password; /* NULL: none, and without a user no AUTH */
     int database;
-    char name[160];       /* for CLIENT SETNAME */
+    char name[160];          /* for CLIENT SETNAME */
     int64_t connect_timeout; /* microseconds */
     int64_t dead_peer_timeout;
 };
@@ -35,18 +35,18 @@ struct connection {
     const struct connection_settings *settings;
     int fd;
     uint8_t state;
-    bool served;        /* since it became READY, anything was answered */
-    bool subscriber;    /* leaves nothing in doubt: no CLIENT ID, no KILL */
+    bool served;         /* since it became READY, anything was answered */
+    bool subscriber;     /* leaves nothing in doubt: no CLIENT ID, no KILL */
     uint32_t generation; /* how often it became READY */
     struct output output;
     struct replies replies;
     struct addresses addresses;
-    int address;        /* the one to try next */
-    int64_t deadline;   /* of opening and greeting */
-    int64_t retry_at;   /* CLOSED: not to be opened before */
+    int address;           /* the one to try next */
+    int64_t deadline;      /* of opening and greeting */
+    int64_t retry_at;      /* CLOSED: not to be opened before */
     int64_t retry_soon_at; /* the same where something is urgent */
-    int64_t ready_at;   /* when it became READY last */
-    int64_t down_since; /* first failure in a row; 0 before the first */
+    int64_t ready_at;      /* when it became READY last */
+    int64_t down_since;    /* first failure in a row; 0 before the first */
     uint32_t pause_ms;
     uint8_t steps[GREET_STEPS]; /* answers still owed, in order */
     int step_count;

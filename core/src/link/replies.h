@@ -11,10 +11,10 @@ struct redisReader;
 struct bounded_functions;
 
 struct replies {
-    struct redisReader *reader; /* NULL: closed */
+    struct redisReader *reader;          /* NULL: closed */
     struct bounded_functions *functions; /* by which it makes replies */
-    size_t unfinished;          /* bytes received since the last complete reply */
-    bool refused;               /* an array that is no answer to anything */
+    size_t unfinished;                   /* bytes received since the last complete reply */
+    bool refused;                        /* an array that is no answer to anything */
 };
 
 bool replies_open(struct replies *replies); /* false without memory */

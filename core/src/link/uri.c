@@ -288,8 +288,8 @@ static int dispatch(struct parse *parse, const char *text) {
 }
 
 int uri_parse(const char *text, struct uri *uri_out, char *why, size_t why_size) {
-    struct uri uri = {.port = -1, .database = -1, .connect_timeout_ms = -1, .command_timeout_ms = -1,
-                      .dead_peer_timeout_ms = -1};
+    struct uri uri = {
+        .port = -1, .database = -1, .connect_timeout_ms = -1, .command_timeout_ms = -1, .dead_peer_timeout_ms = -1};
     struct parse parse = {&uri, why, why_size};
     int status = dispatch(&parse, text);
     if (status != REDLATCH_OK) {

@@ -52,7 +52,8 @@ uint32_t engine_random(struct engine *engine, uint32_t bound) {
 
 static bool is_brief(const struct operation *operation, int64_t now) {
     bool waits = operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH;
-    return waits && !operation->non_blocking && operation->wait_until != NEVER && operation->wait_until - now < BRIEF_WAIT;
+    return waits && !operation->non_blocking && operation->wait_until != NEVER &&
+           operation->wait_until - now < BRIEF_WAIT;
 }
 
 static void send_plain(struct engine *engine, struct operation *operation, uint8_t kind) {
@@ -167,10 +168,12 @@ static const struct command *awaited_command(const struct operation *operation) 
 static int timeout_status(const struct operation *operation) {
     const struct command *command = awaited_command(operation);
     bool may_have_executed = command && command->was_sent;
-    if (operation->transient_error <= REDLATCH_SERVER) { /* the server said why; another ask only happened to be under way */
+    if (operation->transient_error <=
+        REDLATCH_SERVER) { /* the server said why; another ask only happened to be under way */
         return operation->transient_error;
     }
-    if (operation->transient_error) { /* also when connecting again failed since: what was sent may have been carried out */
+    if (operation
+            ->transient_error) { /* also when connecting again failed since: what was sent may have been carried out */
         return may_have_executed ? REDLATCH_NO_REPLY : operation->transient_error;
     }
     if (operation->brief) {
@@ -276,7 +279,8 @@ void engine_run_timers(struct engine *engine, int64_t now) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------ pipelines -- */
+/* ------------------------------------------------------------------------------------------------------ pipelines --
+ */
 
 void push_command(struct engine *engine, struct command *command) {
     list_append(&engine->pipelines[command->pipeline].unsent, &command->link);

@@ -24,7 +24,7 @@ enum resolution {
                            over it had been answered */
     RESOLVED_BY_RESTART, /* the server is another process than before: nothing old can arrive, everything may be
                            forgotten */
-    RESOLUTION_DENIED   /* we may not ask: late commands may still arrive within one lease */
+    RESOLUTION_DENIED    /* we may not ask: late commands may still arrive within one lease */
 };
 
 /* A hold that was granted by itself is told of as such; one that was granted as part of a set to whoever keeps sets. */
@@ -75,12 +75,12 @@ struct engine {
     uint32_t command_pool_size, wait_queue_pool_size, hold_pool_size, batch_pool_size, entries_pool_size;
     uint32_t reserved_commands, reserved_wait_queues, reserved_holds, reserved_entries;
     uint32_t expired_entries; /* of renewals under way: each may need a command to be given back with */
-    uint32_t refreshes;     /* commands there should be for refreshes of places, which are nobody's */
-    bool leave_is_known;    /* the server has the script by which waiters leave the queue of a fair lock */
+    uint32_t refreshes;       /* commands there should be for refreshes of places, which are nobody's */
+    bool leave_is_known;      /* the server has the script by which waiters leave the queue of a fair lock */
     struct record_keys record_keys;
-    int64_t verify_after;   /* when holds may be verified again because a connection ended */
-    const char *broken;     /* an invariant that is: nothing is done any more. NULL */
-    bool kill_denied;       /* a broken connection could not be killed: what was sent on one may come late */
+    int64_t verify_after; /* when holds may be verified again because a connection ended */
+    const char *broken;   /* an invariant that is: nothing is done any more. NULL */
+    bool kill_denied;     /* a broken connection could not be killed: what was sent on one may come late */
     int32_t subscriptions;
     redlatch_stats stats;
 };
@@ -94,15 +94,16 @@ struct engine_preallocation {
     uint32_t commands, wait_queues, holds, batches, entries;
 };
 struct engine_preallocation engine_preallocation_needed(const struct engine *engine, uint8_t operation_kind);
-struct engine_preallocation engine_preallocation_needed_for_set(const struct engine *engine, uint8_t operation_kind, uint32_t count);
+struct engine_preallocation engine_preallocation_needed_for_set(const struct engine *engine, uint8_t operation_kind,
+                                                                uint32_t count);
 void engine_add_command(struct engine *engine, struct command *command);
 void engine_add_batch(struct engine *engine, struct command *command, struct renewal *entries);
 void engine_add_entries(struct engine *engine, struct entries *entries);
 void engine_add_wait_queue(struct engine *engine, struct wait_queue *queue);
 void engine_add_hold(struct engine *engine, struct hold *hold);
 
-/* Starts an operation whose caller's fields are set (resource or set, owner, kind, pipeline, leases, wait_until, flags). It
- * may be done at once: look at its phase. */
+/* Starts an operation whose caller's fields are set (resource or set, owner, kind, pipeline, leases, wait_until,
+ * flags). It may be done at once: look at its phase. */
 void engine_start(struct engine *engine, struct operation *operation, int64_t now);
 
 /* Once an invariant is broken: ends all operations with INTERNAL, without their machines. */
@@ -115,7 +116,8 @@ void engine_abort(struct engine *engine, struct operation *operation, int status
 int64_t engine_next_timer(const struct engine *engine);
 void engine_run_timers(struct engine *engine, int64_t now);
 
-/* The next command to write to a pipeline; NULL when there is none. engine_next_to_send takes it and marks it as sent now.
+/* The next command to write to a pipeline; NULL when there is none. engine_next_to_send takes it and marks it as sent
+ * now.
  */
 struct command *engine_first_to_send(struct engine *engine, enum pipeline_role number);
 struct command *engine_next_to_send(struct engine *engine, enum pipeline_role number, int64_t now);
@@ -126,8 +128,9 @@ void engine_replied(struct engine *engine, enum pipeline_role number, const stru
 /* How many bytes the next reply of the pipeline may have: one page of an inspection is the longest. */
 size_t engine_reply_size_max(const struct engine *engine, enum pipeline_role number);
 
-/* The pipeline's connection is broken: what was sent is in doubt until engine_pipeline_ready. What was not stays as it is, as
- * fresh as if there had been no connection. All holds are verified, for something may have befallen the server. */
+/* The pipeline's connection is broken: what was sent is in doubt until engine_pipeline_ready. What was not stays as it
+ * is, as fresh as if there had been no connection. All holds are verified, for something may have befallen the server.
+ */
 void engine_pipeline_lost(struct engine *engine, enum pipeline_role number, int64_t now);
 
 /* The pipeline has a connection; says how what the old one left stands. */
@@ -145,8 +148,8 @@ enum pubsub_reply { PUBSUB_MESSAGE, PUBSUB_SUBSCRIBED, PUBSUB_UNSUBSCRIBED };
 void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_unsubscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_message(struct engine *engine, struct subscription *subscription, int64_t number, int64_t now);
-void engine_pubsub_received(struct engine *engine, enum pubsub_reply what, const char *channel, size_t size, int64_t number,
-                  int64_t now);
+void engine_pubsub_received(struct engine *engine, enum pubsub_reply what, const char *channel, size_t size,
+                            int64_t number, int64_t now);
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_subscriptions_lost(struct engine *engine, int64_t now);
 

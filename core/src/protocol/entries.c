@@ -24,10 +24,10 @@ struct hold *set_busy_hold(struct engine *engine, const struct operation *operat
 void entry_add(struct command *command, const struct set_member *member, struct hold *hold) {
     struct entry *entry = &command->entries->entry[command->entry_count++];
     *entry = (struct entry){.hold = hold,
-                          .name = resource_keep(member->resource),
-                          .lock_kind = member->lock_kind,
-                          .token_from_time = member->token_from_time,
-                          .id = hold ? hold->id : 0};
+                            .name = resource_keep(member->resource),
+                            .lock_kind = member->lock_kind,
+                            .token_from_time = member->token_from_time,
+                            .id = hold ? hold->id : 0};
     if (hold) {
         hold->busy = command;
     }

@@ -11,20 +11,13 @@ static const struct {
     int status;
     bool transient;
 } error_codes[] = {
-    {"NOSCRIPT", REDLATCH_SERVER, true},
-    {"WRONGTYPE", REDLATCH_WRONG_TYPE, false},
-    {"READONLY", REDLATCH_READ_ONLY, false},
-    {"OOM", REDLATCH_SERVER_OUT_OF_MEMORY, true},
-    {"LOADING", REDLATCH_LOADING, true},
-    {"BUSY", REDLATCH_SERVER_BUSY, true},
-    {"NOAUTH", REDLATCH_AUTHENTICATION, false},
-    {"WRONGPASS", REDLATCH_AUTHENTICATION, false},
-    {"NOPERM", REDLATCH_NO_PERMISSION, false},
-    {"MASTERDOWN", REDLATCH_NOT_WRITABLE, true},
-    {"NOREPLICAS", REDLATCH_NOT_WRITABLE, true},
-    {"MISCONF", REDLATCH_NOT_WRITABLE, true},
-    {"TRYAGAIN", REDLATCH_NOT_WRITABLE, true},
-    {"CLUSTERDOWN", REDLATCH_NOT_WRITABLE, true},
+    {"NOSCRIPT", REDLATCH_SERVER, true},         {"WRONGTYPE", REDLATCH_WRONG_TYPE, false},
+    {"READONLY", REDLATCH_READ_ONLY, false},     {"OOM", REDLATCH_SERVER_OUT_OF_MEMORY, true},
+    {"LOADING", REDLATCH_LOADING, true},         {"BUSY", REDLATCH_SERVER_BUSY, true},
+    {"NOAUTH", REDLATCH_AUTHENTICATION, false},  {"WRONGPASS", REDLATCH_AUTHENTICATION, false},
+    {"NOPERM", REDLATCH_NO_PERMISSION, false},   {"MASTERDOWN", REDLATCH_NOT_WRITABLE, true},
+    {"NOREPLICAS", REDLATCH_NOT_WRITABLE, true}, {"MISCONF", REDLATCH_NOT_WRITABLE, true},
+    {"TRYAGAIN", REDLATCH_NOT_WRITABLE, true},   {"CLUSTERDOWN", REDLATCH_NOT_WRITABLE, true},
 };
 
 static const char *find(const char *text, size_t size, const char *part) {

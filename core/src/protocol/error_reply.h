@@ -11,9 +11,9 @@ struct reply;
 
 struct error_reply {
     int status;
-    bool transient;    /* may well be different in a moment */
+    bool transient;         /* may well be different in a moment */
     bool may_have_executed; /* part of the script may have been carried out */
-    bool no_script;  /* the server does not know the script's SHA1 */
+    bool no_script;         /* the server does not know the script's SHA1 */
 };
 
 struct error_reply error_reply_of(const char *text, size_t size);

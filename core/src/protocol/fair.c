@@ -15,11 +15,12 @@
  *            chosen by a local release      HANDED
  *            caller has had enough          left, DONE
  *   PAUSED   timer                          REQUESTING
- *   HANDED   the hand-over's reply          DONE (OK); PARKED if somebody else stood at the head, or REQUESTING if called
+ *   HANDED   the hand-over's reply          DONE (OK); PARKED if somebody else stood at the head, or REQUESTING if
+ * called
  *
  * The local queue has the order of the server's: those with a place, as they were told of it, then those who ask. Only
- * its foremost looks now and then (wake_channels.c says who hears what); the others are refreshed (refresh.c). To leave is one
- * script that gives up the place and the hold, whichever there is. */
+ * its foremost looks now and then (wake_channels.c says who hears what); the others are refreshed (refresh.c). To leave
+ * is one script that gives up the place and the hold, whichever there is. */
 #include "kinds.h"
 #include "numbers.h"
 #include "planted.h"

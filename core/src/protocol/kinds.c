@@ -5,7 +5,8 @@
 #include "steps.h"
 
 /* Kinds whose acquires queue in the process, where the foremost talks to the server (mutex.c, queue.c). */
-#define STEPS_OF_MUTEX acquire_replied, acquire_abort, acquire_timer, acquire_send, queue_notified, queue_recheck, queue_next
+#define STEPS_OF_MUTEX \
+    acquire_replied, acquire_abort, acquire_timer, acquire_send, queue_notified, queue_recheck, queue_next
 #define QUEUED_IN_PROCESS acquire_begin, STEPS_OF_MUTEX
 
 /* The sides of a read-write lock also look at what their owner holds of the other side (read_write.c). */
@@ -17,7 +18,8 @@
 
 /* What is acquired is no hold (semaphore.c). */
 #define PERMITS_IN_PROCESS \
-    acquire_begin, semaphore_replied, semaphore_abort, acquire_timer, semaphore_send, queue_notified, queue_recheck, queue_next
+    acquire_begin, semaphore_replied, semaphore_abort, acquire_timer, semaphore_send, queue_notified, queue_recheck, \
+        queue_next
 
 /* Nothing is acquired; waiters watch (watch.c). */
 #define WATCHED NULL, NULL, NULL, NULL, NULL, queue_notified, queue_recheck, queue_next
@@ -37,10 +39,8 @@ static const struct kind kinds[] = {
 };
 
 /* Several names at once, of whatever kinds; each of them keeps its own channel. */
-static const struct kind set = {.begin = set_acquire_begin,
-                                .replied = set_acquire_replied,
-                                .abort = set_acquire_abort,
-                                .timer = set_acquire_timer};
+static const struct kind set = {
+    .begin = set_acquire_begin, .replied = set_acquire_replied, .abort = set_acquire_abort, .timer = set_acquire_timer};
 
 const struct kind *kind_of_number(int number) {
     bool known = number > 0 && number < (int)(sizeof kinds / sizeof kinds[0]) && kinds[number].name;

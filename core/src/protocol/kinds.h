@@ -29,14 +29,14 @@ struct kind {
     void (*advance)(struct engine *engine, struct wait_queue *queue, int64_t now);
 
     bool queues_on_server; /* waiters stand in a queue on the server, by the number they will hold with */
-    bool single; /* a hold has one level: the format has no count */
-    bool has_values; /* what is held is values of a name, not the name */
-    bool polls;  /* who waits asks again and again (back_off.c) and listens to nothing */
-    bool concurrent;  /* waiters of this kind who stand side by side at the front go at the same time */
-    uint8_t shares; /* it is a side of the names of that kind; 0: its names are its own */
+    bool single;           /* a hold has one level: the format has no count */
+    bool has_values;       /* what is held is values of a name, not the name */
+    bool polls;            /* who waits asks again and again (back_off.c) and listens to nothing */
+    bool concurrent;       /* waiters of this kind who stand side by side at the front go at the same time */
+    uint8_t shares;        /* it is a side of the names of that kind; 0: its names are its own */
     bool shared; /* many hold it at once: a hold of this process keeps nobody from asking, and is not handed over */
     bool always_braced; /* see channel_prefix */
-    char member_type; /* its letter in the scripts about several names; 0: it can not be a member of a multi lock */
+    char member_type;   /* its letter in the scripts about several names; 0: it can not be a member of a multi lock */
 };
 
 /* The kind of a number of enum redlatch_kind; NULL if there is none. */

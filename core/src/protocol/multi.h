@@ -46,26 +46,26 @@ enum multi_phase {
 struct multi {
     struct multi_group *groups; /* memory of the driver */
     uint32_t count;
-    uint32_t quorum;       /* groups that must be granted */
-    bool non_blocking;             /* does not wait for others */
-    bool brief;            /* waits for so short that a missing answer says nothing about a server */
-    int64_t unreachable_timeout;      /* how long the servers may be unusable */
+    uint32_t quorum;             /* groups that must be granted */
+    bool non_blocking;           /* does not wait for others */
+    bool brief;                  /* waits for so short that a missing answer says nothing about a server */
+    int64_t unreachable_timeout; /* how long the servers may be unusable */
     uint64_t random;
     uint8_t phase;
-    uint8_t next_phase;    /* after UNDOING or PAUSING */
+    uint8_t next_phase; /* after UNDOING or PAUSING */
     bool watch_begun, watch_over;
-    bool ordered;          /* a round together has failed: from now on one after the other */
+    bool ordered; /* a round together has failed: from now on one after the other */
     uint32_t attempts;
-    uint32_t lead;         /* the group that is asked first of an ordered round */
+    uint32_t lead; /* the group that is asked first of an ordered round */
     uint32_t watched_group, watched_member;
-    int64_t started_at;    /* of the round */
-    int64_t until;         /* TOGETHER and decided: when the others must have answered; WATCHING, PAUSING: its end;
-                              0: none */
+    int64_t started_at;     /* of the round */
+    int64_t until;          /* TOGETHER and decided: when the others must have answered; WATCHING, PAUSING: its end;
+                               0: none */
     int64_t unusable_since; /* 0: the servers answer */
     int transient_error;
-    int verdict;           /* why it is to end once all is given back; 0: not at all */
+    int verdict; /* why it is to end once all is given back; 0: not at all */
     bool contended;
-    int status;            /* once it is over */
+    int status; /* once it is over */
 };
 
 /* When those that have not answered by the time that it is decided are given up: half as long again as that took, and

@@ -3,14 +3,11 @@
  *
  *   phase    event                          next
  *   QUEUED   becomes foremost               REQUESTING; PARKED while this process itself holds the lock
- *   REQUESTING   nil, or a token                DONE (OK), or undone and DONE (LOST) if the grant is older than its lease
- *            remaining ms                   PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for a try;
- *                                           of a group undone first if the ask was sent again
- *            transient error          PAUSED; DONE for a try
- *            other error                  DONE
- *            caller has had enough          undo queued behind the ask on the same pipeline, DONE
- *   PARKED   message, subscription, timer   REQUESTING
- *            chosen by a local release      HANDED; of a kind that polls the timer is the next pause of its back-off
+ *   REQUESTING   nil, or a token                DONE (OK), or undone and DONE (LOST) if the grant is older than its
+ * lease remaining ms                   PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for a try; of a
+ * group undone first if the ask was sent again transient error          PAUSED; DONE for a try other error DONE caller
+ * has had enough          undo queued behind the ask on the same pipeline, DONE PARKED   message, subscription, timer
+ * REQUESTING chosen by a local release      HANDED; of a kind that polls the timer is the next pause of its back-off
  *   PAUSED   timer                          REQUESTING
  *   HANDED   the hand-over's reply          DONE (OK), or REQUESTING
  *            caller has had enough          undo queued behind the hand-over, DONE
@@ -66,7 +63,9 @@ void acquire_send(struct engine *engine, struct operation *operation, int64_t no
     command->lease_ms = acquire_lease(engine, operation, now);
     command->token_from_time = operation->token_from_time;
     command->successor = read_write_pass(operation->resource, operation->lock_kind, operation->owner);
-    command->position = operation->non_blocking ? POSITION_UNWANTED : operation->has_position ? POSITION_TAKEN : POSITION_WANTED;
+    command->position = operation->non_blocking   ? POSITION_UNWANTED
+                        : operation->has_position ? POSITION_TAKEN
+                                                  : POSITION_WANTED;
     command->wait_ms = wait_left_ms(operation, now);
     operation->command = command;
     operation->woken = false;
@@ -97,7 +96,8 @@ static int64_t within_lease(struct engine *engine, int64_t recheck_at, int64_t t
 }
 
 /* When to recheck, if no message comes before. */
-int64_t acquire_recheck_time(struct engine *engine, const struct subscription *subscription, int64_t ttl_ms, int64_t now) {
+int64_t acquire_recheck_time(struct engine *engine, const struct subscription *subscription, int64_t ttl_ms,
+                             int64_t now) {
     bool denied = subscription && subscription->state == SUBSCRIPTION_DENIED;
     bool unheard = subscription && kind_of(subscription->queue->resource)->polls; /* not all of its holders tell */
     return within_lease(engine, now + (denied || unheard ? POLL_CAP : RECHECK_CAP), ttl_ms, now);
@@ -204,8 +204,8 @@ struct hold *acquire_enter(struct engine *engine, struct operation *operation, u
     hold->token = token;
     hold->count = 1;
     hold->renewed_from = operation->lease_ms == REDLATCH_RENEWED ? 1 : 0;
-    hold->max_hold_at =
-        operation->max_hold_ms == REDLATCH_FOREVER ? NEVER : sent_at + operation->max_hold_ms * MILLISECOND;
+    hold->max_hold_at = operation->max_hold_ms == REDLATCH_FOREVER ? NEVER
+                                                                   : sent_at + operation->max_hold_ms * MILLISECOND;
     hold->renew_at = NEVER;
     hold->single_grant = !operation->set;
     hold->in_set = operation->set != NULL;

@@ -14,30 +14,30 @@ enum planted_fault {
     FAULT_NO_COMPENSATION,           /* an abandoned acquire is not undone */
     FAULT_NO_HAND_OVER_COMPENSATION, /* a waiter that gives up during its hand-over leaves it */
     FAULT_ABANDONED_IS_RESENT,       /* an abandoned acquire is sent again after a reconnect */
-    FAULT_RESOLVED_TOO_EARLY,         /* resent before the old connection was killed */
+    FAULT_RESOLVED_TOO_EARLY,        /* resent before the old connection was killed */
     FAULT_END_UNSEEN,                /* what is written to a connection that ended while unused counts as sent */
     FAULT_HOLDS_NOT_VERIFIED,        /* the end of a connection makes nobody ask about the holds */
     FAULT_REENTRY_NOT_INTENDED,      /* re-entry states one level too few */
     FAULT_RESENT_RELEASE_IS_LOST,    /* a resent release that finds nothing always says LOST */
     FAULT_LATE_GRANT_IS_KEPT,        /* a grant that arrives after its own deadline is believed */
     FAULT_MESSAGE_MISSED_WHILE_REQUESTING,
-    FAULT_NEXT_WAITER_SLEEPS,    /* a waiter that leaves does not make the next one look */
-    FAULT_HAND_OVER_UNBOUNDED,   /* a process never lets go of a lock that its own threads want */
-    FAULT_EXTEND_BEFORE_ANSWERED, /* a shortening is sent while a renewal is under way */
-    FAULT_WIRE_ID_REUSED,        /* the owner id is the thread's for ever */
-    FAULT_LOSS_UNREPORTED,       /* a renewal that finds nothing is taken for success */
-    FAULT_POSITION_IS_KEPT,         /* fair: who gives up stays in the server's queue */
-    FAULT_POSITIONS_NOT_REFRESHED,  /* fair: nobody says in time that the waiters are still there */
-    FAULT_SPINS_SELDOM,          /* a waiter that polls waits for a message all the same */
-    FAULT_UPGRADE_WAITS,          /* read-write: who reads and asks to write waits for itself */
-    FAULT_READERS_OVERTAKE,       /* a waiting writer holds nobody back */
-    FAULT_READERS_WOKEN_ONE_BY_ONE,       /* only the foremost reader is woken */
-    FAULT_SET_UNDONE_IN_PART,     /* the undo of a set forgets a name */
-    FAULT_MINORITY_IS_ENOUGH,     /* several servers: one too few counts as enough */
-    FAULT_ROUND_KEPT_IN_PART,     /* what a failed round was granted is not given back */
-    FAULT_LATE_ROUND_IS_BELIEVED, /* a round that took longer than the lease is believed */
-    FAULT_WATCH_IS_FORGOTTEN,     /* the end of the wait for a member is not heard */
-    FAULT_MINORITY_LOSES_ALL,     /* the loss of a part is told as one of the whole */
+    FAULT_NEXT_WAITER_SLEEPS,           /* a waiter that leaves does not make the next one look */
+    FAULT_HAND_OVER_UNBOUNDED,          /* a process never lets go of a lock that its own threads want */
+    FAULT_EXTEND_BEFORE_ANSWERED,       /* a shortening is sent while a renewal is under way */
+    FAULT_WIRE_ID_REUSED,               /* the owner id is the thread's for ever */
+    FAULT_LOSS_UNREPORTED,              /* a renewal that finds nothing is taken for success */
+    FAULT_POSITION_IS_KEPT,             /* fair: who gives up stays in the server's queue */
+    FAULT_POSITIONS_NOT_REFRESHED,      /* fair: nobody says in time that the waiters are still there */
+    FAULT_SPINS_SELDOM,                 /* a waiter that polls waits for a message all the same */
+    FAULT_UPGRADE_WAITS,                /* read-write: who reads and asks to write waits for itself */
+    FAULT_READERS_OVERTAKE,             /* a waiting writer holds nobody back */
+    FAULT_READERS_WOKEN_ONE_BY_ONE,     /* only the foremost reader is woken */
+    FAULT_SET_UNDONE_IN_PART,           /* the undo of a set forgets a name */
+    FAULT_MINORITY_IS_ENOUGH,           /* several servers: one too few counts as enough */
+    FAULT_ROUND_KEPT_IN_PART,           /* what a failed round was granted is not given back */
+    FAULT_LATE_ROUND_IS_BELIEVED,       /* a round that took longer than the lease is believed */
+    FAULT_WATCH_IS_FORGOTTEN,           /* the end of the wait for a member is not heard */
+    FAULT_MINORITY_LOSES_ALL,           /* the loss of a part is told as one of the whole */
     FAULT_RECORD_OF_LATE_COPY_REUSED,   /* a record is overwritten although a copy of its command may arrive late */
     FAULT_RECORD_WITHOUT_ANSWER_REUSED, /* the same although its command was not answered */
     FAULT_COUNT

@@ -52,7 +52,8 @@ struct engine_preallocation engine_preallocation_needed(const struct engine *eng
     return not_pooled(engine, needs(operation_kind, 1, false));
 }
 
-struct engine_preallocation engine_preallocation_needed_for_set(const struct engine *engine, uint8_t operation_kind, uint32_t count) {
+struct engine_preallocation engine_preallocation_needed_for_set(const struct engine *engine, uint8_t operation_kind,
+                                                                uint32_t count) {
     return not_pooled(engine, needs(operation_kind, count, true));
 }
 
@@ -198,7 +199,7 @@ static void top_up(struct engine *engine, struct operation *operation) {
     uint32_t commands = smaller(missing(need.commands, operation->reserved_commands),
                                 missing(engine->command_pool_size, commands_spoken_for(engine)));
     uint32_t entries = smaller(missing(need.entries, operation->reserved_entries),
-                             missing(engine->entries_pool_size, engine->reserved_entries));
+                               missing(engine->entries_pool_size, engine->reserved_entries));
     operation->reserved_commands += (uint8_t)commands;
     engine->reserved_commands += commands;
     operation->reserved_entries += (uint8_t)entries;
@@ -285,8 +286,8 @@ void give_hold(struct engine *engine, struct hold *hold) {
     engine_add_hold(engine, hold);
 }
 
-/* The wait queue of the operation's name, out of what is set aside for the name, or for a set, if there is none yet. NULL
- * only for a set, whose names may each have had theirs before. */
+/* The wait queue of the operation's name, out of what is set aside for the name, or for a set, if there is none yet.
+ * NULL only for a set, whose names may each have had theirs before. */
 struct wait_queue *attach_wait_queue(struct engine *engine, struct operation *operation) {
     struct resource *resource = operation->resource;
     if (!resource->queue) {

@@ -104,9 +104,9 @@ void queue_go_idle(struct engine *engine, struct wait_queue *queue, int64_t now)
 /* A hold of this process that a waiter can not go beside, or NULL. */
 static struct hold *hold_in_the_way(const struct operation *operation) {
     struct hold *hold = kind_of(operation->resource)->shared ? NULL : operation->resource->holds;
-    while (hold && (hold->stage != HOLD_ALIVE ||
-                    (is_concurrent(operation) &&
-                     (hold->lock_kind == operation->lock_kind || hold->owner == operation->owner)))) {
+    while (hold &&
+           (hold->stage != HOLD_ALIVE || (is_concurrent(operation) && (hold->lock_kind == operation->lock_kind ||
+                                                                       hold->owner == operation->owner)))) {
         hold = hold->next;
     }
     return hold;
@@ -116,9 +116,8 @@ static struct hold *hold_in_the_way(const struct operation *operation) {
 static struct operation *next_turn(const struct wait_queue *queue, int64_t now) {
     struct operation *operation = queue_foremost(queue);
     for (; operation; operation = next_concurrent(queue, operation)) {
-        bool missed = is_shared(queue) && operation->phase == PHASE_PARKED &&
-                      operation->seen != queue->sequence && queue->yield_until <= now &&
-                      !PLANTED(FAULT_READERS_WOKEN_ONE_BY_ONE);
+        bool missed = is_shared(queue) && operation->phase == PHASE_PARKED && operation->seen != queue->sequence &&
+                      queue->yield_until <= now && !PLANTED(FAULT_READERS_WOKEN_ONE_BY_ONE);
         if ((operation->phase == PHASE_QUEUED || missed) && !queue_will_reenter(queue, operation)) {
             return operation;
         }
@@ -238,8 +237,8 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
         foremost->wait_until <= now || queue->handing) {
         return NULL;
     }
-    if (is_shared(queue) && (is_concurrent(foremost) || hold->lock_kind != foremost->lock_kind ||
-                               read_write_is_downgrade(hold))) {
+    if (is_shared(queue) &&
+        (is_concurrent(foremost) || hold->lock_kind != foremost->lock_kind || read_write_is_downgrade(hold))) {
         return NULL;
     }
     if (kind_of(hold->resource)->queues_on_server) { /* whose turn it is, the server says */
@@ -333,7 +332,7 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     bool other_answer = reply->kind == REPLY_INTEGER && reply->integer == 2;
     bool without_position = queues_on_server && reply->kind == REPLY_INTEGER && reply->integer == 3;
     bool released = (other_answer && queues_on_server) || without_position; /* for another, who stands at the head */
-    bool reads_on = other_answer && !queues_on_server; /* a writer, who gives back only that */
+    bool reads_on = other_answer && !queues_on_server;                      /* a writer, who gives back only that */
     uint32_t hand_overs = hold->hand_overs;
     int64_t hand_overs_since = hold->hand_overs_since;
     uint64_t token;

@@ -45,10 +45,10 @@ enum pipeline_role {
 };
 
 struct pipeline {
-    struct list unsent;    /* commands to write, in order */
-    struct list sent;      /* commands written and not answered, in order */
+    struct list unsent;   /* commands to write, in order */
+    struct list sent;     /* commands written and not answered, in order */
     struct list in_doubt; /* commands that a broken connection left without an answer, in order */
-    uint32_t in_flight;    /* length of `sent` */
+    uint32_t in_flight;   /* length of `sent` */
 };
 
 enum timer_kind { TIMER_HOLD = 1, TIMER_OPERATION, TIMER_WAIT_QUEUE, TIMER_REFRESH, TIMER_COMMAND };
@@ -91,15 +91,16 @@ enum change {
 };
 
 /* Where an operation stands. An acquire walks
- *   QUEUED -> REQUESTING -> PARKED -> REQUESTING ... -> DONE, or HANDED -> DONE, with PAUSED after a transient error. */
+ *   QUEUED -> REQUESTING -> PARKED -> REQUESTING ... -> DONE, or HANDED -> DONE, with PAUSED after a transient error.
+ */
 enum operation_phase {
     PHASE_NEW,
-    PHASE_QUEUED,  /* behind other waiters of this process */
-    PHASE_REQUESTING,  /* its own command is under way */
-    PHASE_PARKED,  /* foremost, waiting for a message or its timer */
-    PHASE_PAUSED,  /* foremost, waiting to try again after the server could not be used */
-    PHASE_HANDED,  /* a hand-over that names it is under way */
-    PHASE_WAITING, /* until the in doubt command of its hold is settled */
+    PHASE_QUEUED,     /* behind other waiters of this process */
+    PHASE_REQUESTING, /* its own command is under way */
+    PHASE_PARKED,     /* foremost, waiting for a message or its timer */
+    PHASE_PAUSED,     /* foremost, waiting to try again after the server could not be used */
+    PHASE_HANDED,     /* a hand-over that names it is under way */
+    PHASE_WAITING,    /* until the in doubt command of its hold is settled */
     PHASE_DONE
 };
 
@@ -157,60 +158,60 @@ enum { WATCH_ROLES = 5 };
 struct operation {
     struct list_link
         link; /* in the wait queue's queue, its watchers, those waiting for a hold, or the engine's finished list */
-    struct list_link all;  /* in the engine's list of operations under way */
+    struct list_link all; /* in the engine's list of operations under way */
     struct timer timer;
     struct resource *resource;
     struct hold *hold;       /* the hold it works on, while it does */
     uint32_t granted;        /* asynchronous: holds it was granted that are neither claimed nor ended */
     struct command *command; /* under way for it */
     struct lock_answer *answer;
-    struct question *question; /* of an inspection */
+    struct question *question;           /* of an inspection */
     struct resource *roles[WATCH_ROLES]; /* watch: the name as each kind it may be found to be; NULL: as one only */
-    struct subscription *wake_channel; /* fair: where it is called; NULL: it is not among the foremost */
+    struct subscription *wake_channel;   /* fair: where it is called; NULL: it is not among the foremost */
     const struct name_set *set; /* acquire, release: of all of these; `resource` is the one waited for. NULL: of one */
     uint64_t owner;
-    uint64_t id;          /* acquire: the wire number asked with; 0 before the first; of several the first */
-    uint64_t serial;      /* of the hold it got or met; 0: none; of several permits the first */
-    int64_t lease_ms;     /* REDLATCH_RENEWED or a fixed lease */
-    int64_t amount;       /* permits, or what a count is set to */
-    int64_t result;       /* change: the number answered */
-    int64_t max_hold_ms;  /* REDLATCH_FOREVER or a bound */
-    int64_t wait_until;   /* the caller's deadline, NEVER without end; a try: its command time-out */
-    int64_t recheck_at;      /* PARKED, PAUSED: when to ask again */
-    int64_t unusable_since; /* when the server became unusable for it; 0 while it answers */
-    uint32_t seen;        /* messages of the wait queue before the last ask */
-    uint32_t pause_ms;    /* PAUSED: the last back-off */
-    struct back_off back_off; /* spin */
-    uint32_t batch;       /* fair: the refresh that it was last put into */
-    uint32_t departures;  /* fair: those of the wait queue before the last ask */
-    int transient_error;          /* the last transient error */
-    int status;           /* valid once DONE */
-    int verdict;          /* release of a set: what is known before the server answers */
-    uint8_t reason;       /* enum redlatch_reason: why the hold was lost, once DONE with LOST */
-    uint32_t contended_member;  /* of a set: the last one that was found held */
+    uint64_t id;               /* acquire: the wire number asked with; 0 before the first; of several the first */
+    uint64_t serial;           /* of the hold it got or met; 0: none; of several permits the first */
+    int64_t lease_ms;          /* REDLATCH_RENEWED or a fixed lease */
+    int64_t amount;            /* permits, or what a count is set to */
+    int64_t result;            /* change: the number answered */
+    int64_t max_hold_ms;       /* REDLATCH_FOREVER or a bound */
+    int64_t wait_until;        /* the caller's deadline, NEVER without end; a try: its command time-out */
+    int64_t recheck_at;        /* PARKED, PAUSED: when to ask again */
+    int64_t unusable_since;    /* when the server became unusable for it; 0 while it answers */
+    uint32_t seen;             /* messages of the wait queue before the last ask */
+    uint32_t pause_ms;         /* PAUSED: the last back-off */
+    struct back_off back_off;  /* spin */
+    uint32_t batch;            /* fair: the refresh that it was last put into */
+    uint32_t departures;       /* fair: those of the wait queue before the last ask */
+    int transient_error;       /* the last transient error */
+    int status;                /* valid once DONE */
+    int verdict;               /* release of a set: what is known before the server answers */
+    uint8_t reason;            /* enum redlatch_reason: why the hold was lost, once DONE with LOST */
+    uint32_t contended_member; /* of a set: the last one that was found held */
     uint8_t kind;
-    uint8_t lock_kind;    /* enum redlatch_kind */
-    uint8_t change;       /* enum change */
+    uint8_t lock_kind; /* enum redlatch_kind */
+    uint8_t change;    /* enum change */
     uint8_t phase;
     uint8_t pipeline;
     uint8_t reserved_commands; /* how many pool commands are still set aside for it, and so on */
     uint8_t reserved_wait_queues;
     uint8_t reserved_entries;
     uint32_t reserved_holds;
-    bool uses_wait_queue;     /* counted in its resource's contenders */
-    bool non_blocking;         /* does not wait for others */
-    bool brief;        /* waits for so short that a missing answer says nothing about the server */
-    bool not_reentrant; /* a hold that the owner has already is an error */
-    bool token_from_time; /* fenced: tokens are no smaller than the server's time */
-    bool asynchronous; /* nobody sleeps in it: its time-out is the engine's business */
-    bool named_owner;  /* the owner may have several operations at once */
-    bool contended;   /* was told that somebody holds the lock */
-    bool unanswered;   /* brief, and timed out before the server said anything */
-    bool forced;       /* force release: there was a lock */
-    bool has_position;       /* fair: stands in the server's queue, as far as is known */
-    bool woken;       /* fair: since the last ask */
+    bool uses_wait_queue;              /* counted in its resource's contenders */
+    bool non_blocking;                 /* does not wait for others */
+    bool brief;                        /* waits for so short that a missing answer says nothing about the server */
+    bool not_reentrant;                /* a hold that the owner has already is an error */
+    bool token_from_time;              /* fenced: tokens are no smaller than the server's time */
+    bool asynchronous;                 /* nobody sleeps in it: its time-out is the engine's business */
+    bool named_owner;                  /* the owner may have several operations at once */
+    bool contended;                    /* was told that somebody holds the lock */
+    bool unanswered;                   /* brief, and timed out before the server said anything */
+    bool forced;                       /* force release: there was a lock */
+    bool has_position;                 /* fair: stands in the server's queue, as far as is known */
+    bool woken;                        /* fair: since the last ask */
     unsigned char permit[PERMIT_SIZE]; /* change: which, as it stands on the server */
-    bool unclaimed;    /* asynchronous: done, and permits it was granted are to be collected or given back */
+    bool unclaimed; /* asynchronous: done, and permits it was granted are to be collected or given back */
 };
 
 /* A permit of a permit semaphore is a hold of its own; its owner is the number of this hold, so marked that it is no
@@ -230,11 +231,11 @@ struct hold {
     struct hold *next; /* of the same resource */
     struct resource *resource;
     struct timer timer;
-    struct list_link owned;  /* beside the other holds of its owner: see engine_owner_end */
-    struct list waiting;     /* operations that wait for `busy` to be settled */
-    struct command *busy;    /* the one in doubt command, renewals apart */
-    struct command *batch;   /* the renewal under way */
-    struct operation *claim; /* granted asynchronously and not collected yet */
+    struct list_link owned;    /* beside the other holds of its owner: see engine_owner_end */
+    struct list waiting;       /* operations that wait for `busy` to be settled */
+    struct command *busy;      /* the one in doubt command, renewals apart */
+    struct command *batch;     /* the renewal under way */
+    struct operation *claim;   /* granted asynchronously and not collected yet */
     struct hold *next_loss[3]; /* queues of unreported losses: see enum loss_queue */
     uint64_t owner;
     uint64_t id;          /* the wire number, which an extension may change: see in_doubt.c */
@@ -245,21 +246,22 @@ struct hold {
     int64_t renew_at;     /* next renewal; NEVER when not renewed */
     int64_t max_hold_at;  /* NEVER or the time the hold must be over */
     int64_t claim_by;
-    int64_t lease_ms;     /* of the last grant, renewal or extension */
-    uint32_t count;       /* levels */
+    int64_t lease_ms;      /* of the last grant, renewal or extension */
+    uint32_t count;        /* levels */
     uint32_t renewed_from; /* lowest level taken without a lease; 0: none */
-    uint32_t deferred_releases;        /* levels to be released in the background as soon as `busy` is settled, or RELEASE_ALL */
-    uint32_t hand_overs;         /* hand-overs in a row that led here */
-    int64_t hand_overs_since;    /* when the first of them began */
+    uint32_t
+        deferred_releases;    /* levels to be released in the background as soon as `busy` is settled, or RELEASE_ALL */
+    uint32_t hand_overs;      /* hand-overs in a row that led here */
+    int64_t hand_overs_since; /* when the first of them began */
     uint8_t lock_kind;
     uint8_t stage;
     uint8_t reason;
-    uint8_t reported;     /* bit per loss queue it stands in */
-    uint8_t batch_entry;   /* its line in `batch` */
-    bool single_grant;           /* some level was granted by itself */
-    bool in_set;          /* some level was granted as part of a set */
-    bool ended;           /* kept only until its loss has been reported */
-    bool command_kept;    /* a command is set aside to give it back with */
+    uint8_t reported;    /* bit per loss queue it stands in */
+    uint8_t batch_entry; /* its line in `batch` */
+    bool single_grant;   /* some level was granted by itself */
+    bool in_set;         /* some level was granted as part of a set */
+    bool ended;          /* kept only until its loss has been reported */
+    bool command_kept;   /* a command is set aside to give it back with */
 };
 
 enum subscription_state {
@@ -267,17 +269,17 @@ enum subscription_state {
     SUBSCRIPTION_WANTED, /* asked for, not confirmed since the last connection */
     SUBSCRIPTION_ACTIVE,
     SUBSCRIPTION_LEAVING, /* unsubscribed from, not confirmed */
-    SUBSCRIPTION_DENIED  /* the server's access rules forbid it: waiters poll */
+    SUBSCRIPTION_DENIED   /* the server's access rules forbid it: waiters poll */
 };
 
 /* A channel that somebody of this process wants to hear. */
 struct subscription {
-    struct list_link link; /* in the engine's list of subscriptions to change */
+    struct list_link link;     /* in the engine's list of subscriptions to change */
     struct list_link notified; /* in the list of those that a message is for */
-    struct list_link sent; /* in the driver's list of what the server has not answered */
+    struct list_link sent;     /* in the driver's list of what the server has not answered */
     struct wait_queue *queue;
     struct operation *listener; /* fair: the waiter it is for; NULL: gone */
-    uint64_t waiter;       /* fair: the number of the waiter whose own channel it is; 0: the channel of the name */
+    uint64_t waiter;            /* fair: the number of the waiter whose own channel it is; 0: the channel of the name */
     uint8_t state;
     bool was_active;
 };
@@ -286,38 +288,38 @@ struct subscription {
 enum { LISTENING_WAITERS = 4, WAKE_CHANNELS = 2 * LISTENING_WAITERS, DEPARTED_WAITERS = 16 };
 
 struct wait_queue {
-    struct list_link link; /* in the engine's pool */
-    struct list_link all;  /* in the engine's list of wait queues */
-    struct subscription subscription; /* to the channel of the name */
+    struct list_link link;                            /* in the engine's pool */
+    struct list_link all;                             /* in the engine's list of wait queues */
+    struct subscription subscription;                 /* to the channel of the name */
     struct subscription wake_channels[WAKE_CHANNELS]; /* fair: to the channels of the foremost waiters */
-    struct timer timer;    /* end of the linger time */
-    struct timer refresh;  /* fair: when those behind the foremost are to be refreshed */
-    uint32_t batches;      /* fair: refreshes sent */
-    uint32_t departures;   /* fair: waiters with a place who left the queue, and the numbers of the last of them */
+    struct timer timer;                               /* end of the linger time */
+    struct timer refresh;                             /* fair: when those behind the foremost are to be refreshed */
+    uint32_t batches;                                 /* fair: refreshes sent */
+    uint32_t departures; /* fair: waiters with a place who left the queue, and the numbers of the last of them */
     uint64_t departed[DEPARTED_WAITERS];
     struct resource *resource;
-    struct list waiters;     /* operations; the first is the foremost */
-    struct list watchers;  /* operations that wait for the name to be free, beside the queue */
+    struct list waiters;        /* operations; the first is the foremost */
+    struct list watchers;       /* operations that wait for the name to be free, beside the queue */
     struct command *handing;    /* the hand-over under way */
     struct operation *receiver; /* who will get it; NULL when it gave up meanwhile */
-    int64_t yield_until;   /* no attempt before, so that other processes get their turn */
-    uint32_t sequence;     /* messages heard */
+    int64_t yield_until;        /* no attempt before, so that other processes get their turn */
+    uint32_t sequence;          /* messages heard */
     uint32_t waiter_count;
-    uint32_t exclusive_count;        /* waiters who go alone; others may go together: see struct kind */
-    uint32_t named_owners; /* waiters whose owner may have several operations at once */
-    bool yielding;         /* a release with message was owed to other processes; wait for its echo */
+    uint32_t exclusive_count; /* waiters who go alone; others may go together: see struct kind */
+    uint32_t named_owners;    /* waiters whose owner may have several operations at once */
+    bool yielding;            /* a release with message was owed to other processes; wait for its echo */
 };
 
 struct resource {
     struct resource *next; /* in its bucket */
     struct wait_queue *queue;
     struct hold *holds;
-    uint32_t references; /* handles, operations, holds, commands, wait queue */
+    uint32_t references;       /* handles, operations, holds, commands, wait queue */
     uint32_t wait_queue_users; /* operations under way that may need the wait queue */
     uint32_t hash;
     uint32_t name_size;
     uint32_t value_count; /* of a group: its values, GROUP_VALUE_SIZE characters each, sorted, stand behind the name */
-    uint8_t kind;        /* enum redlatch_kind; the sides of a read-write lock share REDLATCH_READ */
+    uint8_t kind;         /* enum redlatch_kind; the sides of a read-write lock share REDLATCH_READ */
     char name[];
 };
 
@@ -357,31 +359,31 @@ struct command {
     struct hold *hold;
     uint64_t id;
     uint64_t record_key; /* the number in the key of its record; 0: it has none */
-    uint64_t successor; /* hand-over, move: the wire number of the new owner; read: of the owner's own write lock */
+    uint64_t successor;  /* hand-over, move: the wire number of the new owner; read: of the owner's own write lock */
     int64_t lease_ms;
-    int64_t wait_ms;      /* acquire: what is left of the caller's deadline; 0 if it is over, or without end */
-    int64_t amount;     /* permits, or what a count is set to */
+    int64_t wait_ms; /* acquire: what is left of the caller's deadline; 0 if it is over, or without end */
+    int64_t amount;  /* permits, or what a count is set to */
     int64_t first_sent_at;
     int64_t sent_at;
-    int64_t give_up_at;   /* a refused release is not repeated after this; 0: not refused yet */
-    int64_t repeat_until; /* retired ids: released every second until then; else 0 */
-    uint32_t count;       /* reenter, hand-over, move: intended levels; release: levels left; refresh: its number */
-    uint32_t released_count;      /* release: how many it takes; an undo takes none */
+    int64_t give_up_at;      /* a refused release is not repeated after this; 0: not refused yet */
+    int64_t repeat_until;    /* retired ids: released every second until then; else 0 */
+    uint32_t count;          /* reenter, hand-over, move: intended levels; release: levels left; refresh: its number */
+    uint32_t released_count; /* release: how many it takes; an undo takes none */
     uint32_t pause_ms;
     uint8_t kind;
     uint8_t lock_kind;
-    uint8_t change; /* enum change */
+    uint8_t change;                    /* enum change */
     unsigned char permit[PERMIT_SIZE]; /* change: which */
     uint8_t pipeline;
-    uint8_t position;        /* acquire: enum queue_position */
-    bool leaves;          /* release: leaves the queue, too */
-    bool token_from_time; /* acquire, hand-over of a fenced lock */
-    bool was_sent;        /* at least once: the server may carry it out */
-    bool abandoned;       /* gave up on: never to be sent again */
-    bool repeated;        /* sent more than once */
-    bool answered;        /* and no copy of it can arrive any more: nothing will ask for its record */
-    bool as_text;         /* the server does not have the script */
-    uint32_t batch_count; /* renewal */
+    uint8_t position;      /* acquire: enum queue_position */
+    bool leaves;           /* release: leaves the queue, too */
+    bool token_from_time;  /* acquire, hand-over of a fenced lock */
+    bool was_sent;         /* at least once: the server may carry it out */
+    bool abandoned;        /* gave up on: never to be sent again */
+    bool repeated;         /* sent more than once */
+    bool answered;         /* and no copy of it can arrive any more: nothing will ask for its record */
+    bool as_text;          /* the server does not have the script */
+    uint32_t batch_count;  /* renewal */
     uint32_t batch_values; /* of groups, in all its lines */
     struct renewal *batch;
     uint32_t entry_count; /* acquire and release of several names */
@@ -392,13 +394,13 @@ struct command {
 struct entries {
     struct list_link link; /* in the engine's pool */
     struct entry {
-        struct hold *hold; /* raised or lowered by it; NULL: none, or gone meanwhile */
+        struct hold *hold;     /* raised or lowered by it; NULL: none, or gone meanwhile */
         struct resource *name; /* counted */
         uint64_t id;
-        uint64_t pass;   /* read: the wire number of the owner's own write lock; 0: none */
-        uint32_t count;  /* acquire: intended levels; release: levels left */
+        uint64_t pass;           /* read: the wire number of the owner's own write lock; 0: none */
+        uint32_t count;          /* acquire: intended levels; release: levels left */
         uint32_t released_count; /* release: how many it takes; an undo takes none */
-        uint32_t seen;   /* acquire: messages of the name's wait queue before it was sent */
+        uint32_t seen;           /* acquire: messages of the name's wait queue before it was sent */
         uint8_t lock_kind;
         bool token_from_time;
     } entry[ENTRIES_MAX];
@@ -411,8 +413,8 @@ struct renewal {
     uint64_t id;
     uint32_t lease_ms; /* 0: only asked about */
     uint8_t lock_kind;
-    bool live;         /* still to be reported to the hold */
-    bool expired;      /* the hold was lost meanwhile by its clock alone: what was renewed all the same is released */
+    bool live;    /* still to be reported to the hold */
+    bool expired; /* the hold was lost meanwhile by its clock alone: what was renewed all the same is released */
 };
 
 enum reply_kind { REPLY_NIL, REPLY_INTEGER, REPLY_STRING, REPLY_ERROR, REPLY_ARRAY };

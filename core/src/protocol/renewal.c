@@ -149,7 +149,7 @@ void renewal_gather(struct engine *engine, struct hold *first, int64_t now) {
 }
 
 static void entry_confirmed(struct engine *engine, struct hold *hold, const struct renewal *entry, int64_t sent_at,
-                           int64_t now) {
+                            int64_t now) {
     if (entry->lease_ms == 0) {
         return;
     }
@@ -181,7 +181,7 @@ void renewal_again(struct engine *engine, struct command *command, int64_t at, i
 }
 
 static void entry_replied(struct engine *engine, const struct command *command, struct renewal *entry, bool found,
-                         int64_t now) {
+                          int64_t now) {
     struct hold *hold = entry->hold;
     bool good = found || PLANTED(FAULT_LOSS_UNREPORTED);
     if (good) {
@@ -225,8 +225,7 @@ void renewal_verify_all(struct engine *engine, int64_t at) {
         struct resource *resource = engine->resources.buckets[i];
         for (; resource; resource = resource->next) {
             for (struct hold *hold = resource->holds; hold; hold = hold->next) {
-                bool extending =
-                    hold->busy && (hold->busy->kind == COMMAND_EXTEND || hold->busy->kind == COMMAND_MOVE);
+                bool extending = hold->busy && (hold->busy->kind == COMMAND_EXTEND || hold->busy->kind == COMMAND_MOVE);
                 if (hold->stage == HOLD_ALIVE && !hold->batch && !extending && at < hold->renew_at) {
                     hold->renew_at = at;
                     hold_arm(engine, hold);

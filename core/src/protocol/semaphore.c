@@ -5,8 +5,8 @@
  *
  *   phase    event                          next
  *   QUEUED   becomes foremost               REQUESTING
- *   REQUESTING   permits                        DONE (OK), and the next one asks; given back if a host never collects them
- *            none                           PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for a try
+ *   REQUESTING   permits                        DONE (OK), and the next one asks; given back if a host never collects
+ * them none                           PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for a try
  *            transient error          PAUSED; DONE for a try
  *            other error                  DONE
  *            connection broke               the same again; DONE (NO_REPLY) when its record may be over
@@ -68,7 +68,7 @@ void semaphore_unclaimed(struct engine *engine, struct operation *operation, int
 }
 
 static void error_received(struct engine *engine, struct command *command, struct operation *operation,
-                    const struct reply *reply, int64_t now) {
+                           const struct reply *reply, int64_t now) {
     struct error_reply error = error_reply_of(reply->text, reply->size);
     if (error.may_have_executed || command->repeated) {
         undo_taken(engine, operation, command);

@@ -9,14 +9,10 @@
  *   WAITING  that is settled                    as NEW
  *   REQUESTING   granted                            DONE (OK), or undone and DONE (LOST) if the grant is older than its
  *                                               lease, or a hold that it re-enters was lost meanwhile
- *            a name is held by others           PARKED beside the queue of that name; REQUESTING again if a message of it
- *                                               came since; DONE (TIMEOUT) for a try; undone first if the ask was
- *                                               sent again
- *            transient error              PAUSED; DONE for a try
- *            other error                      DONE
- *            caller has had enough              undo queued behind the ask on the same pipeline, DONE
- *   PARKED   message, subscription, timer       as NEW
- *   PAUSED   timer                              as NEW
+ *            a name is held by others           PARKED beside the queue of that name; REQUESTING again if a message of
+ * it came since; DONE (TIMEOUT) for a try; undone first if the ask was sent again transient error              PAUSED;
+ * DONE for a try other error                      DONE caller has had enough              undo queued behind the ask on
+ * the same pipeline, DONE PARKED   message, subscription, timer       as NEW PAUSED   timer as NEW
  *
  * While it waits it holds nothing, so two sets never wait for each other. It stands beside the queue of the one name
  * that was found held, not in it: a hand-over inside the process gives one name, and it needs all. Of several sets that
@@ -164,8 +160,8 @@ static void turn_into_undo(struct engine *engine, struct operation *operation, s
     push_command(engine, undo);
 }
 
-/* Queues the undo of an ask behind it, on its pipeline; what the ask's lines had to do with holds, the undo's have. false
- * without memory: what was granted lives for one lease at most. */
+/* Queues the undo of an ask behind it, on its pipeline; what the ask's lines had to do with holds, the undo's have.
+ * false without memory: what was granted lives for one lease at most. */
 bool set_undo(struct engine *engine, struct operation *operation, struct command *command, int64_t repeat_until) {
     struct command *undo = take_command_with_entries(engine, operation);
     if (!undo) {
@@ -262,7 +258,7 @@ static void granted(struct engine *engine, struct operation *operation, struct c
 
 /* A name is held by others: waits beside its queue. */
 static void contended_by(struct engine *engine, struct operation *operation, const struct entry *entry, int64_t ttl_ms,
-                int64_t now) {
+                         int64_t now) {
     uint32_t seen = entry->seen;
     engine->stats.contended += !operation->contended;
     operation->contended = true;
@@ -286,7 +282,7 @@ static void contended_by(struct engine *engine, struct operation *operation, con
 }
 
 static void error_received(struct engine *engine, struct operation *operation, struct command *command,
-                    const struct reply *reply, int64_t now) {
+                           const struct reply *reply, int64_t now) {
     struct error_reply error = error_reply_of(reply->text, reply->size);
     if (error.may_have_executed || command->repeated) { /* before the connection broke */
         undo_earlier(engine, operation, command);

@@ -106,7 +106,8 @@ static int freed(struct engine *engine, struct command *command, const struct en
     bool in_time = hold && command->first_sent_at < hold->deadline;
     bool resolved = command->repeated && in_time && !PLANTED(FAULT_RESENT_RELEASE_IS_LOST);
     int reason = hold ? hold_reason(hold, now) : REDLATCH_REASON_MISSING;
-    bool untold = hold && hold->stage == HOLD_GONE && entry->released_count == 0; /* what was lost while it was to be raised */
+    bool untold = hold && hold->stage == HOLD_GONE &&
+                  entry->released_count == 0; /* what was lost while it was to be raised */
     if (hold) {
         hold->busy = NULL;
     }
@@ -149,8 +150,8 @@ static int lowered(struct engine *engine, const struct command *command, const s
     return REDLATCH_OK;
 }
 
-/* The last word is an error reply: what was to be free runs out; what was to be lowered stays, and says so when it is next
- * spoken of. */
+/* The last word is an error reply: what was to be free runs out; what was to be lowered stays, and says so when it is
+ * next spoken of. */
 static void give_up(struct engine *engine, struct command *command, int status, int64_t now) {
     struct operation *operation = command->operation;
     if (operation) {
@@ -229,7 +230,7 @@ void set_release_replied(struct engine *engine, struct command *command, const s
         command->entries->entry[i].hold = NULL;
         int64_t found = found_of(reply, i);
         int outcome = entry.count == 0 ? freed(engine, command, &entry, found, now)
-                                      : lowered(engine, command, &entry, found, now);
+                                       : lowered(engine, command, &entry, found, now);
         status = worse(status, outcome);
     }
     if (command->operation) {

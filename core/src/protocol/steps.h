@@ -74,11 +74,12 @@ void acquire_granted(struct engine *engine, struct operation *operation, int64_t
                      uint64_t token, int64_t now);
 struct hold *acquire_enter(struct engine *engine, struct operation *operation, uint64_t id, int64_t sent_at,
                            int64_t lease_ms, uint64_t token, int64_t now); /* a hold of a grant */
-bool read_token(const struct reply *reply, uint64_t *token_out); /* false, and 0: there is none */
+bool read_token(const struct reply *reply, uint64_t *token_out);           /* false, and 0: there is none */
 void acquire_send(struct engine *engine, struct operation *operation, int64_t now);
 void acquire_recheck(struct engine *engine, struct operation *operation, int64_t now);
 void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now);
-int64_t acquire_recheck_time(struct engine *engine, const struct subscription *subscription, int64_t ttl_ms, int64_t now);
+int64_t acquire_recheck_time(struct engine *engine, const struct subscription *subscription, int64_t ttl_ms,
+                             int64_t now);
 void acquire_error(struct engine *engine, struct operation *operation, struct error_reply error, int64_t now);
 int64_t acquire_lease(const struct engine *engine, const struct operation *operation, int64_t now);
 void undo_acquire(struct engine *engine, struct operation *operation, uint64_t id, int64_t repeat_until);

@@ -200,8 +200,8 @@ static void find_served(struct engine *engine, const char *channel, size_t size,
     find_wake_channels(engine, channel, size, found);
 }
 
-void engine_pubsub_received(struct engine *engine, enum pubsub_reply what, const char *channel, size_t size, int64_t number,
-                  int64_t now) {
+void engine_pubsub_received(struct engine *engine, enum pubsub_reply what, const char *channel, size_t size,
+                            int64_t number, int64_t now) {
     if (engine->broken) {
         return;
     }
@@ -220,16 +220,15 @@ void engine_pubsub_received(struct engine *engine, enum pubsub_reply what, const
     }
 }
 
-bool engine_needs_channel(struct engine *engine, const struct subscription *leaving, const char *channel,
-                          size_t size) {
+bool engine_needs_channel(struct engine *engine, const struct subscription *leaving, const char *channel, size_t size) {
     struct list found;
     struct list_link *link;
     bool needed = false;
     find_served(engine, channel, size, &found);
     while ((link = list_pop(&found)) != NULL) {
         const struct subscription *other = container_of(link, struct subscription, notified);
-        needed = needed || (other != leaving && (other->state == SUBSCRIPTION_WANTED ||
-                                                 other->state == SUBSCRIPTION_ACTIVE));
+        needed = needed ||
+                 (other != leaving && (other->state == SUBSCRIPTION_WANTED || other->state == SUBSCRIPTION_ACTIVE));
     }
     return needed;
 }

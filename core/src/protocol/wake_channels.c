@@ -44,7 +44,8 @@ void wake_channels_listen(struct engine *engine, struct wait_queue *queue, int n
     struct list_link *link = list_first(&queue->waiters);
     for (int i = 0; link && i < LISTENING_WAITERS; link = list_next(&queue->waiters, link), i++) {
         struct operation *operation = container_of(link, struct operation, link);
-        struct subscription *channel = operation->has_position && !operation->wake_channel ? find_room(engine, queue) : NULL;
+        struct subscription *channel = operation->has_position && !operation->wake_channel ? find_room(engine, queue)
+                                                                                           : NULL;
         if (channel) {
             channel->waiter = operation->id;
             channel->listener = operation;

@@ -4,8 +4,8 @@
  *
  *   phase    event                          next
  *   REQUESTING   free                           DONE (OK)
- *            remaining ms                   PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for one look
- *            held, and of another kind      PARKED where that kind is told of, then REQUESTING; DONE (TIMEOUT) for one look
+ *            remaining ms                   PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for one
+ * look held, and of another kind      PARKED where that kind is told of, then REQUESTING; DONE (TIMEOUT) for one look
  *            transient error          PAUSED; DONE for one look
  *            other error                  DONE
  *   PARKED   message, subscription, timer   REQUESTING

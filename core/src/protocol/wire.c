@@ -480,7 +480,7 @@ static void write_letters(const struct engine *engine, const struct command *com
 
 /* The lines of a renewal, each written as a command of its own would be. */
 static void write_entries(const struct engine *engine, const struct command *command, bool keys,
-                        struct argument_sink *sink) {
+                          struct argument_sink *sink) {
     for (uint32_t i = 0; i < command->batch_count; i++) {
         const struct renewal *entry = &command->batch[i];
         struct command single = {.resource = entry->name, .id = entry->id, .lease_ms = entry->lease_ms};

@@ -19,8 +19,7 @@ struct argument {
     const char **text;
 };
 
-static inline void argument_store(const struct argument *found, const char *value)
-{
+static inline void argument_store(const struct argument *found, const char *value) {
     char *end = NULL;
     errno = 0;
     if (found->integer != NULL) {
@@ -40,8 +39,7 @@ static inline void argument_store(const struct argument *found, const char *valu
     }
 }
 
-static inline void arguments_read(int count, char **values, const struct argument *table, size_t table_size)
-{
+static inline void arguments_read(int count, char **values, const struct argument *table, size_t table_size) {
     for (int i = 1; i < count; i += 2) {
         const struct argument *found = NULL;
         for (size_t entry = 0; entry < table_size; entry++) {

@@ -23,8 +23,7 @@ typedef struct bare_lock {
     char owner[64];
 } bare_lock;
 
-static inline redisContext *bare_connect(int port)
-{
+static inline redisContext *bare_connect(int port) {
     redisContext *context = redisConnect("127.0.0.1", port);
     if (context == NULL || context->err != 0) {
         give_up("cannot connect to 127.0.0.1:%d: %s", port, context == NULL ? "no memory" : context->errstr);
@@ -33,8 +32,7 @@ static inline redisContext *bare_connect(int port)
 }
 
 /* Passes a reply on, or gives up if it is an error or did not come. */
-static inline redisReply *bare_checked(redisContext *context, void *result)
-{
+static inline redisReply *bare_checked(redisContext *context, void *result) {
     redisReply *reply = result;
     if (reply == NULL) {
         give_up("no reply from the server: %s", context->errstr);
@@ -45,8 +43,7 @@ static inline redisReply *bare_checked(redisContext *context, void *result)
     return reply;
 }
 
-static inline void bare_load_script(redisContext *context, const char *path, char digest_out[41])
-{
+static inline void bare_load_script(redisContext *context, const char *path, char digest_out[41]) {
     char text[8192];
     FILE *file = fopen(path, "r");
     if (file == NULL) {
@@ -66,8 +63,7 @@ static inline void bare_load_script(redisContext *context, const char *path, cha
 }
 
 static inline void bare_lock_open(bare_lock *lock, int port, const char *name, int owner_number,
-                                  const char *acquire_path, const char *release_path)
-{
+                                  const char *acquire_path, const char *release_path) {
     lock->context = bare_connect(port);
     bare_load_script(lock->context, acquire_path, lock->acquire_digest);
     bare_load_script(lock->context, release_path, lock->release_digest);
@@ -77,8 +73,7 @@ static inline void bare_lock_open(bare_lock *lock, int port, const char *name, i
 }
 
 /* 1 if the owner has the lock now, 0 if somebody else has it. */
-static inline int bare_lock_try_acquire(bare_lock *lock)
-{
+static inline int bare_lock_try_acquire(bare_lock *lock) {
     const char *command[] = {"EVALSHA", lock->acquire_digest, "1", lock->name, BARE_LEASE_MS, lock->owner};
     redisReply *reply = bare_checked(lock->context, redisCommandArgv(lock->context, 6, command, NULL));
     const int acquired = reply->type == REDIS_REPLY_NIL;
@@ -86,10 +81,9 @@ static inline int bare_lock_try_acquire(bare_lock *lock)
     return acquired;
 }
 
-static inline void bare_lock_release(bare_lock *lock)
-{
-    const char *command[] = {"EVALSHA", lock->release_digest, "2", lock->name, lock->channel, "0", BARE_LEASE_MS,
-                             lock->owner};
+static inline void bare_lock_release(bare_lock *lock) {
+    const char *command[] = {"EVALSHA", lock->release_digest, "2",        lock->name, lock->channel,
+                             "0",       BARE_LEASE_MS,        lock->owner};
     redisReply *reply = bare_checked(lock->context, redisCommandArgv(lock->context, 8, command, NULL));
     if (reply->type != REDIS_REPLY_INTEGER || reply->integer != 1) {
         give_up("%s was not held by %s when it was released", lock->name, lock->owner);
@@ -97,8 +91,7 @@ static inline void bare_lock_release(bare_lock *lock)
     freeReplyObject(reply);
 }
 
-static inline void bare_lock_close(bare_lock *lock)
-{
+static inline void bare_lock_close(bare_lock *lock) {
     redisFree(lock->context);
 }
 

@@ -18,8 +18,7 @@ typedef struct bare_player {
     redisContext *subscription;
 } bare_player;
 
-static void *open_player(const void *settings_of_game, int side)
-{
+static void *open_player(const void *settings_of_game, int side) {
     const bare_settings *settings = settings_of_game;
     bare_player *player = calloc(1, sizeof *player);
     if (player == NULL) {
@@ -34,8 +33,7 @@ static void *open_player(const void *settings_of_game, int side)
 }
 
 /* One's own releases are published to oneself as well; such an old message costs one attempt in vain. */
-static void acquire(void *state)
-{
+static void acquire(void *state) {
     bare_player *player = state;
     while (!bare_lock_try_acquire(&player->lock)) {
         void *message = NULL;
@@ -44,22 +42,19 @@ static void acquire(void *state)
     }
 }
 
-static void release(void *state)
-{
+static void release(void *state) {
     bare_player *player = state;
     bare_lock_release(&player->lock);
 }
 
-static void close_player(void *state)
-{
+static void close_player(void *state) {
     bare_player *player = state;
     redisFree(player->subscription);
     bare_lock_close(&player->lock);
     free(player);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     bare_settings settings = {.port = 6379, .acquire_path = "plain_acquire.lua", .release_path = "plain_release.lua"};
     int passes = 200;
     const struct argument table[] = {

@@ -22,8 +22,7 @@ typedef struct pair_thread {
     int deletes_in_flight;
 } pair_thread;
 
-static void *open_thread(void *shared, int number)
-{
+static void *open_thread(void *shared, int number) {
     const pair_settings *settings = shared;
     pair_thread *thread = calloc(1, sizeof *thread);
     if (thread == NULL) {
@@ -36,8 +35,7 @@ static void *open_thread(void *shared, int number)
     return thread;
 }
 
-static void plain_pair(void *state)
-{
+static void plain_pair(void *state) {
     pair_thread *thread = state;
     if (!bare_lock_try_acquire(&thread->lock)) {
         give_up("%s is held by somebody else", thread->lock.name);
@@ -46,8 +44,7 @@ static void plain_pair(void *state)
 }
 
 /* Takes the reply of a DEL that was sent behind the release before; it stands in front of the next reply. */
-static void collect_delete(pair_thread *thread)
-{
+static void collect_delete(pair_thread *thread) {
     if (thread->deletes_in_flight == 0) {
         return;
     }
@@ -57,15 +54,13 @@ static void collect_delete(pair_thread *thread)
     thread->deletes_in_flight = 0;
 }
 
-static redisReply *next_reply(pair_thread *thread)
-{
+static redisReply *next_reply(pair_thread *thread) {
     void *reply = NULL;
     redisGetReply(thread->lock.context, &reply);
     return bare_checked(thread->lock.context, reply);
 }
 
-static void latch_pair(void *state)
-{
+static void latch_pair(void *state) {
     pair_thread *thread = state;
     bare_lock *lock = &thread->lock;
     const char *acquire[] = {"EVALSHA", lock->acquire_digest, "1", lock->name, BARE_LEASE_MS, lock->owner};
@@ -80,8 +75,8 @@ static void latch_pair(void *state)
     char latch[160];
     snprintf(latch, sizeof latch, "redisson_unlock_latch:{%s}:%016x%016" PRIx64, lock->name, (unsigned)thread->number,
              ++thread->requests);
-    const char *release[] = {"EVALSHA", lock->release_digest, "3", lock->name, lock->channel, latch, "0", BARE_LEASE_MS,
-                             lock->owner, "PUBLISH", "18000"};
+    const char *release[] = {"EVALSHA", lock->release_digest, "3",         lock->name, lock->channel, latch,
+                             "0",       BARE_LEASE_MS,        lock->owner, "PUBLISH",  "18000"};
     redisAppendCommandArgv(lock->context, 11, release, NULL);
     redisReply *released = next_reply(thread);
     if (released->type != REDIS_REPLY_INTEGER || released->integer != 1) {
@@ -100,16 +95,14 @@ static void latch_pair(void *state)
     thread->deletes_in_flight = 1;
 }
 
-static void close_thread(void *state)
-{
+static void close_thread(void *state) {
     pair_thread *thread = state;
     collect_delete(thread);
     bare_lock_close(&thread->lock);
     free(thread);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     pair_settings settings = {.port = 6379, .acquire_path = "plain_acquire.lua", .release_path = "plain_release.lua"};
     int threads = 1;
     double seconds = 1;

@@ -8,8 +8,7 @@
 
 #include <fcntl.h>
 
-static void send_ping(redisContext *context)
-{
+static void send_ping(redisContext *context) {
     static const char ping[] = "*1\r\n$4\r\nPING\r\n";
     if (write(context->fd, ping, sizeof ping - 1) != (ssize_t)(sizeof ping - 1)) {
         give_up("cannot write a PING");
@@ -17,8 +16,7 @@ static void send_ping(redisContext *context)
 }
 
 /* Reads "+PONG\r\n". On a socket that does not block, "nothing there yet" is tried again at once. */
-static void receive_pong(redisContext *context)
-{
+static void receive_pong(redisContext *context) {
     char reply[7];
     size_t received = 0;
     while (received < sizeof reply) {
@@ -31,8 +29,7 @@ static void receive_pong(redisContext *context)
     }
 }
 
-static double microseconds_per_ping(redisContext *context, double seconds)
-{
+static double microseconds_per_ping(redisContext *context, double seconds) {
     const int64_t start_ns = now_ns();
     const int64_t deadline_ns = start_ns + (int64_t)(seconds * 1e9);
     int pings = 0;
@@ -44,8 +41,7 @@ static double microseconds_per_ping(redisContext *context, double seconds)
     return (double)(now_ns() - start_ns) / 1e3 / pings;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int port = 6379;
     double seconds = 1;
     const struct argument table[] = {{.name = "--port", .integer = &port}, {.name = "--seconds", .number = &seconds}};

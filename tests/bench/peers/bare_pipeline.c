@@ -18,8 +18,7 @@ typedef struct template_command {
     const char *parts[ARGUMENTS_MAX];
 } template_command;
 
-static void split_command(const char *text, template_command *command)
-{
+static void split_command(const char *text, template_command *command) {
     command->text = strdup(text);
     if (command->text == NULL) {
         give_up("no memory for a command");
@@ -35,8 +34,7 @@ static void split_command(const char *text, template_command *command)
     }
 }
 
-static void expand(const char *part, uint64_t cycle, char expanded[EXPANDED_MAX])
-{
+static void expand(const char *part, uint64_t cycle, char expanded[EXPANDED_MAX]) {
     const char *mark = strchr(part, '%');
     if (mark == NULL) {
         snprintf(expanded, EXPANDED_MAX, "%s", part);
@@ -47,8 +45,7 @@ static void expand(const char *part, uint64_t cycle, char expanded[EXPANDED_MAX]
     }
 }
 
-static void append_cycle(redisContext *context, const template_command *commands, int count, uint64_t cycle)
-{
+static void append_cycle(redisContext *context, const template_command *commands, int count, uint64_t cycle) {
     for (int i = 0; i < count; i++) {
         char expanded[ARGUMENTS_MAX][EXPANDED_MAX];
         const char *arguments[ARGUMENTS_MAX];
@@ -60,8 +57,7 @@ static void append_cycle(redisContext *context, const template_command *commands
     }
 }
 
-static void collect_cycle(redisContext *context, int count)
-{
+static void collect_cycle(redisContext *context, int count) {
     for (int i = 0; i < count; i++) {
         void *result = NULL;
         redisGetReply(context, &result);
@@ -76,15 +72,14 @@ static void collect_cycle(redisContext *context, int count)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int port = 6379;
     int cycles = 10000;
     int depth = 32;
     const char *texts[COMMANDS_MAX] = {NULL};
     const struct argument table[] = {
-        {.name = "--port", .integer = &port},     {.name = "--cycles", .integer = &cycles},
-        {.name = "--depth", .integer = &depth},   {.name = "--command-1", .text = &texts[0]},
+        {.name = "--port", .integer = &port},       {.name = "--cycles", .integer = &cycles},
+        {.name = "--depth", .integer = &depth},     {.name = "--command-1", .text = &texts[0]},
         {.name = "--command-2", .text = &texts[1]}, {.name = "--command-3", .text = &texts[2]},
         {.name = "--command-4", .text = &texts[3]},
     };

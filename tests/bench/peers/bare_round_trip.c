@@ -8,8 +8,7 @@
 
 #include <poll.h>
 
-static void send_ping(redisContext *context)
-{
+static void send_ping(redisContext *context) {
     redisAppendCommand(context, "PING");
     int written = 0;
     while (!written) {
@@ -20,8 +19,7 @@ static void send_ping(redisContext *context)
 }
 
 /* Waits for some answers, all that are there. How many; those that have answered are no longer polled. */
-static int take_answers(redisContext **contexts, struct pollfd *polled, int count)
-{
+static int take_answers(redisContext **contexts, struct pollfd *polled, int count) {
     int taken = 0;
     poll(polled, (nfds_t)count, -1);
     for (int i = 0; i < count; i++) {
@@ -36,8 +34,7 @@ static int take_answers(redisContext **contexts, struct pollfd *polled, int coun
     return taken;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int port = 0; /* the harness names a server to everybody; here the list counts */
     const char *list = "6379";
     double seconds = 1;

@@ -48,15 +48,13 @@ typedef struct proxy {
     link_of_two links[LINKS_MAX];
 } proxy;
 
-static struct sockaddr_in loopback(int port)
-{
+static struct sockaddr_in loopback(int port) {
     return (struct sockaddr_in){
         .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
 /* Listens on any free port of loopback; which one it is. */
-static int listen_somewhere(int *listener_out)
-{
+static int listen_somewhere(int *listener_out) {
     struct sockaddr_in address = loopback(0);
     socklen_t size = sizeof address;
     const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -68,14 +66,12 @@ static int listen_somewhere(int *listener_out)
     return ntohs(address.sin_port);
 }
 
-static void without_delay(int socket)
-{
+static void without_delay(int socket) {
     const int on = 1;
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-static void accept_link(proxy *all, int server)
-{
+static void accept_link(proxy *all, int server) {
     const int near = accept(all->listeners[server], NULL, NULL);
     const int far = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const struct sockaddr_in address = loopback(all->server_ports[server]);
@@ -91,8 +87,7 @@ static void accept_link(proxy *all, int server)
 }
 
 /* Takes what is there. 0 if this end has closed. */
-static int take(way *one, int64_t delay_ns)
-{
+static int take(way *one, int64_t delay_ns) {
     chunk *taken = malloc(sizeof *taken + CHUNK_SIZE);
     if (taken == NULL) {
         give_up("no memory for what is under way");
@@ -114,16 +109,14 @@ static int take(way *one, int64_t delay_ns)
     return 1;
 }
 
-static void drop_first(way *one)
-{
+static void drop_first(way *one) {
     chunk *gone = one->first;
     one->first = gone->next;
     free(gone);
 }
 
 /* Writes what is due; the sockets block, which does not matter with messages as small as these. 0 if that failed. */
-static int deliver(way *one)
-{
+static int deliver(way *one) {
     while (one->first != NULL && one->first->due_ns <= now_ns()) {
         size_t written = 0;
         while (written < one->first->size) {
@@ -138,8 +131,7 @@ static int deliver(way *one)
     return 1;
 }
 
-static void close_link(proxy *all, int number)
-{
+static void close_link(proxy *all, int number) {
     link_of_two *gone = &all->links[number];
     while (gone->up.first != NULL) {
         drop_first(&gone->up);
@@ -153,8 +145,7 @@ static void close_link(proxy *all, int number)
 }
 
 /* Sleeps until something can be read or has become due. */
-static void await(const proxy *all, struct pollfd *polled, nfds_t count)
-{
+static void await(const proxy *all, struct pollfd *polled, nfds_t count) {
     int64_t due_ns = INT64_MAX;
     for (int i = 0; i < all->links_count; i++) {
         const chunk *firsts[] = {all->links[i].up.first, all->links[i].down.first};
@@ -173,8 +164,7 @@ static void await(const proxy *all, struct pollfd *polled, nfds_t count)
 }
 
 /* One turn: standard input first, then the listeners, then two sockets for each link. 0 when the input has ended. */
-static int turn(proxy *all)
-{
+static int turn(proxy *all) {
     static struct pollfd polled[1 + PORTS_MAX + 2 * LINKS_MAX];
     nfds_t count = 0;
     polled[count++] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
@@ -205,8 +195,7 @@ static int turn(proxy *all)
     return polled[0].revents == 0;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int delay_us = 1000;
     const char *list = "6379";
     const struct argument table[] = {

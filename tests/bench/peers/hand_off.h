@@ -28,15 +28,13 @@ typedef struct hand_off_board {
     int64_t samples_ns[];
 } hand_off_board;
 
-static inline void hand_off_tell(int descriptor)
-{
+static inline void hand_off_tell(int descriptor) {
     if (send(descriptor, "x", 1, MSG_NOSIGNAL) != 1) {
         give_up("the other player of the hand-off is gone");
     }
 }
 
-static inline void hand_off_hear(int descriptor)
-{
+static inline void hand_off_hear(int descriptor) {
     char word = 0;
     if (read(descriptor, &word, 1) != 1) {
         give_up("the other player of the hand-off is gone");
@@ -45,8 +43,7 @@ static inline void hand_off_hear(int descriptor)
 
 /* Plays one side. Side 0 begins as the holder. */
 static inline void hand_off_play(const hand_off_player *player, int side, int descriptor, int passes,
-                                 hand_off_board *board)
-{
+                                 hand_off_board *board) {
     void *state = player->open(player->settings, side);
     uint32_t random = 2463534242u + (uint32_t)side;
     if (side == 0) {
@@ -79,8 +76,7 @@ static inline void hand_off_play(const hand_off_player *player, int side, int de
 }
 
 /* Plays the game and prints its samples as one line of JSON. */
-static inline void hand_off_run(const hand_off_player *player, int passes)
-{
+static inline void hand_off_run(const hand_off_player *player, int passes) {
     const size_t board_size = sizeof(hand_off_board) + (size_t)passes * sizeof(int64_t);
     hand_off_board *board = mmap(NULL, board_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int pair[2];

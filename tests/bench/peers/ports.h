@@ -9,8 +9,7 @@
 enum { PORTS_MAX = 16 };
 
 /* How many there are. */
-static inline int ports_read(const char *name, const char *text, int ports_out[PORTS_MAX])
-{
+static inline int ports_read(const char *name, const char *text, int ports_out[PORTS_MAX]) {
     int count = 0;
     const char *rest = text;
     do {

@@ -10,15 +10,13 @@
 #include <string.h>
 
 /* Ends the program unless a call succeeded. */
-static inline void must(int status, const char *what)
-{
+static inline void must(int status, const char *what) {
     if (status != REDLATCH_OK) {
         give_up("%s: %s (%s)", what, redlatch_status_name(status), redlatch_last_error());
     }
 }
 
-static inline redlatch_client *client_open(int port)
-{
+static inline redlatch_client *client_open(int port) {
     char url[64];
     snprintf(url, sizeof url, "redis://127.0.0.1:%d/0", port);
     redlatch_client *client = NULL;
@@ -26,27 +24,23 @@ static inline redlatch_client *client_open(int port)
     return client;
 }
 
-static inline redlatch_lock *lock_open_of_kind(redlatch_client *client, int kind, const char *name)
-{
+static inline redlatch_lock *lock_open_of_kind(redlatch_client *client, int kind, const char *name) {
     redlatch_lock *lock = NULL;
     must(redlatch_lock_new(client, kind, name, strlen(name), NULL, &lock), "cannot make a lock handle");
     return lock;
 }
 
-static inline redlatch_lock *lock_open(redlatch_client *client, const char *name)
-{
+static inline redlatch_lock *lock_open(redlatch_client *client, const char *name) {
     return lock_open_of_kind(client, REDLATCH_MUTEX, name);
 }
 
-static inline redlatch_stats client_stats(redlatch_client *client)
-{
+static inline redlatch_stats client_stats(redlatch_client *client) {
     redlatch_stats stats = {.struct_size = sizeof stats};
     must(redlatch_client_stats(client, &stats), "cannot read the client's statistics");
     return stats;
 }
 
-static inline void client_close(redlatch_client *client)
-{
+static inline void client_close(redlatch_client *client) {
     must(redlatch_client_close(client), "cannot close the client");
     redlatch_client_free(client);
 }

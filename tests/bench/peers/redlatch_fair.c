@@ -33,8 +33,7 @@ typedef struct fair_process {
     redlatch_lock *lock;
 } fair_process;
 
-static void *take_turns(void *process_of_thread)
-{
+static void *take_turns(void *process_of_thread) {
     const fair_process *process = process_of_thread;
     fair_board *board = process->board;
     while (!atomic_load(&board->over)) {
@@ -50,8 +49,7 @@ static void *take_turns(void *process_of_thread)
 }
 
 /* Plays one process to its end. */
-__attribute__((noreturn)) static void play(fair_board *board, int port, int waiters)
-{
+__attribute__((noreturn)) static void play(fair_board *board, int port, int waiters) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     while (!atomic_load(&board->begun)) {
         sleep_ns(1000000);
@@ -79,8 +77,7 @@ __attribute__((noreturn)) static void play(fair_board *board, int port, int wait
     exit(0);
 }
 
-static void fork_players(fair_board *board, int processes, int port, int waiters)
-{
+static void fork_players(fair_board *board, int processes, int port, int waiters) {
     for (int i = 0; i < processes; i++) {
         const pid_t child = fork();
         if (child < 0) {
@@ -92,8 +89,7 @@ static void fork_players(fair_board *board, int processes, int port, int waiters
     }
 }
 
-static void await_places(int port, int waiters)
-{
+static void await_places(int port, int waiters) {
     redisContext *context = bare_connect(port);
     long long places = 0;
     for (int tries = 0; places < waiters; tries++) {
@@ -109,8 +105,7 @@ static void await_places(int port, int waiters)
 }
 
 /* Lets the players play and prints what they did. */
-static void measure(fair_board *board, double seconds)
-{
+static void measure(fair_board *board, double seconds) {
     sleep_ns((int64_t)(seconds * 1e8));
     const int64_t turns_before = atomic_load(&board->turns);
     const int64_t start_ns = now_ns();
@@ -119,8 +114,7 @@ static void measure(fair_board *board, double seconds)
     printf("{\"seconds\": %.6f, \"hand_overs\": %" PRId64 "}\n", (double)(now_ns() - start_ns) / 1e9, turns);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int port = 6379;
     int waiters = 10;
     int processes = 1;

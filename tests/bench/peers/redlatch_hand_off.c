@@ -10,8 +10,7 @@ typedef struct redlatch_player {
     redlatch_lock *lock;
 } redlatch_player;
 
-static void *open_player(const void *port, int side)
-{
+static void *open_player(const void *port, int side) {
     (void)side;
     redlatch_player *player = calloc(1, sizeof *player);
     if (player == NULL) {
@@ -22,28 +21,24 @@ static void *open_player(const void *port, int side)
     return player;
 }
 
-static void acquire(void *state)
-{
+static void acquire(void *state) {
     redlatch_player *player = state;
     must(redlatch_lock_acquire(player->lock, REDLATCH_FOREVER), "acquire");
 }
 
-static void release(void *state)
-{
+static void release(void *state) {
     redlatch_player *player = state;
     must(redlatch_lock_release(player->lock), "release");
 }
 
-static void close_player(void *state)
-{
+static void close_player(void *state) {
     redlatch_player *player = state;
     redlatch_lock_free(player->lock);
     client_close(player->client);
     free(player);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int port = 6379;
     int passes = 200;
     const struct argument table[] = {{.name = "--port", .integer = &port}, {.name = "--passes", .integer = &passes}};

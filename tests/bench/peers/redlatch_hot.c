@@ -9,14 +9,12 @@
 
 static atomic_int inside;
 
-static void *open_thread(void *client, int number)
-{
+static void *open_thread(void *client, int number) {
     (void)number;
     return lock_open(client, "bench:hot");
 }
 
-static void pair(void *lock)
-{
+static void pair(void *lock) {
     must(redlatch_lock_acquire(lock, REDLATCH_FOREVER), "acquire of the hot lock");
     if (atomic_fetch_add(&inside, 1) != 0) {
         give_up("two threads hold the hot lock at once");
@@ -25,13 +23,11 @@ static void pair(void *lock)
     must(redlatch_lock_release(lock), "release of the hot lock");
 }
 
-static void close_thread(void *lock)
-{
+static void close_thread(void *lock) {
     redlatch_lock_free(lock);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int port = 6379;
     int threads = 64;
     double seconds = 1;

@@ -9,8 +9,7 @@
 
 #include <inttypes.h>
 
-static void take_locks(redlatch_client *client, redlatch_lock **locks, int count)
-{
+static void take_locks(redlatch_client *client, redlatch_lock **locks, int count) {
     for (int i = 0; i < count; i++) {
         char name[64];
         snprintf(name, sizeof name, "bench:many:%d", i);
@@ -19,8 +18,7 @@ static void take_locks(redlatch_client *client, redlatch_lock **locks, int count
     }
 }
 
-static int count_held(redlatch_lock **locks, int count)
-{
+static int count_held(redlatch_lock **locks, int count) {
     int held = 0;
     for (int i = 0; i < count; i++) {
         redlatch_hold hold = {.struct_size = sizeof hold};
@@ -30,8 +28,7 @@ static int count_held(redlatch_lock **locks, int count)
     return held;
 }
 
-static void hold_for(redlatch_client *client, redlatch_lock **locks, int count, double seconds)
-{
+static void hold_for(redlatch_client *client, redlatch_lock **locks, int count, double seconds) {
     const redlatch_stats before = client_stats(client);
     const double cpu_before = process_cpu_seconds();
     const int64_t start_ns = now_ns();
@@ -45,8 +42,7 @@ static void hold_for(redlatch_client *client, redlatch_lock **locks, int count, 
            after.lost - before.lost, after.renewals - before.renewals, after.late_renewals - before.late_renewals);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int port = 6379;
     int count = 1000;
     double seconds = 1;

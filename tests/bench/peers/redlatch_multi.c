@@ -12,8 +12,7 @@ typedef struct multi_shared {
     int members;
 } multi_shared;
 
-static void *open_thread(void *shared, int number)
-{
+static void *open_thread(void *shared, int number) {
     const multi_shared *settings = shared;
     redlatch_lock *members[MEMBERS_MAX];
     for (int i = 0; i < settings->members; i++) {
@@ -29,19 +28,16 @@ static void *open_thread(void *shared, int number)
     return lock;
 }
 
-static void pair(void *lock)
-{
+static void pair(void *lock) {
     must(redlatch_lock_try_acquire(lock), "acquire of a free multi lock");
     must(redlatch_lock_release(lock), "release of the multi lock");
 }
 
-static void close_thread(void *lock)
-{
+static void close_thread(void *lock) {
     redlatch_lock_free(lock);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int port = 6379;
     int members = 10;
     double seconds = 1;

@@ -5,26 +5,22 @@
 #include "workers.h"
 #include "redlatch_client.h"
 
-static void *open_thread(void *client, int number)
-{
+static void *open_thread(void *client, int number) {
     char name[64];
     snprintf(name, sizeof name, "bench:pair:%d", number);
     return lock_open(client, name);
 }
 
-static void pair(void *lock)
-{
+static void pair(void *lock) {
     must(redlatch_lock_try_acquire(lock), "acquire of a free lock");
     must(redlatch_lock_release(lock), "release");
 }
 
-static void close_thread(void *lock)
-{
+static void close_thread(void *lock) {
     redlatch_lock_free(lock);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int port = 6379;
     int threads = 1;
     double seconds = 1;

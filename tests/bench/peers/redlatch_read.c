@@ -5,25 +5,21 @@
 #include "workers.h"
 #include "redlatch_client.h"
 
-static void *open_thread(void *client, int number)
-{
+static void *open_thread(void *client, int number) {
     (void)number;
     return lock_open_of_kind(client, REDLATCH_READ, "bench:read");
 }
 
-static void pair(void *lock)
-{
+static void pair(void *lock) {
     must(redlatch_lock_acquire(lock, REDLATCH_FOREVER), "acquire of the read lock");
     must(redlatch_lock_release(lock), "release of the read lock");
 }
 
-static void close_thread(void *lock)
-{
+static void close_thread(void *lock) {
     redlatch_lock_free(lock);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int port = 6379;
     int threads = 64;
     double seconds = 1;

@@ -6,8 +6,7 @@
 #include "redlatch_client.h"
 #include "samples.h"
 
-static redlatch_lock *majority_open(redlatch_client **clients, int count)
-{
+static redlatch_lock *majority_open(redlatch_client **clients, int count) {
     redlatch_lock *members[PORTS_MAX];
     for (int i = 0; i < count; i++) {
         members[i] = lock_open(clients[i], "bench:redlock");
@@ -20,8 +19,7 @@ static redlatch_lock *majority_open(redlatch_client **clients, int count)
     return lock;
 }
 
-static void pairs_until(redlatch_lock *lock, int64_t deadline_ns, samples *acquires, samples *releases)
-{
+static void pairs_until(redlatch_lock *lock, int64_t deadline_ns, samples *acquires, samples *releases) {
     for (int64_t start_ns = now_ns(); start_ns < deadline_ns; start_ns = now_ns()) {
         must(redlatch_lock_try_acquire(lock), "acquire of a free RedLock");
         const int64_t acquired_ns = now_ns();
@@ -31,8 +29,7 @@ static void pairs_until(redlatch_lock *lock, int64_t deadline_ns, samples *acqui
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int port = 0; /* the harness names a server to everybody; here the list counts */
     const char *list = "6379";
     double seconds = 1;

@@ -12,15 +12,13 @@ struct share {
     int pairs;
 };
 
-static redlatch_semaphore *semaphore_open(redlatch_client *client)
-{
+static redlatch_semaphore *semaphore_open(redlatch_client *client) {
     redlatch_semaphore *semaphore = NULL;
     must(redlatch_semaphore_new(client, "bench:semaphore", 15, &semaphore), "cannot make a semaphore handle");
     return semaphore;
 }
 
-static void *do_pairs(void *of_thread)
-{
+static void *do_pairs(void *of_thread) {
     const struct share *share = of_thread;
     redlatch_semaphore *semaphore = semaphore_open(share->client);
     for (int i = 0; i < share->pairs; i++) {
@@ -31,8 +29,7 @@ static void *do_pairs(void *of_thread)
     return NULL;
 }
 
-static void do_all(redlatch_client *client, int pairs, int threads)
-{
+static void do_all(redlatch_client *client, int pairs, int threads) {
     pthread_t ids[64];
     struct share share = {client, pairs / threads};
     for (int i = 0; i < threads; i++) {
@@ -45,8 +42,7 @@ static void do_all(redlatch_client *client, int pairs, int threads)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int port = 6379;
     int pairs = 2000;
     int threads = 1;

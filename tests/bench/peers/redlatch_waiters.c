@@ -22,8 +22,7 @@ static pthread_mutex_t gate_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t gate_opened = PTHREAD_COND_INITIALIZER;
 static int gate_open;
 
-static void *wait_for_lock(void *nothing)
-{
+static void *wait_for_lock(void *nothing) {
     (void)nothing;
     pthread_mutex_lock(&gate_mutex);
     atomic_fetch_add(&started, 1);
@@ -49,8 +48,7 @@ typedef struct stack_area {
     size_t size;
 } stack_area;
 
-static stack_area stack_area_make(int stacks, int stack_kib)
-{
+static stack_area stack_area_make(int stacks, int stack_kib) {
     stack_area area = {.stack_size = (size_t)stack_kib * 1024, .size = (size_t)stacks * (size_t)stack_kib * 1024};
     area.start = mmap(NULL, area.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (area.start == MAP_FAILED) {
@@ -67,8 +65,7 @@ static stack_area stack_area_make(int stacks, int stack_kib)
 }
 
 /* What the process occupies beside its threads' stacks. */
-static int64_t resident_beside_stacks(const stack_area *area)
-{
+static int64_t resident_beside_stacks(const stack_area *area) {
     const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
     const size_t pages = area->size / page_size;
     if (mincore(area->start, area->size, area->page_map) != 0) {
@@ -81,8 +78,7 @@ static int64_t resident_beside_stacks(const stack_area *area)
     return resident_bytes() - resident_pages * (int64_t)page_size;
 }
 
-static pthread_t *start_threads(int count, const stack_area *area)
-{
+static pthread_t *start_threads(int count, const stack_area *area) {
     pthread_t *threads = calloc((size_t)count, sizeof *threads);
     if (threads == NULL) {
         give_up("no memory for %d threads", count);
@@ -105,8 +101,7 @@ static pthread_t *start_threads(int count, const stack_area *area)
     return threads;
 }
 
-static void open_gate_and_await(redlatch_client *client, int count)
-{
+static void open_gate_and_await(redlatch_client *client, int count) {
     pthread_mutex_lock(&gate_mutex);
     gate_open = 1;
     pthread_cond_broadcast(&gate_opened);
@@ -121,8 +116,7 @@ static void open_gate_and_await(redlatch_client *client, int count)
     sleep_ns(500000000); /* the last ones reach their sleep */
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int port = 6379;
     int count = 100;
     int stack_kib = 64;

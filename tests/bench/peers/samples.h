@@ -12,8 +12,7 @@ typedef struct samples {
     size_t room;
 } samples;
 
-static inline void samples_add(samples *all, int64_t value_ns)
-{
+static inline void samples_add(samples *all, int64_t value_ns) {
     if (all->count == all->room) {
         all->room = all->room == 0 ? 1024 : 2 * all->room;
         all->values_ns = realloc(all->values_ns, all->room * sizeof *all->values_ns);
@@ -25,8 +24,7 @@ static inline void samples_add(samples *all, int64_t value_ns)
 }
 
 /* Prints them in microseconds, and gives their memory back. */
-static inline void samples_print(const char *name, samples *all)
-{
+static inline void samples_print(const char *name, samples *all) {
     printf("\"%s\": [", name);
     for (size_t i = 0; i < all->count; i++) {
         printf("%s%.1f", i == 0 ? "" : ", ", (double)all->values_ns[i] / 1e3);

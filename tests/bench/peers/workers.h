@@ -38,8 +38,7 @@ typedef struct worker {
     uint64_t warm_pairs;
 } worker;
 
-static inline uint64_t workers_pairs_until(const workers_work *work, void *state, int64_t deadline_ns)
-{
+static inline uint64_t workers_pairs_until(const workers_work *work, void *state, int64_t deadline_ns) {
     uint64_t pairs = 0;
     while (now_ns() < deadline_ns) {
         work->pair(state);
@@ -48,8 +47,7 @@ static inline uint64_t workers_pairs_until(const workers_work *work, void *state
     return pairs;
 }
 
-static inline void *worker_run(void *member_of_workers)
-{
+static inline void *worker_run(void *member_of_workers) {
     worker *member = member_of_workers;
     struct workers *workers = member->workers;
     const workers_work *work = workers->work;
@@ -64,8 +62,7 @@ static inline void *worker_run(void *member_of_workers)
     return NULL;
 }
 
-static inline void workers_print(const worker *members, int threads, double seconds, double cpu_seconds)
-{
+static inline void workers_print(const worker *members, int threads, double seconds, double cpu_seconds) {
     uint64_t pairs = 0;
     uint64_t warm_pairs = 0;
     for (int i = 0; i < threads; i++) {
@@ -80,8 +77,7 @@ static inline void workers_print(const worker *members, int threads, double seco
     printf("]}\n");
 }
 
-static inline void workers_run_alone(struct workers *workers, worker *member)
-{
+static inline void workers_run_alone(struct workers *workers, worker *member) {
     const workers_work *work = workers->work;
     void *state = work->open(work->shared, 0);
     member->warm_pairs = workers_pairs_until(work, state, now_ns() + workers->duration_ns / 10);
@@ -94,8 +90,7 @@ static inline void workers_run_alone(struct workers *workers, worker *member)
     workers_print(member, 1, seconds, cpu_seconds);
 }
 
-static inline void workers_run_threads(struct workers *workers, worker *members)
-{
+static inline void workers_run_threads(struct workers *workers, worker *members) {
     const unsigned meeting = (unsigned)workers->threads + 1;
     pthread_barrier_init(&workers->ready, NULL, meeting);
     pthread_barrier_init(&workers->begun, NULL, meeting);
@@ -122,8 +117,7 @@ static inline void workers_run_threads(struct workers *workers, worker *members)
 }
 
 /* Runs the crew and prints its result as one line of JSON. */
-static inline void workers_run(const workers_work *work, int threads, double seconds)
-{
+static inline void workers_run(const workers_work *work, int threads, double seconds) {
     if (threads < 1 || !(seconds > 0)) {
         give_up("a crew needs at least one thread and some time, not %d threads and %g seconds", threads, seconds);
     }

@@ -259,8 +259,12 @@ static void threads(void) {
 
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
-        {"handles_freed_before", handles_freed_before}, {"clients_closed", clients_closed},
-        {"older_event", older_event}, {"readable", readable}, {"forked", forked}, {"threads", threads},
+        {"handles_freed_before", handles_freed_before},
+        {"clients_closed", clients_closed},
+        {"older_event", older_event},
+        {"readable", readable},
+        {"forked", forked},
+        {"threads", threads},
     };
     return stage_main(argc, argv, scenes, sizeof scenes / sizeof scenes[0]);
 }

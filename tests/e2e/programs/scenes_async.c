@@ -91,7 +91,8 @@ static void time_outs(void) {
     redlatch_client_free(other);
 }
 
-/* Starts an acquire and cancels it; whether that came before the answer, which the background thread may be quick to read. */
+/* Starts an acquire and cancels it; whether that came before the answer, which the background thread may be quick to
+ * read. */
 static bool is_cancelled_in_time(redlatch_client *client, redlatch_lock *lock, uint64_t owner) {
     OK(redlatch_lock_start_acquire(lock, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, 3));
     OK(redlatch_client_cancel(client, 3));

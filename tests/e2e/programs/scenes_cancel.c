@@ -251,8 +251,9 @@ static void steps_and_close(void) {
 
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
-        {"from_a_thread", from_a_thread}, {"from_a_signal_handler", from_a_signal_handler},
-        {"race_with_grants", race_with_grants}, {"slices", steps}, {"steps_and_close", steps_and_close},
+        {"from_a_thread", from_a_thread},       {"from_a_signal_handler", from_a_signal_handler},
+        {"race_with_grants", race_with_grants}, {"slices", steps},
+        {"steps_and_close", steps_and_close},
     };
     return stage_main(argc, argv, scenes, sizeof scenes / sizeof scenes[0]);
 }

@@ -231,7 +231,7 @@ static void freed_handles(void) {
 
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
-        {"hundred_waiters", hundred_waiters}, {"watcher_alone", watcher_alone}, {"held_locks", held_locks},
+        {"hundred_waiters", hundred_waiters}, {"watcher_alone", watcher_alone},     {"held_locks", held_locks},
         {"dead_server", dead_server},         {"refusing_server", refusing_server}, {"every_order", every_order},
         {"freed_handles", freed_handles},
     };

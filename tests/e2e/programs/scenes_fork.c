@@ -303,8 +303,12 @@ static void resumable_wait(void) {
 
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
-        {"child_is_notified", child_is_notified}, {"parent_goes_on", parent_goes_on}, {"event_descriptor", event_descriptor},
-        {"own_clients", own_clients},     {"busy_parent", busy_parent},       {"resumable_wait", resumable_wait},
+        {"child_is_notified", child_is_notified},
+        {"parent_goes_on", parent_goes_on},
+        {"event_descriptor", event_descriptor},
+        {"own_clients", own_clients},
+        {"busy_parent", busy_parent},
+        {"resumable_wait", resumable_wait},
     };
     return stage_main(argc, argv, scenes, sizeof scenes / sizeof scenes[0]);
 }

@@ -10,11 +10,11 @@
 #define DECADE_MS (INT64_C(10) * 365 * 86400 * 1000)
 
 /* Demands a status and that the last error contains both texts. */
-#define REFUSED(call, status, one, other)                                                     \
-    do {                                                                                      \
-        STATUS(call, status);                                                                 \
-        MUST(strstr(redlatch_last_error(), one) && strstr(redlatch_last_error(), other),      \
-             "the words are: %s", redlatch_last_error());                                     \
+#define REFUSED(call, status, one, other) \
+    do { \
+        STATUS(call, status); \
+        MUST(strstr(redlatch_last_error(), one) && strstr(redlatch_last_error(), other), "the words are: %s", \
+             redlatch_last_error()); \
     } while (0)
 #define INVALID(call, one, other) REFUSED(call, REDLATCH_INVALID, one, other)
 

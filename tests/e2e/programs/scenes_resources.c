@@ -70,7 +70,8 @@ static void compare(void (*cycle)(int), int few, int many) {
     do { /* what was closed last may take a moment to go */
         after = measure();
     } while ((after.descriptors > before.descriptors || after.threads > before.threads ||
-              after.connections > before.connections) && now_ms() < until);
+              after.connections > before.connections) &&
+             now_ms() < until);
     /* Callers that crowd get further connections, four pipelines at the most; all else stays as it was. */
     int more = after.connections - before.connections;
     MUST(more >= 0 && more <= 3, "%d connections were %d", after.connections, before.connections);

@@ -38,11 +38,11 @@ const char *stage_url(void);
 const char *stage_name(int number);
 
 /* Ends the program with a sentence unless the condition holds. */
-#define MUST(condition, ...)                              \
-    do {                                                  \
-        if (!(condition)) {                               \
+#define MUST(condition, ...) \
+    do { \
+        if (!(condition)) { \
             stage_fail(__FILE__, __LINE__, #condition, __VA_ARGS__); \
-        }                                                 \
+        } \
     } while (0)
 _Noreturn void stage_fail(const char *file, int line, const char *condition, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -59,13 +59,13 @@ void sleep_ms(int64_t ms);
 enum { SOON = 800 * (SANITIZED ? 4 : 1) };
 
 /* Calls the predicate until it is true, for five seconds at most. */
-#define UNTIL(condition)                                                           \
-    do {                                                                           \
-        int64_t until_ = now_ms() + 5000 * (SANITIZED ? 4 : 1);                    \
-        while (!(condition)) {                                                     \
-            MUST(now_ms() < until_, "waited in vain");                             \
-            sleep_ms(1);                                                           \
-        }                                                                          \
+#define UNTIL(condition) \
+    do { \
+        int64_t until_ = now_ms() + 5000 * (SANITIZED ? 4 : 1); \
+        while (!(condition)) { \
+            MUST(now_ms() < until_, "waited in vain"); \
+            sleep_ms(1); \
+        } \
     } while (0)
 
 /* A client with the defaults, or with some options; ended by redlatch_client_free. */

@@ -254,13 +254,13 @@ static int start_wait(const struct counted *counted, const json_t *call, uint64_
         return redlatch_latch_start_wait(counted->latch, wait_ms, tag);
     }
     int64_t permits = whole_of(call, "permits");
-    return counted->semaphore ? redlatch_semaphore_start_acquire(counted->semaphore, permits, wait_ms, tag)
-                              : redlatch_permit_semaphore_start_acquire(counted->permits, permits,
-                                                                        lease_of_call(call), wait_ms, tag);
+    return counted->semaphore
+               ? redlatch_semaphore_start_acquire(counted->semaphore, permits, wait_ms, tag)
+               : redlatch_permit_semaphore_start_acquire(counted->permits, permits, lease_of_call(call), wait_ms, tag);
 }
 
 static int start_latch_call(redlatch_latch *latch, const char *name, const json_t *call, uint64_t tag) {
-    return strcmp(name, "try_set") == 0 ? redlatch_latch_start_try_set_count(latch, whole_of(call, "number"), tag)
+    return strcmp(name, "try_set") == 0      ? redlatch_latch_start_try_set_count(latch, whole_of(call, "number"), tag)
            : strcmp(name, "count_down") == 0 ? redlatch_latch_start_count_down(latch, tag)
            : strcmp(name, "count") == 0      ? redlatch_latch_start_count(latch, tag)
                                              : redlatch_latch_start_delete(latch, tag);
@@ -282,12 +282,10 @@ static int start_semaphore_call(redlatch_semaphore *semaphore, const char *name,
                                                 : redlatch_semaphore_start_release_if_exists(semaphore, permits, tag);
 }
 
-static int start_permits_call(redlatch_permit_semaphore *permits, const char *name, const json_t *call,
-                              uint64_t tag) {
+static int start_permits_call(redlatch_permit_semaphore *permits, const char *name, const json_t *call, uint64_t tag) {
     if (json_object_get(call, "id")) {
         const char *id = string_of(call, "id");
-        return strcmp(name, "release_permit") == 0
-                   ? redlatch_permit_semaphore_start_release_by_id(permits, id, tag)
+        return strcmp(name, "release_permit") == 0 ? redlatch_permit_semaphore_start_release_by_id(permits, id, tag)
                : strcmp(name, "lease_of") == 0
                    ? redlatch_permit_semaphore_start_lease_of(permits, id, tag)
                    : redlatch_permit_semaphore_start_update_lease(permits, id, whole_of(call, "lease_ms"), tag);

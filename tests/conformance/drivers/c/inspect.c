@@ -47,9 +47,10 @@ json_t *shown_report(redlatch_report *report) {
     }
     json_t *value = json_pack("{s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "name",
                               shown_name(redlatch_report_name(report), (size_t)facts.name_size), "detected_kind",
-                              redlatch_detected_kind_name(facts.detected_kind), "type", facts.type, "ttl_ms", (json_int_t)facts.ttl_ms,
-                              "token", (json_int_t)facts.token, "holders", (json_int_t)facts.holders, "waiters",
-                              (json_int_t)facts.waiters, "count", (json_int_t)facts.count, "parties", parties);
+                              redlatch_detected_kind_name(facts.detected_kind), "type", facts.type, "ttl_ms",
+                              (json_int_t)facts.ttl_ms, "token", (json_int_t)facts.token, "holders",
+                              (json_int_t)facts.holders, "waiters", (json_int_t)facts.waiters, "count",
+                              (json_int_t)facts.count, "parties", parties);
     redlatch_report_free(report);
     return value;
 }

@@ -74,8 +74,7 @@ static json_t *hold(redlatch_lock *lock, uint64_t owner, const json_t *call) {
     bool held = now.state == REDLATCH_HELD || now.state == REDLATCH_SUSPECT;
     return outcome(status, json_pack("{s:b, s:b, s:I, s:I, s:s, s:I}", "held", held, "lost", now.state == REDLATCH_GONE,
                                      "count", (json_int_t)(held ? now.count : 0), "remaining_ms",
-                                     (json_int_t)now.remaining_ms, "owner", now.owner, "token",
-                                     (json_int_t)now.token));
+                                     (json_int_t)now.remaining_ms, "owner", now.owner, "token", (json_int_t)now.token));
 }
 
 json_t *call_method(redlatch_lock *lock, uint64_t owner, const json_t *call) {
@@ -83,12 +82,8 @@ json_t *call_method(redlatch_lock *lock, uint64_t owner, const json_t *call) {
         const char *name;
         json_t *(*make)(redlatch_lock *lock, const json_t *call);
     } methods[] = {
-        {"acquire", acquire},
-        {"try_acquire", try_acquire},
-        {"release", release},
-        {"extend", extend},
-        {"force_release", force_release},
-        {"query", query},
+        {"acquire", acquire}, {"try_acquire", try_acquire},     {"release", release},
+        {"extend", extend},   {"force_release", force_release}, {"query", query},
     };
     const char *name = string_of(call, "call");
     if (strcmp(name, "hold") == 0) {

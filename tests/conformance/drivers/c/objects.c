@@ -126,8 +126,8 @@ static int kind_of(const json_t *call) {
     misunderstood("no kind of lock is called %s", name);
 }
 
-static int new_lock(redlatch_client *client, const json_t *call, struct text name,
-                    const redlatch_lock_options *options, redlatch_lock **lock_out) {
+static int new_lock(redlatch_client *client, const json_t *call, struct text name, const redlatch_lock_options *options,
+                    redlatch_lock **lock_out) {
     const json_t *listed = json_object_get(call, "values");
     if (!listed) {
         return redlatch_lock_new(client, kind_of(call), name.bytes, name.size, options, lock_out);

@@ -17,11 +17,11 @@ struct owner {
     uint64_t number; /* 0: the entry is free */
     redlatch_client *client;
     const struct counted *counted; /* what the call under way is about, if that is no lock */
-    json_t *call;     /* that one */
-    uint64_t tag;     /* of it; 0: none is under way */
-    redlatch_scan *walk; /* that it is; else NULL */
-    json_t *found;    /* by the walk so far */
-    json_t *outcome;  /* of the call that is done, until it is fetched */
+    json_t *call;                  /* that one */
+    uint64_t tag;                  /* of it; 0: none is under way */
+    redlatch_scan *walk;           /* that it is; else NULL */
+    json_t *found;                 /* by the walk so far */
+    json_t *outcome;               /* of the call that is done, until it is fetched */
 };
 
 static struct owner owners[OWNERS];
@@ -137,8 +137,8 @@ static int start(redlatch_lock *lock, const struct owner *owner, uint64_t tag, c
     const char *name = string_of(call, "call");
     if (strcmp(name, "acquire") == 0) {
         bool leased = json_object_get(call, "lease_ms") != NULL;
-        int64_t lease_ms =
-            leased ? milliseconds_of(call, "lease_ms", "renewed", REDLATCH_RENEWED) : REDLATCH_LEASE_OF_LOCK;
+        int64_t lease_ms = leased ? milliseconds_of(call, "lease_ms", "renewed", REDLATCH_RENEWED)
+                                  : REDLATCH_LEASE_OF_LOCK;
         int64_t wait_ms = milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER);
         return redlatch_lock_start_acquire(lock, owner->number, lease_ms, wait_ms, tag);
     }

@@ -17,8 +17,8 @@
 #include "witness.h"
 
 enum {
-    RECHECK_US = 100000, /* a hold that lasts is looked at this often */
-    RETRY_US = 20000, /* after a failure nothing is gained by asking again at once */
+    RECHECK_US = 100000,   /* a hold that lasts is looked at this often */
+    RETRY_US = 20000,      /* after a failure nothing is gained by asking again at once */
     RESOLVED_US = 4000000, /* what is under way is settled by then */
     ID_SIZE = 96
 };

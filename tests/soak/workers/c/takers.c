@@ -64,10 +64,17 @@ static void lock_close(struct taker *taker) {
     redlatch_lock_free(taker->lock);
 }
 
-#define LOCK(word, opener)                                                                                            \
-    {                                                                                                                  \
-        .name = (word), .open = (opener), .take = lock_take, .tell = lock_tell, .safe = lock_safe,                     \
-        .again = lock_again, .leave_inner = lock_leave_inner, .give = lock_give, .close = lock_close,                  \
+#define LOCK(word, opener) \
+    { \
+        .name = (word), \
+        .open = (opener), \
+        .take = lock_take, \
+        .tell = lock_tell, \
+        .safe = lock_safe, \
+        .again = lock_again, \
+        .leave_inner = lock_leave_inner, \
+        .give = lock_give, \
+        .close = lock_close, \
     }
 
 static const struct shape locks[] = {
