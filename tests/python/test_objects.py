@@ -81,6 +81,20 @@ def test_a_closed_client_says_so(client: redlatch.Client) -> None:
             call()
 
 
+def test_leaving_with_closes_the_client_and_lets_errors_through() -> None:
+    for error in (None, KeyError("inside")):
+        try:
+            with redlatch.connect("redis://127.0.0.1:9", lazy=True) as client:
+                assert not client.closed
+                if error:
+                    raise error
+        except KeyError as caught:
+            assert caught is error
+        else:
+            assert error is None
+        assert client.closed
+
+
 def test_a_lock_that_was_never_taken_is_not_held(client: redlatch.Client) -> None:
     lock = client.lock("x")
     assert not lock.owned() and lock.hold_count() == 0 and lock.hold() is None
