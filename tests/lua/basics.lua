@@ -250,7 +250,8 @@ end
 
 function scenes.closed(url, name)
     local client = assert(redlatch.connect(url))
-    local lock = client:lock(name)
+    local lock, owner = client:lock(name), {}
+    local shared = client:lock(name, {owner = owner})
     local held = assert(lock:hold())
     same(client:closed(), false)
     same(client:close(), true)
@@ -262,6 +263,8 @@ function scenes.closed(url, name)
     same(held:remaining(), 0)
     fails("closed", client:next_event())
     raises("closed", client.lock, client, name)
+    raises("closed", client.lock, client, name, {owner = owner})
+    fails("closed", shared:acquire())
     same(assert(redlatch.connect(url)):lock(name):locked(), false, "closing released")
 end
 

@@ -1,6 +1,7 @@
 --- Scenes: cycles by the thousand, after which the process is no bigger than it was.
 -- SPDX-License-Identifier: Apache-2.0
 
+local core = require "redlatch.core"
 local redlatch = require "redlatch"
 local stage = require "stage"
 
@@ -64,11 +65,15 @@ function scenes.failures(url, name)
     local function raise()
         error("inside")
     end
+    local long = ("x"):rep(1000)
     measure(10000, function(number)
         local lock = client:lock(name)
         stage.fails("timeout", lock:try_acquire())
         stage.fails("not_owned", lock:release())
         pcall(client.lock, client, name, {nonsense = number})
+        local twice = core.client_options()
+        twice.password = long
+        twice.password = long
         pcall(redlatch.connect, url, {password = 7, name_prefix = "prefix"})
         local mine = client:lock(name .. ":mine" .. number)
         pcall(mine.with, mine, raise)
