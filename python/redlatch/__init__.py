@@ -11,24 +11,29 @@ A lock on Redis is a lease: a process that was paused may go on for a moment aft
 SPDX-License-Identifier: Apache-2.0
 """
 
+from typing import List
+
 from redlatch._ffi import lib as _lib
 from redlatch._ffi import text as _text
 from redlatch.client import Client, connect
 from redlatch.errors import (
     AlreadyHeldError,
+    AuthenticationError,
     ClosedError,
-    ConnectionError,
     ForkedError,
     InvalidArgumentError,
     LockLostError,
     LockTimeoutError,
     NotOwnedError,
+    PermissionDeniedError,
     RedlatchError,
     ResourceError,
     ServerError,
+    UnreachableError,
     UnsupportedError,
     WaitCancelledError,
     WouldDeadlockError,
+    WrongTypeError,
 )
 from redlatch.holds import Hold
 from redlatch.latches import Latch
@@ -38,12 +43,13 @@ from redlatch.permits import Permit, PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import Party, Report
 from redlatch.semaphores import Semaphore
+from redlatch.statuses import Status
 
 __all__ = [
     "AlreadyHeldError",
+    "AuthenticationError",
     "Client",
     "ClosedError",
-    "ConnectionError",
     "ForkedError",
     "Hold",
     "InvalidArgumentError",
@@ -54,6 +60,7 @@ __all__ = [
     "MultiLock",
     "NotOwnedError",
     "Party",
+    "PermissionDeniedError",
     "Permit",
     "PermitSemaphore",
     "ReadWriteLock",
@@ -63,11 +70,18 @@ __all__ = [
     "ResourceError",
     "Semaphore",
     "ServerError",
+    "Status",
+    "UnreachableError",
     "UnsupportedError",
     "WaitCancelledError",
     "WouldDeadlockError",
+    "WrongTypeError",
     "connect",
     "redlock",
 ]
 
 __version__: str = _text(_lib.redlatch_version())
+
+
+def __dir__() -> List[str]:
+    return [*__all__, "__version__"]

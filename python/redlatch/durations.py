@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import enum
 import threading
 from datetime import timedelta
 from typing import Optional, Union
@@ -14,6 +15,18 @@ from redlatch.errors import InvalidArgumentError
 
 # An int is welcome wherever a float is.
 Seconds = Union[float, timedelta]
+
+
+class LockTimeout(enum.Enum):
+    """The time to wait of a call that names none: that of its lock."""
+
+    LOCK_TIMEOUT = "the timeout of the lock"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+LOCK_TIMEOUT = LockTimeout.LOCK_TIMEOUT
 
 # Ten years, as in the core, which would else refuse in its own words and unit.
 SECONDS_MAX = 10 * 365 * 86400
@@ -26,11 +39,13 @@ def wait_ms(seconds: Optional[Seconds], argument: str) -> int:
     return _milliseconds(seconds, argument, "None or -1 to wait for ever, 0 to try once, or seconds")
 
 
-def blocking_wait_ms(blocking: bool, timeout: Optional[Seconds]) -> int:
-    """How long an acquire waits, by the two arguments that threading's have."""
+def blocking_wait_ms(blocking: bool, timeout: Union[Seconds, LockTimeout, None], lock_wait_ms: int = FOREVER) -> int:
+    """How long an acquire waits, by the two arguments that threading's have; lock_wait_ms where it names no timeout."""
     if not isinstance(blocking, int) or blocking not in (0, 1):
         # acquire(5) means a time-out, and taken for a yes it would wait for ever.
         raise TypeError(f"blocking is {blocking!r}; expected True or False (did you mean timeout={blocking!r}?)")
+    if isinstance(timeout, LockTimeout):
+        return lock_wait_ms if blocking else 0
     wait = wait_ms(timeout, "timeout")
     if blocking:
         return wait

@@ -10,6 +10,7 @@ import threading
 from typing import Any, Dict, Optional, Tuple, Type, Union
 
 from redlatch._ffi import lib, text
+from redlatch.statuses import Status
 
 LockName = Union[str, bytes]
 
@@ -23,14 +24,14 @@ class RedlatchError(Exception):
     def __init__(
         self, message: str = "", *, lock_name: Optional[LockName] = None, status: Optional[int] = None
     ) -> None:
-        self.status: int = self._usual_status if status is None else status
+        self.status = Status(self._usual_status if status is None else status)
         self.lock_name: Optional[LockName] = lock_name
         super().__init__(message or text(lib.redlatch_strerror(self.status)))
 
     @property
     def status_name(self) -> str:
         """The status in words, such as "not_owned"."""
-        return text(lib.redlatch_status_name(self.status))
+        return self.status.name.lower()
 
     @property
     def retryable(self) -> bool:
@@ -123,7 +124,7 @@ class UnsupportedError(RedlatchError):
     _usual_status = lib.REDLATCH_UNSUPPORTED
 
 
-class ConnectionError(RedlatchError, builtins.ConnectionError):
+class UnreachableError(RedlatchError, builtins.ConnectionError):
     """The server could not be reached, or did not answer."""
 
     _usual_status = lib.REDLATCH_UNREACHABLE
@@ -133,6 +134,24 @@ class ServerError(RedlatchError):
     """The server answered and refused; `status` says why."""
 
     _usual_status = lib.REDLATCH_SERVER
+
+
+class AuthenticationError(ServerError):
+    """The server wants a user or a password, or refused those that were given."""
+
+    _usual_status = lib.REDLATCH_AUTHENTICATION
+
+
+class PermissionDeniedError(ServerError):
+    """The access rules of the server forbid this user a command, a key or a channel."""
+
+    _usual_status = lib.REDLATCH_NO_PERMISSION
+
+
+class WrongTypeError(ServerError):
+    """The key holds something else than a lock of this kind; the message says what. It was not touched."""
+
+    _usual_status = lib.REDLATCH_WRONG_TYPE
 
 
 class ResourceError(RedlatchError):
@@ -153,10 +172,13 @@ _BY_STATUS: Dict[int, Type[RedlatchError]] = {
     lib.REDLATCH_CLOSED: ClosedError,
     lib.REDLATCH_FORKED: ForkedError,
     lib.REDLATCH_UNSUPPORTED: UnsupportedError,
+    lib.REDLATCH_AUTHENTICATION: AuthenticationError,
+    lib.REDLATCH_NO_PERMISSION: PermissionDeniedError,
+    lib.REDLATCH_WRONG_TYPE: WrongTypeError,
     lib.REDLATCH_NO_MEMORY: ResourceError,
     lib.REDLATCH_SYSTEM: ResourceError,
 }
-_BY_GROUP: Dict[int, Type[RedlatchError]] = {3: ConnectionError, 4: ServerError}
+_BY_GROUP: Dict[int, Type[RedlatchError]] = {3: UnreachableError, 4: ServerError}
 
 
 # A handle of the core is freed by Python alone: with other garbage, some of which has a finaliser that uses it.

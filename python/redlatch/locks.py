@@ -10,10 +10,19 @@ import inspect
 import logging
 import math
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NoReturn, Optional, Type, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NoReturn, Optional, Type, TypeVar, Union, cast
 
 from redlatch._ffi import LEASE_OF_LOCK, CData, ffi, lib, new_record, text
-from redlatch.durations import Seconds, lease_ms, limit_ms, blocking_wait_ms, span_ms, wait_ms
+from redlatch.durations import (
+    LOCK_TIMEOUT,
+    LockTimeout,
+    Seconds,
+    blocking_wait_ms,
+    lease_ms,
+    limit_ms,
+    span_ms,
+    wait_ms,
+)
 from redlatch.errors import LockLostError, LockName, failure
 from redlatch.holds import Hold
 from redlatch.options import lock_options, name_bytes, value_list
@@ -87,14 +96,18 @@ class Lock:
         return self._name
 
     def acquire(
-        self, blocking: bool = True, timeout: Optional[Seconds] = -1, *, lease: Optional[Seconds] = None
+        self,
+        blocking: bool = True,
+        timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
+        *,
+        lease: Optional[Seconds] = None,
     ) -> bool:
         """Acquires as threading.Lock does: True if the lock was obtained, else False.
 
-        The lock's own `timeout` is that of `with`; here None or -1 wait for ever. A lease of -1 is renewed; None is
-        that of the lock.
+        Without a `timeout` it waits as long as the lock's own says. None or -1 wait for ever. A lease of -1 is
+        renewed; None is that of the lock.
         """
-        wait = blocking_wait_ms(blocking, timeout)
+        wait = blocking_wait_ms(blocking, timeout, self._wait_ms)
         return self._obtain(wait, LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease"), False) is not None
 
     def release(self) -> None:

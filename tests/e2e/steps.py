@@ -181,7 +181,7 @@ class HandOver(Step):
     def wait_given_up(self) -> None:
         try:
             assert self.waiting.result() is False
-        except redlatch.ConnectionError as error:
+        except redlatch.UnreachableError as error:
             assert error.status_name == "no_reply", error
 
     def check_given_up(self) -> None:

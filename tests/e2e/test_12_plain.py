@@ -341,7 +341,7 @@ def test_what_was_given_up_is_undone(server: RedisServer, proxy: Proxy, lock_nam
     with redlatch.connect(proxy.url, command_timeout=0.3, dead_peer_timeout=60) as impatient:
         fault = proxy.hold(SCRIPTS["acquire_plain"])
         lock = impatient.plain_lock(lock_name, owner="handle")
-        with pytest.raises(redlatch.ConnectionError) as caught:
+        with pytest.raises(redlatch.UnreachableError) as caught:
             lock.acquire(timeout=0.3)
         assert caught.value.status_name == "no_reply"
         fault.release()

@@ -293,7 +293,7 @@ def test_a_wait_that_was_given_up_is_undone(server: RedisServer, proxy: Proxy, n
         with lock:
             pass
         fault = proxy.hold_reply(SCRIPTS["acquire_many"])
-        with pytest.raises(redlatch.ConnectionError) as caught:
+        with pytest.raises(redlatch.UnreachableError) as caught:
             lock.acquire(blocking=False)
         assert caught.value.ambiguous
         wait_until(lambda: not any(fields(server, name) for name in names), 5.0, "the undo behind it")
@@ -363,7 +363,7 @@ def test_a_server_that_is_down_leaves_nothing_held(
     with lock:
         pass
     servers[1].stop()
-    with pytest.raises(redlatch.ConnectionError):
+    with pytest.raises(redlatch.UnreachableError):
         lock.acquire(blocking=False)
     wait_left([servers[0], servers[2]], lock_name, [False, False])
     waiting = Waiting(across(clients, lock_name, owner="handle"), keep=True)
@@ -381,7 +381,7 @@ def test_a_slow_server_and_a_lost_reply_leave_nothing_held(
         with lock:
             pass
         fault = proxy.hold_reply(SCRIPTS["acquire_many"])
-        with pytest.raises(redlatch.ConnectionError):
+        with pytest.raises(redlatch.UnreachableError):
             lock.acquire(blocking=False)
         wait_left([servers[0], servers[2]], lock_name, [False, False])
         fault.release()

@@ -343,7 +343,7 @@ def test_what_is_given_up_is_undone(server: RedisServer, proxy: Proxy, lock_name
     with redlatch.connect(proxy.url, command_timeout=0.3) as client:
         lock = of_every_kind(client, lock_name)
         fault = proxy.hold_reply(SCRIPTS["acquire_many"])
-        with pytest.raises(redlatch.ConnectionError):
+        with pytest.raises(redlatch.UnreachableError):
             lock.acquire(blocking=False)
         wait_until(lambda: names_there(server) == [], 5.0, "the undo behind it")
         fault.release()

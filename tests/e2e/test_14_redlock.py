@@ -151,10 +151,10 @@ def test_two_servers_down_is_an_error_and_not_a_lock(
     lock = over(open_clients(servers, connect_timeout=0.5), lock_name)
     servers[0].stop()
     servers[1].stop()
-    with pytest.raises(redlatch.ConnectionError):
+    with pytest.raises(redlatch.UnreachableError):
         lock.acquire(blocking=False)
     wait_free(servers, lock_name)
-    with pytest.raises(redlatch.ConnectionError):
+    with pytest.raises(redlatch.UnreachableError):
         lock.acquire(timeout=0.5)
     wait_free(servers, lock_name)
 

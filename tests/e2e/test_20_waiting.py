@@ -220,6 +220,19 @@ def test_a_try_asks_once(server: RedisServer, client: redlatch.Client, monitor: 
     assert scripts(executed) == ["acquire"] and len(executed) == 1
 
 
+def test_an_acquire_waits_as_long_as_its_lock_says(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
+) -> None:
+    hold_as_redisson(server, lock_name)
+    mark = monitor.mark()
+    assert client.lock(lock_name, timeout=0).acquire() is False
+    assert len(sent_by(monitor.since(mark), server, client)) == 1, "it did not wait"
+    assert client.lock(lock_name, timeout=0.2).acquire() is False
+    assert client.lock(lock_name, timeout=1000).acquire(timeout=0) is False, "what the call says wins"
+    assert client.lock(lock_name, timeout=1000).acquire(blocking=False) is False
+    assert client.multi_lock(client.lock(lock_name), timeout=0.2).acquire() is False
+
+
 def test_a_with_that_gives_up_says_so(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     hold_as_redisson(server, lock_name)
     with pytest.raises(redlatch.LockTimeoutError) as raised, client.lock(lock_name, timeout=0.5):

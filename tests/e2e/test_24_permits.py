@@ -397,7 +397,7 @@ def test_what_was_given_up_is_undone(
     with redlatch.connect(proxy.url, command_timeout=0.3, dead_peer_timeout=60) as impatient:
         fault = proxy.hold_reply(SCRIPTS["acquire_permits"])
         error = Call(lambda: impatient.permit_semaphore(lock_name).acquire_many(3, blocking=False)).error()
-        assert isinstance(error, redlatch.ConnectionError)
+        assert isinstance(error, redlatch.UnreachableError)
         fault.release()
         fault.wait_outcome()
         wait_until(lambda: leases(server, lock_name) == {})

@@ -185,7 +185,7 @@ def test_what_was_given_up_is_undone(
     if outage is late_copy:
         struck.cut_client()
     error = call.error()
-    assert isinstance(error, redlatch.ConnectionError)
+    assert isinstance(error, redlatch.UnreachableError)
     assert (error.status_name, error.ambiguous, error.retryable) == ("no_reply", True, True)
     step.wait_given_up()
     repair()

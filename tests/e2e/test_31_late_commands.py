@@ -186,7 +186,7 @@ def test_a_ghost_of_a_failed_acquire_is_released(
         connection = late.wait_hit().connection
         if given_up == "after the cut":
             connection.cut_client()
-        assert isinstance(acquiring.error(), redlatch.ConnectionError)
+        assert isinstance(acquiring.error(), redlatch.UnreachableError)
         if given_up == "before the cut":
             connection.cut_client()
         refusing.release()
@@ -226,7 +226,7 @@ def test_a_compensation_that_is_pending_is_urgent(
         lock = client.lock(lock_name)
         refusing = proxy.refuse()
         proxy.cut_after(LATE)
-        with pytest.raises(redlatch.ConnectionError):
+        with pytest.raises(redlatch.UnreachableError):
             lock.acquire(blocking=False)
         assert counts(server, lock_name) == [1], "it was granted, and nobody knows"
         refusing.wait_hit()

@@ -132,7 +132,7 @@ def test_what_was_given_up_is_undone(
     both = sides(impatient, lock_name)
     case.prepare(both)
     fault = proxy.hold_reply(SCRIPTS[case.script])
-    with pytest.raises(redlatch.ConnectionError) as caught:
+    with pytest.raises(redlatch.UnreachableError) as caught:
         if "acquire" in case.script or "reenter" in case.script:
             both["write" in case.script or case.script == "reenter"].acquire(timeout=0.3)
         else:

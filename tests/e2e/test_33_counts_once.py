@@ -189,7 +189,7 @@ def test_what_was_given_up_is_as_its_kind_says(
     change.prepare(server, lock_name)
     fault, repair = outage(proxy, change)
     error = Call(lambda: change.make(impatient, lock_name)).error()
-    assert isinstance(error, redlatch.ConnectionError)
+    assert isinstance(error, redlatch.UnreachableError)
     assert (error.status_name, error.ambiguous) == ("no_reply", True)
     repair()
     if outage is not cut_before:
@@ -241,7 +241,7 @@ def test_a_late_copy_of_what_was_given_up_finds_the_mark(limited: RedisServer, l
             late = proxy.hold(change.script)
             call = Call(lambda: change.make(client, lock_name))
             struck = late.wait_hit().connection
-            assert isinstance(call.error(), redlatch.ConnectionError)
+            assert isinstance(call.error(), redlatch.UnreachableError)
             struck.cut_client()
             marks: List[bytes] = []
             wait_until(lambda: bool(marks.extend(limited.admin.scan_iter(match="redlatch_op:*")) or marks))

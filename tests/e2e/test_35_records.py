@@ -136,7 +136,7 @@ def test_what_may_still_come_and_was_given_up_keeps_its_mark(limited: RedisServe
             late = proxy.hold(SCRIPTS["acquire_semaphore"])
             call = Call(lambda: semaphore.acquire(2, timeout=0.3))
             struck = late.wait_hit().connection
-            assert isinstance(call.error(), redlatch.ConnectionError)
+            assert isinstance(call.error(), redlatch.UnreachableError)
             struck.cut_client()
             wait_until(lambda: records(limited) == 1, 10.0, "the mark of what was given up")
             pairs(semaphore)

@@ -310,12 +310,12 @@ def test_lazy_client_works_once_the_server_is_up(make_server: MakeServer, lock_n
     client = redlatch.connect(server.url, lazy=True)
     lock = client.lock(lock_name)
     start = time.monotonic()
-    with pytest.raises(redlatch.ConnectionError) as caught:
+    with pytest.raises(redlatch.UnreachableError) as caught:
         lock.acquire(blocking=False)
     assert time.monotonic() - start < 4.0, "it does not wait for the server, as the command time-out would let it"
     assert caught.value.retryable and not caught.value.ambiguous
     assert str(server.port) in str(caught.value)
-    with pytest.raises(redlatch.ConnectionError):
+    with pytest.raises(redlatch.UnreachableError):
         lock.acquire(timeout=0.2)
     obtained = threading.Event()
 

@@ -413,22 +413,22 @@ def test_error_replies(
 )
 def test_garbage(lock_name: str, garbage: Optional[bytes]) -> None:
     with (GarbageServer() if garbage is None else GarbageServer(garbage)) as other:
-        with fails("protocol", kind=redlatch.ConnectionError):
+        with fails("protocol", kind=redlatch.UnreachableError):
             redlatch.connect(other.url)
         with redlatch.connect(other.url, lazy=True) as client:
             lock = client.lock(lock_name)
-            with fails("protocol", kind=redlatch.ConnectionError):
+            with fails("protocol", kind=redlatch.UnreachableError):
                 lock.acquire(blocking=False)
-            with fails("protocol", kind=redlatch.ConnectionError):
+            with fails("protocol", kind=redlatch.UnreachableError):
                 lock.acquire(timeout=0.3)
 
 
 def test_a_web_server(lock_name: str) -> None:
     with HttpServer() as other:
-        with fails("protocol", kind=redlatch.ConnectionError):
+        with fails("protocol", kind=redlatch.UnreachableError):
             redlatch.connect(other.url)
         with redlatch.connect(other.url, lazy=True) as client:
-            with fails("protocol", kind=redlatch.ConnectionError):
+            with fails("protocol", kind=redlatch.UnreachableError):
                 client.lock(lock_name).acquire(blocking=False)
 
 
@@ -437,33 +437,33 @@ def test_silence(lock_name: str, begin: bytes) -> None:
     """Nothing comes, or a reply that has no end."""
     with (GarbageServer(begin) if begin else SilentServer()) as other:
         words = f"127.0.0.1:{other.port}: connected, but no answer"
-        with fails("no_reply", after=0.3, kind=redlatch.ConnectionError, words=words):
+        with fails("no_reply", after=0.3, kind=redlatch.UnreachableError, words=words):
             redlatch.connect(other.url, connect_timeout=0.3)
         # Of a lock nothing was sent: that is not the ambiguous kind.
         with redlatch.connect(other.url, lazy=True, connect_timeout=0.3, close_timeout=0.2) as client:
-            with fails("unreachable", after=0.25, kind=redlatch.ConnectionError):
+            with fails("unreachable", after=0.25, kind=redlatch.UnreachableError):
                 client.lock(lock_name).acquire(blocking=False)
         with redlatch.connect(other.url, lazy=True, command_timeout=0.3, close_timeout=0.2) as client:
-            with fails("unreachable", after=0.25, kind=redlatch.ConnectionError):
+            with fails("unreachable", after=0.25, kind=redlatch.UnreachableError):
                 client.lock(lock_name).acquire(blocking=False)
 
 
 def test_no_answer_to_the_first_packet(lock_name: str) -> None:
     with SynBlackHole() as hole:
-        with fails("unreachable", after=0.3, kind=redlatch.ConnectionError):
+        with fails("unreachable", after=0.3, kind=redlatch.UnreachableError):
             redlatch.connect(hole.url, connect_timeout=0.3)
         with redlatch.connect(hole.url, lazy=True, close_timeout=0.2) as client:
-            with fails("unreachable", after=0.3, kind=redlatch.ConnectionError):
+            with fails("unreachable", after=0.3, kind=redlatch.UnreachableError):
                 client.lock(lock_name).acquire(timeout=0.3)
 
 
 def test_nobody_there(lock_name: str) -> None:
     with closed_port() as port:
-        with fails("unreachable", kind=redlatch.ConnectionError):
+        with fails("unreachable", kind=redlatch.UnreachableError):
             redlatch.connect(f"redis://127.0.0.1:{port}/0")
-    with fails("unreachable", 9.0, kind=redlatch.ConnectionError):
+    with fails("unreachable", 9.0, kind=redlatch.UnreachableError):
         redlatch.connect("redis://no-such-host.invalid/0", connect_timeout=5)
-    with fails("unreachable", kind=redlatch.ConnectionError):
+    with fails("unreachable", kind=redlatch.UnreachableError):
         redlatch.connect("unix:///no/such/socket")
 
 
@@ -474,11 +474,11 @@ def test_the_server_falls_silent(server: RedisServer, lock_name: str) -> None:
             pass
         server.sigstop()
         try:
-            with fails("no_reply", after=0.3, kind=redlatch.ConnectionError):
+            with fails("no_reply", after=0.3, kind=redlatch.UnreachableError):
                 lock.acquire(blocking=False)
-            with fails("no_reply", after=0.3, kind=redlatch.ConnectionError):
+            with fails("no_reply", after=0.3, kind=redlatch.UnreachableError):
                 lock.acquire(timeout=0.3)
-            with fails("no_reply", after=0.3, kind=redlatch.ConnectionError):
+            with fails("no_reply", after=0.3, kind=redlatch.UnreachableError):
                 lock.locked()
         finally:
             server.sigcont()

@@ -18,7 +18,7 @@ from wire import subscribers
 
 MakeServer = Callable[..., RedisServer]
 # The demoted master refuses, connections break, and what it knew alone is lost.
-TOLERATED = (redlatch.ServerError, redlatch.ConnectionError, redlatch.LockLostError, redlatch.NotOwnedError)
+TOLERATED = (redlatch.ServerError, redlatch.UnreachableError, redlatch.LockLostError, redlatch.NotOwnedError)
 THREADS = 4
 TURNS = 25
 
@@ -124,7 +124,7 @@ def release(lock: redlatch.Lock) -> None:
     def done() -> bool:
         try:
             lock.release()
-        except redlatch.ConnectionError:
+        except redlatch.UnreachableError:
             return False
         return True
 

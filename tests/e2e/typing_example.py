@@ -119,7 +119,7 @@ def failing(lock: redlatch.Lock) -> None:
         assert_type(error.status_name, str)
         assert_type(error.retryable, bool)
         assert_type(error.ambiguous, bool)
-    except (redlatch.NotOwnedError, redlatch.ConnectionError, redlatch.ServerError):
+    except (redlatch.NotOwnedError, redlatch.UnreachableError, redlatch.ServerError):
         raise
     except TimeoutError:
         pass

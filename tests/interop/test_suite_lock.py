@@ -151,7 +151,7 @@ def test_server_down(make_server: Callable[..., RedisServer], name: str, kind: s
     server = make_server()
     with redlatch.connect(server.url, close_timeout=0.1) as client:
         server.stop()
-        with pytest.raises(redlatch.ConnectionError):
+        with pytest.raises(redlatch.UnreachableError):
             KINDS[kind].ours(client, name).acquire(timeout=2, lease=10)
 
 

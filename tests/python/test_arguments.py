@@ -63,9 +63,9 @@ def test_values_of_a_group_are_a_list(client: redlatch.Client, values: Any) -> N
 
 def test_acquire_has_the_signature_of_threading_lock(client: redlatch.Client) -> None:
     parameters = list(inspect.signature(client.lock("x").acquire).parameters.values())
-    assert [(parameter.name, parameter.default) for parameter in parameters[:2]] == [
-        ("blocking", True),
-        ("timeout", -1),
+    assert [(parameter.name, repr(parameter.default)) for parameter in parameters[:2]] == [
+        ("blocking", "True"),
+        ("timeout", "LOCK_TIMEOUT"),
     ]
     assert parameters[2].kind is inspect.Parameter.KEYWORD_ONLY
 
@@ -91,7 +91,7 @@ def test_a_time_out_instead_of_blocking_is_noticed(client: redlatch.Client, seco
 
 @pytest.mark.parametrize("blocking", [True, False, 1, 0])
 def test_blocking_is_yes_or_no(client: redlatch.Client, blocking: Any) -> None:
-    with pytest.raises(redlatch.ConnectionError):
+    with pytest.raises(redlatch.UnreachableError):
         client.lock("x").acquire(blocking)
 
 
@@ -178,7 +178,7 @@ def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
 def test_nothing_shows_the_password(client: redlatch.Client, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     lock = client.lock("x")
-    with pytest.raises(redlatch.ConnectionError) as caught:
+    with pytest.raises(redlatch.UnreachableError) as caught:
         lock.locked()
     for text in (repr(client), repr(lock), str(caught.value), repr(caught.value), caplog.text):
         assert "sesame" not in text and "somebody" not in text

@@ -35,6 +35,10 @@ CLASSES: List[Type[redlatch.RedlatchError]] = [
         ("FORKED", redlatch.ForkedError),
         ("UNSUPPORTED", redlatch.UnsupportedError),
         ("INTERNAL", redlatch.RedlatchError),
+        ("AUTHENTICATION", redlatch.AuthenticationError),
+        ("NO_PERMISSION", redlatch.PermissionDeniedError),
+        ("WRONG_TYPE", redlatch.WrongTypeError),
+        ("READ_ONLY", redlatch.ServerError),
         ("NO_MEMORY", redlatch.ResourceError),
         ("SYSTEM", redlatch.ResourceError),
     ],
@@ -47,14 +51,25 @@ def test_groups_share_a_class() -> None:
     assert len(STATUSES) > 20
     for status, name in STATUSES.items():
         if -400 < status <= -300:
-            assert class_of(status) is redlatch.ConnectionError, name
+            assert class_of(status) is redlatch.UnreachableError, name
         if -500 < status <= -400:
-            assert class_of(status) is redlatch.ServerError, name
+            assert issubclass(class_of(status), redlatch.ServerError), name
+
+
+def test_statuses_are_those_of_the_header() -> None:
+    assert {status.value: f"REDLATCH_{status.name}" for status in redlatch.Status if status} == STATUSES
+    assert redlatch.Status.OK == lib.REDLATCH_OK
+    assert redlatch.LockTimeoutError().status is redlatch.Status.TIMEOUT
+
+
+def test_the_module_shows_its_interface_only() -> None:
+    assert dir(redlatch) == sorted([*redlatch.__all__, "__version__"])
+    assert not hasattr(redlatch, "ConnectionError"), "import * hides no built-in class"
 
 
 def test_the_built_in_classes_catch_ours() -> None:
     assert issubclass(redlatch.LockTimeoutError, TimeoutError)
-    assert issubclass(redlatch.ConnectionError, builtins.ConnectionError)
+    assert issubclass(redlatch.UnreachableError, builtins.ConnectionError)
     assert issubclass(redlatch.InvalidArgumentError, ValueError)
     assert issubclass(redlatch.NotOwnedError, RuntimeError)
 
@@ -95,6 +110,6 @@ def test_errors_travel_between_processes(kind: Type[redlatch.RedlatchError], pro
 
 
 def test_ours_are_not_confused_with_the_operating_systems() -> None:
-    error = redlatch.ConnectionError("no route", status=lib.REDLATCH_UNREACHABLE)
+    error = redlatch.UnreachableError("no route", status=lib.REDLATCH_UNREACHABLE)
     assert error.errno is None
     assert error.args == ("no route",)

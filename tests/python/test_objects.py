@@ -59,7 +59,7 @@ def test_a_decorated_function_keeps_its_face_and_needs_the_lock(client: redlatch
 
     locked = client.lock("x")(work)
     assert (locked.__name__, locked.__doc__) == ("work", "Does it.")
-    with pytest.raises(redlatch.ConnectionError):
+    with pytest.raises(redlatch.UnreachableError):
         locked(1)
     assert calls == []
 
