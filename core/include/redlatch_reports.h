@@ -27,7 +27,7 @@ enum redlatch_detected_kind {
     REDLATCH_DETECTED_PLAIN = 6, /* a string with the owner's word as its value, and a lease; scans find redlatch's */
     REDLATCH_DETECTED_COUNT = 7, /* a number: what a semaphore or a latch has left, or any counter; scans pass it by */
     REDLATCH_DETECTED_PERMIT_SEMAPHORE = 8, /* a number, and leases of permits beside it; its holders have one */
-    REDLATCH_DETECTED_UNKNOWN = 99          /* there is a key, and it is no lock whose form we know */
+    REDLATCH_DETECTED_UNKNOWN = 99          /* there is a key, and it is no lock of a kind we know */
 };
 
 /* "mutex", "read_write" and so on; "unknown" for any other number. Static memory. Any thread. Since 0.1. */
@@ -42,7 +42,7 @@ typedef struct redlatch_facts {
     int64_t ttl_ms;        /* what is left of the lease, at most 10^12; -1: it has none; 0: there is nothing */
     uint64_t token;        /* of a fenced lock: the last one issued; else 0 */
     uint64_t holders;      /* how many hold it; 0: it is free, or nothing we know */
-    uint64_t waiters;      /* how many queue on the server; 0 where the form does not tell */
+    uint64_t waiters;      /* how many queue on the server; 0 where the data do not show it */
     uint64_t parties;      /* how many of both the report tells of, holders first; of many only some */
     uint64_t name_size;
     char type[16]; /* the server's word for the type of the key: "hash", "string", "none" */

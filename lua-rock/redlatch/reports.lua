@@ -15,10 +15,22 @@ local started = require "redlatch.started"
 ---@field value? string of a group: the value that is held, as it stands in Redis, a digest
 ---@field ttl? number of a group's value and of a permit: seconds left of its lease
 
+---@alias redlatch.DetectedKind
+---| "nothing"
+---| "mutex"
+---| "fenced"
+---| "fair"
+---| "read_write"
+---| "group"
+---| "plain"
+---| "count"
+---| "permit_semaphore"
+---| "unknown"
+
 --- What a name was when the server was asked.
 ---@class redlatch.Report
 ---@field name string without the client's prefix
----@field form "nothing"|"mutex"|"fenced"|"fair"|"read_write"|"group"|"plain"|"count"|"permit_semaphore"|"unknown"
+---@field detected_kind redlatch.DetectedKind
 --- "count" is a number, which a semaphore, a latch or any counter may be; "unknown" is no lock
 ---@field type string the server's word for the type of the key
 ---@field ttl number seconds left of the lease; math.huge if it has none, 0 if there is nothing
@@ -26,7 +38,7 @@ local started = require "redlatch.started"
 ---@field count? integer of "count" the number, of a permit semaphore the permits that may be taken
 ---@field locked? boolean whether anybody holds it; nil of what is counted: `count` and `holders` tell of a semaphore
 ---@field holders integer
----@field waiters integer who queues on the server; 0 where the form does not tell
+---@field waiters integer who queues on the server; 0 where the data do not show it
 ---@field parties redlatch.Party[] holders first; of very many only some
 
 local ROLES = {

@@ -45,7 +45,7 @@ class Report:
     ttl: float  # seconds left of the lease; infinity if it has none, 0.0 if there is nothing
     token: int  # of a fenced lock: the last one issued; else 0
     holders: int
-    waiters: int  # who queues on the server; 0 where the form does not tell
+    waiters: int  # who queues on the server; 0 where the data do not show it
     parties: Tuple[Party, ...]  # holders first; of very many only some
     count: int = 0  # of "count" the number, of a permit semaphore the permits that may be taken
 

@@ -199,9 +199,9 @@ bool actors_are_done(const struct world *world) {
 }
 
 /* What the caller of an operation believes it changed. */
-static void note(struct client *client, const struct operation *operation, enum outcome notified, int64_t amount) {
+static void note(struct client *client, const struct operation *operation, enum outcome believed, int64_t amount) {
     struct account *account = &client->accounts[operation->id];
-    account->notified = (uint8_t)notified;
+    account->believed = (uint8_t)believed;
     account->amount = amount;
 }
 

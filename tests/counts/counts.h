@@ -19,7 +19,7 @@ enum outcome { CHANGES_NOTHING, CHANGES_EXACTLY, CHANGES_OR_NOT };
 struct account {
     int64_t effect;
     int64_t amount;
-    uint8_t notified; /* enum outcome */
+    uint8_t believed; /* enum outcome */
     bool carried_out; /* once, at least */
 };
 

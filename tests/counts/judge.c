@@ -201,11 +201,11 @@ void judge_end(struct world *world) {
         const struct client *client = &world->clients[i];
         for (uint64_t id = 1; id <= client->engine.last_id; id++) {
             const struct account *account = &client->accounts[id];
-            bool exact = account->effect == (account->notified == CHANGES_NOTHING ? 0 : account->amount);
-            bool either = account->notified == CHANGES_OR_NOT && account->effect == 0;
+            bool exact = account->effect == (account->believed == CHANGES_NOTHING ? 0 : account->amount);
+            bool either = account->believed == CHANGES_OR_NOT && account->effect == 0;
             if (!exact && !either) {
                 fail(world, "client %u id %d changed the count by %d, its caller was told %d", i, (int)id,
-                     (int)account->effect, account->notified == CHANGES_NOTHING ? 0 : (int)account->amount);
+                     (int)account->effect, account->believed == CHANGES_NOTHING ? 0 : (int)account->amount);
             }
         }
     }

@@ -27,13 +27,13 @@ def lua(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("scene", [scene for scene in scenes_of("basics") if scene not in TALKING])
-def test_01_basics(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+def test_basics(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
     """Acquire, release, what is answered and what is raised."""
     play(lua, "basics", scene, server.url, lock_name)
     assert server.admin.keys("*") == []
 
 
-def test_02_binary_names(server: RedisServer, lua: str, lock_name: str) -> None:
+def test_binary_names(server: RedisServer, lua: str, lock_name: str) -> None:
     """A name of all 256 bytes is the key, byte for byte."""
     with LuaProcess(lua, SOURCES / "basics.lua", server.url, "binary_names", lock_name) as program:
         program.hear("held")
@@ -44,13 +44,13 @@ def test_02_binary_names(server: RedisServer, lua: str, lock_name: str) -> None:
 
 
 @pytest.mark.parametrize("scene", [scene for scene in scenes_of("ends") if scene not in TALKING])
-def test_03_ends(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+def test_ends(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
     """However something ends - also the program with locks held - nothing is left on the server."""
     play(lua, "ends", scene, server.url, lock_name)
     assert server.admin.keys("*") == []
 
 
-def test_04_program_fails(server: RedisServer, lua: str, lock_name: str) -> None:
+def test_program_fails(server: RedisServer, lua: str, lock_name: str) -> None:
     """A program that ends with an error frees what it held."""
     with LuaProcess(lua, ENDS, server.url, "program_fails", lock_name) as program:
         assert program.end() == 1
@@ -59,7 +59,7 @@ def test_04_program_fails(server: RedisServer, lua: str, lock_name: str) -> None
 
 
 @pytest.mark.parametrize("scene", ["waits", "waits_in_coroutine", "waits_without_taking"])
-def test_05_wakes(server: RedisServer, peer: RedissonShapedPeer, lua: str, scene: str, lock_name: str) -> None:
+def test_wakes(server: RedisServer, peer: RedissonShapedPeer, lua: str, scene: str, lock_name: str) -> None:
     """A Redisson peer's release wakes a waiting program by its message."""
     peer.lock(lock_name)
     with LuaProcess(lua, ENDS, server.url, scene, lock_name) as program:
@@ -73,7 +73,7 @@ def test_05_wakes(server: RedisServer, peer: RedissonShapedPeer, lua: str, scene
 
 
 @pytest.mark.parametrize("scene", ["waits", "waits_without_taking"])
-def test_06_interrupted(server: RedisServer, peer: RedissonShapedPeer, lua: str, scene: str, lock_name: str) -> None:
+def test_interrupted(server: RedisServer, peer: RedissonShapedPeer, lua: str, scene: str, lock_name: str) -> None:
     """Ctrl-C ends a wait at once; nothing is held or queued, and the holder keeps the lock."""
     peer.lock(lock_name)
     with LuaProcess(lua, ENDS, server.url, scene, lock_name) as program:
@@ -90,7 +90,7 @@ def test_06_interrupted(server: RedisServer, peer: RedissonShapedPeer, lua: str,
 
 
 @pytest.mark.parametrize("scene", scenes_of("events"))
-def test_07_events(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+def test_events(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
     """Started calls and what next_event() tells of them."""
     play(lua, "events", scene, server.url, lock_name)
     # A holder's lease ends a moment before the server's, and one of the scenes lets a lease run out.
@@ -98,7 +98,7 @@ def test_07_events(server: RedisServer, lua: str, scene: str, lock_name: str) ->
 
 
 @pytest.mark.parametrize("loop", ["luv", "cqueues"])
-def test_08_loops(server: RedisServer, peer: RedissonShapedPeer, lua: str, loop: str, lock_name: str) -> None:
+def test_loops(server: RedisServer, peer: RedissonShapedPeer, lua: str, loop: str, lock_name: str) -> None:
     """The example for a loop: two coroutines wait, the loop goes on, and both get the lock, one after the other."""
     peer.lock(lock_name)
     with LuaProcess(lua, EXAMPLES / f"{loop}.lua", server.url, lock_name) as program:
@@ -113,7 +113,7 @@ def test_08_loops(server: RedisServer, peer: RedissonShapedPeer, lua: str, loop:
     assert server.admin.keys("*") == []
 
 
-def test_09_every_parameter_is_known() -> None:
+def test_every_parameter_is_known() -> None:
     """What the header hands out, and strings with their sizes, have a typemap: SWIG would pass them on as pointers."""
     headers = sorted((ROOT / "core" / "include").glob("redlatch*.h"))
     header = "".join(path.read_text(encoding="utf-8") for path in headers)
@@ -126,14 +126,14 @@ def test_09_every_parameter_is_known() -> None:
 
 
 @pytest.mark.parametrize("scene", scenes_of("reports"))
-def test_10_reports(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+def test_reports(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
     """What the server knows of locks."""
     play(lua, "reports", scene, server.url, lock_name)
     assert server.admin.keys("*") == []
 
 
 @pytest.mark.parametrize("scene", scenes_of("answers"))
-def test_11_answers(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+def test_answers(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
     """Started questions and changes, and what their events bring."""
     play(lua, "answers", scene, server.url, lock_name)
     assert [key for key in server.admin.keys("*") if not key.startswith(b"redlatch_op:")] == []

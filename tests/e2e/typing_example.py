@@ -115,7 +115,7 @@ def failing(lock: redlatch.Lock) -> None:
         lock.release()
     except redlatch.LockLostError as error:
         assert_type(error.lock_name, Union[str, bytes, None])
-        assert_type(error.status, int)
+        assert_type(error.status, redlatch.Status)
         assert_type(error.status_name, str)
         assert_type(error.retryable, bool)
         assert_type(error.ambiguous, bool)

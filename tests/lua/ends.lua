@@ -144,9 +144,9 @@ function scenes.yields_inside_with(url, name)
     local worker = coroutine.create(function()
         return lock:with(function() return coroutine.yield("inside") end)
     end)
-    local good, notified = coroutine.resume(worker)
+    local good, yielded = coroutine.resume(worker)
     if YIELDS then
-        same(notified, "inside")
+        same(yielded, "inside")
         same(lock:locked(), true)
         local done, result
         good, done, result = coroutine.resume(worker, "result")
@@ -154,7 +154,7 @@ function scenes.yields_inside_with(url, name)
         same(result, "result")
     else
         same(good, false)
-        check(notified:find("attempt to yield", 1, true), "the interpreter's own error: " .. notified)
+        check(yielded:find("attempt to yield", 1, true), "the interpreter's own error: " .. yielded)
     end
     same(lock:locked(), false)
 end

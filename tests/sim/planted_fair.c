@@ -6,16 +6,16 @@
 #include "redlatch.h"
 
 const struct planted_edit planted_fair[] = {
-    {"a look that makes a place", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "elseif place == '1' then",
-     "elseif place ~= '0' then"},
-    {"a try that takes a place", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "elseif place == '1' then",
-     "elseif place ~= '2' then"},
+    {"a look that makes a place", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "elseif position == '1' then",
+     "elseif position ~= '0' then"},
+    {"a try that takes a place", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "elseif position == '1' then",
+     "elseif position ~= '2' then"},
     {"a grant past the queue", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "(head == owner", "(true"},
     {"a place before the others", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "'rpush'", "'lpush'"},
     {"a place without a sign of life", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR,
      "queue, owner)\n    redis.call('set', sign, '1', 'px', ARGV[5])", "queue, owner)"},
-    {"a release that calls nobody", SCRIPT_RELEASE_FAIR, REDLATCH_FAIR, "told = call_head(tonumber(ARGV[4]), ARGV[5])",
-     "told = 0"},
+    {"a release that calls nobody", SCRIPT_RELEASE_FAIR, REDLATCH_FAIR,
+     "receivers = call_head(tonumber(ARGV[4]), ARGV[5])", "receivers = 0"},
     {"a leave that keeps the place", SCRIPT_RELEASE_FAIR, REDLATCH_FAIR, "ARGV[3] == '1'", "ARGV[3] == '2'"},
     {"a hand-over to whom it pleases", SCRIPT_HAND_OVER_FAIR, REDLATCH_FAIR, "find_head(ARGV[2]) == ARGV[2]", "true"},
     {"a hand-over that leaves the place", SCRIPT_HAND_OVER_FAIR, REDLATCH_FAIR,

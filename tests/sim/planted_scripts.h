@@ -31,6 +31,6 @@ struct planted_edit {
 extern const struct planted_edit planted_fair[];
 extern const struct planted_edit planted_sides[];
 extern const struct planted_edit planted_groups[];
-extern const struct planted_edit planted_forms[];
+extern const struct planted_edit planted_member_types[];
 
 #endif

@@ -7,162 +7,167 @@
 #include "redlatch.h"
 
 /* What stands where in the arguments, for the scripts below. */
-#define ACQUIRE_LINES \
-    "local at, lines = 3, {}\n" \
+#define ACQUIRE_ENTRIES \
+    "local at, entries = 3, {}\n" \
     "for i, name in ipairs(KEYS) do\n" \
     "    local raises = string.sub(ARGV[2], i, i) == 'M'\n" \
-    "    lines[i] = {name = name, owner = ARGV[at], levels = raises and ARGV[at + 1] or '1'}\n" \
+    "    entries[i] = {name = name, owner = ARGV[at], count_stated = raises and ARGV[at + 1] or '1'}\n" \
     "    at = at + (raises and 2 or 1)\n" \
     "end\n"
-#define RELEASE_LINES \
-    "local at, lines, found = 2, {}, {}\n" \
+#define RELEASE_ENTRIES \
+    "local at, entries, found = 2, {}, {}\n" \
     "for i, name in ipairs(KEYS) do\n" \
     "    local lowers = string.sub(ARGV[1], i, i) == 'M'\n" \
     "    local channel = at + (lowers and 2 or 1)\n" \
-    "    lines[i] = {name = name, owner = ARGV[at], left = lowers and ARGV[at + 1] or '0', channel = ARGV[channel]}\n" \
+    "    local left = lowers and ARGV[at + 1] or '0'\n" \
+    "    entries[i] = {name = name, owner = ARGV[at], left = left, channel = ARGV[channel]}\n" \
     "    at = channel + 1\n" \
     "end\n"
-#define TAKE_LINES \
-    "for _, line in ipairs(lines) do\n" \
-    "    redis.call('hset', line.name, line.owner, line.levels)\n" \
-    "    if redis.call('pttl', line.name) < tonumber(ARGV[1]) then redis.call('pexpire', line.name, ARGV[1]) end\n" \
+#define TAKE_ENTRIES \
+    "for _, entry in ipairs(entries) do\n" \
+    "    redis.call('hset', entry.name, entry.owner, entry.count_stated)\n" \
+    "    if redis.call('pttl', entry.name) < tonumber(ARGV[1]) then redis.call('pexpire', entry.name, ARGV[1]) end\n" \
     "end\n" \
     "return {0}\n"
 
 const struct planted_script planted_sets[] = {
     {"a set granted as far as its names are free", SCRIPT_ACQUIRE_MANY, REDLATCH_MUTEX,
-     ACQUIRE_LINES "for i, line in ipairs(lines) do\n"
-                   "    local ttl = redis.call('pttl', line.name)\n"
-                   "    if ttl ~= -2 and redis.call('hexists', line.name, line.owner) == 0 then return {i, ttl} end\n"
-                   "    if ttl == -2 and line.levels ~= '1' then return {i, -3} end\n"
-                   "    redis.call('hset', line.name, line.owner, line.levels)\n"
-                   "    if ttl < tonumber(ARGV[1]) then redis.call('pexpire', line.name, ARGV[1]) end\n"
-                   "end\n"
-                   "return {0}\n"},
+     ACQUIRE_ENTRIES
+     "for i, entry in ipairs(entries) do\n"
+     "    local ttl = redis.call('pttl', entry.name)\n"
+     "    if ttl ~= -2 and redis.call('hexists', entry.name, entry.owner) == 0 then return {i, ttl} end\n"
+     "    if ttl == -2 and entry.count_stated ~= '1' then return {i, -3} end\n"
+     "    redis.call('hset', entry.name, entry.owner, entry.count_stated)\n"
+     "    if ttl < tonumber(ARGV[1]) then redis.call('pexpire', entry.name, ARGV[1]) end\n"
+     "end\n"
+     "return {0}\n"},
     {"a level of a set raised out of nothing", SCRIPT_ACQUIRE_MANY, REDLATCH_MUTEX,
-     ACQUIRE_LINES "for i, line in ipairs(lines) do\n"
-                   "    local ttl = redis.call('pttl', line.name)\n"
-                   "    if ttl ~= -2 and redis.call('hexists', line.name, line.owner) == 0 then return {i, ttl} end\n"
-                   "end\n" TAKE_LINES},
+     ACQUIRE_ENTRIES
+     "for i, entry in ipairs(entries) do\n"
+     "    local ttl = redis.call('pttl', entry.name)\n"
+     "    if ttl ~= -2 and redis.call('hexists', entry.name, entry.owner) == 0 then return {i, ttl} end\n"
+     "end\n" TAKE_ENTRIES},
     {"a set whose last name is not looked at", SCRIPT_ACQUIRE_MANY, REDLATCH_MUTEX,
-     ACQUIRE_LINES "for i = 1, #lines - 1 do\n"
-                   "    local line = lines[i]\n"
-                   "    local ttl = redis.call('pttl', line.name)\n"
-                   "    if ttl ~= -2 and redis.call('hexists', line.name, line.owner) == 0 then return {i, ttl} end\n"
-                   "    if ttl == -2 and line.levels ~= '1' then return {i, -3} end\n"
-                   "end\n" TAKE_LINES},
+     ACQUIRE_ENTRIES
+     "for i = 1, #entries - 1 do\n"
+     "    local entry = entries[i]\n"
+     "    local ttl = redis.call('pttl', entry.name)\n"
+     "    if ttl ~= -2 and redis.call('hexists', entry.name, entry.owner) == 0 then return {i, ttl} end\n"
+     "    if ttl == -2 and entry.count_stated ~= '1' then return {i, -3} end\n"
+     "end\n" TAKE_ENTRIES},
     {"a set released without a message", SCRIPT_RELEASE_MANY, REDLATCH_MUTEX,
-     RELEASE_LINES "for i, line in ipairs(lines) do\n"
-                   "    if line.left == '0' then\n"
-                   "        found[i] = redis.call('hdel', line.name, line.owner)\n"
-                   "    else\n"
-                   "        found[i] = redis.call('hexists', line.name, line.owner)\n"
-                   "        if found[i] == 1 then redis.call('hset', line.name, line.owner, line.left) end\n"
-                   "    end\n"
-                   "end\n"
-                   "return found\n"},
+     RELEASE_ENTRIES "for i, entry in ipairs(entries) do\n"
+                     "    if entry.left == '0' then\n"
+                     "        found[i] = redis.call('hdel', entry.name, entry.owner)\n"
+                     "    else\n"
+                     "        found[i] = redis.call('hexists', entry.name, entry.owner)\n"
+                     "        if found[i] == 1 then redis.call('hset', entry.name, entry.owner, entry.left) end\n"
+                     "    end\n"
+                     "end\n"
+                     "return found\n"},
     {"a set released by its first name", SCRIPT_RELEASE_MANY, REDLATCH_MUTEX,
-     RELEASE_LINES
-     "for i, line in ipairs(lines) do\n"
-     "    if line.left == '0' and (i == 1 or found[1] == 0) then\n"
-     "        found[i] = redis.call('hdel', line.name, line.owner)\n"
-     "        if found[i] == 1 then redis.call('publish', line.channel, '0') end\n"
+     RELEASE_ENTRIES
+     "for i, entry in ipairs(entries) do\n"
+     "    if entry.left == '0' and (i == 1 or found[1] == 0) then\n"
+     "        found[i] = redis.call('hdel', entry.name, entry.owner)\n"
+     "        if found[i] == 1 then redis.call('publish', entry.channel, '0') end\n"
      "    else\n"
-     "        found[i] = redis.call('hexists', line.name, line.owner)\n"
-     "        if found[i] == 1 and line.left ~= '0' then redis.call('hset', line.name, line.owner, line.left) end\n"
+     "        found[i] = redis.call('hexists', entry.name, entry.owner)\n"
+     "        if found[i] == 1 and entry.left ~= '0' then redis.call('hset', entry.name, entry.owner, entry.left) end\n"
      "    end\n"
      "end\n"
      "return found\n"},
     {NULL, SCRIPT_COUNT, 0, NULL},
 };
 
-/* Of the forms of the other kinds. */
-const struct planted_edit planted_forms[] = {
+/* Of the member types of the other kinds. */
+const struct planted_edit planted_member_types[] = {
     {"a set that draws a token again", SCRIPT_ACQUIRE_MANY, REDLATCH_FENCED,
      "if not (call('get', counter) and held) then", "if true then"},
     {"a set that draws no token", SCRIPT_ACQUIRE_MANY, REDLATCH_FENCED, "call('incr', counter)",
      "call('set', counter, call('get', counter) or '1')"},
     {"a set that takes a plain lock from its holder", SCRIPT_ACQUIRE_MANY, REDLATCH_PLAIN,
-     "if not holder or holder == line.owner then", "if true then"},
+     "if not holder or holder == entry.owner then", "if true then"},
     {"a set whose plain lock never ends", SCRIPT_ACQUIRE_MANY, REDLATCH_PLAIN,
-     "call('set', line.name, line.owner, 'px', lease)", "call('set', line.name, line.owner)"},
+     "call('set', entry.name, entry.owner, 'px', lease)", "call('set', entry.name, entry.owner)"},
     {"a set that releases a plain lock of others", SCRIPT_RELEASE_MANY, REDLATCH_PLAIN,
-     "if call('get', line.name) ~= line.owner then", "if not call('get', line.name) then"},
+     "if call('get', entry.name) ~= entry.owner then", "if not call('get', entry.name) then"},
     {"a set's plain lock released without a message", SCRIPT_RELEASE_MANY, REDLATCH_PLAIN,
-     "call('del', line.name)\n    return true, '0'", "call('del', line.name)\n    return true"},
+     "call('del', entry.name)\n    return true, '0'", "call('del', entry.name)\n    return true"},
     {"a set that reads beside a stranger who writes", SCRIPT_ACQUIRE_MANY, REDLATCH_READ,
-     "line.mode == 'write' and line.count == 0", "line.mode == 'none' and line.count == 0"},
+     "entry.mode == 'write' and entry.count == 0", "entry.mode == 'none' and entry.count == 0"},
     {"a set that reads without a timeout key", SCRIPT_ACQUIRE_MANY, REDLATCH_READ,
      "if not call('set', timeout, '1', 'px', lease, 'nx') then", "if false then"},
-    {"a set that writes beside readers", SCRIPT_ACQUIRE_MANY, REDLATCH_READ, "or line.mode and line.ttl or nil",
-     "or line.mode == 'write' and line.ttl or nil"},
+    {"a set that writes beside readers", SCRIPT_ACQUIRE_MANY, REDLATCH_READ, "or entry.mode and entry.ttl or nil",
+     "or entry.mode == 'write' and entry.ttl or nil"},
     {"a read level of a set raised out of nothing", SCRIPT_ACQUIRE_MANY, REDLATCH_READ,
      "return not alive and GONE or nil", "return nil"},
     {"a set's read release takes the lock from others", SCRIPT_RELEASE_MANY, REDLATCH_READ, "if longest == -2 then",
      "if true then"},
     {"a set's last read tells nobody", SCRIPT_RELEASE_MANY, REDLATCH_READ,
-     "call('del', line.name)\n        return true, '0'", "call('del', line.name)\n        return true"},
+     "call('del', entry.name)\n        return true, '0'", "call('del', entry.name)\n        return true"},
     {"a set's release that hides what was refused", SCRIPT_RELEASE_MANY, REDLATCH_READ, "return refused or found",
      "return found"},
     {"a set's write release tells nobody", SCRIPT_RELEASE_MANY, REDLATCH_READ, "return true, '1'", "return true"},
     {"a set's downgrade that leaves write mode", SCRIPT_RELEASE_MANY, REDLATCH_READ,
-     "call('hset', line.name, 'mode', 'read')", ""},
+     "call('hset', entry.name, 'mode', 'read')", ""},
     {"a set's group granted by its first value", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "for i = line.at + 1, line.at + ARGV[line.at] do\n        local holder",
-     "for i = line.at + 1, line.at + 1 do\n        local holder"},
+     "for i = entry.at + 1, entry.at + ARGV[entry.at] do\n        local holder",
+     "for i = entry.at + 1, entry.at + 1 do\n        local holder"},
     {"a set's group taken but for its last value", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "for i = line.at + 1, line.at + ARGV[line.at] do\n        local own",
-     "for i = line.at + 1, line.at + ARGV[line.at] - 1 do\n        local own"},
-    {"a group's values of a refused set stay", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "lines[i] = line\n",
-     "lines[i] = line\n    if least > 0 then form.take(line) end\n"},
+     "for i = entry.at + 1, entry.at + ARGV[entry.at] do\n        local own",
+     "for i = entry.at + 1, entry.at + ARGV[entry.at] - 1 do\n        local own"},
+    {"a group's values of a refused set stay", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "entries[i] = entry\n",
+     "entries[i] = entry\n    if least > 0 then member_type.take(entry) end\n"},
     {"a value's owner of a refused set stays", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "known = known or holder\n",
      "known = known or holder\n"
      "        if not holder and least > 0 then\n"
-     "            call('hset', line.name, ARGV[i] .. ':' .. line.owner .. ':lock_count', '1')\n"
-     "            call('pexpire', line.name, lease)\n"
+     "            call('hset', entry.name, ARGV[i] .. ':' .. entry.owner .. ':lock_count', '1')\n"
+     "            call('pexpire', entry.name, lease)\n"
      "        end\n"},
-    {"a set's group taken in the group of another line", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "local line = {form = form, name = KEYS[key],", "local line = {form = form, name = KEYS[1],"},
-    {"a set's group taken by the owner of another line", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "owner = ARGV[at],\n",
+    {"a set's group taken in the group of another entry", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
+     "local entry = {member_type = member_type, name = KEYS[key],",
+     "local entry = {member_type = member_type, name = KEYS[1],"},
+    {"a set's group taken by the owner of another entry", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "owner = ARGV[at],\n",
      "owner = ARGV[3],\n"},
     {"a repeat of a set adds a level of a group", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "if count < tonumber(line.levels or 1) then\n"
-     "            call('hset', line.name, own .. ':lock_count', line.levels or '1')",
-     "if true then\n            call('hset', line.name, own .. ':lock_count', count + 1)"},
+     "if count < tonumber(entry.count_stated or 1) then\n"
+     "            call('hset', entry.name, own .. ':lock_count', entry.count_stated or '1')",
+     "if true then\n            call('hset', entry.name, own .. ':lock_count', count + 1)"},
     {"a set's group begins with the count of another", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "local count = ends > now() and tonumber(call('hget', line.name, own .. ':lock_count')) or 0",
-     "local old = line.others[i] and ARGV[i] .. ':' .. line.others[i] or own\n"
-     "        local count = tonumber(call('hget', line.name, old .. ':lock_count')) or 0\n"
-     "        call('hset', line.name, own .. ':lock_count', count)"},
+     "local count = ends > now() and tonumber(call('hget', entry.name, own .. ':lock_count')) or 0",
+     "local old = entry.others[i] and ARGV[i] .. ':' .. entry.others[i] or own\n"
+     "        local count = tonumber(call('hget', entry.name, old .. ':lock_count')) or 0\n"
+     "        call('hset', entry.name, own .. ':lock_count', count)"},
     {"what an earlier owner left stays in a set's group", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "call('hdel', line.name, left .. ':expire_time', left .. ':lock_count')", ""},
-    {"a group that ends before a set's hold of it", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "if line.ttl ~= -1 then\n",
-     "if line.ttl == FREE then\n"},
-    {"a set whose group never ends", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "if line.ttl ~= -1 then\n",
-     "if line.ttl ~= FREE then\n"},
+     "call('hdel', entry.name, left .. ':expire_time', left .. ':lock_count')", ""},
+    {"a group that ends before a set's hold of it", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "if entry.ttl ~= -1 then\n",
+     "if entry.ttl == FREE then\n"},
+    {"a set whose group never ends", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "if entry.ttl ~= -1 then\n",
+     "if entry.ttl ~= FREE then\n"},
     {"a set that shortens the lease of a group's values", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "if ends < now() + least then\n", "if ends ~= 0 or line.levels == nil then\n"},
+     "if ends < now() + least then\n", "if ends ~= 0 or entry.count_stated == nil then\n"},
     {"a group's level of a set raised out of nothing", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "if line.levels and (holder ~= line.owner or ends <= now()) then", "if false then"},
+     "if entry.count_stated and (holder ~= entry.owner or ends <= now()) then", "if false then"},
     {"a group's level of a set raised on part of its values", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "if count < tonumber(line.levels or 1) then\n",
-     "if count < tonumber(line.levels or 1) and (count == 0 or i == line.at + 1) then\n"},
+     "if count < tonumber(entry.count_stated or 1) then\n",
+     "if count < tonumber(entry.count_stated or 1) and (count == 0 or i == entry.at + 1) then\n"},
     {"a set's release of values whoever holds them", SCRIPT_RELEASE_MANY, REDLATCH_GROUP,
-     "if call('hget', line.name, ARGV[i]) == line.owner then\n", "if true then\n"},
+     "if call('hget', entry.name, ARGV[i]) == entry.owner then\n", "if true then\n"},
     {"a set's group released without its counts", SCRIPT_RELEASE_MANY, REDLATCH_GROUP,
-     "call('hdel', line.name, own .. ':expire_time', own .. ':lock_count')",
-     "call('hdel', line.name, own .. ':expire_time')"},
+     "call('hdel', entry.name, own .. ':expire_time', own .. ':lock_count')",
+     "call('hdel', entry.name, own .. ':expire_time')"},
     {"a set's group released by its first value", SCRIPT_RELEASE_MANY, REDLATCH_GROUP,
      "for i = first, last do\n        local own", "for i = first, first do\n        local own"},
     {"a set's group released without a message", SCRIPT_RELEASE_MANY, REDLATCH_GROUP,
      "return whole, removed > 0 and '0' or nil", "return whole, nil"},
-    {"a set's group told on the channel of another line", SCRIPT_RELEASE_MANY, REDLATCH_GROUP,
-     "checked(try('publish', line.channel,", "checked(try('publish', lines[1].channel,"},
+    {"a set's group told on the channel of another entry", SCRIPT_RELEASE_MANY, REDLATCH_GROUP,
+     "checked(try('publish', entry.channel,", "checked(try('publish', entries[1].channel,"},
     {"a set's lowering of a group that takes a level off", SCRIPT_RELEASE_MANY, REDLATCH_GROUP,
-     "elseif whole and tonumber(call('hget', line.name, own .. ':lock_count') or 0) > tonumber(line.left) then\n"
-     "            call('hset', line.name, own .. ':lock_count', line.left)",
-     "elseif whole then\n            call('hincrby', line.name, own .. ':lock_count', -1)"},
+     "elseif whole and tonumber(call('hget', entry.name, own .. ':lock_count') or 0) > tonumber(entry.left) then\n"
+     "            call('hset', entry.name, own .. ':lock_count', entry.left)",
+     "elseif whole then\n            call('hincrby', entry.name, own .. ':lock_count', -1)"},
     {"a set's lowering of a group that frees it", SCRIPT_RELEASE_MANY, REDLATCH_GROUP,
-     "if not line.left then\n            if call('hget'", "if true then\n            if call('hget'"},
+     "if not entry.left then\n            if call('hget'", "if true then\n            if call('hget'"},
     {NULL, SCRIPT_ACQUIRE_MANY, REDLATCH_MUTEX, NULL, NULL},
 };

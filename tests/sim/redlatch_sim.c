@@ -301,7 +301,7 @@ static int run_faults(const struct options *options, struct script_set *scripts)
     }
     planted_fault = FAULT_NONE;
     if (options->sets) {
-        missed += hunt_scripts(options, planted_sets) + hunt_edits(options, planted_forms);
+        missed += hunt_scripts(options, planted_sets) + hunt_edits(options, planted_member_types);
     } else {
         missed += hunt_scripts(options, planted_scripts);
         missed += hunt_edits(options, planted_fair) + hunt_edits(options, planted_sides);

@@ -119,11 +119,11 @@ void server_free(struct server *server) {
 void server_crash(struct world *world, struct keyspace *data) {
     struct server *server = &world->server;
     for (struct connection *each = world->connections; each; each = each->next) {
-        bool notified = random_chance(&world->random, 800);
-        if (each->server_open && !notified && each->client_open) {
+        bool client_learns = random_chance(&world->random, 800);
+        if (each->server_open && !client_learns && each->client_open) {
             link_expect_death(each->client, each);
         }
-        connection_drop(world, each, notified);
+        connection_drop(world, each, client_learns);
     }
     if (data != server->keyspace) {
         keyspace_free(server->keyspace);

@@ -90,7 +90,7 @@ static void the_thread_that_waits_for_losses_is_woken(void) {
     take_away(&scene);
     int64_t start = system_now();
     CHECK_EQ_INT(redlatch_client_wait_lost(scene.clients[0], TIMEOUT_MS, &event), REDLATCH_OK);
-    CHECK(system_now() - start < (int64_t)TIMEOUT_MS * 1000); /* woken, not at the end of its deadline */
+    CHECK(system_now() - start < (int64_t)TIMEOUT_MS * 1000); /* woken, not at its deadline */
     CHECK_EQ_INT(event.kind, REDLATCH_EVENT_LOST);
     tear_down(&scene);
 }

@@ -103,10 +103,10 @@ static void a_waiter_parks_until_the_holders_lease_ends(void) {
 
 static void no_park_is_longer_than_five_seconds(void) {
     /* A long lease, none, and what a server may say that means no good. */
-    static const int64_t notified[] = {600000, -1, INT64_C(500000000000000000), INT64_MAX, INT64_MIN};
-    for (size_t i = 0; i < sizeof notified / sizeof notified[0]; i++) {
+    static const int64_t remaining[] = {600000, -1, INT64_C(500000000000000000), INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < sizeof remaining / sizeof remaining[0]; i++) {
         rig_open();
-        struct call *call = parked("a", 1, notified[i]);
+        struct call *call = parked("a", 1, remaining[i]);
         rig_pass(5 * SECOND - 1);
         CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
         rig_pass(1);

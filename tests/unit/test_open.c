@@ -24,7 +24,7 @@ static const char *note(void *context, int connection, const char *command) {
     return command;
 }
 
-static const char *answer_as_notified(void *context, int connection, const char *command) {
+static const char *answer_as_given(void *context, int connection, const char *command) {
     note(context, connection, command);
     return first_answer;
 }
@@ -53,7 +53,7 @@ static void begin(fake_answer *answer) {
 /* Opening against a server that answers so; the last error must contain `words`. */
 static void check_refused(const char *answer, int status, const char *words) {
     first_answer = answer;
-    begin(answer_as_notified);
+    begin(answer_as_given);
     redlatch_client_options options = defaults();
     options.connect_timeout_ms = 1000;
     options.password = "SECRET";

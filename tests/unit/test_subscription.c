@@ -5,7 +5,7 @@
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 /* A waiter that was told of a holder and asked for a subscription that is not confirmed. */
-static struct call *notified(const char *name, uint64_t owner) {
+static struct call *contended_waiter(const char *name, uint64_t owner) {
     struct call *call = rig_acquire(name, owner);
     rig_send(PIPELINE);
     rig_integer(PIPELINE, 60000);
@@ -33,7 +33,7 @@ static void nothing_is_subscribed_to_without_a_holder(void) {
 
 static void a_confirmed_subscription_is_followed_by_a_recheck(void) {
     rig_open();
-    struct call *call = notified("a", 1);
+    struct call *call = contended_waiter("a", 1);
     struct subscription *channel = next_change();
     CHECK_EQ_INT(channel->state, SUBSCRIPTION_WANTED);
     CHECK(rig_send(PIPELINE) == NULL);
@@ -49,7 +49,7 @@ static void a_confirmed_subscription_is_followed_by_a_recheck(void) {
 
 static void one_confirmed_for_another_name_is_not_requested(void) {
     rig_open();
-    struct call *call = notified("a", 1);
+    struct call *call = contended_waiter("a", 1);
     engine_subscribed(&rig.engine, &rig_wait_queue("a")->subscription, rig.now); /* {a} has the same channel */
     CHECK(next_change() == NULL);
     answer_held();
@@ -59,7 +59,7 @@ static void one_confirmed_for_another_name_is_not_requested(void) {
 
 static void one_confirmed_while_requesting_is_followed_by_another_recheck(void) {
     rig_open();
-    struct call *call = notified("a", 1);
+    struct call *call = contended_waiter("a", 1);
     struct subscription *channel = next_change();
     rig_pass(5 * SECOND); /* the look of a park */
     rig_send(PIPELINE);
@@ -74,13 +74,13 @@ static void one_confirmed_while_requesting_is_followed_by_another_recheck(void) 
 
 static void a_subscription_lingers_and_is_used_again(void) {
     rig_open();
-    struct call *call = notified("a", 1);
+    struct call *call = contended_waiter("a", 1);
     rig_subscriptions();
     answer_held();
     rig_abort(call, REDLATCH_TIMEOUT);
     rig_pass((RIG_LINGER_MS - 1) * MILLISECOND);
     CHECK_EQ_INT(rig_subscriptions(), 0);
-    call = notified("a", 2);
+    call = contended_waiter("a", 2);
     rig_pass(2 * SECOND);
     CHECK_EQ_INT(rig_subscriptions(), 0); /* neither left nor asked for again */
     CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
@@ -95,7 +95,7 @@ static void a_subscription_lingers_and_is_used_again(void) {
 
 static void one_never_requested_is_dropped_after_lingering(void) {
     rig_open();
-    rig_abort(notified("a", 1), REDLATCH_TIMEOUT);
+    rig_abort(contended_waiter("a", 1), REDLATCH_TIMEOUT);
     rig_pass(RIG_LINGER_MS * MILLISECOND);
     CHECK(rig_wait_queue("a") == NULL);
     CHECK_EQ_INT(rig_subscriptions(), 0);
@@ -104,7 +104,7 @@ static void one_never_requested_is_dropped_after_lingering(void) {
 
 static void one_not_confirmed_yet_is_kept_until_it_is(void) {
     rig_open();
-    rig_abort(notified("a", 1), REDLATCH_TIMEOUT);
+    rig_abort(contended_waiter("a", 1), REDLATCH_TIMEOUT);
     struct subscription *channel = next_change();
     rig_pass(2 * RIG_LINGER_MS * MILLISECOND);
     CHECK(&rig_wait_queue("a")->subscription == channel);
@@ -117,7 +117,7 @@ static void one_not_confirmed_yet_is_kept_until_it_is(void) {
 static void without_lingering_nothing_spins(void) {
     rig_open();
     rig.engine.settings.linger_ms = 0;
-    rig_abort(notified("a", 1), REDLATCH_TIMEOUT);
+    rig_abort(contended_waiter("a", 1), REDLATCH_TIMEOUT);
     struct subscription *channel = next_change();
     engine_run_timers(&rig.engine, rig.now); /* comes back */
     engine_subscribed(&rig.engine, channel, rig.now);
@@ -128,13 +128,13 @@ static void without_lingering_nothing_spins(void) {
 
 static void a_waiter_that_comes_while_it_is_left_has_it_renewed(void) {
     rig_open();
-    struct call *call = notified("a", 1);
+    struct call *call = contended_waiter("a", 1);
     rig_subscriptions();
     answer_held();
     rig_abort(call, REDLATCH_TIMEOUT);
     rig_pass(RIG_LINGER_MS * MILLISECOND);
     struct subscription *channel = next_change();
-    call = notified("a", 2);
+    call = contended_waiter("a", 2);
     engine_unsubscribed(&rig.engine, channel, rig.now);
     CHECK_EQ_INT(channel->state, SUBSCRIPTION_WANTED);
     CHECK_EQ_INT(rig_subscriptions(), 1);
@@ -147,13 +147,13 @@ static void a_waiter_that_comes_while_it_is_left_has_it_renewed(void) {
 
 static void a_waiter_that_comes_and_goes_while_it_is_left_does_not_keep_it(void) {
     rig_open();
-    struct call *call = notified("a", 1);
+    struct call *call = contended_waiter("a", 1);
     rig_subscriptions();
     answer_held();
     rig_abort(call, REDLATCH_TIMEOUT);
     rig_pass(RIG_LINGER_MS * MILLISECOND);
     struct subscription *channel = next_change();
-    rig_abort(notified("a", 2), REDLATCH_TIMEOUT);
+    rig_abort(contended_waiter("a", 2), REDLATCH_TIMEOUT);
     CHECK(&rig_wait_queue("a")->subscription == channel);
     engine_unsubscribed(&rig.engine, channel, rig.now);
     CHECK(rig_wait_queue("a") == NULL);
@@ -162,7 +162,7 @@ static void a_waiter_that_comes_and_goes_while_it_is_left_does_not_keep_it(void)
 
 static void a_lost_connection_subscribes_again_and_rechecks(void) {
     rig_open();
-    struct call *call = notified("a", 1);
+    struct call *call = contended_waiter("a", 1);
     rig_subscriptions();
     answer_held();
     engine_subscriptions_lost(&rig.engine, rig.now);
@@ -177,7 +177,7 @@ static void a_lost_connection_subscribes_again_and_rechecks(void) {
 
 static void a_connection_lost_while_leaving_ends_it(void) {
     rig_open();
-    struct call *call = notified("a", 1);
+    struct call *call = contended_waiter("a", 1);
     rig_subscriptions();
     answer_held();
     rig_abort(call, REDLATCH_TIMEOUT);
@@ -192,13 +192,13 @@ static void a_connection_lost_while_leaving_ends_it(void) {
 /* The driver has not taken the change when the connection breaks and a new waiter is there. */
 static void a_change_that_stands_in_the_list_is_not_entered_twice(void) {
     rig_open();
-    struct call *call = notified("a", 1);
+    struct call *call = contended_waiter("a", 1);
     rig_subscriptions();
     answer_held();
     rig_abort(call, REDLATCH_TIMEOUT);
     rig_pass(RIG_LINGER_MS * MILLISECOND);
     CHECK_EQ_INT(rig_wait_queue("a")->subscription.state, SUBSCRIPTION_LEAVING);
-    call = notified("a", 2);
+    call = contended_waiter("a", 2);
     engine_subscriptions_lost(&rig.engine, rig.now);
     CHECK_EQ_INT(rig_subscriptions(), 1);
     CHECK_EQ_INT(rig_wait_queue("a")->subscription.state, SUBSCRIPTION_ACTIVE);
@@ -209,7 +209,7 @@ static void a_change_that_stands_in_the_list_is_not_entered_twice(void) {
 
 static void without_permission_waiters_poll(void) {
     rig_open();
-    struct call *call = notified("a", 1);
+    struct call *call = contended_waiter("a", 1);
     engine_subscription_denied(&rig.engine, next_change(), rig.now);
     CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
     answer_held();
@@ -227,14 +227,14 @@ static void without_permission_waiters_poll(void) {
 /* The channel goes on being heard, which does no harm; whoever waits again asks for it anew. */
 static void a_channel_that_may_not_be_left_is_forgotten_all_the_same(void) {
     rig_open();
-    struct call *call = notified("a", 1);
+    struct call *call = contended_waiter("a", 1);
     rig_subscriptions();
     answer_held();
     rig_abort(call, REDLATCH_TIMEOUT);
     rig_pass(RIG_LINGER_MS * MILLISECOND);
     struct subscription *leaving = next_change();
     CHECK_EQ_INT(leaving->state, SUBSCRIPTION_LEAVING);
-    call = notified("a", 2);
+    call = contended_waiter("a", 2);
     engine_subscription_denied(&rig.engine, leaving, rig.now);
     CHECK_EQ_INT(leaving->state, SUBSCRIPTION_WANTED);
     CHECK_EQ_INT(rig_subscriptions(), 1);
@@ -246,7 +246,7 @@ static void a_channel_that_may_not_be_left_is_forgotten_all_the_same(void) {
 
 static void a_denial_that_comes_after_the_wait_ends_the_wait_queue(void) {
     rig_open();
-    rig_abort(notified("a", 1), REDLATCH_TIMEOUT);
+    rig_abort(contended_waiter("a", 1), REDLATCH_TIMEOUT);
     engine_subscription_denied(&rig.engine, next_change(), rig.now);
     CHECK(rig_wait_queue("a") == NULL);
     RIG_CLOSE();
@@ -256,7 +256,7 @@ static void a_denial_that_comes_after_the_wait_ends_the_wait_queue(void) {
 static void a_wait_queue_lives_as_long_as_its_hand_over(void) {
     rig_open();
     rig_grant("a", 1);
-    struct call *call = notified("a", 2);
+    struct call *call = contended_waiter("a", 2);
     engine_subscription_denied(&rig.engine, next_change(), rig.now);
     answer_held();
     rig_release("a", 1);
@@ -275,7 +275,7 @@ static void a_wait_queue_lives_as_long_as_its_hand_over(void) {
 static void a_connection_lost_before_the_leave_was_sent_leaves_no_change(void) {
     rig_open();
     rig_grant("a", 1);
-    struct call *call = notified("a", 2);
+    struct call *call = contended_waiter("a", 2);
     rig_subscriptions();
     answer_held();
     rig_release("a", 1);
@@ -294,7 +294,7 @@ static void a_connection_lost_before_the_leave_was_sent_leaves_no_change(void) {
 
 static void a_message_for_nobody_is_only_counted(void) {
     rig_open();
-    struct call *call = notified("a", 1);
+    struct call *call = contended_waiter("a", 1);
     rig_subscriptions();
     answer_held();
     rig_abort(call, REDLATCH_TIMEOUT);

@@ -48,7 +48,7 @@ static void background_read(struct pipeline_io *io, int64_t now) {
         io_check_peer(io, now);
     }
     if (io->connection.state != CONNECTION_READY && should_read(io, now)) {
-        int status = io_resolve(io, 0) ? io_connect(io, now) : REDLATCH_UNREACHABLE;
+        int status = io_lookup(io, 0) ? io_connect(io, now) : REDLATCH_UNREACHABLE;
         io->wanted = io->wanted && (status == REDLATCH_AGAIN || io->lookup);
     }
     client_outputs(client, now);

@@ -61,7 +61,7 @@ struct pipeline_io {
     bool reader_comes;     /* a caller has been woken to take the role */
     bool writing;          /* somebody writes, without the mutex; nobody else touches the output then */
     bool wanted;           /* the background thread is to open it ahead of need */
-    bool must_resolve;     /* addresses that served another pipeline were of no use */
+    bool must_lookup;      /* addresses that served another pipeline were of no use */
     struct lookup *lookup; /* of the server's name, under way; else NULL */
     int64_t lookup_until;
     bool ended;            /* the background thread has seen the end of the connection, and nobody has read it yet */
@@ -186,7 +186,7 @@ int io_connect(struct pipeline_io *io, int64_t now);
 void io_check_peer(struct pipeline_io *io, int64_t now);
 int64_t io_next_time(const struct pipeline_io *io);
 void io_watch_unread(struct pipeline_io *io, int64_t now);
-bool io_resolve(struct pipeline_io *io, int64_t until);
+bool io_lookup(struct pipeline_io *io, int64_t until);
 
 /* Whether callers beside each other yield, as far as is known: then they share a pipeline. */
 static inline bool client_yields(const struct client *client) {

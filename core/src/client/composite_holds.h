@@ -11,7 +11,7 @@
 
 #include "composite.h"
 
-/* Makes room to note a hold of `composite lock`; NULL without memory. It is composite_note_granted's, or to be freed.
+/* Makes room to note a hold of `composite`; NULL without memory. It is composite_note_granted's, or to be freed.
  */
 struct composite_hold *composite_hold_new(const struct composite *composite);
 

@@ -216,7 +216,7 @@ static void read_turn(struct pipeline_io *io, struct request *request, int64_t u
         client_outputs(client, now);
         return;
     }
-    if (!io_resolve(io, until)) {
+    if (!io_lookup(io, until)) {
         client_outputs(client, system_now());
         return;
     }

@@ -213,7 +213,7 @@ static int connect_now(struct client *client) {
     int status = REDLATCH_AGAIN;
     io->reading = true;
     while (status == REDLATCH_AGAIN) {
-        if (!io_resolve(io, NEVER)) {
+        if (!io_lookup(io, NEVER)) {
             status = REDLATCH_UNREACHABLE;
             break;
         }

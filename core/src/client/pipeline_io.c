@@ -268,14 +268,14 @@ static void became_ready(struct pipeline_io *io, int64_t now) {
     client->engine.stats.reconnects += io->connection.generation > 1;
     io->received_at = now;
     io->wanted = false;
-    io->must_resolve = false;
+    io->must_lookup = false;
     engine_pipeline_ready(&client->engine, io->pipeline, (enum resolution)io->connection.resolution, now);
     client_kick_background(client); /* to watch for its end */
 }
 
 /* No connection could be made. What an operation wanted to say was not sent, whatever became of the greeting. */
 static void pipeline_failed(struct pipeline_io *io, int status, int64_t now) {
-    io->must_resolve = true;
+    io->must_lookup = true;
     engine_pipeline_failed(&io->client->engine, io->pipeline,
                            status == REDLATCH_NO_REPLY ? REDLATCH_UNREACHABLE : status, now);
 }
@@ -309,7 +309,7 @@ int io_connect(struct pipeline_io *io, int64_t now) {
 
 /* Takes the addresses of a pipeline that is connected: a look-up may take long, and a renewal may be due. */
 static bool borrow_addresses(struct pipeline_io *io) {
-    for (int i = 0; i < PIPELINE_COUNT && !io->must_resolve; i++) {
+    for (int i = 0; i < PIPELINE_COUNT && !io->must_lookup; i++) {
         const struct connection *other = &io->client->ios[i].connection;
         if (other->state == CONNECTION_READY) {
             io->connection.addresses = other->addresses;
@@ -321,7 +321,7 @@ static bool borrow_addresses(struct pipeline_io *io) {
 
 /* Looks up the server's addresses if they are not known, without the mutex, waiting until `until` at most; only for the
  * reader. true if there was nothing to wait for or it went well; else it failed, or goes on: port->lookup tells. */
-bool io_resolve(struct pipeline_io *io, int64_t until) {
+bool io_lookup(struct pipeline_io *io, int64_t until) {
     struct client *client = io->client;
     struct connection *connection = &io->connection;
     int64_t now = system_now();

@@ -183,7 +183,7 @@ static int take_single(struct walk *walk, const struct client *client, const str
     return status;
 }
 
-/* Takes in the answer to what `busy_poll` wanted to be asked. */
+/* Takes in the answer to what `peek` wanted to be asked. */
 static int take(struct walk *walk, const struct client *client, struct inquiry *inquiry, redlatch_report **report_out) {
     return inquiry->question.key_count == 1 ? take_single(walk, client, inquiry, report_out) : take_page(walk, inquiry);
 }

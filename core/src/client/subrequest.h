@@ -28,7 +28,7 @@ struct subrequest_spec {
     uint64_t owner;
     int64_t lease_ms;
     int64_t max_hold_ms;
-    int64_t wait_ms; /* its deadline; of an acquire, with `once`, the client's command time-out */
+    int64_t wait_ms; /* its timeout; of an acquire, with `non_blocking`, the client's command time-out */
     bool non_blocking;
     bool named_owner;
     struct redlatch_cancel *cancel;

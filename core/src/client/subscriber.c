@@ -149,7 +149,7 @@ static void check_peer(struct client *client, int64_t now) {
     }
 }
 
-static bool resolve_address(struct client *client, int64_t now) {
+static bool lookup_address(struct client *client, int64_t now) {
     struct connection *connection = &client->subscriber.connection;
     if (connection->addresses.count > 0) {
         return true;
@@ -178,7 +178,7 @@ void subscriber_step(struct client *client, int64_t now) {
         check_peer(client, now);
     }
     if (connection->state == CONNECTION_CLOSED && subscriber_wanted(client) && now >= connection->retry_at &&
-        resolve_address(client, now)) {
+        lookup_address(client, now)) {
         connection_open(connection, now);
     }
     if (connection->state == CONNECTION_OPENING || connection->state == CONNECTION_GREETING) {

@@ -22,7 +22,7 @@
 static const int64_t RECHECK_CAP = 5 * SECOND;
 static const int64_t POLL_CAP = SECOND / 4;
 
-/* How long before the end of its deadline a waiter that polls looks for the last time: its answer takes a while. */
+/* How long before its deadline a waiter that polls rechecks for the last time: its answer takes a while. */
 static const int64_t LAST_RECHECK = 25 * MILLISECOND;
 
 int64_t engine_wire_lease(const struct engine *engine, int64_t lease_ms) {

@@ -1,4 +1,4 @@
--- refresh_fair: waiters of one client keep their places: none of them is taken off for want of deadline.
+-- refresh_fair: waiters of one client keep their places: none of them is taken off because its time is over.
 -- Begins with shared/fair_queue.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] ms for which the heartbeat holds   ARGV[2...] numbers of the client's waiters

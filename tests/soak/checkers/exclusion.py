@@ -21,15 +21,15 @@ def check(name: str, operations: List[Operation], _history: History) -> List[str
         (since, until, index) for index, each in enumerate(operations) for since, until in each.beliefs()
     )
     found: List[str] = []
-    notified: Set[Tuple[int, int]] = set()
+    reported: Set[Tuple[int, int]] = set()
     live: List[Tuple[int, int, int]] = []  # until, since, index
     for since, until, index in spans:
         while live and live[0][0] <= since:
             heapq.heappop(live)
         for other_until, _, other in live:
             pair = min(index, other), max(index, other)
-            if other != index and pair not in notified and not _go_together(operations[index], operations[other]):
-                notified.add(pair)
+            if other != index and pair not in reported and not _go_together(operations[index], operations[other]):
+                reported.add(pair)
                 overlap = min(until, other_until) - since
                 found.append(
                     f"exclusion: {name} was held by {operations[other].id} and"
