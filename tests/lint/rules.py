@@ -1,6 +1,5 @@
 """Runs the project's own text rules over the tree: layers, sizes, licence lines and markers, versions, the lock of
-Python packages, citations of the wire format, links between pages,
-retired words.
+Python packages, citations of the wire format and of tests, links between pages, retired words.
 
     rules.py [ROOT]        prints every complaint, fails if there is one
     rules.py --selftest    plants one violation of each rule and demands that it is found
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import List, Tuple
 
 import citations
+import cited_tests
 import layers
 import links
 import marks
@@ -34,6 +34,8 @@ GOOD = {
     "docs/internals/glossary.md": "| retired | instead | in | except |\n|---|---|---|---|\n"
                                   "| lane | pipeline | core/** | LANES |\n\n"
                                   "| not in prose | instead |\n|---|---|\n| keepers? | background thread |\n",
+    "tests/unit/test_list.c": LICENCE + "static void test_x(void) {}\n",
+    "docs/how-to/tests.md": "`unit/test_list.c::test_x`\n",
     "pyproject.toml": 'version = "1.2.3"\n',
     "CHANGELOG.md": "# Changelog\n\n## [1.2.3] - unreleased\n",
     "lua-rock/redlatch-1.2.3-1.rockspec": 'version = "1.2.3-1"\n',
@@ -66,6 +68,8 @@ PLANTS: List[Tuple[str, str, str]] = [
     ("docs/index.md", "[names](reference/wire.md)\n", "index.md:1: the link to reference/wire.md: there is no"),
     ("docs/index.md", "[names](reference/wire-format.md#names)\n", "expected one of the anchors 1-keys, 1"),
     ("docs/index.md", "[up](../..)\n", "leads out of the tree"),
+    ("docs/index.md", "`unit/test_x.c::test_y`\n", "index.md:1: cites unit/test_x.c::test_y: there is no tests/unit"),
+    ("docs/index.md", "`unit/test_list.c::test_y`\n", "test_list.c has no test_y"),
     ("core/src/base/list.c", LICENCE + "/* See docs/lists.md. */\n", "list.c:2: names docs/lists.md, which"),
     ("core/src/base/list.c", LICENCE + "int LANES, *a;\nint b_lane;\n", "list.c:3: b_lane: 'lane' is retired"),
     ("core/src/base/list.c", LICENCE + "/* Of the keeper. */\n", "list.c:2: 'keeper' is no word of the glossary"),
@@ -77,7 +81,7 @@ PLANTS: List[Tuple[str, str, str]] = [
 
 def complaints(root: Path) -> List[str]:
     """What all rules have to say."""
-    rules = [layers, sizes, marks, versions, requirements, citations, links, words]
+    rules = [layers, sizes, marks, versions, requirements, citations, cited_tests, links, words]
     return [found for rule in rules for found in rule.check(root)]
 
 

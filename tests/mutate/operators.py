@@ -36,34 +36,34 @@ def comparison(source: Source) -> Iterator[Edit]:
             yield replaced("comparison", source, i, i + 1 + negated, "is" if negated else "is not")
 
 
-def composites(source: Source, composite: int) -> Tuple[str, ...]:
-    """What parts the operands of `composite lock`: `and` binds closer than `or`."""
+def connectives(source: Source, connective: int) -> Tuple[str, ...]:
+    """What parts the operands of the connective: `and` binds closer than `or`."""
     words = source.words
-    return (words.either,) if source.tokens[composite].text == words.either else (words.both, words.either)
+    return (words.either,) if source.tokens[connective].text == words.either else (words.both, words.either)
 
 
-def operand_start(source: Source, composite: int) -> int:
-    """The first token of the operand that ends before `composite lock`."""
-    depth, i = 0, composite - 1
+def operand_start(source: Source, connective: int) -> int:
+    """The first token of the operand that ends before the connective."""
+    depth, i = 0, connective - 1
     while i >= 0:
         token = source.tokens[i]
         depth += (token.text in CLOSERS) - (token.text in OPENERS) if token.kind == OPERATOR else 0
         if depth < 0:
             break
-        ends = token.text in BOUNDARIES | {"{", "}"} or token.text in composites(source, composite)
+        ends = token.text in BOUNDARIES | {"{", "}"} or token.text in connectives(source, connective)
         if depth == 0 and token.kind in (OPERATOR, NAME) and ends and token.text not in (":", "not"):
             break
         i -= 1
     return i + 1
 
 
-def operand_end(source: Source, composite: int) -> int:
-    """The token after the operand that begins behind `composite lock`."""
-    depth, i = 0, composite + 1
+def operand_end(source: Source, connective: int) -> int:
+    """The token after the operand that begins behind the connective."""
+    depth, i = 0, connective + 1
     while i < len(source.tokens):
         token = source.tokens[i]
         depth += (token.text in OPENERS) - (token.text in CLOSERS) if token.kind == OPERATOR else 0
-        ends = token.text in BOUNDARIES - {"not"} or token.text in composites(source, composite)
+        ends = token.text in BOUNDARIES - {"not"} or token.text in connectives(source, connective)
         if token.text == ":" and source.language == LUA:
             ends = False
         if depth < 0 or (depth == 0 and token.kind in (OPERATOR, NAME) and ends):
