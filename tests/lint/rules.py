@@ -1,5 +1,5 @@
-"""Runs the project's own text rules over the tree: layers, sizes, licence lines and markers, versions, the lock of
-Python packages, citations of the wire format and of tests, links between pages, retired words.
+"""Runs the project's own text rules over the tree: layers, the order of calls, sizes, licence lines and markers,
+versions, the lock of Python packages, citations of the wire format and of tests, links between pages, retired words.
 
     rules.py [ROOT]        prints every complaint, fails if there is one
     rules.py --selftest    plants one violation of each rule and demands that it is found
@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import List, Tuple
 
+import calls
 import citations
 import cited_tests
 import layers
@@ -28,6 +29,10 @@ GOOD = {
     "core/src/base/list.h": LICENCE,
     "core/src/protocol/engine.c": LICENCE + '#include "list.h"\n#include <string.h>\n#include "scripts_embedded.h"\n',
     "core/src/link/socket.c": LICENCE + '#include <hiredis.h>\n#include "list.h"\n',
+    "core/src/client/ORDER": "# 1 arrows may run up, 2 modules may be in one cycle\nlock\nlist\n",
+    "core/src/client/lock.c": LICENCE + "#define ENDS free_one\nint lock(int a) { return list(a); }\n",
+    "core/src/client/list.c": LICENCE + "int list(int a) {\n    return a;\n}\n/* } lock(1) */\n"
+                              "static const struct entry entries[] = {{\"lock()\", lock}};\n",
     "core/src/scripts/fair.lua": "-- " + LICENCE + "-- Queues (wire format 1.2, W-9, and wire\n-- format\n-- 1.10).\n",
     "docs/reference/wire-format.md": "# 1 Keys\n\n## 1.2 Names\n\n## 1.10 Queues\n\nSee section 1.2.\n\n| W-9 | x |\n",
     "docs/index.md": "[names](reference/wire-format.md#12-names), [here](#a-b) [far](https://x.y/z)\n\n# A *b*\n",
@@ -49,6 +54,12 @@ PLANTS: List[Tuple[str, str, str]] = [
     ("core/src/protocol/engine.c", LICENCE + "#include <time.h>\n", "protocol floor is pure"),
     ("core/src/link/socket.c", LICENCE + '#include "../base/list.h"\n', "without a folder"),
     ("core/src/link/list.h", LICENCE, "more than one floor"),
+    ("core/src/client/last.c", LICENCE, "expected each module of the folder once: last"),
+    ("core/src/client/ORDER", "# 0 arrows may run up, 2 modules may be in one cycle\nlock\nlist\n",
+     "1 arrows run up, expected at most 0: list to lock (lock)"),
+    ("core/src/client/ORDER", "# 1 arrows may run up, 0 modules may be in one cycle\nlock\nlist\n",
+     "a cycle of 2 modules, expected at most 0: list lock"),
+    ("core/src/client/ORDER", "lock\nlist\n", "its limits, or a line twice"),
     ("core/src/base/long.c", LICENCE + "\n" * 600, "601 lines"),
     ("core/src/base/wide.c", LICENCE + "/*" + " " * 117 + "*/\n", "121 columns"),
     ("tests/long.py", "# " + LICENCE + "def run():\n" + "    pass\n" * 70, "run has 71 lines"),
@@ -81,7 +92,7 @@ PLANTS: List[Tuple[str, str, str]] = [
 
 def complaints(root: Path) -> List[str]:
     """What all rules have to say."""
-    rules = [layers, sizes, marks, versions, requirements, citations, cited_tests, links, words]
+    rules = [layers, calls, sizes, marks, versions, requirements, citations, cited_tests, links, words]
     return [found for rule in rules for found in rule.check(root)]
 
 
