@@ -51,10 +51,29 @@ def escaped(text: str) -> str:
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
 
 
+def table(lines: List[str]) -> Iterator[str]:
+    """A table as a list of terms; its first line has the columns' heads, a line without a first cell goes on."""
+    starts = [match.start() for match in re.finditer(r"\S+(?: \S+)*", lines[0])]
+    rows: List[List[str]] = []
+    for line in lines[1:]:
+        cells = [line[start:end].strip() for start, end in zip(starts, [*starts[1:], None])]
+        if cells[0] and not (rows and rows[-1][0].endswith(",")):
+            rows.append(cells)
+        else:
+            rows[-1] = [f"{cell} {more}".strip() for cell, more in zip(rows[-1], cells)]
+    for term, *rest in rows:
+        sentences = [f"{cell[0].upper()}{cell[1:]}." for cell in rest if cell and cell != "-"]
+        yield "\n".join([".TP", f"\\fB{escaped(term)}\\fR", "\n.br\n".join(map(escaped, sentences))])
+
+
 def paragraphs(text: str) -> Iterator[str]:
-    """A comment as roff: blank lines part paragraphs, lines that begin with a dash are list items."""
+    """A comment as roff: blank lines part paragraphs, lines that begin with a dash are list items, indented blocks
+    are tables, and each parameter, a name and a colon, begins a paragraph."""
     for block in re.split(r"\n\s*\n", text):
-        for part in re.split(r"\n(?=- )", block):
+        if block.startswith("  "):
+            yield from table(block.split("\n"))
+            continue
+        for part in re.split(r"\n(?=- |(?:[a-z_]+, )*[a-z_]+: )", block):
             words = " ".join(part.split())
             if words.startswith("- "):
                 yield f".IP \\(bu 2\n{escaped(words[2:])}"
@@ -68,7 +87,7 @@ def introduction(header: str) -> Iterator[str]:
     blocks = re.split(r"\n\s*\n", first.split("\n", 2)[2].strip())
     yield ".SH DESCRIPTION"
     for block in blocks:
-        if "\n" not in block and not block.endswith("."):
+        if "\n" not in block and not block.endswith((".", ":")):
             yield f".SS {escaped(block)}"
         else:
             yield from paragraphs(block)

@@ -15,60 +15,63 @@ extern "C" {
 
 /* ------------------------------------------------------------------------------------------- count-down latches -- */
 
-/* Lets through whoever waits once it was counted down so often as it was set to, Redisson's RCountDownLatch. One that
- * was never set, was counted down or was deleted is open. Changes are carried out once, as those of semaphores (see
- * redlatch_semaphores.h). NO_REPLY of a count-down: it goes on in the background; of a try to set: it was carried out
- * or it was not.
- * In a cluster a name with braces can not be a latch: Redisson's channel is in another slot. Opaque. */
+/* A handle of a count-down latch, Redisson's RCountDownLatch. A latch is closed while its count is above zero. One that
+ * was never set, was counted down to zero or was deleted is open. Each change runs once, as those of semaphores do: see
+ * redlatch_semaphores.h. In a cluster a name with braces cannot be a latch, as Redisson's channel is in another slot.
+ * Opaque. */
 typedef struct redlatch_latch redlatch_latch;
 
-/* Makes a handle; nothing is sent. `name` is copied: 1 to REDLATCH_NAME_SIZE_MAX bytes of any value. The handle is the
- * caller's, to be freed by redlatch_latch_free. INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY. Since 0.1. */
+/* Makes a handle of a latch. Sends nothing.
+ *
+ * name: 1 to REDLATCH_NAME_SIZE_MAX bytes of any value, the client's prefix included.
+ * latch_out: the handle. The caller owns it and frees it with redlatch_latch_free. Since 0.1. */
 REDLATCH_API int redlatch_latch_new(redlatch_client *client, const char *name, size_t name_size,
                                     redlatch_latch **latch_out);
 
-/* Gives the handle back; NULL is allowed. Since 0.1. */
+/* Frees a handle. NULL is allowed. The latch stays as it is. Since 0.1. */
 REDLATCH_API void redlatch_latch_free(redlatch_latch *latch);
 
-/* Closes the latch until it has been counted down `count` (1 or more) times, unless it is closed already, which
- * `set_out` says. INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY. Since 0.1. */
+/* Closes an open latch by setting its count to `count` (1 or more). `set_out`, which may be NULL, is 0 if the latch was
+ * closed already, else 1. NO_REPLY: the change may or may not have run. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_latch_try_set_count(redlatch_latch *latch, int64_t count, int32_t *set_out);
 
-/* Counts down by one, and opens the latch at zero. Of an open latch it changes nothing. Statuses as
- * redlatch_latch_try_set_count. Since 0.1. */
+/* Lowers the count of a closed latch by one; zero opens it and wakes its waiters. An open latch does not change.
+ * NO_REPLY: the change goes on in the background; do not repeat it. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_latch_count_down(redlatch_latch *latch);
 
-/* Asks the server what is left to be counted down: 0 when it is open. Statuses as redlatch_latch_try_set_count.
- * Since 0.1. */
+/* Asks the server for the count; 0 when the latch is open. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_latch_count(redlatch_latch *latch, int64_t *count_out);
 
-/* Waits until the latch is open. wait_ms: 0 checks once, REDLATCH_FOREVER waits without end. TIMEOUT: it was closed all
- * the time. `cancel` (may be NULL) and max_block_ms: as of redlatch_lock_acquire_as.
- * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, CANCELLED, AGAIN, IN_USE, -4xx, NO_MEMORY,
- * SYSTEM. Since 0.1. */
+/* Waits until the latch is open.
+ *
+ * wait_ms: how long to wait. 0 checks once, REDLATCH_FOREVER waits without a deadline.
+ * cancel, max_block_ms: as of redlatch_lock_acquire_as, with its statuses CANCELLED, AGAIN and IN_USE.
+ *
+ *   status              when                                                  what to do
+ *   OK                  the latch was open                                    -
+ *   TIMEOUT             the latch was closed until the deadline               try again later
+ *
+ * Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_latch_wait(redlatch_latch *latch, int64_t wait_ms, redlatch_cancel *cancel,
                                      int64_t max_block_ms);
 
-/* Deletes the latch, which opens it for our waiters; those of Redisson go on waiting. `deleted_out` says whether it was
- * closed. Statuses as redlatch_latch_try_set_count. Since 0.1. */
+/* Deletes the latch. `deleted_out`, which may be NULL, is 1 if it was closed, else 0. Waiters of redlatch return OK;
+ * those of Redisson continue to wait. NO_REPLY: the change may or may not have run. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_latch_delete(redlatch_latch *latch, int32_t *deleted_out);
 
-/* Starts a wait: its completion is an OPENED event with `tag`. Never blocks; redlatch_client_cancel ends it.
- * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY, SYSTEM. Since 0.1. */
+/* Starts redlatch_latch_wait. It completes with an OPENED event; redlatch_client_cancel cancels it. Since 0.1. */
 REDLATCH_API int redlatch_latch_start_wait(redlatch_latch *latch, int64_t wait_ms, uint64_t tag);
 
-/* Starts a count-down: its completion is a COUNTED event with `tag`. Statuses as redlatch_latch_start_wait.
- * Since 0.1. */
+/* Starts redlatch_latch_count_down. It completes with a COUNTED event. Since 0.1. */
 REDLATCH_API int redlatch_latch_start_count_down(redlatch_latch *latch, uint64_t tag);
 
-/* Starts a try to set: the `number` of its ANSWERED event says whether the latch was set. See redlatch_events.h for
- * this and the next two. Since 0.1. */
+/* Starts redlatch_latch_try_set_count. The event's `number` is `set_out`. Since 0.1. */
 REDLATCH_API int redlatch_latch_start_try_set_count(redlatch_latch *latch, int64_t count, uint64_t tag);
 
-/* Starts redlatch_latch_count: the `number` is what is left to be counted down. Since 0.1. */
+/* Starts redlatch_latch_count. The event's `number` is the count. Since 0.1. */
 REDLATCH_API int redlatch_latch_start_count(redlatch_latch *latch, uint64_t tag);
 
-/* Starts redlatch_latch_delete: the `number` says whether it was closed. Since 0.1. */
+/* Starts redlatch_latch_delete. The event's `number` is `deleted_out`. Since 0.1. */
 REDLATCH_API int redlatch_latch_start_delete(redlatch_latch *latch, uint64_t tag);
 
 /* bindings: end */

@@ -15,52 +15,47 @@ extern "C" {
 
 /* --------------------------------------------------------------------------------- several locks, and majorities -- */
 
-/* A multi lock is a lock that stands for several, its members, which may be of any kind and any client: mutexes,
- * fenced, spin, plain and group locks, either side of read-write locks, non-reentrant ones among them. It is acquired
- * when all of them are, and nothing is held while it waits. On the wire each member is held by itself, with a wire id
- * of its own, so single locks, and Redisson's multi locks, exclude it and are excluded.
+/* Makes a handle of a multi lock: it is held while all its members are held.
  *
- * Fair locks are refused: who waits for one has a place in its queue on the server, and who waits for several would
- * hold up everybody behind it at the head of one queue while it waits for another. Semaphores and latches are no locks:
- * nobody owns them.
+ * members: 1 to REDLATCH_MEMBERS_MAX mutexes, fenced, spin, plain, read, write and group locks, of any clients. Each
+ * name may occur once: one mode of a read-write lock, one group lock of a group. The members may be freed afterwards.
+ * options: NULL for the defaults. owner_mode, leases and max_hold_ms are those of the multi lock; `reentrant` and
+ * `token_from_time` are those of each member.
+ * lock_out: the handle. The caller owns it and frees it with redlatch_lock_free.
  *
- * Members of one client are acquired by one script, all or none, and released by one. With several clients all are
- * asked at once; when one is in the way the others are given back, the one that was in the way is waited for, and then
- * the clients are asked one after the other, beginning with its own.
+ * All calls on locks work with the handle. On the server each member is held separately, with an owner id of its own,
+ * so that single locks and Redisson's multi locks exclude it and are excluded. INVALID: a member is a fair lock. Its
+ * waiter has a position in the server queue, and would block the others while it waits for another member.
  *
- * It stands beside the queues of its members, not in them, as it needs all at once. A member that single locks of the
- * same process take in turns is handed over between them at most 16 times, or for 10 ms, in a row; then it is let go
- * for a moment, 1 to 3 ms, in which of this process only multi locks ask for it, whoever waits longest first. So a
- * multi lock of which one member is in such demand waits for 17 turns, or for 10 ms and the turn under way, unless
- * another process is quicker. There is no bound where several members are, since it has to find all of them free at
- * once, nor where readers overlap without a gap while it is to write.
+ * Acquire. One script acquires the members of one client, all or none. With several clients all are asked at once; if
+ * one is contended, the others are released, the contended one is waited for, and then the clients are asked one after
+ * the other, beginning with that one. Nothing is held during a wait. ALREADY_HELD: the owner holds a member that is not
+ * reentrant, such as a plain lock. WOULD_DEADLOCK: the owner holds the read lock of a member that is a write lock.
  *
- * Every call on locks works with it. The holds are its members': an owner that holds one of them already re-enters it;
- * redlatch_lock_hold tells of the composite (held when all are, as often and as long as the one that is held least, the
- * token of the first member that has one). A member that is lost makes the whole lost: release says LOST then, and
- * gives back what is left. Losses and asynchronous completions come as events of the first member's client. It takes
- * from its members their names, kinds and what their options say of re-entry and tokens; owner_mode, leases and
- * max_hold_ms are its own. An owner that holds a member which it may not re-enter, as a plain lock is one, gets
- * ALREADY_HELD, and one that reads what it asks to write WOULD_DEADLOCK; who writes a name may read it by a multi lock.
- * The pauses of a spin lock are its own, too: such a member is looked at every 0.25 s, and when a release of it is
- * heard of. A plain lock that another library holds is looked at every 0.1 s.
+ * Holds. An owner that holds a member re-enters it. redlatch_lock_hold describes the whole: held while all members are,
+ * with the smallest hold count and the shortest time, and the token of the first member that has one. If a member is
+ * lost, the multi lock is lost: release returns LOST and releases the other members. Events come from the first
+ * member's client.
  *
- * members: 1 to REDLATCH_MEMBERS_MAX locks of single names and of these kinds, each name at most once, so also one side
- * of a read-write lock, and one lock on values of a group; they may be freed afterwards.
- * options: NULL for defaults; `reentrant` and `token_from_time` are the members'.
- * The handle is the caller's, to be freed by redlatch_lock_free. INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY,
- * SYSTEM. Since 0.1. */
+ * Waiting. A multi lock is not in the wait queues of its members. If single locks of this process hand a member over 16
+ * times or for 10 ms in a row, the member becomes free for 1 to 3 ms, and the multi lock that has waited longest tries
+ * first. So one contended member delays a multi lock by 17 hand-overs, or by 10 ms and one hold, unless another process
+ * is faster. There is no such limit with several contended members, or while readers overlap without a gap. A spin lock
+ * is rechecked every 0.25 s and after a notification of its release; a plain lock of another library every 0.1 s.
+ * Since 0.1. */
 REDLATCH_API int redlatch_multi_lock_new(redlatch_lock *const *members, size_t count,
                                          const redlatch_lock_options *options, redlatch_lock **lock_out);
 
-/* A lock on a majority of independent servers: it is acquired when more than half of its members are. All are asked at
- * once, and it is decided as soon as a majority answered, or can not be reached any more; its safe time is that of the
- * majority. Members that did not answer by then have half as long again, and five milliseconds, before they are given
- * back, as all are that were granted in vain. After that it waits a random time before it tries again.
+/* Makes a handle of a RedLock: it is held while a majority of its members on independent servers is held.
  *
- * members: locks of single names, each of a client of its own for a server of its own, three at the least: with fewer
- * no server may fail. The clients are to be opened with `lazy`: otherwise opening fails while that server is down.
- * allow_few: 1 allows fewer. All else as redlatch_multi_lock_new. Since 0.1. */
+ * members: 3 to REDLATCH_MEMBERS_MAX locks, each of a client and a server of its own, of the kinds of
+ * redlatch_multi_lock_new. Open the clients with options->lazy = 1, or else opening fails while a server is down.
+ * allow_few: 1 allows fewer than three members, with which no server may fail; 0.
+ * options, lock_out: as of redlatch_multi_lock_new.
+ *
+ * All members are asked at once. The outcome is decided when a majority has replied or cannot be reached any more. The
+ * safe time is that of the majority. A member that has not replied by then has half as long again and 5 ms; then it is
+ * released, as are all members of an acquire that failed. The next attempt follows after a random pause. Since 0.1. */
 REDLATCH_API int redlatch_redlock_new(redlatch_lock *const *members, size_t count, int32_t allow_few,
                                       const redlatch_lock_options *options, redlatch_lock **lock_out);
 

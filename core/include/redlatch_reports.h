@@ -1,4 +1,4 @@
-/* redlatch: looking at locks, whoever wrote them.
+/* redlatch: inspecting locks of any library.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Part of redlatch.h, whose conventions hold here. */
@@ -13,126 +13,147 @@ extern "C" {
 
 /* bindings: begin */
 
-/* -------------------------------------------------------------------------- looking at locks, whoever wrote them -- */
+/* ------------------------------------------------------------------------------- inspecting locks of any library -- */
 
-/* What a name is by the server's data, which do not tell every kind apart: a spin lock looks like a mutex, and a
- * semaphore like a latch, like any counter. The numbers are for ever. Since 0.1. */
+/* What the data of a key show. They do not tell all kinds apart: a spin lock looks like a mutex, and a semaphore like a
+ * latch or any counter. Numbers never change. Since 0.1. */
 enum redlatch_detected_kind {
-    REDLATCH_DETECTED_NOTHING = 0, /* no such key */
+    REDLATCH_DETECTED_NOTHING = 0, /* there is no such key */
     REDLATCH_DETECTED_MUTEX = 1,   /* a hash of one owner */
-    REDLATCH_DETECTED_FENCED = 2,  /* the same, or free, with a counter of tokens beside it */
-    REDLATCH_DETECTED_FAIR = 3,    /* the same, or free, with a queue of waiters beside it */
+    REDLATCH_DETECTED_FENCED = 2,  /* a mutex, or a free one, with a token counter */
+    REDLATCH_DETECTED_FAIR = 3,    /* a mutex, or a free one, with a server queue */
     REDLATCH_DETECTED_READ_WRITE = 4,
-    REDLATCH_DETECTED_GROUP = 5, /* Redisson's FasterMultiLock: many values in one hash */
-    REDLATCH_DETECTED_PLAIN = 6, /* a string with the owner's word as its value, and a lease; scans find redlatch's */
-    REDLATCH_DETECTED_COUNT = 7, /* a number: what a semaphore or a latch has left, or any counter; scans pass it by */
-    REDLATCH_DETECTED_PERMIT_SEMAPHORE = 8, /* a number, and leases of permits beside it; its holders have one */
-    REDLATCH_DETECTED_UNKNOWN = 99          /* there is a key, and it is no lock of a kind we know */
+    REDLATCH_DETECTED_GROUP = 5,            /* Redisson's FasterMultiLock: many values in one hash */
+    REDLATCH_DETECTED_PLAIN = 6,            /* a string with an owner and a lease; scans find those of redlatch only */
+    REDLATCH_DETECTED_COUNT = 7,            /* a number: a semaphore, a latch or any counter; scans skip it */
+    REDLATCH_DETECTED_PERMIT_SEMAPHORE = 8, /* a number and the leases of permits; each of its holders has a permit */
+    REDLATCH_DETECTED_UNKNOWN = 99          /* a key that is no lock of a known kind */
 };
 
-/* "mutex", "read_write" and so on; "unknown" for any other number. Static memory. Any thread. Since 0.1. */
+/* Returns the name of a detected kind, such as "mutex" or "read_write"; "unknown" for any other number. Static memory.
+ * Since 0.1. */
 REDLATCH_API const char *redlatch_detected_kind_name(int detected_kind);
 
-/* What was found out about one name. Plain data that no client is needed for any more. Opaque. */
+/* The result of an inspection of one name: facts and parties. It needs no client. Opaque. */
 typedef struct redlatch_report redlatch_report;
 
+/* The facts of a report. Since 0.1. */
 typedef struct redlatch_facts {
     uint32_t struct_size;
     int32_t detected_kind; /* enum redlatch_detected_kind */
-    int64_t ttl_ms;        /* what is left of the lease, at most 10^12; -1: it has none; 0: there is nothing */
-    uint64_t token;        /* of a fenced lock: the last one issued; else 0 */
-    uint64_t holders;      /* how many hold it; 0: it is free, or nothing we know */
-    uint64_t waiters;      /* how many queue on the server; 0 where the data do not show it */
-    uint64_t parties;      /* how many of both the report tells of, holders first; of many only some */
+    int64_t ttl_ms;        /* time left of the lease, at most 10^12; -1: no lease; 0: there is no key */
+    uint64_t token;        /* fenced: the last token that was issued; else 0 */
+    uint64_t holders;      /* number of holders; 0: free, or not a known kind */
+    uint64_t waiters;      /* number of waiters in the server queue; 0 if the data do not show it */
+    uint64_t parties;      /* number of parties in the report, holders first; of many only some */
     uint64_t name_size;
-    char type[16]; /* the server's word for the type of the key: "hash", "string", "none" */
-    int64_t count; /* COUNT: the number; PERMIT_SEMAPHORE: permits that may be taken; else 0 */
+    char type[16]; /* the server's type of the key: "hash", "string", "none" */
+    int64_t count; /* COUNT: the number; PERMIT_SEMAPHORE: the available permits; else 0 */
 } redlatch_facts;
 
-/* What part somebody has in a lock. Since 0.1. */
+/* The role of a party. Since 0.1. */
 enum redlatch_role { REDLATCH_HOLDER = 1, REDLATCH_READER = 2, REDLATCH_WRITER = 3, REDLATCH_WAITER = 4 };
 
+/* A party of a report: one holder or waiter. Since 0.1. */
 typedef struct redlatch_party {
     uint32_t struct_size;
     int32_t role;    /* enum redlatch_role */
-    uint64_t count;  /* levels held; 0 for a waiter */
-    char owner[128]; /* the owner id as it stands in Redis, cut if longer; of a permit its id in hex */
-    char host[72];   /* of redlatch_inspect: the machine of an owner that is connected with redlatch */
-    int64_t pid;     /* and its process there; empty and 0 where that is not known */
-    char value[24];  /* of a group: the value that is held, as it stands in Redis, a digest; else empty */
-    int64_t ttl_ms;  /* of a group's value and of a permit: what is left of its lease; -1: it has none of
-                        its own */
+    uint64_t count;  /* hold count; 0 for a waiter */
+    char owner[128]; /* the owner id in Redis, cut if longer; of a permit its id in hexadecimal digits */
+    char host[72];   /* inspection of one name: the machine of an owner that is connected with redlatch; else empty */
+    int64_t pid;     /* the owner's process on that machine; else 0 */
+    char value[24];  /* group: the digest of the value that is held; else empty */
+    int64_t ttl_ms;  /* group, permit: time left of the lease of this value or permit; -1: it has none of its own */
 } redlatch_party;
 
-/* Finds out all there is to know of a name, a lock or not; writes nothing. The client's name prefix is put before it.
- * Owners of redlatch are looked up in the server's list of connections, where the server's access rules allow that.
- * The report is the caller's, to be freed by redlatch_report_free. Any thread.
- * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY. Since 0.1. */
+/* Asks the server what a name is: a lock of any library, or something else. Changes nothing.
+ *
+ * name: 1 to REDLATCH_NAME_SIZE_MAX bytes, the client's prefix included, which is put before it.
+ * report_out: the report. The caller owns it and frees it with redlatch_report_free.
+ *
+ * Hosts and processes of redlatch's owners are found in the server's list of connections, if its access rules allow
+ * that. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_inspect(redlatch_client *client, const char *name, size_t name_size,
                                   redlatch_report **report_out);
 
-/* The same, and however many hold the name: `owner`, an id as of redlatch_party, is told of first if it is among them.
- * Of a group with very many values that takes the server its time. NULL: nobody in particular. Statuses as
- * redlatch_inspect. Since 0.1. */
+/* Inspects a name as redlatch_inspect, and reports `owner` first if it holds the name, however many holders there are.
+ *
+ * owner: an owner id as in redlatch_party; NULL: no owner in particular.
+ *
+ * A group with very many values takes the server longer. Statuses as redlatch_inspect. Since 0.1. */
 REDLATCH_API int redlatch_inspect_owner(redlatch_client *client, const char *name, size_t name_size, const char *owner,
                                         redlatch_report **report_out);
 
-/* Starts redlatch_inspect_owner, or redlatch_inspect with an `owner` of NULL: its ANSWERED event has the `report`. See
- * redlatch_events.h. Since 0.1. */
+/* Starts redlatch_inspect_owner. Its event has the `report`. Since 0.1. */
 REDLATCH_API int redlatch_start_inspect(redlatch_client *client, const char *name, size_t name_size, const char *owner,
                                         uint64_t tag);
 
-/* The name that was found, without the client's prefix; its size is in the facts, and a NUL follows it. Borrowed for
- * the life of the report; NULL for a bad handle. Since 0.1. */
+/* Returns the name of a report, without the client's prefix. Its size is in the facts; a NUL follows it. Valid until
+ * the report is freed. NULL for a bad handle. Since 0.1. */
 REDLATCH_API const char *redlatch_report_name(const redlatch_report *report);
 
-/* Fills `facts_out`; its struct_size must be set. INVALID, BAD_HANDLE. Since 0.1. */
+/* Copies the facts of a report to `facts_out`, whose struct_size the caller sets. INVALID, BAD_HANDLE. Since 0.1. */
 REDLATCH_API int redlatch_report_facts(const redlatch_report *report, redlatch_facts *facts_out);
 
-/* Fills `party_out` (its struct_size must be set) for an index below the facts' `parties`. INVALID, BAD_HANDLE.
- * Since 0.1. */
+/* Copies a party of a report to `party_out`, whose struct_size the caller sets. index: 0 to facts.parties - 1.
+ * INVALID, BAD_HANDLE. Since 0.1. */
 REDLATCH_API int redlatch_report_party(const redlatch_report *report, uint64_t index, redlatch_party *party_out);
 
-/* Gives the report back; NULL is allowed. Since 0.1. */
+/* Frees a report. NULL is allowed. Since 0.1. */
 REDLATCH_API void redlatch_report_free(redlatch_report *report);
 
-/* A walk over the locks of a server. Opaque. */
+/* A scan: it inspects the locks of a server page by page. Opaque. */
 typedef struct redlatch_scan redlatch_scan;
 
-/* Begins a walk; nothing is sent. Names match `pattern`, a glob of Redis (* ? [a-z] \x), below the client's name
- * prefix; a size of 0 matches all. The walk is the caller's, to be freed by redlatch_scan_free.
- * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY. Since 0.1. */
+/* Makes a scan. Sends nothing.
+ *
+ * pattern: a glob of Redis (* ? [a-z] \x) that the names match, after the client's prefix; a size of 0 matches all.
+ * scan_out: the scan. The caller owns it and frees it with redlatch_scan_free. Since 0.1. */
 REDLATCH_API int redlatch_scan_new(redlatch_client *client, const char *pattern, size_t pattern_size,
                                    redlatch_scan **scan_out);
 
-/* The next lock, or NULL in `report_out` when there are no more. Asks the server for about a hundred keys at a time,
- * and for large locks one by one, so that it never blocks others for long. As Redis's SCAN: what is there all the time
- * is found, perhaps more than once. One thread at a time. The report is the caller's. Statuses as redlatch_inspect, and
- * IN_USE; the walk may go on after a failure. Since 0.1. */
+/* Finds the next lock. One thread at a time.
+ *
+ * report_out: its report, which the caller owns and frees with redlatch_report_free; NULL: there are no more locks.
+ *
+ * Each command asks for about a hundred keys, or for one large lock, so that it does not block the server for long. As
+ * with Redis's SCAN, a lock that exists during the whole scan is found, perhaps more than once. After a failure the
+ * scan may be continued. IN_USE: a started step is not done. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out);
 
-/* Starts a step of the walk, of one question to the server at most. Its ANSWERED event has the `report` of the next
- * lock; without one OK means that there are no more, and AGAIN that this step came upon none: start the next. One that
- * the last answer told of already needs no question; its event comes at once. Until the event was handed out IN_USE is
- * what this and redlatch_scan_next return. The walk may be freed before. See redlatch_events.h. Since 0.1. */
+/* Starts one step of the scan, of one command at most. It completes with an ANSWERED event.
+ *
+ *   status of the event  when                                                 what to do
+ *   OK, with `report`    a lock was found                                     start the next step
+ *   OK, no `report`      there are no more locks                              free the scan
+ *   AGAIN                this step found no lock                              start the next step
+ *
+ * IN_USE: a call on the scan, or a started step whose event was not handed out, is not done. The scan may be freed
+ * before the event. Since 0.1. */
 REDLATCH_API int redlatch_scan_start_next(redlatch_scan *scan, uint64_t tag);
 
-/* Gives the walk back; NULL is allowed. Since 0.1. */
+/* Frees a scan. NULL is allowed. Since 0.1. */
 REDLATCH_API void redlatch_scan_free(redlatch_scan *scan);
 
-/* Waits until a name is free, without taking it: when this returns somebody else may hold it already. A lock is free
- * that nobody holds, a semaphore that has a permit, a latch that is open. Of a number without leases the data do not
- * say which it is: one above zero is waited for as a latch, until it is down to zero, any other as a semaphore. Listens
- * where its kind is told of, and asks again when the lease ends and every 5 s, of a plain lock every 0.25 s, since
- * others do not tell. wait_ms: 0 checks once, REDLATCH_FOREVER waits without end. `cancel`, which may be NULL, and
- * max_block_ms: as redlatch_lock_acquire_as. OK: it was free. TIMEOUT: it was held all the time. WRONG_TYPE: not a
- * lock. Also INVALID, BAD_HANDLE, CLOSED, FORKED, CANCELLED, AGAIN, IN_USE, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx,
- * NO_MEMORY, SYSTEM. Since 0.1. */
+/* Waits until a name is free, without acquiring it. When the call returns, somebody else may hold it already.
+ *
+ * name: as of redlatch_inspect.
+ * wait_ms: how long to wait. 0 checks once, REDLATCH_FOREVER waits without a deadline.
+ * cancel, max_block_ms: as of redlatch_lock_acquire_as, with its statuses CANCELLED, AGAIN and IN_USE.
+ *
+ *   status              when                                                  what to do
+ *   OK                  the name was free: a lock without a holder, a         -
+ *                       semaphore with a permit, an open latch
+ *   TIMEOUT             it was not free until the deadline                    try again later
+ *   WRONG_TYPE          the key is no lock of a known kind                    -
+ *
+ * The data of a count do not show whether it is a semaphore or a latch: one above zero is waited for as a latch, until
+ * it is zero; any other as a semaphore. Besides notifications, the wait rechecks when the lease ends and every 5 s; of
+ * a plain lock every 0.25 s, as other libraries do not notify. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
                                     redlatch_cancel *cancel, int64_t max_block_ms);
 
-/* Starts such a wait: its completion is a FREE event with `tag`. Never blocks; redlatch_client_cancel ends it.
- * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY, SYSTEM. Since 0.1. */
+/* Starts redlatch_wait_free. It completes with a FREE event; redlatch_client_cancel cancels it. Since 0.1. */
 REDLATCH_API int redlatch_start_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
                                           uint64_t tag);
 

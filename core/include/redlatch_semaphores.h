@@ -15,215 +15,241 @@ extern "C" {
 
 /* --------------------------------------------------------------------------------------------------- semaphores -- */
 
-/* A number of permits that are taken and given back, Redisson's RSemaphore. Nobody owns a permit: whoever took it,
- * anybody may give it back, and what a process that died had taken stays taken (use a permit semaphore for that).
+/* A handle of a semaphore: a number of permits, Redisson's RSemaphore. Permits have no owner: anybody may release them,
+ * and those of a process that died stay acquired. Use a permit semaphore if they must not.
  *
- * Within a client waiters are served strictly first come, first served: one that waits for many permits holds back
- * those behind it, and while anybody waits a try is refused.
+ * The waiters of one client are served in the order of their arrival. A waiter for many permits delays those behind it,
+ * and an acquire without waiting fails while anybody waits.
  *
- * A change is carried out once, however often its command was sent: what came of it is recorded on the server, for a
- * minute by default (unreachable_timeout_ms and 30 s), for an hour where the server's access rules forbid CLIENT KILL,
- * CLIENT ID or INFO. A copy of a command that arrives even later than that counts once more.
- * NO_REPLY of a release: it goes on in the background, so do not repeat it; of a drain: it is undone there; of any
- * other change: it was carried out or it was not. UNREACHABLE: it was not. Opaque. */
+ * A change runs once, even if its command is sent again: the server records its outcome for 60 s
+ * (unreachable_timeout_ms and 30 s), or for an hour if its access rules forbid CLIENT KILL, CLIENT ID or INFO. A
+ * copy of a command that arrives later than that counts again. Opaque. */
 typedef struct redlatch_semaphore redlatch_semaphore;
 
-/* The most permits there may be, as Redisson's, those of a permit semaphore that are taken included. What would make
- * them more is refused by the server as INVALID, and changes nothing. */
+/* The most permits of a semaphore, as in Redisson; of a permit semaphore those that are acquired included. The server
+ * returns INVALID for a change that would exceed it, and changes nothing. */
 enum { REDLATCH_PERMITS_MAX = 2147483647 };
 
-/* Makes a handle; nothing is sent. `name` is copied: 1 to REDLATCH_NAME_SIZE_MAX bytes of any value. The handle is the
- * caller's, to be freed by redlatch_semaphore_free. INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY. Since 0.1. */
+/* Makes a handle of a semaphore. Sends nothing.
+ *
+ * name: 1 to REDLATCH_NAME_SIZE_MAX bytes of any value, the client's prefix included.
+ * semaphore_out: the handle. The caller owns it and frees it with redlatch_semaphore_free. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_new(redlatch_client *client, const char *name, size_t name_size,
                                         redlatch_semaphore **semaphore_out);
 
-/* Gives the handle back; NULL is allowed. What was taken stays so. Since 0.1. */
+/* Frees a handle. NULL is allowed. Acquired permits stay acquired. Since 0.1. */
 REDLATCH_API void redlatch_semaphore_free(redlatch_semaphore *semaphore);
 
-/* Takes `permits` (0 or more) at once, waiting until there are as many. wait_ms: 0 tries once, REDLATCH_FOREVER waits
- * without end. TIMEOUT: there were too few all the time; a semaphore that does not exist has none. `cancel` (may be
- * NULL) and max_block_ms: as of redlatch_lock_acquire_as. What was taken for a call that failed is given back in the
- * background.
- * INVALID, BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, CANCELLED, AGAIN, IN_USE, -4xx, NO_MEMORY,
- * SYSTEM. Since 0.1. */
+/* Acquires permits, all at once.
+ *
+ * permits: 0 or more; 0 returns OK at once.
+ * wait_ms: how long to wait for permits. 0 tries once, REDLATCH_FOREVER waits without a deadline.
+ * cancel, max_block_ms: as of redlatch_lock_acquire_as, with its statuses CANCELLED, AGAIN and IN_USE.
+ *
+ *   status              when                                                  what to do
+ *   OK                  the permits are acquired                              release as many
+ *   TIMEOUT             there were too few permits until the deadline; a      try again later
+ *                       semaphore that does not exist has none
+ *   NO_REPLY            no reply came; the acquire is undone in the           try again
+ *                       background
+ *
+ * Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
                                             redlatch_cancel *cancel, int64_t max_block_ms);
 
-/* Adds `permits` (0 or more) and wakes waiters. A semaphore that does not exist is made. INVALID: also where there
- * would be more than REDLATCH_PERMITS_MAX. Also BAD_HANDLE, CLOSED, FORKED, NO_REPLY, UNREACHABLE, PROTOCOL, -4xx,
- * NO_MEMORY. Since 0.1. */
+/* Adds `permits` (0 or more) and wakes waiters; makes the semaphore if it does not exist.
+ *
+ *   status              when                                                  what to do
+ *   INVALID             `permits` is out of range, or there would be more     -
+ *                       than REDLATCH_PERMITS_MAX permits
+ *   NO_REPLY            no reply came; the release goes on in the background  do not release again
+ *   UNREACHABLE         the release did not run                               try again
+ *
+ * Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_release(redlatch_semaphore *semaphore, int64_t permits);
 
-/* The same only if the semaphore exists, which `released_out` says. Statuses as redlatch_semaphore_release.
- * Since 0.1. */
+/* Adds permits as redlatch_semaphore_release, unless the semaphore does not exist. released_out, which may be NULL: 1
+ * if it exists, else 0. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_release_if_exists(redlatch_semaphore *semaphore, int64_t permits,
                                                       int32_t *released_out);
 
-/* Makes a semaphore of so many permits unless it exists, which `set_out` says; ttl_ms: it vanishes after that time, or
- * REDLATCH_FOREVER. Statuses as redlatch_semaphore_release. Since 0.1. */
+/* Makes the semaphore with `permits` (0 or more) unless it exists.
+ *
+ * ttl_ms: the time after which the semaphore vanishes; REDLATCH_FOREVER: never.
+ * set_out: 1 if it was made, else 0. May be NULL.
+ *
+ * NO_REPLY: the change may or may not have run. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_try_set_permits(redlatch_semaphore *semaphore, int64_t permits, int64_t ttl_ms,
                                                     int32_t *set_out);
 
-/* Adds permits, or takes some away without waiting, also more than there are; a TTL stays as it is. Statuses as
- * redlatch_semaphore_release. Since 0.1. */
+/* Changes the number of permits by `permits`, which may be negative and exceed what is available. Its TTL stays.
+ * NO_REPLY: the change may or may not have run. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_add_permits(redlatch_semaphore *semaphore, int64_t permits);
 
-/* Takes all there are; `drained_out` says how many, less than 0 if the semaphore owed some, which it then owes no more.
- * Statuses as redlatch_semaphore_release. Since 0.1. */
+/* Acquires all available permits. drained_out: how many; negative if the semaphore was in debt, which ends with it.
+ * May be NULL. NO_REPLY: the change is undone in the background. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_drain(redlatch_semaphore *semaphore, int64_t *drained_out);
 
-/* Asks the server how many there are: 0 for a semaphore that does not exist, less than 0 if it owes some. Statuses as
- * redlatch_semaphore_release. Since 0.1. */
+/* Asks the server for the number of available permits: 0 if the semaphore does not exist, negative if it is in debt.
+ * Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_available(redlatch_semaphore *semaphore, int64_t *available_out);
 
-/* Deletes the semaphore; `deleted_out` says whether there was one. Who waits for permits goes on waiting. Statuses as
- * redlatch_semaphore_release. Since 0.1. */
+/* Deletes the semaphore. deleted_out, which may be NULL: 1 if it existed, else 0. Waiters continue to wait. NO_REPLY:
+ * the change may or may not have run. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_delete(redlatch_semaphore *semaphore, int32_t *deleted_out);
 
-/* Starts an acquire of `permits` (1 or more): its completion is an ACQUIRED event with `tag`. Permits whose event is
- * not collected within the claim time-out are given back, and the event says UNCLAIMED. Never blocks;
- * redlatch_client_cancel ends it. INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY, SYSTEM. Since 0.1. */
+/* Starts redlatch_semaphore_acquire of 1 or more permits. It completes with an ACQUIRED event; redlatch_client_cancel
+ * cancels it. If the event is not collected within claim_timeout_ms, the permits are released, and its status is
+ * UNCLAIMED. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_start_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
                                                   uint64_t tag);
 
-/* Starts a release of `permits` (1 or more): its completion is a RELEASED event with `tag`. Statuses as
- * redlatch_semaphore_start_acquire. Since 0.1. */
+/* Starts redlatch_semaphore_release of 1 or more permits. It completes with a RELEASED event. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_start_release(redlatch_semaphore *semaphore, int64_t permits, uint64_t tag);
 
-/* Starts a release of `permits` (1 or more) unless the semaphore does not exist, which the `number` of its RELEASED
- * event says: see redlatch_events.h. Since 0.1. */
+/* Starts redlatch_semaphore_release_if_exists of 1 or more permits. It completes with a RELEASED event, whose `number`
+ * is `released_out`. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_start_release_if_exists(redlatch_semaphore *semaphore, int64_t permits,
                                                             uint64_t tag);
 
-/* Starts a try to set: the `number` of its ANSWERED event says whether the semaphore was made. See redlatch_events.h
- * for this and the next four. Since 0.1. */
+/* Starts redlatch_semaphore_try_set_permits. The event's `number` is `set_out`. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_start_try_set_permits(redlatch_semaphore *semaphore, int64_t permits,
                                                           int64_t ttl_ms, uint64_t tag);
 
 /* Starts redlatch_semaphore_add_permits. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_start_add_permits(redlatch_semaphore *semaphore, int64_t permits, uint64_t tag);
 
-/* Starts redlatch_semaphore_drain: the `number` says how many there were. Since 0.1. */
+/* Starts redlatch_semaphore_drain. The event's `number` is `drained_out`. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_start_drain(redlatch_semaphore *semaphore, uint64_t tag);
 
-/* Starts redlatch_semaphore_available: the `number` says how many there are. Since 0.1. */
+/* Starts redlatch_semaphore_available. The event's `number` is `available_out`. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_start_available(redlatch_semaphore *semaphore, uint64_t tag);
 
-/* Starts redlatch_semaphore_delete: the `number` says whether there was one. Since 0.1. */
+/* Starts redlatch_semaphore_delete. The event's `number` is `deleted_out`. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_start_delete(redlatch_semaphore *semaphore, uint64_t tag);
 
 /* -------------------------------------------------------------------------------------------- permit semaphores -- */
 
-/* A number of permits that have an id and a lease each, Redisson's RPermitExpirableSemaphore. Whoever knows the id may
- * give a permit back, in any process; one that nobody gives back is free again when its lease is over. Without a lease
- * a permit is renewed, with one of the client's watchdog_lease_ms, until it is released or its process ends. Permits
- * belong to no thread. A lost permit is told of by a LOST event with its serial, and remembered for five minutes unless
- * it is released. Leases are measured by the server's clock.
- * Waiters are served as those of a semaphore. Opaque. */
+/* A handle of a permit semaphore: a number of permits with an id and a lease each, Redisson's
+ * RPermitExpirableSemaphore. Anybody who knows the id may release a permit, in any process. A permit that nobody
+ * releases is available again when its lease ends. A permit with REDLATCH_RENEWED is renewed, with the client's
+ * watchdog_lease_ms, until it is released or its process ends. Permits do not belong to threads. The loss of a permit
+ * is a LOST event with its serial; the client knows it for five minutes unless it is released. Leases are measured by
+ * the server's clock. Waiters are served as those of a semaphore. Opaque. */
 typedef struct redlatch_permit_semaphore redlatch_permit_semaphore;
 
 enum {
-    REDLATCH_PERMIT_ID_SIZE = 33, /* room for an id, 32 hexadecimal digits, with its final NUL */
+    REDLATCH_PERMIT_ID_SIZE = 33, /* bytes of a permit's id, 32 hexadecimal digits and a NUL */
     REDLATCH_PERMITS_AT_ONCE_MAX = 1000
 };
 
-/* As redlatch_semaphore_new. Since 0.1. */
+/* Makes a handle of a permit semaphore. As redlatch_semaphore_new; redlatch_permit_semaphore_free frees it.
+ * Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_new(redlatch_client *client, const char *name, size_t name_size,
                                                redlatch_permit_semaphore **permit_semaphore_out);
 
-/* Gives the handle back; NULL is allowed. Permits that were taken are renewed as before. Since 0.1. */
+/* Frees a handle. NULL is allowed. Acquired permits stay acquired and renewed. Since 0.1. */
 REDLATCH_API void redlatch_permit_semaphore_free(redlatch_permit_semaphore *permit_semaphore);
 
-/* Takes `permits` (1 to REDLATCH_PERMITS_AT_ONCE_MAX) at once, all or none, for lease_ms each, or REDLATCH_RENEWED.
- * `serial_out` names the first; the serials of the others follow. LOST: they were granted after their lease was over.
- * Else as redlatch_semaphore_acquire. Since 0.1. */
+/* Acquires permits, all at once.
+ *
+ * permits: 1 to REDLATCH_PERMITS_AT_ONCE_MAX.
+ * lease_ms: the lease of each permit, 1 ms to 10 years, or REDLATCH_RENEWED.
+ * serial_out: the serial of the first permit; those of the others are the next numbers.
+ * wait_ms, cancel, max_block_ms: as of redlatch_semaphore_acquire. Statuses as well, and LOST: the lease ended before
+ * the reply came. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_acquire(redlatch_permit_semaphore *permit_semaphore, int64_t permits,
                                                    int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel,
                                                    int64_t max_block_ms, uint64_t *serial_out);
 
-/* How a permit stands, as far as this process knows without asking the server. */
+/* The state of a permit, as this process knows it without asking the server. Since 0.1. */
 typedef struct redlatch_permit {
     uint32_t struct_size;
-    int32_t state;  /* enum redlatch_hold_state; NOT_HELD: not taken by this client, or released */
+    int32_t state;  /* enum redlatch_hold_state; NOT_HELD: this client did not acquire it, or it was released */
     int32_t reason; /* enum redlatch_reason, when GONE */
     uint32_t reserved;
-    int64_t remaining_ms; /* safe time left, margin deducted, rounded down; 0 unless HELD or SUSPECT */
+    int64_t remaining_ms; /* safe time left, less a margin, rounded down; 0 unless HELD or SUSPECT */
     uint64_t serial;
     char id[33]; /* 32 hexadecimal digits */
 } redlatch_permit;
 
-/* Fills `permit_out` (its struct_size must be set) for a permit that this client took. Sends nothing.
- * INVALID, BAD_HANDLE, CLOSED, FORKED. Since 0.1. */
+/* Copies the state of a permit that this client acquired to `permit_out`, whose struct_size the caller sets. Sends
+ * nothing. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_permit(redlatch_permit_semaphore *permit_semaphore, uint64_t serial,
                                                   redlatch_permit *permit_out);
 
-/* Gives a permit back, by its id, 32 hexadecimal digits and a NUL, whoever took it. LOST: its lease was over.
- * NOT_OWNED: there is no such permit, or others have had it since. NO_REPLY: it goes on in the background. Also
- * INVALID, BAD_HANDLE, CLOSED, FORKED, UNREACHABLE, PROTOCOL, -4xx, NO_MEMORY. Since 0.1. */
+/* Releases a permit, whoever acquired it. id: 32 hexadecimal digits and a NUL.
+ *
+ *   status              when                                                  what to do
+ *   LOST                the permit's lease had ended                          -
+ *   NOT_OWNED           there is no such permit, or others acquired it since  -
+ *   NO_REPLY            no reply came; the release goes on in the background  do not release again
+ *
+ * Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_release(redlatch_permit_semaphore *permit_semaphore, const char *id);
 
-/* Lets a permit's lease end lease_ms from now, also if that is sooner than it was; one that is renewed goes on being
- * renewed. Statuses as redlatch_permit_semaphore_release. Since 0.1. */
+/* Sets the lease of a permit to end lease_ms (1 ms to 10 years) from now, earlier or later than before. A renewed
+ * permit continues to be renewed. NO_REPLY: the change may or may not have run. LOST, NOT_OWNED: as of
+ * redlatch_permit_semaphore_release. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_update_lease(redlatch_permit_semaphore *permit_semaphore, const char *id,
                                                         int64_t lease_ms);
 
-/* Asks the server how long a permit is taken yet: 0 when it is not, REDLATCH_FOREVER when it has no lease (Redisson's
- * may have none). Statuses as redlatch_semaphore_release. Since 0.1. */
+/* Asks the server for the time left of a permit's lease in ms: 0 if the permit is not acquired, REDLATCH_FOREVER if it
+ * has no lease, as some of Redisson's. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_lease_of(redlatch_permit_semaphore *permit_semaphore, const char *id,
                                                     int64_t *lease_ms_out);
 
-/* Makes a semaphore of so many permits unless it exists, which `set_out` says. Statuses as redlatch_semaphore_release.
- * Since 0.1. */
+/* Makes the semaphore with `permits` (0 or more) unless it exists. set_out, which may be NULL: 1 if it was made, else
+ * 0. NO_REPLY: the change may or may not have run. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_try_set_permits(redlatch_permit_semaphore *permit_semaphore, int64_t permits,
                                                            int32_t *set_out);
 
-/* Lets there be so many permits in all, those that are taken included; if more are taken, it owes the rest. Statuses as
- * redlatch_semaphore_release. Since 0.1. */
+/* Sets the number of all permits, acquired ones included; the semaphore is in debt if more are acquired. NO_REPLY: the
+ * change may or may not have run. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_set_permits(redlatch_permit_semaphore *permit_semaphore, int64_t permits);
 
-/* As redlatch_semaphore_add_permits. Since 0.1. */
+/* Changes the number of permits by `permits`, as redlatch_semaphore_add_permits. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_add_permits(redlatch_permit_semaphore *permit_semaphore, int64_t permits);
 
-/* Asks the server how many permits can be taken: less than 0 if the semaphore owes some. Statuses as
- * redlatch_semaphore_release. Since 0.1. */
+/* Asks the server for the number of available permits, negative if the semaphore is in debt. Server statuses also.
+ * Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_available(redlatch_permit_semaphore *permit_semaphore,
                                                      int64_t *available_out);
 
-/* Asks the server how many permits are taken. Statuses as redlatch_semaphore_release. Since 0.1. */
+/* Asks the server for the number of acquired permits. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_acquired(redlatch_permit_semaphore *permit_semaphore, int64_t *acquired_out);
 
-/* Asks the server how many permits there are in all. Statuses as redlatch_semaphore_release. Since 0.1. */
+/* Asks the server for the number of all permits. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_permits(redlatch_permit_semaphore *permit_semaphore, int64_t *permits_out);
 
-/* Deletes the semaphore with all leases; `deleted_out` says whether there was one. Who waits for permits goes on
- * waiting. Statuses as redlatch_semaphore_release. Since 0.1. */
+/* Deletes the semaphore with all its leases. deleted_out, which may be NULL: 1 if it existed, else 0. Waiters continue
+ * to wait. NO_REPLY: the change may or may not have run. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_delete(redlatch_permit_semaphore *permit_semaphore, int32_t *deleted_out);
 
-/* Starts an acquire: its completion is an ACQUIRED event with `tag`, whose serial is that of the first permit. Permits
- * whose event is not collected within the claim time-out are given back, and the event says UNCLAIMED. Never blocks;
- * redlatch_client_cancel ends it. INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY, SYSTEM. Since 0.1. */
+/* Starts redlatch_permit_semaphore_acquire. It completes with an ACQUIRED event, whose serial is that of the first
+ * permit; redlatch_client_cancel cancels it. If the event is not collected within claim_timeout_ms, the permits are
+ * released, and its status is UNCLAIMED. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_start_acquire(redlatch_permit_semaphore *permit_semaphore, int64_t permits,
                                                          int64_t lease_ms, int64_t wait_ms, uint64_t tag);
 
-/* Starts a release of a permit that this client took: its completion is a RELEASED event with `tag`. Statuses as
- * redlatch_permit_semaphore_start_acquire. Since 0.1. */
+/* Starts the release of a permit that this client acquired, by its serial. It completes with a RELEASED event.
+ * Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_start_release(redlatch_permit_semaphore *permit_semaphore, uint64_t serial,
                                                          uint64_t tag);
 
-/* Starts redlatch_permit_semaphore_release, by the id of a permit that anybody may have taken: its completion is a
- * RELEASED event. See redlatch_events.h for this and all that follow. Since 0.1. */
+/* Starts redlatch_permit_semaphore_release. It completes with a RELEASED event. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_start_release_by_id(redlatch_permit_semaphore *permit_semaphore,
                                                                const char *id, uint64_t tag);
 
-/* Starts redlatch_permit_semaphore_update_lease: its completion is an EXTENDED event. Since 0.1. */
+/* Starts redlatch_permit_semaphore_update_lease. It completes with an EXTENDED event. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_start_update_lease(redlatch_permit_semaphore *permit_semaphore,
                                                               const char *id, int64_t lease_ms, uint64_t tag);
 
-/* Starts redlatch_permit_semaphore_lease_of: the `number` of its ANSWERED event is the lease. Since 0.1. */
+/* Starts redlatch_permit_semaphore_lease_of. The event's `number` is `lease_ms_out`. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_start_lease_of(redlatch_permit_semaphore *permit_semaphore, const char *id,
                                                           uint64_t tag);
 
-/* Starts a try to set: the `number` says whether the semaphore was made. Since 0.1. */
+/* Starts redlatch_permit_semaphore_try_set_permits. The event's `number` is `set_out`. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_start_try_set_permits(redlatch_permit_semaphore *permit_semaphore,
                                                                  int64_t permits, uint64_t tag);
 
@@ -235,16 +261,16 @@ REDLATCH_API int redlatch_permit_semaphore_start_set_permits(redlatch_permit_sem
 REDLATCH_API int redlatch_permit_semaphore_start_add_permits(redlatch_permit_semaphore *permit_semaphore,
                                                              int64_t permits, uint64_t tag);
 
-/* Starts redlatch_permit_semaphore_available: the `number` says how many can be taken. Since 0.1. */
+/* Starts redlatch_permit_semaphore_available. The event's `number` is `available_out`. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_start_available(redlatch_permit_semaphore *permit_semaphore, uint64_t tag);
 
-/* Starts redlatch_permit_semaphore_acquired: the `number` says how many are taken. Since 0.1. */
+/* Starts redlatch_permit_semaphore_acquired. The event's `number` is `acquired_out`. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_start_acquired(redlatch_permit_semaphore *permit_semaphore, uint64_t tag);
 
-/* Starts redlatch_permit_semaphore_permits: the `number` says how many there are in all. Since 0.1. */
+/* Starts redlatch_permit_semaphore_permits. The event's `number` is `permits_out`. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_start_permits(redlatch_permit_semaphore *permit_semaphore, uint64_t tag);
 
-/* Starts redlatch_permit_semaphore_delete: the `number` says whether there was one. Since 0.1. */
+/* Starts redlatch_permit_semaphore_delete. The event's `number` is `deleted_out`. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_start_delete(redlatch_permit_semaphore *permit_semaphore, uint64_t tag);
 
 /* bindings: end */
