@@ -229,6 +229,11 @@ REDLATCH_API void redlatch_client_free(redlatch_client *client);
  * the client is freed. NULL for a bad handle. Since 0.1. */
 REDLATCH_API const char *redlatch_client_uuid(const redlatch_client *client);
 
+/* Returns the URL in use: redis://host:port/database or unix:///path?db=N, without user and password. It has the parts
+ * that the given URL left out. %XX escapes are resolved. Valid until the client is freed. NULL for a bad handle.
+ * Since 0.1. */
+REDLATCH_API const char *redlatch_client_url(const redlatch_client *client);
+
 /* Issues an owner number, for calls with an explicit owner. It is new in this process and below 2^53, so that a double
  * holds it. Such calls return INVALID for any other number. INVALID: `owner_out` is NULL. Since 0.1. */
 REDLATCH_API int redlatch_owner_new(uint64_t *owner_out);

@@ -30,7 +30,7 @@ def main() -> None:
     with redlatch.connect() as first, redlatch.connect() as second:
         slow = first.fenced_lock("example:account", lease=0.5)
         slow.acquire()
-        hold = slow.hold()
+        hold = slow.held()
         assert hold is not None and hold.token is not None
         hold.lost_event.wait()  # stands for a pause of the whole process
         with second.fenced_lock("example:account") as held:

@@ -170,6 +170,12 @@ function Client:uuid()
     return core.client_uuid(self._handle)
 end
 
+--- The URL in use, with what the given one left out, and without user and password.
+---@return string
+function Client:url()
+    return core.client_url(self._handle)
+end
+
 --- What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues.
 ---@param name string
 ---@param owner? string an id as of a party, told of first if it holds the name, however many others do
@@ -281,7 +287,8 @@ function Client:cancel(tag)
 end
 
 function Client:__tostring()
-    return string.format("redlatch.Client %s, %s", self:uuid() or "?", self._closed and "closed" or "open")
+    local state = self._closed and "closed" or "open"
+    return string.format("redlatch.Client of %s, %s, uuid %s", self:url() or "?", state, self:uuid() or "?")
 end
 
 methods.guard(Client, "client")

@@ -6,8 +6,8 @@ local methods = require "redlatch.methods"
 local options = require "redlatch.options"
 local outcome = require "redlatch.outcome"
 
---- What Lock:hold() returns and the function of Lock:with() gets. When the lock was released, or lost, and taken
---- again, the old object knows nothing of the new hold.
+--- What Lock:acquire_hold() and Lock:held() return, and the function of Lock:with() gets. When the lock was released,
+--- or lost, and taken again, the old object knows nothing of the new hold.
 ---@class redlatch.Hold
 ---@field package _lock redlatch.Lock
 ---@field package _serial integer|string

@@ -27,11 +27,24 @@ local started = require "redlatch.started"
 ---@field back_off_multiplier? integer of a spin lock: by what a pause is longer than the one before; 2
 ---@field key_template? string of a plain lock: the key, with {name} in it once; "{name}"
 
+---@alias redlatch.LockKind
+---| "mutex"
+---| "fenced"
+---| "fair"
+---| "spin"
+---| "read"
+---| "write"
+---| "plain"
+---| "group"
+---| "multi"
+---| "redlock"
+
 --- A name to lock, made by Client:lock() and its kin.
 ---@class redlatch.Lock
 ---@field package _client redlatch.Client
 ---@field package _handle userdata
 ---@field package _name string
+---@field package _kind redlatch.LockKind
 ---@field package _wait_ms integer
 ---@field package _lease_ms integer
 ---@field package _owner table|thread|userdata|nil kept alive for as long as the lock is
@@ -179,6 +192,7 @@ function lock.new(client, kind, name, given, values)
         _client = client,
         _handle = handle,
         _name = name,
+        _kind = core.kind_name(kind),
         _wait_ms = wait_ms,
         _lease_ms = lease_ms,
         _owner = given.owner,
@@ -224,6 +238,7 @@ function lock.composite(members, majority, given)
         _client = members[1]._client,
         _handle = handle,
         _name = table.concat(names, ", "),
+        _kind = majority and "redlock" or "multi",
         _wait_ms = given.timeout == nil and core.FOREVER or options.wait(given.timeout, "timeout"),
         _lease_ms = given.lease == nil and core.RENEWED or options.lease(given.lease, "lease"),
         _members = members,
@@ -287,10 +302,10 @@ function Lock:extend(seconds)
 end
 
 --- Acquires the lock and returns the hold, which releases it once. In Lua 5.4:
---- `local held <close> = assert(lock:hold())`.
+--- `local held <close> = assert(lock:acquire_hold())`.
 ---@param given? redlatch.AcquireOptions
 ---@return redlatch.Hold? held, string? message, string? code
-function Lock:hold(given)
+function Lock:acquire_hold(given)
     local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
     local done, message, code = obtain(self, lease_ms, wait_ms)
     if not done then
@@ -437,6 +452,12 @@ function Lock:name()
     return self._name
 end
 
+--- What kind of lock it is, such as "mutex" or "fenced".
+---@return redlatch.LockKind
+function Lock:kind()
+    return self._kind
+end
+
 local function start(self, call, ...)
     return started.begin(self._client, {object = self, field = "lock"}, call, SELF, ...)
 end
@@ -512,7 +533,7 @@ function Lock:start_force_release()
     end, core.lock_start_force_release)
 end
 
---- The hold that a started acquire, or acquire(), has brought; false if there is none.
+--- The hold that a started acquire, or acquire(), has brought; false if there is none. Nothing is sent.
 ---@return redlatch.Hold|false|nil held, string? message, string? code
 function Lock:held()
     local now, message, code = standing(self)
@@ -523,7 +544,7 @@ function Lock:held()
 end
 
 function Lock:__tostring()
-    return string.format("redlatch.Lock %q", self._name)
+    return string.format("redlatch.Lock %q (%s)", self._name, self._kind)
 end
 
 methods.guard(Lock, "lock")

@@ -37,7 +37,7 @@ from redlatch.errors import (
 )
 from redlatch.holds import Hold
 from redlatch.latches import Latch
-from redlatch.locks import Lock
+from redlatch.locks import Lock, LockKind
 from redlatch.multi import MultiLock, RedLock, redlock
 from redlatch.permits import Permit, PermitSemaphore
 from redlatch.read_write import ReadWriteLock
@@ -55,6 +55,7 @@ __all__ = [
     "InvalidArgumentError",
     "Latch",
     "Lock",
+    "LockKind",
     "LockLostError",
     "LockTimeoutError",
     "MultiLock",

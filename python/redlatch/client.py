@@ -17,14 +17,12 @@ from redlatch.latches import Latch
 from redlatch.locks import Lock
 from redlatch.losses import Losses
 from redlatch.multi import MultiLock
-from redlatch.options import c_string, client_options, name_bytes, pattern_bytes, values_of_group, without_password
+from redlatch.options import c_string, client_options, name_bytes, pattern_bytes, values_of_group
 from redlatch.permits import PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import Report, inspect, scan
 from redlatch.semaphores import Semaphore
 from redlatch.watching import wait_free
-
-DEFAULT_URL = "redis://127.0.0.1:6379/0"
 
 
 def connect(
@@ -94,17 +92,17 @@ def connect(
     alive.clear()
     if status:
         raise failure(status)
-    return Client(client_out[0], without_password(url or os.environ.get("REDIS_URL") or DEFAULT_URL))
+    return Client(client_out[0])
 
 
 class Client:
     """What connect() returns. Any number of threads may use it at once; a forked child opens its own."""
 
-    def __init__(self, handle: CData, shown_url: str) -> None:
+    def __init__(self, handle: CData) -> None:
         # Freed when nobody uses the memory any more, the watching thread included; closed before that, see below.
         self._handle: CData = ffi.gc(handle, lib.redlatch_client_free)
-        self._shown_url = shown_url
         self._uuid = text(lib.redlatch_client_uuid(self._handle))
+        self._url = text(lib.redlatch_client_url(self._handle))
         self._losses = Losses(self._handle)
         # Runs at the latest when the interpreter ends, so that what is held is released then.
         self._end = weakref.finalize(self, _end, self._handle, self._losses, os.getpid())
@@ -344,6 +342,11 @@ class Client:
         return self._uuid
 
     @property
+    def url(self) -> str:
+        """The URL in use, with what the given one left out, and without user and password."""
+        return self._url
+
+    @property
     def closed(self) -> bool:
         """Whether close() was called."""
         return not self._end.alive
@@ -369,7 +372,7 @@ class Client:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<redlatch.Client of {self._shown_url}, {'closed' if self.closed else 'open'}, uuid {self.uuid}>"
+        return f"<redlatch.Client of {self._url}, {'closed' if self.closed else 'open'}, uuid {self.uuid}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a redlatch.Client cannot be pickled or copied: open one in each process")

@@ -19,7 +19,7 @@ _ALIVE = (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT)
 
 
 class Hold:
-    """What `with lock as hold:` and `lock.hold()` give.
+    """What `with lock as hold:` and `lock.held()` give.
 
     A Hold belongs to the hold during which it was made: when the lock was released, or lost, and taken again, the old
     object knows nothing of the new hold. It may be handed to other threads, which can ask and release on the owner's

@@ -10,7 +10,7 @@ import inspect
 import logging
 import math
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NoReturn, Optional, Type, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, NoReturn, Optional, Type, TypeVar, Union, cast
 
 from redlatch._ffi import LEASE_OF_LOCK, CData, ffi, lib, new_record, text
 from redlatch.durations import (
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+# What a Lock may be.
+LockKind = Literal["mutex", "fenced", "fair", "spin", "read", "write", "plain", "group", "multi", "redlock"]
+
 logger = logging.getLogger("redlatch")
 
 # Looked up once: these are on the way of every acquire and release.
@@ -51,7 +54,7 @@ class Lock:
     often, through any Lock of that name and kind; or, with owner="handle", this object, which any thread may release.
     """
 
-    __slots__ = ("_client", "_handle", "_name", "_wait_ms", "_by_handle", "_entered", "__weakref__")
+    __slots__ = ("_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_entered", "__weakref__")
 
     def __init__(
         self,
@@ -80,12 +83,15 @@ class Lock:
             )
         if status:
             raise failure(status, name)
-        self._set_up(client, name, lock_out[0], wait, owner)
+        self._set_up(client, cast(LockKind, text(lib.redlatch_kind_name(kind))), name, lock_out[0], wait, owner)
 
-    def _set_up(self, client: Client, name: LockName, handle: CData, wait_ms: int, owner: str) -> None:
+    def _set_up(
+        self, client: Client, kind: LockKind, name: LockName, handle: CData, wait_ms: int, owner: str
+    ) -> None:
         self._handle: CData = ffi.gc(handle, lib.redlatch_lock_free)
         self._client = client
         self._name = name
+        self._kind = kind
         self._wait_ms = wait_ms
         self._by_handle = owner == "handle"
         self._entered: Dict[int, Hold] = {}  # the innermost `with` of each owner
@@ -94,6 +100,11 @@ class Lock:
     def name(self) -> LockName:
         """The name as it was given, without the client's prefix."""
         return self._name
+
+    @property
+    def kind(self) -> LockKind:
+        """What kind of lock it is, such as "mutex" or "fenced"."""
+        return self._kind
 
     def acquire(
         self,
@@ -157,9 +168,9 @@ class Lock:
         now = self._standing(self._number())
         return now.count if now.state in (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT) else 0
 
-    def hold(self) -> Optional[Hold]:
-        """The caller's Hold, after acquire(); None if it holds nothing. A hold that was lost is given until it is
-        released."""
+    def held(self) -> Optional[Hold]:
+        """The caller's Hold, as far as this process knows; None if it holds nothing. A hold that was lost is given
+        until it is released. Nothing is sent."""
         number = self._number()
         now = self._standing(number)
         return None if now.state == lib.REDLATCH_NOT_HELD else Hold(self, number, ffi.buffer(now)[:], None)
@@ -225,7 +236,8 @@ class Lock:
         return cast(Function, locked)
 
     def __repr__(self) -> str:
-        return f"<redlatch.Lock {self._name!r}, owned by {'this object' if self._by_handle else 'threads'}>"
+        owned = "this object" if self._by_handle else "threads"
+        return f"<redlatch.{type(self).__name__} {self._name!r} ({self._kind}), owned by {owned}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

@@ -10,7 +10,7 @@ from typing import Literal, Optional, Sequence, Tuple
 from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import Seconds, lease_ms, limit_ms, wait_ms
 from redlatch.errors import InvalidArgumentError, failure
-from redlatch.locks import Lock
+from redlatch.locks import Lock, LockKind
 from redlatch.options import lock_options
 
 
@@ -31,10 +31,11 @@ class MultiLock(Lock):
         max_hold: Optional[Seconds],
         owner: str,
     ) -> None:
-        self._make(members, (), timeout, lease, max_hold, owner)
+        self._make("multi", members, (), timeout, lease, max_hold, owner)
 
     def _make(
         self,
+        kind: LockKind,
         members: Sequence[Lock],
         more: Tuple[int, ...],
         timeout: Optional[Seconds],
@@ -56,7 +57,7 @@ class MultiLock(Lock):
         if status:
             raise failure(status, name)
         self._members = tuple(members)  # their clients live as long as this does
-        self._set_up(members[0]._client, name, lock_out[0], wait, owner)
+        self._set_up(members[0]._client, kind, name, lock_out[0], wait, owner)
 
     def _new(self, handles: CData, count: int, more: Tuple[int, ...], options: CData, lock_out: CData) -> int:
         status: int = lib.redlatch_multi_lock_new(handles, count, options, lock_out)
@@ -66,10 +67,6 @@ class MultiLock(Lock):
     def members(self) -> Tuple[Lock, ...]:
         """The locks it stands for, in the order in which they were given."""
         return self._members
-
-    def __repr__(self) -> str:
-        owned = "this object" if self._by_handle else "threads"
-        return f"<redlatch.{type(self).__name__} of {self._name!r}, owned by {owned}>"
 
 
 class RedLock(MultiLock):
@@ -89,7 +86,7 @@ class RedLock(MultiLock):
     ) -> None:
         if not isinstance(allow_few, bool):
             raise TypeError(f"allow_few is {allow_few!r}, of type {type(allow_few).__name__}; expected True or False")
-        self._make(members, (int(allow_few),), timeout, lease, max_hold, owner)
+        self._make("redlock", members, (int(allow_few),), timeout, lease, max_hold, owner)
 
     def _new(self, handles: CData, count: int, more: Tuple[int, ...], options: CData, lock_out: CData) -> int:
         status: int = lib.redlatch_redlock_new(handles, count, *more, options, lock_out)

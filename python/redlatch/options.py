@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Callable, Dict, List, Mapping, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import delay_ms, span_ms
@@ -171,12 +171,3 @@ def lock_options(
             field, convert = _LOCK_SETTINGS[argument]
             setattr(options, field, convert(value, argument))
     return options, alive
-
-
-def without_password(url: Union[str, bytes]) -> str:
-    """A URL fit to be shown. Everything before the last `@` is left out, since a password may hold any character."""
-    shown = url.decode("utf-8", "backslashreplace") if isinstance(url, bytes) else url
-    scheme, separator, rest = shown.partition("://")
-    if not separator:
-        return "(no URL)"
-    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"

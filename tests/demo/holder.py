@@ -18,7 +18,7 @@ def main() -> None:
     client = redlatch.connect(url, watchdog_lease=float(lease))
     lock = client.lock(name)
     lock.acquire()
-    held = lock.hold()
+    held = lock.held()
     print("held", held.owner, flush=True)
 
     def report_loss() -> None:

@@ -40,7 +40,7 @@ class Child:
     def acquire(self) -> str:
         """Take the lock and watch it; the result is the owner on the wire."""
         self._lock.acquire()
-        self._hold = self._lock.hold()
+        self._hold = self._lock.held()
         assert self._hold is not None
         event = self._hold.lost_event
         threading.Thread(target=self._watch, args=(event,), daemon=True).start()

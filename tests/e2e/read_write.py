@@ -55,7 +55,7 @@ def ttl_ms(server: RedisServer, name: str) -> int:
 
 def owner_of(lock: redlatch.Lock) -> str:
     """The id that the calling thread's hold has on the wire."""
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None
     return hold.owner
 

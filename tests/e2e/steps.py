@@ -85,7 +85,7 @@ class Step:
         assert counts(self.server, self.name) == self.made
         assert self.lock.hold_count() == sum(self.made)
         if self.made:
-            held = self.lock.hold()
+            held = self.lock.held()
             assert held is not None and set(fields(self.server, self.name)) == {held.owner.encode()}
 
     def wait_given_up(self) -> None:
@@ -173,7 +173,7 @@ class HandOver(Step):
 
     def check_made(self) -> None:
         assert self.waiting.result() is True
-        held = self.waiter.hold()
+        held = self.waiter.held()
         assert held is not None and held.count == 1 and not held.lost
         assert fields(self.server, self.name) == {held.owner.encode(): b"1"}
         assert self.lock.hold_count() == 0

@@ -38,7 +38,7 @@ def last_token(server: RedisServer, name: str) -> int:
 
 def token_of(lock: redlatch.Lock) -> Optional[int]:
     """The token of what the caller holds."""
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None
     return hold.token
 
@@ -179,7 +179,7 @@ def test_a_lost_reply_of_a_hand_over_hides_no_token(
     lock.release()
     assert waiting.result() is True
     assert fault.hit
-    held = next_lock.hold()
+    held = next_lock.held()
     assert held is not None and held.token == 2 == last_token(server, lock_name)
     assert fields(server, lock_name) == {held.owner.encode(): b"1"}
     waiting.leave()

@@ -266,7 +266,7 @@ def test_force_release_wakes_and_the_holder_is_notified(
             holder.release()
         with pytest.raises(redlatch.NotOwnedError):
             holder.release()
-        held = lock.hold()
+        held = lock.held()
         assert held is not None and value(server, lock_name) == held.owner.encode()
         waiting.leave()
     assert client.plain_lock(lock_name).force_release() is False
@@ -276,7 +276,7 @@ def test_a_hold_that_another_took_is_lost(server: RedisServer, lock_name: str) -
     with redlatch.connect(server.url, watchdog_lease=0.6) as client:
         lock = client.plain_lock(lock_name)
         lock.acquire()
-        held = lock.hold()
+        held = lock.held()
         assert held is not None
         server.admin.set(lock_name, "somebody", px=30_000)
         assert held.lost_event.wait(5.0)
@@ -311,7 +311,7 @@ def test_a_lost_reply_is_made_up_for(
     if step == "release_plain":
         assert value(server, lock_name) is None and not lock.owned()
         return
-    held = holder.hold()
+    held = holder.held()
     assert held is not None and not held.lost and value(server, lock_name) == held.owner.encode()
     if step == "extend_plain":
         assert 20_000 - TIMEOUT_MS < remaining_ms(server, lock_name) <= 20_000
@@ -385,7 +385,7 @@ def test_a_key_of_another_type_instead_of_a_hold(server: RedisServer, lock_name:
         lock, other = client.plain_lock(lock_name), client.plain_lock(lock_name + ":other")
         lock.acquire()
         other.acquire()
-        held = lock.hold()
+        held = lock.held()
         assert held is not None
         server.admin.delete(lock_name)
         server.admin.rpush(lock_name, "x")

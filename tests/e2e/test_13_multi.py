@@ -144,7 +144,7 @@ def test_the_loss_of_one_is_the_loss_of_all_and_is_reported_once(
 ) -> None:
     lock = over(renewing, names)
     lock.acquire()
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None and not hold.lost
     event = hold.lost_event
     server.admin.delete(names[2])
@@ -171,7 +171,7 @@ def test_fenced_members_have_their_tokens_and_their_counter_never_expires(
             tokens.append(hold.token)
             with lock as inner:
                 assert inner.token == hold.token, "re-entry draws no token"
-            inside = fenced.hold()
+            inside = fenced.held()
             assert inside is not None and inside.token == hold.token
         assert server.admin.pttl(counter) == -1
     assert tokens == [1, 2, 3]

@@ -128,7 +128,7 @@ def test_one_script_acquires_every_kind_in_its_own_format(
 def test_every_one_of_a_hundred_fenced_members_has_its_token(client: redlatch.Client, lock_name: str) -> None:
     members = [client.fenced_lock(f"{lock_name}:{i}") for i in range(100)]
     with client.multi_lock(*members):
-        holds = [member.hold() for member in members]
+        holds = [member.held() for member in members]
         assert [hold.token for hold in holds if hold] == [1] * 100
 
 
@@ -256,7 +256,7 @@ def test_every_kind_is_renewed_and_the_loss_of_any_is_reported(
 ) -> None:
     lock = of_every_kind(renewing, lock_name)
     lock.acquire()
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None
     event = hold.lost_event
     renewals = renewing.stats()["renewals"]

@@ -202,7 +202,7 @@ def test_it_is_held_while_a_majority_is_and_lost_with_it(
     clients = open_clients(servers, watchdog_lease=LEASE)
     lock = over(clients, lock_name)
     acquire_everywhere(clients, servers, lock, lock_name)
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None
     event = hold.lost_event
     servers[2].admin.delete(lock_name)
@@ -223,7 +223,7 @@ def test_a_majority_extends_and_renews_it(
     clients = open_clients(servers, watchdog_lease=LEASE)
     lock = over(clients, lock_name)
     acquire_everywhere(clients, servers, lock, lock_name)
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None
     lock.extend(5)
     assert sum(remaining_ms(server, lock_name) > 4_000 for server in servers) >= 2 and 3 < hold.remaining() < 5
@@ -309,7 +309,7 @@ def test_a_nested_acquire_that_a_server_missed_is_not_given_back_there(
         assert [counts(server, lock_name) for server in servers] == [[1], [2], [2]]
     lock.release()
     wait_until(lambda: holding(servers, lock_name, 1) == 3, 5.0, "the level to be given back where it was granted")
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None and hold.count == 1
     servers[1].admin.delete(lock_name)
     time.sleep(LEASE)  # several renewals
@@ -338,7 +338,7 @@ def test_a_server_that_does_not_get_all_nested_acquires_is_not_counted(
             return False
 
         wait_until(re_enter, 5.0, "the third server to be asked for its second level")
-        hold = lock.hold()
+        hold = lock.held()
         assert hold is not None and hold.count == 2
         servers[1].admin.delete(lock_name)
         assert hold.lost_event.wait(5.0) and hold.lost and not lock.owned(), "one of three is left"
@@ -357,7 +357,7 @@ def test_a_lost_hold_is_not_entered_again_though_a_server_has_come_back(
     lock = over(clients, lock_name)
     servers[2].stop()
     lock.acquire()
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None
     servers[1].admin.delete(lock_name)
     assert hold.lost_event.wait(5.0)
@@ -428,7 +428,7 @@ def test_the_safe_time_counts_from_when_it_was_requested(
                 fault.release()
             if granted:
                 assert waiting.result() is True
-                hold = lock.hold()
+                hold = lock.held()
                 assert hold is not None and time.monotonic() + hold.remaining() < requested_by + LEASE
                 waiting.leave()
             else:

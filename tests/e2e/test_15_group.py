@@ -169,7 +169,7 @@ def test_a_renewal_notices_what_is_gone(server: RedisServer, lock_name: str) -> 
     with redlatch.connect(server.url, watchdog_lease=0.6) as client:
         lock = client.group_lock(lock_name, ["a", "f1"])
         lock.acquire()
-        held = lock.hold()
+        held = lock.held()
         assert held is not None
         server.admin.hdel(lock_name, HASHED["a"])
         assert held.lost_event.wait(5.0)
@@ -212,7 +212,7 @@ def test_a_lost_reply_is_made_up_for(
         if waiting:
             assert waiting.result() is True
         for count in range(levels[step], 0, -1):
-            held = lock.hold()
+            held = lock.held()
             assert held is not None
             found = fields(server, lock_name)
             assert [found[f"{HASHED[value]}:{held.owner}:lock_count"] for value in ("a", "f1")] == [str(count)] * 2

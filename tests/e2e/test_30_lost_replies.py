@@ -107,7 +107,7 @@ def test_a_silent_connection_is_given_up(
         assert fault.hit
         step.check_made()
         assert remaining_ms(server, lock_name) <= 30_000
-        held = step.lock.hold()
+        held = step.lock.held()
         assert held is not None and held.remaining() < 30.0 - 0.01 * 30.0
         step.finish()
 

@@ -168,7 +168,7 @@ def test_a_ghost_cannot_touch_the_hold_that_came_after(
         assert late.wait_outcome().value > 0, "the script says how long the lock is held"
         limited.reset_commandstats()
         wait_until(lambda: limited.commandstats().get("evalsha", 0) >= 2, 6.0, "the release to be repeated")
-        held = lock.hold()
+        held = lock.held()
         assert held is not None and not held.lost
         assert fields(limited, lock_name) == before == {held.owner.encode(): b"1"}
         lock.release()
@@ -205,7 +205,7 @@ def test_a_late_extension_finds_the_hold_under_another_id(
         extending = Call(lambda: lock.extend(5))
         late.wait_hit().connection.cut_client()
         extending.result()
-        held = lock.hold()
+        held = lock.held()
         assert held is not None and 4.0 < held.remaining() < 5.0
         assert fields(limited, lock_name) == {held.owner.encode(): b"1"} != {first: b"1"}
         lock.extend(30)

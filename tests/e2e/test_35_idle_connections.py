@@ -209,7 +209,7 @@ def test_a_loss_is_reported_when_the_server_is_back(
 ) -> None:
     lock = client.lock(lock_name, lease=lease)
     lock.acquire()
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None
     event = hold.lost_event
     lose(server)

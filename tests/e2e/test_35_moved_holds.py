@@ -98,7 +98,7 @@ def test_its_loss_is_reported(proxy: Proxy, client: redlatch.Client, kind: str, 
     """The lease runs out, which the core tells of unasked."""
     lock = KINDS[kind](client, lock_name)
     assert lock.acquire(lease=30)
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None
     lost = hold.lost_event
     extend_and_lose_the_reply(proxy, hold, kind, seconds=0.5)

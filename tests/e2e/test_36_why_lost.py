@@ -21,7 +21,7 @@ def lose(error: Any, call: Any, *arguments: Any) -> redlatch.LockLostError:
 def test_taken_by_force(client: redlatch.Client, other: redlatch.Client, lock_name: str) -> None:
     lock = client.lock(lock_name)
     lock.acquire()
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None and hold.lost_reason is None
     assert other.lock(lock_name).force_release()
     assert lose(redlatch.LockLostError, lock.extend, 5).reason == "missing"
@@ -39,7 +39,7 @@ def test_its_time_was_over(client: redlatch.Client, lock_name: str) -> None:
     for options, reason in (({"lease": 0.2}, "expired"), ({"max_hold": 0.2}, "max_hold")):
         lock = client.lock(lock_name, **options)
         lock.acquire()
-        hold = lock.hold()
+        hold = lock.held()
         assert hold is not None
         wait_until(lambda hold=hold: hold.lost, 5.0, "the lock to be lost")
         assert hold.lost_reason == reason

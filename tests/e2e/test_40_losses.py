@@ -117,7 +117,7 @@ def test_the_holder_learns_it_by_its_deadline(
 ) -> None:
     lock = client.lock(lock_name, lease=lease)
     lock.acquire()
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None
     event = hold.lost_event
     deadline = hold.remaining() + time.monotonic()
@@ -189,7 +189,7 @@ def test_a_late_release_of_a_fixed_lease_is_lost(
 ) -> None:
     lock = client.lock(lock_name, lease=0.6)
     lock.acquire()
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None
     peer.lock(lock_name)
     assert hold.lost
@@ -211,7 +211,7 @@ def test_what_is_lost_while_the_watching_thread_starts_is_reported(
     monkeypatch.setattr(redlatch.losses, "_watch", watch_late)
     lock = client.lock(lock_name, lease=0.3)
     assert lock.acquire()
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None
     lost = hold.lost_event
     wait_until(lambda: client.stats()["lost"] == 1, message="the lease to be over")
@@ -244,7 +244,7 @@ def test_a_restart_is_noticed_with_the_next_connection(
     locks = [client.lock(f"{lock_name}:{number}", lease=30) for number in range(3)]
     for lock in locks:
         lock.acquire()
-    holds = [lock.hold() for lock in locks]
+    holds = [lock.held() for lock in locks]
     restart(server, lock_name)
     assert client.lock(lock_name).locked() is False
     for hold in holds:
@@ -315,7 +315,7 @@ def test_a_signal_handler_raises_as_the_watching_thread_starts(
     client = redlatch.connect(server.url, watchdog_lease=LEASE)
     lock = client.lock(lock_name)
     lock.acquire()
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None
     monkeypatch.setattr(threading.Thread, "start", interrupted)
     with pytest.raises(KeyboardInterrupt, match="redlatch-losses"):
@@ -326,7 +326,7 @@ def test_a_signal_handler_raises_as_the_watching_thread_starts(
     with redlatch.connect(server.url) as other, pytest.raises(KeyboardInterrupt, match="redlatch-losses"):
         other_lock = other.lock(f"{lock_name}2")
         other_lock.acquire()
-        other_hold = other_lock.hold()
+        other_hold = other_lock.held()
         assert other_hold is not None
         _ = other_hold.lost_event
     client.close()

@@ -67,7 +67,7 @@ def test_a_python_thread(
     def hold_and_end() -> None:
         lock = client.lock(lock_name)
         lock.acquire()
-        hold = lock.hold()
+        hold = lock.held()
         assert hold is not None and not hold.lost_event.is_set()
         holds.append(hold)
         monitor.wait_for(lambda entry: scripts([entry]) == ["renew"])

@@ -27,7 +27,7 @@ import ctypes, sys, redlatch
 with redlatch.connect(sys.argv[1], watchdog_lease=120) as client:
     lock = client.lock(sys.argv[2])
     assert lock.acquire(lease=float(sys.argv[3]))
-    lost = lock.hold().lost_event
+    lost = lock.held().lost_event
     assert not lost.wait(0.3)
     ctypes.CDLL(None).suspend(3600)
     assert lost.wait(10), "the loss is not told"

@@ -271,7 +271,7 @@ def test_close_with_a_dead_server_takes_the_close_timeout(
     lock = client.lock(lock_name)
     lock.acquire()
     if watching:
-        hold = lock.hold()
+        hold = lock.held()
         assert hold is not None and not hold.lost_event.is_set()
     server.sigstop()
     try:

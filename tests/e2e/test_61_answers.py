@@ -19,9 +19,10 @@ from redlatch._ffi import FOREVER, ffi, lib, new_record, text
 INCLUDE = Path(__file__).resolve().parents[2] / "core" / "include"
 # What asks the server nothing, or is started in a way of its own.
 NOT_TO_BE_STARTED = {
-    "redlatch_client_open", "redlatch_client_close", "redlatch_client_uuid", "redlatch_client_stats",
-    "redlatch_client_event_fd", "redlatch_client_next_event", "redlatch_client_wait_lost", "redlatch_client_cancel",
-    "redlatch_cancel_fire", "redlatch_owner_end", "redlatch_lock_hold", "redlatch_permit_semaphore_permit",
+    "redlatch_client_open", "redlatch_client_close", "redlatch_client_uuid", "redlatch_client_url",
+    "redlatch_client_stats", "redlatch_client_event_fd", "redlatch_client_next_event", "redlatch_client_wait_lost",
+    "redlatch_client_cancel", "redlatch_cancel_fire", "redlatch_owner_end", "redlatch_lock_hold",
+    "redlatch_permit_semaphore_permit",
     "redlatch_report_facts", "redlatch_report_party", "redlatch_last_error", "redlatch_version", "redlatch_strerror",
     "redlatch_status_is_retryable", "redlatch_status_is_ambiguous", "redlatch_last_reason",
 }

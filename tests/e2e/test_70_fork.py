@@ -72,7 +72,7 @@ def test_child_is_notified_and_writes_nothing(server: RedisServer, proxy: Proxy,
                 lock.hold_count,
                 lock.ttl,
                 lock.owner,
-                lock.hold,
+                lock.held,
                 lock.force_release,
                 lambda: lock.extend(1),
                 lambda: client.lock("x"),
@@ -294,12 +294,12 @@ ENDINGS = {
     "everything global": "a, b = client.lock(name + ':a'), client.lock(name + ':b', owner='handle')\n"
     "a.acquire(); b.acquire(); lock.acquire()",
     "lock outlives client": "lock.acquire()\ndel client",
-    "client outlives lock": "lock.acquire()\nhold = lock.hold()\ndel lock, hold",
+    "client outlives lock": "lock.acquire()\nhold = lock.held()\ndel lock, hold",
     "in a cycle": "lock.acquire()\ncycle = [client, lock]\ncycle.append(cycle)\ndel client, lock",
     "collected": "lock.acquire()\ncycle = [client, lock]\ncycle.append(cycle)\ndel client, lock, cycle\n"
     "import gc; gc.collect()",
     "closed before": "lock.acquire()\nclient.close()",
-    "event watched": "lock.acquire()\nevent = lock.hold().lost_event",
+    "event watched": "lock.acquire()\nevent = lock.held().lost_event",
     "inside with": "lock.__enter__()\nsys.exit(0)",
     "waiting daemon": waiting_daemon("client.lock(name).acquire()"),
     "waiting daemon, with": waiting_daemon("with client.lock(name): pass"),
@@ -392,7 +392,7 @@ def test_handles_are_freed_in_any_order(server: RedisServer, lock_name: str) -> 
         by_handle = client.lock(lock_name + ":handle", owner="handle")
         lock.acquire()
         by_handle.acquire()
-        things: List[Any] = [client, lock, by_handle, lock.hold()]
+        things: List[Any] = [client, lock, by_handle, lock.held()]
         del client, lock, by_handle
         rest = order
         for left in (4, 3, 2, 1):

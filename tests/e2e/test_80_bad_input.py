@@ -308,7 +308,7 @@ def test_passwords_of_right_urls_are_not_shown(make_server: MakeServer, caplog: 
     with redlatch.connect(server.url) as client:
         lock = client.lock("x")
         lock.acquire()
-        hold = lock.hold()
+        hold = lock.held()
         shown = [repr(thing) for thing in (client, lock, hold)] + [str(client.stats())]
         assert not any("hunter2" in words for words in shown)
         server.stop()

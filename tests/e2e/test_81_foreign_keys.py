@@ -195,7 +195,7 @@ def test_the_watchdog_leaves_it_and_tells_the_holder(
     with redlatch.connect(server.url, watchdog_lease=0.6) as client:
         lock = KINDS[kind].make(client, lock_name)
         lock.acquire()
-        hold = lock.hold()
+        hold = lock.held()
         there = overwrite(server, lock_name, shape)
         wait_until(lambda: hold.lost, 5.0)
         assert_untouched(server, there)

@@ -90,7 +90,7 @@ def test_a_key_of_another_type_put_instead_of_a_held_lock(server: RedisServer, l
             lock.release()
         witness.delete(lock_name)
         lock.acquire()
-        hold = lock.hold()
+        hold = lock.held()
         assert hold is not None
         witness.set(lock_name, "x")
         assert hold.lost_event.wait(10.0)

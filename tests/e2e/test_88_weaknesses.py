@@ -38,7 +38,7 @@ def test_one_bad_lock_delays_the_renewal_of_no_other(server: RedisServer, lock_n
         locks = [client.lock(f"{lock_name}:{number}", owner="handle") for number in range(150)]
         for lock in locks:
             lock.acquire()
-        holds = [lock.hold() for lock in locks]
+        holds = [lock.held() for lock in locks]
         with server.admin.pipeline(transaction=True) as transaction:
             transaction.delete(f"{lock_name}:7")
             transaction.rpush(f"{lock_name}:7", "element")
@@ -59,7 +59,7 @@ def test_a_silent_server_delays_no_renewal_on_another(make_server: MakeServer, l
             locks = [each.lock(lock_name, owner="handle") for each in (client, other)]
             for lock in locks:
                 lock.acquire()
-            holds = [lock.hold() for lock in locks]
+            holds = [lock.held() for lock in locks]
             silent.sigstop()
             try:
                 wait_until(lambda: holds[0].lost)
@@ -185,7 +185,7 @@ with redlatch.connect(url, watchdog_lease=1.5) as client:
     renewals = client.stats()["renewals"]
     while client.stats()["renewals"] < renewals + 2:
         time.sleep(0.01)
-    assert held.owned() and not held.hold().lost and 0 < held.hold().remaining() <= 1.5
+    assert held.owned() and not held.held().lost and 0 < held.held().remaining() <= 1.5
     held.release()
     print("queue", flush=True)
     assert client.fair_lock(name + ":fair").acquire(timeout=30)

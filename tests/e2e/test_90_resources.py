@@ -79,7 +79,7 @@ def cycle(number):
     lock = client.lock(name)
     lock.acquire()
     if number % 2:
-        lock.hold().lost_event
+        lock.held().lost_event
         lock.release()
     if number % 3:
         client.close()
@@ -112,7 +112,7 @@ other = redlatch.connect(url).lock(name)
 lock = client.lock(name)
 def cycle(number):
     lock.acquire()
-    hold = lock.hold()
+    hold = lock.held()
     event = hold.lost_event if number % 2 else None
     other.force_release()
     try:

@@ -44,7 +44,7 @@ elif mode == "waits in the main thread":
 else:
     lock.acquire()
     if mode == "watches":
-        event = lock.hold().lost_event
+        event = lock.held().lost_event
     if mode == "idle":
         lock.release()
 print("ready", flush=True)

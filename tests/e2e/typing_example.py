@@ -47,7 +47,7 @@ def by_hand(client: redlatch.Client) -> None:
     assert_type(lock.hold_count(), int)
     assert_type(lock.ttl(), float)
     assert_type(lock.owner(), Optional[str])
-    assert_type(lock.hold(), Optional[redlatch.Hold])
+    assert_type(lock.held(), Optional[redlatch.Hold])
     assert_type(lock.force_release(), bool)
     lock.extend(30)
 

@@ -31,7 +31,7 @@ def test_token_of_every_way_to_acquire(ours: redlatch.Client, name: str) -> None
     seen: List[int] = []
     for arguments in ({}, {"lease": 10}, {"blocking": False}, {"timeout": 1, "lease": 10}):
         assert lock.acquire(**arguments) and lock.acquire()
-        hold = lock.hold()
+        hold = lock.held()
         assert hold is not None and hold.token is not None
         seen.append(hold.token)
         lock.release()

@@ -75,7 +75,7 @@ def hold_on_all(lock: redlatch.RedLock, servers: List[RedisServer], name: str) -
         return False
 
     wait_until(held, message="all three to take part")
-    hold = lock.hold()
+    hold = lock.held()
     assert hold is not None
     return hold
 

@@ -298,7 +298,7 @@ def test_renewal_after_a_restart(make_server: Callable[..., RedisServer], name: 
     with redlatch.connect(server.url, watchdog_lease=1.0) as client:
         lock: redlatch.Lock = getattr(client.read_write_lock(name), side)
         lock.acquire()
-        hold = lock.hold()
+        hold = lock.held()
         server.restart()
         assert hold is not None and hold.lost_event.wait(10)
         with pytest.raises(redlatch.LockLostError):

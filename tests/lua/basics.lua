@@ -90,7 +90,7 @@ function scenes.lost(url, name)
     local client = assert(redlatch.connect(url))
     local other = assert(redlatch.connect(url))
     local lock = client:lock(name)
-    local held = assert(lock:hold())
+    local held = assert(lock:acquire_hold())
     same(held:lost(), false)
     same(lock:lost(), false)
     same(select(2, held:lost()), nil)
@@ -125,8 +125,8 @@ function scenes.holds(url, name)
     local client = assert(redlatch.connect(url))
     local lock = client:lock(name)
     same(lock:held(), false)
-    local held = assert(lock:hold())
-    local inner = assert(lock:hold {timeout = 0})
+    local held = assert(lock:acquire_hold())
+    local inner = assert(lock:acquire_hold {timeout = 0})
     same(held:count(), 2)
     same(inner:serial(), held:serial())
     same(held:owner(), lock:owner())
@@ -139,7 +139,7 @@ function scenes.holds(url, name)
     same(lock:locked(), false)
     local other = assert(redlatch.connect(url)):lock(name)
     same(other:acquire(), true)
-    fails("timeout", lock:hold {timeout = 0.3})
+    fails("timeout", lock:acquire_hold {timeout = 0.3})
     fails("timeout", lock:with(error, {timeout = 0}))
 end
 
@@ -252,7 +252,7 @@ function scenes.closed(url, name)
     local client = assert(redlatch.connect(url))
     local lock, owner = client:lock(name), {}
     local shared = client:lock(name, {owner = owner})
-    local held = assert(lock:hold())
+    local held = assert(lock:acquire_hold())
     same(client:closed(), false)
     same(client:close(), true)
     same(client:close(), true)
@@ -282,7 +282,18 @@ function scenes.stats(url, name)
     same(math.type and math.type(stats.acquired) or "integer", "integer")
     check(redlatch._VERSION:match("^%d+%.%d+%.%d+$"), "a version: " .. redlatch._VERSION)
     check(tostring(client):find(client:uuid(), 1, true), "shown: " .. tostring(client))
-    check(tostring(lock):find(name, 1, true), "shown: " .. tostring(lock))
+    check(client:url():match("^redis://.*:%d+/%d+$"), "the URL in use: " .. client:url())
+    check(tostring(client):find(client:url(), 1, true), "shown: " .. tostring(client))
+    same(tostring(lock), ("redlatch.Lock %q (mutex)"):format(name), "shown")
+    local sides = client:read_write_lock("x")
+    local kinds = {
+        mutex = lock, fenced = client:fenced_lock("x"), fair = client:fair_lock("x"), spin = client:spin_lock("x"),
+        plain = client:plain_lock("x"), group = client:group_lock("x", {"1"}), read = sides.read, write = sides.write,
+        multi = client:multi_lock {lock}, redlock = redlatch.redlock({lock}, {allow_few = true}),
+    }
+    for kind, each in pairs(kinds) do
+        same(each:kind(), kind, "the kind")
+    end
 end
 
 -- What the collector does not know the size of, or has to finalise, piles up by megabytes between two of its cycles.

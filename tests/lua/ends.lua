@@ -23,7 +23,7 @@ end
 local function hold_and_forget(url, name)
     local client = assert(redlatch.connect(url))
     local lock = client:lock(name)
-    local held = assert(lock:hold())
+    local held = assert(lock:acquire_hold())
     local more = client:lock(name .. ":more")
     check(more:acquire() and held:remaining() > 0, "held")
 end
@@ -48,7 +48,7 @@ end
 function scenes.lock_keeps_client(url, name)
     local lock = assert(redlatch.connect(url)):lock(name)
     stage.collect()
-    local held = assert(lock:hold())
+    local held = assert(lock:acquire_hold())
     lock = nil
     stage.collect()
     check(held:remaining() > 0, "held as long as the hold is used")
@@ -198,14 +198,14 @@ end
 
 function scenes.to_be_closed(url, name)
     if _VERSION ~= "Lua 5.4" then
-        return -- there the syntax does not exist; hold() and release() are tested in basics.lua
+        return -- there the syntax does not exist; acquire_hold() and release() are tested in basics.lua
     end
     local client = assert(redlatch.connect(url))
     local lock = client:lock(name)
     -- Compiled here, as the other interpreters must be able to read this file.
     local run = assert(load([[
         local lock, body = ...
-        local held <close> = assert(lock:hold())
+        local held <close> = assert(lock:acquire_hold())
         return body(held)
     ]]))
     same(run(lock, function(held) return held:count() end), 1)
@@ -222,7 +222,7 @@ function scenes.to_be_closed(url, name)
         same(coroutine.close(worker), true)
         same(lock:locked(), false, "closing a coroutine releases")
     end
-    assert(load("local held <close> = (...):hold {timeout = 0}"))(lock)
+    assert(load("local held <close> = (...):acquire_hold {timeout = 0}"))(lock)
     same(lock:locked(), false)
 end
 

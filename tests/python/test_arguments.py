@@ -8,11 +8,11 @@ from __future__ import annotations
 import inspect
 import logging
 import threading
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 import pytest
 import redlatch
-from redlatch.options import client_options, name_bytes, without_password
+from redlatch.options import client_options, name_bytes
 
 
 @pytest.mark.parametrize("name", ["", b"", "x" * 65536, "ä" * 32768])
@@ -162,17 +162,22 @@ def test_a_secret_is_not_quoted_when_it_is_refused(keywords: Dict[str, str]) -> 
 
 
 @pytest.mark.parametrize(
-    "url, shown",
+    "url, database, shown",
     [
-        ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
-        ("redis://user:pass@host/1?connect_timeout=2", "redis://host/1"),
-        ("redis://:p@ss/w?rd@host:1", "redis://host:1"),
-        ("unix://:secret@/run/redis.sock?db=2", "unix:///run/redis.sock"),
-        ("no url at all", "(no URL)"),
+        ("redis://127.0.0.1:7000/0", None, "redis://127.0.0.1:7000/0"),
+        ("redis://localhost", None, "redis://localhost:6379/0"),
+        ("redis://user:pass@[::1]/1?connect_timeout=2", 3, "redis://[::1]:6379/3"),
+        ("redis://:p%40ss@host:1?db=4", None, "redis://host:1/4"),
+        ("unix://:secret@/run/redis.sock?db=2", None, "unix:///run/redis.sock?db=2"),
+        (None, 5, "redis://of-the-environment:6379/5"),
     ],
 )
-def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
-    assert without_password(url) == shown
+def test_the_url_in_use_is_shown_without_secrets(
+    url: Optional[str], database: Optional[int], shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REDIS_URL", "redis://me:secret@of-the-environment/1")
+    with redlatch.connect(url, database=database, lazy=True) as client:
+        assert client.url == shown and f"of {shown}, open" in repr(client)
 
 
 def test_nothing_shows_the_password(client: redlatch.Client, caplog: pytest.LogCaptureFixture) -> None:

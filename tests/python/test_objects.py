@@ -10,7 +10,7 @@ import functools
 import pickle
 import re
 from pathlib import Path
-from typing import Any, AsyncIterator, Iterator
+from typing import Any, AsyncIterator, Dict, Iterator
 
 import pytest
 import redlatch
@@ -76,9 +76,29 @@ def test_a_closed_client_says_so(client: redlatch.Client) -> None:
     client.close()
     client.close()
     assert client.closed and "closed" in repr(client)
-    for call in (lock.acquire, lock.release, lock.locked, lock.hold, client.stats, lambda: client.lock("y")):
+    for call in (lock.acquire, lock.release, lock.locked, lock.held, client.stats, lambda: client.lock("y")):
         with pytest.raises(redlatch.ClosedError):
             call()
+
+
+def test_a_lock_says_its_kind(client: redlatch.Client) -> None:
+    sides = client.read_write_lock("x")
+    mutex = client.lock("orders")
+    locks: Dict[str, redlatch.Lock] = {
+        "mutex": mutex,
+        "fenced": client.fenced_lock("x"),
+        "fair": client.fair_lock("x"),
+        "spin": client.spin_lock("x"),
+        "plain": client.plain_lock("x"),
+        "group": client.group_lock("x", ["1"]),
+        "read": sides.read,
+        "write": sides.write,
+        "multi": client.multi_lock(mutex, client.lock("y"), owner="handle"),
+        "redlock": redlatch.redlock(mutex, allow_few=True),
+    }
+    assert {kind: lock.kind for kind, lock in locks.items()} == {kind: kind for kind in locks}
+    assert repr(mutex) == "<redlatch.Lock 'orders' (mutex), owned by threads>"
+    assert repr(locks["multi"]) == "<redlatch.MultiLock 'orders, y' (multi), owned by this object>"
 
 
 def test_leaving_with_closes_the_client_and_lets_errors_through() -> None:
@@ -97,7 +117,7 @@ def test_leaving_with_closes_the_client_and_lets_errors_through() -> None:
 
 def test_a_lock_that_was_never_taken_is_not_held(client: redlatch.Client) -> None:
     lock = client.lock("x")
-    assert not lock.owned() and lock.hold_count() == 0 and lock.hold() is None
+    assert not lock.owned() and lock.hold_count() == 0 and lock.held() is None
     with pytest.raises(redlatch.NotOwnedError) as caught:
         lock.release()
     assert caught.value.lock_name == "x" and not caught.value.ambiguous

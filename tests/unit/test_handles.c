@@ -116,7 +116,7 @@ static void freed_handles(void) {
     redlatch_client_free(client);
     check_client(client, REDLATCH_BAD_HANDLE);
     CHECK_EQ_INT(redlatch_client_close(client), REDLATCH_BAD_HANDLE);
-    CHECK(redlatch_client_uuid(client) == NULL);
+    CHECK(redlatch_client_uuid(client) == NULL && redlatch_client_url(client) == NULL);
     CHECK(strstr(redlatch_last_error(), "client is freed"));
     check_lock(other, REDLATCH_CLOSED); /* a lock keeps its client's memory */
     redlatch_lock_free(other);

@@ -43,6 +43,7 @@ void client_drop(struct client *client) {
     free(client->username);
     free(client->password);
     free(client->name_prefix);
+    free(client->shown_url);
     free(client);
 }
 
@@ -230,6 +231,10 @@ void redlatch_client_free(redlatch_client *handle) {
 
 const char *redlatch_client_uuid(const redlatch_client *handle) {
     return guard_client_handle(handle) != REDLATCH_OK ? NULL : handle->client->engine.uuid;
+}
+
+const char *redlatch_client_url(const redlatch_client *handle) {
+    return guard_client_handle(handle) != REDLATCH_OK ? NULL : handle->client->shown_url;
 }
 
 static uint64_t open_connections(const struct client *client) {

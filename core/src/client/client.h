@@ -102,6 +102,7 @@ struct client {
     char *name_prefix;
     size_t name_prefix_size;
     struct uri uri;
+    char *shown_url;
     char *username, *password;
     struct connection_settings connection_settings;
 

@@ -172,6 +172,21 @@ static void set_up_connections(struct client *client, const redlatch_client_opti
     list_init(&client->subscriber.unanswered);
 }
 
+/* Needs no escapes: it is read by people. */
+static bool make_shown_url(struct client *client) {
+    const struct uri *uri = &client->uri;
+    int database = client->connection_settings.database;
+    size_t size = strlen(uri->path ? uri->path : uri->host) + sizeof "redis://[]:65535/" + 12;
+    client->shown_url = malloc(size);
+    if (client->shown_url && uri->path) {
+        snprintf(client->shown_url, size, "unix://%s?db=%d", uri->path, database);
+    } else if (client->shown_url) {
+        const char *format = strchr(uri->host, ':') ? "redis://[%s]:%d/%d" : "redis://%s:%d/%d";
+        snprintf(client->shown_url, size, format, uri->host, uri->port, database);
+    }
+    return client->shown_url;
+}
+
 static struct client *client_new(const redlatch_client_options *options, struct uri *uri) {
     struct client *client = calloc(1, sizeof *client);
     if (!client) {
@@ -195,7 +210,7 @@ static struct client *client_new(const redlatch_client_options *options, struct 
     pthread_mutex_init(&client->mutex, NULL);
     bool good = set_up_engine(client, options);
     set_up_connections(client, options);
-    if (!good || !copy_strings(client, options)) {
+    if (!good || !copy_strings(client, options) || !make_shown_url(client)) {
         client_drop(client);
         return NULL;
     }

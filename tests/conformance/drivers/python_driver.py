@@ -159,7 +159,7 @@ class Driver:
     def _what_is_held(self, lock: redlatch.Lock, call: Call) -> Dict[str, Any]:
         if "kept" in call:
             return kept_hold(self._kept[call["kept"]])
-        now = lock.hold()
+        now = lock.held()
         if "keep" in call and now is not None:
             self._kept[call["keep"]] = now
         return hold(lock, now)

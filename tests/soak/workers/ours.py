@@ -74,7 +74,7 @@ class LockTaker:
         """As Taker says."""
         lease = self._turn.lease / 1000 if self._turn.lease > 0 else -1
         refuse(lambda: self._lock.acquire(timeout=seconds(self._turn.wait), lease=lease))
-        self._hold = self._lock.hold()
+        self._hold = self._lock.held()
 
     def facts(self) -> Dict[str, Any]:
         """As Taker says."""

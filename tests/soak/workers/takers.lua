@@ -86,7 +86,7 @@ function shapes.redlock(clients, turn, name)
 end
 
 function Lock:take()
-    local held, _, code = self.object:hold(self.terms)
+    local held, _, code = self.object:acquire_hold(self.terms)
     self.held = held
     return held, code
 end
