@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kinds.h"
+#include "machines.h"
 #include "numbers.h"
 #include "planted.h"
 #include "steps.h"
@@ -15,6 +16,7 @@ enum planted_fault planted_fault = FAULT_NONE;
 
 void engine_init(struct engine *engine, const struct engine_settings *settings, const char *uuid, uint64_t random) {
     memset(engine, 0, sizeof *engine);
+    engine->machines = &machines;
     engine->settings = *settings;
     memcpy(engine->uuid, uuid, 36);
     engine->random = random | 1;
@@ -106,7 +108,7 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
         if (hold) {
             hold_acquire(engine, hold, operation, now);
         } else {
-            kind_for(operation)->begin(engine, operation, now);
+            machine_for(engine, operation)->begin(engine, operation, now);
         }
         break;
     case OPERATION_RELEASE:
@@ -199,7 +201,7 @@ void engine_abort(struct engine *engine, struct operation *operation, int status
     if (operation->kind == OPERATION_RELEASE && operation->set) {
         set_release_abort(engine, operation, status, now);
     } else if (operation->kind == OPERATION_ACQUIRE && (!operation->hold || operation->set)) {
-        kind_for(operation)->abort(engine, operation, status, now);
+        machine_for(engine, operation)->abort(engine, operation, status, now);
     } else if (operation->kind == OPERATION_WATCH) {
         watch_abort(engine, operation, status, now);
     } else if (operation->kind == OPERATION_CHANGE) {
@@ -244,7 +246,7 @@ static void operation_timer(struct engine *engine, struct operation *operation, 
     if ((operation->asynchronous && now >= operation->wait_until) || unusable) {
         engine_abort(engine, operation, REDLATCH_TIMEOUT, now);
     } else if (operation->kind == OPERATION_ACQUIRE && !operation->hold) {
-        kind_for(operation)->timer(engine, operation, now);
+        machine_for(engine, operation)->timer(engine, operation, now);
     } else if (operation->kind == OPERATION_WATCH) {
         watch_timer(engine, operation, now);
     } else {
@@ -460,7 +462,7 @@ void engine_replied(struct engine *engine, enum pipeline_role number, const stru
     record_answered(engine, command, reply);
     switch (command->kind) {
     case COMMAND_ACQUIRE:
-        kind_of(command->resource)->replied(engine, command, reply, now);
+        machine_of(engine, command->resource)->replied(engine, command, reply, now);
         break;
     case COMMAND_ACQUIRE_MANY:
         set_acquire_replied(engine, command, reply, now);

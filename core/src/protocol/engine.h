@@ -50,7 +50,10 @@ struct engine_settings {
     int64_t fair_timeout_ms;
 };
 
+struct machines;
+
 struct engine {
+    const struct machines *machines; /* what each kind does: machine.h */
     struct engine_settings settings;
     char uuid[37];
     uint64_t last_id; /* wire numbers are counted up and used once */

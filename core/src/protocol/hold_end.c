@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kinds.h"
 #include "lease.h"
+#include "machine.h"
 #include "steps.h"
 
 /* How long a release of a lost permit is told that it was lost. */
@@ -28,7 +29,7 @@ static void restart_waiting(struct engine *engine, struct list *waiting, int64_t
         if (other) {
             hold_acquire(engine, other, operation, now);
         } else if (operation->kind == OPERATION_ACQUIRE) {
-            kind_for(operation)->begin(engine, operation, now);
+            machine_for(engine, operation)->begin(engine, operation, now);
         } else if (operation->set) {
             set_release(engine, operation, now);
         } else {
@@ -119,7 +120,7 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
     }
     struct wait_queue *queue = hold->resource->queue;
     if (queue) {
-        kind_of(hold->resource)->recheck(engine, queue, now);
+        machine_of(engine, hold->resource)->recheck(engine, queue, now);
     }
     if (queue) {
         set_recheck_next(engine, queue, now);

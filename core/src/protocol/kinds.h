@@ -1,11 +1,10 @@
-/* The kinds of locks: what each does in its own way, where the machines ask. A new kind is a row here, rows of scripts
- * in wire.c, and a machine of its own only where no other's will do.
+/* The kinds of locks: in what they differ, where the machines ask. A new kind is a row here and in machines.c, rows of
+ * scripts in wire.c, and a machine of its own only where no other's will do.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef KINDS_H
 #define KINDS_H
 
-#include "engine.h"
-#include "error_reply.h"
+#include "records.h"
 
 struct kind {
     const char *name;
@@ -13,20 +12,6 @@ struct kind {
     /* The channel of a name is `prefix` and the name, in braces unless it has some itself (wire format 1.2); a latch's
      * puts it in braces all the same. */
     const char *channel_prefix;
-
-    /* An acquire that does not re-enter: its steps. */
-    void (*begin)(struct engine *engine, struct operation *operation, int64_t now);
-    void (*replied)(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
-    void (*abort)(struct engine *engine, struct operation *operation, int status, int64_t now);
-    void (*timer)(struct engine *engine, struct operation *operation, int64_t now);
-    void (*send)(struct engine *engine, struct operation *operation, int64_t now); /* of the foremost, parked or not */
-
-    /* Waiters of a name: a message was heard; one may have been missed. */
-    void (*notified)(struct engine *engine, struct wait_queue *queue, int64_t number, int64_t now);
-    void (*recheck)(struct engine *engine, struct wait_queue *queue, int64_t now);
-
-    /* Somebody left the local queue, and others are in it. */
-    void (*advance)(struct engine *engine, struct wait_queue *queue, int64_t now);
 
     bool queues_on_server; /* waiters stand in a queue on the server, by the number they will hold with */
     bool single;           /* a hold has one level: the format has no count */
@@ -47,9 +32,6 @@ static inline uint8_t kind_of_names(uint8_t lock_kind) {
     uint8_t shares = kind_of_number(lock_kind)->shares;
     return shares ? shares : lock_kind;
 }
-/* How an operation is carried out: as the kind of its name, or as a set of names (set.c). */
-const struct kind *kind_for(const struct operation *operation);
-
 static inline const struct kind *kind_of(const struct resource *resource) {
     return kind_of_number(resource->kind);
 }

@@ -14,6 +14,7 @@
  */
 #include "kinds.h"
 #include "lease.h"
+#include "machine.h"
 #include "numbers.h"
 #include "planted.h"
 #include "steps.h"
@@ -77,7 +78,7 @@ void acquire_send(struct engine *engine, struct operation *operation, int64_t no
 }
 
 static void send_request(struct engine *engine, struct operation *operation, int64_t now) {
-    kind_of(operation->resource)->send(engine, operation, now);
+    machine_of(engine, operation->resource)->send(engine, operation, now);
 }
 
 void acquire_recheck(struct engine *engine, struct operation *operation, int64_t now) {

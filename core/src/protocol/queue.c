@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kinds.h"
 #include "lease.h"
+#include "machine.h"
 #include "planted.h"
 #include "steps.h"
 
@@ -144,7 +145,7 @@ void queue_advance(struct engine *engine, struct wait_queue *queue, int64_t now)
     if (list_is_empty(&queue->waiters)) {
         queue_go_idle(engine, queue, now);
     } else {
-        kind_of(queue->resource)->advance(engine, queue, now);
+        machine_of(engine, queue->resource)->advance(engine, queue, now);
     }
 }
 

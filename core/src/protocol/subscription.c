@@ -11,7 +11,7 @@
  *             nobody waits for the linger time        LEAVING
  *   LEAVING   confirmed, or refused                   NONE; WANTED if somebody waits again
  */
-#include "kinds.h"
+#include "machine.h"
 #include "planted.h"
 #include "steps.h"
 
@@ -42,7 +42,7 @@ void subscription_leave(struct engine *engine, struct subscription *subscription
 /* Whoever is parked may have missed a message. */
 static void recheck_all(struct engine *engine, struct wait_queue *queue, int64_t now) {
     watch_recheck_all(engine, queue, now);
-    kind_of(queue->resource)->recheck(engine, queue, now);
+    machine_of(engine, queue->resource)->recheck(engine, queue, now);
 }
 
 void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now) {
@@ -110,7 +110,7 @@ void engine_message(struct engine *engine, struct subscription *subscription, in
     }
     queue->sequence++;
     watch_notified(engine, queue, now);
-    kind_of(queue->resource)->notified(engine, queue, number, now);
+    machine_of(engine, queue->resource)->notified(engine, queue, number, now);
 }
 
 /* Does the same to each subscription of each name. */

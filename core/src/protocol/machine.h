@@ -1,0 +1,39 @@
+/* What the machines do for each kind, as the rest of the engine calls it. The table is set from above (machines.c), so
+ * that machines may use what is below them and be called from there.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef MACHINE_H
+#define MACHINE_H
+
+#include "engine.h"
+
+struct machine {
+    /* An acquire that does not re-enter: its steps. */
+    void (*begin)(struct engine *engine, struct operation *operation, int64_t now);
+    void (*replied)(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+    void (*abort)(struct engine *engine, struct operation *operation, int status, int64_t now);
+    void (*timer)(struct engine *engine, struct operation *operation, int64_t now);
+    void (*send)(struct engine *engine, struct operation *operation, int64_t now); /* of the foremost, parked or not */
+
+    /* Waiters of a name: a message was heard; one may have been missed. */
+    void (*notified)(struct engine *engine, struct wait_queue *queue, int64_t number, int64_t now);
+    void (*recheck)(struct engine *engine, struct wait_queue *queue, int64_t now);
+
+    /* Somebody left the local queue, and others are in it. */
+    void (*advance)(struct engine *engine, struct wait_queue *queue, int64_t now);
+};
+
+struct machines {
+    struct machine of_set;    /* several names at once, of whatever kinds; each of them keeps its own channel */
+    struct machine of_kind[REDLATCH_LATCH + 1]; /* by enum redlatch_kind */
+};
+
+static inline const struct machine *machine_of(const struct engine *engine, const struct resource *resource) {
+    return &engine->machines->of_kind[resource->kind];
+}
+
+/* How an operation is carried out: as the kind of its name, or as a set of names (set.c). */
+static inline const struct machine *machine_for(const struct engine *engine, const struct operation *operation) {
+    return operation->set ? &engine->machines->of_set : machine_of(engine, operation->resource);
+}
+
+#endif

@@ -1,0 +1,46 @@
+/* Which machines serve which kind.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "machines.h"
+
+#include "steps.h"
+
+/* Kinds whose acquires queue in the process, where the foremost talks to the server (mutex.c, queue.c). */
+#define STEPS_OF_MUTEX \
+    acquire_replied, acquire_abort, acquire_timer, acquire_send, queue_notified, queue_recheck, queue_next
+#define QUEUED_IN_PROCESS {acquire_begin, STEPS_OF_MUTEX}
+
+/* The sides of a read-write lock also look at what their owner holds of the other side (read_write.c). */
+#define READ_WRITE_MODE {read_write_begin, STEPS_OF_MUTEX}
+
+/* Those whose waiters queue on the server, each for itself (fair.c). */
+#define QUEUED_ON_SERVER \
+    {fair_begin, fair_replied, fair_abort, acquire_timer, acquire_send, fair_notified, queue_recheck, fair_next}
+
+/* What is acquired is no hold (semaphore.c). */
+#define PERMITS_IN_PROCESS \
+    {acquire_begin,  semaphore_replied, semaphore_abort, acquire_timer, \
+     semaphore_send, queue_notified,    queue_recheck,   queue_next}
+
+/* Nothing is acquired; waiters watch (watch.c). */
+#define WATCHED {NULL, NULL, NULL, NULL, NULL, queue_notified, queue_recheck, queue_next}
+
+const struct machines machines = {
+    .of_set = {.begin = set_acquire_begin,
+               .replied = set_acquire_replied,
+               .abort = set_acquire_abort,
+               .timer = set_acquire_timer},
+    .of_kind =
+        {
+            [REDLATCH_MUTEX] = QUEUED_IN_PROCESS,
+            [REDLATCH_FENCED] = QUEUED_IN_PROCESS,
+            [REDLATCH_FAIR] = QUEUED_ON_SERVER,
+            [REDLATCH_SPIN] = QUEUED_IN_PROCESS,
+            [REDLATCH_GROUP] = QUEUED_IN_PROCESS,
+            [REDLATCH_PLAIN] = QUEUED_IN_PROCESS,
+            [REDLATCH_READ] = READ_WRITE_MODE,
+            [REDLATCH_WRITE] = READ_WRITE_MODE,
+            [REDLATCH_SEMAPHORE] = PERMITS_IN_PROCESS,
+            [REDLATCH_PERMIT_SEMAPHORE] = QUEUED_IN_PROCESS,
+            [REDLATCH_LATCH] = WATCHED,
+        },
+};
