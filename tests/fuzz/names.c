@@ -9,7 +9,7 @@
 #include "kinds.h"
 #include "numbers.h"
 #include "error_reply.h"
-#include "steps.h"
+#include "channels.h"
 #include "wire.h"
 
 static const struct engine_settings settings = {30000, 20000, 5000, 3000, 30000};

@@ -3,7 +3,7 @@
 #include "sim_client.h"
 #include "lease.h"
 #include "error_reply.h"
-#include "steps.h"
+#include "entries.h"
 #include "world.h"
 
 static struct hold *own_hold(const struct sim_operation *operation) {

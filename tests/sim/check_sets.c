@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 #include "error_reply.h"
-#include "steps.h"
+#include "entries.h"
 #include "world.h"
 
 bool is_set(const struct request *request) {

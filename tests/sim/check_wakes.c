@@ -6,7 +6,7 @@
  *   the lease of the holder it was told of ran out    up to 11 ms after that
  *   a message was sent to its process                 at once: check_waits.c, check_fair.c */
 #include "sim_client.h"
-#include "steps.h"
+#include "queue.h"
 #include "world.h"
 
 /* How long after the end of the holder's lease a waiter looks, and the resolution of the server's clock. */

@@ -1,7 +1,7 @@
 /* The pauses of a spin lock's waiters, and who polls when.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
-#include "steps.h"
+#include "back_off.h"
 
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fair_fixture.h"
-#include "steps.h"
+#include "refresh.h"
 #include "wire.h"
 
 /* Answers a refresh: this number has no place. */

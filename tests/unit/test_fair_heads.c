@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "fair_fixture.h"
-#include "steps.h"
 #include "wire.h"
 
 /* Calls a waiter on its own channel. */

@@ -1,7 +1,8 @@
 /* The engine's memory: what an operation sets aside, what it takes, and that all of it comes back.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
-#include "steps.h"
+#include "operations.h"
+#include "pools.h"
 
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 

@@ -1,7 +1,7 @@
 /* The two sides of a read-write lock: who goes together, who waits, what an owner of one side gets of the other.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
-#include "steps.h"
+#include "hold_end.h"
 
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 

@@ -10,7 +10,7 @@
 #include "records.h"
 #include "redlatch.h"
 #include "composite_op.h"
-#include "steps.h"
+#include "hold_end.h"
 #include "system.h"
 #include "unit.h"
 

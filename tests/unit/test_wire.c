@@ -6,7 +6,7 @@
 
 #include "group.h"
 #include "kinds.h"
-#include "steps.h"
+#include "channels.h"
 #include "unit.h"
 
 static const char uuid[] = "01234567-89ab-8def-8123-456789abcdef";

@@ -2,7 +2,7 @@
  * jitter, until the longest, which is the same for ever (wire format 3.9, Redisson's ExponentialBackOff). Where the
  * first is the longest all are of one length (its ConstantBackOff).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "steps.h"
+#include "back_off.h"
 
 int64_t back_off_next(struct engine *engine, struct back_off *back_off) {
     uint32_t pause = back_off->next_ms;

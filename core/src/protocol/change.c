@@ -10,10 +10,15 @@
  *            other error                   DONE
  *            connection broke                sent again, if its record is sure to live; else DONE (NO_REPLY)
  *            caller has had enough           DONE, and by what it is: forgotten, goes on alone, undone */
+#include "change.h"
+
 #include <string.h>
 
+#include "error_reply.h"
+#include "operation_record.h"
+#include "operations.h"
 #include "planted.h"
-#include "steps.h"
+#include "pools.h"
 
 enum ending { FORGOTTEN, GOES_ON, UNDONE };
 

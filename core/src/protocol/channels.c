@@ -1,9 +1,10 @@
 /* Whom a channel serves, by its name.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "channels.h"
+
 #include <string.h>
 
 #include "kinds.h"
-#include "steps.h"
 #include "wire.h"
 
 uint64_t channel_waiter(const struct engine *engine, const char *channel, size_t *size) {

@@ -4,15 +4,27 @@
 
 #include <string.h>
 
+#include "change.h"
+#include "error_reply.h"
+#include "hand_over.h"
+#include "hold.h"
+#include "hold_command.h"
+#include "in_doubt.h"
 #include "kinds.h"
+#include "machine.h"
 #include "machines.h"
+#include "messages.h"
 #include "numbers.h"
+#include "operation_record.h"
+#include "operations.h"
 #include "planted.h"
-#include "steps.h"
-
-#ifdef REDLATCH_PLANTED_FAULTS
-enum planted_fault planted_fault = FAULT_NONE;
-#endif
+#include "pools.h"
+#include "refresh.h"
+#include "renewal.h"
+#include "semaphore.h"
+#include "set.h"
+#include "set_release.h"
+#include "watch.h"
 
 void engine_init(struct engine *engine, const struct engine_settings *settings, const char *uuid, uint64_t random) {
     memset(engine, 0, sizeof *engine);
@@ -39,15 +51,6 @@ void engine_init(struct engine *engine, const struct engine_settings *settings, 
     for (int i = 0; i < LOSS_QUEUES; i++) {
         engine->losses_end[i] = &engine->losses[i];
     }
-}
-
-/* xorshift64*: jitter needs no better. */
-uint32_t engine_random(struct engine *engine, uint32_t bound) {
-    engine->random ^= engine->random >> 12;
-    engine->random ^= engine->random << 25;
-    engine->random ^= engine->random >> 27;
-    uint32_t high = (uint32_t)((engine->random * UINT64_C(2685821657736338717)) >> 32);
-    return bound ? high % bound : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------- operations -- */
@@ -139,28 +142,6 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
     }
 }
 
-void finish(struct engine *engine, struct operation *operation, int status) {
-    if (!INVARIANT(&engine->broken, operation->phase != PHASE_DONE)) {
-        return;
-    }
-    operation->phase = PHASE_DONE;
-    operation->status = status;
-    operation->command = NULL;
-    operation->hold = NULL;
-    if (operation->set) {
-        operation->resource = operation->set->members[0].resource;
-    }
-    timer_disarm(&engine->timers, &operation->timer);
-    list_remove(&operation->all);
-    return_reserve(engine, operation);
-    list_append(&engine->finished, &operation->link);
-}
-
-void finish_lost(struct engine *engine, struct operation *operation, int reason) {
-    operation->reason = (uint8_t)reason;
-    finish(engine, operation, REDLATCH_LOST);
-}
-
 /* The command that an operation waits for: its own, or the hand-over that names it. */
 static const struct command *awaited_command(const struct operation *operation) {
     return operation->phase == PHASE_HANDED ? operation->resource->queue->handing : operation->command;
@@ -221,21 +202,6 @@ void engine_abort(struct engine *engine, struct operation *operation, int status
 
 /* ----------------------------------------------------------------------------------------------------- timers -- */
 
-void arm_operation(struct engine *engine, struct operation *operation) {
-    int64_t at = NEVER;
-    if (operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED) {
-        at = operation->recheck_at;
-    }
-    if (operation->asynchronous && operation->wait_until < at) {
-        at = operation->wait_until;
-    }
-    if (operation->unusable_since) {
-        int64_t deadline = operation->unusable_since + engine->settings.unreachable_timeout_ms * MILLISECOND;
-        at = deadline < at ? deadline : at;
-    }
-    timer_arm(&engine->timers, &operation->timer, at);
-}
-
 static void operation_timer(struct engine *engine, struct operation *operation, int64_t now) {
     if (operation->unclaimed) {
         semaphore_unclaimed(engine, operation, REDLATCH_UNCLAIMED);
@@ -283,23 +249,6 @@ void engine_run_timers(struct engine *engine, int64_t now) {
 
 /* ------------------------------------------------------------------------------------------------------ pipelines --
  */
-
-void push_command(struct engine *engine, struct command *command) {
-    list_append(&engine->pipelines[command->pipeline].unsent, &command->link);
-}
-
-void repeat_command(struct engine *engine, struct command *command, int64_t at) {
-    timer_arm(&engine->timers, &command->timer, at);
-}
-
-/* Takes back a command that the server cannot have seen; false if it may have. */
-bool drop_unsent(struct engine *engine, struct command *command) {
-    if (command->was_sent) {
-        return false;
-    }
-    give_command(engine, command);
-    return true;
-}
 
 /* Given up on, and not to be sent again: whoever asked may be gone, with the question. */
 static bool is_dropped(const struct command *command) {

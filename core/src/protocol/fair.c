@@ -21,10 +21,19 @@
  * The local queue has the order of the server's: those with a place, as they were told of it, then those who ask. Only
  * its foremost looks now and then (wake_channels.c says who hears what); the others are refreshed (refresh.c). To leave
  * is one script that gives up the place and the hold, whichever there is. */
-#include "kinds.h"
+#include "fair.h"
+
+#include "error_reply.h"
+#include "hold_command.h"
+#include "mutex.h"
 #include "numbers.h"
+#include "operations.h"
+#include "park.h"
 #include "planted.h"
-#include "steps.h"
+#include "pools.h"
+#include "queue.h"
+#include "wait_queue.h"
+#include "wake_channels.h"
 
 /* Room for as many refreshes is made once a fair lock is used; they need it when a second waiter comes. */
 enum { REFRESHES = 4 };
@@ -293,4 +302,11 @@ void fair_notified(struct engine *engine, struct wait_queue *queue, int64_t numb
     (void)queue;
     (void)number;
     (void)now;
+}
+
+/* The wait queue's waiters are to be refreshed at that time, or sooner if that is planned. */
+void refresh_plan(struct engine *engine, struct wait_queue *queue, int64_t at) {
+    if (!timer_is_armed(&queue->refresh) || queue->refresh.at > at) {
+        timer_arm(&engine->timers, &queue->refresh, at);
+    }
 }

@@ -1,4 +1,4 @@
-/* The life of a hold after its grant: further levels, extension, release, loss.
+/* The life of a hold after its grant: extension, release, and the answers to its commands.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   stage      event                                    next
@@ -12,158 +12,19 @@
  * Renewals apart, one command of a hold is in doubt at a time; further calls wait in `waiting`. A shortening
  * extension also waits for the renewal under way. A re-entry never creates a lock, and nothing but extend ever
  * shortens a lease. What nobody waits for any more is owed: released in the background once `busy` is settled. */
-#include "kinds.h"
+#include "hold.h"
+
+#include "error_reply.h"
+#include "hold_command.h"
+#include "hold_end.h"
 #include "lease.h"
+#include "operations.h"
 #include "planted.h"
-#include "steps.h"
+#include "pools.h"
+#include "queue.h"
 
 /* A place in a queue that is not left may keep others waiting for this long; a lease ends sooner by itself. */
 static const int64_t LEAVE_FOR = 300 * SECOND;
-
-void hold_arm(struct engine *engine, struct hold *hold) {
-    if (hold->stage != HOLD_GONE) { /* for how long a lost one is known is up to hold_lose */
-        timer_arm(&engine->timers, &hold->timer, hold_next_attention(hold));
-    }
-}
-
-void hold_wait_for(struct engine *engine, struct hold *hold, struct operation *operation) {
-    operation->phase = PHASE_WAITING;
-    operation->hold = hold;
-    list_append(&hold->waiting, &operation->link);
-    arm_operation(engine, operation);
-}
-
-/* Sends a command of a hold; until it is settled there will be no other. */
-static void send_for_hold(struct engine *engine, struct hold *hold, struct operation *operation,
-                          struct command *command) {
-    command->hold = hold;
-    command->id = hold->id;
-    command->lock_kind = hold->lock_kind;
-    hold->busy = command;
-    if (operation) {
-        operation->hold = hold;
-        operation->command = command;
-        operation->phase = PHASE_REQUESTING;
-        arm_operation(engine, operation);
-    }
-    push_command(engine, command);
-}
-
-/* Whether the owner of a read lock asks to write, which it may not: then its levels are stated as they are, to learn
- * whether it still reads. */
-static bool is_upgrade(const struct hold *hold, const struct operation *operation) {
-    return hold->lock_kind != operation->lock_kind;
-}
-
-/* A command out of the operation's reserve, which no path uses up; if one did, the operation ends. */
-static struct command *command_for(struct engine *engine, struct operation *operation) {
-    struct command *command = take_command(engine, operation);
-    if (!command) {
-        finish(engine, operation, REDLATCH_NO_MEMORY);
-    }
-    return command;
-}
-
-void hold_acquire(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now) {
-    bool upgrades = is_upgrade(hold, operation);
-    operation->serial = hold->serial;
-    if (hold->stage == HOLD_GONE) {
-        finish_lost(engine, operation, hold->reason);
-        return;
-    }
-    if (operation->not_reentrant && hold->stage == HOLD_ALIVE && !upgrades) {
-        finish(engine, operation, REDLATCH_ALREADY_HELD);
-        return;
-    }
-    if (hold->busy) {
-        hold_wait_for(engine, hold, operation);
-        return;
-    }
-    struct command *command = command_for(engine, operation);
-    if (!command) {
-        return;
-    }
-    command->kind = COMMAND_REENTER;
-    command->count = hold->count + (upgrades || PLANTED(FAULT_REENTRY_NOT_INTENDED) ? 0 : 1);
-    command->lease_ms = lease_within(engine_wire_lease(engine, operation->lease_ms), hold->max_hold_at, now);
-    if (command->lease_ms == 0 || upgrades) {
-        command->lease_ms = 1; /* leases are never shortened, so this leaves it as it is */
-    }
-    send_for_hold(engine, hold, operation, command);
-}
-
-/* Sends the last release, or hands the hold over to a waiter of this process. From here on it is not renewed. */
-void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now) {
-    return_kept_command(engine, hold);
-    struct command *command = operation ? command_for(engine, operation) : take_command(engine, NULL);
-    if (!command && operation) {
-        return;
-    }
-    if (!command) { /* nobody waits for it and there is no memory: the lease runs out */
-        hold->deferred_releases = RELEASE_ALL;
-        hold->renewed_from = 0;
-        hold->renew_at = NEVER;
-        return;
-    }
-    if (!operation) {
-        command->resource = resource_keep(hold->resource);
-        command->pipeline = PIPELINE_CALLERS;
-    }
-    if (!PLANTED(FAULT_RENEWAL_OUTLIVES_RELEASE)) {
-        hold->stage = HOLD_RELEASING;
-        engine->stats.held--;
-        timer_disarm(&engine->timers, &hold->timer);
-        renewal_forget(hold);
-    }
-    struct operation *receiver = queue_receiver(engine, hold, now);
-    if (receiver) {
-        if (!kind_of(hold->resource)->queues_on_server) {
-            receiver->id = ++engine->last_id;
-        }
-        receiver->phase = PHASE_HANDED;
-        receiver->woken = false;
-        hold->resource->queue->handing = command;
-        hold->resource->queue->receiver = receiver;
-        command->kind = COMMAND_HAND_OVER;
-        command->successor = receiver->id;
-        command->count = 1;
-        command->lease_ms = acquire_lease(engine, receiver, now);
-        command->token_from_time = receiver->token_from_time;
-        arm_operation(engine, receiver);
-    } else {
-        command->kind = COMMAND_RELEASE;
-        command->lease_ms = hold->lease_ms;
-    }
-    send_for_hold(engine, hold, operation, command);
-}
-
-/* The levels that the command under way leaves. */
-static uint32_t stated_count(const struct hold *hold) {
-    const struct command *busy = hold->busy;
-    if (busy && busy->kind == COMMAND_RELEASE) {
-        return busy->count;
-    }
-    for (uint32_t i = 0; busy && busy->kind == COMMAND_RELEASE_MANY && i < busy->entry_count; i++) {
-        if (busy->entries->entry[i].hold == hold) {
-            return busy->entries->entry[i].count;
-        }
-    }
-    return hold->count;
-}
-
-uint32_t hold_count_left(const struct hold *hold) {
-    uint32_t hold_count = stated_count(hold);
-    return hold->deferred_releases < hold_count ? hold_count - hold->deferred_releases : 0;
-}
-
-bool hold_lower_count(struct engine *engine, struct hold *hold, uint32_t hold_count, int64_t now) {
-    hold->count -= hold_count < hold->count ? hold_count : hold->count;
-    if (hold->stage != HOLD_GONE || hold->count > 0) {
-        return true;
-    }
-    hold_end(engine, hold, now);
-    return false;
-}
 
 void hold_release(struct engine *engine, struct operation *operation, int64_t now) {
     struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
@@ -180,14 +41,14 @@ void hold_release(struct engine *engine, struct operation *operation, int64_t no
     } else if (hold->busy) {
         hold_wait_for(engine, hold, operation);
     } else if (hold->count > 1) {
-        struct command *command = command_for(engine, operation);
+        struct command *command = hold_command_for(engine, operation);
         if (!command) {
             return;
         }
         command->kind = COMMAND_RELEASE;
         command->count = hold->count - 1;
         command->released_count = 1;
-        send_for_hold(engine, hold, operation, command);
+        hold_send(engine, hold, operation, command);
     } else {
         operation->id = hold->id;
         hold_release_sent(engine, hold, operation, now);
@@ -209,7 +70,7 @@ void hold_extend(struct engine *engine, struct operation *operation, int64_t now
         hold_wait_for(engine, hold, operation);
         return;
     }
-    struct command *command = command_for(engine, operation);
+    struct command *command = hold_command_for(engine, operation);
     if (!command) {
         return;
     }
@@ -224,66 +85,7 @@ void hold_extend(struct engine *engine, struct operation *operation, int64_t now
     }
     hold->renew_at = NEVER; /* no renewal before this is settled */
     hold_arm(engine, hold);
-    send_for_hold(engine, hold, operation, command);
-}
-
-/* Releases the levels that nobody waits for any more. Of a hold that is lost, no owner will come to be told about
- * them. */
-void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now) {
-    if (hold->stage == HOLD_GONE) {
-        uint32_t hold_count = hold->deferred_releases;
-        hold->deferred_releases = 0;
-        hold_lower_count(engine, hold, hold_count, now);
-        return;
-    }
-    if (hold->deferred_releases >= hold->count) {
-        hold->deferred_releases = 0;
-        hold_release_sent(engine, hold, NULL, now);
-        return;
-    }
-    return_kept_command(engine, hold);
-    struct command *command = take_command(engine, NULL);
-    if (!command) {
-        return; /* with the next command of the hold */
-    }
-    command->resource = resource_keep(hold->resource);
-    command->pipeline = PIPELINE_CALLERS;
-    command->kind = COMMAND_RELEASE;
-    command->count = hold->count - hold->deferred_releases;
-    command->released_count = hold->deferred_releases;
-    hold->deferred_releases = 0;
-    send_for_hold(engine, hold, NULL, command);
-}
-
-/* The hold's command is settled: whoever waited goes on, one at a time. */
-void hold_command_done(struct engine *engine, struct hold *hold, int64_t now) {
-    while (!hold->busy && !list_is_empty(&hold->waiting)) {
-        struct operation *operation = container_of(list_first(&hold->waiting), struct operation, link);
-        if (operation->kind == OPERATION_EXTEND && hold->stage == HOLD_ALIVE && hold->batch) {
-            return;
-        }
-        list_remove(&operation->link);
-        operation->hold = NULL;
-        if (operation->kind == OPERATION_ACQUIRE && operation->set) {
-            set_acquire_begin(engine, operation, now);
-        } else if (operation->kind == OPERATION_ACQUIRE) {
-            hold_acquire(engine, hold, operation, now);
-        } else if (operation->kind == OPERATION_EXTEND) {
-            hold_extend(engine, operation, now);
-        } else {
-            if (operation->set) {
-                set_release(engine, operation, now);
-            } else {
-                hold_release(engine, operation, now);
-            }
-            if (hold->ended) {
-                return;
-            }
-        }
-    }
-    if (!hold->busy && hold->deferred_releases > 0) {
-        hold_release_deferred(engine, hold, now);
-    }
+    hold_send(engine, hold, operation, command);
 }
 
 static void full_release_replied(struct engine *engine, struct command *command, int64_t found, int64_t now) {
@@ -311,13 +113,6 @@ static void full_release_replied(struct engine *engine, struct command *command,
     }
 }
 
-/* What was to do something else with a hold gives it back instead, for as long as its lease may live. */
-void turn_into_release(struct command *command, const struct hold *hold) {
-    command->kind = COMMAND_RELEASE;
-    command->count = 0;
-    command->lease_ms = hold->lease_ms;
-}
-
 /* The server still knows a hold that is lost here: it is released, so that nobody has to wait for its lease. */
 static void release_lost(struct engine *engine, struct command *command, uint64_t id) {
     command->operation = NULL;
@@ -328,19 +123,6 @@ static void release_lost(struct engine *engine, struct command *command, uint64_
     command->was_sent = false;
     engine->stats.compensations++;
     push_command(engine, command);
-}
-
-/* A further level was granted. */
-void hold_raise(struct engine *engine, struct hold *hold, const struct operation *operation, int64_t sent_at,
-                int64_t lease_ms) {
-    hold->count++;
-    hold->single_grant = hold->single_grant || !operation->set;
-    hold->in_set = hold->in_set || operation->set;
-    engine->stats.acquired++;
-    if (hold->renewed_from == 0 && operation->lease_ms == REDLATCH_RENEWED) {
-        hold->renewed_from = hold->count;
-    }
-    hold_confirm_later(hold, sent_at, lease_ms);
 }
 
 static void nested_replied(struct engine *engine, struct command *command, int64_t found, int64_t now) {
@@ -362,7 +144,7 @@ static void nested_replied(struct engine *engine, struct command *command, int64
         hold->count = command->count;
         hold->renewed_from = hold->renewed_from <= hold->count ? hold->renewed_from : 0;
         hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
-    } else if (command->kind == COMMAND_REENTER && operation && !is_upgrade(hold, operation)) {
+    } else if (command->kind == COMMAND_REENTER && operation && !hold_is_upgrade(hold, operation)) {
         hold_raise(engine, hold, operation, command->sent_at, command->lease_ms);
     } else if (command->kind == COMMAND_EXTEND) {
         hold_confirm(hold, command->sent_at, command->lease_ms);
@@ -371,7 +153,7 @@ static void nested_replied(struct engine *engine, struct command *command, int64
         hold_confirm(hold, command->first_sent_at, command->lease_ms);
     }
     if (operation) {
-        bool upgrades = hold && operation->kind == OPERATION_ACQUIRE && is_upgrade(hold, operation);
+        bool upgrades = hold && operation->kind == OPERATION_ACQUIRE && hold_is_upgrade(hold, operation);
         operation->id = hold ? hold->id : operation->id;
         operation->reason = (uint8_t)reason;
         finish(engine, operation, lost ? REDLATCH_LOST : upgrades ? REDLATCH_WOULD_DEADLOCK : REDLATCH_OK);
@@ -423,7 +205,7 @@ static void hold_goes_on(struct engine *engine, struct hold *hold, struct comman
         command->kind = COMMAND_RELEASE;
         command->count = hold->count;
         engine->stats.compensations++;
-        send_for_hold(engine, hold, NULL, command);
+        hold_send(engine, hold, NULL, command);
         return;
     }
     hold->busy = NULL;
@@ -529,7 +311,7 @@ void hold_abort(struct engine *engine, struct operation *operation, int status, 
         undo->kind = COMMAND_RELEASE;
         undo->count = hold->count;
         engine->stats.compensations++;
-        send_for_hold(engine, hold, NULL, undo);
+        hold_send(engine, hold, NULL, undo);
     } else {
         command->operation = NULL;
     }

@@ -1,10 +1,17 @@
-/* How a hold comes to its end: its clock, its loss, the report of that, the end of its owner, and being forgotten.
- * The stages are those of the table in hold.c.
+/* How a hold goes on once its command is done, and how it ends: its clock, its last release, its loss, the report of
+ * that, the end of its owner, and being forgotten. The stages are those of the table in hold.c.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "hold_end.h"
+
+#include "entries.h"
+#include "hold_command.h"
 #include "kinds.h"
-#include "lease.h"
 #include "machine.h"
-#include "steps.h"
+#include "operations.h"
+#include "planted.h"
+#include "pools.h"
+#include "queue.h"
+#include "wait_queue.h"
 
 /* How long a release of a lost permit is told that it was lost. */
 static const int64_t LOST_PERMIT_KNOWN = 300 * SECOND;
@@ -31,7 +38,7 @@ static void restart_waiting(struct engine *engine, struct list *waiting, int64_t
         } else if (operation->kind == OPERATION_ACQUIRE) {
             machine_for(engine, operation)->begin(engine, operation, now);
         } else if (operation->set) {
-            set_release(engine, operation, now);
+            engine->machines->go_on(engine, operation, now);
         } else {
             finish(engine, operation, REDLATCH_NOT_OWNED);
         }
@@ -157,61 +164,6 @@ struct hold *engine_hold_of(struct engine *engine, struct resource *resource, ui
     return hold;
 }
 
-void engine_unclaimed(struct engine *engine, struct operation *operation) {
-    if (operation->unclaimed) {
-        semaphore_unclaimed(engine, operation, operation->status);
-    }
-}
-
-/* What the operation was granted of one name. */
-static void claim(struct engine *engine, const struct operation *operation, const struct resource *resource) {
-    for (struct hold *hold = resource->holds; hold; hold = hold->next) {
-        if (hold->claim == operation) {
-            hold->claim = NULL;
-            return_kept_command(engine, hold);
-            hold_arm(engine, hold);
-        }
-    }
-}
-
-void engine_claimed(struct engine *engine, struct operation *operation) {
-    if (operation->unclaimed) {
-        operation->unclaimed = false;
-        timer_disarm(&engine->timers, &operation->timer);
-        return_reserve(engine, operation);
-    }
-    const struct name_set *set = operation->granted ? operation->set : NULL;
-    for (uint32_t i = 0; set && i < set->count; i++) {
-        claim(engine, operation, set->members[i].resource);
-    }
-    if (operation->granted && !set) {
-        claim(engine, operation, operation->resource);
-    }
-    operation->granted = 0;
-}
-
-void hold_timer(struct engine *engine, struct hold *hold, int64_t now) {
-    if (hold->stage == HOLD_GONE) { /* a permit; see hold_lose */
-        hold_end(engine, hold, now);
-        return;
-    }
-    hold_check_deadline(engine, hold, now);
-    if (hold->stage == HOLD_ALIVE && hold->claim && now >= hold->claim_by) {
-        hold->claim->status = REDLATCH_UNCLAIMED;
-        hold->claim->granted--;
-        hold->claim = NULL;
-        hold->deferred_releases += hold->deferred_releases != RELEASE_ALL; /* further levels have owners of their own */
-        if (!hold->busy) {
-            hold_release_deferred(engine, hold, now);
-        }
-    }
-    if (hold->stage == HOLD_ALIVE && hold->renew_at <= now && !hold->batch) {
-        renewal_gather(engine, hold, now);
-    } else {
-        hold_arm(engine, hold);
-    }
-}
-
 static void end_hold_of(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
                         int64_t now) {
     struct hold *hold = resource_hold_of(resource, lock_kind, owner);
@@ -253,4 +205,136 @@ void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now) {
         end_hold_of(engine, resource, hold->lock_kind, owner, now);
         resource_drop(engine, resource);
     }
+}
+
+bool hold_lower_count(struct engine *engine, struct hold *hold, uint32_t hold_count, int64_t now) {
+    hold->count -= hold_count < hold->count ? hold_count : hold->count;
+    if (hold->stage != HOLD_GONE || hold->count > 0) {
+        return true;
+    }
+    hold_end(engine, hold, now);
+    return false;
+}
+
+/* Sends the last release, or hands the hold over to a waiter of this process. From here on it is not renewed. */
+void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now) {
+    return_kept_command(engine, hold);
+    struct command *command = operation ? hold_command_for(engine, operation) : take_command(engine, NULL);
+    if (!command && operation) {
+        return;
+    }
+    if (!command) { /* nobody waits for it and there is no memory: the lease runs out */
+        hold->deferred_releases = RELEASE_ALL;
+        hold->renewed_from = 0;
+        hold->renew_at = NEVER;
+        return;
+    }
+    if (!operation) {
+        command->resource = resource_keep(hold->resource);
+        command->pipeline = PIPELINE_CALLERS;
+    }
+    if (!PLANTED(FAULT_RENEWAL_OUTLIVES_RELEASE)) {
+        hold->stage = HOLD_RELEASING;
+        engine->stats.held--;
+        timer_disarm(&engine->timers, &hold->timer);
+        renewal_forget(hold);
+    }
+    struct operation *receiver = queue_receiver(engine, hold, now);
+    if (receiver) {
+        if (!kind_of(hold->resource)->queues_on_server) {
+            receiver->id = ++engine->last_id;
+        }
+        receiver->phase = PHASE_HANDED;
+        receiver->woken = false;
+        hold->resource->queue->handing = command;
+        hold->resource->queue->receiver = receiver;
+        command->kind = COMMAND_HAND_OVER;
+        command->successor = receiver->id;
+        command->count = 1;
+        command->lease_ms = acquire_lease(engine, receiver, now);
+        command->token_from_time = receiver->token_from_time;
+        arm_operation(engine, receiver);
+    } else {
+        command->kind = COMMAND_RELEASE;
+        command->lease_ms = hold->lease_ms;
+    }
+    hold_send(engine, hold, operation, command);
+}
+
+/* Releases the levels that nobody waits for any more. Of a hold that is lost, no owner will come to be told about
+ * them. */
+void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now) {
+    if (hold->stage == HOLD_GONE) {
+        uint32_t hold_count = hold->deferred_releases;
+        hold->deferred_releases = 0;
+        hold_lower_count(engine, hold, hold_count, now);
+        return;
+    }
+    if (hold->deferred_releases >= hold->count) {
+        hold->deferred_releases = 0;
+        hold_release_sent(engine, hold, NULL, now);
+        return;
+    }
+    return_kept_command(engine, hold);
+    struct command *command = take_command(engine, NULL);
+    if (!command) {
+        return; /* with the next command of the hold */
+    }
+    command->resource = resource_keep(hold->resource);
+    command->pipeline = PIPELINE_CALLERS;
+    command->kind = COMMAND_RELEASE;
+    command->count = hold->count - hold->deferred_releases;
+    command->released_count = hold->deferred_releases;
+    hold->deferred_releases = 0;
+    hold_send(engine, hold, NULL, command);
+}
+
+/* The hold's command is settled: whoever waited goes on, one at a time. */
+void hold_command_done(struct engine *engine, struct hold *hold, int64_t now) {
+    while (!hold->busy && !list_is_empty(&hold->waiting)) {
+        struct operation *operation = container_of(list_first(&hold->waiting), struct operation, link);
+        if (operation->kind == OPERATION_EXTEND && hold->stage == HOLD_ALIVE && hold->batch) {
+            return;
+        }
+        list_remove(&operation->link);
+        operation->hold = NULL;
+        if (operation->kind == OPERATION_ACQUIRE && operation->set) {
+            machine_for(engine, operation)->begin(engine, operation, now);
+        } else if (operation->kind == OPERATION_ACQUIRE) {
+            hold_acquire(engine, hold, operation, now);
+        } else {
+            bool releases = operation->kind == OPERATION_RELEASE;
+            engine->machines->go_on(engine, operation, now);
+            if (releases && hold->ended) {
+                return;
+            }
+        }
+    }
+    if (!hold->busy && hold->deferred_releases > 0) {
+        hold_release_deferred(engine, hold, now);
+    }
+}
+
+/* The command is settled for the holds that are still its lines': whoever waited for them goes on. */
+void entries_command_done(struct engine *engine, struct command *command, int64_t now) {
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        struct hold *hold = command->entries->entry[i].hold;
+        command->entries->entry[i].hold = NULL;
+        if (hold) {
+            hold->busy = NULL;
+            hold_command_done(engine, hold, now);
+        }
+    }
+}
+
+/* A hold of the owner, of a name of the set, that is busy with another command; NULL if none is. */
+struct hold *set_busy_hold(struct engine *engine, const struct operation *operation, int64_t now) {
+    for (uint32_t i = 0; i < operation->set->count; i++) {
+        const struct set_member *member = &operation->set->members[i];
+        struct hold *hold = engine_hold_of(engine, member->resource, member->lock_kind, operation->owner, now);
+        if (hold && hold->busy) {
+            return hold;
+        }
+    }
+    return NULL;
 }

@@ -24,9 +24,22 @@
  *   with a record: acquire of  sent again while the record   the same, and records live for an hour
  *   permits, change, undo      lives; then NO_REPLY
  */
+#include "in_doubt.h"
+
+#include "change.h"
+#include "entries.h"
+#include "fair.h"
+#include "hold_command.h"
 #include "kinds.h"
+#include "operations.h"
+#include "park.h"
 #include "planted.h"
-#include "steps.h"
+#include "pools.h"
+#include "queue.h"
+#include "renewal.h"
+#include "semaphore.h"
+#include "set.h"
+#include "wake_channels.h"
 
 static void send_again(struct engine *engine, struct command *command) {
     engine->stats.resends++;

@@ -23,7 +23,10 @@ struct machine {
 };
 
 struct machines {
-    struct machine of_set;    /* several names at once, of whatever kinds; each of them keeps its own channel */
+    /* An extension or a release that waited for a command of its hold begins again. */
+    void (*go_on)(struct engine *engine, struct operation *operation, int64_t now);
+
+    struct machine of_set; /* several names at once, of whatever kinds; each of them keeps its own channel */
     struct machine of_kind[REDLATCH_LATCH + 1]; /* by enum redlatch_kind */
 };
 

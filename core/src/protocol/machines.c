@@ -2,7 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "machines.h"
 
-#include "steps.h"
+#include "fair.h"
+#include "hold.h"
+#include "mutex.h"
+#include "queue.h"
+#include "read_write.h"
+#include "semaphore.h"
+#include "set.h"
+#include "set_release.h"
 
 /* Kinds whose acquires queue in the process, where the foremost talks to the server (mutex.c, queue.c). */
 #define STEPS_OF_MUTEX \
@@ -24,7 +31,18 @@
 /* Nothing is acquired; waiters watch (watch.c). */
 #define WATCHED {NULL, NULL, NULL, NULL, NULL, queue_notified, queue_recheck, queue_next}
 
+static void go_on(struct engine *engine, struct operation *operation, int64_t now) {
+    if (operation->kind == OPERATION_EXTEND) {
+        hold_extend(engine, operation, now);
+    } else if (operation->set) {
+        set_release(engine, operation, now);
+    } else {
+        hold_release(engine, operation, now);
+    }
+}
+
 const struct machines machines = {
+    .go_on = go_on,
     .of_set = {.begin = set_acquire_begin,
                .replied = set_acquire_replied,
                .abort = set_acquire_abort,

@@ -12,31 +12,20 @@
  *   HANDED   the hand-over's reply          DONE (OK), or REQUESTING
  *            caller has had enough          undo queued behind the hand-over, DONE
  */
+#include "mutex.h"
+
+#include "error_reply.h"
+#include "hold_command.h"
 #include "kinds.h"
 #include "lease.h"
 #include "machine.h"
 #include "numbers.h"
+#include "operations.h"
+#include "park.h"
 #include "planted.h"
-#include "steps.h"
-
-/* The longest a foremost waiter goes without a look, with and without a subscription to wake it. */
-static const int64_t RECHECK_CAP = 5 * SECOND;
-static const int64_t POLL_CAP = SECOND / 4;
-
-/* How long before its deadline a waiter that polls rechecks for the last time: its answer takes a while. */
-static const int64_t LAST_RECHECK = 25 * MILLISECOND;
-
-int64_t engine_wire_lease(const struct engine *engine, int64_t lease_ms) {
-    return lease_ms == REDLATCH_RENEWED ? engine->settings.watchdog_lease_ms : lease_ms;
-}
-
-int64_t acquire_lease(const struct engine *engine, const struct operation *operation, int64_t now) {
-    int64_t lease_ms = engine_wire_lease(engine, operation->lease_ms);
-    if (operation->max_hold_ms != REDLATCH_FOREVER) {
-        lease_ms = lease_within(lease_ms, now + operation->max_hold_ms * MILLISECOND, now);
-    }
-    return lease_ms;
-}
+#include "pools.h"
+#include "queue.h"
+#include "wait_queue.h"
 
 /* What is left of the caller's deadline, in ms; 0 also when there is no end of it, or when it is over: then the caller
  * is about to give up. */
@@ -81,53 +70,6 @@ static void send_request(struct engine *engine, struct operation *operation, int
     machine_of(engine, operation->resource)->send(engine, operation, now);
 }
 
-void acquire_recheck(struct engine *engine, struct operation *operation, int64_t now) {
-    if (operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED || operation->phase == PHASE_QUEUED) {
-        send_request(engine, operation, now);
-    }
-}
-
-/* No later than the holder's lease ends, and a little. */
-static int64_t within_lease(struct engine *engine, int64_t recheck_at, int64_t ttl_ms, int64_t now) {
-    if (ttl_ms >= 0) {
-        int64_t over = now + (ttl_ms + 1 + engine_random(engine, 10)) * MILLISECOND;
-        recheck_at = over < recheck_at ? over : recheck_at;
-    }
-    return recheck_at;
-}
-
-/* When to recheck, if no message comes before. */
-int64_t acquire_recheck_time(struct engine *engine, const struct subscription *subscription, int64_t ttl_ms,
-                             int64_t now) {
-    bool denied = subscription && subscription->state == SUBSCRIPTION_DENIED;
-    bool unheard = subscription && kind_of(subscription->queue->resource)->polls; /* not all of its holders tell */
-    return within_lease(engine, now + (denied || unheard ? POLL_CAP : RECHECK_CAP), ttl_ms, now);
-}
-
-/* When a waiter that hears of no release rechecks. While this process itself holds the lock there is nothing to see
- * by asking again and again: the release will hand it over. */
-static int64_t next_poll(struct engine *engine, struct operation *operation, int64_t now) {
-    if (resource_live_hold(operation->resource) || PLANTED(FAULT_SPINS_SELDOM)) {
-        return now + RECHECK_CAP;
-    }
-    int64_t recheck_at = now + back_off_next(engine, &operation->back_off) * MILLISECOND;
-    int64_t last = operation->wait_until - LAST_RECHECK;
-    return recheck_at > last && last > now ? last : recheck_at;
-}
-
-void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
-    struct subscription *subscription = &operation->resource->queue->subscription;
-    bool queues = operation->kind == OPERATION_ACQUIRE && !operation->set; /* else it stands beside, with no back-off */
-    operation->phase = PHASE_PARKED;
-    if (queues && kind_of(operation->resource)->polls) {
-        operation->recheck_at = within_lease(engine, next_poll(engine, operation, now), ttl_ms, now);
-    } else {
-        subscription_want(engine, subscription);
-        operation->recheck_at = acquire_recheck_time(engine, subscription, ttl_ms, now);
-    }
-    arm_operation(engine, operation);
-}
-
 void acquire_begin(struct engine *engine, struct operation *operation, int64_t now) {
     struct wait_queue *queue = attach_wait_queue(engine, operation);
     struct operation *foremost = queue_foremost(queue);
@@ -149,45 +91,10 @@ void acquire_begin(struct engine *engine, struct operation *operation, int64_t n
     }
 }
 
-void undo_acquire(struct engine *engine, struct operation *operation, uint64_t id, int64_t repeat_until) {
-    struct command *command = take_command(engine, operation);
-    if (!command) {
-        return; /* the id lives for one lease at most */
-    }
-    command->operation = NULL;
-    command->kind = COMMAND_RELEASE;
-    command->id = id;
-    command->amount = operation->amount;
-    command->lease_ms = engine_wire_lease(engine, operation->lease_ms);
-    command->repeat_until = repeat_until;
-    command->leaves = kind_of(operation->resource)->queues_on_server;
-    /* Nobody waits for the reply, and what follows on this pipeline must not find a place that was given up. */
-    command->as_text = command->leaves && !engine->leave_is_known;
-    engine->stats.script_loads += command->as_text;
-    engine->stats.compensations++;
-    push_command(engine, command);
-}
-
-/* Undoes what was asked with; should the operation ask again, that undo may still be under way. */
-void undo_attempt(struct engine *engine, struct operation *operation) {
-    undo_acquire(engine, operation, operation->id, 0);
-    operation->id = 0;
-}
-
 /* Leaves the queue with a status. */
 static void end(struct engine *engine, struct operation *operation, int status, int64_t now) {
     queue_leave(engine, operation, now);
     finish(engine, operation, status);
-}
-
-bool read_token(const struct reply *reply, uint64_t *token_out) {
-    *token_out = 0;
-    bool number = reply->kind == REPLY_STRING && reply->size > 0 && reply->size < 20;
-    for (size_t i = 0; number && i < reply->size; i++) {
-        number = reply->text[i] >= '0' && reply->text[i] <= '9';
-        *token_out = *token_out * 10 + (uint64_t)(reply->text[i] - '0');
-    }
-    return number;
 }
 
 /* One hold of what was granted: all of a lock, one of the names of a set, or one of so many permits, each its own
@@ -247,36 +154,6 @@ void acquire_granted(struct engine *engine, struct operation *operation, int64_t
     if (operation->resource->queue == queue) {
         queue_reenter_others(engine, queue, hold, now);
     }
-}
-
-/* The server can not be used for now: to be asked again after a pause that grows. */
-void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now) {
-    if (operation->unusable_since == 0) {
-        operation->unusable_since = now;
-        operation->pause_ms = 0;
-    }
-    bool long_since = now - operation->unusable_since > 5 * SECOND;
-    uint32_t cap = long_since ? 1000 : 100;
-    uint32_t longer = operation->pause_ms ? operation->pause_ms * 2 : 20;
-    operation->pause_ms = longer < cap ? longer : cap;
-    operation->transient_error = status;
-    operation->phase = PHASE_PAUSED;
-    operation->recheck_at = now + (operation->pause_ms + engine_random(engine, operation->pause_ms)) * MILLISECOND;
-    arm_operation(engine, operation);
-}
-
-/* Who asked what is answered; NULL when that was given up on. A server that does not refuse is in no trouble. */
-struct operation *operation_answered(const struct command *command, const struct reply *reply) {
-    struct operation *operation = command->operation;
-    if (!operation) {
-        return NULL;
-    }
-    operation->command = NULL;
-    if (reply->kind != REPLY_ERROR) {
-        operation->transient_error = 0;
-        operation->unusable_since = 0;
-    }
-    return operation;
 }
 
 /* A transient error is waited out, unless the caller does not wait. */

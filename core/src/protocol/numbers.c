@@ -23,3 +23,13 @@ bool server_number(const char *text, size_t size, int64_t *number_out) {
     *number_out = sign ? -number : number;
     return true;
 }
+
+bool read_token(const struct reply *reply, uint64_t *token_out) {
+    *token_out = 0;
+    bool number = reply->kind == REPLY_STRING && reply->size > 0 && reply->size < 20;
+    for (size_t i = 0; number && i < reply->size; i++) {
+        number = reply->text[i] >= '0' && reply->text[i] <= '9';
+        *token_out = *token_out * 10 + (uint64_t)(reply->text[i] - '0');
+    }
+    return number;
+}

@@ -12,8 +12,9 @@
  *   was given up, and is undone                 goes to the undo
  *   undo, answered                              used again; not where connections cannot be killed
  *   was forgotten without an answer             left to its TTL, as what it may still do is not known */
+#include "operation_record.h"
+
 #include "planted.h"
-#include "steps.h"
 
 /* A record outlives every sending of its command: whoever waits for the server gives up before. */
 static const int64_t BEYOND_DEADLINE_MS = 30000;

@@ -1,8 +1,10 @@
 /* The engine's memory: pools that the driver fills before an operation starts, and what is set aside for each
  * operation, so that no undo, loss or release ever wants for memory. SPDX-License-Identifier: Apache-2.0 */
+#include "pools.h"
+
 #include <string.h>
 
-#include "steps.h"
+#include "operation_record.h"
 
 /* An acquire may need, at the same time: the command asking, one that undoes it, and room for a retired id or two. */
 enum { COMMANDS_PER_ACQUIRE = 4, COMMANDS_PER_OTHER = 2, BATCHES = 16 };

@@ -3,31 +3,20 @@
  * inside the process, for at most 16 times or 10 ms in a row; then the lock is really released, and if other processes
  * listen, this one lets them try first. Waiters of a fair lock are here, too, in the order of their places (fair.c).
  * SPDX-License-Identifier: Apache-2.0 */
+#include "queue.h"
+
+#include "hold_command.h"
 #include "kinds.h"
 #include "lease.h"
 #include "machine.h"
+#include "operations.h"
+#include "park.h"
 #include "planted.h"
-#include "steps.h"
+#include "wait_queue.h"
+#include "wake_channels.h"
 
 enum { HAND_OVERS_MAX = 16 };
 static const int64_t HAND_OVERS_TIME = 10 * MILLISECOND;
-
-struct operation *queue_foremost(const struct wait_queue *queue) {
-    struct list_link *first = list_first(&queue->waiters);
-    return first ? container_of(first, struct operation, link) : NULL;
-}
-
-/* The waiter of that number, or NULL. */
-struct operation *queue_find(const struct wait_queue *queue, uint64_t id) {
-    struct list_link *link = list_first(&queue->waiters);
-    for (; link; link = list_next(&queue->waiters, link)) {
-        struct operation *operation = container_of(link, struct operation, link);
-        if (operation->id == id) {
-            return operation;
-        }
-    }
-    return NULL;
-}
 
 static bool is_concurrent(const struct operation *operation) {
     return kind_of_number(operation->lock_kind)->concurrent;
@@ -77,29 +66,6 @@ void queue_enter(struct engine *engine, struct operation *operation) {
     queue->named_owners += operation->named_owner;
     engine->stats.waiters++;
     timer_disarm(&engine->timers, &queue->timer);
-}
-
-/* Nobody queues any more: unless somebody watches, the subscription lingers, and a wait queue without one goes. */
-void queue_go_idle(struct engine *engine, struct wait_queue *queue, int64_t now) {
-    bool all_closed = wake_channels_close_unused(engine, queue);
-    queue->yielding = false;
-    if (!list_is_empty(&queue->watchers)) {
-        return;
-    }
-    switch (queue->subscription.state) {
-    case SUBSCRIPTION_NONE:
-    case SUBSCRIPTION_DENIED:
-        if (!queue->handing && all_closed) {
-            detach_wait_queue(engine, queue);
-        }
-        break;
-    case SUBSCRIPTION_WANTED:
-    case SUBSCRIPTION_ACTIVE:
-        timer_arm(&engine->timers, &queue->timer, now + engine->settings.linger_ms * MILLISECOND);
-        break;
-    default: /* LEAVING: goes when that is confirmed */
-        break;
-    }
 }
 
 /* A hold of this process that a waiter can not go beside, or NULL. */
@@ -224,7 +190,7 @@ void queue_reenter_others(struct engine *engine, struct wait_queue *queue, struc
         if (other->lock_kind == hold->lock_kind) {
             hold_acquire(engine, hold, other, now);
         } else {
-            read_write_begin(engine, other, now);
+            machine_for(engine, other)->begin(engine, other, now);
         }
     }
 }
@@ -254,15 +220,6 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
         return NULL;
     }
     return foremost;
-}
-
-/* Counts the hand-over that led to a grant, so that the run has an end however often the queue was empty meanwhile. */
-static void count_hand_over(struct operation *receiver, uint64_t id, uint32_t hand_overs, int64_t hand_overs_since) {
-    struct hold *granted = resource_hold_of(receiver->resource, receiver->lock_kind, receiver->owner);
-    if (granted && granted->id == id) {
-        granted->hand_overs = hand_overs + 1;
-        granted->hand_overs_since = hand_overs_since;
-    }
 }
 
 /* Those at the front who wait look no later than when other processes had their turn, and not before. */
@@ -320,59 +277,6 @@ void queue_after_release(struct engine *engine, struct resource *resource, int64
     }
 }
 
-void hand_over_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct wait_queue *queue = command->resource->queue;
-    struct operation *receiver = NULL;
-    if (queue && queue->handing == command) {
-        receiver = queue->receiver;
-        queue->handing = NULL;
-        queue->receiver = NULL;
-    }
-    struct hold *hold = command->hold;
-    bool queues_on_server = kind_of(command->resource)->queues_on_server;
-    bool other_answer = reply->kind == REPLY_INTEGER && reply->integer == 2;
-    bool without_position = queues_on_server && reply->kind == REPLY_INTEGER && reply->integer == 3;
-    bool released = (other_answer && queues_on_server) || without_position; /* for another, who stands at the head */
-    bool reads_on = other_answer && !queues_on_server;                      /* a writer, who gives back only that */
-    uint32_t hand_overs = hold->hand_overs;
-    int64_t hand_overs_since = hold->hand_overs_since;
-    uint64_t token;
-    bool drawn = read_token(reply, &token);
-    bool handed = drawn || (reply->kind == REPLY_INTEGER && reply->integer == 1);
-    if (reads_on || (!drawn && reply->kind != REPLY_INTEGER)) { /* refused: release for everybody instead */
-        struct error_reply error = error_of_reply(reply);
-        if (receiver && !queues_on_server && (error.may_have_executed || command->repeated)) {
-            undo_acquire(engine, receiver, command->successor, 0);
-        }
-        turn_into_release(command, hold);
-        command->was_sent = command->repeated || error.may_have_executed;
-        push_command(engine, command);
-    } else {
-        bool resolved = command->repeated && command->first_sent_at < hold->deadline; /* as for a release */
-        if (command->operation && (handed || released || resolved)) {
-            finish(engine, command->operation, REDLATCH_OK);
-        } else if (command->operation) {
-            finish_lost(engine, command->operation, hold_reason(hold, now));
-        }
-        hold_end(engine, hold, now);
-        command->hold = NULL;
-    }
-    if (receiver && handed) {
-        engine->stats.hand_overs++;
-        receiver->contended = true;
-        acquire_granted(engine, receiver, command->first_sent_at, command->lease_ms, token, now);
-        count_hand_over(receiver, command->successor, hand_overs, hand_overs_since);
-    } else if (receiver && queues_on_server) {
-        fair_not_handed(engine, receiver, released && !without_position, now);
-    } else if (receiver) {
-        receiver->id = 0;
-        receiver->phase = PHASE_PARKED;
-        acquire_recheck(engine, receiver, now);
-    } else if (queue && list_is_empty(&queue->waiters)) {
-        queue_advance(engine, queue, now);
-    }
-}
-
 /* Whoever is parked at the front looks, where several may go when others had their turn: a lock may be free without a
  * message that says so. */
 void queue_recheck(struct engine *engine, struct wait_queue *queue, int64_t now) {
@@ -404,4 +308,20 @@ void queue_notified(struct engine *engine, struct wait_queue *queue, int64_t num
     } else if (parked) {
         acquire_recheck(engine, foremost, now);
     }
+}
+
+/* The wire number that lets a reader in past a writer: its owner's own write lock; 0: there is none. */
+uint64_t read_write_pass(const struct resource *resource, uint8_t lock_kind, uint64_t owner) {
+    const struct hold *held = lock_kind == REDLATCH_READ ? resource_live_hold_of(resource, REDLATCH_WRITE, owner)
+                                                         : NULL;
+    return held ? held->id : 0;
+}
+
+/* Whether the owner of a write lock has, or is about to have or to give back, the read lock as well. */
+bool read_write_is_downgrade(const struct hold *hold) {
+    const struct hold *other = hold->resource->holds;
+    while (other && (other->owner != hold->owner || other->lock_kind != REDLATCH_READ)) {
+        other = other->next;
+    }
+    return other != NULL;
 }

@@ -17,14 +17,15 @@
  *                        its owner also writes             nobody is told
  *                        else                              free, and waiters are told
  */
-#include "kinds.h"
-#include "planted.h"
-#include "steps.h"
+#include "read_write.h"
 
-static struct hold *live_hold(const struct resource *resource, uint8_t lock_kind, uint64_t owner) {
-    struct hold *hold = resource_hold_of(resource, lock_kind, owner);
-    return hold && hold->stage == HOLD_ALIVE ? hold : NULL;
-}
+#include "hold_command.h"
+#include "mutex.h"
+#include "operations.h"
+#include "park.h"
+#include "planted.h"
+#include "pools.h"
+#include "queue.h"
 
 /* Puts a reader who writes before everybody else, but behind other reads of the same owner, wherever they are: what the
  * first of them is granted, the others raise. */
@@ -41,7 +42,7 @@ static void pass_queue(struct wait_queue *queue, struct operation *operation) {
 }
 
 void read_write_begin(struct engine *engine, struct operation *operation, int64_t now) {
-    struct hold *same = live_hold(operation->resource, operation->lock_kind, operation->owner);
+    struct hold *same = resource_live_hold_of(operation->resource, operation->lock_kind, operation->owner);
     if (same) { /* a set brought it while this one was asking */
         hold_acquire(engine, same, operation, now);
         return;
@@ -69,16 +70,10 @@ void read_write_begin(struct engine *engine, struct operation *operation, int64_
     }
 }
 
-/* The wire number that lets a reader in past a writer: its owner's own write lock; 0: there is none. */
-uint64_t read_write_pass(const struct resource *resource, uint8_t lock_kind, uint64_t owner) {
-    const struct hold *held = lock_kind == REDLATCH_READ ? live_hold(resource, REDLATCH_WRITE, owner) : NULL;
-    return held ? held->id : 0;
-}
-
 /* What keeps an owner from writing who reads: WOULD_DEADLOCK, LOST of a read lock that is known to be lost, or OK. */
 int read_write_upgrade(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
                        int64_t now) {
-    if (lock_kind != REDLATCH_WRITE || live_hold(resource, REDLATCH_WRITE, owner)) {
+    if (lock_kind != REDLATCH_WRITE || resource_live_hold_of(resource, REDLATCH_WRITE, owner)) {
         return REDLATCH_OK;
     }
     const struct hold *hold = engine_hold_of(engine, resource, REDLATCH_READ, owner, now); /* it may be over by now */
@@ -86,13 +81,4 @@ int read_write_upgrade(struct engine *engine, struct resource *resource, uint8_t
         return REDLATCH_OK;
     }
     return hold->stage == HOLD_GONE ? REDLATCH_LOST : REDLATCH_WOULD_DEADLOCK;
-}
-
-/* Whether the owner of a write lock has, or is about to have or to give back, the read lock as well. */
-bool read_write_is_downgrade(const struct hold *hold) {
-    const struct hold *other = hold->resource->holds;
-    while (other && (other->owner != hold->owner || other->lock_kind != REDLATCH_READ)) {
-        other = other->next;
-    }
-    return other != NULL;
 }

@@ -1,18 +1,17 @@
 /* Waiters of a fair lock keep their places: every third of the time that a live client may be silent, they are named to
  * the server in batches, which also finds those whose place is gone. Only one that is alone does with its own looks.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "refresh.h"
+
+#include "fair.h"
+#include "numbers.h"
+#include "operations.h"
 #include "planted.h"
-#include "steps.h"
+#include "pools.h"
+#include "wait_queue.h"
 
 enum { REFRESH_BATCH_SIZE = 100 };
 _Static_assert((int)REFRESH_BATCH_SIZE <= (int)REPLY_ELEMENTS_MAX, "each of them may be answered to have no place");
-
-/* The wait queue's waiters are to be refreshed at that time, or sooner if that is planned. */
-void refresh_plan(struct engine *engine, struct wait_queue *queue, int64_t at) {
-    if (!timer_is_armed(&queue->refresh) || queue->refresh.at > at) {
-        timer_arm(&engine->timers, &queue->refresh, at);
-    }
-}
 
 /* A batch without anybody in it yet; NULL without memory. */
 static struct command *open_batch(struct engine *engine, struct wait_queue *queue) {
@@ -50,22 +49,6 @@ void refresh_waiters(struct engine *engine, struct wait_queue *queue, int64_t no
     if (queue->waiter_count > 1) {
         timer_arm(&engine->timers, &queue->refresh, now + engine->settings.fair_timeout_ms * MILLISECOND / 3);
     }
-}
-
-/* The waiters of a batch, one after the other (after NULL the first): those that are still here when it is written. */
-const struct operation *refresh_next(const struct command *command, const struct operation *before) {
-    const struct wait_queue *queue = command->resource->queue;
-    const struct list_link *link = NULL;
-    if (queue) {
-        link = before ? list_next(&queue->waiters, &before->link) : list_first(&queue->waiters);
-    }
-    for (; link; link = list_next(&queue->waiters, link)) {
-        const struct operation *operation = container_of(link, struct operation, link);
-        if (operation->batch == command->count && operation->has_position) {
-            return operation;
-        }
-    }
-    return NULL;
 }
 
 /* Whoever has no place any more asks for another, in the order of the queue; one that asks already will be told itself,

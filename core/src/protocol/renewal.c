@@ -1,32 +1,20 @@
 /* The watchdog: leases renewed in batches, in the order of their time, each line on its own. A hold in a batch is not
  * renewed twice; one that ends meanwhile strikes its line out; a batch that was refused or lost is followed by
  * another one, until each hold's own deadline. SPDX-License-Identifier: Apache-2.0 */
+#include "renewal.h"
+
+#include "hold_command.h"
+#include "hold_end.h"
 #include "lease.h"
+#include "operations.h"
 #include "planted.h"
-#include "steps.h"
+#include "pools.h"
+#include "wire.h"
 
 /* A script takes some microseconds for each value of a group, in which the server does nothing else. */
 enum { VALUES_MAX = 1000 };
 
 enum { OPEN_BATCHES = 8, VERIFICATIONS_IN_LEASE = 10 };
-
-/* Strikes a hold's line out of the batch under way; one that is sent later on, or once more, renews it no longer. */
-void renewal_forget(struct hold *hold) {
-    if (hold->batch) {
-        hold->batch->batch[hold->batch_entry].live = false;
-        hold->batch->batch[hold->batch_entry].lease_ms = 0;
-        hold->batch = NULL;
-    }
-}
-
-/* Its clock says that a hold is over while it is being renewed: see release_renewed. */
-void renewal_expire(struct engine *engine, struct hold *hold) {
-    if (hold->batch) {
-        hold->batch->batch[hold->batch_entry].expired = true;
-        engine->expired_entries++;
-        renewal_forget(hold);
-    }
-}
 
 /* A renewal may have been carried out too late for its hold, which has been reported lost: nobody shall wait for that
  * lease. false if there was no memory. */
@@ -246,5 +234,27 @@ void renewal_verify_soon(struct engine *engine, int64_t now) {
         renewal_verify_all(engine, now);
     } else {
         renewal_verify_all(engine, engine->verify_after);
+    }
+}
+
+void hold_timer(struct engine *engine, struct hold *hold, int64_t now) {
+    if (hold->stage == HOLD_GONE) { /* a permit; see hold_lose */
+        hold_end(engine, hold, now);
+        return;
+    }
+    hold_check_deadline(engine, hold, now);
+    if (hold->stage == HOLD_ALIVE && hold->claim && now >= hold->claim_by) {
+        hold->claim->status = REDLATCH_UNCLAIMED;
+        hold->claim->granted--;
+        hold->claim = NULL;
+        hold->deferred_releases += hold->deferred_releases != RELEASE_ALL; /* further levels have owners of their own */
+        if (!hold->busy) {
+            hold_release_deferred(engine, hold, now);
+        }
+    }
+    if (hold->stage == HOLD_ALIVE && hold->renew_at <= now && !hold->batch) {
+        renewal_gather(engine, hold, now);
+    } else {
+        hold_arm(engine, hold);
     }
 }

@@ -113,3 +113,8 @@ struct hold *resource_live_hold(const struct resource *resource) {
     }
     return hold;
 }
+
+struct hold *resource_live_hold_of(const struct resource *resource, uint8_t lock_kind, uint64_t owner) {
+    struct hold *hold = resource_hold_of(resource, lock_kind, owner);
+    return hold && hold->stage == HOLD_ALIVE ? hold : NULL;
+}

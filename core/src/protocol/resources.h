@@ -50,4 +50,7 @@ struct hold *resource_hold_of(const struct resource *resource, uint8_t lock_kind
 /* A hold of this process that is alive, or NULL. */
 struct hold *resource_live_hold(const struct resource *resource);
 
+/* What an owner holds as one kind of lock and is alive, or NULL. */
+struct hold *resource_live_hold_of(const struct resource *resource, uint8_t lock_kind, uint64_t owner);
+
 #endif

@@ -14,8 +14,16 @@
  *   PARKED   message, subscription, timer   REQUESTING
  *   PAUSED   timer                          REQUESTING
  */
+#include "semaphore.h"
+
+#include "change.h"
+#include "error_reply.h"
+#include "operation_record.h"
+#include "operations.h"
+#include "park.h"
 #include "planted.h"
-#include "steps.h"
+#include "pools.h"
+#include "queue.h"
 
 void semaphore_send(struct engine *engine, struct operation *operation, int64_t now) {
     struct command *command = take_command(engine, operation);

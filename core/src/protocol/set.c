@@ -20,36 +20,27 @@
  *
  * A name that the owner holds already is re-entered by a line that states its levels; an undo states those that were.
  */
+#include "set.h"
+
+#include "entries.h"
+#include "error_reply.h"
+#include "hold_command.h"
+#include "hold_end.h"
 #include "kinds.h"
 #include "lease.h"
+#include "mutex.h"
 #include "numbers.h"
+#include "operations.h"
+#include "park.h"
 #include "planted.h"
-#include "steps.h"
+#include "pools.h"
+#include "queue.h"
+#include "read_write.h"
+#include "wait_queue.h"
 
 enum { FIRST_RAISED_IS_GONE = -3 };
 
 static void send_request(struct engine *engine, struct operation *operation, int64_t now);
-
-/* Whether a set waits for a name. */
-bool set_is_waiting(const struct wait_queue *queue) {
-    for (struct list_link *link = list_first(&queue->watchers); link; link = list_next(&queue->watchers, link)) {
-        if (container_of(link, struct operation, link)->set) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The first of the sets that wait for a name looks, since it may be free. */
-void set_recheck_next(struct engine *engine, struct wait_queue *queue, int64_t now) {
-    for (struct list_link *link = list_first(&queue->watchers); link; link = list_next(&queue->watchers, link)) {
-        struct operation *operation = container_of(link, struct operation, link);
-        if (operation->set && operation->phase == PHASE_PARKED) {
-            set_recheck(engine, operation, now);
-            return;
-        }
-    }
-}
 
 /* Waits for its name no longer. Unless it was granted that alone, what made it look may have been meant for the next,
  * too. */
@@ -100,10 +91,6 @@ void set_acquire_begin(struct engine *engine, struct operation *operation, int64
     } else {
         send_request(engine, operation, now);
     }
-}
-
-void set_recheck(struct engine *engine, struct operation *operation, int64_t now) {
-    set_acquire_begin(engine, operation, now);
 }
 
 static void send_request(struct engine *engine, struct operation *operation, int64_t now) {
@@ -277,7 +264,7 @@ static void contended_by(struct engine *engine, struct operation *operation, con
     }
     acquire_park(engine, operation, ttl_ms, now);
     if (seen != operation->resource->queue->sequence && !PLANTED(FAULT_MESSAGE_MISSED_WHILE_REQUESTING)) {
-        set_recheck(engine, operation, now);
+        set_acquire_begin(engine, operation, now);
     }
 }
 
@@ -362,7 +349,7 @@ void set_acquire_abort(struct engine *engine, struct operation *operation, int s
 void set_acquire_timer(struct engine *engine, struct operation *operation, int64_t now) {
     bool waits = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
     if (waits && now >= operation->recheck_at) {
-        set_recheck(engine, operation, now);
+        set_acquire_begin(engine, operation, now);
     } else {
         arm_operation(engine, operation);
     }

@@ -12,9 +12,17 @@
  *
  * A name whose last level this is goes through the stages of hold.c. Nobody of this process gets one of the names by a
  * hand-over: those who wait for all of them shall have their turn. */
+#include "set_release.h"
+
+#include "entries.h"
+#include "error_reply.h"
+#include "hold_command.h"
+#include "hold_end.h"
 #include "lease.h"
+#include "operations.h"
 #include "planted.h"
-#include "steps.h"
+#include "pools.h"
+#include "queue.h"
 
 /* Of the two things that may be wrong with one of the names, a loss is told. */
 static int worse(int status, int other) {

@@ -1,10 +1,11 @@
 /* Where the waiters of a fair lock are called: each has a channel of its own, and the foremost few of a process listen,
  * so that the next one does before its turn comes. Channels of those that left are unsubscribed from when their room is
  * needed, or when nobody waits any more. SPDX-License-Identifier: Apache-2.0 */
-#include "planted.h"
-#include "steps.h"
+#include "wake_channels.h"
 
-static void forget(struct subscription *channel) {
+#include "subscription.h"
+
+void wake_channel_forget(struct subscription *channel) {
     list_remove(&channel->link);
     list_remove(&channel->sent);
     channel->state = SUBSCRIPTION_NONE;
@@ -66,7 +67,7 @@ void wake_channels_drop(struct engine *engine, struct operation *operation) {
     channel->listener = NULL;
     bool unsent = channel->state == SUBSCRIPTION_WANTED && list_is_linked(&channel->link);
     if (unsent || channel->state == SUBSCRIPTION_DENIED) {
-        forget(channel);
+        wake_channel_forget(channel);
     }
 }
 
@@ -81,56 +82,4 @@ bool wake_channels_close_unused(struct engine *engine, struct wait_queue *queue)
         all_closed = all_closed && channel->state == SUBSCRIPTION_NONE;
     }
     return all_closed;
-}
-
-/* A channel has been left, or was lost with its connection and nobody wants it again. */
-void wake_channels_free(struct engine *engine, struct subscription *channel, int64_t now) {
-    struct wait_queue *queue = channel->queue;
-    forget(channel);
-    if (list_is_empty(&queue->waiters)) {
-        queue_go_idle(engine, queue, now);
-    } else {
-        wake_channels_listen(engine, queue, LISTENING_WAITERS / 2);
-    }
-}
-
-/* The channel is heard from now on, or can not be: a call may have been missed, unless this process holds the lock. */
-void wake_channels_recheck(struct engine *engine, struct subscription *channel, int64_t now) {
-    struct operation *operation = channel->listener;
-    if (!operation && channel->state == SUBSCRIPTION_ACTIVE) {
-        subscription_leave(engine, channel);
-    } else if (!operation) {
-        wake_channels_free(engine, channel, now);
-    } else if (queue_foremost(channel->queue) == operation && !resource_live_hold(channel->queue->resource)) {
-        operation->woken = true;
-        if (operation->phase == PHASE_PARKED) {
-            acquire_recheck(engine, operation, now);
-        }
-    }
-}
-
-/* This process has forced the release: the call of the head may have come before its channel was heard, and who held
- * the lock here does not release it any more. */
-void wake_channels_forced_release(struct engine *engine, struct wait_queue *queue, int64_t now) {
-    struct operation *operation = queue_foremost(queue);
-    if (operation) {
-        operation->woken = true;
-        if (operation->phase == PHASE_PARKED) {
-            acquire_recheck(engine, operation, now);
-        }
-    }
-}
-
-/* A waiter is called: it stands at the head of the server's queue, whatever this process believes. */
-void wake_channels_notified(struct engine *engine, struct subscription *channel, int64_t now) {
-    struct operation *operation = channel->listener;
-    if (!operation) {
-        return;
-    }
-    operation->woken = true;
-    if (operation->phase == PHASE_PARKED) {
-        list_remove(&operation->link);
-        list_prepend(&channel->queue->waiters, &operation->link);
-        acquire_recheck(engine, operation, now);
-    }
 }

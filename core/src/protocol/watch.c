@@ -11,8 +11,15 @@
  *   PARKED   message, subscription, timer   REQUESTING
  *   PAUSED   timer                          REQUESTING
  */
+#include "watch.h"
+
+#include "error_reply.h"
+#include "machine.h"
 #include "numbers.h"
-#include "steps.h"
+#include "operations.h"
+#include "park.h"
+#include "pools.h"
+#include "wait_queue.h"
 
 static const int64_t FREE = -2;
 
@@ -27,23 +34,6 @@ static void send_request(struct engine *engine, struct operation *operation) {
     operation->seen = operation->resource->queue->sequence;
     push_command(engine, command);
     arm_operation(engine, operation);
-}
-
-/* Stands beside the queue of the operation's name, whose wait queue is there. */
-void watch_join(struct engine *engine, struct operation *operation) {
-    struct wait_queue *queue = operation->resource->queue;
-    timer_disarm(&engine->timers, &queue->timer); /* the end of a linger time */
-    list_append(&queue->watchers, &operation->link);
-    engine->stats.waiters++;
-}
-
-void watch_leave(struct engine *engine, struct operation *operation, int64_t now) {
-    struct wait_queue *queue = operation->resource->queue;
-    list_remove(&operation->link);
-    engine->stats.waiters--;
-    if (list_is_empty(&queue->waiters)) {
-        queue_go_idle(engine, queue, now);
-    }
 }
 
 static void end(struct engine *engine, struct operation *operation, int status, int64_t now) {
@@ -161,7 +151,7 @@ static void recheck(struct engine *engine, struct wait_queue *queue, bool freed,
         bool requesting = operation->phase == PHASE_REQUESTING;
         one_rechecks = one_rechecks || (operation->set && (goes || requesting));
         if (goes && operation->set) {
-            set_recheck(engine, operation, now);
+            machine_for(engine, operation)->begin(engine, operation, now);
         } else if (goes) {
             send_request(engine, operation);
         }

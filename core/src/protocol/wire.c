@@ -6,7 +6,7 @@
 
 #include "group.h"
 #include "kinds.h"
-#include "steps.h"
+#include "operation_record.h"
 
 /* How a command is written: its script, then a letter for each key and each argument.
  *   N name   T counter of tokens   C channel   o owner   s the next owner   n levels   l lease in ms
@@ -175,6 +175,22 @@ static void count_set(const struct command *command, uint32_t *key_count_out, ui
         *argument_count_out += (uint32_t)strlen(template->arguments) - !states_count(command, entry);
         *argument_count_out += entry->name->value_count;
     }
+}
+
+/* The waiters of a batch, one after the other (after NULL the first): those that are still here when it is written. */
+static const struct operation *refresh_next(const struct command *command, const struct operation *before) {
+    const struct wait_queue *queue = command->resource->queue;
+    const struct list_link *link = NULL;
+    if (queue) {
+        link = before ? list_next(&queue->waiters, &before->link) : list_first(&queue->waiters);
+    }
+    for (; link; link = list_next(&queue->waiters, link)) {
+        const struct operation *operation = container_of(link, struct operation, link);
+        if (operation->batch == command->count && operation->has_position) {
+            return operation;
+        }
+    }
+    return NULL;
 }
 
 void command_counts(const struct command *command, uint32_t *key_count_out, uint32_t *argument_count_out) {

@@ -36,4 +36,7 @@ enum { CHANNEL_SIZE_MAX = REDLATCH_NAME_SIZE_MAX + 64 + REDLATCH_OWNER_SIZE };
 size_t channel_text(const struct engine *engine, const struct subscription *subscription,
                     char channel[CHANNEL_SIZE_MAX]);
 
+/* Whether two kinds are renewed by the same script, and so in one batch. */
+bool renewed_alike(uint8_t lock_kind, uint8_t other_kind);
+
 #endif

@@ -1,0 +1,118 @@
+/* The commands of a hold: one at a time, and whoever wants another waits for it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "hold_command.h"
+
+#include "lease.h"
+#include "operations.h"
+#include "planted.h"
+#include "pools.h"
+
+void hold_arm(struct engine *engine, struct hold *hold) {
+    if (hold->stage != HOLD_GONE) { /* for how long a lost one is known is up to hold_lose */
+        timer_arm(&engine->timers, &hold->timer, hold_next_attention(hold));
+    }
+}
+
+void hold_wait_for(struct engine *engine, struct hold *hold, struct operation *operation) {
+    operation->phase = PHASE_WAITING;
+    operation->hold = hold;
+    list_append(&hold->waiting, &operation->link);
+    arm_operation(engine, operation);
+}
+
+/* Sends a command of a hold; until it is settled there will be no other. */
+void hold_send(struct engine *engine, struct hold *hold, struct operation *operation, struct command *command) {
+    command->hold = hold;
+    command->id = hold->id;
+    command->lock_kind = hold->lock_kind;
+    hold->busy = command;
+    if (operation) {
+        operation->hold = hold;
+        operation->command = command;
+        operation->phase = PHASE_REQUESTING;
+        arm_operation(engine, operation);
+    }
+    push_command(engine, command);
+}
+
+/* Whether the owner of a read lock asks to write, which it may not: then its levels are stated as they are, to learn
+ * whether it still reads. */
+bool hold_is_upgrade(const struct hold *hold, const struct operation *operation) {
+    return hold->lock_kind != operation->lock_kind;
+}
+
+/* A command out of the operation's reserve, which no path uses up; if one did, the operation ends. */
+struct command *hold_command_for(struct engine *engine, struct operation *operation) {
+    struct command *command = take_command(engine, operation);
+    if (!command) {
+        finish(engine, operation, REDLATCH_NO_MEMORY);
+    }
+    return command;
+}
+
+void hold_acquire(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now) {
+    bool upgrades = hold_is_upgrade(hold, operation);
+    operation->serial = hold->serial;
+    if (hold->stage == HOLD_GONE) {
+        finish_lost(engine, operation, hold->reason);
+        return;
+    }
+    if (operation->not_reentrant && hold->stage == HOLD_ALIVE && !upgrades) {
+        finish(engine, operation, REDLATCH_ALREADY_HELD);
+        return;
+    }
+    if (hold->busy) {
+        hold_wait_for(engine, hold, operation);
+        return;
+    }
+    struct command *command = hold_command_for(engine, operation);
+    if (!command) {
+        return;
+    }
+    command->kind = COMMAND_REENTER;
+    command->count = hold->count + (upgrades || PLANTED(FAULT_REENTRY_NOT_INTENDED) ? 0 : 1);
+    command->lease_ms = lease_within(engine_wire_lease(engine, operation->lease_ms), hold->max_hold_at, now);
+    if (command->lease_ms == 0 || upgrades) {
+        command->lease_ms = 1; /* leases are never shortened, so this leaves it as it is */
+    }
+    hold_send(engine, hold, operation, command);
+}
+
+/* A further level was granted. */
+void hold_raise(struct engine *engine, struct hold *hold, const struct operation *operation, int64_t sent_at,
+                int64_t lease_ms) {
+    hold->count++;
+    hold->single_grant = hold->single_grant || !operation->set;
+    hold->in_set = hold->in_set || operation->set;
+    engine->stats.acquired++;
+    if (hold->renewed_from == 0 && operation->lease_ms == REDLATCH_RENEWED) {
+        hold->renewed_from = hold->count;
+    }
+    hold_confirm_later(hold, sent_at, lease_ms);
+}
+
+/* What was to do something else with a hold gives it back instead, for as long as its lease may live. */
+void turn_into_release(struct command *command, const struct hold *hold) {
+    command->kind = COMMAND_RELEASE;
+    command->count = 0;
+    command->lease_ms = hold->lease_ms;
+}
+
+/* The levels that the command under way leaves. */
+static uint32_t stated_count(const struct hold *hold) {
+    const struct command *busy = hold->busy;
+    if (busy && busy->kind == COMMAND_RELEASE) {
+        return busy->count;
+    }
+    for (uint32_t i = 0; busy && busy->kind == COMMAND_RELEASE_MANY && i < busy->entry_count; i++) {
+        if (busy->entries->entry[i].hold == hold) {
+            return busy->entries->entry[i].count;
+        }
+    }
+    return hold->count;
+}
+
+uint32_t hold_count_left(const struct hold *hold) {
+    uint32_t hold_count = stated_count(hold);
+    return hold->deferred_releases < hold_count ? hold_count - hold->deferred_releases : 0;
+}

@@ -1,0 +1,259 @@
+/* What the connection for messages reports: channels that are confirmed, lost, denied and left, and whom a message is
+ * for. A driver reports; several names may share a channel (`a` and `{a}`, two kinds of one name).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "messages.h"
+
+#include "channels.h"
+#include "machine.h"
+#include "park.h"
+#include "planted.h"
+#include "subscription.h"
+#include "wait_queue.h"
+#include "wake_channels.h"
+#include "watch.h"
+
+/* A channel has been left, or was lost with its connection and nobody wants it again. */
+static void wake_channels_free(struct engine *engine, struct subscription *channel, int64_t now) {
+    struct wait_queue *queue = channel->queue;
+    wake_channel_forget(channel);
+    if (list_is_empty(&queue->waiters)) {
+        queue_go_idle(engine, queue, now);
+    } else {
+        wake_channels_listen(engine, queue, LISTENING_WAITERS / 2);
+    }
+}
+
+/* The channel is heard from now on, or can not be: a call may have been missed, unless this process holds the lock. */
+static void wake_channels_recheck(struct engine *engine, struct subscription *channel, int64_t now) {
+    struct operation *operation = channel->listener;
+    if (!operation && channel->state == SUBSCRIPTION_ACTIVE) {
+        subscription_leave(engine, channel);
+    } else if (!operation) {
+        wake_channels_free(engine, channel, now);
+    } else if (queue_foremost(channel->queue) == operation && !resource_live_hold(channel->queue->resource)) {
+        operation->woken = true;
+        if (operation->phase == PHASE_PARKED) {
+            acquire_recheck(engine, operation, now);
+        }
+    }
+}
+
+/* This process has forced the release: the call of the head may have come before its channel was heard, and who held
+ * the lock here does not release it any more. */
+void wake_channels_forced_release(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    struct operation *operation = queue_foremost(queue);
+    if (operation) {
+        operation->woken = true;
+        if (operation->phase == PHASE_PARKED) {
+            acquire_recheck(engine, operation, now);
+        }
+    }
+}
+
+/* A waiter is called: it stands at the head of the server's queue, whatever this process believes. */
+static void wake_channels_notified(struct engine *engine, struct subscription *channel, int64_t now) {
+    struct operation *operation = channel->listener;
+    if (!operation) {
+        return;
+    }
+    operation->woken = true;
+    if (operation->phase == PHASE_PARKED) {
+        list_remove(&operation->link);
+        list_prepend(&channel->queue->waiters, &operation->link);
+        acquire_recheck(engine, operation, now);
+    }
+}
+
+/* Whoever is parked may have missed a message. */
+static void recheck_all(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    watch_recheck_all(engine, queue, now);
+    machine_of(engine, queue->resource)->recheck(engine, queue, now);
+}
+
+void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now) {
+    if (subscription->state != SUBSCRIPTION_WANTED) {
+        return;
+    }
+    subscription->state = SUBSCRIPTION_ACTIVE;
+    list_remove(&subscription->sent);
+    list_remove(&subscription->link); /* confirmed by what was sent for a name with the same channel */
+    engine->subscriptions++;
+    if (PLANTED(subscription->was_active ? FAULT_NO_RECHECK_AFTER_RESUBSCRIBE : FAULT_NO_RECHECK_AFTER_SUBSCRIBE)) {
+        return;
+    }
+    subscription->was_active = true;
+    if (subscription->waiter) {
+        wake_channels_recheck(engine, subscription, now);
+        return;
+    }
+    subscription->queue->sequence++; /* an ask under way may have been answered before the subscription */
+    recheck_all(engine, subscription->queue, now);
+}
+
+void engine_unsubscribed(struct engine *engine, struct subscription *subscription, int64_t now) {
+    struct wait_queue *queue = subscription->queue;
+    if (subscription->state != SUBSCRIPTION_LEAVING) {
+        return;
+    }
+    subscription->state = SUBSCRIPTION_NONE;
+    list_remove(&subscription->sent);
+    list_remove(&subscription->link); /* the connection broke before it was sent, or another name's channel was left */
+    if (subscription->waiter) {
+        wake_channels_free(engine, subscription, now);
+    } else if (list_is_empty(&queue->waiters) && list_is_empty(&queue->watchers)) {
+        queue_go_idle(engine, queue, now);
+    } else {
+        subscription_change(engine, subscription, SUBSCRIPTION_WANTED);
+    }
+}
+
+void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now) {
+    struct wait_queue *queue = subscription->queue;
+    if (subscription->state == SUBSCRIPTION_LEAVING) {
+        engine_unsubscribed(engine, subscription, now); /* it goes on being heard, which does no harm */
+        return;
+    }
+    subscription->state = SUBSCRIPTION_DENIED;
+    list_remove(&subscription->sent);
+    if (subscription->waiter) {
+        wake_channels_recheck(engine, subscription, now);
+        return;
+    }
+    const struct resource *resource = queue->resource;
+    recheck_all(engine, queue, now);
+    if (resource->queue == queue && list_is_empty(&queue->waiters)) { /* else the last one left as it looked */
+        queue_go_idle(engine, queue, now);
+    }
+}
+
+void engine_message(struct engine *engine, struct subscription *subscription, int64_t number, int64_t now) {
+    struct wait_queue *queue = subscription->queue;
+    engine->stats.messages++;
+    if (subscription->waiter) {
+        wake_channels_notified(engine, subscription, now);
+        return;
+    }
+    queue->sequence++;
+    watch_notified(engine, queue, now);
+    machine_of(engine, queue->resource)->notified(engine, queue, number, now);
+}
+
+/* Does the same to each subscription of each name. */
+static void for_each(struct engine *engine, void (*act)(struct engine *, struct subscription *, int64_t), int64_t now) {
+    struct list_link *link = list_first(&engine->wait_queues);
+    while (link) {
+        struct wait_queue *queue = container_of(link, struct wait_queue, all);
+        const struct resource *resource = queue->resource;
+        link = list_next(&engine->wait_queues, link);
+        for (int i = 0; i < WAKE_CHANNELS && resource->queue == queue; i++) {
+            act(engine, &queue->wake_channels[i], now);
+        }
+        if (resource->queue == queue) { /* it goes with its last subscription */
+            act(engine, &queue->subscription, now);
+        }
+    }
+}
+
+/* The connection is gone, and with it what was subscribed to: what is still wanted is asked for again. */
+static void lost(struct engine *engine, struct subscription *subscription, int64_t now) {
+    bool wanted = !subscription->waiter || subscription->listener;
+    list_remove(&subscription->sent);
+    if (subscription->state == SUBSCRIPTION_ACTIVE) {
+        engine->subscriptions--;
+        subscription->state = SUBSCRIPTION_WANTED;
+    }
+    if (subscription->state == SUBSCRIPTION_LEAVING || (subscription->state == SUBSCRIPTION_WANTED && !wanted)) {
+        subscription->state = SUBSCRIPTION_LEAVING;
+        engine_unsubscribed(engine, subscription, now);
+    } else if (subscription->state == SUBSCRIPTION_WANTED) {
+        subscription_change(engine, subscription, SUBSCRIPTION_WANTED);
+    }
+}
+
+void engine_subscriptions_lost(struct engine *engine, int64_t now) {
+    for_each(engine, lost, now);
+}
+
+/* The linger time is over. */
+void wait_queue_timer(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    struct subscription *subscription = &queue->subscription;
+    if (!list_is_empty(&queue->waiters) || !list_is_empty(&queue->watchers)) {
+        return;
+    }
+    bool wanted = subscription->state == SUBSCRIPTION_WANTED;
+    subscription_leave(engine, subscription);
+    if (wanted && subscription->state == SUBSCRIPTION_NONE) {
+        queue_go_idle(engine, queue, now);
+    } else if (wanted) {
+        timer_arm(&engine->timers, &queue->timer, now + SECOND); /* not confirmed yet, so it can not be left yet */
+    }
+}
+
+/* Adds those of the waiter whose own channel it is. */
+static void find_wake_channels(struct engine *engine, const char *channel, size_t size, struct list *found) {
+    struct argument_part names[CHANNEL_NAMES_MAX];
+    uint64_t waiter = channel_waiter(engine, channel, &size);
+    size_t names_count = waiter ? channel_names(channel, size, names) : 0;
+    for (size_t i = 0; i < names_count; i++) {
+        uint32_t hash = resource_hash(names[i].text, names[i].size);
+        struct resource *resource = NULL;
+        while ((resource = resource_next_named(&engine->resources, resource, names[i].text, names[i].size, hash))) {
+            for (int slot = 0; resource->queue && slot < WAKE_CHANNELS; slot++) {
+                struct subscription *subscription = &resource->queue->wake_channels[slot];
+                if (subscription->waiter == waiter && channel_is_of(resource, channel, size)) {
+                    list_append(found, &subscription->notified);
+                }
+            }
+        }
+    }
+}
+
+/* Collects the subscriptions that a channel serves. */
+static void find_served(struct engine *engine, const char *channel, size_t size, struct list *found) {
+    list_init(found);
+    struct argument_part names[CHANNEL_NAMES_MAX];
+    size_t names_count = channel_names(channel, size, names);
+    for (size_t i = 0; i < names_count; i++) {
+        uint32_t hash = resource_hash(names[i].text, names[i].size);
+        struct resource *resource = NULL;
+        while ((resource = resource_next_named(&engine->resources, resource, names[i].text, names[i].size, hash))) {
+            if (resource->queue && channel_is_of(resource, channel, size)) {
+                list_append(found, &resource->queue->subscription.notified);
+            }
+        }
+    }
+    find_wake_channels(engine, channel, size, found);
+}
+
+void engine_pubsub_received(struct engine *engine, enum pubsub_reply what, const char *channel, size_t size,
+                            int64_t number, int64_t now) {
+    if (engine->broken) {
+        return;
+    }
+    struct list found;
+    struct list_link *link;
+    find_served(engine, channel, size, &found);
+    while ((link = list_pop(&found)) != NULL) { /* what one does may end another, and takes it off the list then */
+        struct subscription *subscription = container_of(link, struct subscription, notified);
+        if (what == PUBSUB_MESSAGE) {
+            engine_message(engine, subscription, number, now);
+        } else if (what == PUBSUB_SUBSCRIBED) {
+            engine_subscribed(engine, subscription, now);
+        } else {
+            engine_unsubscribed(engine, subscription, now);
+        }
+    }
+}
+
+bool engine_needs_channel(struct engine *engine, const struct subscription *leaving, const char *channel, size_t size) {
+    struct list found;
+    struct list_link *link;
+    bool needed = false;
+    find_served(engine, channel, size, &found);
+    while ((link = list_pop(&found)) != NULL) {
+        const struct subscription *other = container_of(link, struct subscription, notified);
+        needed = needed ||
+                 (other != leaving && (other->state == SUBSCRIPTION_WANTED || other->state == SUBSCRIPTION_ACTIVE));
+    }
+    return needed;
+}

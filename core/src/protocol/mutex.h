@@ -1,0 +1,20 @@
+/* An acquire that does not re-enter.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef MUTEX_H
+#define MUTEX_H
+
+#include "engine.h"
+#include "error_reply.h"
+
+void acquire_begin(struct engine *engine, struct operation *operation, int64_t now);
+void acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+void acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
+void acquire_timer(struct engine *engine, struct operation *operation, int64_t now);
+void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms,
+                     uint64_t token, int64_t now);
+struct hold *acquire_enter(struct engine *engine, struct operation *operation, uint64_t id, int64_t sent_at,
+                           int64_t lease_ms, uint64_t token, int64_t now); /* a hold of a grant */
+void acquire_send(struct engine *engine, struct operation *operation, int64_t now);
+void acquire_error(struct engine *engine, struct operation *operation, struct error_reply error, int64_t now);
+
+#endif

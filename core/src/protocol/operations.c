@@ -1,0 +1,143 @@
+/* Operations and commands in general: how a command is sent, repeated and taken back, what an answer or an error does
+ * to whoever asked, how an acquire is undone, how an operation finishes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "operations.h"
+
+#include "kinds.h"
+#include "lease.h"
+#include "planted.h"
+#include "pools.h"
+
+#ifdef REDLATCH_PLANTED_FAULTS
+enum planted_fault planted_fault = FAULT_NONE;
+#endif
+
+/* xorshift64*: jitter needs no better. */
+uint32_t engine_random(struct engine *engine, uint32_t bound) {
+    engine->random ^= engine->random >> 12;
+    engine->random ^= engine->random << 25;
+    engine->random ^= engine->random >> 27;
+    uint32_t high = (uint32_t)((engine->random * UINT64_C(2685821657736338717)) >> 32);
+    return bound ? high % bound : 0;
+}
+
+void push_command(struct engine *engine, struct command *command) {
+    list_append(&engine->pipelines[command->pipeline].unsent, &command->link);
+}
+
+void repeat_command(struct engine *engine, struct command *command, int64_t at) {
+    timer_arm(&engine->timers, &command->timer, at);
+}
+
+/* Takes back a command that the server cannot have seen; false if it may have. */
+bool drop_unsent(struct engine *engine, struct command *command) {
+    if (command->was_sent) {
+        return false;
+    }
+    give_command(engine, command);
+    return true;
+}
+
+void arm_operation(struct engine *engine, struct operation *operation) {
+    int64_t at = NEVER;
+    if (operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED) {
+        at = operation->recheck_at;
+    }
+    if (operation->asynchronous && operation->wait_until < at) {
+        at = operation->wait_until;
+    }
+    if (operation->unusable_since) {
+        int64_t deadline = operation->unusable_since + engine->settings.unreachable_timeout_ms * MILLISECOND;
+        at = deadline < at ? deadline : at;
+    }
+    timer_arm(&engine->timers, &operation->timer, at);
+}
+
+void finish(struct engine *engine, struct operation *operation, int status) {
+    if (!INVARIANT(&engine->broken, operation->phase != PHASE_DONE)) {
+        return;
+    }
+    operation->phase = PHASE_DONE;
+    operation->status = status;
+    operation->command = NULL;
+    operation->hold = NULL;
+    if (operation->set) {
+        operation->resource = operation->set->members[0].resource;
+    }
+    timer_disarm(&engine->timers, &operation->timer);
+    list_remove(&operation->all);
+    return_reserve(engine, operation);
+    list_append(&engine->finished, &operation->link);
+}
+
+void finish_lost(struct engine *engine, struct operation *operation, int reason) {
+    operation->reason = (uint8_t)reason;
+    finish(engine, operation, REDLATCH_LOST);
+}
+
+/* The server can not be used for now: to be asked again after a pause that grows. */
+void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    if (operation->unusable_since == 0) {
+        operation->unusable_since = now;
+        operation->pause_ms = 0;
+    }
+    bool long_since = now - operation->unusable_since > 5 * SECOND;
+    uint32_t cap = long_since ? 1000 : 100;
+    uint32_t longer = operation->pause_ms ? operation->pause_ms * 2 : 20;
+    operation->pause_ms = longer < cap ? longer : cap;
+    operation->transient_error = status;
+    operation->phase = PHASE_PAUSED;
+    operation->recheck_at = now + (operation->pause_ms + engine_random(engine, operation->pause_ms)) * MILLISECOND;
+    arm_operation(engine, operation);
+}
+
+/* Who asked what is answered; NULL when that was given up on. A server that does not refuse is in no trouble. */
+struct operation *operation_answered(const struct command *command, const struct reply *reply) {
+    struct operation *operation = command->operation;
+    if (!operation) {
+        return NULL;
+    }
+    operation->command = NULL;
+    if (reply->kind != REPLY_ERROR) {
+        operation->transient_error = 0;
+        operation->unusable_since = 0;
+    }
+    return operation;
+}
+
+int64_t engine_wire_lease(const struct engine *engine, int64_t lease_ms) {
+    return lease_ms == REDLATCH_RENEWED ? engine->settings.watchdog_lease_ms : lease_ms;
+}
+
+int64_t acquire_lease(const struct engine *engine, const struct operation *operation, int64_t now) {
+    int64_t lease_ms = engine_wire_lease(engine, operation->lease_ms);
+    if (operation->max_hold_ms != REDLATCH_FOREVER) {
+        lease_ms = lease_within(lease_ms, now + operation->max_hold_ms * MILLISECOND, now);
+    }
+    return lease_ms;
+}
+
+void undo_acquire(struct engine *engine, struct operation *operation, uint64_t id, int64_t repeat_until) {
+    struct command *command = take_command(engine, operation);
+    if (!command) {
+        return; /* the id lives for one lease at most */
+    }
+    command->operation = NULL;
+    command->kind = COMMAND_RELEASE;
+    command->id = id;
+    command->amount = operation->amount;
+    command->lease_ms = engine_wire_lease(engine, operation->lease_ms);
+    command->repeat_until = repeat_until;
+    command->leaves = kind_of(operation->resource)->queues_on_server;
+    /* Nobody waits for the reply, and what follows on this pipeline must not find a place that was given up. */
+    command->as_text = command->leaves && !engine->leave_is_known;
+    engine->stats.script_loads += command->as_text;
+    engine->stats.compensations++;
+    push_command(engine, command);
+}
+
+/* Undoes what was asked with; should the operation ask again, that undo may still be under way. */
+void undo_attempt(struct engine *engine, struct operation *operation) {
+    undo_acquire(engine, operation, operation->id, 0);
+    operation->id = 0;
+}

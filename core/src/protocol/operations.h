@@ -1,0 +1,20 @@
+/* Operations and commands in general.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef OPERATIONS_H
+#define OPERATIONS_H
+
+#include "engine.h"
+
+void finish(struct engine *engine, struct operation *operation, int status);
+void finish_lost(struct engine *engine, struct operation *operation, int reason);
+void arm_operation(struct engine *engine, struct operation *operation);
+void push_command(struct engine *engine, struct command *command);
+void repeat_command(struct engine *engine, struct command *command, int64_t at);
+bool drop_unsent(struct engine *engine, struct command *command);
+int64_t acquire_lease(const struct engine *engine, const struct operation *operation, int64_t now);
+void undo_acquire(struct engine *engine, struct operation *operation, uint64_t id, int64_t repeat_until);
+void undo_attempt(struct engine *engine, struct operation *operation);
+void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now);
+struct operation *operation_answered(const struct command *command, const struct reply *reply);
+
+#endif

@@ -1,0 +1,64 @@
+/* How a waiter waits: until when it parks beside what it listens to, and that it asks again.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "park.h"
+
+#include "back_off.h"
+#include "kinds.h"
+#include "machine.h"
+#include "operations.h"
+#include "planted.h"
+#include "subscription.h"
+
+/* The longest a foremost waiter goes without a look, with and without a subscription to wake it. */
+static const int64_t RECHECK_CAP = 5 * SECOND;
+static const int64_t POLL_CAP = SECOND / 4;
+
+/* How long before its deadline a waiter that polls rechecks for the last time: its answer takes a while. */
+static const int64_t LAST_RECHECK = 25 * MILLISECOND;
+
+/* No later than the holder's lease ends, and a little. */
+static int64_t within_lease(struct engine *engine, int64_t recheck_at, int64_t ttl_ms, int64_t now) {
+    if (ttl_ms >= 0) {
+        int64_t over = now + (ttl_ms + 1 + engine_random(engine, 10)) * MILLISECOND;
+        recheck_at = over < recheck_at ? over : recheck_at;
+    }
+    return recheck_at;
+}
+
+/* When to recheck, if no message comes before. */
+int64_t acquire_recheck_time(struct engine *engine, const struct subscription *subscription, int64_t ttl_ms,
+                             int64_t now) {
+    bool denied = subscription && subscription->state == SUBSCRIPTION_DENIED;
+    bool unheard = subscription && kind_of(subscription->queue->resource)->polls; /* not all of its holders tell */
+    return within_lease(engine, now + (denied || unheard ? POLL_CAP : RECHECK_CAP), ttl_ms, now);
+}
+
+/* When a waiter that hears of no release rechecks. While this process itself holds the lock there is nothing to see
+ * by asking again and again: the release will hand it over. */
+static int64_t next_poll(struct engine *engine, struct operation *operation, int64_t now) {
+    if (resource_live_hold(operation->resource) || PLANTED(FAULT_SPINS_SELDOM)) {
+        return now + RECHECK_CAP;
+    }
+    int64_t recheck_at = now + back_off_next(engine, &operation->back_off) * MILLISECOND;
+    int64_t last = operation->wait_until - LAST_RECHECK;
+    return recheck_at > last && last > now ? last : recheck_at;
+}
+
+void acquire_park(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
+    struct subscription *subscription = &operation->resource->queue->subscription;
+    bool queues = operation->kind == OPERATION_ACQUIRE && !operation->set; /* else it stands beside, with no back-off */
+    operation->phase = PHASE_PARKED;
+    if (queues && kind_of(operation->resource)->polls) {
+        operation->recheck_at = within_lease(engine, next_poll(engine, operation, now), ttl_ms, now);
+    } else {
+        subscription_want(engine, subscription);
+        operation->recheck_at = acquire_recheck_time(engine, subscription, ttl_ms, now);
+    }
+    arm_operation(engine, operation);
+}
+
+void acquire_recheck(struct engine *engine, struct operation *operation, int64_t now) {
+    if (operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED || operation->phase == PHASE_QUEUED) {
+        machine_of(engine, operation->resource)->send(engine, operation, now);
+    }
+}

@@ -1,0 +1,12 @@
+/* Channels that are asked for and left.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SUBSCRIPTION_H
+#define SUBSCRIPTION_H
+
+#include "engine.h"
+
+void subscription_want(struct engine *engine, struct subscription *subscription);
+void subscription_leave(struct engine *engine, struct subscription *subscription);
+void subscription_change(struct engine *engine, struct subscription *subscription, enum subscription_state state);
+
+#endif

@@ -1,0 +1,85 @@
+/* The wait queue of a name as a record: who is foremost, who stands beside it, and when nobody needs it any more.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "wait_queue.h"
+
+#include "machine.h"
+#include "pools.h"
+#include "wake_channels.h"
+
+struct operation *queue_foremost(const struct wait_queue *queue) {
+    struct list_link *first = list_first(&queue->waiters);
+    return first ? container_of(first, struct operation, link) : NULL;
+}
+
+/* The waiter of that number, or NULL. */
+struct operation *queue_find(const struct wait_queue *queue, uint64_t id) {
+    struct list_link *link = list_first(&queue->waiters);
+    for (; link; link = list_next(&queue->waiters, link)) {
+        struct operation *operation = container_of(link, struct operation, link);
+        if (operation->id == id) {
+            return operation;
+        }
+    }
+    return NULL;
+}
+
+/* Nobody queues any more: unless somebody watches, the subscription lingers, and a wait queue without one goes. */
+void queue_go_idle(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    bool all_closed = wake_channels_close_unused(engine, queue);
+    queue->yielding = false;
+    if (!list_is_empty(&queue->watchers)) {
+        return;
+    }
+    switch (queue->subscription.state) {
+    case SUBSCRIPTION_NONE:
+    case SUBSCRIPTION_DENIED:
+        if (!queue->handing && all_closed) {
+            detach_wait_queue(engine, queue);
+        }
+        break;
+    case SUBSCRIPTION_WANTED:
+    case SUBSCRIPTION_ACTIVE:
+        timer_arm(&engine->timers, &queue->timer, now + engine->settings.linger_ms * MILLISECOND);
+        break;
+    default: /* LEAVING: goes when that is confirmed */
+        break;
+    }
+}
+
+/* Stands beside the queue of the operation's name, whose wait queue is there. */
+void watch_join(struct engine *engine, struct operation *operation) {
+    struct wait_queue *queue = operation->resource->queue;
+    timer_disarm(&engine->timers, &queue->timer); /* the end of a linger time */
+    list_append(&queue->watchers, &operation->link);
+    engine->stats.waiters++;
+}
+
+void watch_leave(struct engine *engine, struct operation *operation, int64_t now) {
+    struct wait_queue *queue = operation->resource->queue;
+    list_remove(&operation->link);
+    engine->stats.waiters--;
+    if (list_is_empty(&queue->waiters)) {
+        queue_go_idle(engine, queue, now);
+    }
+}
+
+/* Whether a set waits for a name. */
+bool set_is_waiting(const struct wait_queue *queue) {
+    for (struct list_link *link = list_first(&queue->watchers); link; link = list_next(&queue->watchers, link)) {
+        if (container_of(link, struct operation, link)->set) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first of the sets that wait for a name looks, since it may be free. */
+void set_recheck_next(struct engine *engine, struct wait_queue *queue, int64_t now) {
+    for (struct list_link *link = list_first(&queue->watchers); link; link = list_next(&queue->watchers, link)) {
+        struct operation *operation = container_of(link, struct operation, link);
+        if (operation->set && operation->phase == PHASE_PARKED) {
+            machine_for(engine, operation)->begin(engine, operation, now);
+            return;
+        }
+    }
+}

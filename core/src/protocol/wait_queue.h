@@ -1,0 +1,16 @@
+/* The wait queue of a name as a record.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef WAIT_QUEUE_H
+#define WAIT_QUEUE_H
+
+#include "engine.h"
+
+void set_recheck_next(struct engine *engine, struct wait_queue *queue, int64_t now);
+bool set_is_waiting(const struct wait_queue *queue);
+void watch_join(struct engine *engine, struct operation *operation);
+void watch_leave(struct engine *engine, struct operation *operation, int64_t now);
+void queue_go_idle(struct engine *engine, struct wait_queue *queue, int64_t now);
+struct operation *queue_foremost(const struct wait_queue *queue);
+struct operation *queue_find(const struct wait_queue *queue, uint64_t id);
+
+#endif
