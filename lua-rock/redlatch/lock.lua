@@ -375,64 +375,35 @@ function Lock:lost()
     return now.state == core.GONE, outcome.reason(now.reason)
 end
 
--- What the server says of the lock, whoever holds it: one of the answers below.
-local function query(self, answer)
+--- What the server knew of a lock when it was asked.
+---@class redlatch.LockState
+---@field locked boolean whether anybody holds the lock
+---@field ttl number seconds left of the holder's lease; 0 if nobody holds the lock, math.huge if the hold has no lease
+---@field owner? string the owner id of the holder, "uuid:number"; of several holders that of one
+---@field count integer the hold count of that owner; 0 if nobody holds the lock
+---@field holders integer how many hold the lock at the same time; a read lock may have several
+---@field waiters integer how many queue on the server for a fair lock, in all processes; 0 for other kinds
+
+local function state_of(record)
+    return {
+        locked = record.locked == 1,
+        ttl = record.ttl_ms == -1 and math.huge or record.ttl_ms / 1000,
+        owner = record.owner ~= "" and record.owner or nil,
+        count = record.count,
+        holders = record.holders,
+        waiters = record.waiters,
+    }
+end
+
+--- Asks the server about the lock, whoever holds it: one round trip, of a lock over several servers one to each at the
+--- same time.
+---@return redlatch.LockState? state, string? message, string? code
+function Lock:state()
     local status, record = core.lock_query(self._handle)
     if status ~= core.OK then
         return outcome.failure(status, record)
     end
-    return answer(record)
-end
-
-local function locked_in(state)
-    return state.locked == 1
-end
-
-local function ttl_in(state)
-    return state.ttl_ms == -1 and math.huge or state.ttl_ms / 1000
-end
-
-local function owner_in(state)
-    return state.owner ~= "" and state.owner
-end
-
-local function holders_in(state)
-    return state.holders
-end
-
-local function waiters_in(state)
-    return state.waiters
-end
-
---- Asks the server whether anybody holds the lock.
----@return boolean? locked, string? message, string? code
-function Lock:locked()
-    return query(self, locked_in)
-end
-
---- Asks the server how many seconds are left of the holder's lease, whoever that is: 0 if nobody holds the lock,
---- math.huge if it was taken without a lease.
----@return number? seconds, string? message, string? code
-function Lock:ttl()
-    return query(self, ttl_in)
-end
-
---- Asks the server who holds the lock: the owner id, "uuid:number", or false if nobody does.
----@return string|false|nil owner, string? message, string? code
-function Lock:owner()
-    return query(self, owner_in)
-end
-
---- Asks the server how many hold the lock at once: of a read lock there may be several.
----@return integer? count, string? message, string? code
-function Lock:holders()
-    return query(self, holders_in)
-end
-
---- Asks the server how many queue for a fair lock, in all processes; of other kinds it does not know.
----@return integer? count, string? message, string? code
-function Lock:waiters()
-    return query(self, waiters_in)
+    return state_of(record)
 end
 
 --- Deletes the lock, whoever holds it, and wakes waiters. The holder learns of it from its next call or renewal, which
@@ -488,41 +459,15 @@ local function start_requesting(self, value, call)
     return started.begin(self._client, {object = self, field = "lock", value = value}, call)
 end
 
-local function start_query(self, answer)
-    return start_requesting(self, function(_, _, state)
-        return answer(state)
-    end, core.lock_start_query)
+local function state_in(_, _, record)
+    return state_of(record)
 end
 
---- Starts locked() and returns at once. Its event is "answered", with what that returns as `value`, as are those of the
---- next five.
+--- Starts state() and returns at once. Its event is "answered", with what that returns as `value`; so is that of the
+--- next.
 ---@return integer? tag, string? message, string? code
-function Lock:start_locked()
-    return start_query(self, locked_in)
-end
-
---- Starts ttl() and returns at once.
----@return integer? tag, string? message, string? code
-function Lock:start_ttl()
-    return start_query(self, ttl_in)
-end
-
---- Starts owner() and returns at once.
----@return integer? tag, string? message, string? code
-function Lock:start_owner()
-    return start_query(self, owner_in)
-end
-
---- Starts holders() and returns at once.
----@return integer? tag, string? message, string? code
-function Lock:start_holders()
-    return start_query(self, holders_in)
-end
-
---- Starts waiters() and returns at once.
----@return integer? tag, string? message, string? code
-function Lock:start_waiters()
-    return start_query(self, waiters_in)
+function Lock:start_state()
+    return start_requesting(self, state_in, core.lock_start_query)
 end
 
 --- Starts force_release() and returns at once.

@@ -37,7 +37,7 @@ from redlatch.errors import (
 )
 from redlatch.holds import Hold
 from redlatch.latches import Latch
-from redlatch.locks import Lock, LockKind
+from redlatch.locks import Lock, LockKind, LockState
 from redlatch.multi import MultiLock, RedLock, redlock
 from redlatch.permits import Permit, PermitSemaphore
 from redlatch.read_write import ReadWriteLock
@@ -57,6 +57,7 @@ __all__ = [
     "Lock",
     "LockKind",
     "LockLostError",
+    "LockState",
     "LockTimeoutError",
     "MultiLock",
     "NotOwnedError",

@@ -9,6 +9,7 @@ import functools
 import inspect
 import logging
 import math
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, NoReturn, Optional, Type, TypeVar, Union, cast
 
@@ -37,6 +38,28 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 LockKind = Literal["mutex", "fenced", "fair", "spin", "read", "write", "plain", "group", "multi", "redlock"]
 
 logger = logging.getLogger("redlatch")
+
+
+@dataclass(frozen=True)
+class LockState:
+    """What Lock.state() found on the server, when it was asked.
+
+    Attributes:
+        locked: Whether anybody holds the lock.
+        ttl: Seconds left of the holder's lease; 0.0 if nobody holds the lock, infinity if the hold has no lease.
+        owner: The owner id of the holder, "uuid:number", or None; of several holders that of one.
+        count: The hold count of that owner; 0 if nobody holds the lock.
+        holders: How many hold the lock at the same time; a read lock may have several.
+        waiters: How many queue on the server for a fair lock, in all processes; 0 for other kinds.
+    """
+
+    locked: bool
+    ttl: float
+    owner: Optional[str]
+    count: int
+    holders: int
+    waiters: int
+
 
 # Looked up once: these are on the way of every acquire and release.
 _acquire = lib.redlatch_python_acquire
@@ -132,32 +155,21 @@ class Lock:
                 self._client._losses.note(serial[0], error.reason)
             raise error
 
-    def locked(self) -> bool:
-        """Asks the server whether anybody holds the lock."""
-        return bool(self._query().locked)
-
-    def ttl(self) -> float:
-        """Asks the server how many seconds are left of the holder's lease, whoever that is: 0.0 if nobody holds the
-        lock, infinity if it was taken without a lease."""
-        milliseconds: int = self._query().ttl_ms
-        return math.inf if milliseconds == -1 else milliseconds / 1000
-
-    def owner(self) -> Optional[str]:
-        """Asks the server who holds the lock: the owner id, "uuid:number", or None; of several, one."""
-        state = self._query()  # whose memory the text is in
-        return text(state.owner) or None
-
-    def holders(self) -> int:
-        """Asks the server how many hold the lock at once: of a read lock there may be several."""
-        state = self._query()
-        holders: int = state.holders
-        return holders
-
-    def waiters(self) -> int:
-        """Asks the server how many queue for a fair lock, in all processes; of other kinds it does not know."""
-        state = self._query()
-        count: int = state.waiters
-        return count
+    def state(self) -> LockState:
+        """Asks the server about the lock, whoever holds it: one round trip, of a lock over several servers one to each
+        at the same time."""
+        record = new_record("redlatch_lock_state")
+        status: int = lib.redlatch_lock_query(self._handle, record)
+        if status:
+            raise failure(status, self._name)
+        return LockState(
+            locked=bool(record.locked),
+            ttl=math.inf if record.ttl_ms == -1 else record.ttl_ms / 1000,
+            owner=text(record.owner) or None,
+            count=record.count,
+            holders=record.holders,
+            waiters=record.waiters,
+        )
 
     def owned(self) -> bool:
         """Whether the caller holds the lock, as far as this process knows."""
@@ -306,14 +318,6 @@ class Lock:
         """How an owner stands with this lock, as far as this process knows."""
         record = new_record("redlatch_hold")
         status: int = lib.redlatch_lock_hold(self._handle, number, record)
-        if status:
-            raise failure(status, self._name)
-        return record
-
-    def _query(self) -> CData:
-        """What the server says of this lock."""
-        record = new_record("redlatch_lock_state")
-        status: int = lib.redlatch_lock_query(self._handle, record)
         if status:
             raise failure(status, self._name)
         return record

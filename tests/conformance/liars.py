@@ -72,7 +72,7 @@ def says_ok(_ask: Ask, call: Call) -> Answer:
         return {"started": True}
     values: Dict[str, Any] = {
         "open": {"uuid": ""},
-        "query": {"locked": False, "ttl_ms": 0, "owner": ""},
+        "query": {"locked": False, "ttl_ms": 0, "owner": "", "count": 0, "holders": 0, "waiters": 0},
         "hold": {"held": True, "lost": False, "count": 1, "remaining_ms": 29_000, "owner": "", "token": 0},
         "force_release": True,
         "is_waiting": True,

@@ -83,7 +83,7 @@ def test_the_full_languages_leave_nothing_out(name: str) -> None:
 
 def test_the_words_of_a_trace() -> None:
     two_levels = load(next(path for path in TRACES if path.stem == "reentry"))
-    assert uses(two_levels) == {"open", "lock", "acquire", "try_acquire", "hold", "release", "reentry"}
+    assert uses(two_levels) == {"open", "lock", "acquire", "try_acquire", "hold", "query", "release", "reentry"}
     two_handles = load(next(path for path in TRACES if path.stem == "two-clients"))
     assert {"release:not_owned", "try_acquire:timeout", "query"} < uses(two_handles)
     (freed,) = [load(path) for path in TRACES if path.stem == "handle-freed-actor-holds"]

@@ -30,7 +30,7 @@ def run(url: str) -> bool:
         lock = client.lock(name)
         lock.acquire()
         say(f"somebody else has the lock {time.monotonic() - stopped:.3f} s later")
-        mine = lock.owner()
+        mine = lock.state().owner
         os.kill(holder.process.pid, signal.SIGCONT)
         say("holder woken")
         event = holder.read()
@@ -42,6 +42,6 @@ def run(url: str) -> bool:
         say("holder: " + release)
         notified = verdict(event == "event lost" and answer == "lost" and release.startswith("release says"),
                        "the holder was told by an event, by `lost` and by release")
-        untouched = verdict(lock.owned() and lock.owner() == mine, "the new holder still holds the lock")
+        untouched = verdict(lock.owned() and lock.state().owner == mine, "the new holder still holds the lock")
         lock.release()
         return notified and untouched

@@ -110,13 +110,7 @@ def _next_record(server: RedisServer, client: redlatch.Client, name: str) -> Lis
     return [record.decode().replace("{probe}", tag(name))]
 
 
-_ASK: Dict[str, Do] = {
-    "locked": lambda lock: lock.locked(),
-    "ttl": lambda lock: lock.ttl(),
-    "owner": lambda lock: lock.owner(),
-    "holders": lambda lock: lock.holders(),
-    "waiters": lambda lock: lock.waiters(),
-}
+_ASK: Dict[str, Do] = {"state": lambda lock: lock.state()}
 _FREE: Dict[str, Do] = {
     "try": lambda lock: lock.acquire(blocking=False),
     "acquire": lambda lock: lock.acquire(timeout=LONG_S),

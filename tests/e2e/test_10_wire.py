@@ -189,7 +189,10 @@ def test_we_respect_a_redisson_peers_hold(
     assert lock.acquire(blocking=False) is False
     with pytest.raises(redlatch.NotOwnedError):
         lock.release()
-    assert lock.owner() == peer.owner() and lock.locked() and 0.0 < lock.ttl() <= 30.0
+    now = lock.state()
+    assert (now.owner, now.locked, now.count) == (peer.owner(), True, 2) and 0.0 < now.ttl <= 30.0
+    round_trips = client.stats()["round_trips"]
+    assert lock.state().count == 2 and client.stats()["round_trips"] == round_trips + 1
     assert fields(server, lock_name) == before == {peer.owner().encode(): b"2"}
 
 

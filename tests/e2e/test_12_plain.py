@@ -60,9 +60,10 @@ def test_a_hold_is_a_string(
         assert 30_000 - TIMEOUT_MS < remaining_ms(server, lock_name) <= 30_000
         assert held.count == 1 and held.token is None
         assert server.admin.keys() == [lock_name.encode()]
-        assert lock.owner() == held.owner and lock.locked() and 0 < lock.ttl() <= 30
+        now = lock.state()
+        assert now.owner == held.owner and now.locked and 0 < now.ttl <= 30
     assert server.admin.dbsize() == 0
-    requested = ["acquire_plain", *["query_plain"] * 3, "release_plain"]
+    requested = ["acquire_plain", "query_plain", "release_plain"]
     assert scripts(sent_by(monitor.since(mark), server, client)) == requested
 
 
@@ -96,7 +97,7 @@ def test_it_is_renewed_beside_locks_of_other_kinds(
 
         wait_until(lambda: renewals("renew_plain") >= 2 and renewals("renew") >= 2, 5.0)
         for lock in locks:
-            assert lock.owned() and lock.locked()
+            assert lock.owned() and lock.state().locked
             lock.release()
 
 
@@ -235,7 +236,7 @@ def test_a_holder_that_vanishes(
     if lease_ms is not None:
         server.admin.pexpire(lock_name, lease_ms)
     else:
-        assert lock.ttl() == float("inf") and lock.owner() == "somebody"
+        assert lock.state() == redlatch.LockState(True, float("inf"), "somebody", 1, 1, 0)
         server.admin.delete(lock_name)
     assert lock.acquire(timeout=SOON) is True
     lock.release()
@@ -371,7 +372,7 @@ def test_a_key_of_another_type_stays_as_it_was(
     before = admin.dump(lock_name)
     lock = client.plain_lock(lock_name)
     calls: List[Callable[[], Any]] = [
-        lambda: lock.acquire(blocking=False), lambda: lock.acquire(timeout=0.3), lock.locked, lock.force_release
+        lambda: lock.acquire(blocking=False), lambda: lock.acquire(timeout=0.3), lock.state, lock.force_release
     ]
     for call in calls:
         with pytest.raises(redlatch.ServerError) as caught:
@@ -390,7 +391,7 @@ def test_a_key_of_another_type_instead_of_a_hold(server: RedisServer, lock_name:
         server.admin.delete(lock_name)
         server.admin.rpush(lock_name, "x")
         assert held.lost_event.wait(5.0)
-        assert other.owned() and other.locked(), "what is renewed with it is none the worse"
+        assert other.owned() and other.state().locked, "what is renewed with it is none the worse"
         with pytest.raises(redlatch.LockLostError):
             lock.release()
         other.release()

@@ -17,6 +17,8 @@ from steps import Call
 from waiters import SOON
 from wire import load_scripts, scripts, sent_by
 
+FREE = redlatch.LockState(locked=False, ttl=0.0, owner=None, count=0, holders=0, waiters=0)
+
 
 class Messages:
     """What is published on a lock's channel."""
@@ -438,15 +440,18 @@ def test_readers_with_leases_that_end_let_the_writer_in(
 def test_questions(server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str) -> None:
     read, write = sides(client, lock_name)
     theirs, _ = sides(other, lock_name)
-    assert not read.locked() and not write.locked() and read.holders() == 0 and read.owner() is None
+    assert read.state() == write.state() == FREE
     with read, read, theirs:
-        assert read.locked() and not write.locked() and read.holders() == 2 and write.holders() == 0
-        assert read.hold_count() == 2 and write.hold_count() == 0 and 25 < read.ttl() <= 30 and write.ttl() == 0
-        assert read.owner() in wire(server, lock_name)
+        now = read.state()
+        assert now.locked and now.holders == 2 and 25 < now.ttl <= 30 and write.state() == FREE
+        assert read.hold_count() == 2 and write.hold_count() == 0
+        assert now.owner in wire(server, lock_name)
     with write:
-        assert write.locked() and not read.locked() and write.owner() == owner_of(write) and write.holders() == 1
+        now = write.state()
+        assert now.locked and now.owner == owner_of(write) and now.holders == 1 and read.state() == FREE
         with read:
-            assert write.locked() and read.locked() and read.holders() == 1 and read.owner() == owner_of(read)
+            now = read.state()
+            assert write.state().locked and now.locked and now.holders == 1 and now.owner == owner_of(read)
 
 
 def test_force_release_of_a_mode_spares_the_other(
@@ -457,13 +462,13 @@ def test_force_release_of_a_mode_spares_the_other(
     theirs = other.read_write_lock(lock_name)
     assert not theirs.read.force_release() and not theirs.write.force_release()
     assert read.acquire()
-    assert not theirs.write.force_release() and read.locked()
-    assert theirs.read.force_release() and not read.locked() and messages.take(server) == [b"0"]
+    assert not theirs.write.force_release() and read.state().locked
+    assert theirs.read.force_release() and not read.state().locked and messages.take(server) == [b"0"]
     with pytest.raises(redlatch.LockLostError):
         read.release()
     assert write.acquire()
-    assert not theirs.read.force_release() and write.locked()
-    assert theirs.write.force_release() and not write.locked() and messages.take(server) == [b"1"]
+    assert not theirs.read.force_release() and write.state().locked
+    assert theirs.write.force_release() and not write.state().locked and messages.take(server) == [b"1"]
     with pytest.raises(redlatch.LockLostError):
         write.release()
 
@@ -475,7 +480,7 @@ def test_a_reader_made_by_a_peer_excludes_writers_only(
     peer = peer_reads(server, lock_name, 7, 30_000, 30_000)
     assert not write.acquire(blocking=False)
     with read:
-        assert read.holders() == 2
+        assert read.state().holders == 2
     assert wire(server, lock_name) == {"mode": "read", peer: "1"}
     server.admin.delete(lock_name)
     peer_writes(server, lock_name, 30_000)
@@ -497,7 +502,7 @@ def test_what_is_no_read_write_lock_is_left_as_it_is(
     before = server.admin.dump(lock_name)
     read, write = sides(client, lock_name)
     for side in (read, write):
-        for call in (side.acquire, side.force_release, side.locked):
+        for call in (side.acquire, side.force_release, side.state):
             with pytest.raises(redlatch.ServerError) as caught:
                 call()
             assert caught.value.status_name == "wrong_type"

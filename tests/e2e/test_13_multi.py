@@ -217,16 +217,17 @@ def test_questions_force_and_extension_are_about_all(
 ) -> None:
     lock = over(client, names)
     theirs = over(other, names)
-    assert not lock.locked() and lock.owner() is None and lock.ttl() == 0.0
+    assert lock.state() == redlatch.LockState(False, 0.0, None, 0, 0, 0)
     lock.acquire(lease=20)
-    assert theirs.locked() and theirs.owner() == next(iter(fields(server, names[0]))).decode() and theirs.ttl() > 15
+    now = theirs.state()
+    assert now.locked and now.owner == next(iter(fields(server, names[0]))).decode() and now.ttl > 15
     lock.extend(5)
     assert all(4_000 < remaining_ms(server, name) <= 5_000 for name in names)
     assert theirs.force_release() is True and theirs.force_release() is False
     with pytest.raises(redlatch.LockLostError):
         lock.release()
     hold_as_redisson(server, names[2])
-    assert lock.locked(), "nobody can have all"
+    assert lock.state().locked, "nobody can have all"
 
 
 def test_what_can_be_no_multi_lock_is_refused(

@@ -273,15 +273,16 @@ def test_extension_questions_and_force_are_about_every_kind(
     server: RedisServer, client: redlatch.Client, other: redlatch.Client, lock_name: str
 ) -> None:
     lock, theirs = of_every_kind(client, lock_name), of_every_kind(other, lock_name)
-    assert not theirs.locked() and theirs.ttl() == 0.0
+    assert theirs.state() == redlatch.LockState(False, 0.0, None, 0, 0, 0)
     lock.acquire(lease=20)
-    assert theirs.locked() and theirs.ttl() > 15
+    now = theirs.state()
+    assert now.locked and now.ttl > 15
     lock.extend(40)
     assert all(35_000 < remaining_ms(server, name_of(lock_name, kind)) <= 40_000 for kind in KINDS)
     lock.extend(5)
     whole = [kind for kind in KINDS if kind != "group"]  # whose key may have to last for others
     assert all(4_000 < remaining_ms(server, name_of(lock_name, kind)) <= 5_000 for kind in whole)
-    assert member(other, lock_name, "group").ttl() <= 5
+    assert member(other, lock_name, "group").state().ttl <= 5
     assert theirs.force_release() is True and locks_there(server) == []
     with pytest.raises(redlatch.LockLostError):
         lock.release()

@@ -71,9 +71,9 @@ def test_it_is_taken_on_all_and_given_back_on_all(
         assert holding(servers, lock_name, 1) >= 2
         with lock:
             assert holding(servers, lock_name, 2) >= 2 and lock.hold_count() == 2
-        assert lock.owned() and lock.locked()
+        assert lock.owned() and lock.state().locked
     wait_free(servers, lock_name)
-    assert not lock.locked()
+    assert not lock.state().locked
     with pytest.raises(redlatch.NotOwnedError):
         lock.release()
 
@@ -99,7 +99,7 @@ def test_two_of_three_in_the_way_are(
         hold_as_redisson(server, lock_name)
     lock = over(clients, lock_name)
     assert lock.acquire(blocking=False) is False and lock.acquire(timeout=0.5) is False
-    assert lock.locked()
+    assert lock.state().locked
     wait_free(servers[2:], lock_name)
     waiting = Waiting(over(clients, lock_name, owner="handle"), keep=True)
     listening = wait_until(

@@ -68,7 +68,8 @@ def test_three_fields_for_each_value(
             assert 28_000 < left <= 30_000
         assert found == {}
         assert 28_000 < server.admin.pttl(lock_name) <= 30_000  # type: ignore[operator]
-        assert lock.owner() == held.owner and 28 < lock.ttl() <= 30
+        now = lock.state()
+        assert now.owner == held.owner and 28 < now.ttl <= 30
     assert server.admin.dbsize() == 0
     sent = scripts(sent_by(monitor.since(mark), server, client))
     assert sent[:2] == ["acquire_group", "reenter_group"] and sent[-2:] == ["release_group"] * 2
@@ -108,7 +109,7 @@ def test_a_holders_time_is_over(server: RedisServer, client: redlatch.Client, lo
     """W-20: what a dead owner left is removed, and counts begin anew."""
     dead = write_foreign(server, lock_name, "a", -1, count=5)
     lock = client.group_lock(lock_name, ["a", "f1"])
-    assert not lock.locked()
+    assert not lock.state().locked
     with lock as held:
         found = fields(server, lock_name)
         assert not [field for field in found if dead in field]
@@ -145,11 +146,11 @@ def test_one_value_is_nobodys_but_its_owners(server: RedisServer, client: redlat
     """W-20: Redisson's isHeld with one value is true for anybody."""
     write_foreign(server, lock_name, "a", 30_000)
     lock = client.group_lock(lock_name, ["a"])
-    assert not lock.owned() and lock.locked()
+    assert not lock.owned() and lock.state().locked
     with pytest.raises(redlatch.NotOwnedError):
         lock.release()
     assert client.group_lock(lock_name, ["f1"]).force_release() is False, "a free value is no error"
-    assert lock.force_release() is True and not lock.locked()
+    assert lock.force_release() is True and not lock.state().locked
 
 
 def test_it_is_renewed(server: RedisServer, lock_name: str) -> None:
@@ -160,7 +161,7 @@ def test_it_is_renewed(server: RedisServer, lock_name: str) -> None:
             lock.acquire()
         time.sleep(1.5)  # one and a half leases
         for lock in locks:
-            assert lock.owned() and lock.locked()
+            assert lock.owned() and lock.state().locked
             lock.release()
     assert server.admin.dbsize() == 0
 
@@ -179,9 +180,9 @@ def test_extend(server: RedisServer, client: redlatch.Client, lock_name: str) ->
     lock = client.group_lock(lock_name, ["a", "f1"])
     lock.acquire()
     lock.extend(90)
-    assert 88 < lock.ttl() <= 90 and server.admin.pttl(lock_name) > 88_000  # type: ignore[operator]
+    assert 88 < lock.state().ttl <= 90 and server.admin.pttl(lock_name) > 88_000  # type: ignore[operator]
     lock.extend(3)
-    assert 1 < lock.ttl() <= 3
+    assert 1 < lock.state().ttl <= 3
     lock.release()
 
 
@@ -225,7 +226,7 @@ def test_a_key_of_another_type_stays_as_it_was(
 ) -> None:
     server.admin.set(lock_name, "x")
     lock = client.group_lock(lock_name, ["a"])
-    for call in (lambda: lock.acquire(blocking=False), lock.locked, lock.force_release):
+    for call in (lambda: lock.acquire(blocking=False), lock.state, lock.force_release):
         with pytest.raises(redlatch.ServerError) as caught:
             call()
         assert caught.value.status_name == "wrong_type"

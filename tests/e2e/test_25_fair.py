@@ -106,7 +106,7 @@ def test_waiters_of_several_clients_are_served_in_order(
     holder = clients[0].fair_lock(lock_name)
     holder.acquire()
     waits, taken = start_waiters(server, lock_name, clients, 12)
-    assert holder.waiters() == 12 and holder.hold_count() == 1
+    assert holder.state().waiters == 12 and holder.hold_count() == 1
     assert [owner[:36] for owner in queue(server, lock_name)] == [clients[i % 3].uuid for i in range(12)]
     holder.release()
     assert all(waiting.result() for waiting in waits)
@@ -531,9 +531,9 @@ def test_a_lock_that_is_not_reentrant(client: redlatch.Client, lock_name: str) -
             lock.acquire(timeout=timeout)
     with pytest.raises(redlatch.AlreadyHeldError):
         client.fair_lock(lock_name, reentrant=False).acquire()
-    assert lock.waiters() == 0
+    assert lock.state().waiters == 0
     lock.release()
-    assert not lock.locked()
+    assert not lock.state().locked
 
 
 def test_many_threads_take_turns_and_nobody_meets_anybody(connect: Connect, lock_name: str) -> None:

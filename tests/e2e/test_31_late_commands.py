@@ -109,7 +109,7 @@ def test_a_duplicate_is_refused_by_the_killed_connection(
 def test_after_a_restart_nobody_is_killed(fresh_server: RedisServer, lock_name: str) -> None:
     """Client ids begin again with the server: the old one may be a stranger's by now."""
     with Proxy(fresh_server.address) as proxy, redlatch.connect(proxy.url) as client:
-        client.lock(lock_name).locked()
+        client.lock(lock_name).state()
         fresh_server.restart()
         strangers = [fresh_server.client() for _ in range(10)]
         for stranger in strangers:
@@ -211,7 +211,7 @@ def test_a_late_extension_finds_the_hold_under_another_id(
         lock.extend(30)
         late.release()
         assert late.wait_outcome().value == 0
-        assert 28.0 < lock.ttl() <= 30.0
+        assert 28.0 < lock.state().ttl <= 30.0
         lock.release()
 
 

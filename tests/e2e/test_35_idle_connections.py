@@ -97,7 +97,7 @@ def test_what_is_sent_once_is_sent_over_a_new_connection(
 ) -> None:
     call = prepare(client, lock_name)
     if prepare is force:
-        client.lock("other" + lock_name).locked()
+        client.lock("other" + lock_name).state()
         hold_as_redisson(server, lock_name)
     for there in (True, False):
         end(server)

@@ -246,7 +246,7 @@ def test_a_restart_is_noticed_with_the_next_connection(
         lock.acquire()
     holds = [lock.held() for lock in locks]
     restart(server, lock_name)
-    assert client.lock(lock_name).locked() is False
+    assert client.lock(lock_name).state().locked is False
     for hold in holds:
         assert hold is not None and hold.lost_event.wait(5.0)
     for lock in locks:

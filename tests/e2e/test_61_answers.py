@@ -248,7 +248,7 @@ def test_locks(client: redlatch.Client, other: redlatch.Client, lock_name: str, 
     answer = started_query(host, lock._handle)
     assert answer == blocking_query(lock._handle) and answer[0] == 1
     assert outcome(host, FORCE, lock._handle) == (0, 1, "")
-    assert not lock.locked()
+    assert not lock.state().locked
     assert outcome(host, FORCE, lock._handle) == (0, 0, "")
     with pytest.raises(redlatch.LockLostError):
         theirs.release()
@@ -299,7 +299,7 @@ def test_locks_over_several_servers(server_binary: List[str], lock_name: str, ma
         finally:
             servers[2].sigcont()
         assert outcome(host, FORCE, lock._handle) == (0, 1, "")
-        assert not lock.locked()
+        assert not lock.state().locked
         assert outcome(host, FORCE, lock._handle) == (0, 0, "")
         assert lib.redlatch_lock_start_query(lock._handle, 8) == 0  # ended by its client's end
 

@@ -67,11 +67,9 @@ def test_child_is_notified_and_writes_nothing(server: RedisServer, proxy: Proxy,
                 lock.acquire,
                 lambda: other.acquire(blocking=False),
                 lock.release,
-                lock.locked,
+                lock.state,
                 lock.owned,
                 lock.hold_count,
-                lock.ttl,
-                lock.owner,
                 lock.held,
                 lock.force_release,
                 lambda: lock.extend(1),
@@ -359,7 +357,7 @@ class Late:
             except BaseException as error:
                 print(type(error).__name__, "|", error)
 calls = [lambda client, lock, *_: lock.acquire(), lambda client, lock, *_: lock.release(),
-         lambda client, lock, *_: lock.locked(), lambda client, *_: client.lock("x"),
+         lambda client, lock, *_: lock.state().locked, lambda client, *_: client.lock("x"),
          lambda client, lock, semaphore: semaphore.acquire(), lambda client, lock, semaphore: semaphore.available()]
 semaphore = client.semaphore(name)
 """

@@ -97,7 +97,7 @@ def test_leases_out_of_range(client: redlatch.Client, lease: Any) -> None:
         assert argument in words and "expected" in words and repr(lease) in words, words
     with pytest.raises(redlatch.InvalidArgumentError, match="lease is"):
         lock.acquire(lease=lease)
-    assert not lock.owned() and not lock.locked()
+    assert not lock.owned() and not lock.state().locked
 
 
 @pytest.mark.parametrize("wait", [-0.5, -2, -math.inf, math.nan, math.inf, 1e300, timedelta(-3)], ids=repr)
@@ -106,7 +106,7 @@ def test_waits_out_of_range(client: redlatch.Client, wait: Any) -> None:
         client.lock("waits", timeout=wait)
     with pytest.raises(redlatch.InvalidArgumentError, match=r"timeout is .*expected"):
         client.lock("waits").acquire(timeout=wait)
-    assert not client.lock("waits").locked()
+    assert not client.lock("waits").state().locked
 
 
 @pytest.mark.parametrize("value", ["1", b"1", True, [], object()], ids=lambda value: type(value).__name__)

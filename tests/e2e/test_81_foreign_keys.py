@@ -267,7 +267,7 @@ def test_a_transaction_of_redisson_is_waited_for(
     server.admin.hset(lock_name, owner, "1")
     server.admin.pexpire(lock_name, 100_000)
     lock = client.lock(lock_name)
-    assert not lock.acquire(blocking=False) and lock.owner() == owner
+    assert not lock.acquire(blocking=False) and lock.state().owner == owner
     report = client.inspect(lock_name)
     assert report.detected_kind == "mutex" and report.locked
     assert lock.force_release()

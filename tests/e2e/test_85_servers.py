@@ -74,7 +74,7 @@ def test_a_key_of_another_type_stays_as_it_was(server: RedisServer, lock_name: s
     with redlatch.connect(server.url) as client:
         lock = client.lock(lock_name)
         check_every_way(lock, "wrong_type", waits=False)
-        for call in (lock.locked, lock.ttl, lock.owner, lock.force_release):
+        for call in (lock.state, lock.force_release):
             with fails("wrong_type"):
                 call()
     assert witness.dump(lock_name) == before and witness.pttl(lock_name) == -1
@@ -106,7 +106,7 @@ def test_read_only_replica(make_server: MakeServer, lock_name: str) -> None:
     wait_until(lambda: replica.admin.info("replication")["master_link_status"] == "up", 20.0)
     with redlatch.connect(replica.url) as client:
         check_every_way(client.lock(lock_name), "read_only", waits=False)
-        assert not client.lock(lock_name).locked()
+        assert not client.lock(lock_name).state().locked
     assert not server.client().exists(lock_name)
 
 
@@ -121,7 +121,7 @@ def test_out_of_memory(make_server: MakeServer, lock_name: str) -> None:
         check_every_way(other, "server_out_of_memory", waits=True)
         renewals = client.stats()["renewals"]
         wait_until(lambda: client.stats()["renewals"] >= renewals + 2)
-        assert held.owned() and held.locked(), "what is held is renewed"
+        assert held.owned() and held.state().locked, "what is held is renewed"
         held.release()
         assert not server.admin.exists(lock_name + ":held"), "and released"
         server.admin.config_set("maxmemory", "0")
@@ -266,7 +266,8 @@ def test_to_list_is_allowed_with_less(server: RedisServer, lock_name: str, spare
             lock = client.lock(lock_name)
             with lock, lock as held:
                 lock.extend(20)
-                assert lock.owner() == held.owner and lock.locked() and lock.ttl() > 10
+                now = lock.state()
+                assert now.owner == held.owner and now.locked and now.ttl > 10
                 assert [report.name for report in client.scan()] == [lock_name]
                 assert client.inspect(lock_name).detected_kind == "mutex" and not client.wait_free(lock_name, 0)
                 other = threading.Thread(target=lambda: lock.acquire(timeout=10) and lock.release())
@@ -386,7 +387,7 @@ def test_error_replies(
         fault = proxy.answer(ErrorReply(reply), "EVALSHA", times=None)
         check_every_way(lock, status, waits=waits)
         with fails(status):
-            lock.locked()
+            lock.state()
         fault.release()
         with lock:
             pass
@@ -479,7 +480,7 @@ def test_the_server_falls_silent(server: RedisServer, lock_name: str) -> None:
             with fails("no_reply", after=0.3, kind=redlatch.UnreachableError):
                 lock.acquire(timeout=0.3)
             with fails("no_reply", after=0.3, kind=redlatch.UnreachableError):
-                lock.locked()
+                lock.state()
         finally:
             server.sigcont()
         wait_until(lambda: not server.client().exists(lock_name))

@@ -20,7 +20,7 @@ def test_the_servers_own_words(server: RedisServer, lock_name: str) -> None:
     with open_frugal(server) as client:
         for call in (
             lambda: client.fenced_lock(lock_name).acquire(timeout=5),
-            lambda: client.plain_lock(lock_name).locked(),
+            lambda: client.plain_lock(lock_name).state().locked,
             lambda: client.semaphore(lock_name).release(),
             lambda: client.latch(lock_name).wait(5),
             lambda: client.multi_lock(client.plain_lock(lock_name), client.plain_lock("b")).acquire(timeout=5),

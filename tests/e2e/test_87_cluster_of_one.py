@@ -61,11 +61,11 @@ def test_three_times_lock_and_unlock(client: redlatch.Client, lock_name: str, ki
     lock = make(client, form.format(lock_name))
     for _ in range(3):
         assert lock.acquire(timeout=5)
-        assert lock.locked() and lock.owned()
+        assert lock.state().locked and lock.owned()
         lock.extend(20)
         lock.release()
-        assert not lock.locked()
-    assert lock.acquire(timeout=5) and lock.force_release() and not lock.locked()
+        assert not lock.state().locked
+    assert lock.acquire(timeout=5) and lock.force_release() and not lock.state().locked
 
 
 @pytest.mark.parametrize("kind", LOCKS)
@@ -79,8 +79,8 @@ def test_thirty_attempts(client: redlatch.Client, lock_name: str, kind: str) -> 
 def test_write_read_unread_unwrite(client: redlatch.Client, lock_name: str) -> None:
     both = client.read_write_lock(lock_name)
     with both.write, both.read:
-        assert both.write.locked() and both.read.locked()
-    assert not both.write.locked() and not both.read.locked()
+        assert both.write.state().locked and both.read.state().locked
+    assert not both.write.state().locked and not both.read.state().locked
 
 
 @pytest.mark.parametrize("form", NAMES)
@@ -133,7 +133,7 @@ def test_a_name_without_a_tag_is_never_half_taken(
     try:
         assert lock.acquire(timeout=5)
         lock.release()
-        assert not lock.locked()
+        assert not lock.state().locked
     except redlatch.ServerError as error:
         assert not lock.owned() and error.status_name == "server", error
     assert cluster.admin.keys() == []

@@ -148,7 +148,7 @@ class OurParty:
 
     def locked(self) -> bool:
         """As Party says."""
-        return self.lock.locked()
+        return self.lock.state().locked
 
     def force_release(self) -> bool:
         """As Party says."""

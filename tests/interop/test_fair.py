@@ -303,7 +303,7 @@ def test_arrival_order_of_many_clients(make_ours: MakeOurs, name: str) -> None:
         under_way = []
         for number in range(6):
             under_way.append(pool.submit(take, number))
-            wait_until(lambda number=number: opener.waiters() == number + 1)
+            wait_until(lambda number=number: opener.state().waiters == number + 1)
         opener.release()
         for done in under_way:
             done.result()
@@ -339,7 +339,7 @@ def test_a_holder_that_is_forced_out(ours: redlatch.Client, name: str) -> None:
     """Lock, force release, free."""
     lock = ours.fair_lock(name)
     lock.acquire()
-    assert lock.force_release() and not lock.locked()
+    assert lock.force_release() and not lock.state().locked
 
 
 def test_prefixed_names_reach_every_key(make_ours: MakeOurs, server: RedisServer, name: str) -> None:

@@ -22,10 +22,10 @@ def test_owners_are_distinguished(
     """Each side's owner stands in the hash; the version of its uuid tells who it is."""
     lock, thread = ours.lock(name), java.thread()
     theirs.lock(name).call(thread, "lock")
-    assert lock.owner() == theirs.owner(thread) and theirs.owner(thread)[14] == "4"
+    assert lock.state().owner == theirs.owner(thread) and theirs.owner(thread)[14] == "4"
     theirs.lock(name).call(thread, "unlock")
     lock.acquire()
-    owner = lock.owner()
+    owner = lock.state().owner
     assert owner is not None and owner[14] == "8"
     assert server.admin.hgetall(name) == {owner.encode(): b"1"}
     assert theirs.lock(name).call(thread, "isHeldByCurrentThread") is False
@@ -101,5 +101,5 @@ def test_a_redisson_that_slept(
     assert lock.acquire(timeout=10, lease=20)
     sleeper.resume()
     assert java_lock.start("unlock").error().kind == "IllegalMonitorStateException"
-    assert lock.hold_count() == 1 and 10 < lock.ttl() <= 20
+    assert lock.hold_count() == 1 and 10 < lock.state().ttl <= 20
     lock.release()

@@ -76,7 +76,7 @@ def test_concurrency_of_attempts(ours: redlatch.Client, name: str) -> None:
     with ThreadPoolExecutor(16) as pool:
         for done in [pool.submit(attempt, number) for number in range(16)]:
             done.result()
-    assert len(granted) >= 16 and not ours.lock(name).locked()
+    assert len(granted) >= 16 and not ours.lock(name).state().locked
 
 
 @with_groups
@@ -121,18 +121,18 @@ def test_ttl_of_levels(ours: redlatch.Client, name: str) -> None:
         lock.acquire(lease=10)
     lock.release()
     lock.release()
-    assert 9 < lock.ttl() <= 10
+    assert 9 < lock.state().ttl <= 10
 
 
 def test_ttl(ours: redlatch.Client, theirs: RedissonClient, name: str) -> None:
     """The lease in hours, nothing when free, the watchdog's; Redisson reads the same."""
     lock, seen = ours.lock(name), theirs.lock(name).on(0)
     lock.acquire(lease=3600)
-    assert 3599 < lock.ttl() <= 3600 and 3_599_000 < seen.remainTimeToLive() <= 3_600_000
+    assert 3599 < lock.state().ttl <= 3600 and 3_599_000 < seen.remainTimeToLive() <= 3_600_000
     lock.release()
-    assert lock.ttl() == 0 and seen.remainTimeToLive() == -2
+    assert lock.state().ttl == 0 and seen.remainTimeToLive() == -2
     lock.acquire()
-    assert 29 < lock.ttl() <= 30 and 29_000 < seen.remainTimeToLive() <= 30_000
+    assert 29 < lock.state().ttl <= 30 and 29_000 < seen.remainTimeToLive() <= 30_000
 
 
 def test_hold_count(ours: redlatch.Client, name: str) -> None:
@@ -173,7 +173,7 @@ def test_renewal_after_a_restart(make_server: Callable[..., RedisServer], name: 
         lock.acquire()
         renewals: Any = client.stats()["renewals"]
         wait_until(lambda: client.stats()["renewals"] >= renewals + 6, timeout=10)
-        assert lock.hold_count() == 1 and lock.locked()
+        assert lock.hold_count() == 1 and lock.state().locked
         lock.release()
 
 
@@ -192,7 +192,7 @@ def test_renewal_beside_nested_locks(make_ours: MakeOurs, name: str) -> None:
     lock.acquire()
     renewals: Any = client.stats()["renewals"]
     wait_until(lambda: client.stats()["renewals"] >= renewals + 8, timeout=20)
-    assert lock.hold_count() == 1 and lock.locked()
+    assert lock.hold_count() == 1 and lock.state().locked
     lock.release()
 
 

@@ -47,9 +47,9 @@ def test_a_writers_own_read(ours: redlatch.Client, theirs: RedissonClient, name:
     read, write = sides(ours, name)
     seen = theirs.read_lock(name).on(0)
     with write:
-        assert not read.locked() and not seen.isLocked()
+        assert not read.state().locked and not seen.isLocked()
         assert read.acquire(blocking=False)
-        assert read.locked() and seen.isLocked()
+        assert read.state().locked and seen.isLocked()
         read.release()
 
 
@@ -67,7 +67,7 @@ def test_fifty_reads_are_renewed(make_ours: MakeOurs, name: str) -> None:
     with ThreadPoolExecutor(10) as pool:
         list(pool.map(read, range(50)))
     assert client.stats()["lost"] == 0 and client.stats()["renewals"] > began
-    assert not client.read_write_lock(name).read.locked()
+    assert not client.read_write_lock(name).read.state().locked
 
 
 def test_a_name_in_braces(ours: redlatch.Client, server: RedisServer, name: str) -> None:
@@ -125,9 +125,9 @@ def test_write_read_unread_unwrite(ours: redlatch.Client, name: str) -> None:
     read, write = sides(ours, name)
     assert write.acquire() and read.acquire()
     read.release()
-    assert write.locked() and not read.locked()
+    assert write.state().locked and not read.state().locked
     write.release()
-    assert not write.locked() and not read.locked()
+    assert not write.state().locked and not read.state().locked
 
 
 def test_twenty_readers_wait_for_a_writer(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
@@ -225,7 +225,7 @@ def test_counts_and_questions(ours: redlatch.Client, name: str, side: str) -> No
         call()
         seen.append(lock.hold_count())
         assert on_thread(lock.hold_count) == 0
-        assert on_thread(lock.locked) is lock.owned()
+        assert on_thread(lock.state).locked is lock.owned()
     assert seen == [0, 1, 2, 1, 0]
     with pytest.raises(redlatch.NotOwnedError):
         lock.release()
@@ -306,7 +306,7 @@ def test_renewal_after_a_restart(make_server: Callable[..., RedisServer], name: 
         lock.acquire()
         renewals: Any = client.stats()["renewals"]
         wait_until(lambda: client.stats()["renewals"] >= renewals + 6, timeout=10)
-        assert lock.hold_count() == 1 and lock.locked()
+        assert lock.hold_count() == 1 and lock.state().locked
         lock.release()
 
 

@@ -97,13 +97,13 @@ end
 -- A lock of any sort, held by another client and free again.
 local function ask_about(client, lock, other, theirs)
     assert(theirs:acquire {lease = 50})
-    play(client, lock, "lock", {{"locked", true}, {"holders", 1}, {"waiters", 0}})
-    local owner = event_of(client, lock, "owner").value
-    same(owner:match("^(.*):%d+$"), other:uuid(), "owner") -- of several locks it may be that of any
-    stage.between(40, event_of(client, lock, "ttl").value, 50, "ttl")
-    play(client, lock, "lock", {
-        {"force_release", true}, {"force_release", false}, {"locked", false}, {"owner", false}, {"ttl", 0},
-    })
+    local state = event_of(client, lock, "state").value
+    check(state.locked and state.count == 1 and state.holders == 1 and state.waiters == 0, "locked by one")
+    same(state.owner:match("^(.*):%d+$"), other:uuid(), "owner") -- of several locks it may be that of any
+    stage.between(40, state.ttl, 50, "ttl")
+    play(client, lock, "lock", {{"force_release", true}, {"force_release", false}})
+    state = event_of(client, lock, "state").value
+    check(not state.locked and not state.owner and state.ttl == 0 and state.count == 0 and state.holders == 0, "free")
     fails("lost", theirs:release())
 end
 
@@ -132,9 +132,9 @@ function scenes.reports(url, name)
     local report = event.value
     same(report.name, name)
     same(report.detected_kind, "mutex")
-    same(report.parties[1].owner, lock:owner())
+    same(report.parties[1].owner, lock:state().owner)
     check(report.parties[1].host and report.parties[1].pid > 1, "host and process of a client that is connected")
-    same(event_of(client, client, "inspect", name, lock:owner()).value.parties[1].owner, lock:owner())
+    same(event_of(client, client, "inspect", name, lock:state().owner).value.parties[1].owner, lock:state().owner)
     same(event_of(client, client, "inspect", owner:name()).value.detected_kind, "nothing")
     raises("owner is of type number", client.start_inspect, client, name, 7)
     raises("name is 0 bytes", client.start_inspect, client, "")
@@ -202,7 +202,7 @@ function scenes.refusals(url, name)
     assert(nobody:walk():start_next())
     same(next_event(nobody).code, "unreachable")
     assert(nobody:start_inspect(name))
-    assert(nobody:lock(name):start_locked())
+    assert(nobody:lock(name):start_state())
     nobody = nil
     stage.collect() -- with calls under way
     assert(semaphore:start_drain() and client:start_inspect(name) and client:walk():start_next())

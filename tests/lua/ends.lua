@@ -147,7 +147,7 @@ function scenes.yields_inside_with(url, name)
     local good, yielded = coroutine.resume(worker)
     if YIELDS then
         same(yielded, "inside")
-        same(lock:locked(), true)
+        same(lock:state().locked, true)
         local done, result
         good, done, result = coroutine.resume(worker, "result")
         same(good and done, true)
@@ -156,7 +156,7 @@ function scenes.yields_inside_with(url, name)
         same(good, false)
         check(yielded:find("attempt to yield", 1, true), "the interpreter's own error: " .. yielded)
     end
-    same(lock:locked(), false)
+    same(lock:state().locked, false)
 end
 
 function scenes.error_in_coroutine(url, name)
@@ -172,12 +172,12 @@ function scenes.error_in_coroutine(url, name)
     end)
     if YIELDS then
         assert(coroutine.resume(worker))
-        same(lock:locked(), true)
+        same(lock:state().locked, true)
     end
     local good, message = coroutine.resume(worker)
     same(good, false)
     same(message, "inside")
-    same(lock:locked(), false)
+    same(lock:state().locked, false)
 end
 
 function scenes.nested_with(url, name)
@@ -193,7 +193,7 @@ function scenes.nested_with(url, name)
             end)
         end)
     end)
-    same(lock:locked() or inner:locked(), false)
+    same(lock:state().locked or inner:state().locked, false)
 end
 
 function scenes.to_be_closed(url, name)
@@ -209,21 +209,21 @@ function scenes.to_be_closed(url, name)
         return body(held)
     ]]))
     same(run(lock, function(held) return held:count() end), 1)
-    same(lock:locked(), false)
+    same(lock:state().locked, false)
     stage.raises("inside", run, lock, function() error("inside") end)
-    same(lock:locked(), false)
+    same(lock:state().locked, false)
     same(run(lock, function(held) return held:release() end), true)
     stage.raises("lost", run, lock, function() lock:force_release() end)
     stage.raises("first", run, lock, function() lock:force_release() error("first") end)
     for _, enter in ipairs {run, function(_, body) return lock:with(body) end} do
         local worker = coroutine.create(enter)
         assert(coroutine.resume(worker, lock, coroutine.yield))
-        same(lock:locked(), true)
+        same(lock:state().locked, true)
         same(coroutine.close(worker), true)
-        same(lock:locked(), false, "closing a coroutine releases")
+        same(lock:state().locked, false, "closing a coroutine releases")
     end
     assert(load("local held <close> = (...):acquire_hold {timeout = 0}"))(lock)
-    same(lock:locked(), false)
+    same(lock:state().locked, false)
 end
 
 function scenes.waits(url, name)
@@ -238,7 +238,7 @@ function scenes.waits_without_taking(url, name)
     local client = assert(redlatch.connect(url))
     stage.tell("waiting")
     same(client:wait_free(name), true)
-    same(client:lock(name):locked(), false)
+    same(client:lock(name):state().locked, false)
 end
 
 function scenes.waits_in_coroutine(url, name)

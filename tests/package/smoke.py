@@ -16,7 +16,7 @@ def threads(url: str) -> None:
         with lock as held:
             if held.lost or not lock.owned() or other.lock("smoke").acquire(blocking=False):
                 raise SystemExit("the lock does not hold")
-        if lock.locked():
+        if lock.state().locked:
             raise SystemExit("the lock is not free after `with`")
 
 

@@ -184,7 +184,7 @@ def test_nothing_shows_the_password(client: redlatch.Client, caplog: pytest.LogC
     caplog.set_level(logging.DEBUG)
     lock = client.lock("x")
     with pytest.raises(redlatch.UnreachableError) as caught:
-        lock.locked()
+        lock.state()
     for text in (repr(client), repr(lock), str(caught.value), repr(caught.value), caplog.text):
         assert "sesame" not in text and "somebody" not in text
     assert caught.value.lock_name == "x" and caught.value.retryable

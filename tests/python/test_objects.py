@@ -76,7 +76,7 @@ def test_a_closed_client_says_so(client: redlatch.Client) -> None:
     client.close()
     client.close()
     assert client.closed and "closed" in repr(client)
-    for call in (lock.acquire, lock.release, lock.locked, lock.held, client.stats, lambda: client.lock("y")):
+    for call in (lock.acquire, lock.release, lock.state, lock.held, client.stats, lambda: client.lock("y")):
         with pytest.raises(redlatch.ClosedError):
             call()
 

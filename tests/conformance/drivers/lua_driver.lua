@@ -247,32 +247,19 @@ local function ask(object, names)
     return answers
 end
 
--- The same by started calls.
-local function start_requesting(client, call, object, names)
-    local answers = {}
-    for _, name in ipairs(names) do
-        local done = start(client, call, object, "start_" .. name)
-        if done.status ~= "ok" then
-            return nil, done
-        end
-        answers[name] = done.value
-    end
-    return answers
+local function state_shown(state)
+    return state and {
+        locked = state.locked, ttl_ms = milliseconds(state.ttl), owner = state.owner or "", count = state.count,
+        holders = state.holders, waiters = state.waiters,
+    }
 end
 
 function methods.query(object, call, client)
-    local names = {"locked", "ttl", "owner"}
-    local now, failure
     if asynchronous then
-        now, failure = start_requesting(client, call, object, names)
-    else
-        now, failure = ask(object, names)
+        return start_shown(state_shown, client, call, object, "start_state")
     end
-    return failure or outcome(true, nil, nil, {
-        locked = now.locked,
-        ttl_ms = milliseconds(now.ttl),
-        owner = now.owner or "",
-    })
+    local state, message, code = object:state()
+    return outcome(state, message, code, state_shown(state))
 end
 
 -- The Hold objects that a trace keeps, by its words.

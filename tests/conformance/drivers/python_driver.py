@@ -255,11 +255,14 @@ def try_acquire(lock: redlatch.Lock, call: Call) -> None:
 
 def query(lock: redlatch.Lock, call: Call) -> Dict[str, Any]:
     """What the server says."""
-    left = lock.ttl()
+    now = lock.state()
     return {
-        "locked": lock.locked(),
-        "ttl_ms": -1 if math.isinf(left) else round(left * 1000),
-        "owner": lock.owner() or "",
+        "locked": now.locked,
+        "ttl_ms": -1 if math.isinf(now.ttl) else round(now.ttl * 1000),
+        "owner": now.owner or "",
+        "count": now.count,
+        "holders": now.holders,
+        "waiters": now.waiters,
     }
 
 

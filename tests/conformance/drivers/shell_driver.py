@@ -247,8 +247,9 @@ class Driver:
         if status not in (0, FREE):
             return failure(status, errors or output)
         found = json.loads(output)
-        owner = found["holders"][0]["owner"] if found["holders"] else ""
-        return {"status": "ok", "value": {"locked": found["held"], "ttl_ms": found["ttl_ms"], "owner": owner}}
+        holder = found["holders"][0] if found["holders"] else {"owner": "", "count": 0}
+        value = {"locked": found["held"], "ttl_ms": found["ttl_ms"], "owner": holder["owner"], "count": holder["count"]}
+        return {"status": "ok", "value": {**value, "holders": found["holder_count"], "waiters": found["waiter_count"]}}
 
     def call_hold(self, call: Call) -> Outcome:
         """What CMD may know of its hold: it asks for the owner that it was told it is."""

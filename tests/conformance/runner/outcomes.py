@@ -15,11 +15,13 @@ from .traces import failure_of
 # The values that calls give when they succeed; all others give none.
 _MEMBERS: Dict[str, Dict[str, type]] = {
     "open": {"uuid": str},
-    "query": {"locked": bool, "ttl_ms": int, "owner": str},
+    "query": {"locked": bool, "ttl_ms": int, "owner": str, "count": int, "holders": int, "waiters": int},
     "hold": {"held": bool, "lost": bool, "count": int, "remaining_ms": int, "owner": str, "token": int},
 }
 # What a trace need not say, since most kinds of locks have none.
 _USUAL: Dict[str, Dict[str, Any]] = {"hold": {"token": 0}}
+# Of a query it depends on whether the lock is held.
+_USUAL_STATE = {True: {"count": 1, "holders": 1, "waiters": 0}, False: {"count": 0, "holders": 0, "waiters": 0}}
 # What comes with these is compared by reports.py.
 REPORTING = {"inspect", "scan"}
 _BARE = {"force_release", "is_waiting", "release_if_exists", "try_set", "delete"}
@@ -87,7 +89,8 @@ def _check_success(call: str, expected: Any, answer: Dict[str, Any], owners: Own
             if value["uuid"] and not UUID.fullmatch(value["uuid"]):
                 raise Mismatch(f"expected a uuid of version 8, got {value['uuid']!r}")
         else:
-            _compare({**_USUAL.get(call, {}), **expected}, value, owners)
+            usual = _USUAL_STATE[expected["locked"]] if call == "query" else _USUAL.get(call, {})
+            _compare({**usual, **expected}, value, owners)
 
 
 def _check_members(call: str, value: Any) -> None:

@@ -39,8 +39,9 @@ static json_t *force_release(redlatch_lock *lock, const json_t *call) {
 }
 
 json_t *shown_state(const redlatch_lock_state *state) {
-    return json_pack("{s:b, s:I, s:s}", "locked", state->locked, "ttl_ms", (json_int_t)state->ttl_ms, "owner",
-                     state->owner);
+    return json_pack("{s:b, s:I, s:s, s:I, s:I, s:I}", "locked", state->locked, "ttl_ms", (json_int_t)state->ttl_ms,
+                     "owner", state->owner, "count", (json_int_t)state->count, "holders", (json_int_t)state->holders,
+                     "waiters", (json_int_t)state->waiters);
 }
 
 static json_t *query(redlatch_lock *lock, const json_t *call) {
