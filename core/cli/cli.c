@@ -48,7 +48,8 @@ int complain_of(int status) {
 
 int complain_of_wait(int status) {
     bool away = status == REDLATCH_UNREACHABLE || status == REDLATCH_NO_REPLY;
-    return away ? complain(exit_status_of(status), "gave up waiting, the server is away: %s", redlatch_last_error())
+    return away ? complain(exit_status_of(status), "gave up waiting, the server is unreachable: %s",
+                           redlatch_last_error())
                 : complain_of(status);
 }
 
@@ -63,10 +64,10 @@ int next_option(int argc, char **argv, const char *letters, const struct option 
     const char *behind = *command ? ": " : "";
     if (letter == ':') {
         bool is_long = strncmp(argument, "--", 2) == 0;
-        complain(0, "%s%s%s without a value: expected one behind it", command, behind,
+        complain(0, "%s%s%s without a value: expected one after it", command, behind,
                  is_long ? argument : short_option);
     } else if (optopt == 0) {
-        complain(0, "%s%sthere is no option %s, or several begin so", command, behind, argument);
+        complain(0, "%s%sthere is no option %s, or several begin with it", command, behind, argument);
     } else if (optopt < OPTION_PREFIX && !strchr(letters, optopt)) {
         complain(0, "%s%sthere is no option %s", command, behind, short_option);
     } else {

@@ -146,8 +146,7 @@ static const char *name_from_around(const struct run_options *options) {
 /* A `run` within a `run` is another owner, and whoever holds what is waited for may be waiting for the waiter. */
 static void warn_of(const char *name) {
     if (name) {
-        complain(0, "the redlatch run that runs this one holds \"%s\" as another owner: waiting for it may be in vain",
-                 name);
+        complain(0, "the redlatch run that runs this one holds \"%s\" as another owner: this wait may never end", name);
     }
 }
 
@@ -219,7 +218,7 @@ const char *holding_lost_text(int reason) {
     case REDLATCH_REASON_MISSING:
         return "the server no longer knows of it";
     case REDLATCH_REASON_MAX_HOLD:
-        return "--max-hold is over";
+        return "--max-hold was reached";
     default:
         return "it is gone";
     }

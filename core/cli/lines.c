@@ -61,7 +61,7 @@ void lines_print(const struct found *found) {
     const char *colour = !text_coloured() || !known ? "" : held ? "\033[33m" : "\033[32m";
     print_line("name", name ? name : "?");
     print_line("kind", redlatch_detected_kind_name(facts->detected_kind));
-    const char *state = held ? "held" : known ? "free" : "not a lock we know";
+    const char *state = held ? "held" : known ? "free" : "not a known lock";
     if (found_is_count(found)) {
         printf("%-8s %lld\n", "count", (long long)facts->count);
     } else {

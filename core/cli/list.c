@@ -9,13 +9,13 @@
 static const char usage[] =
     "usage: redlatch list [OPTION...] [PATTERN]\n"
     "\n"
-    "The locks whose names match PATTERN (* ? [a-z], as in Redis), Redisson's as well as redlatch's.\n"
+    "Lists the locks whose names match PATTERN (* ? [a-z], as in Redis), those of Redisson included.\n"
     "\n"
-    "      --json         an array of objects instead of a table\n"
-    "  -u, --url URL      the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
-    "      --password-file FILE  its first line is the password; else REDISCLI_AUTH, or in REDIS_URL\n"
-    "      --prefix TEXT  only names that begin so, shown without it\n"
-    "  -h, --help         this text\n";
+    "      --json         prints an array of objects instead of a table\n"
+    "  -u, --url URL      the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
+    "      --password-file FILE  its first line is the password; default: the URL's, or REDISCLI_AUTH\n"
+    "      --prefix TEXT  only names that begin with TEXT, shown without it\n"
+    "  -h, --help         prints this text\n";
 
 static const struct option long_options[] = {
     {"json", no_argument, NULL, OPTION_JSON},

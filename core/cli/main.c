@@ -12,15 +12,15 @@
 static const char usage[] =
     "usage: redlatch [--url URL] [--password-file FILE] [--prefix TEXT] COMMAND [OPTION...] [ARGUMENT...]\n"
     "\n"
-    "  run NAME -- CMD...   holds a lock while CMD runs\n"
-    "  list [PATTERN]       the locks on the server\n"
-    "  show NAME            everything known of a lock; status 0 if it is held, 3 if it is free\n"
+    "  run NAME -- CMD...   runs CMD while holding a lock\n"
+    "  list [PATTERN]       lists the locks on the server\n"
+    "  show NAME            shows a lock; status 0 if it is held, 3 if it is free\n"
     "  wait NAME            waits until a lock is free\n"
-    "  unlock --force NAME  takes a lock from whoever holds it\n"
+    "  unlock --force NAME  deletes a lock, whoever holds it\n"
     "\n"
-    "The server comes from --url or REDIS_URL, else redis://127.0.0.1:6379/0; its password from the first line of\n"
-    "FILE, the URL or REDISCLI_AUTH.\n"
-    "`redlatch help COMMAND` tells of a command's options, `man redlatch` of everything.\n";
+    "The server is that of --url or REDIS_URL, or else redis://127.0.0.1:6379/0; its password is the first line of\n"
+    "FILE, or that of the URL, or REDISCLI_AUTH.\n"
+    "`redlatch help COMMAND` describes a command, `man redlatch` all of them.\n";
 
 static const struct option long_options[] = {{"version", no_argument, NULL, 'V'}, SERVER_OPTIONS};
 

@@ -15,7 +15,7 @@ static bool print_what_is_held(const struct holding *holding) {
     if (good && owners) {
         complain(0, "holds \"%s\" as %s", holding->shown, owners);
     } else if (good) {
-        complain(0, "has permits of \"%s\"", holding->shown);
+        complain(0, "holds permits of \"%s\"", holding->shown);
     }
     free(owners);
     free(tokens);
@@ -45,14 +45,14 @@ static int give_back(const struct run_options *options, struct holding *holding,
         int reason = redlatch_last_reason();
         bool known = reason != REDLATCH_REASON_NONE;
         return outcome.lost ? outcome.exit_status
-                            : complain(STATUS_LOST, "lost \"%s\": %s was gone when it was to be given back%s%s",
-                                       holding->shown, gone, known ? ": " : "", known ? holding_lost_text(reason) : "");
+                            : complain(STATUS_LOST, "lost \"%s\": %s was lost before its release%s%s", holding->shown,
+                                       gone, known ? ": " : "", known ? holding_lost_text(reason) : "");
     }
     if (status != REDLATCH_OK) { /* CMD's work was done under the lock: its status counts */
         complain(0, "%s; %s", redlatch_last_error(),
-                 holding->semaphore ? "its permits stay taken" : "the lock runs out by itself");
+                 holding->semaphore ? "its permits stay acquired" : "the lock ends with its lease");
     } else if (options->verbose) {
-        complain(0, left > 0 ? "leaves \"%s\" to run out" : "released \"%s\"", holding->shown);
+        complain(0, left > 0 ? "leaves \"%s\" until its lease ends" : "released \"%s\"", holding->shown);
     }
     return outcome.exit_status;
 }
@@ -76,14 +76,12 @@ static int run_locked(const struct run_options *options, redlatch_client *client
 static int acquire_and_run(const struct run_options *options, redlatch_client *client, struct holding *holding,
                            redlatch_cancel *cancel) {
     if (!signals_catch(cancel)) {
-        return complain(STATUS_SYSTEM, "no descriptors to be had from the system");
+        return complain(STATUS_SYSTEM, "no descriptor can be opened");
     }
     int64_t begun = clock_ms();
     int status = holding_acquire(holding, cancel);
     if (status == HOLDING_NEVER_MADE) {
-        return complain(STATUS_NO_LOCK,
-                        "there is no semaphore \"%s\", and waiting would be in vain: expected --limit, or somebody who"
-                        " makes it",
+        return complain(STATUS_NO_LOCK, "there is no semaphore \"%s\": expected --limit, or a semaphore that exists",
                         holding->shown);
     }
     if (status == REDLATCH_TIMEOUT) {

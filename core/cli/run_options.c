@@ -7,31 +7,31 @@
 static const char usage[] =
     "usage: redlatch run [OPTION...] NAME... -- CMD [ARGUMENT...]\n"
     "\n"
-    "Runs CMD while it holds the lock NAME, or all of several, and ends as CMD does.\n"
+    "Runs CMD while holding the lock NAME, or all of several, and exits with its status.\n"
     "\n"
-    "  -n, --nonblock        does not wait: status 1 if somebody else holds the lock\n"
-    "  -w, --wait SECONDS    waits that long at most\n"
-    "  -E, --conflict-exit-code CODE   the status when the lock was not obtained in time, instead of 1\n"
-    "      --lease SECONDS   how long the lock outlives this process; renewed while CMD runs (30)\n"
+    "  -n, --nonblock        does not wait: status 1 if another owner holds the lock\n"
+    "  -w, --wait SECONDS    waits at most this long; default: without a deadline\n"
+    "  -E, --conflict-exit-code CODE   the status instead of 1 if the lock was not acquired in time\n"
+    "      --lease SECONDS   how long the lock stays if this process dies; renewed while CMD runs (30)\n"
     "      --max-hold SECONDS  ends CMD after this time\n"
-    "      --min-hold SECONDS  keeps the lock taken at least this long, also when CMD has ended\n"
-    "      --grace SECONDS   from TERM to KILL when the lock was lost (5)\n"
-    "  -s, --shared          the read lock of a read-write lock, as --kind read\n"
-    "      --kind KIND       what NAME is: mutex; fenced, whose token CMD sees in REDLATCH_TOKEN; fair, which goes to\n"
-    "                        those who wait in the order in which they came; spin; plain; read, beside other readers;\n"
-    "                        write, alone; semaphore; permit-semaphore, whose permits have leases (mutex)\n"
-    "      --permits N       how many permits of a semaphore to take (1), of a permit-semaphore at most 1000\n"
-    "      --limit N         makes the semaphore, with N permits, unless there is one\n"
-    "      --key-template TEXT   of a plain lock: the key, with {name} once in the place of the name\n"
-    "      --verbose         says on standard error what happens\n"
-    "  -u, --url URL         the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
-    "      --password-file FILE  its first line is the password; else REDISCLI_AUTH, or in REDIS_URL\n"
-    "      --prefix TEXT     put before the name\n"
-    "  -h, --help            this text\n"
+    "      --min-hold SECONDS  holds the lock at least this long, even if CMD ends earlier\n"
+    "      --grace SECONDS   the time from TERM to KILL after a loss (5)\n"
+    "  -s, --shared          the same as --kind read\n"
+    "      --kind KIND       the kind of NAME: mutex; fenced, whose token is in REDLATCH_TOKEN; fair, granted in\n"
+    "                        the order of arrival; spin; plain; read, together with other readers; write, alone;\n"
+    "                        semaphore; permit-semaphore, whose permits have leases (mutex)\n"
+    "      --permits N       how many permits of a semaphore to acquire (1), of a permit-semaphore at most 1000\n"
+    "      --limit N         makes the semaphore with N permits unless it exists\n"
+    "      --key-template TEXT   the key of a plain lock, with {name} once for the name\n"
+    "      --verbose         prints on standard error what happens\n"
+    "  -u, --url URL         the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
+    "      --password-file FILE  its first line is the password; default: the URL's, or REDISCLI_AUTH\n"
+    "      --prefix TEXT     the prefix of the name\n"
+    "  -h, --help            prints this text\n"
     "\n"
-    "CMD sees REDLATCH_LOCK and REDLATCH_OWNER; in it redlatch show --mine tells whether all is still held. Status:\n"
-    "CMD's own, 128 + N if signal N ended it (INT and QUIT end redlatch itself), 1 not obtained in time, 64 usage,\n"
-    "65 a key that holds something else or a semaphore that nobody has made, 69 server unreachable, 70 lock lost,\n"
+    "CMD gets REDLATCH_LOCK and REDLATCH_OWNER, and `redlatch show --mine` in it tells whether all is still held.\n"
+    "Status: that of CMD, 128 + N if signal N ended it (INT and QUIT end redlatch itself), 1 not acquired in time,\n"
+    "64 usage, 65 the key is something else or a semaphore that does not exist, 69 server unreachable, 70 lock lost,\n"
     "126 CMD cannot be run, 127 no such CMD.\n";
 
 /* A day: what the library takes as the lease of its watchdog. */
@@ -144,7 +144,7 @@ static bool check_names(const struct run_options *options, bool counts) {
     if (template && options->kind != REDLATCH_PLAIN) {
         complain(STATUS_USAGE, "--key-template with --kind %s: expected --kind plain", kind);
     } else if (template && (!placeholder || strstr(placeholder + 1, "{name}"))) {
-        complain(STATUS_USAGE, "--key-template is '%s': expected {name} in it once", template);
+        complain(STATUS_USAGE, "--key-template is '%s': expected one {name} in it", template);
     } else if (options->name_count > 1 && (counts || options->kind == REDLATCH_FAIR)) {
         complain(STATUS_USAGE, "%zu names with --kind %s: expected one", options->name_count, kind);
     } else if (options->name_count > REDLATCH_MEMBERS_MAX) {
@@ -182,8 +182,8 @@ static bool take_operands(struct run_options *options, char **operands, bool beg
     }
     if (!operands[before]) {
         complain(STATUS_USAGE,
-                 begun ? "run: no name before --, or no -- behind the name '%s': expected NAME... -- CMD"
-                       : "run: no -- behind the name '%s': expected NAME... -- CMD",
+                 begun ? "run: no name before --, or no -- after the name '%s': expected NAME... -- CMD"
+                       : "run: no -- after the name '%s': expected NAME... -- CMD",
                  operands[0]);
         return false;
     }
@@ -202,7 +202,7 @@ static bool take_operands(struct run_options *options, char **operands, bool beg
         }
     }
     if (!options->command[0]) {
-        complain(STATUS_USAGE, "run: nothing behind --: expected a command");
+        complain(STATUS_USAGE, "run: nothing after --: expected a command");
         return false;
     }
     return true;

@@ -9,17 +9,17 @@ static const char usage[] =
     "usage: redlatch show [OPTION...] NAME\n"
     "       redlatch show --mine [OPTION...]\n"
     "\n"
-    "Everything known of a lock, a semaphore or a latch, whoever wrote it. Status: 0 held, 3 free, 65 a key that is\n"
-    "none we know; of semaphores and latches, which nobody holds as a whole, 0 if there is one.\n"
+    "Shows a lock, semaphore or latch of any library. Status: 0 held, 3 free, 65 the key is none of a known kind; of\n"
+    "semaphores and latches, which have no holder as a whole, 0 if it exists.\n"
     "\n"
-    "      --owner OWNER  status 0 only if OWNER holds it, who is shown first; else 3\n"
-    "      --mine         what the redlatch run holds that runs this, by the environment; status 0 only if it still\n"
-    "                     holds all of it, else 3\n"
-    "      --json         an object instead of lines\n"
-    "  -u, --url URL      the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
-    "      --password-file FILE  its first line is the password; else REDISCLI_AUTH, or in REDIS_URL\n"
-    "      --prefix TEXT  put before the name\n"
-    "  -h, --help         this text\n";
+    "      --owner OWNER  status 0 only if OWNER holds it, else 3; OWNER is shown first\n"
+    "      --mine         shows what the redlatch run around this command holds, by its environment variables;\n"
+    "                     status 0 only if it still holds everything, else 3\n"
+    "      --json         prints an object instead of lines\n"
+    "  -u, --url URL      the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
+    "      --password-file FILE  its first line is the password; default: the URL's, or REDISCLI_AUTH\n"
+    "      --prefix TEXT  the prefix of the name\n"
+    "  -h, --help         prints this text\n";
 
 static const struct option long_options[] = {
     {"json", no_argument, NULL, OPTION_JSON},

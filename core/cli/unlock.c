@@ -9,15 +9,15 @@
 static const char usage[] =
     "usage: redlatch unlock --force [OPTION...] NAME\n"
     "\n"
-    "Deletes a lock whoever holds it, tells those who wait for it, and says whose it was. Its holder is not asked,\n"
-    "and goes on until it notices. Status: 0 there was a lock, 3 it was free.\n"
+    "Deletes a lock, whoever holds it, notifies its waiters, and prints its holders. A holder continues until it\n"
+    "notices, at its next renewal. Status: 0 there was a lock, 3 it was free.\n"
     "\n"
-    "      --force        yes, really; without it only says whose lock it is\n"
-    "      --json         the lock as it was, as an object\n"
-    "  -u, --url URL      the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
-    "      --password-file FILE  its first line is the password; else REDISCLI_AUTH, or in REDIS_URL\n"
-    "      --prefix TEXT  put before the name\n"
-    "  -h, --help         this text\n";
+    "      --force        confirms; without it only the holders are printed\n"
+    "      --json         prints the lock as it was, as an object\n"
+    "  -u, --url URL      the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
+    "      --password-file FILE  its first line is the password; default: the URL's, or REDISCLI_AUTH\n"
+    "      --prefix TEXT  the prefix of the name\n"
+    "  -h, --help         prints this text\n";
 
 static const struct option long_options[] = {
     {"force", no_argument, NULL, OPTION_FORCE},
@@ -97,10 +97,11 @@ static int reason(const struct found *found, bool forced) {
     char *name = text_shown(found->name, (size_t)facts->name_size, 60, &width);
     int exit_status = STATUS_GOOD;
     if (facts->detected_kind == REDLATCH_DETECTED_UNKNOWN) {
-        exit_status = complain(STATUS_NO_LOCK, "\"%s\" is no lock we know (a %s): left as it is", name, facts->type);
+        exit_status = complain(STATUS_NO_LOCK, "\"%s\" is a %s, which is no known lock: not changed", name,
+                               facts->type);
     } else if (facts->detected_kind == REDLATCH_DETECTED_COUNT ||
                facts->detected_kind == REDLATCH_DETECTED_PERMIT_SEMAPHORE) {
-        exit_status = complain(STATUS_USAGE, "\"%s\" is %s: expected a lock; left as it is", name,
+        exit_status = complain(STATUS_USAGE, "\"%s\" is %s: expected a lock; not changed", name,
                                facts->detected_kind == REDLATCH_DETECTED_COUNT
                                    ? "a number, as semaphores and latches are"
                                    : "a permit semaphore");

@@ -8,15 +8,15 @@ static const char usage[] =
     "usage: redlatch wait [OPTION...] NAME\n"
     "\n"
     "Waits until nobody holds the lock NAME. When it returns, somebody else may hold it already: to do something\n"
-    "under the lock, use redlatch run. Status: 0 it was free, 1 it was held all the time, 65 the key is no lock.\n"
+    "under the lock, use redlatch run. Status: 0 it was free, 1 it was not free in time, 65 the key is no lock.\n"
     "\n"
-    "  -w, --wait SECONDS  waits that long at most; 0 only looks\n"
-    "      --kind KIND     what NAME is if it is not a lock: semaphore, until it has a permit; permit-semaphore; or\n"
-    "                      latch, until it is open. Else a number above zero is taken for a latch\n"
-    "  -u, --url URL       the server; else REDIS_URL, else redis://127.0.0.1:6379/0\n"
-    "      --password-file FILE  its first line is the password; else REDISCLI_AUTH, or in REDIS_URL\n"
-    "      --prefix TEXT   put before the name\n"
-    "  -h, --help          this text\n";
+    "  -w, --wait SECONDS  waits at most this long; 0 checks once\n"
+    "      --kind KIND     the kind of a NAME that is not a lock: semaphore, until it has a permit; permit-semaphore;\n"
+    "                      or latch, until it is open. Without it a number above zero is waited for as a latch\n"
+    "  -u, --url URL       the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
+    "      --password-file FILE  its first line is the password; default: the URL's, or REDISCLI_AUTH\n"
+    "      --prefix TEXT   the prefix of the name\n"
+    "  -h, --help          prints this text\n";
 
 static const struct option long_options[] = {
     {"wait", required_argument, NULL, 'w'},
@@ -62,8 +62,7 @@ static int query_semaphore(redlatch_client *client, const char *name) {
         return exit_status;
     }
     if (found.facts.detected_kind == REDLATCH_DETECTED_NOTHING) {
-        exit_status = complain(STATUS_NO_LOCK, "there is no semaphore \"%s\": expected one that somebody has made",
-                               name);
+        exit_status = complain(STATUS_NO_LOCK, "there is no semaphore \"%s\": expected one that exists", name);
     } else if (!found_is_count(&found)) {
         exit_status = complain(STATUS_NO_LOCK, "\"%s\" is no semaphore (%s, a %s)", name,
                                redlatch_detected_kind_name(found.facts.detected_kind), found.facts.type);
@@ -106,10 +105,8 @@ static int wait_for(redlatch_client *client, const char *name, int kind, int64_t
     }
     int64_t number = number_of(client, name, true);
     if (number > 0) {
-        complain(0,
-                 "\"%s\" is a number, %lld: taken for a latch and waited for until it is zero; --kind says what it"
-                 " is",
-                 name, (long long)number);
+        complain(0, "\"%s\" is a number, %lld: waited for as a latch, until it is zero; --kind names its kind", name,
+                 (long long)number);
     }
     return exit_status_of_wait(redlatch_wait_free(client, name, strlen(name), wait_ms, NULL, REDLATCH_FOREVER));
 }
