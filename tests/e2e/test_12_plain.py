@@ -136,7 +136,7 @@ def test_the_key_is_made_of_the_template(server: RedisServer, lock_name: str, te
     [
         ("lock:", 'key_template is "lock:"'),
         ("", "key_template"),
-        ("{name}{name}", "once"),
+        ("{name}{name}", "one"),
         ("{Name}", "{name}"),
         ("x" * 65_535 + "{name}", "65541 bytes"),
         ("x" * 65_500 + "{name}", "65535"),

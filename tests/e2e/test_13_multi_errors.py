@@ -41,9 +41,9 @@ def test_the_member_that_others_hold_is_named(
     names = [f"{{{lock_name}}}:{letter}" for letter in "abc"]
     hold_as_redisson(server, names[1])
     lock = client.multi_lock(*map(client.lock, names))
-    assert words(lambda: lock.acquire(timeout=0)) == f'acquire "{names[1]}": held by someone else'
+    assert words(lambda: lock.acquire(timeout=0)) == f'acquire "{names[1]}": held by another owner'
     text = words(lambda: lock.acquire(timeout=0.5))
-    assert text.startswith(f'acquire "{names[1]}": held by someone else for the 0.5 s waited')
+    assert text.startswith(f'acquire "{names[1]}": held by another owner during the wait of 0.5 s')
 
 
 def test_where_no_single_one_is_to_blame_all_are_named(
@@ -69,7 +69,7 @@ def test_of_several_servers_the_one_is_named_too(
     lock = clients[0].multi_lock(clients[0].lock(f"{lock_name}:a"), clients[1].lock(f"{lock_name}:b"))
     hold_as_redisson(servers[1], f"{lock_name}:b")
     text = words(lambda: lock.acquire(timeout=0.5))
-    assert text.startswith(f'acquire "{lock_name}:b": held by someone else for the 0.5 s waited')
+    assert text.startswith(f'acquire "{lock_name}:b": held by another owner during the wait of 0.5 s')
     assert text.endswith(f", on {address(servers[1])}")
     with pytest.raises(redlatch.NotOwnedError, match=f'release "{lock_name}:[ab]": .*, on 127[^ ]+$'):
         lock.release()
@@ -86,7 +86,7 @@ def test_of_a_majority_it_says_how_many(
     for server in servers[1:]:
         hold_as_redisson(server, lock_name)
     text = words(lambda: lock.acquire(timeout=0))
-    assert text == f'acquire "{lock_name}": held by someone else, on 2 of 3 servers'
+    assert text == f'acquire "{lock_name}": held by another owner, on 2 of 3 servers'
     for server in servers[1:]:
         server.stop()
     text = words(lock.acquire)

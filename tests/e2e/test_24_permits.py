@@ -175,7 +175,7 @@ def test_release_expired_by_another_process(
         stranger = other.permit_semaphore(lock_name)
         if reclaimed:
             stranger.acquire()
-        words = "there is no such permit, or others have had it" if reclaimed else "it was taken and has been lost"
+        words = "there is no such permit, or it was acquired" if reclaimed else "it was acquired and has been lost"
         with pytest.raises(
             redlatch.NotOwnedError if reclaimed else redlatch.LockLostError,
             match=f'^release permit {permit.id} of "{lock_name[:57]}.*": {words}',
@@ -211,7 +211,7 @@ def test_update_lease(server: RedisServer, slots: redlatch.PermitSemaphore, lock
     short = must(slots.acquire(lease=0.5))
     wait_until(lambda: short.lost)
     for late in (lambda: slots.extend(short, 5), lambda: short.extend(5)):
-        with pytest.raises(redlatch.LockLostError, match=f"extend permit {short.id} of .*: it was taken and"):
+        with pytest.raises(redlatch.LockLostError, match=f"extend permit {short.id} of .*: it was acquired and"):
             late()
     server.admin.zadd(f"{{{lock_name}}}:timeout", {bytes.fromhex(UNKNOWN): NEVER})
     assert slots.lease_of(UNKNOWN) == math.inf

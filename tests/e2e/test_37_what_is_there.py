@@ -88,11 +88,11 @@ def test_of_several_names_the_one_that_is_wrong(servers: List[RedisServer]) -> N
         first, second = (stack.enter_context(redlatch.connect(each.url)) for each in servers[:2])
         servers[0].admin.rpush(names[7], "x")
         several = first.multi_lock(*(first.lock(name) for name in names))
-        assert f'"{names[7]}": the key holds a list that is not a lock of any kind' in words_of(
+        assert f'"{names[7]}": the key is a list, which is no known lock' in words_of(
             lambda: several.acquire(False))
         servers[1].admin.rpush(names[8], "x")
         both = first.multi_lock(first.lock(names[0]), second.lock(names[8]))
-        assert f'"{names[8]}": the key holds a list' in words_of(lambda: both.acquire(False))
+        assert f'"{names[8]}": the key is a list' in words_of(lambda: both.acquire(False))
 
 
 def test_a_key_beside_the_lock_is_not_called_another_kind(
@@ -130,8 +130,8 @@ def test_a_time_out_names_the_holder(
 ) -> None:
     with other.lock(lock_name) as held:
         words = until_named(server, lambda fresh: fresh.lock(lock_name, timeout=0.5))
-        assert f"for the 0.5 s waited, now by {held.owner} (process {os.getpid()} on " in words
-        assert timed_out(client.lock(lock_name, timeout=0)).endswith(": held by someone else"), "a try asks nothing"
+        assert f"during the wait of 0.5 s, now by {held.owner} (process {os.getpid()} on " in words
+        assert timed_out(client.lock(lock_name, timeout=0)).endswith(": held by another owner"), "a try asks nothing"
         scripts = client.stats()["scripts"]
         assert not client.lock(lock_name).acquire(timeout=0)
         assert client.stats()["scripts"] == scripts + 1
@@ -141,7 +141,7 @@ def test_a_time_out_names_the_holder(
 
         assert f'"{lock_name}": held' in until_named(server, several)
         status, complaint = run_command(server, "-w", "0.5", "--verbose", lock_name)
-        assert status == 1 and f"for the 0.5 s waited, now by {held.owner}" in complaint
+        assert status == 1 and f"during the wait of 0.5 s, now by {held.owner}" in complaint
 
 
 def test_a_short_wait_for_a_server_that_does_not_answer_blames_nobody(
@@ -154,7 +154,7 @@ def test_a_short_wait_for_a_server_that_does_not_answer_blames_nobody(
         words = timed_out(client.lock(lock_name, timeout=0.05))
     finally:
         server.sigcont()
-    assert words.endswith(": no answer from the server for the 0.05 s waited")
+    assert words.endswith(": no reply from the server during the wait of 0.05 s")
 
 
 def test_in_c_in_milliseconds(other: redlatch.Client, server: RedisServer, lock_name: str) -> None:
@@ -163,7 +163,7 @@ def test_in_c_in_milliseconds(other: redlatch.Client, server: RedisServer, lock_
     lock = ffi.gc(out[0], lib.redlatch_lock_free)
     with other.lock(lock_name):
         assert lib.redlatch_lock_acquire(lock, 60) == lib.REDLATCH_TIMEOUT
-    assert "for the 60 ms waited" in text(lib.redlatch_last_error())
+    assert "during the wait of 60 ms" in text(lib.redlatch_last_error())
 
 
 def test_events_name_the_holder_too(other: redlatch.Client, server: RedisServer, lock_name: str) -> None:
@@ -177,7 +177,7 @@ def test_events_name_the_holder_too(other: redlatch.Client, server: RedisServer,
                 assert lib.redlatch_lock_start_acquire(lock._handle, number[0], RENEWED, 500, tag) == 0
                 event = host.event()
                 assert (event.tag, event.status) == (tag, lib.REDLATCH_TIMEOUT)
-                assert "for the 0.5 s waited" in text(event.message)
+                assert "during the wait of 0.5 s" in text(event.message)
                 if f"now by {held.owner} (process {os.getpid()} on " in text(event.message):
                     break
             else:

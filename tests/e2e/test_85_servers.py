@@ -437,7 +437,7 @@ def test_a_web_server(lock_name: str) -> None:
 def test_silence(lock_name: str, begin: bytes) -> None:
     """Nothing comes, or a reply that has no end."""
     with (GarbageServer(begin) if begin else SilentServer()) as other:
-        words = f"127.0.0.1:{other.port}: connected, but no answer"
+        words = f"127.0.0.1:{other.port}: connected, but no reply"
         with fails("no_reply", after=0.3, kind=redlatch.UnreachableError, words=words):
             redlatch.connect(other.url, connect_timeout=0.3)
         # Of a lock nothing was sent: that is not the ambiguous kind.

@@ -124,7 +124,7 @@ def test_a_server_that_goes_away_is_given_up(server: RedisServer, lock_name: str
         done = redlatch(server, "run", "-w", "0.2", lock_name, "--", "true")
     finally:
         server.admin.execute_command("CLIENT", "UNPAUSE")
-    assert done.returncode == STATUS["unreachable"] and "gave up waiting, the server is away" in done.stderr
+    assert done.returncode == STATUS["unreachable"] and "gave up waiting, the server is unreachable" in done.stderr
 
 
 @pytest.mark.parametrize("options", [[], ["--kind", "fair"], ["-s"], ["--kind", "plain"], ["other"]])
@@ -132,7 +132,7 @@ def test_what_is_no_lock_is_65(server: RedisServer, lock_name: str, options: Lis
     """Not 69, at which a job may try again: that would be for ever."""
     server.admin.rpush(lock_name, "a")
     done = redlatch(server, "run", *options, lock_name, "--", "true")
-    assert done.returncode == STATUS["no lock"] and "is not a lock of any kind" in done.stderr
+    assert done.returncode == STATUS["no lock"] and "is no known lock" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -455,7 +455,7 @@ def test_lost_unnoticed_it_is_70_at_the_end(server: RedisServer, lock_name: str,
     server.admin.delete(lock_name)
     (tmp_path / "go").touch()
     _, err = holder.communicate(timeout=10)
-    assert holder.returncode == STATUS["lost"] and err.startswith(f'redlatch: lost "{lock_name}": it was gone')
+    assert holder.returncode == STATUS["lost"] and err.startswith(f'redlatch: lost "{lock_name}": it was lost')
 
 
 # ------------------------------------------------------------------------------------------- what a parent passes on --

@@ -56,8 +56,8 @@ def test_others_are_kept_out_and_can_force_it(server: RedisServer, lock_name: st
     [
         (["--kind", "mutx"], "expected one of mutex, fenced"),
         (["--kind", "mutx"], "semaphore, permit-semaphore\n"),
-        (["--kind", "plain", "--key-template", "lock"], "--key-template is 'lock': expected {name} in it once"),
-        (["--kind", "plain", "--key-template", "{name}{name}"], "expected {name} in it once"),
+        (["--kind", "plain", "--key-template", "lock"], "--key-template is 'lock': expected one {name} in it"),
+        (["--kind", "plain", "--key-template", "{name}{name}"], "expected one {name} in it"),
         (["--key-template", "lock:{name}"], "--key-template with --kind mutex"),
     ],
 )

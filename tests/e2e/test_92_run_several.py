@@ -156,6 +156,6 @@ def test_names_and_command_are_parted_by_dashes(server: RedisServer, lock_name: 
     """Also where there is one name: `run NAME git checkout -- FILE` must not lock three names and run FILE."""
     done = redlatch(server, "run", lock_name, "echo", "two", "words")
     assert (done.returncode, done.stdout) == (64, "")
-    assert f"no -- behind the name '{lock_name}': expected NAME... -- CMD" in done.stderr
+    assert f"no -- after the name '{lock_name}': expected NAME... -- CMD" in done.stderr
     done = redlatch(server, "run", lock_name, "--", "echo", "a", "--", "b")
     assert (done.returncode, done.stdout) == (0, "a -- b\n"), "those behind the first are the command's"

@@ -60,7 +60,7 @@ def test_wait_of_many_of_one_client_and_of_waiters_beside(server: RedisServer, l
 def test_what_is_no_lock_is_not_waited_for(server: RedisServer, lock_name: str) -> None:
     server.admin.set(lock_name, "x")
     done = redlatch(server, "wait", lock_name)
-    assert done.returncode == 65 and "not a lock" in done.stderr, "as of show and unlock"
+    assert done.returncode == 65 and "no known lock" in done.stderr, "as of show and unlock"
 
 
 @contextmanager
@@ -117,7 +117,7 @@ def test_the_kind_of_a_number_can_be_given(server: RedisServer, lock_name: str) 
         gate = client.semaphore(lock_name)
         gate.try_set_permits(1)
         guessed = redlatch(server, "wait", "-w", "0", lock_name)
-        assert guessed.returncode == 1 and "is a number, 1: taken for a latch" in guessed.stderr
+        assert guessed.returncode == 1 and "is a number, 1: waited for as a latch" in guessed.stderr
         for kind, status in {"semaphore": 0, "permit-semaphore": 0, "latch": 1}.items():
             reported = redlatch(server, "wait", "-w", "0", "--kind", kind, lock_name)
             assert (reported.returncode, reported.stderr) == (status, "")

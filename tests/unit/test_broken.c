@@ -75,7 +75,7 @@ static void end(void) {
 
 static void check_internal(int status) {
     CHECK_EQ_INT(status, REDLATCH_INTERNAL);
-    CHECK(strstr(redlatch_last_error(), "a defect in redlatch") && strstr(redlatch_last_error(), "not so: link"));
+    CHECK(strstr(redlatch_last_error(), "a bug in redlatch") && strstr(redlatch_last_error(), "failed check: link"));
 }
 
 static void waiting_calls_end_and_new_ones_are_refused(void) {
@@ -122,7 +122,7 @@ static void check_notified(int fd, uint64_t tag) {
     }
     CHECK_EQ_INT(status, REDLATCH_OK);
     CHECK_EQ_INT(event.status, REDLATCH_INTERNAL);
-    CHECK(event.tag == tag && strstr(event.message, "a defect in redlatch"));
+    CHECK(event.tag == tag && strstr(event.message, "a bug in redlatch"));
     check_internal(redlatch_client_next_event(client, &event));
     CHECK_EQ_INT(poll(&readable, 1, 0), 0);
 }

@@ -191,7 +191,7 @@ static void nothing_is_handed_out_on_failure(void) {
     CHECK_EQ_INT(redlatch_lock_query(lock, &state), REDLATCH_UNREACHABLE);
     CHECK_EQ_INT(redlatch_lock_force_release(lock, &released), REDLATCH_UNREACHABLE);
     CHECK(state.locked == 77 && released == 77);
-    CHECK(strstr(redlatch_last_error(), "force release of \"orders\""));
+    CHECK(strstr(redlatch_last_error(), "force-release \"orders\""));
     CHECK(strstr(redlatch_last_error(), "/nowhere/redis.sock"));
     redlatch_lock_free(lock);
     redlatch_client_free(client);

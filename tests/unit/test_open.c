@@ -80,7 +80,7 @@ static void servers_that_refuse(void) {
     check_refused("-ERR max number of clients reached\r\n", REDLATCH_TOO_MANY_CLIENTS, "max number of clients");
     check_refused("HTTP/1.1 400 Bad Request\r\n\r\n", REDLATCH_PROTOCOL, "not a Redis server");
     check_refused(NULL, REDLATCH_UNREACHABLE, "the server closed the connection");
-    check_refused("", REDLATCH_NO_REPLY, "no answer within the time-out");
+    check_refused("", REDLATCH_NO_REPLY, "no reply before the connect timeout");
 }
 
 static void nobody_there(void) {

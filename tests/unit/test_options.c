@@ -34,7 +34,7 @@ static void longer_structs_must_be_zero_there(void) {
     given.later[4] = 1;
     options = (struct sample){sizeof options, 1, 2};
     CHECK_EQ_INT(options_read(&options, sizeof options, &given, "sample"), REDLATCH_INVALID);
-    CHECK_STR(redlatch_last_error(), "sample has a field this version does not know (byte 20): expected zero");
+    CHECK_STR(redlatch_last_error(), "sample has a field that this version does not know (byte 20): expected zero");
     CHECK(options.one == 1 && options.two == 2);
 }
 
@@ -77,7 +77,7 @@ static void answers_fit_the_caller(void) {
     }
     CHECK_EQ_INT(larger.behind, 42);
     CHECK_EQ_INT(answer_write(NULL, &answer, sizeof answer, "sample"), REDLATCH_INVALID);
-    CHECK_STR(redlatch_last_error(), "sample is NULL: expected where to write");
+    CHECK_STR(redlatch_last_error(), "sample is NULL: expected a struct to fill");
     CHECK_EQ_INT(answer_check(NULL, "sample"), REDLATCH_INVALID);
     CHECK_EQ_INT(answer_check(&to, "sample"), REDLATCH_OK);
 }
@@ -180,7 +180,7 @@ static void ranges_of_client_options(void) {
     check_refused(options, "watchdog_lease_ms is 86400001: expected 30 to 86400000 milliseconds");
     options = fresh();
     options.busy_poll = 2;
-    check_refused(options, "look is 2: expected 0 or 1");
+    check_refused(options, "busy_poll is 2: expected 0 or 1");
     options = fresh();
     options.release_on_close = -1;
     check_refused(options, "release_on_close is -1: expected 0 or 1");

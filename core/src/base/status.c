@@ -15,7 +15,7 @@ static struct status_facts facts_of(enum redlatch_status status) {
     case REDLATCH_OK:
         return (struct status_facts){"ok", "done", 0, 0};
     case REDLATCH_TIMEOUT:
-        return (struct status_facts){"timeout", "what was waited for did not come in time", 1, 0};
+        return (struct status_facts){"timeout", "not available before the timeout", 1, 0};
     case REDLATCH_NOT_OWNED:
         return (struct status_facts){"not_owned", "this owner does not hold the lock", 0, 0};
     case REDLATCH_LOST:
@@ -23,13 +23,14 @@ static struct status_facts facts_of(enum redlatch_status status) {
     case REDLATCH_CANCELLED:
         return (struct status_facts){"cancelled", "the wait was cancelled", 1, 0};
     case REDLATCH_AGAIN:
-        return (struct status_facts){"again", "nothing to report yet", 1, 0};
+        return (struct status_facts){"again", "not done yet; call again", 1, 0};
     case REDLATCH_UNCLAIMED:
-        return (struct status_facts){"unclaimed", "granted, not collected in time, and given back", 1, 0};
+        return (struct status_facts){"unclaimed", "granted, but its event was not collected in time; released", 1, 0};
     case REDLATCH_ALREADY_HELD:
         return (struct status_facts){"already_held", "the owner holds the lock already, which is not reentrant", 0, 0};
     case REDLATCH_WOULD_DEADLOCK:
-        return (struct status_facts){"would_deadlock", "the owner holds the read lock: it would wait for itself", 0, 0};
+        return (struct status_facts){"would_deadlock",
+                                     "the owner holds the read lock; waiting for the write lock would deadlock", 0, 0};
     case REDLATCH_INVALID:
         return (struct status_facts){"invalid", "an argument is out of range", 0, 0};
     case REDLATCH_CLOSED:
@@ -38,19 +39,19 @@ static struct status_facts facts_of(enum redlatch_status status) {
         return (struct status_facts){"forked", "the handle belongs to the parent process; open a client in this one", 0,
                                      0};
     case REDLATCH_BAD_HANDLE:
-        return (struct status_facts){"bad_handle", "the handle is NULL, freed or of another kind", 0, 0};
+        return (struct status_facts){"bad_handle", "the handle is NULL, freed or of another type", 0, 0};
     case REDLATCH_UNSUPPORTED:
         return (struct status_facts){"unsupported", "not supported yet", 0, 0};
     case REDLATCH_IN_USE:
-        return (struct status_facts){"in_use", "another call is under way with it", 0, 0};
+        return (struct status_facts){"in_use", "in use by another call", 0, 0};
     case REDLATCH_UNREACHABLE:
         return (struct status_facts){"unreachable", "the server cannot be reached", 1, 0};
     case REDLATCH_NO_REPLY:
         return (struct status_facts){"no_reply", "the server did not answer in time", 1, 1};
     case REDLATCH_PROTOCOL:
-        return (struct status_facts){"protocol", "what answers there is not a Redis server", 0, 1};
+        return (struct status_facts){"protocol", "the peer is not a Redis server", 0, 1};
     case REDLATCH_SERVER:
-        return (struct status_facts){"server", "the server refused", 0, 1};
+        return (struct status_facts){"server", "the server returned an error", 0, 1};
     case REDLATCH_WRONG_TYPE:
         return (struct status_facts){"wrong_type", "the key holds something that is not a lock", 0, 0};
     case REDLATCH_READ_ONLY:
@@ -74,7 +75,7 @@ static struct status_facts facts_of(enum redlatch_status status) {
     case REDLATCH_SYSTEM:
         return (struct status_facts){"system", "a system call failed", 1, 0};
     case REDLATCH_INTERNAL:
-        return (struct status_facts){"internal", "a defect in redlatch", 0, 0};
+        return (struct status_facts){"internal", "internal error: a bug in redlatch", 0, 0};
     }
     return (struct status_facts){"unknown", "unknown status", 0, 0};
 }

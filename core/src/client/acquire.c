@@ -31,7 +31,7 @@ static int begin(struct redlatch_lock *lock, struct request *request, uint64_t o
     }
     status = lock_prepare(request, lock, OPERATION_ACQUIRE, owner);
     if (status == REDLATCH_OK && !background_start(client)) {
-        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to renew leases");
+        status = fail_with(REDLATCH_SYSTEM, "no thread can be started: expected one that renews leases");
     }
     if (status != REDLATCH_OK) {
         client_leave(client);
@@ -69,7 +69,7 @@ int redlatch_lock_acquire_as(redlatch_lock *lock, uint64_t owner, int64_t lease_
     }
     bool several = lock->composite && !composite_is_one_set(lock->composite);
     if (several && lock_owner(lock, owner) == 0) {
-        return fail_with(REDLATCH_SYSTEM, "no thread key to be had from the system");
+        return fail_with(REDLATCH_SYSTEM, "no key for thread-specific data is left: expected one for owners");
     }
     if (!cancel && several) {
         return composite_acquire(lock, owner, lease_ms, wait_ms, NULL, max_block_ms);

@@ -48,7 +48,7 @@ void client_drop(struct client *client) {
 }
 
 int fail_broken(const struct client *client) {
-    return fail_with(REDLATCH_INTERNAL, "%s (not so: %s); please report it. This client is of no use any more",
+    return fail_with(REDLATCH_INTERNAL, "%s (failed check: %s); please report it. This client cannot be used any more",
                      redlatch_strerror(REDLATCH_INTERNAL), client->engine.broken);
 }
 
@@ -65,7 +65,7 @@ int client_check(const struct client *client) {
 int guard_client_handle(const struct redlatch_client *handle) {
     if (!handle || atomic_load(&handle->magic) != MAGIC_CLIENT) {
         return fail_with(REDLATCH_BAD_HANDLE, "client is %s: expected one that redlatch_client_open made",
-                         handle ? "freed or of another kind" : "NULL");
+                         handle ? "freed or of another type" : "NULL");
     }
     return REDLATCH_OK;
 }

@@ -64,7 +64,7 @@ static int check_members(redlatch_lock *const *members, size_t count) {
         }
         if (!kind_of_number(members[i]->kind)->member_type) {
             return fail_with(REDLATCH_INVALID,
-                             "members[%zu] is a %s lock, which is had in the order of its queue only:"
+                             "members[%zu] is a %s lock, which is granted only in the order of its queue:"
                              " expected another kind of lock",
                              i, redlatch_kind_name(members[i]->kind));
         }
@@ -77,15 +77,16 @@ static int check_neighbours(const struct redlatch_lock *one, const struct redlat
     bool same_server = compare_servers(one->client, other->client) == 0 || one->client == other->client;
     char shown[64];
     if (same_server && majority) {
-        return fail_with(REDLATCH_INVALID, "two members are of the same server: expected independent servers");
+        return fail_with(REDLATCH_INVALID, "two members are on the same server: expected independent servers");
     }
     if (same_server && compare_names(one->resource, other->resource) == 0) {
         shown_name(one->resource->name, one->resource->name_size, shown);
         if (one->resource->kind == REDLATCH_READ && one->kind != other->kind) {
-            return fail_with(REDLATCH_INVALID, "both sides of \"%s\" are members: expected one of them", shown);
+            return fail_with(REDLATCH_INVALID, "both the read and the write lock of \"%s\" are members: expected one",
+                             shown);
         }
         if (one->kind == REDLATCH_GROUP && other->kind == REDLATCH_GROUP) {
-            return fail_with(REDLATCH_INVALID, "values of \"%s\" are two members: expected one group lock of them all",
+            return fail_with(REDLATCH_INVALID, "two members are group locks of \"%s\": expected one with all values",
                              shown);
         }
         return fail_with(REDLATCH_INVALID, "\"%s\" is a member twice: expected each name once", shown);
@@ -101,7 +102,7 @@ static int check_run_ids(const struct composite *composite) {
             const char *other = composite->groups[j].client->ios[PIPELINE_CALLERS].connection.run_id;
             if (one[0] && strcmp(one, other) == 0) {
                 return fail_with(REDLATCH_INVALID,
-                                 "two members are of the same server, by its run id %.8s...: expected"
+                                 "two members are on the same server, whose run id is %.8s...: expected"
                                  " independent servers",
                                  one);
             }
@@ -268,7 +269,7 @@ static int make_composite(redlatch_lock *const *members, size_t count, bool majo
 static int make_lock(redlatch_lock *const *members, size_t count, bool majority, const redlatch_lock_options *given,
                      redlatch_lock **lock_out) {
     if (!lock_out) {
-        return fail_with(REDLATCH_INVALID, "lock_out is NULL: expected where to put the lock");
+        return fail_with(REDLATCH_INVALID, "lock_out is NULL: expected a pointer to set");
     }
     redlatch_lock_options options;
     struct composite *composite = NULL;

@@ -50,7 +50,7 @@ int composite_start(const struct redlatch_lock *lock, uint8_t kind, uint64_t own
     int status = client_enter(client);
     if (status == REDLATCH_OK && !background_start(client)) {
         client_leave(client);
-        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to renew leases");
+        status = fail_with(REDLATCH_SYSTEM, "no thread can be started: expected one that renews leases");
     } else if (status == REDLATCH_OK) {
         resource_keep(lock->resource);
         atomic_store(&op->posted, true);

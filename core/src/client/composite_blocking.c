@@ -300,7 +300,7 @@ int composite_force_release(const struct redlatch_lock *lock, int32_t *released_
     if (!subrequests) {
         return REDLATCH_NO_MEMORY;
     }
-    int status = sum_up(lock, subrequests, count, "force release of");
+    int status = sum_up(lock, subrequests, count, "force-release");
     if (status == REDLATCH_OK && released_out) {
         *released_out = any_forced(subrequests, count);
     }
@@ -316,7 +316,7 @@ int composite_query(const struct redlatch_lock *lock, struct lock_answer *answer
         return REDLATCH_NO_MEMORY;
     }
     *answer_out = composite_answer(lock->composite, subrequests, count);
-    int status = sum_up(lock, subrequests, count, "query of");
+    int status = sum_up(lock, subrequests, count, "query");
     free(subrequests);
     return status;
 }

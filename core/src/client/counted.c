@@ -22,7 +22,7 @@ int counted_name(redlatch_client *handle, uint8_t kind, const char *name, size_t
         return status;
     }
     if (!out) {
-        return fail_with(REDLATCH_INVALID, "the last argument is NULL: expected where to put the handle");
+        return fail_with(REDLATCH_INVALID, "%s_out is NULL: expected a pointer to set", redlatch_kind_name(kind));
     }
     struct client *client = handle->client;
     if (check_name(client, name, size) != REDLATCH_OK) {
@@ -76,7 +76,7 @@ int counted_failed(const struct request *request, int status) {
     }
     if (status == REDLATCH_INVALID) {
         char shown[64];
-        return fail_with(status, "%s \"%s\": there would be more permits than %d", verb_of(operation),
+        return fail_with(status, "%s \"%s\": there would be more than %d permits", verb_of(operation),
                          shown_name(resource->name, resource->name_size, shown), REDLATCH_PERMITS_MAX);
     }
     return request_failed(request->client, request, verb_of(operation), resource->name, resource->name_size, status);
@@ -185,7 +185,7 @@ static int begin(struct request *request, const struct count_wait *wait) {
     }
     status = prepare_wait(request, wait);
     if (status == REDLATCH_OK && !background_start(client)) {
-        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to listen");
+        status = fail_with(REDLATCH_SYSTEM, "no thread can be started: expected one that receives messages");
     }
     if (status != REDLATCH_OK) {
         client_leave(client);

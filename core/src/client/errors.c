@@ -48,13 +48,13 @@ const char *reason_text(int reason) {
     case REDLATCH_REASON_MISSING:
         return "the server no longer knows of it (released by force, deleted, or lost with the server's data)";
     case REDLATCH_REASON_MAX_HOLD:
-        return "its max_hold is over";
+        return "its max_hold was reached";
     case REDLATCH_REASON_ABANDONED:
         return "the thread that held it has ended";
     case REDLATCH_REASON_NONE:
         break;
     }
-    return "for a reason that is not known";
+    return "the reason is not known";
 }
 
 const char *shown_name(const char *name, size_t size, char text[64]) {

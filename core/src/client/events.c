@@ -60,7 +60,7 @@ static int make_set(struct client *client) {
         int failure = errno;
         close_one(set);
         close_one(signal);
-        return fail_with(REDLATCH_SYSTEM, "no descriptor to be had from the system: %s", strerror(failure));
+        return fail_with(REDLATCH_SYSTEM, "no descriptor can be opened: %s", strerror(failure));
     }
     client->event_set = set;
     client->event_signal = signal;
@@ -79,7 +79,7 @@ static int make_set(struct client *client) {
 
 int redlatch_client_event_fd(redlatch_client *handle, int *fd_out) {
     if (!fd_out) {
-        return fail_with(REDLATCH_INVALID, "fd_out is NULL: expected where to put the descriptor");
+        return fail_with(REDLATCH_INVALID, "fd_out is NULL: expected a pointer to set");
     }
     struct client *client;
     int status = begin(handle, &client);

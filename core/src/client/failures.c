@@ -13,21 +13,21 @@ static const char *const changes[CHANGES] = {
     [SEMAPHORE_RELEASE] = "release permits of",
     [SEMAPHORE_RELEASE_IF_EXISTS] = "release permits of",
     [SEMAPHORE_DRAIN] = "drain",
-    [SEMAPHORE_COUNT] = "query of",
+    [SEMAPHORE_COUNT] = "query",
     [SEMAPHORE_DELETE] = "delete",
     [LATCH_TRY_SET] = "set the count of",
     [LATCH_COUNT_DOWN] = "count down",
-    [LATCH_COUNT] = "query of",
+    [LATCH_COUNT] = "query",
     [LATCH_DELETE] = "delete",
     [PERMITS_TRY_SET] = "set permits of",
     [PERMITS_SET] = "set permits of",
     [PERMITS_ADD] = "add permits to",
     [PERMITS_RELEASE] = "release a permit of",
     [PERMITS_EXTEND] = "update the lease of a permit of",
-    [PERMITS_LEASE] = "query of",
-    [PERMITS_AVAILABLE] = "query of",
-    [PERMITS_TAKEN] = "query of",
-    [PERMITS_ALL] = "query of",
+    [PERMITS_LEASE] = "query",
+    [PERMITS_AVAILABLE] = "query",
+    [PERMITS_TAKEN] = "query",
+    [PERMITS_ALL] = "query",
     [PERMITS_DELETE] = "delete",
 };
 
@@ -40,9 +40,9 @@ const char *verb_of(const struct operation *operation) {
     case OPERATION_EXTEND:
         return "extend";
     case OPERATION_FORCE:
-        return "force release of";
+        return "force-release";
     case OPERATION_QUERY:
-        return "query of";
+        return "query";
     case OPERATION_INSPECT:
         return "inspect";
     case OPERATION_WATCH:
@@ -50,7 +50,7 @@ const char *verb_of(const struct operation *operation) {
     case OPERATION_CHANGE:
         return changes[operation->change];
     }
-    return "call about";
+    return "call on";
 }
 
 /* What was so all the time that somebody waited. */
@@ -62,7 +62,7 @@ static const char *hindrance_of(uint8_t kind) {
     case REDLATCH_LATCH:
         return "closed";
     default:
-        return "held by someone else";
+        return "held by another owner";
     }
 }
 
@@ -89,7 +89,7 @@ static int lost(const struct request *request, const char *verb, const char *nam
     } else if (needs_release(operation)) {
         fail_with(REDLATCH_LOST, "%s %s: %s: %s; release it first", verb, names, sentence, why);
     } else {
-        fail_with(REDLATCH_LOST, "%s %s: granted, and lost before the answer came: %s", verb, names, why);
+        fail_with(REDLATCH_LOST, "%s %s: granted, but lost before the reply came: %s", verb, names, why);
     }
     return fail_for(REDLATCH_LOST, operation->reason);
 }
@@ -129,11 +129,12 @@ static const char *const kinds[] = {
 static int wrong_type(const struct client *client, const struct finding *finding, const char *verb, const char *names) {
     const char *kind = kinds[finding->lock_kind]; /* NULL: who waits until a name is free named none */
     const char *not = kind ? ", not " : "";
+    const char *expected = kind ? ": expected " : "";
     if (finding->detected_kind < 0 ||
         (size_t)finding->detected_kind >= sizeof detected_kinds / sizeof detected_kinds[0] ||
         !detected_kinds[finding->detected_kind].what) {
-        return fail_with(REDLATCH_WRONG_TYPE, "%s %s: the key holds a %s that is not a lock of any kind%s%s", verb,
-                         names, finding->type, not, kind ? kind : "");
+        return fail_with(REDLATCH_WRONG_TYPE, "%s %s: the key is a %s, which is no known lock%s%s", verb, names,
+                         finding->type, expected, kind ? kind : "");
     }
     /* The command knows latches and names without a kind only to wait for them, and needs no option for locks then. */
     bool only_waits = client->language == REDLATCH_LANGUAGE_COMMAND && (!kind || finding->lock_kind == REDLATCH_LATCH);
@@ -199,11 +200,12 @@ static int timed_out(const struct redlatch_lock *lock, const struct request *req
     }
     shown_wait(lock->client, wait_ms, wait);
     if (request && request->operation.unanswered) {
-        return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": no answer from the server for the %s waited", verb, shown, wait);
+        return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": no reply from the server during the wait of %s", verb, shown,
+                         wait);
     }
     if (!finding || !finding->owner[0]) {
-        return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": %s for the %s waited", verb, shown, hindrance_of(resource->kind),
-                         wait);
+        return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": %s during the wait of %s", verb, shown,
+                         hindrance_of(resource->kind), wait);
     }
     char owner[64];
     shown_name(finding->owner, strlen(finding->owner), owner);
@@ -215,8 +217,8 @@ static int timed_out(const struct redlatch_lock *lock, const struct request *req
     if (finding->holders > 1) {
         snprintf(others, sizeof others, " and %llu more", (unsigned long long)finding->holders - 1);
     }
-    return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": held by someone else for the %s waited, now by %s%s%s", verb, shown,
-                     wait, owner, where, others);
+    return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": held by another owner during the wait of %s, now by %s%s%s", verb,
+                     shown, wait, owner, where, others);
 }
 
 int lock_request_failed(const struct redlatch_lock *lock, const struct request *request, const char *verb, int status,

@@ -29,7 +29,7 @@ int redlatch_group_lock_new(redlatch_client *handle, const char *group, size_t g
         return status;
     }
     if (!lock_out) {
-        return fail_with(REDLATCH_INVALID, "lock_out is NULL: expected where to put the lock");
+        return fail_with(REDLATCH_INVALID, "lock_out is NULL: expected a pointer to set");
     }
     redlatch_lock_options options;
     if (lock_options_of(REDLATCH_GROUP, given, &options) != REDLATCH_OK ||

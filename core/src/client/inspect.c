@@ -42,7 +42,7 @@ int redlatch_inspect_owner(redlatch_client *handle, const char *name, size_t nam
     }
     struct client *client = handle->client;
     if (!report_out) {
-        return fail_with(REDLATCH_INVALID, "report_out is NULL: expected where to put the report");
+        return fail_with(REDLATCH_INVALID, "report_out is NULL: expected a pointer to set");
     }
     if (check_name(client, name, name_size) != REDLATCH_OK) {
         return REDLATCH_INVALID;

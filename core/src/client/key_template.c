@@ -28,7 +28,7 @@ int key_of_name(const redlatch_lock_options *options, const char *name, size_t n
     if (!found || memmem(found + PLACEHOLDER_SIZE, after, placeholder, PLACEHOLDER_SIZE)) {
         char shown[64];
         shown_name(template, size, shown);
-        return fail_with(REDLATCH_INVALID, "key_template is \"%s\": expected %s in it once", shown, placeholder);
+        return fail_with(REDLATCH_INVALID, "key_template is \"%s\": expected one %s in it", shown, placeholder);
     }
     char *key = malloc(before + name_size + after);
     if (!key) {

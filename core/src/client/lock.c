@@ -22,7 +22,7 @@
 int guard_lock_handle(const struct redlatch_lock *handle) {
     if (!handle || atomic_load(&handle->magic) != MAGIC_LOCK) {
         return fail_with(REDLATCH_BAD_HANDLE, "lock is %s: expected one that redlatch_lock_new made",
-                         handle ? "freed or of another kind" : "NULL");
+                         handle ? "freed or of another type" : "NULL");
     }
     return REDLATCH_OK;
 }
@@ -63,7 +63,7 @@ static int check_back_off(const redlatch_lock_options *options) {
 
 static int check_options(int kind, const redlatch_lock_options *options) {
     if (!kind_of_number(kind) || kind >= REDLATCH_SEMAPHORE) {
-        return fail_with(REDLATCH_INVALID, "kind is %d: expected one of enum redlatch_kind that is a lock", kind);
+        return fail_with(REDLATCH_INVALID, "kind is %d: expected a lock of enum redlatch_kind", kind);
     }
     if (options->owner_mode != REDLATCH_OWNER_THREAD && options->owner_mode != REDLATCH_OWNER_HANDLE) {
         return fail_with(REDLATCH_INVALID, "owner_mode is %d: expected REDLATCH_OWNER_THREAD or REDLATCH_OWNER_HANDLE",
@@ -88,7 +88,7 @@ static int check_options(int kind, const redlatch_lock_options *options) {
         return REDLATCH_INVALID;
     }
     if (options->key_template && kind != REDLATCH_PLAIN) {
-        return fail_with(REDLATCH_INVALID, "key_template is given for a %s lock: expected it for a plain one only",
+        return fail_with(REDLATCH_INVALID, "key_template is given for a %s lock: expected it for a plain lock only",
                          redlatch_kind_name(kind));
     }
     return check_duration("max_hold_ms", options->max_hold_ms, 1, true);
@@ -159,7 +159,7 @@ int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_
         return status;
     }
     if (!lock_out) {
-        return fail_with(REDLATCH_INVALID, "lock_out is NULL: expected where to put the lock");
+        return fail_with(REDLATCH_INVALID, "lock_out is NULL: expected a pointer to set");
     }
     if (kind == REDLATCH_GROUP) {
         return fail_with(REDLATCH_INVALID, "kind is REDLATCH_GROUP: expected redlatch_group_lock_new for it");
@@ -229,7 +229,7 @@ int lock_prepare(struct request *request, const struct redlatch_lock *lock, uint
     operation->named_owner = owner != 0 || lock->owner != 0;
     operation->max_hold_ms = lock->max_hold_ms;
     if (operation->owner == 0) {
-        return fail_with(REDLATCH_SYSTEM, "no thread key to be had from the system");
+        return fail_with(REDLATCH_SYSTEM, "no key for thread-specific data is left: expected one for owners");
     }
     bool one_set = lock->composite && (kind == OPERATION_ACQUIRE || kind == OPERATION_RELEASE);
     operation->set = one_set ? lock->composite->groups[0].set : NULL;

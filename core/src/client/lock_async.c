@@ -55,8 +55,8 @@ static int start(redlatch_lock *lock, const struct start *what, uint64_t tag) {
 static int check_named(const struct redlatch_lock *lock, uint64_t owner) {
     return owner != 0 || lock->owner != 0
                ? check_owner("owner", owner)
-               : fail_with(REDLATCH_INVALID, "owner is 0: an asynchronous call on a lock that threads own expects an"
-                                             " explicit owner");
+               : fail_with(REDLATCH_INVALID, "owner is 0: expected an explicit owner for a started call on a lock that"
+                                             " threads own");
 }
 
 int redlatch_lock_start_acquire(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms, uint64_t tag) {

@@ -67,7 +67,7 @@ static int check_options(const redlatch_client_options *options) {
         bool has_meaning;
     } flags[] = {{"lazy", options->lazy, true},
                  {"release_on_close", options->release_on_close, true},
-                 {"look", options->busy_poll, true}};
+                 {"busy_poll", options->busy_poll, true}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (check_flag(flags[i].what, flags[i].value, flags[i].has_meaning) != REDLATCH_OK) {
             return REDLATCH_INVALID;
@@ -264,7 +264,7 @@ static int open_parsed(const redlatch_client_options *given, struct uri *uri, st
     }
     client->background_signal = system_signal_new();
     if (client->background_signal < 0 || !owners_add_client(client)) {
-        status = fail_with(REDLATCH_SYSTEM, "no descriptor or thread key to be had from the system");
+        status = fail_with(REDLATCH_SYSTEM, "no descriptor can be opened, or no key for thread-specific data is left");
     } else if (!options.lazy) {
         status = connect_now(client);
     }
@@ -282,7 +282,7 @@ static void plant_fault(void) {
 
 int redlatch_client_open(const char *url, const redlatch_client_options *options, redlatch_client **client_out) {
     if (!client_out) {
-        return fail_with(REDLATCH_INVALID, "client_out is NULL: expected where to put the client");
+        return fail_with(REDLATCH_INVALID, "client_out is NULL: expected a pointer to set");
     }
 #ifdef REDLATCH_PLANTED_FAULTS
     plant_fault();

@@ -24,8 +24,8 @@ int options_read(void *options, size_t size, const void *from, const char *what)
     const unsigned char *bytes = from;
     for (size_t i = size; i < theirs; i++) {
         if (bytes[i] != 0) {
-            return fail_with(REDLATCH_INVALID, "%s has a field this version does not know (byte %zu): expected zero",
-                             what, i);
+            return fail_with(REDLATCH_INVALID,
+                             "%s has a field that this version does not know (byte %zu): expected zero", what, i);
         }
     }
     memcpy(options, from, theirs < size ? theirs : size);
@@ -34,7 +34,7 @@ int options_read(void *options, size_t size, const void *from, const char *what)
 
 int answer_check(const void *to, const char *what) {
     if (!to) {
-        return fail_with(REDLATCH_INVALID, "%s is NULL: expected where to write", what);
+        return fail_with(REDLATCH_INVALID, "%s is NULL: expected a struct to fill", what);
     }
     uint32_t theirs;
     memcpy(&theirs, to, sizeof theirs);

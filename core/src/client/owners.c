@@ -111,7 +111,7 @@ void owners_remove_client(struct client *client) {
 
 int redlatch_owner_new(uint64_t *owner_out) {
     if (!owner_out) {
-        return fail_with(REDLATCH_INVALID, "owner_out is NULL: expected where to put the number");
+        return fail_with(REDLATCH_INVALID, "owner_out is NULL: expected a pointer to set");
     }
     *owner_out = owner_number_new();
     return REDLATCH_OK;

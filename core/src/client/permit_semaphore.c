@@ -11,7 +11,7 @@ static int guard_permits_handle(const struct redlatch_permit_semaphore *handle) 
     if (!handle || atomic_load(&handle->magic) != MAGIC_PERMITS) {
         return fail_with(REDLATCH_BAD_HANDLE,
                          "permit_semaphore is %s: expected one that redlatch_permit_semaphore_new made",
-                         handle ? "freed or of another kind" : "NULL");
+                         handle ? "freed or of another type" : "NULL");
     }
     return REDLATCH_OK;
 }
@@ -97,7 +97,7 @@ int redlatch_permit_semaphore_acquire(redlatch_permit_semaphore *permits, int64_
         return status;
     }
     if (!serial_out) {
-        return fail_with(REDLATCH_INVALID, "serial_out is NULL: expected where to put the permit's serial");
+        return fail_with(REDLATCH_INVALID, "serial_out is NULL: expected a pointer to set");
     }
     if ((status = check_acquire(count, lease_ms)) != REDLATCH_OK) {
         return status;
@@ -203,11 +203,11 @@ int permit_failed(const struct request *request, int status) {
     shown_name(resource->name, resource->name_size, shown);
     const char *verb = extends ? "extend" : "release";
     if (status != REDLATCH_LOST) {
-        return fail_with(status, "%s permit %s of \"%s\": there is no such permit, or others have had it since", verb,
-                         id, shown);
+        return fail_with(status, "%s permit %s of \"%s\": there is no such permit, or it was acquired again since",
+                         verb, id, shown);
     }
     int reason = operation->reason ? operation->reason : REDLATCH_REASON_EXPIRED; /* by the time the server knows */
-    fail_with(status, "%s permit %s of \"%s\": it was taken and has been lost: %s", verb, id, shown,
+    fail_with(status, "%s permit %s of \"%s\": it was acquired and has been lost: %s", verb, id, shown,
               reason_text(reason));
     return fail_for(status, reason);
 }

@@ -147,8 +147,9 @@ int report_new(const struct argument_part *record, size_t prefix_size, redlatch_
 
 static int guard_report(const struct redlatch_report *report) {
     if (!report || atomic_load(&report->magic) != MAGIC_REPORT) {
-        return fail_with(REDLATCH_BAD_HANDLE, "report is %s: expected one of redlatch_inspect or redlatch_scan_next",
-                         report ? "freed or of another kind" : "NULL");
+        return fail_with(REDLATCH_BAD_HANDLE,
+                         "report is %s: expected one that redlatch_inspect or redlatch_scan_next made",
+                         report ? "freed or of another type" : "NULL");
     }
     return REDLATCH_OK;
 }
@@ -168,7 +169,7 @@ int redlatch_report_party(const redlatch_report *report, uint64_t index, redlatc
         return status;
     }
     if (index >= report->facts.parties) {
-        return fail_with(REDLATCH_INVALID, "index is %llu: expected less than %llu, the report's parties",
+        return fail_with(REDLATCH_INVALID, "index is %llu: expected less than %llu, the number of parties",
                          (unsigned long long)index, (unsigned long long)report->facts.parties);
     }
     size_t at = report->party_at[index];

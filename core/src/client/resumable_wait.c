@@ -19,7 +19,7 @@ static bool is_inherited(const struct redlatch_cancel *cancel) {
 static int guard_cancel(const struct redlatch_cancel *cancel) {
     if (!cancel || atomic_load(&cancel->magic) != MAGIC_CANCEL) {
         return fail_with(REDLATCH_BAD_HANDLE, "cancel is %s: expected one that redlatch_cancel_new made",
-                         cancel ? "freed or of another kind" : "NULL");
+                         cancel ? "freed or of another type" : "NULL");
     }
     return is_inherited(cancel) ? fail_plain(REDLATCH_FORKED) : REDLATCH_OK;
 }
@@ -134,7 +134,7 @@ int resumable_resume(struct redlatch_cancel *cancel, int64_t max_block_ms) {
 
 int redlatch_cancel_new(redlatch_cancel **cancel_out) {
     if (!cancel_out) {
-        return fail_with(REDLATCH_INVALID, "cancel_out is NULL: expected where to put the object");
+        return fail_with(REDLATCH_INVALID, "cancel_out is NULL: expected a pointer to set");
     }
     struct redlatch_cancel *cancel = handle_new_cancel();
     if (!cancel) {
@@ -144,7 +144,7 @@ int redlatch_cancel_new(redlatch_cancel **cancel_out) {
     cancel->signal = system_signal_new();
     if (cancel->signal < 0) {
         handle_free_cancel(cancel);
-        return fail_with(REDLATCH_SYSTEM, "no descriptor to be had from the system");
+        return fail_with(REDLATCH_SYSTEM, "no descriptor can be opened: expected one for the cancel object");
     }
     *cancel_out = cancel;
     return REDLATCH_OK;

@@ -57,7 +57,7 @@ int redlatch_scan_new(redlatch_client *handle, const char *pattern, size_t patte
         return status;
     }
     if (!scan_out) {
-        return fail_with(REDLATCH_INVALID, "scan_out is NULL: expected where to put the walk");
+        return fail_with(REDLATCH_INVALID, "scan_out is NULL: expected a pointer to set");
     }
     if ((pattern_size > 0 && !pattern) || pattern_size > REDLATCH_NAME_SIZE_MAX) {
         return fail_with(REDLATCH_INVALID, "pattern %s: expected at most %d bytes", pattern ? "is too long" : "is NULL",
@@ -80,7 +80,7 @@ int redlatch_scan_new(redlatch_client *handle, const char *pattern, size_t patte
 static int guard_scan_handle(const struct redlatch_scan *scan) {
     if (!scan || atomic_load(&scan->magic) != MAGIC_SCAN) {
         return fail_with(REDLATCH_BAD_HANDLE, "scan is %s: expected one that redlatch_scan_new made",
-                         scan ? "freed or of another kind" : "NULL");
+                         scan ? "freed or of another type" : "NULL");
     }
     return REDLATCH_OK;
 }
@@ -91,7 +91,7 @@ static int guard_scan(const struct redlatch_scan *scan) {
         return status;
     }
     if (atomic_load(&scan->walk->stepping)) {
-        return fail_with(REDLATCH_IN_USE, "scan takes a step: expected the event of that step before the next one");
+        return fail_with(REDLATCH_IN_USE, "scan has a started step: expected its event before the next step");
     }
     return REDLATCH_OK;
 }
@@ -194,7 +194,7 @@ int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out) {
         return status;
     }
     if (!report_out) {
-        return fail_with(REDLATCH_INVALID, "report_out is NULL: expected where to put the report");
+        return fail_with(REDLATCH_INVALID, "report_out is NULL: expected a pointer to set");
     }
     struct walk *walk = scan->walk;
     redlatch_report *report = NULL;

@@ -48,7 +48,7 @@ struct request *request_start_inside(struct client *client) {
 int request_start_prepared(struct request *request, int status, int64_t now) {
     struct client *client = request->client;
     if (status == REDLATCH_OK && !background_start(client)) {
-        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to see to the call");
+        status = fail_with(REDLATCH_SYSTEM, "no thread can be started: expected one that completes the call");
     }
     if (status == REDLATCH_OK) {
         if (request->operation.resource) {

@@ -39,8 +39,7 @@ void subrequest_start(struct subrequest *subrequest, struct client *client, cons
     if (!client_preallocate_for(client, spec->kind, spec->set)) {
         subrequest->status = fail_plain(REDLATCH_NO_MEMORY);
     } else if (!background_start(client)) {
-        subrequest->status = fail_with(REDLATCH_SYSTEM,
-                                       "no thread to be had from the system: expected one to renew leases");
+        subrequest->status = fail_with(REDLATCH_SYSTEM, "no thread can be started: expected one that renews leases");
     } else if (spec->op) {
         subrequest->active = true;
         subrequest->request.operation.pipeline = PIPELINE_HOST;

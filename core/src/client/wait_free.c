@@ -50,7 +50,7 @@ static int begin(struct request *request, const char *name, size_t size, int64_t
     int64_t now = system_now();
     status = prepare(request, name, size, wait_ms, now);
     if (status == REDLATCH_OK && !background_start(client)) {
-        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to listen");
+        status = fail_with(REDLATCH_SYSTEM, "no thread can be started: expected one that receives messages");
     }
     if (status != REDLATCH_OK) {
         drop_roles(client, &request->operation);
@@ -134,7 +134,7 @@ int redlatch_start_wait_free(redlatch_client *handle, const char *name, size_t n
     int64_t now = system_now();
     status = prepare(request, name, name_size, wait_ms, now);
     if (status == REDLATCH_OK && !background_start(client)) {
-        status = fail_with(REDLATCH_SYSTEM, "no thread to be had from the system: expected one to listen");
+        status = fail_with(REDLATCH_SYSTEM, "no thread can be started: expected one that receives messages");
     }
     if (status != REDLATCH_OK) {
         drop_roles(client, &request->operation);

@@ -127,7 +127,7 @@ static int begin_greeting(struct connection *connection, int64_t now) {
     if (failure == EINPROGRESS) {
         return now < connection->deadline
                    ? REDLATCH_AGAIN
-                   : fail(connection, REDLATCH_UNREACHABLE, "no connection within the time-out", now);
+                   : fail(connection, REDLATCH_UNREACHABLE, "no connection before the connect timeout", now);
     }
     if (failure != 0) {
         return fail(connection, REDLATCH_UNREACHABLE, strerror(failure), now);
@@ -160,7 +160,7 @@ static int take_answers(struct connection *connection, int64_t now) {
         status = REDLATCH_PROTOCOL; /* an answer to nothing */
     }
     if (status != REDLATCH_OK) {
-        return fail(connection, status, "what answers there is not a Redis server", now);
+        return fail(connection, status, "the peer is not a Redis server", now);
     }
     if (result == REDLATCH_OK) {
         become_ready(connection, now);
@@ -170,7 +170,7 @@ static int take_answers(struct connection *connection, int64_t now) {
         return REDLATCH_AGAIN;
     }
     char why[240];
-    snprintf(why, sizeof why, "the server refused: %.150s", connection->detail);
+    snprintf(why, sizeof why, "the server returned an error: %.150s", connection->detail);
     return fail(connection, result, why, now);
 }
 
@@ -193,7 +193,7 @@ static int greet(struct connection *connection, int64_t now) {
         }
     }
     if (status == REDLATCH_AGAIN && now >= connection->deadline) {
-        return fail(connection, REDLATCH_NO_REPLY, "connected, but no answer within the time-out", now);
+        return fail(connection, REDLATCH_NO_REPLY, "connected, but no reply before the connect timeout", now);
     }
     return status;
 }

@@ -103,7 +103,7 @@ static void durations(void) {
     OK(redlatch_cancel_new(&cancel));
     INVALID(redlatch_lock_acquire_as(lock, 0, 1000, 0, cancel, -7), "-7", "max_block_ms");
     redlatch_cancel_free(cancel);
-    INVALID(redlatch_lock_start_acquire(lock, 0, 1000, 0, 1), "owner is 0", "expects");
+    INVALID(redlatch_lock_start_acquire(lock, 0, 1000, 0, 1), "owner is 0", "expected");
     INVALID(redlatch_owner_end(0), "owner is 0", "expected");
     OK(redlatch_lock_acquire_as(lock, 0, DECADE_MS, DECADE_MS, NULL, REDLATCH_FOREVER));
     MUST(ask("PTTL %s", stage_name(1)) > DECADE_MS - 60000, "not the lease asked for");
