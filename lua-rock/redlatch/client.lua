@@ -148,8 +148,8 @@ function Client:latch(name)
     return latch.new(self, name)
 end
 
---- Releases what is held, unless `release_on_close` is false, and ends the client. Takes at most `close_timeout`.
---- Closing twice is harmless.
+--- Releases what is held, unless `release_on_close` is false, and ends the client. Takes at most the `close_timeout` of
+--- `tuning`. Closing twice is harmless.
 ---@return true? done, string? message, string? code
 function Client:close()
     self._closed = true

@@ -35,15 +35,18 @@ redlatch._VERSION = core.version()
 ---@field database? integer wins over the URL's
 ---@field connect_timeout? number seconds that a connection may take; 5
 ---@field command_timeout? number seconds that a call may take which does not wait for others; 5
----@field dead_peer_timeout? number a connection that owes a reply for so many seconds is given up; 10
 ---@field unreachable_timeout? number a wait without end fails when the server cannot be used for so long; 30
+---@field fair_timeout? number waiters of a fair lock whose client is silent for so long lose their positions; the same
+---for all who use a lock; 30
+---@field release_on_close? boolean whether close() releases what is held, or leaves it to run out; true
+---@field tuning? redlatch.Tuning options that few programs change
+
+---@class redlatch.Tuning
+---@field busy_poll? boolean polls the socket briefly before sleeping, where that is faster; true
+---@field linger? number a subscription outlives its last waiter by so many seconds; 3
+---@field dead_peer_timeout? number a connection that owes a reply for so many seconds is closed; 10
 ---@field close_timeout? number close() waits at most so many seconds; 1
 ---@field claim_timeout? number a started acquire whose event is not collected for so long is given back; 30
----@field linger? number a subscription outlives its last waiter by so many seconds; 3
----@field fair_timeout? number waiters of a fair lock whose client is silent for so long lose their places; the same for
----all who use a lock; 30
----@field release_on_close? boolean whether close() releases what is held, or leaves it to run out; true
----@field busy_poll? boolean polls the socket briefly before sleeping, where that is faster; true
 
 --- A lock on a majority of independent servers, which outlives the loss of a minority of them.
 ---@param members redlatch.Lock[] locks of single names, each of a client of its own for a server of its own; three at

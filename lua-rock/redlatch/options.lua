@@ -202,28 +202,52 @@ local TIMES = {
     watchdog_lease = options.span,
     connect_timeout = options.span,
     command_timeout = options.span,
-    dead_peer_timeout = options.span,
     unreachable_timeout = options.span,
+    fair_timeout = options.span,
+    -- of `tuning`
+    dead_peer_timeout = options.span,
     close_timeout = options.delay,
     claim_timeout = options.span,
     linger = options.delay,
-    fair_timeout = options.span,
 }
-local OTHERS = {
+local OF_TUNING = {
+    busy_poll = options.flag,
+    linger = TIMES.linger,
+    dead_peer_timeout = TIMES.dead_peer_timeout,
+    close_timeout = TIMES.close_timeout,
+    claim_timeout = TIMES.claim_timeout,
+}
+local OF_CLIENT = {
+    watchdog_lease = TIMES.watchdog_lease,
+    connect_timeout = TIMES.connect_timeout,
+    command_timeout = TIMES.command_timeout,
+    unreachable_timeout = TIMES.unreachable_timeout,
+    fair_timeout = TIMES.fair_timeout,
     lazy = options.flag,
     release_on_close = options.flag,
-    busy_poll = options.flag,
     database = function(value, name)
         return options.whole(value, name, 0, 1000000)
     end,
     username = options.check_text,
     password = options.check_text,
     name_prefix = options.bytes,
+    tuning = function(value, name)
+        if type(value) ~= "table" then
+            misuse("%s is %s, a %s; expected a table of options", name, shown(value), type(value))
+        end
+        return options.check_known(value, OF_TUNING)
+    end,
 }
-local OF_CLIENT = {}
-for _, group in ipairs {TIMES, OTHERS} do
-    for name, check in pairs(group) do
-        OF_CLIENT[name] = check
+
+-- Writes options into the core's record; a table of options is one more level.
+local function fill(record, given, known)
+    for name, value in pairs(given) do
+        local fit = known[name](value, name)
+        if type(fit) == "table" then
+            fill(record, fit, OF_TUNING)
+        else
+            record[TIMES[name] and name .. "_ms" or name] = fit
+        end
     end
 end
 
@@ -231,9 +255,7 @@ end
 function options.of_client(given)
     local record = core.client_options()
     record.language = core.LANGUAGE_LUA
-    for name, value in pairs(options.check_known(given, OF_CLIENT)) do
-        record[TIMES[name] and name .. "_ms" or name] = OF_CLIENT[name](value, name)
-    end
+    fill(record, options.check_known(given, OF_CLIENT), OF_CLIENT)
     return record
 end
 

@@ -16,6 +16,7 @@ from typing import List
 from redlatch._ffi import lib as _lib
 from redlatch._ffi import text as _text
 from redlatch.client import Client, connect
+from redlatch.durations import Seconds
 from redlatch.errors import (
     AlreadyHeldError,
     AuthenticationError,
@@ -23,7 +24,9 @@ from redlatch.errors import (
     ForkedError,
     InvalidArgumentError,
     LockLostError,
+    LockName,
     LockTimeoutError,
+    LossReason,
     NotOwnedError,
     PermissionDeniedError,
     RedlatchError,
@@ -41,15 +44,17 @@ from redlatch.locks import Lock, LockKind, LockState
 from redlatch.multi import MultiLock, RedLock, redlock
 from redlatch.permits import Permit, PermitSemaphore
 from redlatch.read_write import ReadWriteLock
-from redlatch.reports import Party, Report
+from redlatch.reports import DetectedKind, Party, Report, Role
 from redlatch.semaphores import Semaphore
 from redlatch.statuses import Status
+from redlatch.tuning import Tuning
 
 __all__ = [
     "AlreadyHeldError",
     "AuthenticationError",
     "Client",
     "ClosedError",
+    "DetectedKind",
     "ForkedError",
     "Hold",
     "InvalidArgumentError",
@@ -57,8 +62,10 @@ __all__ = [
     "Lock",
     "LockKind",
     "LockLostError",
+    "LockName",
     "LockState",
     "LockTimeoutError",
+    "LossReason",
     "MultiLock",
     "NotOwnedError",
     "Party",
@@ -70,9 +77,12 @@ __all__ = [
     "RedlatchError",
     "Report",
     "ResourceError",
+    "Role",
+    "Seconds",
     "Semaphore",
     "ServerError",
     "Status",
+    "Tuning",
     "UnreachableError",
     "UnsupportedError",
     "WaitCancelledError",

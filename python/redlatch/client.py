@@ -22,6 +22,7 @@ from redlatch.permits import PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import Report, inspect, scan
 from redlatch.semaphores import Semaphore
+from redlatch.tuning import COMMAND_TIMEOUT, CONNECT_TIMEOUT, Tuning
 from redlatch.watching import wait_free
 
 
@@ -34,16 +35,12 @@ def connect(
     username: Optional[str] = None,
     password: Optional[str] = None,
     database: Optional[int] = None,
-    connect_timeout: Optional[Seconds] = None,
-    command_timeout: Optional[Seconds] = None,
-    dead_peer_timeout: Optional[Seconds] = None,
-    unreachable_timeout: Optional[Seconds] = None,
-    close_timeout: Optional[Seconds] = None,
-    claim_timeout: Optional[Seconds] = None,
-    linger: Optional[Seconds] = None,
-    fair_timeout: Optional[Seconds] = None,
+    connect_timeout: Seconds = CONNECT_TIMEOUT,
+    command_timeout: Seconds = COMMAND_TIMEOUT,
+    unreachable_timeout: Seconds = 30,
+    fair_timeout: Seconds = 30,
     release_on_close: bool = True,
-    busy_poll: bool = True,
+    tuning: Optional[Tuning] = None,
 ) -> Client:
     """Opens a client and connects, unless `lazy`.
 
@@ -53,20 +50,18 @@ def connect(
     name_prefix: is put before every name.
     lazy: connects at the first use, for servers that may be down now.
     connect_timeout, command_timeout: how long a connection, and a call that does not wait for others, may take.
-    dead_peer_timeout: a connection that owes a reply for this long is given up.
     unreachable_timeout: a wait without end fails when the server cannot be used for this long.
-    close_timeout: close() waits at most this long.
-    claim_timeout: an asynchronous grant that is not collected is given back after this.
-    linger: a subscription outlives its last waiter by this.
-    fair_timeout: waiters of a fair lock whose client is silent for this long lose their places; to be the same in every
-        process that uses a lock.
+    fair_timeout: waiters of a fair lock whose client is silent for this long lose their positions; to be the same in
+        every process that uses a lock.
     release_on_close: whether close() releases what is held, or leaves it to run out.
-    busy_poll: polls the socket briefly before sleeping, where that is faster.
+    tuning: options that few programs change, see Tuning; None means its defaults.
 
-    Times are seconds or timedeltas; None is the default of the core.
+    Times are seconds or timedeltas.
     """
     if url is not None and not isinstance(url, str):
         raise TypeError(f"url is of type {type(url).__name__}; expected str or None")
+    if not isinstance(tuning, (Tuning, type(None))):
+        raise TypeError(f"tuning is {tuning!r}, of type {type(tuning).__name__}; expected redlatch.Tuning or None")
     options, alive = client_options(
         {
             "watchdog_lease": watchdog_lease,
@@ -77,14 +72,10 @@ def connect(
             "database": database,
             "connect_timeout": connect_timeout,
             "command_timeout": command_timeout,
-            "dead_peer_timeout": dead_peer_timeout,
             "unreachable_timeout": unreachable_timeout,
-            "close_timeout": close_timeout,
-            "claim_timeout": claim_timeout,
-            "linger": linger,
             "fair_timeout": fair_timeout,
             "release_on_close": release_on_close,
-            "busy_poll": busy_poll,
+            **vars(tuning or Tuning()),
         }
     )
     client_out = ffi.new("redlatch_client **")
@@ -353,7 +344,7 @@ class Client:
 
     def close(self) -> None:
         """Releases what is held, unless `release_on_close` is False, and ends the client. Who waits gets a ClosedError.
-        Takes at most `close_timeout`. Closing twice is harmless."""
+        Takes at most the `close_timeout` of Tuning. Closing twice is harmless."""
         status: int = lib.redlatch_client_close(self._handle)
         self._end.detach()
         self._losses.join()

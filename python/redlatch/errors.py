@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import builtins
 import threading
-from typing import Any, Dict, Optional, Tuple, Type, Union
+from typing import Any, Dict, Literal, Optional, Tuple, Type, Union, cast
 
 from redlatch._ffi import lib, text
 from redlatch.statuses import Status
 
 LockName = Union[str, bytes]
+
+# Why a hold was lost: its lease ran out; the server no longer knows it, as after a release by force; its max_hold is
+# over; the thread that held it ended.
+LossReason = Literal["expired", "missing", "max_hold", "abandoned"]
 
 
 class RedlatchError(Exception):
@@ -77,9 +81,8 @@ class LockLostError(RedlatchError):
 
     _usual_status = lib.REDLATCH_LOST
 
-    # "expired": the lease ran out; "missing": the server no longer knows the hold, as after a release by force;
-    # "max_hold"; "abandoned": the thread that held it ended. None if that is not known.
-    reason: Optional[str] = None
+    # None if that is not known.
+    reason: Optional[LossReason] = None
 
 
 class AlreadyHeldError(RedlatchError, RuntimeError):
@@ -212,6 +215,6 @@ def failure(status: int, lock_name: Optional[LockName] = None) -> RedlatchError:
     return error
 
 
-def reason_name(reason: int) -> Optional[str]:
+def reason_name(reason: int) -> Optional[LossReason]:
     """Why a hold was lost, as LockLostError has it; None if that is not known."""
-    return text(lib.redlatch_reason_name(reason)) if reason else None
+    return cast(LossReason, text(lib.redlatch_reason_name(reason))) if reason else None

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, NoReturn, Optional
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.durations import Seconds, span_ms
-from redlatch.errors import ClosedError, LockLostError, NotOwnedError, end_if_program_ends, failure, reason_name
+from redlatch.errors import (
+    ClosedError,
+    LockLostError,
+    LossReason,
+    NotOwnedError,
+    end_if_program_ends,
+    failure,
+    reason_name,
+)
 
 if TYPE_CHECKING:
     from redlatch.locks import Lock
@@ -71,7 +79,7 @@ class Hold:
         return self._lock._client._losses.knows(self._serial)
 
     @property
-    def lost_reason(self) -> Optional[str]:
+    def lost_reason(self) -> Optional[LossReason]:
         """Why the hold was lost, as LockLostError.reason; None if it was not."""
         return self._lock._client._losses.reason(self._serial) if self.lost else None
 
@@ -136,7 +144,7 @@ class Hold:
         now = self._now()
         return now if now is not None and now.state in _ALIVE else None
 
-    def _note_lost(self, reason: Optional[str]) -> None:
+    def _note_lost(self, reason: Optional[LossReason]) -> None:
         self._lock._client._losses.note(self._serial, reason)
 
     def _raise_failed(self, status: int) -> NoReturn:

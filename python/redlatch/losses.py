@@ -16,7 +16,7 @@ from collections import OrderedDict
 from typing import Optional
 
 from redlatch._ffi import FOREVER, CData, lib, new_record, text
-from redlatch.errors import reason_name
+from redlatch.errors import LossReason, reason_name
 from redlatch.owners import GREEN
 
 logger = logging.getLogger("redlatch")
@@ -35,12 +35,12 @@ class Losses:
     def __init__(self, handle: CData) -> None:
         self._handle = handle
         self._pid = os.getpid()
-        self._reasons: OrderedDict[int, Optional[str]] = OrderedDict()  # by serial
+        self._reasons: OrderedDict[int, Optional[LossReason]] = OrderedDict()  # by serial
         self._events: weakref.WeakValueDictionary[int, threading.Event] = weakref.WeakValueDictionary()
         self._guard = threading.Lock()
         self._thread: Optional[threading.Thread] = None
 
-    def note(self, serial: int, reason: Optional[str]) -> None:
+    def note(self, serial: int, reason: Optional[LossReason]) -> None:
         """Remembers that a hold is lost, and why, and tells who waits for that. Any thread, any number of times."""
         self._reasons[serial] = reason
         if len(self._reasons) > REMEMBERED:
@@ -53,7 +53,7 @@ class Losses:
         """Whether this hold was seen to be lost."""
         return serial in self._reasons
 
-    def reason(self, serial: int) -> Optional[str]:
+    def reason(self, serial: int) -> Optional[LossReason]:
         """Why this hold was lost; None if it was not, as far as was seen."""
         return self._reasons.get(serial)
 

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Tuple
 from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import delay_ms, span_ms
 from redlatch.errors import InvalidArgumentError, LockName, failure
+from redlatch.tuning import UrlDefault
 
 
 def name_bytes(name: LockName, argument: str = "name") -> bytes:
@@ -108,6 +109,7 @@ _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "database": ("database", _whole(0, 1_000_000)),
 }
 _STRINGS = ("username", "password")
+_OF_URL = (*_STRINGS, "database")
 
 # The settings that only some kinds of locks have, with the field that each one fills and what makes its value fit.
 _LOCK_SETTINGS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
@@ -121,7 +123,8 @@ _LOCK_SETTINGS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
 
 
 def client_options(given: Mapping[str, Any]) -> Tuple[CData, List[CData]]:
-    """The core's options for those of connect() that are not None, and what must live for as long as they do."""
+    """The core's options for those of connect(), and what must live for as long as they do. None of a text or a number,
+    and a UrlDefault, leave the option to the URL."""
     options = ffi.new("redlatch_client_options *")
     status: int = lib.redlatch_client_options_init(options, ffi.sizeof("redlatch_client_options"))
     if status:
@@ -129,7 +132,7 @@ def client_options(given: Mapping[str, Any]) -> Tuple[CData, List[CData]]:
     options.language = lib.REDLATCH_LANGUAGE_PYTHON
     alive: List[CData] = []
     for argument, value in given.items():
-        if value is None:
+        if isinstance(value, UrlDefault) or (value is None and argument in _OF_URL):
             continue
         if argument in _NUMBERS:
             field, convert = _NUMBERS[argument]

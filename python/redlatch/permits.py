@@ -17,6 +17,7 @@ from redlatch.errors import (
     InvalidArgumentError,
     LockLostError,
     LockName,
+    LossReason,
     NotOwnedError,
     RedlatchError,
     failure,
@@ -131,7 +132,7 @@ class Permit:
         if error is None:
             raise failed
 
-    def _note_lost(self, reason: Optional[str]) -> None:
+    def _note_lost(self, reason: Optional[LossReason]) -> None:
         self._semaphore._client._losses.note(self._serial, reason)
 
 

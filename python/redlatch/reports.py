@@ -7,12 +7,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Literal, Optional, Tuple, cast
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.errors import LockName, failure
 
-_ROLES = {
+# What somebody in a report does: holds the lock, or one mode of a read-write lock, or queues for it.
+Role = Literal["holder", "reader", "writer", "waiter"]
+
+# What the data of a name show: no key at all; a lock of some kind; a number, which a semaphore, a latch or any counter
+# may be; something that is no lock. A spin lock, and a fair lock that nobody queues for, are as a mutex.
+DetectedKind = Literal[
+    "nothing", "mutex", "fenced", "fair", "read_write", "group", "plain", "permit_semaphore", "count", "unknown"
+]
+
+_ROLES: Dict[int, Role] = {
     lib.REDLATCH_HOLDER: "holder",
     lib.REDLATCH_READER: "reader",
     lib.REDLATCH_WRITER: "writer",
@@ -22,32 +31,52 @@ _ROLES = {
 
 @dataclass(frozen=True)
 class Party:
-    """Somebody who holds a lock, or queues for it on the server."""
+    """Somebody who holds a lock, or queues for it on the server.
 
-    role: str  # "holder", "reader", "writer" or "waiter"
-    owner: str  # the owner id as it stands in Redis; of a permit its id
-    count: int  # levels held; 0 for a waiter
-    host: Optional[str] = None  # the machine of an owner that is connected with redlatch; of inspect() only
-    pid: Optional[int] = None  # and its process there
-    value: Optional[str] = None  # of a group: the value that is held, as it stands in Redis, a digest
-    ttl: Optional[float] = None  # of a group's value and of a permit: seconds left of its lease; None: it has none
+    Attributes:
+        role: "holder"; of a read-write lock "reader" or "writer"; "waiter".
+        owner: The owner id as it stands in Redis; of a permit its id.
+        count: The hold count; 0 for a waiter.
+        host: The machine of an owner whose client of redlatch is connected; None if it is not known. Of inspect() only.
+        pid: The process there, or None.
+        value: Of a group the value that is held, as it stands in Redis, a digest; else None.
+        ttl: Of a group's value and of a permit the seconds left of its lease; None if it has no lease of its own.
+    """
+
+    role: Role
+    owner: str
+    count: int
+    host: Optional[str] = None
+    pid: Optional[int] = None
+    value: Optional[str] = None
+    ttl: Optional[float] = None
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a name was when the server was asked."""
+    """What a name was when the server was asked.
 
-    name: LockName  # without the client's prefix; bytes where it is no UTF-8
-    # "nothing", "mutex", "fenced", "fair", "read_write", "group", "plain", "permit_semaphore"; "count" for a number,
-    # which a semaphore, a latch or any counter may be; "unknown" for what is no lock
-    detected_kind: str
-    type: str  # the server's word for the type of the key
-    ttl: float  # seconds left of the lease; infinity if it has none, 0.0 if there is nothing
-    token: int  # of a fenced lock: the last one issued; else 0
+    Attributes:
+        name: The name without the client's prefix; bytes where it is not UTF-8.
+        detected_kind: What the data show, such as "mutex"; see DetectedKind.
+        type: The server's word for the type of the key, such as "hash"; "none" if there is no key.
+        ttl: Seconds left of the lease; infinity if it has none, 0.0 if there is nothing.
+        token: Of a fenced lock the token that was issued last; else 0.
+        holders: How many hold it; of a permit semaphore how many permits are taken.
+        waiters: How many queue on the server; 0 where the data do not show it.
+        parties: Holders and waiters, holders first; of very many only some.
+        count: Of "count" the number, of a permit semaphore the available permits; else 0.
+    """
+
+    name: LockName
+    detected_kind: DetectedKind
+    type: str
+    ttl: float
+    token: int
     holders: int
-    waiters: int  # who queues on the server; 0 where the data do not show it
-    parties: Tuple[Party, ...]  # holders first; of very many only some
-    count: int = 0  # of "count" the number, of a permit semaphore the permits that may be taken
+    waiters: int
+    parties: Tuple[Party, ...]
+    count: int = 0
 
     @property
     def locked(self) -> Optional[bool]:
@@ -97,7 +126,7 @@ def _read(handle: CData) -> Report:
     name: bytes = ffi.buffer(lib.redlatch_report_name(report), facts.name_size)[:]
     return Report(
         name=_shown(name),
-        detected_kind=text(lib.redlatch_detected_kind_name(facts.detected_kind)),
+        detected_kind=cast(DetectedKind, text(lib.redlatch_detected_kind_name(facts.detected_kind))),
         type=text(facts.type),
         ttl=math.inf if facts.ttl_ms == -1 else facts.ttl_ms / 1000,
         token=facts.token,

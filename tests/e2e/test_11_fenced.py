@@ -21,7 +21,7 @@ CUTS = ["cut_before", "cut_inside", "cut_after"]
 def patient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
     """A client behind the proxy whose calls outlast what the tests do to them."""
     load_scripts(server)
-    with redlatch.connect(proxy.url, command_timeout=20, dead_peer_timeout=60) as opened:
+    with redlatch.connect(proxy.url, command_timeout=20, tuning=redlatch.Tuning(dead_peer_timeout=60)) as opened:
         yield opened
 
 

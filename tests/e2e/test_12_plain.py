@@ -31,7 +31,7 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
 def patient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
     """A client behind the proxy whose calls outlast what the tests do to them."""
     load_scripts(server)
-    with redlatch.connect(proxy.url, command_timeout=20, dead_peer_timeout=60) as opened:
+    with redlatch.connect(proxy.url, command_timeout=20, tuning=redlatch.Tuning(dead_peer_timeout=60)) as opened:
         yield opened
 
 
@@ -339,7 +339,7 @@ def test_a_late_duplicate_touches_nothing_newer(
 
 def test_what_was_given_up_is_undone(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
     load_scripts(server)
-    with redlatch.connect(proxy.url, command_timeout=0.3, dead_peer_timeout=60) as impatient:
+    with redlatch.connect(proxy.url, command_timeout=0.3, tuning=redlatch.Tuning(dead_peer_timeout=60)) as impatient:
         fault = proxy.hold(SCRIPTS["acquire_plain"])
         lock = impatient.plain_lock(lock_name, owner="handle")
         with pytest.raises(redlatch.UnreachableError) as caught:

@@ -192,7 +192,7 @@ def test_a_lost_reply_is_made_up_for(
     server: RedisServer, proxy: Proxy, lock_name: str, step: str, cut: str
 ) -> None:
     load_scripts(server)
-    with redlatch.connect(proxy.url, command_timeout=20, dead_peer_timeout=60) as client:
+    with redlatch.connect(proxy.url, command_timeout=20, tuning=redlatch.Tuning(dead_peer_timeout=60)) as client:
         lock, other = (client.group_lock(lock_name, ["a", "f1"], owner="handle") for _ in range(2))
         levels = {"acquire_group": 1, "reenter_group": 2, "release_group": 0, "extend_group": 1, "hand_over_group": 0}
         if step != "acquire_group":

@@ -189,7 +189,7 @@ def test_a_loss_is_one_event(
 def test_a_grant_that_nobody_collects_is_given_back(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str, form: str
 ) -> None:
-    clients = open_clients(servers, claim_timeout=0.3)
+    clients = open_clients(servers, tuning=redlatch.Tuning(claim_timeout=0.3))
     host = Host(make(form, clients, lock_name))
     host.acquire(1)
     needed = 2 if form == "majority" else 3

@@ -188,7 +188,7 @@ def test_a_wait_of_500_ms_gives_up_in_time(
     server: RedisServer, monitor: Monitor, stalls: Stalls, lock_name: str
 ) -> None:
     owner = hold_as_redisson(server, lock_name)
-    with redlatch.connect(server.url, linger=0.2) as client:
+    with redlatch.connect(server.url, tuning=redlatch.Tuning(linger=0.2)) as client:
         lock = client.lock(lock_name)
 
         def in_the_main_thread() -> float:  # which waits in slices

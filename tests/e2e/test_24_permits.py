@@ -394,7 +394,7 @@ def test_what_was_given_up_is_undone(
     server: RedisServer, proxy: Proxy, slots: redlatch.PermitSemaphore, lock_name: str
 ) -> None:
     slots.try_set_permits(5)
-    with redlatch.connect(proxy.url, command_timeout=0.3, dead_peer_timeout=60) as impatient:
+    with redlatch.connect(proxy.url, command_timeout=0.3, tuning=redlatch.Tuning(dead_peer_timeout=60)) as impatient:
         fault = proxy.hold_reply(SCRIPTS["acquire_permits"])
         error = Call(lambda: impatient.permit_semaphore(lock_name).acquire_many(3, blocking=False)).error()
         assert isinstance(error, redlatch.UnreachableError)

@@ -22,7 +22,7 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
 @pytest.fixture
 def forgotten(server: RedisServer) -> Iterator[redlatch.Client]:
     """A client whose host collects nothing in time."""
-    with redlatch.connect(server.url, claim_timeout=0.4) as opened:
+    with redlatch.connect(server.url, tuning=redlatch.Tuning(claim_timeout=0.4)) as opened:
         yield opened
 
 

@@ -36,14 +36,14 @@ def stalls() -> Iterator[Stalls]:
 @pytest.fixture
 def patient(proxy: Proxy) -> Iterator[redlatch.Client]:
     """A client behind the proxy whose calls outlast what the tests do to them."""
-    with redlatch.connect(proxy.url, command_timeout=20, dead_peer_timeout=60) as opened:
+    with redlatch.connect(proxy.url, command_timeout=20, tuning=redlatch.Tuning(dead_peer_timeout=60)) as opened:
         yield opened
 
 
 @pytest.fixture
 def impatient(proxy: Proxy) -> Iterator[redlatch.Client]:
     """A client behind the proxy whose calls give up soon."""
-    with redlatch.connect(proxy.url, command_timeout=TIMEOUT, dead_peer_timeout=60) as opened:
+    with redlatch.connect(proxy.url, command_timeout=TIMEOUT, tuning=redlatch.Tuning(dead_peer_timeout=60)) as opened:
         yield opened
 
 
@@ -98,7 +98,7 @@ def test_a_silent_connection_is_given_up(
     server: RedisServer, proxy: Proxy, monitor: Monitor, lock_name: str
 ) -> None:
     """Nobody cuts it: the client does, after its dead-peer time."""
-    with redlatch.connect(proxy.url, dead_peer_timeout=0.5) as client:
+    with redlatch.connect(proxy.url, tuning=redlatch.Tuning(dead_peer_timeout=0.5)) as client:
         step = STEPS["acquire"](server, monitor, client, lock_name)
         fault = proxy.swallow_reply(step.script)
         started_at = time.monotonic()

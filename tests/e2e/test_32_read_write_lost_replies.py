@@ -23,7 +23,7 @@ Both = Tuple[redlatch.Lock, redlatch.Lock]
 def patient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
     """A client behind the proxy whose calls outlast what the tests do to them."""
     load_scripts(server)
-    with redlatch.connect(proxy.url, command_timeout=20, dead_peer_timeout=60) as opened:
+    with redlatch.connect(proxy.url, command_timeout=20, tuning=redlatch.Tuning(dead_peer_timeout=60)) as opened:
         yield opened
 
 
@@ -31,7 +31,7 @@ def patient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
 def impatient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
     """A client behind the proxy whose calls give up soon."""
     load_scripts(server)
-    with redlatch.connect(proxy.url, command_timeout=0.3, dead_peer_timeout=60) as opened:
+    with redlatch.connect(proxy.url, command_timeout=0.3, tuning=redlatch.Tuning(dead_peer_timeout=60)) as opened:
         yield opened
 
 

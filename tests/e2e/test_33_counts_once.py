@@ -84,14 +84,14 @@ def long_waits(change: Change) -> Callable[[redlatch.Client, str], Any]:
 @pytest.fixture
 def patient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
     """A client behind the proxy whose calls outlast what the tests do to them."""
-    with redlatch.connect(proxy.url, command_timeout=20, dead_peer_timeout=60) as opened:
+    with redlatch.connect(proxy.url, command_timeout=20, tuning=redlatch.Tuning(dead_peer_timeout=60)) as opened:
         yield opened
 
 
 @pytest.fixture
 def impatient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
     """A client behind the proxy whose calls give up soon."""
-    with redlatch.connect(proxy.url, command_timeout=TIMEOUT, dead_peer_timeout=60) as opened:
+    with redlatch.connect(proxy.url, command_timeout=TIMEOUT, tuning=redlatch.Tuning(dead_peer_timeout=60)) as opened:
         yield opened
 
 

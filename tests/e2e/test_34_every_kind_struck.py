@@ -182,7 +182,7 @@ class Scene:
 @pytest.fixture
 def scene(server: RedisServer, proxy: Proxy, lock_name: str, kind: Kind) -> Iterator[Scene]:
     """A lock of the kind, whose calls outlast what the tests do to them."""
-    with redlatch.connect(proxy.url, command_timeout=20, dead_peer_timeout=60) as client:
+    with redlatch.connect(proxy.url, command_timeout=20, tuning=redlatch.Tuning(dead_peer_timeout=60)) as client:
         made = Scene(server, client, kind, lock_name)
         yield made
         made.thread.shutdown()

@@ -239,7 +239,7 @@ def test_control_c_at_any_moment_of_an_acquire_leaves_nothing(
 def test_close_tells_a_hundred_waiters(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url) as other, Stalls() as stalls:
         other.lock(lock_name).acquire()
-        client = redlatch.connect(server.url, close_timeout=10)
+        client = redlatch.connect(server.url, tuning=redlatch.Tuning(close_timeout=10))
         errors: List[BaseException] = []
 
         def wait() -> None:
@@ -267,7 +267,7 @@ def test_close_tells_a_hundred_waiters(server: RedisServer, lock_name: str) -> N
 def test_close_with_a_dead_server_takes_the_close_timeout(
     server: RedisServer, lock_name: str, watching: bool
 ) -> None:
-    client = redlatch.connect(server.url, close_timeout=0.4)
+    client = redlatch.connect(server.url, tuning=redlatch.Tuning(close_timeout=0.4))
     lock = client.lock(lock_name)
     lock.acquire()
     if watching:

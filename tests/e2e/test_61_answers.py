@@ -443,7 +443,7 @@ def test_a_server_that_does_not_answer(server: RedisServer, lock_name: str) -> N
 def test_closing_with_calls_under_way(server: RedisServer, lock_name: str) -> None:
     """Nothing is left of them, whether they were answered or not."""
     for stopped in (False, True):
-        client = redlatch.connect(server.url, close_timeout=0.1)
+        client = redlatch.connect(server.url, tuning=redlatch.Tuning(close_timeout=0.1))
         Host(client)
         start_all(client, lock_name)
         if stopped:

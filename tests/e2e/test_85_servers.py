@@ -31,6 +31,8 @@ MakeServer = Callable[..., RedisServer]
 # A generous bound on what is refused at once, or after the time-out of less than a second that a test sets; what waits
 # for anything else waits longer.
 SOON = 3.0
+# For clients whose server is gone.
+CLOSE_SOON = redlatch.Tuning(close_timeout=0.2)
 
 
 @contextmanager
@@ -215,7 +217,7 @@ def test_authentication(make_server: MakeServer, lock_name: str, url: str) -> No
 
 def test_password_withdrawn_later(make_server: MakeServer, lock_name: str) -> None:
     server = make_server()
-    with redlatch.connect(server.url, close_timeout=0.2) as client:
+    with redlatch.connect(server.url, tuning=CLOSE_SOON) as client:
         lock = client.lock(lock_name)
         with lock:
             pass
@@ -441,10 +443,10 @@ def test_silence(lock_name: str, begin: bytes) -> None:
         with fails("no_reply", after=0.3, kind=redlatch.UnreachableError, words=words):
             redlatch.connect(other.url, connect_timeout=0.3)
         # Of a lock nothing was sent: that is not the ambiguous kind.
-        with redlatch.connect(other.url, lazy=True, connect_timeout=0.3, close_timeout=0.2) as client:
+        with redlatch.connect(other.url, lazy=True, connect_timeout=0.3, tuning=CLOSE_SOON) as client:
             with fails("unreachable", after=0.25, kind=redlatch.UnreachableError):
                 client.lock(lock_name).acquire(blocking=False)
-        with redlatch.connect(other.url, lazy=True, command_timeout=0.3, close_timeout=0.2) as client:
+        with redlatch.connect(other.url, lazy=True, command_timeout=0.3, tuning=CLOSE_SOON) as client:
             with fails("unreachable", after=0.25, kind=redlatch.UnreachableError):
                 client.lock(lock_name).acquire(blocking=False)
 
@@ -453,7 +455,7 @@ def test_no_answer_to_the_first_packet(lock_name: str) -> None:
     with SynBlackHole() as hole:
         with fails("unreachable", after=0.3, kind=redlatch.UnreachableError):
             redlatch.connect(hole.url, connect_timeout=0.3)
-        with redlatch.connect(hole.url, lazy=True, close_timeout=0.2) as client:
+        with redlatch.connect(hole.url, lazy=True, tuning=CLOSE_SOON) as client:
             with fails("unreachable", after=0.3, kind=redlatch.UnreachableError):
                 client.lock(lock_name).acquire(timeout=0.3)
 
@@ -469,7 +471,7 @@ def test_nobody_there(lock_name: str) -> None:
 
 
 def test_the_server_falls_silent(server: RedisServer, lock_name: str) -> None:
-    with redlatch.connect(server.url, command_timeout=0.8, close_timeout=0.2) as client:
+    with redlatch.connect(server.url, command_timeout=0.8, tuning=CLOSE_SOON) as client:
         lock = client.lock(lock_name)
         with lock:
             pass
@@ -496,6 +498,6 @@ def test_wrong_database(server: RedisServer) -> None:
 def test_all_is_well_with_a_scripted_server() -> None:
     """What the broken servers are measured against: a server that knows no CLIENT and no INFO will do."""
     words = {"CLIENT": ErrorReply("ERR unknown command"), "INFO": ErrorReply("NOPERM no"), "EVALSHA": None}
-    with ScriptedServer(by_word=words) as scripted, redlatch.connect(scripted.url, close_timeout=0.2) as client:
+    with ScriptedServer(by_word=words) as scripted, redlatch.connect(scripted.url, tuning=CLOSE_SOON) as client:
         lock = client.lock("x")
         assert lock.acquire(blocking=False) and lock.owned()

@@ -54,7 +54,7 @@ def test_a_silent_server_delays_no_renewal_on_another(make_server: MakeServer, l
     with make_server() as silent, make_server() as sound:
         with (
             redlatch.connect(sound.url, watchdog_lease=1.5) as other,
-            redlatch.connect(silent.url, watchdog_lease=0.6, close_timeout=0.1) as client,
+            redlatch.connect(silent.url, watchdog_lease=0.6, tuning=redlatch.Tuning(close_timeout=0.1)) as client,
         ):
             locks = [each.lock(lock_name, owner="handle") for each in (client, other)]
             for lock in locks:
@@ -244,7 +244,7 @@ def test_the_wall_clock_is_of_no_importance(
 def test_an_answer_that_comes_after_the_lease_is_no_lock(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
     """W-25: Redisson counts the lease from the answer. Ours counts from the request, and says that it is over."""
     load_scripts(server)
-    with redlatch.connect(proxy.url, command_timeout=20, dead_peer_timeout=60) as behind:
+    with redlatch.connect(proxy.url, command_timeout=20, tuning=redlatch.Tuning(dead_peer_timeout=60)) as behind:
         lock = behind.lock(lock_name, owner="handle")
         fault = proxy.hold_reply(SCRIPTS["acquire"])
         call = Call(lambda: lock.acquire(timeout=20, lease=0.4))

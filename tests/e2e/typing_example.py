@@ -74,13 +74,11 @@ def all_options() -> None:
         database=2,
         connect_timeout=1,
         command_timeout=0.5,
-        dead_peer_timeout=5,
         unreachable_timeout=60,
-        close_timeout=0,
-        claim_timeout=10,
-        linger=0,
         release_on_close=False,
-        busy_poll=False,
+        tuning=redlatch.Tuning(
+            busy_poll=False, linger=0, dead_peer_timeout=5, close_timeout=timedelta(0), claim_timeout=10
+        ),
     ) as client:
         assert_type(client, redlatch.Client)
         assert_type(client.uuid, str)

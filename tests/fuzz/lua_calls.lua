@@ -139,7 +139,7 @@ end
 
 local function play()
     local client = assert(redlatch.connect("unix://" .. socket,
-                                           {command_timeout = 1, watchdog_lease = 1, close_timeout = 0.1}))
+                                           {command_timeout = 1, watchdog_lease = 1, tuning = {close_timeout = 0.1}}))
     objects, reported = {client}, {}
     for _, kind in ipairs {"lock", "fenced_lock", "fair_lock", "spin_lock", "plain_lock", "read_write_lock"} do
         objects[#objects + 1] = client[kind](client, one_of(NAMES), TIMED)

@@ -65,7 +65,8 @@ class Round:
         self.draw = random.Random(seed)
         self.url = url
         self.reported: List[str] = []
-        self.client = redlatch.connect(url, command_timeout=1, watchdog_lease=1, close_timeout=0.1)
+        tuning = redlatch.Tuning(close_timeout=0.1)
+        self.client = redlatch.connect(url, command_timeout=1, watchdog_lease=1, tuning=tuning)
         self.objects: List[Any] = [self.client]
         for make in (self.client.lock, self.client.fenced_lock, self.client.fair_lock, self.client.spin_lock,
                      self.client.plain_lock, self.client.semaphore, self.client.permit_semaphore, self.client.latch,

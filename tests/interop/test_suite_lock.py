@@ -84,7 +84,7 @@ def test_many_names_and_threads_leave_no_subscription(
     make_ours: MakeOurs, server: RedisServer, name: str, kind: str
 ) -> None:
     """32 threads go through five names; all subscriptions are gone a little later."""
-    client = make_ours(linger=0.1)
+    client = make_ours(tuning=redlatch.Tuning(linger=0.1))
 
     def turn(number: int) -> None:
         with KINDS[kind].ours(client, f"{name}:{number % 5}"):
@@ -149,7 +149,7 @@ def test_hold_count(ours: redlatch.Client, name: str) -> None:
 def test_server_down(make_server: Callable[..., RedisServer], name: str, kind: str) -> None:
     """A wait for a lock of a server that is gone raises."""
     server = make_server()
-    with redlatch.connect(server.url, close_timeout=0.1) as client:
+    with redlatch.connect(server.url, tuning=redlatch.Tuning(close_timeout=0.1)) as client:
         server.stop()
         with pytest.raises(redlatch.UnreachableError):
             KINDS[kind].ours(client, name).acquire(timeout=2, lease=10)

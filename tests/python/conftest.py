@@ -17,5 +17,6 @@ NOBODY = "redis://somebody:open-sesame@127.0.0.1:9/0"
 @pytest.fixture
 def client() -> Iterator[redlatch.Client]:
     """A client that never connected."""
-    with redlatch.connect(NOBODY, lazy=True, connect_timeout=0.2, unreachable_timeout=0.2, close_timeout=0.1) as client:
+    tuning = redlatch.Tuning(close_timeout=0.1)
+    with redlatch.connect(NOBODY, lazy=True, connect_timeout=0.2, unreachable_timeout=0.2, tuning=tuning) as client:
         yield client

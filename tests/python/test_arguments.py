@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import inspect
 import logging
+import re
 import threading
 from typing import Any, Dict, Optional
 
 import pytest
 import redlatch
+from redlatch._ffi import lib
 from redlatch.options import client_options, name_bytes
+from redlatch.tuning import CONNECT_TIMEOUT
 
 
 @pytest.mark.parametrize("name", ["", b"", "x" * 65536, "ä" * 32768])
@@ -107,19 +110,48 @@ def test_extend_wants_an_end(client: redlatch.Client, seconds: float) -> None:
         ("watchdog_lease", 0, ValueError),
         ("watchdog_lease", "30", TypeError),
         ("connect_timeout", -1, ValueError),
-        ("linger", -1, ValueError),
         ("database", -1, ValueError),
         ("database", 2**70, ValueError),
         ("database", "0", TypeError),
         ("database", True, TypeError),
         ("lazy", 1, TypeError),
-        ("busy_poll", "no", TypeError),
+        ("command_timeout", None, TypeError),
+        ("tuning", {"linger": 1}, TypeError),
         ("release_on_close", 0, TypeError),
     ],
 )
 def test_options_of_a_client_are_checked(argument: str, value: Any, kind: type) -> None:
-    with pytest.raises(kind, match=f"{argument} is {value!r}"):
+    with pytest.raises(kind, match=re.escape(f"{argument} is {value!r}")):
         redlatch.connect("redis://127.0.0.1:9", **{"lazy": True, argument: value})
+
+
+@pytest.mark.parametrize(
+    "argument, value, kind",
+    [("linger", -1, ValueError), ("dead_peer_timeout", 0, ValueError), ("busy_poll", "no", TypeError)],
+)
+def test_tuning_is_checked(argument: str, value: Any, kind: type) -> None:
+    with pytest.raises(kind, match=f"{argument} is {value!r}"):
+        redlatch.connect("redis://127.0.0.1:9", lazy=True, tuning=redlatch.Tuning(**{argument: value}))
+
+
+def test_shown_defaults_are_those_of_the_core() -> None:
+    options, _ = client_options({"name_prefix": ""})
+    parameters = [*inspect.signature(redlatch.connect).parameters.values()]
+    parameters += inspect.signature(redlatch.Tuning).parameters.values()
+    shown = {each.name: each.default for each in parameters if type(each.default) in (int, bool)}
+    assert len(shown) == 9
+    for name, default in shown.items():
+        field = getattr(options, f"{name}_ms", None)
+        assert (getattr(options, name) if field is None else field / 1000) == default, name
+    assert "connect_timeout: 'Seconds' = 5," in str(inspect.signature(redlatch.connect))
+    assert repr(redlatch.Tuning(linger=0)).startswith("Tuning(busy_poll=True, linger=0, dead_peer_timeout=10, ")
+
+
+def test_the_url_wins_over_a_default_and_an_option_over_the_url() -> None:
+    default, _ = client_options({"name_prefix": "", "connect_timeout": CONNECT_TIMEOUT})
+    assert default.connect_timeout_ms == lib.REDLATCH_DEFAULT, "so the URL has its say"
+    given, _ = client_options({"name_prefix": "", "connect_timeout": 5})
+    assert given.connect_timeout_ms == 5000
 
 
 def test_bounds_of_whole_numbers_are_those_of_the_core(client: redlatch.Client) -> None:

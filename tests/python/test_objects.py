@@ -10,10 +10,11 @@ import functools
 import pickle
 import re
 from pathlib import Path
-from typing import Any, AsyncIterator, Dict, Iterator
+from typing import Any, AsyncIterator, Dict, Iterator, Set, get_args
 
 import pytest
 import redlatch
+from redlatch._ffi import lib, text
 
 
 async def coroutine() -> None:
@@ -99,6 +100,17 @@ def test_a_lock_says_its_kind(client: redlatch.Client) -> None:
     assert {kind: lock.kind for kind, lock in locks.items()} == {kind: kind for kind in locks}
     assert repr(mutex) == "<redlatch.Lock 'orders' (mutex), owned by threads>"
     assert repr(locks["multi"]) == "<redlatch.MultiLock 'orders, y' (multi), owned by this object>"
+
+
+def test_literals_are_the_names_of_the_core() -> None:
+    def names(prefix: str, name_of: Any) -> Set[str]:
+        return {text(name_of(getattr(lib, each))) for each in dir(lib) if each.startswith(prefix)}
+
+    assert set(get_args(redlatch.DetectedKind)) == names("REDLATCH_DETECTED_", lib.redlatch_detected_kind_name)
+    assert set(get_args(redlatch.LossReason)) == names("REDLATCH_REASON_", lib.redlatch_reason_name) - {"none"}
+    kinds = {text(lib.redlatch_kind_name(number)) for number in range(1, 100)}
+    counted = {"semaphore", "permit_semaphore", "latch"}
+    assert set(get_args(redlatch.LockKind)) == kinds - {"unknown"} - counted | {"multi", "redlock"}
 
 
 def test_leaving_with_closes_the_client_and_lets_errors_through() -> None:
