@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Callable, Dict, List, Sequence, Tuple
 
 import redis
-from workers import Workers, Member
+from worker_processes import Workers, Member
 from env import Command, Proxy, RedisServer
 from env.faults import Fault as ProxyFault
 from plan import Fault

@@ -27,7 +27,7 @@ import build_peers
 import checkers
 import counts
 import leftovers
-from workers import ROOT, Workers
+from worker_processes import ROOT, Workers
 from env import Proxy, RedisServer
 from history import read_history
 from kinds import KINDS, LANGUAGES, SERVERS, queues_of, sections_of

@@ -8,7 +8,7 @@ from typing import List
 
 import pytest
 import run
-from workers import ROOT
+from worker_processes import ROOT
 from kinds import KINDS, names_of
 
 SEED = 1_000_000  # none that a run draws; each test has one behind it, and with it a folder, of its own
