@@ -17,8 +17,8 @@ RUNS_SCRIPTS = re.compile(r"real_server|scripts_embedded")
 
 
 class Unit(Layer):
-    """First those tests that speak of the mutated function or are named after its file, then all others; about a script
-    those of scripts, then the others that run them."""
+    """First those tests that speak of the mutated function or are named after its file, then all others, then the whole
+    library on its schedule; about a script those of scripts, then the others that run them."""
 
     name = "unit"
     areas = CORE
@@ -30,7 +30,8 @@ class Unit(Layer):
         configure(self.tree, self.folder, ["-DREDLATCH_SANITIZE=address,undefined"])
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
-        tests = sorted((self.tree.path / "tests" / "unit").glob("test_*.c"))
+        schedule = self.tree.path / "tests" / "schedule" / "test_schedule.c"
+        tests = [*sorted((self.tree.path / "tests" / "unit").glob("test_*.c")), schedule]
         of_scripts = sorted((self.tree.path / "tests" / "scripts").glob("test_*.c"))
         if mutant is None:
             return [self.batch(of_scripts, self.plain), self.batch(tests, self.folder)]
@@ -38,7 +39,8 @@ class Unit(Layer):
             others = [path for path in tests if RUNS_SCRIPTS.search(path.read_text(encoding="utf-8"))]
             return [self.batch(of_scripts, self.plain), self.batch(others, self.folder)]
         near = sorted(tests, key=lambda path: -nearness(path, mutant))
-        return [self.batch(near[:NEAR], self.folder), self.batch(near[NEAR:], self.folder)]
+        others = [path for path in near[NEAR:] if path != schedule]
+        return [self.batch(part, self.folder) for part in (near[:NEAR], others, [schedule])]
 
     def again(self, failure: Failure, commands: Sequence[Command]) -> Optional[Command]:
         return next((command for command in commands if command.name == failure.name), None)
@@ -46,7 +48,8 @@ class Unit(Layer):
     def batch(self, tests: List[Path], folder: str) -> Batch:
         """The build and the run of some tests."""
         names = [path.stem for path in tests]
-        return Batch(folder, names, [Command(name, [f"{folder}/tests/{name}"]) for name in names])
+        words = {"test_schedule": ["--first"]}
+        return Batch(folder, names, [Command(name, [f"{folder}/tests/{name}", *words.get(name, [])]) for name in names])
 
 
 def nearness(test: Path, mutant: Mutant) -> int:

@@ -1,0 +1,182 @@
+/* Descriptors, and what sleeps on them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "descriptors.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lines.h"
+#include "schedule.h"
+#include "system.h"
+#include "wrapped.h"
+
+static struct descriptor table[DESCRIPTORS_MAX];
+
+void descriptors_begin(void) {
+    memset(table, 0, sizeof table);
+}
+
+int descriptors_open(void) {
+    int count = 0;
+    for (int i = 0; i < DESCRIPTORS_MAX; i++) {
+        count += table[i].kind != DESCRIPTOR_FREE;
+    }
+    return count;
+}
+
+struct descriptor *descriptor_of(int fd) {
+    int place = fd - DESCRIPTOR_FIRST;
+    bool known = place >= 0 && place < DESCRIPTORS_MAX && table[place].kind != DESCRIPTOR_FREE;
+    return known ? &table[place] : NULL;
+}
+
+int descriptor_new(enum descriptor_kind kind) {
+    for (int i = 0; i < DESCRIPTORS_MAX; i++) {
+        if (table[i].kind == DESCRIPTOR_FREE) {
+            table[i] = (struct descriptor){.kind = kind, .at = INT64_MAX};
+            return DESCRIPTOR_FIRST + i;
+        }
+    }
+    errno = EMFILE;
+    return -1;
+}
+
+short descriptor_events(int fd, short events) {
+    const struct descriptor *descriptor = descriptor_of(fd);
+    if (!descriptor) {
+        return fd < 0 ? 0 : POLLNVAL;
+    }
+    bool readable = false;
+    switch (descriptor->kind) {
+    case DESCRIPTOR_SOCKET:
+        return line_events(descriptor, events);
+    case DESCRIPTOR_SIGNAL:
+        readable = descriptor->count > 0;
+        break;
+    case DESCRIPTOR_ALARM:
+        readable = descriptor->at <= schedule_now();
+        break;
+    default:
+        for (int i = 0; i < SET_MAX; i++) {
+            readable = readable || (descriptor->members[i] && descriptor_events(descriptor->members[i], POLLIN));
+        }
+    }
+    return readable ? events & POLLIN : 0;
+}
+
+int __wrap_system_signal_new(void) {
+    return descriptor_new(DESCRIPTOR_SIGNAL);
+}
+
+void __wrap_system_signal(int fd) {
+    trace("signals %d", fd);
+    struct descriptor *descriptor = descriptor_of(fd);
+    if (descriptor) {
+        descriptor->count++;
+    }
+}
+
+void __wrap_system_unsignal(int fd) {
+    trace("takes the signal %d", fd);
+    struct descriptor *descriptor = descriptor_of(fd);
+    if (descriptor && descriptor->kind == DESCRIPTOR_ALARM) {
+        descriptor->at = INT64_MAX;
+    } else if (descriptor) {
+        descriptor->count = 0;
+    }
+}
+
+int __wrap_system_alarm_new(void) {
+    return descriptor_new(DESCRIPTOR_ALARM);
+}
+
+static void ring(void *context, uint64_t number) {
+    (void)context; /* only so that the clock stops there */
+    (void)number;
+}
+
+bool __wrap_system_alarm_set(int fd, int64_t at) {
+    trace("sets the alarm %d in %lld", fd, at == INT64_MAX ? -1LL : (long long)(at - schedule_now()));
+    descriptor_of(fd)->at = at;
+    if (at != INT64_MAX) {
+        schedule_at(at, ring, NULL, 0);
+    }
+    return true;
+}
+
+int __wrap_system_set_new(void) {
+    return descriptor_new(DESCRIPTOR_SET);
+}
+
+int __wrap_system_set_add(int set, int fd) {
+    trace("watches %d in %d", fd, set);
+    for (int i = 0; i < SET_MAX; i++) {
+        if (descriptor_of(set)->members[i] == 0) {
+            descriptor_of(set)->members[i] = fd;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static void leave_set(struct descriptor *set, int fd) {
+    for (int i = 0; i < SET_MAX; i++) {
+        set->members[i] = set->members[i] == fd ? 0 : set->members[i];
+    }
+}
+
+int __wrap_system_set_remove(int set, int fd) {
+    trace("watches %d no more in %d", fd, set);
+    leave_set(descriptor_of(set), fd);
+    return 0;
+}
+
+int __wrap_close(int fd) {
+    struct descriptor *descriptor = descriptor_of(fd);
+    if (!descriptor) {
+        return __real_close(fd);
+    }
+    trace("closes %d", fd);
+    if (descriptor->kind == DESCRIPTOR_SOCKET) {
+        line_hang_up(descriptor->line);
+    }
+    descriptor->kind = DESCRIPTOR_FREE;
+    for (int i = 0; i < DESCRIPTORS_MAX; i++) {
+        leave_set(&table[i], fd);
+    }
+    return 0;
+}
+
+struct polled {
+    struct pollfd *fds;
+    size_t count;
+};
+
+static bool any_is_ready(const void *context) {
+    const struct polled *polled = context;
+    bool ready = false;
+    for (size_t i = 0; i < polled->count; i++) {
+        polled->fds[i].revents = descriptor_events(polled->fds[i].fd, polled->fds[i].events);
+        ready = ready || polled->fds[i].revents;
+    }
+    return ready;
+}
+
+int __wrap_system_poll(struct pollfd *fds, size_t count, int64_t until) {
+    char names[200] = "";
+    for (size_t i = 0, used = 0; i < count && used < sizeof names; i++) {
+        used += (size_t)snprintf(names + used, sizeof names - used, " %d/%d", fds[i].fd, fds[i].events);
+    }
+    trace("polls%s for %lld", names, until == INT64_MAX ? -1LL : (long long)(until - schedule_now()));
+    schedule_spend(1);
+    struct polled polled = {fds, count};
+    return actor_wait(any_is_ready, &polled, until);
+}
+
+/* Of sockets only, and never to sleep. */
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout) {
+    (void)timeout;
+    struct polled polled = {fds, count};
+    return any_is_ready(&polled);
+}

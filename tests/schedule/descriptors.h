@@ -1,0 +1,42 @@
+/* The descriptors of a schedule: sockets that lead to the model servers, signals, alarms and sets.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SCHEDULE_DESCRIPTORS_H
+#define SCHEDULE_DESCRIPTORS_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum descriptor_kind { DESCRIPTOR_FREE, DESCRIPTOR_SOCKET, DESCRIPTOR_SIGNAL, DESCRIPTOR_ALARM, DESCRIPTOR_SET };
+
+enum { DESCRIPTOR_FIRST = 100, DESCRIPTORS_MAX = 64, SET_MAX = 8 };
+
+struct line;
+
+struct descriptor {
+    enum descriptor_kind kind;
+    int failure;          /* of a socket that could not connect */
+    struct line *line;    /* of a socket */
+    int64_t sleeps_most;  /* of a socket: how long a plain recv waits; 0: not */
+    uint64_t count;       /* of a signal */
+    int64_t at;           /* of an alarm, INT64_MAX: never */
+    int members[SET_MAX]; /* of a set; 0: none */
+};
+
+/* Before each run. */
+void descriptors_begin(void);
+
+/* How many are open. */
+int descriptors_open(void);
+
+/* NULL when it is none of the schedule's, or closed. */
+struct descriptor *descriptor_of(int fd);
+
+/* The lowest that is free, as of a system. */
+int descriptor_new(enum descriptor_kind kind);
+
+/* What of `events` is true now. */
+short descriptor_events(int fd, short events);
+
+#endif

@@ -1,0 +1,118 @@
+/* Started calls, and the host that collects their events.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "descriptors.h"
+#include "players_shared.h"
+#include "schedule.h"
+
+static uint64_t new_tag(struct house *house, redlatch_lock *lock, uint64_t owner) {
+    uint64_t tag = house->tag_count++ % TAGS_MAX;
+    house->tags[tag].lock = lock;
+    house->tags[tag].owner = owner;
+    return tag;
+}
+
+static void start_count(struct house *house) {
+    uint64_t tag = new_tag(house, NULL, 0);
+    switch (schedule_draw(8)) {
+    case 0:
+        log_call("start acquire of permits",
+                 redlatch_semaphore_start_acquire(house->semaphore, 1, some_wait_ms(), tag));
+        break;
+    case 1:
+        log_call("start release of permits", redlatch_semaphore_start_release(house->semaphore, 1, tag));
+        break;
+    case 2:
+        log_call("start available", redlatch_semaphore_start_available(house->semaphore, tag));
+        break;
+    case 3:
+        log_call("start wait for latch", redlatch_latch_start_wait(house->latch, some_wait_ms(), tag));
+        break;
+    case 4:
+        log_call("start count down", redlatch_latch_start_count_down(house->latch, tag));
+        break;
+    case 5:
+        log_call("start inspect", redlatch_start_inspect(house->client, "semaphore", 9, NULL, tag));
+        break;
+    case 6:
+        log_call("start wait until free", redlatch_start_wait_free(house->client, "latch", 5, some_wait_ms(), tag));
+        break;
+    default:
+        log_call("start acquire of a permit",
+                 redlatch_permit_semaphore_start_acquire(house->permits, 1, some_lease_ms(), some_wait_ms(), tag));
+    }
+}
+
+void call_started(struct player *player) {
+    struct house *house = player->house;
+    redlatch_lock *lock = some_lock(player);
+    uint64_t tag = new_tag(house, lock, player->owner);
+    switch (schedule_draw(9)) {
+    case 0:
+    case 1:
+    case 2:
+        log_call("start acquire",
+                 redlatch_lock_start_acquire(lock, player->owner, some_lease_ms(), some_wait_ms(), tag));
+        break;
+    case 3:
+        log_call("start release", redlatch_lock_start_release(lock, player->owner, tag));
+        break;
+    case 4:
+        log_call("start extend", redlatch_lock_start_extend(lock, player->owner, 700, tag));
+        break;
+    case 5:
+        log_call("cancel", redlatch_client_cancel(house->client, tag > 2 ? tag - 1 - schedule_draw(2) : 0));
+        break;
+    case 6:
+        log_call("start query", redlatch_lock_start_query(lock, tag));
+        break;
+    case 7:
+        log_call("start force release", redlatch_lock_start_force_release(lock, tag));
+        break;
+    default:
+        start_count(house);
+    }
+}
+
+static void take(struct house *house, const redlatch_event *event) {
+    trace("event: %d, %s, %d, tag %" PRIu64 ", name %s, number %" PRId64 ", %s", event->kind,
+          redlatch_status_name(event->status), event->reason, event->tag, event->name, event->number,
+          event->message ? event->message : "-");
+    if (event->state) {
+        trace("state: %d, %" PRId64 " ms, %s", event->state->locked, event->state->ttl_ms, event->state->owner);
+    }
+    redlatch_report_free(event->report);
+    bool granted = event->kind == REDLATCH_EVENT_ACQUIRED && event->status == REDLATCH_OK;
+    if (granted && event->tag < TAGS_MAX && house->tags[event->tag].lock && schedule_chance(700)) {
+        redlatch_lock *lock = house->tags[event->tag].lock;
+        uint64_t owner = house->tags[event->tag].owner;
+        log_call("host's release", redlatch_lock_start_release(lock, owner, new_tag(house, lock, owner)));
+    }
+}
+
+struct host_wait {
+    const struct house *house;
+    int fd;
+};
+
+static bool is_wanted(const void *context) {
+    const struct host_wait *wait = context;
+    return wait->house->over || (descriptor_events(wait->fd, POLLIN) & POLLIN);
+}
+
+void host_run(void *context) {
+    struct house *house = context;
+    struct host_wait wait = {house, -1};
+    if (log_call("event descriptor", redlatch_client_event_fd(house->client, &wait.fd)) != REDLATCH_OK) {
+        return;
+    }
+    while (!house->over) {
+        actor_wait(is_wanted, &wait, INT64_MAX);
+        redlatch_event event = {.struct_size = sizeof event};
+        while (redlatch_client_next_event(house->client, &event) == REDLATCH_OK) {
+            take(house, &event);
+        }
+    }
+}

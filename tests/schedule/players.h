@@ -1,0 +1,29 @@
+/* Actors that call the library at random.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLAYERS_H
+#define PLAYERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "redlatch.h"
+
+/* What a scenario's players call. */
+enum { CALLS_LOCKS = 1, CALLS_COUNTS = 2, CALLS_STARTED = 4, CALLS_REPORTS = 8, CALLS_COMPOSITES = 16 };
+
+enum { KINDS_MAX = 8, NAMES = 2 };
+
+struct scenario {
+    const char *name;
+    int kinds[KINDS_MAX]; /* of locks; ends with 0 */
+    int calls;
+    int players, clients;
+    int steps;   /* of each player */
+    bool faults; /* servers and lines fail */
+};
+
+/* The first actor of a run, of a struct scenario: makes the clients, starts the others, waits for them and ends the
+ * clients. */
+void players_run(void *context);
+
+#endif

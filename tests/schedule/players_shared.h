@@ -1,0 +1,58 @@
+/* What the files of the players share.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLAYERS_SHARED_H
+#define PLAYERS_SHARED_H
+
+#include "players.h"
+#include "redlatch_events.h"
+#include "redlatch_latch.h"
+#include "redlatch_multi.h"
+#include "redlatch_reports.h"
+#include "redlatch_semaphores.h"
+
+enum { LOCKS_MAX = KINDS_MAX * NAMES, COMPOSITES = 3, TAGS_MAX = 4096 };
+
+/* A client, and the handles that its players share. */
+struct house {
+    redlatch_client *client;
+    redlatch_lock *locks[LOCKS_MAX];
+    redlatch_lock *composites[COMPOSITES];
+    int lock_count;
+    int composite_count;
+    redlatch_semaphore *semaphore;
+    redlatch_permit_semaphore *permits;
+    redlatch_latch *latch;
+    struct {
+        redlatch_lock *lock;
+        uint64_t owner;
+    } tags[TAGS_MAX]; /* of what was started, by its tag */
+    uint64_t tag_count;
+    bool over; /* the players have ended */
+};
+
+struct player {
+    const struct scenario *scenario;
+    struct house *house;
+    uint64_t owner;
+    redlatch_cancel *cancel;
+    uint64_t serial; /* of the permit it was granted last */
+};
+
+/* A line of the trace: what was called, and what came of it; returns the status. */
+int log_call(const char *what, int status);
+
+/* Times that calls are given, with bounds met exactly. */
+int64_t some_wait_ms(void);
+int64_t some_lease_ms(void);
+
+redlatch_lock *some_lock(const struct player *player);
+
+void call_lock(struct player *player);
+void call_count(struct player *player);
+void call_started(struct player *player);
+void call_report(struct player *player);
+
+/* Collects events as a host's loop does, and gives back what was granted. */
+void host_run(void *context);
+
+#endif
