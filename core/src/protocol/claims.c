@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hold_command.h"
 #include "pools.h"
-#include "semaphore.h"
+#include "semaphore_permits.h"
 
 void engine_unclaimed(struct engine *engine, struct operation *operation) {
     if (operation->unclaimed) {

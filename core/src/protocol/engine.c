@@ -21,7 +21,7 @@
 #include "pools.h"
 #include "refresh.h"
 #include "renewal.h"
-#include "semaphore.h"
+#include "semaphore_permits.h"
 #include "set.h"
 #include "set_release.h"
 #include "watch.h"

@@ -37,7 +37,7 @@
 #include "pools.h"
 #include "queue.h"
 #include "renewal.h"
-#include "semaphore.h"
+#include "semaphore_permits.h"
 #include "set.h"
 #include "wake_channels.h"
 

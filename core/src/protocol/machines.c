@@ -7,7 +7,7 @@
 #include "mutex.h"
 #include "queue.h"
 #include "read_write.h"
-#include "semaphore.h"
+#include "semaphore_permits.h"
 #include "set.h"
 #include "set_release.h"
 
@@ -23,7 +23,7 @@
 #define QUEUED_ON_SERVER \
     {fair_begin, fair_replied, fair_abort, acquire_timer, acquire_send, fair_notified, queue_recheck, fair_next}
 
-/* What is acquired is no hold (semaphore.c). */
+/* What is acquired is no hold (semaphore_permits.c). */
 #define PERMITS_IN_PROCESS \
     {acquire_begin,  semaphore_replied, semaphore_abort, acquire_timer, \
      semaphore_send, queue_notified,    queue_recheck,   queue_next}

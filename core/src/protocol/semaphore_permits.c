@@ -14,7 +14,7 @@
  *   PARKED   message, subscription, timer   REQUESTING
  *   PAUSED   timer                          REQUESTING
  */
-#include "semaphore.h"
+#include "semaphore_permits.h"
 
 #include "change.h"
 #include "error_reply.h"

@@ -1,7 +1,7 @@
 /* Acquiring permits that nobody owns.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef SEMAPHORE_H
-#define SEMAPHORE_H
+#ifndef SEMAPHORE_PERMITS_H
+#define SEMAPHORE_PERMITS_H
 
 #include "engine.h"
 
