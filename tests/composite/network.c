@@ -1,5 +1,6 @@
 /* The servers, which pause, fail and come back; what clients subscribe to; what becomes of each packet.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "outputs.h"
 #include "several.h"
 
 static struct peer *peer_of(const struct packet *packet) {

@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "client_lock.h"
+#include "outputs.h"
+#include "preallocate.h"
 #include "several.h"
 
 static void must(struct world *world, int status, const char *what) {

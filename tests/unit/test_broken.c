@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "client_lock.h"
+#include "outputs.h"
 #include "handles.h"
 #include "unit.h"
 

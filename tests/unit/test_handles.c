@@ -1,5 +1,6 @@
 /* Handles that are NULL, freed, or of another kind; calls on clients that are closed; what failing leaves untouched.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "client_lock.h"
 #include "handles.h"
 
 #include <poll.h>

@@ -4,6 +4,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "client_lock.h"
+#include "outputs.h"
 #include "fake_server.h"
 #include "handles.h"
 #include "composite.h"

@@ -1,7 +1,14 @@
 /* Acquiring: at once, with deadline, and so that it can be cancelled.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "errors.h"
+#include "acquire.h"
+
+#include "background_thread.h"
+#include "client_lock.h"
+#include "composite.h"
 #include "composite_blocking.h"
+#include "drive.h"
+#include "errors.h"
+#include "lock.h"
 #include "options.h"
 #include "owners.h"
 #include "resumable_wait.h"

@@ -3,9 +3,17 @@
  * them: of what else happens to a socket a watcher is not woken. It sleeps without end while there is nothing to keep,
  * and never runs the host's code. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include "background.h"
+
 #include <poll.h>
 
+#include "client_lock.h"
 #include "composite_async.h"
+#include "outputs.h"
+#include "pipeline_io.h"
+#include "preallocate.h"
+#include "reader.h"
+#include "subscriber.h"
 
 /* Whether the background thread should read a pipeline now: its own always, another one when it was left unread. */
 static bool should_read(const struct pipeline_io *io, int64_t now) {
@@ -141,7 +149,7 @@ static void sleep_until(struct client *client, struct pollfd *fds, size_t count,
     }
 }
 
-static void *background_run(void *argument) {
+void *background_run(void *argument) {
     struct client *client = argument;
     system_thread_name("redlatch");
     client_lock(client);
@@ -170,29 +178,4 @@ static void *background_run(void *argument) {
         composite_end_broken(client);
     }
     return NULL;
-}
-
-/* Starts the background thread if it does not run yet; false if the system refuses. With the mutex. */
-bool background_start(struct client *client) {
-    if (client->background_started) {
-        return true;
-    }
-    if (client->background_alarm < 0) {
-        client->background_alarm = system_alarm_new();
-    }
-    client->background_started = system_thread_start(&client->background_thread, background_run, client);
-    return client->background_started;
-}
-
-/* Ends the background thread and waits for it. Without the mutex. */
-void background_stop(struct client *client) {
-    client_lock(client);
-    atomic_store(&client->stopping, true);
-    bool started = client->background_started;
-    client->background_started = false;
-    client_unlock(client);
-    if (started) {
-        system_signal(client->background_signal);
-        pthread_join(client->background_thread, NULL);
-    }
 }

@@ -1,25 +1,33 @@
-/* Counting, guarding and closing of clients.
+/* Counting and guarding of clients.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "client.h"
+
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "errors.h"
-#include "composite_async.h"
-#include "guard.h"
-#include "options.h"
-#include "owners.h"
+#include "handles.h"
+#include "preallocate.h"
 
 struct client *client_keep(struct client *client) {
     atomic_fetch_add(&client->references, 1);
     return client;
 }
 
-static void close_descriptor(int *fd) {
+void client_close_descriptor(int *fd) {
     if (*fd >= 0) {
         close(*fd);
         *fd = -1;
+    }
+}
+
+static void discard_losses(struct client *client) {
+    for (int queue = LOSS_EVENTS; queue <= LOSS_THREADS; queue++) {
+        for (struct loss_event *loss; (loss = client->composite_losses[queue]) != NULL;) {
+            client->composite_losses[queue] = loss->next;
+            free(loss);
+        }
     }
 }
 
@@ -30,8 +38,10 @@ void client_drop(struct client *client) {
     if (client->fork_generation != system_fork_generation()) {
         return; /* another thread may have been changing it when this child was forked */
     }
-    close_descriptor(&client->background_signal); /* until now a call that was leaving may have been about to use it */
-    close_descriptor(&client->background_alarm);
+    client_close_descriptor(
+        &client->background_signal); /* until now a call that was leaving may have been about to use it */
+    client_close_descriptor(&client->background_alarm);
+    discard_losses(client);
     client_free_memory(client);
     for (int i = 0; i < PIPELINE_COUNT; i++) {
         reply_holder_clear(&client->ios[i].holder);
@@ -75,186 +85,17 @@ int guard_client(const struct redlatch_client *handle) {
     return status == REDLATCH_OK ? client_check(handle->client) : status;
 }
 
-static void close_events(struct client *client) {
-    close_descriptor(&client->event_signal);
-    close_descriptor(&client->event_set);
-}
-
-/* In a forked child: the parent's connections, sets and locks are not touched, only our copies of the descriptors go.
- */
-static void close_in_child(struct client *client) {
-    if (atomic_exchange(&client->closed, true)) {
-        return;
-    }
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        connection_forget(&client->ios[i].connection);
-    }
-    connection_forget(&client->subscriber.connection);
-    close_descriptor(&client->background_signal);
-    close_descriptor(&client->background_alarm);
-    close_events(client);
-}
-
-static void abort_operations(struct client *client, int64_t now) {
-    struct engine *engine = &client->engine;
-    struct list_link *link;
-    while (!engine->broken && (link = list_first(&engine->operations)) != NULL) {
-        engine_abort(engine, container_of(link, struct operation, all), REDLATCH_CLOSED, now);
-    }
-}
-
-static void give_back_all(struct client *client, int64_t now) {
-    struct engine *engine = &client->engine;
-    for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
-        for (struct resource *resource = engine->resources.buckets[i]; resource; resource = resource->next) {
-            for (struct hold *hold = resource->holds, *next; hold; hold = next) {
-                next = hold->next;
-                client_preallocate(client, OPERATION_QUERY); /* without memory the lease runs out */
-                engine_give_back(engine, hold, now);
-            }
-        }
-    }
-}
-
-static bool is_drained(const struct client *client) {
-    if (atomic_load(&client->broken)) {
-        return true;
-    }
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        if (i != PIPELINE_BACKGROUND && io_has_work(&client->ios[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Lets what is under way come to its end, for as long as the close time-out. The background thread reads. */
-static void drain(struct client *client, int64_t until) {
-    while (!is_drained(client) && system_now() < until) {
-        int64_t now = system_now();
-        for (int i = 0; i < PIPELINE_COUNT; i++) {
-            struct pipeline_io *io = &client->ios[i];
-            if (!io->reading && io->connection.state == CONNECTION_READY && io_has_work(io)) {
-                io_receive(io, connection_read(&io->connection, io->staging, STAGING_SIZE), now);
-            }
-        }
-        client_finish_step(client, now);
-        if (!is_drained(client)) {
-            _Atomic uint32_t nobody = 0;
-            client_unlock(client);
-            system_wait(&nobody, 0, now + 200);
-            client_lock(client);
-        }
-    }
-}
-
-static bool is_read(const struct client *client) {
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        if ((client->ios[i].reading && !client->ios[i].background_reads) || client->ios[i].writing) {
-            return true;
-        }
-    }
-    return client->callers > 0;
-}
-
-/* Makes readers let go of their sockets and look-ups, and waits until every call has left. */
-static void expel_callers(struct client *client) {
-    atomic_store(&client->stopping, true);
-    while (is_read(client)) {
-        for (int i = 0; i < PIPELINE_COUNT; i++) {
-            if (client->ios[i].connection.fd >= 0) {
-                shutdown(client->ios[i].connection.fd, SHUT_RDWR);
-            }
-        }
-        _Atomic uint32_t nobody = 0;
-        client_unlock(client);
-        system_wait(&nobody, 0, system_now() + MILLISECOND);
-        client_lock(client);
-    }
-}
-
-static void close_client(struct client *client) {
-    if (client->fork_generation != system_fork_generation()) {
-        close_in_child(client);
-        return;
-    }
-    if (atomic_exchange(&client->closed, true)) {
-        return;
-    }
-    owners_remove_client(client);
-    client_lock(client);
-    int64_t now = system_now();
-    abort_operations(client, now);
-    if (client->release_on_close && !atomic_load(&client->broken)) {
-        give_back_all(client, now);
-        client_outputs(client, now); /* what is done stands among the events now */
-        events_give_back(client);
-    }
-    client_finish_step(client, now);
-    atomic_fetch_or(&client->loss_futex, 1);
-    system_wake_all(&client->loss_futex);
-    drain(client, now + client->close_timeout);
-    expel_callers(client);
-    client_unlock(client);
-    background_stop(client);
-    composite_discard_ops(client);
-    client_lock(client);
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        connection_close(&client->ios[i].connection);
-        lookup_drop(client->ios[i].lookup);
-        client->ios[i].lookup = NULL;
-    }
-    connection_close(&client->subscriber.connection);
-    events_discard(client);
-    close_events(client);
-    client_unlock(client);
-}
-
-int redlatch_client_close(redlatch_client *handle) {
-    int status = guard_client_handle(handle);
-    if (status != REDLATCH_OK) {
-        return status;
-    }
-    close_client(handle->client);
-    return REDLATCH_OK;
-}
-
-void redlatch_client_free(redlatch_client *handle) {
-    if (!handle || guard_client_handle(handle) != REDLATCH_OK) {
-        return;
-    }
-    struct client *client = handle->client;
-    close_client(client);
-    handle_free_client(handle);
-    client_drop(client);
-}
-
-const char *redlatch_client_uuid(const redlatch_client *handle) {
-    return guard_client_handle(handle) != REDLATCH_OK ? NULL : handle->client->engine.uuid;
-}
-
 const char *redlatch_client_url(const redlatch_client *handle) {
     return guard_client_handle(handle) != REDLATCH_OK ? NULL : handle->client->shown_url;
 }
 
-static uint64_t open_connections(const struct client *client) {
-    uint64_t count = client->subscriber.connection.fd >= 0;
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        count += client->ios[i].connection.fd >= 0;
+int check_name(const struct client *client, const char *name, size_t size) {
+    if (!name || size == 0) {
+        return fail_with(REDLATCH_INVALID, "name is empty: expected 1 to %d bytes", REDLATCH_NAME_SIZE_MAX);
     }
-    return count;
-}
-
-int redlatch_client_stats(redlatch_client *handle, redlatch_stats *stats_out) {
-    int status = guard_client(handle);
-    if (status != REDLATCH_OK) {
-        return status;
+    if (size > REDLATCH_NAME_SIZE_MAX - client->name_prefix_size) {
+        return fail_with(REDLATCH_INVALID, "name has %zu bytes, prefix included: expected 1 to %d",
+                         size + client->name_prefix_size, REDLATCH_NAME_SIZE_MAX);
     }
-    struct client *client = handle->client;
-    client_lock(client);
-    redlatch_stats stats = client->engine.stats;
-    stats.subscriptions = (uint64_t)client->engine.subscriptions;
-    stats.connections = open_connections(client);
-    client_unlock(client);
-    return answer_write(stats_out, &stats, sizeof stats, "stats_out");
+    return REDLATCH_OK;
 }

@@ -87,6 +87,12 @@ struct subscriber {
     struct list_link ping;
 };
 
+/* A loss of a hold of several members, to be told. */
+struct loss_event {
+    struct loss_event *next;
+    redlatch_event event;
+};
+
 struct client {
     struct client *next; /* in the process's list */
     _Atomic uint32_t references;
@@ -112,6 +118,7 @@ struct client {
     struct subscriber subscriber;
 
     pthread_t background_thread;
+    void *(*background_main)(void *client); /* what it does */
     bool background_started;
     bool background_kick; /* to be signalled when the mutex is dropped */
     int background_signal;
@@ -133,7 +140,7 @@ struct client {
     struct error_text event_errors[2]; /* and its message; of redlatch_client_wait_lost, too: by enum loss_queue */
     _Atomic uint32_t loss_futex;
     atomic_bool losses_watched[2];          /* somebody asks for losses: by enum loss_queue */
-    struct loss_event *composite_losses[2]; /* composite_holds.c's */
+    struct loss_event *composite_losses[2]; /* by enum loss_queue; under the mutex of composite_holds.c */
     struct composite_op
         *composite_ops;       /* asynchronous calls over several clients, of which this is the first member's */
     uint32_t callers;         /* blocking calls inside */
@@ -144,7 +151,6 @@ struct client {
     size_t wake_count;
 };
 
-/* client.c */
 struct client *client_keep(struct client *client);
 void client_drop(struct client *client);
 int fail_broken(const struct client *client);
@@ -154,74 +160,21 @@ static inline bool client_is_open(const struct client *client) {
     return !atomic_load(&client->closed) && !atomic_load(&client->broken);
 }
 
-/* outputs.c: the mutex, and what has to happen around it */
-void client_lock(struct client *client);
-void client_unlock(struct client *client);                   /* wakes and kicks what was collected */
-void client_outputs(struct client *client, int64_t now);     /* carries out what the engine left */
-void client_finish_step(struct client *client, int64_t now); /* the same for one who does not stay to read */
-void client_kick_background(struct client *client);
-void client_wake(struct client *client, _Atomic uint32_t *futex);
-
-/* Losses that another client saw are here to be told. */
-void client_notify_losses(struct client *client);
-
-/* preallocate.c: memory for the engine */
-bool client_preallocate(struct client *client, uint8_t operation_kind);
-bool client_preallocate_for(struct client *client, uint8_t operation_kind,
-                            const struct name_set *set);              /* NULL: for one */
-bool client_preallocate_holds(struct client *client, uint32_t count); /* for an operation that may be granted so many */
-struct resource *client_group_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size,
-                                       const char *values, uint32_t value_count);
-struct resource *client_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size);
-void client_free_memory(struct client *client);
-
-/* pipeline_io.c: bytes of a pipeline */
-void io_flush(struct pipeline_io *io);
-short io_poll_events(const struct pipeline_io *io);
-bool io_has_work(const struct pipeline_io *io);
-bool io_is_opening(const struct pipeline_io *io);
-bool io_is_callers(const struct pipeline_io *io);
-bool io_is_shared(const struct pipeline_io *io);
-void io_receive(struct pipeline_io *io, ssize_t got, int64_t now);
-int io_connect(struct pipeline_io *io, int64_t now);
-void io_check_peer(struct pipeline_io *io, int64_t now);
-int64_t io_next_time(const struct pipeline_io *io);
-void io_watch_unread(struct pipeline_io *io, int64_t now);
-bool io_lookup(struct pipeline_io *io, int64_t until);
-
 /* Whether callers beside each other yield, as far as is known: then they share a pipeline. */
 static inline bool client_yields(const struct client *client) {
     return client->busy_poll && yielding_pays(&client->yielding);
 }
 
-/* drive.c: blocking calls */
-void request_init(struct request *request, struct client *client, struct redlatch_cancel *cancel);
-void request_set_wait(struct request *request, int64_t wait_ms, int64_t now); /* 0: does not wait for others */
-void drive_start(struct request *request, int64_t now);
-void drive_until(struct request *request, int64_t until);
-int drive(struct request *request);
-enum pipeline_role drive_pick_pipeline(struct client *client);
-void drive_pass_reading(struct pipeline_io *io, int64_t now);
-bool drive_has_reader(const struct pipeline_io *io);
+/* Closes a descriptor that is open, and notes that. */
+void client_close_descriptor(int *fd);
 
-/* Whoever steps machines may have sent commands on other pipelines for callers who sleep: they are to read them. */
-void drive_pass_reading_all(struct client *client, const struct pipeline_io *except);
+/* OK or BAD_HANDLE, with the last error set: all that the calls which tidy up ask for. */
+int guard_client_handle(const struct redlatch_client *handle);
 
-/* Whether a call should read its pipeline. */
-bool drive_should_read(const struct request *request);
+/* OK, BAD_HANDLE, FORKED or CLOSED, with the last error set. */
+int guard_client(const struct redlatch_client *handle);
 
-/* A moment for the other thread of a shared core, which may be the server's; false when the time has come. */
-bool drive_pause_until(int64_t until);
-
-/* background.c */
-bool background_start(struct client *client);
-void background_stop(struct client *client);
-
-/* subscriber.c */
-void subscriber_changes(struct client *client, int64_t now);
-void subscriber_step(struct client *client, int64_t now);
-int64_t subscriber_next_time(const struct client *client);
-short subscriber_events(const struct client *client);
-bool subscriber_needs_background(const struct client *client);
+/* Whether a name can be one of this client's, its prefix included: OK, or INVALID with the last error set. */
+int check_name(const struct client *client, const char *name, size_t size);
 
 #endif

@@ -5,7 +5,7 @@
 #ifndef COMPOSITE_H
 #define COMPOSITE_H
 
-#include "guard.h"
+#include "handles.h"
 
 struct composite_hold;
 
@@ -32,6 +32,9 @@ struct composite {
 struct composite *composite_keep(struct composite *composite);
 void composite_drop(struct composite *composite); /* without any client's mutex */
 
+/* Frees the memory of one that was not made to its end. */
+void composite_dispose(struct composite *composite);
+
 /* The end of a handle; holds of the handle itself are given back in the background. */
 void composite_free(struct redlatch_lock *lock);
 
@@ -39,14 +42,5 @@ void composite_free(struct redlatch_lock *lock);
 static inline bool composite_is_one_set(const struct composite *composite) {
     return composite->group_count == 1;
 }
-
-/* How an owner stands with the members; the mutex of no client is held. `answer_out` begins as not held. */
-void composite_hold_status(struct composite *composite, uint64_t owner, redlatch_hold *answer_out);
-
-/* Levels that the owner has of the whole, less those that are being released in the background. */
-uint32_t composite_count(const struct composite *composite, uint64_t owner);
-
-/* The same of all names of one group, and whether they are held. */
-uint32_t composite_group_count(const struct composite_group *group, uint64_t owner, bool *held_out);
 
 #endif

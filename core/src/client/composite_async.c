@@ -4,11 +4,19 @@
 
 #include <stdlib.h>
 
-#include "failures.h"
+#include "background_thread.h"
+#include "client_lock.h"
+#include "composite.h"
 #include "composite_blocking.h"
-#include "composite_holds.h"
 #include "composite_errors.h"
-#include "lock.h"
+#include "composite_holds.h"
+#include "composite_op.h"
+#include "drive.h"
+#include "errors.h"
+#include "failures.h"
+#include "multi.h"
+#include "outputs.h"
+#include "subrequest.h"
 
 /* Makes the run and the call whose event will tell of it; NULL without memory. */
 static struct composite_op *new_op(const struct redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t lease_ms,
@@ -63,12 +71,6 @@ int composite_start(const struct redlatch_lock *lock, uint8_t kind, uint64_t own
     free(op->done);
     composite_op_free(op);
     return status;
-}
-
-void composite_step_soon(struct composite_op *op) {
-    struct client *first = op->first; /* the run may be over as soon as this is seen */
-    atomic_store(&op->posted, true);
-    system_signal(first->background_signal);
 }
 
 /* ------------------------------------------------------------------------------------------------------ stepping -- */

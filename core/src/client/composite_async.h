@@ -12,9 +12,6 @@
 int composite_start(const struct redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
                     uint64_t tag, int32_t event);
 
-/* One of a run's operations is done; the mutex is that of the client it was made of. */
-void composite_step_soon(struct composite_op *op);
-
 /* For the background thread, without its mutex: steps what has something to do. */
 void composite_step_all(struct client *client);
 int64_t composite_next_time(const struct client *client);

@@ -3,13 +3,18 @@
 #include "composite_blocking.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "errors.h"
-#include "composite_holds.h"
+#include "composite.h"
 #include "composite_errors.h"
+#include "composite_holds.h"
+#include "composite_op.h"
+#include "composite_status.h"
+#include "errors.h"
 #include "lock.h"
+#include "multi.h"
 #include "resumable_wait.h"
+#include "subrequest.h"
+#include "subrequests_wait.h"
 
 /* How much longer a question waits for the servers of a minority. */
 static const int64_t ANSWER_WAIT = SECOND / 4;
@@ -38,6 +43,7 @@ int composite_acquire(const struct redlatch_lock *lock, uint64_t owner, int64_t 
     }
     if (cancel) {
         cancel->op = op;
+        cancel->resume = composite_continue;
         cancel->lock = *lock;
         cancel->wait_ms = wait_ms;
         return composite_continue(cancel, max_block_ms);

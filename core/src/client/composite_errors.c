@@ -4,9 +4,15 @@
 
 #include <stdio.h>
 
+#include "client_lock.h"
+#include "composite.h"
+#include "composite_op.h"
+#include "composite_status.h"
+#include "errors.h"
 #include "explain.h"
 #include "failures.h"
-#include "lock.h"
+#include "multi.h"
+#include "subrequest.h"
 
 /* Who is to blame, and how many servers failed like that one. */
 struct culprit {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_lock.h"
+#include "composite.h"
 #include "planted.h"
 
 /* One owner's hold of all, from its first level to its last. */
@@ -15,12 +17,6 @@ struct composite_hold {
     uint32_t count;
     bool lost;
     uint64_t members[]; /* serials of the members' holds, group by group; 0: not held, or lost */
-};
-
-/* A loss to be told. */
-struct loss_event {
-    struct loss_event *next;
-    redlatch_event event;
 };
 
 /* Below it: every composite lock's holds, the list of composite locks that have any, and every client's losses to be
@@ -187,15 +183,6 @@ bool composite_next_loss(struct client *client, enum loss_queue queue, redlatch_
     return loss != NULL;
 }
 
-void composite_discard_losses(struct client *client) {
-    for (int queue = LOSS_EVENTS; queue <= LOSS_THREADS; queue++) {
-        for (struct loss_event *loss; (loss = client->composite_losses[queue]) != NULL;) {
-            client->composite_losses[queue] = loss->next;
-            free(loss);
-        }
-    }
-}
-
 /* ----------------------------------------------------------------------------------------------------- the holds -- */
 
 /* Enters what the members' holds are called now; of the first level with the number `serial`. */
@@ -231,7 +218,7 @@ void composite_note_granted(struct composite *composite, uint64_t owner, struct 
     uint64_t members[REDLATCH_MEMBERS_MAX] = {0};
     uint64_t *member = members;
     uint64_t serial = 0;
-    bool entered = composite_is_one_set(composite);
+    bool entered = composite->group_count == 1;
     for (uint32_t i = 0; i < composite->group_count; i++) {
         struct client *client = composite->groups[i].client;
         if (!entered) {

@@ -36,7 +36,6 @@ void composite_take_losses(struct client *client);
 /* Losses of wholes that are to be told to the events or the waiting threads of a client. */
 bool composite_has_loss(struct client *client, enum loss_queue queue);
 bool composite_next_loss(struct client *client, enum loss_queue queue, redlatch_event *event);
-void composite_discard_losses(struct client *client);
 
 /* Around a fork, so that a child does not inherit the lock of this room taken. */
 void composite_before_fork(void);

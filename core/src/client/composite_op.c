@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "errors.h"
+#include "composite.h"
 #include "composite_holds.h"
+#include "composite_status.h"
+#include "errors.h"
 #include "lock.h"
+#include "multi.h"
+#include "subrequest.h"
+#include "subrequests_wait.h"
 
 /* How long giving back is waited for; then it goes on in the background. */
 enum { UNDO_WAIT_MS = 250 };

@@ -4,7 +4,7 @@
 #define COMPOSITE_OP_H
 
 #include "multi.h"
-#include "subrequest.h"
+#include "subrequests_wait.h"
 
 struct composite_op {
     struct composite *composite; /* kept */

@@ -1,10 +1,14 @@
 /* How an owner stands with the members of a multi lock or a RedLock.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "composite_status.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_lock.h"
 #include "composite.h"
 #include "lease.h"
+#include "outputs.h"
 #include "wire.h"
 
 /* How an owner stands with the members of one client: as with one lock that is held as badly as the worst of them. */

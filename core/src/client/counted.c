@@ -4,7 +4,17 @@
 
 #include <string.h>
 
+#include "background_thread.h"
+#include "client_lock.h"
+#include "drive.h"
+#include "errors.h"
 #include "explain.h"
+#include "failures.h"
+#include "options.h"
+#include "outputs.h"
+#include "permit_text.h"
+#include "preallocate.h"
+#include "resumable_wait.h"
 #include "started.h"
 
 int check_amount(const char *what, int64_t amount, int64_t low) {

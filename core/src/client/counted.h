@@ -60,12 +60,6 @@ int counted_start_wait(const struct count_wait *wait, int32_t event, uint64_t ta
 /* Sets the last error for such a call that failed, and returns the status. With the mutex. */
 int counted_failed(const struct request *request, int status);
 
-/* permit_semaphore.c: the same for the one permit that a release or an extension was about, of LOST and NOT_OWNED. */
-int permit_failed(const struct request *request, int status);
-
-/* permit_semaphore.c: the id of a permit of this client. */
-void permit_id(const struct engine *engine, uint64_t serial, char id[REDLATCH_PERMIT_ID_SIZE]);
-
 /* A number of permits or counts between two bounds: OK or INVALID. */
 int check_amount(const char *what, int64_t amount, int64_t low);
 

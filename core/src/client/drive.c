@@ -5,10 +5,17 @@
  * callers the first one reads for all; when its own reply has come, the role passes to the caller of the oldest
  * command under way. Callers beside each other yield the processor before they sleep: the others' commands go out with
  * theirs, the reader comes by with their reply, and neither a sleep nor a wake-up has been paid for. */
+#include "drive.h"
+
 #include <poll.h>
 #include <string.h>
 
+#include "adaptive_spin.h"
+#include "client_lock.h"
 #include "handles.h"
+#include "outputs.h"
+#include "pipeline_io.h"
+#include "reader.h"
 
 void request_init(struct request *request, struct client *client, struct redlatch_cancel *cancel) {
     memset(request, 0, sizeof *request);
@@ -239,44 +246,6 @@ static void read_turn(struct pipeline_io *io, struct request *request, int64_t u
     client_lock(client);
 }
 
-static struct request *waiting_request_of(const struct list *list) {
-    for (struct list_link *link = list_first(list); link; link = list_next(list, link)) {
-        struct operation *operation = container_of(link, struct command, link)->operation;
-        if (operation && !operation->asynchronous && operation->phase != PHASE_DONE) {
-            struct request *request = container_of(operation, struct request, operation);
-            if (request->inside) {
-                return request;
-            }
-        }
-    }
-    return NULL;
-}
-
-/* The caller, now inside, whose command has waited longest. */
-static struct request *next_reader(const struct pipeline_io *io) {
-    const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
-    struct request *next = waiting_request_of(&pipeline->sent);
-    next = next ? next : waiting_request_of(&pipeline->in_doubt);
-    return next ? next : waiting_request_of(&pipeline->unsent);
-}
-
-bool drive_has_reader(const struct pipeline_io *io) {
-    return next_reader(io) != NULL;
-}
-
-/* Nobody reads: wakes the next reader, or has the background thread mind the pipeline if there is none. */
-void drive_pass_reading(struct pipeline_io *io, int64_t now) {
-    struct request *next = io->reading ? NULL : next_reader(io);
-    if (next) {
-        io->unread_since = 0;
-        io->reader_comes = true;
-        client_wake(io->client, next->futex);
-    } else {
-        io->reader_comes = false;
-        io_watch_unread(io, now);
-    }
-}
-
 /* Something of it is under way there. */
 bool drive_should_read(const struct request *request) {
     const struct operation *operation = &request->operation;
@@ -284,15 +253,6 @@ bool drive_should_read(const struct request *request) {
         return operation->resource->queue->handing->pipeline == operation->pipeline;
     }
     return operation->phase == PHASE_REQUESTING;
-}
-
-void drive_pass_reading_all(struct client *client, const struct pipeline_io *except) {
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        struct pipeline_io *io = &client->ios[i];
-        if (io != except && io_is_callers(io)) {
-            drive_pass_reading(io, 0);
-        }
-    }
 }
 
 /* Drives the call until it is done or `until` has come. The mutex is held before and after. */

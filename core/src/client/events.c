@@ -1,16 +1,22 @@
 /* Asynchronous calls and lost holds: results are pulled by the host through one pollable descriptor.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "events.h"
+
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "counted.h"
+#include "client_lock.h"
+#include "completed.h"
+#include "composite.h"
 #include "composite_async.h"
 #include "composite_holds.h"
+#include "errors.h"
 #include "options.h"
-#include "started.h"
+#include "outputs.h"
+#include "permit_text.h"
+#include "pipeline_io.h"
 
 static int begin(redlatch_client *handle, struct client **client_out) {
     int status = guard_client(handle);

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_lock.h"
+#include "inquiry.h"
+#include "inspect.h"
 #include "locations.h"
-#include "started.h"
 
 /* The longest that a failed call is prolonged by its explanation; a wait of less than a second is by a tenth. */
 enum { LONGEST_MS = 100, SHORTEST_WAIT_MS = 50 };

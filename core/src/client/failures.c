@@ -1,11 +1,12 @@
 /* Failed calls in words: what was asked of which name, and why it failed.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "explain.h"
+#include "failures.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "failures.h"
+#include "errors.h"
+#include "explain.h"
 
 static const char *const changes[CHANGES] = {
     [SEMAPHORE_TRY_SET] = "set permits of",

@@ -51,6 +51,7 @@ struct redlatch_cancel {
     int signal;              /* readable once fired, for a caller that polls a socket */
     bool resumable;          /* `call`, or `run`, is a wait that goes on between calls; what it needs is kept for it */
     struct composite_op *op; /* an acquire over several clients; else NULL */
+    int (*resume)(struct redlatch_cancel *cancel, int64_t max_block_ms); /* how that goes on */
     struct request request;
     int64_t wait_ms;
     struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over; of another object than a

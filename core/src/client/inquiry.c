@@ -5,11 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_lock.h"
+#include "drive.h"
+#include "errors.h"
 #include "explain.h"
 #include "failures.h"
-#include "guard.h"
-#include "scan.h"
+#include "outputs.h"
+#include "preallocate.h"
+#include "report.h"
 #include "started.h"
+#include "walk.h"
 
 static bool take_text(struct question *question, const char *text, size_t size) {
     struct inquiry *inquiry = (struct inquiry *)(void *)question;
@@ -102,7 +107,11 @@ int inquiry_start(struct client *client, struct inquiry *inquiry, uint64_t tag) 
         return status;
     }
     int64_t now = system_now();
-    return request_start_prepared(request, set_up(request, inquiry, now), now);
+    status = request_start_prepared(request, set_up(request, inquiry, now), now);
+    if (status != REDLATCH_OK) {
+        inquiry_free(inquiry);
+    }
+    return status;
 }
 
 int inquiry_start_known(struct client *client, struct inquiry *inquiry, int status, uint64_t tag) {

@@ -34,10 +34,6 @@ int inquiry_drive(struct client *client, struct inquiry *inquiry, struct redlatc
 /* Starts a call that asks inside of another, with the mutex; false without memory, with the inquiry freed. */
 bool inquiry_start_inside(struct client *client, struct inquiry *inquiry);
 
-/* What is asked: about the subject, and of an owner who need not be told of else; where the owners are. */
-void inquiry_set_name(struct inquiry *inquiry, const char *owner);
-void inquiry_set_client_list(struct inquiry *inquiry);
-
 /* Starts a call that asks: its event is ANSWERED. On failure the inquiry is freed. */
 int inquiry_start(struct client *client, struct inquiry *inquiry, uint64_t tag);
 

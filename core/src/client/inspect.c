@@ -1,10 +1,11 @@
 /* Looking at one name, which need not be ours.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "inspect.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "errors.h"
-#include "guard.h"
 #include "inquiry.h"
 #include "locations.h"
 

@@ -1,6 +1,8 @@
 /* Count-down latches as users call them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counted.h"
+#include "errors.h"
+#include "options.h"
 
 static int guard_latch_handle(const struct redlatch_latch *handle) {
     if (!handle || atomic_load(&handle->magic) != MAGIC_LATCH) {

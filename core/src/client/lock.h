@@ -3,7 +3,7 @@
 #ifndef LOCK_H
 #define LOCK_H
 
-#include "guard.h"
+#include "handles.h"
 #include "lease.h"
 
 /* What a lock is of: a name, and of a group its values, hashed and sorted. */
@@ -31,14 +31,13 @@ void lock_set_up(struct redlatch_lock *lock, struct client *client, struct resou
 /* Sets the call up for this lock and sees to the engine's memory. With the mutex. OK, NO_MEMORY, SYSTEM. */
 int lock_prepare(struct request *request, const struct redlatch_lock *lock, uint8_t kind, uint64_t owner);
 
-/* Sets up an acquire: lease, deadline. With the mutex, after lock_prepare. */
-void acquire_prepare(struct request *request, const struct redlatch_lock *lock, int64_t lease_ms, int64_t wait_ms,
-                     int64_t now);
-
-/* Whether lease and wait are in range: OK or INVALID. */
-int acquire_check(int64_t lease_ms, int64_t wait_ms);
-
 /* How a lock stands, for its user. */
 void lock_state_of(const struct lock_answer *answer, redlatch_lock_state *state_out);
+
+/* OK or BAD_HANDLE, with the last error set: all that the calls which tidy up ask for. */
+int guard_lock_handle(const struct redlatch_lock *handle);
+
+/* OK, BAD_HANDLE, FORKED or CLOSED, with the last error set. */
+int guard_lock(const struct redlatch_lock *handle);
 
 #endif

@@ -1,7 +1,9 @@
 /* Starting calls on locks.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "errors.h"
+#include "acquire.h"
+#include "composite.h"
 #include "composite_async.h"
+#include "errors.h"
 #include "lock.h"
 #include "options.h"
 #include "owners.h"

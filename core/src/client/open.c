@@ -6,10 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adaptive_spin.h"
+#include "background.h"
+#include "client_lock.h"
 #include "errors.h"
-#include "guard.h"
+#include "handles.h"
 #include "options.h"
 #include "owners.h"
+#include "pipeline_io.h"
 #include "planted.h"
 
 static const char DEFAULT_URL[] = "redis://127.0.0.1:6379/0";
@@ -194,6 +198,7 @@ static struct client *client_new(const redlatch_client_options *options, struct 
         return NULL;
     }
     client->uri = *uri;
+    client->background_main = background_run;
     client->background_signal = -1;
     client->background_alarm = -1;
     client->alarm_at = NEVER;

@@ -1,52 +1,17 @@
 /* The client's mutex and what happens around it: what the engine left to do is done under it, waking others after it.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "outputs.h"
+
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "composite_async.h"
+#include "background_thread.h"
+#include "client_lock.h"
 #include "composite_holds.h"
-
-void client_lock(struct client *client) {
-    pthread_mutex_lock(&client->mutex);
-}
-
-/* Drops the mutex, then wakes. A word on the stack of a caller who is already gone may be woken: that wakes nobody. */
-void client_unlock(struct client *client) {
-    _Atomic uint32_t *wakes[WAKE_MAX];
-    size_t count = client->wake_count;
-    for (size_t i = 0; i < count; i++) {
-        wakes[i] = client->wakes[i];
-    }
-    client->wake_count = 0;
-    bool kick = client->background_kick;
-    client->background_kick = false;
-    int signal = client->background_signal;
-    pthread_mutex_unlock(&client->mutex);
-    for (size_t i = 0; i < count; i++) {
-        system_wake(wakes[i]);
-    }
-    if (kick) {
-        system_signal(signal);
-    }
-}
-
-/* Marks a caller's word; the caller itself is woken when the mutex is dropped. */
-void client_wake(struct client *client, _Atomic uint32_t *futex) {
-    if (atomic_fetch_or(futex, 1) & 1) {
-        return; /* already on its way */
-    }
-    if (client->wake_count == WAKE_MAX) {
-        system_wake(client->wakes[--client->wake_count]);
-    }
-    client->wakes[client->wake_count++] = futex;
-}
-
-void client_kick_background(struct client *client) {
-    if (client->background_started && client->background_wakes_at != 0) {
-        client->background_wakes_at = 0;
-        client->background_kick = true;
-    }
-}
+#include "composite_op.h"
+#include "pipeline_io.h"
+#include "reader.h"
+#include "subscriber.h"
 
 static void raise_event(struct client *client) {
     if (client->event_set >= 0 && !client->event_raised && !client->event_polling) {
@@ -70,9 +35,16 @@ void client_notify_losses(struct client *client) {
     }
 }
 
+/* A part of an asynchronous call over several clients is done; the background thread steps the whole. */
+static void step_soon(struct composite_op *op) {
+    struct client *first = op->first; /* the run may be over as soon as this is seen */
+    atomic_store(&op->posted, true);
+    system_signal(first->background_signal);
+}
+
 static void operation_finished(struct client *client, struct request *request) {
     if (request->op && request->op->done != request) {
-        composite_step_soon(request->op);
+        step_soon(request->op);
     } else if (request->operation.asynchronous) {
         list_append(&client->events, &request->operation.link);
         raise_event(client);

@@ -2,8 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "owners.h"
 
-#include "errors.h"
+#include "client_lock.h"
 #include "composite_holds.h"
+#include "errors.h"
+#include "outputs.h"
 
 /* A number has this mark, so that one which a host made up, a small one or an address, is none. It is below 2^53, up to
  * which every language has whole numbers. */

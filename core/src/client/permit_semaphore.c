@@ -3,8 +3,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "client_lock.h"
 #include "counted.h"
+#include "errors.h"
 #include "lease.h"
+#include "options.h"
+#include "outputs.h"
+#include "permit_text.h"
+#include "preallocate.h"
 #include "wire.h"
 
 static int guard_permits_handle(const struct redlatch_permit_semaphore *handle) {
@@ -141,21 +147,6 @@ static int read_id(const char *id, unsigned char bytes[PERMIT_SIZE]) {
                             id ? shown_name(id, strlen(id), shown) : "NULL");
 }
 
-static void write_id(const unsigned char bytes[PERMIT_SIZE], char id[REDLATCH_PERMIT_ID_SIZE]) {
-    static const char digits[] = "0123456789abcdef";
-    for (int i = 0; i < PERMIT_SIZE; i++) {
-        id[2 * i] = digits[bytes[i] >> 4];
-        id[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    id[2 * PERMIT_SIZE] = '\0';
-}
-
-void permit_id(const struct engine *engine, uint64_t serial, char id[REDLATCH_PERMIT_ID_SIZE]) {
-    unsigned char bytes[PERMIT_SIZE];
-    permit_bytes(engine, serial, bytes);
-    write_id(bytes, id);
-}
-
 /* The owner number of a permit that this client holds, or held and lost; 0 for any other. */
 static uint64_t owner_of(const struct redlatch_permit_semaphore *permits, const unsigned char bytes[PERMIT_SIZE]) {
     struct client *client = permits->client;
@@ -187,29 +178,6 @@ int redlatch_permit_semaphore_permit(redlatch_permit_semaphore *permits, uint64_
     client_finish_step(client, now);
     client_unlock(client);
     return answer_write(permit_out, &answer, sizeof answer, "permit_out");
-}
-
-int permit_failed(const struct request *request, int status) {
-    const struct operation *operation = &request->operation;
-    const struct resource *resource = operation->resource;
-    bool extends = operation->kind == OPERATION_EXTEND || operation->change == PERMITS_EXTEND;
-    char id[REDLATCH_PERMIT_ID_SIZE];
-    char shown[64];
-    if (operation->kind == OPERATION_CHANGE) {
-        write_id(operation->permit, id);
-    } else { /* on the hold of a permit, which is its own owner */
-        permit_id(&request->client->engine, operation->owner & ~PERMIT_OWNER, id);
-    }
-    shown_name(resource->name, resource->name_size, shown);
-    const char *verb = extends ? "extend" : "release";
-    if (status != REDLATCH_LOST) {
-        return fail_with(status, "%s permit %s of \"%s\": there is no such permit, or it was acquired again since",
-                         verb, id, shown);
-    }
-    int reason = operation->reason ? operation->reason : REDLATCH_REASON_EXPIRED; /* by the time the server knows */
-    fail_with(status, "%s permit %s of \"%s\": it was acquired and has been lost: %s", verb, id, shown,
-              reason_text(reason));
-    return fail_for(status, reason);
 }
 
 static int start(redlatch_permit_semaphore *permits, const struct count_request *what, int32_t event, uint64_t tag) {

@@ -1,8 +1,10 @@
 /* A pipeline's connection: commands into it, replies out of it, opening it again when it broke.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline_io.h"
+
 #include <poll.h>
 
-#include "client.h"
+#include "client_lock.h"
 
 /* With this many commands under way a connection is shared, and writing is left to its reader, who gathers them, unless
  * as many are waiting to be written as are worth a write of their own. While yielding does not pay, a stranger has the

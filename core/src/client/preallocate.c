@@ -1,10 +1,11 @@
 /* Memory for the engine: records are allocated before an operation starts, so that nothing inside it can fail for
  * want of them. SPDX-License-Identifier: Apache-2.0 */
+#include "preallocate.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "group.h"
-#include "composite_holds.h"
 #include "kinds.h"
 
 static bool preallocate_commands(struct engine *engine, uint32_t count) {
@@ -150,7 +151,6 @@ static void free_commands(struct list *list) {
 /* Everything at the end of a client, in whatever state it is. */
 void client_free_memory(struct client *client) {
     struct engine *engine = &client->engine;
-    composite_discard_losses(client);
     struct timer *timer;
     while ((timer = timer_heap_pop(&engine->timers, NEVER)) != NULL) {
         if (timer->kind == TIMER_COMMAND) { /* on no list while it waits to be repeated */

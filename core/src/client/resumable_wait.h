@@ -5,6 +5,12 @@
 
 #include "lock.h"
 
+/* OK, BAD_HANDLE or FORKED, with the last error set. */
+int guard_cancel(const struct redlatch_cancel *cancel);
+
+/* Of a parent process, which shares its descriptor, and whose client the wait it names belongs to. */
+bool cancel_is_inherited(const struct redlatch_cancel *cancel);
+
 /* Whether a wait may be cancelled and sliced so: OK, INVALID, BAD_HANDLE, FORKED. `cancel` may be NULL. */
 int resumable_check(const struct redlatch_cancel *cancel, int64_t max_block_ms);
 

@@ -1,40 +1,18 @@
 /* A walk over the locks of a server, page by page.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "scan.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "errors.h"
-#include "guard.h"
 #include "inquiry.h"
+#include "report.h"
+#include "walk.h"
 
 /* How many keys the server looks at for one page of a walk: a fraction of a millisecond of its time. */
 static const char PAGE_KEYS[] = "100";
 
-/* Where a walk stands: the handle's, and that of a started step, which may outlive the handle. */
-struct walk {
-    _Atomic uint32_t references;
-    atomic_bool stepping; /* a step was started whose event was not handed out: nobody else touches the rest */
-    bool over;            /* the server has no more pages */
-    char cursor[24];      /* the server's, "0" at the beginning and at the end */
-    char *pattern;        /* prefix included */
-    size_t pattern_size;
-    char *page; /* records of the last page */
-    size_t page_size;
-    size_t page_at; /* told of up to here */
-};
-
 /* What comes next of a walk. */
 enum next { NEXT_REPORT, NEXT_QUESTION, NEXT_END };
-
-void walk_drop(struct walk *walk) {
-    if (atomic_fetch_sub(&walk->references, 1) == 1) {
-        free(walk->pattern);
-        free(walk->page);
-        free(walk);
-    }
-}
 
 static struct walk *walk_new(const struct client *client, const char *pattern, size_t size) {
     struct walk *walk = calloc(1, sizeof *walk);

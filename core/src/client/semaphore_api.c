@@ -1,6 +1,8 @@
 /* Semaphores as users call them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counted.h"
+#include "errors.h"
+#include "options.h"
 
 static int guard_semaphore_handle(const struct redlatch_semaphore *handle) {
     if (!handle || atomic_load(&handle->magic) != MAGIC_SEMAPHORE) {

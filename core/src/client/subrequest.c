@@ -2,7 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "subrequest.h"
 
+#include "background_thread.h"
+#include "client_lock.h"
+#include "drive.h"
 #include "errors.h"
+#include "outputs.h"
+#include "preallocate.h"
+#include "reader.h"
 
 static void set_up(struct request *request, struct client *client, const struct subrequest_spec *spec, int64_t now) {
     struct operation *operation = &request->operation;
@@ -50,6 +56,15 @@ void subrequest_start(struct subrequest *subrequest, struct client *client, cons
         drive_start(&subrequest->request, now);
     }
     client_leave(client);
+}
+
+void subrequest_stop_reading(struct subrequest *subrequest, int64_t now) {
+    struct pipeline_io *io = subrequest->reads;
+    if (io) {
+        subrequest->reads = NULL;
+        io->reading = false;
+        drive_pass_reading(io, now);
+    }
 }
 
 /* What was granted, or what was in the way. Whatever it was, no hold knows of the operation any more: of what was given

@@ -47,20 +47,6 @@ bool subrequest_collect(struct subrequest *subrequest);
 /* Ends a task that nobody waits for any more; what it left under way goes on, or is undone, in the background. */
 void subrequest_abort(struct subrequest *subrequest);
 
-/* Several tasks, waited for together. */
-struct subrequest_set {
-    struct subrequest *subrequests;
-    uint32_t count;
-    uint32_t turn;                  /* of those that are driven by themselves */
-    uint32_t turns;                 /* that they had */
-    struct redlatch_cancel *cancel; /* ends the wait; may be NULL */
-};
-
-/* Waits until one of the active tasks is done, which has been collected then; NULL at `until`, or when cancelled. The
- * set has the reader roles it took until subrequests_stop_reading. */
-struct subrequest *subrequests_wait(struct subrequest_set *set, int64_t until);
-void subrequests_stop_reading(struct subrequest_set *set);
-
 /* Gives up the reader role, if the task has it. The mutex of its client is held. */
 void subrequest_stop_reading(struct subrequest *subrequest, int64_t now);
 

@@ -4,8 +4,16 @@
  * It takes the reader role of each pipeline that is open and that nobody reads, and has it until the call is done or it
  * turns away. Calls whose pipeline is another's to read, or has to be opened first, are driven by themselves for a
  * moment, in turn with the poll. */
+#include "subrequests_wait.h"
+
 #include <poll.h>
 
+#include "adaptive_spin.h"
+#include "client_lock.h"
+#include "drive.h"
+#include "outputs.h"
+#include "pipeline_io.h"
+#include "reader.h"
 #include "subrequest.h"
 
 /* How long the poll and a call by itself have before it is the other's turn; longer once something is known to be slow.
@@ -29,15 +37,6 @@ static int64_t earlier(int64_t one, int64_t other) {
 
 static bool is_cancelled(const struct subrequest_set *set) {
     return set->cancel && (atomic_load(&set->cancel->futex) & CANCEL_FIRED);
-}
-
-void subrequest_stop_reading(struct subrequest *subrequest, int64_t now) {
-    struct pipeline_io *io = subrequest->reads;
-    if (io) {
-        subrequest->reads = NULL;
-        io->reading = false;
-        drive_pass_reading(io, now);
-    }
 }
 
 /* Takes the reader role of the task's pipeline, or keeps it: there is something to read, and a connection to read from.

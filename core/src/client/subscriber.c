@@ -1,10 +1,11 @@
 /* The connection for messages: one channel a lock, a few of a fair lock, however many wait for it, subscribed to while
  * somebody waits and a little longer. The background thread reads it; whoever must wait meanwhile is looked after by
  * the engine's timers. SPDX-License-Identifier: Apache-2.0 */
+#include "subscriber.h"
+
 #include <poll.h>
 #include <string.h>
 
-#include "client.h"
 #include "numbers.h"
 
 /* A connection that was silent this long is asked whether it is still there. */

@@ -1,6 +1,13 @@
 /* Waiting until a name is free without taking it.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "counted.h"
+#include "background_thread.h"
+#include "client_lock.h"
+#include "drive.h"
+#include "errors.h"
+#include "options.h"
+#include "outputs.h"
+#include "preallocate.h"
+#include "resumable_wait.h"
 #include "started.h"
 
 /* What tells of its releases on a channel of its own, beside what says so on the channel of a mutex, which is first. */

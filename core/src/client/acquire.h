@@ -1,0 +1,15 @@
+/* What the blocking and the asynchronous acquire share.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACQUIRE_H
+#define ACQUIRE_H
+
+#include "client.h"
+
+/* Sets up an acquire: lease, deadline. With the mutex, after lock_prepare. */
+void acquire_prepare(struct request *request, const struct redlatch_lock *lock, int64_t lease_ms, int64_t wait_ms,
+                     int64_t now);
+
+/* Whether lease and wait are in range: OK or INVALID. */
+int acquire_check(int64_t lease_ms, int64_t wait_ms);
+
+#endif

@@ -1,0 +1,30 @@
+/* The background thread as a thread: it starts when it is first needed, and ends when its client is closed. What it
+ * does is set from above (background.c). SPDX-License-Identifier: Apache-2.0 */
+#include "background_thread.h"
+
+#include "client_lock.h"
+
+/* Starts the background thread if it does not run yet; false if the system refuses. With the mutex. */
+bool background_start(struct client *client) {
+    if (client->background_started) {
+        return true;
+    }
+    if (client->background_alarm < 0) {
+        client->background_alarm = system_alarm_new();
+    }
+    client->background_started = system_thread_start(&client->background_thread, client->background_main, client);
+    return client->background_started;
+}
+
+/* Ends the background thread and waits for it. Without the mutex. */
+void background_stop(struct client *client) {
+    client_lock(client);
+    atomic_store(&client->stopping, true);
+    bool started = client->background_started;
+    client->background_started = false;
+    client_unlock(client);
+    if (started) {
+        system_signal(client->background_signal);
+        pthread_join(client->background_thread, NULL);
+    }
+}

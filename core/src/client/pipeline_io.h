@@ -1,0 +1,21 @@
+/* Bytes of a pipeline.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_IO_H
+#define PIPELINE_IO_H
+
+#include "client.h"
+
+void io_flush(struct pipeline_io *io);
+short io_poll_events(const struct pipeline_io *io);
+bool io_has_work(const struct pipeline_io *io);
+bool io_is_opening(const struct pipeline_io *io);
+bool io_is_callers(const struct pipeline_io *io);
+bool io_is_shared(const struct pipeline_io *io);
+void io_receive(struct pipeline_io *io, ssize_t got, int64_t now);
+int io_connect(struct pipeline_io *io, int64_t now);
+void io_check_peer(struct pipeline_io *io, int64_t now);
+int64_t io_next_time(const struct pipeline_io *io);
+void io_watch_unread(struct pipeline_io *io, int64_t now);
+bool io_lookup(struct pipeline_io *io, int64_t until);
+
+#endif

@@ -1,0 +1,13 @@
+/* Where a walk over the locks of a server stands.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "walk.h"
+
+#include <stdlib.h>
+
+void walk_drop(struct walk *walk) {
+    if (atomic_fetch_sub(&walk->references, 1) == 1) {
+        free(walk->pattern);
+        free(walk->page);
+        free(walk);
+    }
+}
