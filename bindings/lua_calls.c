@@ -127,7 +127,7 @@ int redlatch_lua_acquire_permits_with_ids(lua_State *L, redlatch_permit_semaphor
     if (status == REDLATCH_OK && interrupted) {
         for (uint64_t i = 0; i < (uint64_t)permits; i++) {
             redlatch_permit permit = {.struct_size = sizeof permit};
-            if (redlatch_permit_semaphore_permit(permit_semaphore, wait.serial + i, &permit) == REDLATCH_OK) {
+            if (redlatch_permit_semaphore_permit_status(permit_semaphore, wait.serial + i, &permit) == REDLATCH_OK) {
                 redlatch_permit_semaphore_release(permit_semaphore, permit.id);
             }
         }
@@ -148,7 +148,8 @@ int redlatch_lua_wait_latch(lua_State *L, redlatch_latch *latch, int64_t wait_ms
 }
 
 static int max_block_of_free_name(struct wait *wait) {
-    return redlatch_wait_free(wait->on.client, wait->name, wait->name_size, wait->wait_ms, wait->cancel, MAX_BLOCK_MS);
+    return redlatch_client_wait_free(wait->on.client, wait->name, wait->name_size, wait->wait_ms, wait->cancel,
+                                     MAX_BLOCK_MS);
 }
 
 int redlatch_lua_wait_free(lua_State *L, redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,

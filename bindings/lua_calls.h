@@ -24,7 +24,7 @@ int redlatch_lua_acquire_permits_with_ids(lua_State *L, redlatch_permit_semaphor
 /* redlatch_latch_wait in slices; CANCELLED if a hook was set meanwhile, unless the latch had been opened. */
 int redlatch_lua_wait_latch(lua_State *L, redlatch_latch *latch, int64_t wait_ms, redlatch_cancel *cancel);
 
-/* redlatch_wait_free in slices; CANCELLED if a hook was set meanwhile, unless the name had become free. */
+/* redlatch_client_wait_free in slices; CANCELLED if a hook was set meanwhile, unless the name had become free. */
 int redlatch_lua_wait_free(lua_State *L, redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
                            redlatch_cancel *cancel);
 

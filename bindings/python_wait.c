@@ -34,7 +34,7 @@ int redlatch_python_acquire(redlatch_python_wait *wait, redlatch_lock *lock, uin
                             int64_t wait_ms) {
     int status = redlatch_lock_acquire_as(lock, owner, lease_ms, wait_ms, wait->cancel, wait->max_block_ms);
     if (status == REDLATCH_OK) {
-        int known = redlatch_lock_hold(lock, owner, &wait->hold);
+        int known = redlatch_lock_hold_status(lock, owner, &wait->hold);
         if (known != REDLATCH_OK) {
             /* The client was closed in between, and the hold ended with it. */
             status = known;

@@ -4,7 +4,7 @@
 
 int redlatch_release_named(redlatch_lock *lock, uint64_t owner, uint64_t *lost_serial_out) {
     redlatch_hold hold = {.struct_size = sizeof hold};
-    int status = redlatch_lock_hold(lock, owner, &hold);
+    int status = redlatch_lock_hold_status(lock, owner, &hold);
     if (status != REDLATCH_OK) {
         return status;
     }

@@ -18,7 +18,7 @@ bool found_read(struct found *found, redlatch_report *report) {
 
 int found_inspect(redlatch_client *client, const char *name, const char *owner, struct found *found) {
     redlatch_report *report;
-    int status = redlatch_inspect_owner(client, name, strlen(name), owner, &report);
+    int status = redlatch_client_inspect(client, name, strlen(name), owner, &report);
     int exit_status = status == REDLATCH_OK ? STATUS_GOOD : complain_of(status);
     if (exit_status == STATUS_GOOD && !found_read(found, report)) {
         redlatch_report_free(report);

@@ -97,7 +97,7 @@ static int take_permits(struct holding *holding, int64_t wait_ms, redlatch_cance
 static int check_made(const struct holding *holding) {
     const char *name = holding->options->names[0];
     redlatch_report *report;
-    if (redlatch_inspect(holding->client, name, strlen(name), &report) != REDLATCH_OK) {
+    if (redlatch_client_inspect(holding->client, name, strlen(name), NULL, &report) != REDLATCH_OK) {
         return REDLATCH_OK;
     }
     redlatch_facts facts = {.struct_size = sizeof facts};
@@ -190,13 +190,14 @@ static bool is_lost(int state) {
 
 static bool inspect_permit(const struct holding *holding, int index, redlatch_permit *permit) {
     *permit = (redlatch_permit){.struct_size = sizeof *permit};
-    return redlatch_permit_semaphore_permit(holding->permits, holding->serial + (uint64_t)index, permit) == REDLATCH_OK;
+    return redlatch_permit_semaphore_permit_status(holding->permits, holding->serial + (uint64_t)index, permit) ==
+           REDLATCH_OK;
 }
 
 bool holding_is_over(const struct holding *holding, int *reason_out) {
     if (holding->lock) {
         redlatch_hold hold = {.struct_size = sizeof hold};
-        bool known = redlatch_lock_hold(holding->lock, 0, &hold) == REDLATCH_OK;
+        bool known = redlatch_lock_hold_status(holding->lock, 0, &hold) == REDLATCH_OK;
         *reason_out = hold.reason;
         return known && is_lost(hold.state);
     }
@@ -272,7 +273,7 @@ static bool add_text(char **list, const char *between, const char *text) {
 static bool add_owner_of_lock(redlatch_lock *lock, const char *between, char **owners, char **tokens) {
     redlatch_hold hold = {.struct_size = sizeof hold};
     char token[24];
-    if (redlatch_lock_hold(lock, 0, &hold) != REDLATCH_OK) {
+    if (redlatch_lock_hold_status(lock, 0, &hold) != REDLATCH_OK) {
         return false;
     }
     snprintf(token, sizeof token, "%llu", (unsigned long long)hold.token);

@@ -34,7 +34,7 @@ static const int64_t RECHECK_MS = 5000;
  * Where the server's access rules hide it, or the server is away, the wait itself will say so. */
 static int64_t number_of(redlatch_client *client, const char *name, bool bare) {
     redlatch_report *report;
-    if (redlatch_inspect(client, name, strlen(name), &report) != REDLATCH_OK) {
+    if (redlatch_client_inspect(client, name, strlen(name), NULL, &report) != REDLATCH_OK) {
         return 0;
     }
     struct found found;
@@ -73,8 +73,8 @@ static int query_semaphore(redlatch_client *client, const char *name) {
     return exit_status;
 }
 
-/* A number of zero is waited for as a semaphore by redlatch_wait_free, too. One that a permit has come to between our
- * look and its own would be a latch to it: therefore another look now and then. */
+/* A number of zero is waited for as a semaphore by redlatch_client_wait_free, too. One that gets a
+ * permit between our check and its own would be a latch to it: therefore the check is repeated now and then. */
 static int wait_for_permit(redlatch_client *client, const char *name, int64_t wait_ms) {
     redlatch_cancel *cancel;
     int status = redlatch_cancel_new(&cancel);
@@ -82,7 +82,7 @@ static int wait_for_permit(redlatch_client *client, const char *name, int64_t wa
         return status;
     }
     do {
-        status = redlatch_wait_free(client, name, strlen(name), wait_ms, cancel, RECHECK_MS);
+        status = redlatch_client_wait_free(client, name, strlen(name), wait_ms, cancel, RECHECK_MS);
     } while (status == REDLATCH_AGAIN && number_of(client, name, false) <= 0);
     redlatch_cancel_free(cancel);
     return status == REDLATCH_AGAIN ? REDLATCH_OK : status;
@@ -108,7 +108,7 @@ static int wait_for(redlatch_client *client, const char *name, int kind, int64_t
         complain(0, "\"%s\" is a number, %lld: waited for as a latch, until it is zero; --kind names its kind", name,
                  (long long)number);
     }
-    return exit_status_of_wait(redlatch_wait_free(client, name, strlen(name), wait_ms, NULL, REDLATCH_FOREVER));
+    return exit_status_of_wait(redlatch_client_wait_free(client, name, strlen(name), wait_ms, NULL, REDLATCH_FOREVER));
 }
 
 int command_wait(int argc, char **argv) {

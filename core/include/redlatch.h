@@ -5,8 +5,8 @@
  *
  * - A hold is a lease. It ends when it is released or when its time is over, whichever is first. A paused process
  *   (stopped, swapped out, suspended) may go on for a moment after its lease ended and another owner acquired the lock.
- *   redlatch reports the loss when the process wakes: by redlatch_lock_hold, by events, and by the status of release.
- *   Only a fencing token that the guarded resource checks can stop a write that was already sent.
+ *   redlatch reports the loss when the process wakes: by redlatch_lock_hold_status, by events, and by the status of
+ *   release. Only a fencing token that the guarded resource checks can stop a write that was already sent.
  * - Redis replicates asynchronously. A failover may lose a lock that was granted a moment before.
  * - Redis measures leases by its wall clock. A step of that clock shortens or lengthens every lease.
  * - A command may run although its reply was lost. redlatch resolves this: every script states the intended result, so
@@ -382,8 +382,8 @@ REDLATCH_API void redlatch_cancel_free(redlatch_cancel *cancel);
  *   OK                  the owner holds the lock                              release it
  *   TIMEOUT             other owners held the lock until the deadline; of a   try again later
  *                       wait below 100 ms also: no reply by then
- *   LOST                the owner's hold is lost, or the lease of a new hold  if redlatch_lock_hold says GONE, release
- *                       ended before the reply came                           as often as acquired; acquire again
+ *   LOST                the owner's hold is lost, or the lease of a new hold  if the hold's state is GONE, release as
+ *                       ended before the reply came                           often as acquired; acquire again
  *   ALREADY_HELD        the lock is not reentrant, and its owner holds it     release it first
  *   WOULD_DEADLOCK      the owner holds the read lock and asked to write      release the read lock first
  *   NO_REPLY            the connection broke; the acquire is undone in the    try again
@@ -498,7 +498,7 @@ typedef struct redlatch_hold {
 
 /* Copies the state of an owner's hold to `hold_out`, whose struct_size the caller sets. owner: 0 for the lock's own.
  * Sends nothing. Since 0.1. */
-REDLATCH_API int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_out);
+REDLATCH_API int redlatch_lock_hold_status(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_out);
 
 /* The state of a lock on the server, whoever holds it. Since 0.1. */
 typedef struct redlatch_lock_state {

@@ -69,24 +69,18 @@ typedef struct redlatch_party {
 /* Asks the server what a name is: a lock of any library, or something else. Changes nothing.
  *
  * name: 1 to REDLATCH_NAME_SIZE_MAX bytes, the client's prefix included, which is put before it.
+ * owner: an owner id as in redlatch_party, which is reported first if it holds the name, however many holders there
+ * are; NULL: no owner in particular.
  * report_out: the report. The caller owns it and frees it with redlatch_report_free.
  *
  * Hosts and processes of redlatch's owners are found in the server's list of connections, if its access rules allow
- * that. Server statuses also. Since 0.1. */
-REDLATCH_API int redlatch_inspect(redlatch_client *client, const char *name, size_t name_size,
-                                  redlatch_report **report_out);
+ * that. A group with very many values takes the server longer if `owner` is given. Server statuses also. Since 0.1. */
+REDLATCH_API int redlatch_client_inspect(redlatch_client *client, const char *name, size_t name_size, const char *owner,
+                                         redlatch_report **report_out);
 
-/* Inspects a name as redlatch_inspect, and reports `owner` first if it holds the name, however many holders there are.
- *
- * owner: an owner id as in redlatch_party; NULL: no owner in particular.
- *
- * A group with very many values takes the server longer. Statuses as redlatch_inspect. Since 0.1. */
-REDLATCH_API int redlatch_inspect_owner(redlatch_client *client, const char *name, size_t name_size, const char *owner,
-                                        redlatch_report **report_out);
-
-/* Starts redlatch_inspect_owner. Its event has the `report`. Since 0.1. */
-REDLATCH_API int redlatch_start_inspect(redlatch_client *client, const char *name, size_t name_size, const char *owner,
-                                        uint64_t tag);
+/* Starts redlatch_client_inspect. Its event has the `report`. Since 0.1. */
+REDLATCH_API int redlatch_client_start_inspect(redlatch_client *client, const char *name, size_t name_size,
+                                               const char *owner, uint64_t tag);
 
 /* Returns the name of a report, without the client's prefix. Its size is in the facts; a NUL follows it. Valid until
  * the report is freed. NULL for a bad handle. Since 0.1. */
@@ -137,7 +131,7 @@ REDLATCH_API void redlatch_scan_free(redlatch_scan *scan);
 
 /* Waits until a name is free, without acquiring it. When the call returns, somebody else may hold it already.
  *
- * name: as of redlatch_inspect.
+ * name: as of redlatch_client_inspect.
  * wait_ms: how long to wait. 0 checks once, REDLATCH_FOREVER waits without a deadline.
  * cancel, max_block_ms: as of redlatch_lock_acquire_as, with its statuses CANCELLED, AGAIN and IN_USE.
  *
@@ -150,12 +144,12 @@ REDLATCH_API void redlatch_scan_free(redlatch_scan *scan);
  * The data of a count do not show whether it is a semaphore or a latch: one above zero is waited for as a latch, until
  * it is zero; any other as a semaphore. Besides notifications, the wait rechecks when the lease ends and every 5 s; of
  * a plain lock every 0.25 s, as other libraries do not notify. Server statuses also. Since 0.1. */
-REDLATCH_API int redlatch_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
-                                    redlatch_cancel *cancel, int64_t max_block_ms);
+REDLATCH_API int redlatch_client_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
+                                           redlatch_cancel *cancel, int64_t max_block_ms);
 
-/* Starts redlatch_wait_free. It completes with a FREE event; redlatch_client_cancel cancels it. Since 0.1. */
-REDLATCH_API int redlatch_start_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
-                                          uint64_t tag);
+/* Starts redlatch_client_wait_free. It completes with a FREE event; redlatch_client_cancel cancels it. Since 0.1. */
+REDLATCH_API int redlatch_client_start_wait_free(redlatch_client *client, const char *name, size_t name_size,
+                                                 int64_t wait_ms, uint64_t tag);
 
 /* bindings: end */
 

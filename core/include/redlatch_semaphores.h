@@ -175,8 +175,8 @@ typedef struct redlatch_permit {
 
 /* Copies the state of a permit that this client acquired to `permit_out`, whose struct_size the caller sets. Sends
  * nothing. Since 0.1. */
-REDLATCH_API int redlatch_permit_semaphore_permit(redlatch_permit_semaphore *permit_semaphore, uint64_t serial,
-                                                  redlatch_permit *permit_out);
+REDLATCH_API int redlatch_permit_semaphore_permit_status(redlatch_permit_semaphore *permit_semaphore, uint64_t serial,
+                                                         redlatch_permit *permit_out);
 
 /* Releases a permit, whoever acquired it. id: 32 hexadecimal digits and a NUL.
  *

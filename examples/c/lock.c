@@ -12,7 +12,7 @@ enum { DONE = 0, BUSY = 1, FAILED = 2, LOST = 3 };
 
 static int work_under(redlatch_lock *lock) {
     redlatch_hold hold = {.struct_size = sizeof hold};
-    int status = redlatch_lock_hold(lock, 0, &hold); /* sends nothing */
+    int status = redlatch_lock_hold_status(lock, 0, &hold); /* sends nothing */
     if (status == REDLATCH_OK) {
         printf("held as %s\n", hold.owner);
     }

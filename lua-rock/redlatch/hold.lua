@@ -49,7 +49,7 @@ end
 
 --- The hold of an acquire that has just succeeded.
 function hold.new(lock)
-    local status, record = core.lock_hold(lock._handle, SELF)
+    local status, record = core.lock_hold_status(lock._handle, SELF)
     if status ~= core.OK then
         return outcome.failure(status, record) -- closed in between
     end
@@ -58,7 +58,7 @@ end
 
 -- What the core says of this hold now; nil if it is over and another may have taken its place.
 local function now_of(self)
-    local status, record = core.lock_hold(self._lock._handle, SELF)
+    local status, record = core.lock_hold_status(self._lock._handle, SELF)
     if status ~= core.OK then
         return nil, record, status
     end

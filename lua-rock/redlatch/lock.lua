@@ -156,7 +156,7 @@ local function shared_handle(client, kind, name, max_hold_ms, given, values)
         outcome.misuse("max_hold differs from that of another lock object with this name and owner; expected the same")
     else
         -- As with a handle of its own: none is to be had of a client that is closed.
-        local status, message = core.lock_hold(shared.handle, SELF)
+        local status, message = core.lock_hold_status(shared.handle, SELF)
         if status ~= core.OK then
             return status, message
         end
@@ -337,7 +337,7 @@ end
 
 --- How this lock's owner stands with it, as far as this process knows.
 local function standing(self)
-    local status, record = core.lock_hold(self._handle, SELF)
+    local status, record = core.lock_hold_status(self._handle, SELF)
     if status ~= core.OK then
         return outcome.failure(status, record)
     end

@@ -23,7 +23,7 @@ local permit = {}
 
 -- How a permit stands, as far as this process knows.
 local function standing(semaphore, serial)
-    local status, record = core.permit_semaphore_permit(semaphore._handle, serial)
+    local status, record = core.permit_semaphore_permit_status(semaphore._handle, serial)
     if status ~= core.OK then
         return outcome.failure(status, record)
     end

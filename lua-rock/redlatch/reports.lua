@@ -104,7 +104,7 @@ end
 
 --- The report of one name, which tells of an owner first.
 function reports.inspect(client, name, owner)
-    local status, handle = core.inspect_owner(client._handle, name, owner)
+    local status, handle = core.client_inspect(client._handle, name, owner)
     if status ~= core.OK then
         return outcome.failure(status, handle)
     end
@@ -126,7 +126,7 @@ end
 --- The same as a started call.
 function reports.start_inspect(client, name, owner)
     local what = {object = client, field = "name", value = read_value}
-    return started.begin(client, what, core.start_inspect, name, owner)
+    return started.begin(client, what, core.client_start_inspect, name, owner)
 end
 
 --- A function that returns one report after the other, and nil at the end. A failure is raised: as nil it would look
@@ -161,7 +161,7 @@ end
 
 --- The same as a started call.
 function reports.start_wait_free(client, name, wait_ms)
-    return started.begin(client, {object = client, field = "name"}, core.start_wait_free, name, wait_ms)
+    return started.begin(client, {object = client, field = "name"}, core.client_start_wait_free, name, wait_ms)
 end
 
 return reports

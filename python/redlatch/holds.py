@@ -133,7 +133,7 @@ class Hold:
     def _now(self) -> CData:
         """What the core says of this hold now, or None if it is over and another may have taken its place."""
         record = new_record("redlatch_hold")
-        status: int = lib.redlatch_lock_hold(self._lock._handle, self._number, record)
+        status: int = lib.redlatch_lock_hold_status(self._lock._handle, self._number, record)
         if status == lib.REDLATCH_CLOSED:
             return None
         if status:

@@ -317,7 +317,7 @@ class Lock:
     def _standing(self, number: int) -> CData:
         """How an owner stands with this lock, as far as this process knows."""
         record = new_record("redlatch_hold")
-        status: int = lib.redlatch_lock_hold(self._handle, number, record)
+        status: int = lib.redlatch_lock_hold_status(self._handle, number, record)
         if status:
             raise failure(status, self._name)
         return record

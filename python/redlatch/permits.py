@@ -286,7 +286,7 @@ class PermitSemaphore(Counted):
     def _standing(self, serial: int) -> CData:
         """How a permit of this client stands, as far as this process knows."""
         record = new_record("redlatch_permit")
-        status: int = lib.redlatch_permit_semaphore_permit(self._handle, serial, record)
+        status: int = lib.redlatch_permit_semaphore_permit_status(self._handle, serial, record)
         if status:
             raise failure(status, self._name)
         return record

@@ -90,7 +90,7 @@ def inspect(client: CData, name: LockName, data: bytes, owner: Optional[str]) ->
     if not isinstance(owner, (str, type(None))):
         raise TypeError(f"owner is of type {type(owner).__name__}; expected str or None")
     sought = ffi.NULL if owner is None else owner.encode("utf-8", "surrogateescape")
-    status: int = lib.redlatch_inspect_owner(client, data, len(data), sought, report_out)
+    status: int = lib.redlatch_client_inspect(client, data, len(data), sought, report_out)
     if status:
         raise failure(status, name)
     return _read(report_out[0])

@@ -117,7 +117,7 @@ void judge_beliefs(struct world *world) {
 void judge_granted(const struct caller *caller) {
     struct world *world = caller->process->world;
     redlatch_hold hold = {.struct_size = sizeof hold};
-    int status = redlatch_lock_hold(caller->lock, caller->owner, &hold);
+    int status = redlatch_lock_hold_status(caller->lock, caller->owner, &hold);
     bool held = hold.state == REDLATCH_HELD || hold.state == REDLATCH_SUSPECT;
     if (status != REDLATCH_OK || !held || (hold.count != caller->levels && !caller->owes)) {
         fail(world, "process %d caller %d was granted what is over: state %d, %u of %u levels",

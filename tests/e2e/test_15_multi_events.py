@@ -71,7 +71,7 @@ class Host:
     def hold(self) -> Any:
         """How the owner stands."""
         record = new_record("redlatch_hold")
-        assert lib.redlatch_lock_hold(self.lock._handle, self.owner, record) == 0
+        assert lib.redlatch_lock_hold_status(self.lock._handle, self.owner, record) == 0
         return record
 
 

@@ -84,7 +84,7 @@ def test_permits_with_ids(client: redlatch.Client, server: RedisServer, lock_nam
     wait_until(lambda: slots.available() == 1)
     for number, serial in enumerate((event.serial, event.serial + 1)):
         record = new_record("redlatch_permit")
-        assert lib.redlatch_permit_semaphore_permit(slots._handle, serial, record) == 0
+        assert lib.redlatch_permit_semaphore_permit_status(slots._handle, serial, record) == 0
         assert record.state == lib.REDLATCH_HELD and len(ffi.string(record.id)) == 32
         assert lib.redlatch_permit_semaphore_start_release(slots._handle, serial, 10 + number) == 0
     assert {event.tag: event.status for event in host.events(2)} == {10: 0, 11: 0}
@@ -124,7 +124,7 @@ def test_a_wait_until_a_name_is_free(client: redlatch.Client, lock_name: str) ->
     host, name = Host(client), lock_name.encode()
     with client.lock(lock_name):
         for tag, wait_ms in ((1, FOREVER), (2, FOREVER), (3, 500), (4, 0)):
-            assert lib.redlatch_start_wait_free(client._handle, name, len(name), wait_ms, tag) == 0
+            assert lib.redlatch_client_start_wait_free(client._handle, name, len(name), wait_ms, tag) == 0
         events = {event.tag: event for event in host.events(2)}
         assert {tag: event.status for tag, event in events.items()} == dict.fromkeys((3, 4), lib.REDLATCH_TIMEOUT)
         assert all(event.kind == lib.REDLATCH_EVENT_FREE and event.serial == 0 for event in events.values())
@@ -134,5 +134,5 @@ def test_a_wait_until_a_name_is_free(client: redlatch.Client, lock_name: str) ->
     (event,) = host.events(1)
     assert (event.tag, event.status) == (1, 0) and ffi.string(event.name) == name
     assert client.stats()["waiters"] == 0
-    assert lib.redlatch_start_wait_free(client._handle, b"", 0, 0, 5) == lib.REDLATCH_INVALID
-    assert lib.redlatch_start_wait_free(client._handle, name, len(name), -2, 5) == lib.REDLATCH_INVALID
+    assert lib.redlatch_client_start_wait_free(client._handle, b"", 0, 0, 5) == lib.REDLATCH_INVALID
+    assert lib.redlatch_client_start_wait_free(client._handle, name, len(name), -2, 5) == lib.REDLATCH_INVALID

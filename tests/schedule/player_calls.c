@@ -36,7 +36,7 @@ static redlatch_cancel *perhaps_cancel(const struct player *player) {
 
 static void show_hold(redlatch_lock *lock, uint64_t owner) {
     redlatch_hold hold = {.struct_size = sizeof hold};
-    log_call("hold", redlatch_lock_hold(lock, owner, &hold));
+    log_call("hold", redlatch_lock_hold_status(lock, owner, &hold));
     trace("hold: %d, %d, %u, %" PRId64 " ms, token %" PRIu64 ", %s", hold.state, hold.reason, hold.count,
           hold.remaining_ms, hold.token, hold.owner);
 }
@@ -134,7 +134,7 @@ static void call_semaphore(struct player *player) {
 static void call_permits(struct player *player) {
     redlatch_permit_semaphore *permits = player->house->permits;
     redlatch_permit permit = {.struct_size = sizeof permit};
-    redlatch_permit_semaphore_permit(permits, player->serial, &permit);
+    redlatch_permit_semaphore_permit_status(permits, player->serial, &permit);
     trace("permit: %d, %d, %" PRId64 " ms, %s", permit.state, permit.reason, permit.remaining_ms, permit.id);
     int64_t number = -1;
     int32_t flag = -1;
@@ -246,8 +246,8 @@ void call_report(struct player *player) {
         scan_all(client);
         break;
     case 1:
-        log_call("wait until free", redlatch_wait_free(client, name, strlen(name), some_wait_ms(),
-                                                       perhaps_cancel(player), REDLATCH_FOREVER));
+        log_call("wait until free", redlatch_client_wait_free(client, name, strlen(name), some_wait_ms(),
+                                                              perhaps_cancel(player), REDLATCH_FOREVER));
         break;
     case 2:
         if (log_call("wait for losses", redlatch_client_wait_lost(client, 20, &event)) == REDLATCH_OK) {
@@ -255,7 +255,8 @@ void call_report(struct player *player) {
         }
         break;
     default:
-        if (log_call("inspect", redlatch_inspect(client, name, strlen(name), &report)) == REDLATCH_OK && report) {
+        if (log_call("inspect", redlatch_client_inspect(client, name, strlen(name), NULL, &report)) == REDLATCH_OK &&
+            report) {
             show_report(report);
         }
     }

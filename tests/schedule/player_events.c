@@ -34,10 +34,11 @@ static void start_count(struct house *house) {
         log_call("start count down", redlatch_latch_start_count_down(house->latch, tag));
         break;
     case 5:
-        log_call("start inspect", redlatch_start_inspect(house->client, "semaphore", 9, NULL, tag));
+        log_call("start inspect", redlatch_client_start_inspect(house->client, "semaphore", 9, NULL, tag));
         break;
     case 6:
-        log_call("start wait until free", redlatch_start_wait_free(house->client, "latch", 5, some_wait_ms(), tag));
+        log_call("start wait until free",
+                 redlatch_client_start_wait_free(house->client, "latch", 5, some_wait_ms(), tag));
         break;
     default:
         log_call("start acquire of a permit",

@@ -86,7 +86,7 @@ static void contended(redlatch_client *client, redlatch_lock *lock, redlatch_loc
     usleep(3000);
     CHECK(!GOOD(redlatch_lock_query(lock, &state)) || (state.locked && state.count == (uint64_t)levels));
     GOOD(redlatch_lock_extend(lock, 0, LEASE_MS));
-    CHECK_EQ_INT(redlatch_lock_hold(lock, 0, &hold), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_hold_status(lock, 0, &hold), REDLATCH_OK);
     CHECK_EQ_INT(hold.count, levels);
     CHECK_EQ_INT(redlatch_client_stats(client, &stats), REDLATCH_OK);
     for (; levels > 0; levels--) {
@@ -140,7 +140,8 @@ static void started_rechecks(redlatch_client *client, redlatch_lock *lock) {
         return;
     }
     redlatch_report *report = NULL;
-    if (GOOD(redlatch_start_inspect(client, "orders", 6, "somebody", 4)) && GOOD(next_event(client, fd, 4, &report))) {
+    if (GOOD(redlatch_client_start_inspect(client, "orders", 6, "somebody", 4)) &&
+        GOOD(next_event(client, fd, 4, &report))) {
         redlatch_facts facts = {.struct_size = sizeof facts};
         CHECK_EQ_INT(redlatch_report_facts(report, &facts), REDLATCH_OK);
         CHECK_EQ_INT(facts.detected_kind, REDLATCH_DETECTED_MUTEX);
@@ -220,12 +221,12 @@ static void polling(redlatch_client *client, const char *name, size_t size) {
         }
         redlatch_scan_free(scan);
     }
-    if (GOOD(redlatch_inspect(client, name, size, &report))) {
+    if (GOOD(redlatch_client_inspect(client, name, size, NULL, &report))) {
         CHECK_EQ_INT(redlatch_report_facts(report, &facts), REDLATCH_OK);
         CHECK(facts.detected_kind == REDLATCH_DETECTED_NOTHING && facts.name_size == size);
         redlatch_report_free(report);
     }
-    GOOD(redlatch_wait_free(client, name, size, WAIT_MS, NULL, REDLATCH_FOREVER));
+    GOOD(redlatch_client_wait_free(client, name, size, WAIT_MS, NULL, REDLATCH_FOREVER));
 }
 
 static void scenario(void) {

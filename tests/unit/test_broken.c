@@ -99,7 +99,7 @@ static void waiting_calls_end_and_new_ones_are_refused(void) {
     CHECK_EQ_INT(poll(&readable, 1, 0), 0); /* nothing is left to be collected */
     check_internal(redlatch_lock_acquire(lock, 0));
     check_internal(redlatch_lock_release(lock));
-    check_internal(redlatch_lock_hold(lock, 0, &hold));
+    check_internal(redlatch_lock_hold_status(lock, 0, &hold));
     check_internal(redlatch_client_wait_lost(client, 0, &event));
     end();
 }

@@ -282,7 +282,7 @@ static void a_loss_is_notified(void) {
     CHECK_EQ_INT(redlatch_client_next_event(client, &event), REDLATCH_AGAIN);
     CHECK_EQ_INT(poll(&one, 1, 0), 0);
     redlatch_hold hold = {.struct_size = sizeof hold};
-    CHECK_EQ_INT(redlatch_lock_hold(lock, owner, &hold), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_hold_status(lock, owner, &hold), REDLATCH_OK);
     CHECK_EQ_INT(hold.state, REDLATCH_GONE);
     CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_LOST);
     end();
@@ -305,7 +305,7 @@ static void acquire_late(void *unused) {
 static void *acquire_at_the_end(void *unused) {
     (void)unused;
     redlatch_hold hold = {.struct_size = sizeof hold};
-    CHECK_EQ_INT(redlatch_lock_hold(lock, 0, &hold), REDLATCH_OK); /* this gives the thread its number */
+    CHECK_EQ_INT(redlatch_lock_hold_status(lock, 0, &hold), REDLATCH_OK); /* this gives the thread its number */
     CHECK(pthread_setspecific(late_key, &late_key) == 0);
     return NULL;
 }

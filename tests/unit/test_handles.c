@@ -48,11 +48,11 @@ static void check_client(redlatch_client *client, int status) {
     CHECK_EQ_INT(redlatch_client_cancel(client, 1), status);
     redlatch_report *report = NULL;
     redlatch_scan *scan = NULL;
-    CHECK_EQ_INT(redlatch_inspect(client, "x", 1, &report), status);
-    CHECK_EQ_INT(redlatch_start_inspect(client, "x", 1, NULL, 1), status);
-    CHECK_EQ_INT(redlatch_start_wait_free(client, "x", 1, 0, 1), status);
+    CHECK_EQ_INT(redlatch_client_inspect(client, "x", 1, NULL, &report), status);
+    CHECK_EQ_INT(redlatch_client_start_inspect(client, "x", 1, NULL, 1), status);
+    CHECK_EQ_INT(redlatch_client_start_wait_free(client, "x", 1, 0, 1), status);
     CHECK_EQ_INT(redlatch_scan_new(client, "*", 1, &scan), status);
-    CHECK_EQ_INT(redlatch_wait_free(client, "x", 1, 0, NULL, REDLATCH_FOREVER), status);
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "x", 1, 0, NULL, REDLATCH_FOREVER), status);
     CHECK(report == NULL && scan == NULL);
     CHECK(stats.held == 77 && event.kind == 77 && event.tag == 77 && lock == NULL && fd == 77);
     CHECK(status != REDLATCH_BAD_HANDLE || strstr(redlatch_last_error(), "one that redlatch_client_open made"));
@@ -70,7 +70,7 @@ static void check_lock(redlatch_lock *lock, int status) {
     CHECK_EQ_INT(redlatch_lock_extend(lock, 0, 1000), status);
     CHECK_EQ_INT(redlatch_lock_force_release(lock, &released), status);
     CHECK_EQ_INT(redlatch_lock_query(lock, &state), status);
-    CHECK_EQ_INT(redlatch_lock_hold(lock, 0, &hold), status);
+    CHECK_EQ_INT(redlatch_lock_hold_status(lock, 0, &hold), status);
     CHECK_EQ_INT(redlatch_lock_start_acquire(lock, 1, 1000, 0, 1), status);
     CHECK_EQ_INT(redlatch_lock_start_release(lock, 1, 1), status);
     CHECK_EQ_INT(redlatch_lock_start_extend(lock, 1, 1000, 1), status);
@@ -186,7 +186,7 @@ static void nothing_is_handed_out_on_failure(void) {
     CHECK_EQ_INT(redlatch_client_wait_lost(client, 0, NULL), REDLATCH_INVALID);
     CHECK_EQ_INT(redlatch_client_stats(client, NULL), REDLATCH_INVALID);
     CHECK_EQ_INT(redlatch_client_event_fd(client, NULL), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_lock_hold(lock, 0, NULL), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_lock_hold_status(lock, 0, NULL), REDLATCH_INVALID);
     redlatch_lock_state state = {.struct_size = sizeof state, .locked = 77};
     int32_t released = 77;
     CHECK_EQ_INT(redlatch_lock_query(lock, &state), REDLATCH_UNREACHABLE);

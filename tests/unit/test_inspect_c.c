@@ -36,9 +36,9 @@ static void an_inspection_tells_of_a_hold(void) {
     redlatch_lock *lock = held_lock(client, "a");
     CHECK_EQ_INT(redlatch_lock_acquire(lock, 0), REDLATCH_OK);
     redlatch_hold hold = {.struct_size = sizeof hold};
-    CHECK_EQ_INT(redlatch_lock_hold(lock, 0, &hold), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_hold_status(lock, 0, &hold), REDLATCH_OK);
     redlatch_report *report = NULL;
-    CHECK_EQ_INT(redlatch_inspect(client, "a", 1, &report), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_client_inspect(client, "a", 1, NULL, &report), REDLATCH_OK);
     redlatch_facts facts = {.struct_size = sizeof facts};
     redlatch_party party = {.struct_size = sizeof party};
     CHECK_EQ_INT(redlatch_report_facts(report, &facts), REDLATCH_OK);
@@ -92,18 +92,18 @@ static void misuse_is_named(void) {
     redlatch_client *client = open_with(NULL);
     redlatch_report *report = NULL;
     redlatch_scan *scan = NULL;
-    CHECK_EQ_INT(redlatch_inspect(client, "a", 0, &report), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_inspect(client, NULL, 1, &report), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_inspect(client, "a", 1, NULL), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_client_inspect(client, "a", 0, NULL, &report), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_client_inspect(client, NULL, 1, NULL, &report), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_client_inspect(client, "a", 1, NULL, NULL), REDLATCH_INVALID);
     CHECK(strstr(redlatch_last_error(), "report_out") != NULL);
     CHECK_EQ_INT(redlatch_scan_new(client, NULL, 1, &scan), REDLATCH_INVALID);
     CHECK_EQ_INT(redlatch_scan_new(client, "*", 1, NULL), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_wait_free(client, "a", 1, -2, NULL, REDLATCH_FOREVER), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_wait_free(client, "", 0, 0, NULL, REDLATCH_FOREVER), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_wait_free(client, "a", 1, 0, NULL, 50), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "a", 1, -2, NULL, REDLATCH_FOREVER), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "", 0, 0, NULL, REDLATCH_FOREVER), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "a", 1, 0, NULL, 50), REDLATCH_INVALID);
     CHECK(strstr(redlatch_last_error(), "max_block_ms is 50") != NULL);
     redlatch_cancel *none = (redlatch_cancel *)(void *)client;
-    CHECK_EQ_INT(redlatch_wait_free(client, "a", 1, 0, none, REDLATCH_FOREVER), REDLATCH_BAD_HANDLE);
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "a", 1, 0, none, REDLATCH_FOREVER), REDLATCH_BAD_HANDLE);
     CHECK(report == NULL && scan == NULL);
     redlatch_client_free(client);
 }
@@ -116,8 +116,8 @@ struct watcher {
 
 static void *watch(void *argument) {
     struct watcher *watcher = argument;
-    watcher->status = redlatch_wait_free(watcher->client, "watched", 7, REDLATCH_FOREVER, watcher->cancel,
-                                         REDLATCH_FOREVER);
+    watcher->status = redlatch_client_wait_free(watcher->client, "watched", 7, REDLATCH_FOREVER, watcher->cancel,
+                                                REDLATCH_FOREVER);
     return NULL;
 }
 
@@ -135,8 +135,8 @@ static void await_waiters(redlatch_client *client, uint64_t count) {
 static void threads_of_the_holders_own_client_hear_of_the_release(void) {
     redlatch_client *client = open_with(NULL);
     redlatch_lock *lock = held_lock(client, "watched");
-    CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 0, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
-    CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 300, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "watched", 7, 0, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "watched", 7, 300, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
     struct watcher watchers[8];
     pthread_t threads[8];
     for (int i = 0; i < 8; i++) {
@@ -157,7 +157,7 @@ static void threads_of_the_holders_own_client_hear_of_the_release(void) {
 
 /* One slice of a wait without end. */
 static int slice(redlatch_client *client, redlatch_cancel *cancel) {
-    return redlatch_wait_free(client, "watched", 7, REDLATCH_FOREVER, cancel, 10);
+    return redlatch_client_wait_free(client, "watched", 7, REDLATCH_FOREVER, cancel, 10);
 }
 
 static void a_wait_is_cancelled_and_closed(void) {
@@ -201,8 +201,8 @@ static void a_wait_goes_on_between_steps(void) {
     CHECK_EQ_INT(status, REDLATCH_OK);
     CHECK_EQ_INT(slice(client, cancel), REDLATCH_OK); /* a wait of its own */
     CHECK_EQ_INT(redlatch_lock_acquire(lock, 0), REDLATCH_OK);
-    CHECK_EQ_INT(redlatch_wait_free(client, "watched", 7, 500, cancel, 10), REDLATCH_AGAIN);
-    while ((status = redlatch_wait_free(client, "watched", 7, 500, cancel, 10)) == REDLATCH_AGAIN) {
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "watched", 7, 500, cancel, 10), REDLATCH_AGAIN);
+    while ((status = redlatch_client_wait_free(client, "watched", 7, 500, cancel, 10)) == REDLATCH_AGAIN) {
     }
     CHECK_EQ_INT(status, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(slice(client, cancel), REDLATCH_AGAIN);

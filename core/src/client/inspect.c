@@ -31,12 +31,8 @@ static void find_locations(struct client *client, const struct argument_part *su
     free(inquiry.text);
 }
 
-int redlatch_inspect(redlatch_client *handle, const char *name, size_t name_size, redlatch_report **report_out) {
-    return redlatch_inspect_owner(handle, name, name_size, NULL, report_out);
-}
-
-int redlatch_inspect_owner(redlatch_client *handle, const char *name, size_t name_size, const char *owner,
-                           redlatch_report **report_out) {
+int redlatch_client_inspect(redlatch_client *handle, const char *name, size_t name_size, const char *owner,
+                            redlatch_report **report_out) {
     int status = guard_client(handle);
     if (status != REDLATCH_OK) {
         return status;
@@ -88,8 +84,8 @@ static bool answered(struct request *request) {
     return false;
 }
 
-int redlatch_start_inspect(redlatch_client *handle, const char *name, size_t name_size, const char *owner,
-                           uint64_t tag) {
+int redlatch_client_start_inspect(redlatch_client *handle, const char *name, size_t name_size, const char *owner,
+                                  uint64_t tag) {
     int status = guard_client(handle);
     if (status != REDLATCH_OK || (status = check_name(handle->client, name, name_size)) != REDLATCH_OK) {
         return status;

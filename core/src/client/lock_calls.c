@@ -142,7 +142,7 @@ int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
     return answer_write(state_out, &state, sizeof state, "state_out");
 }
 
-int redlatch_lock_hold(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_out) {
+int redlatch_lock_hold_status(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_out) {
     int status = guard_lock(lock);
     if (status != REDLATCH_OK || (status = check_owner("owner", owner)) != REDLATCH_OK) {
         return status;

@@ -158,7 +158,8 @@ static uint64_t owner_of(const struct redlatch_permit_semaphore *permits, const 
     return known ? owner : 0;
 }
 
-int redlatch_permit_semaphore_permit(redlatch_permit_semaphore *permits, uint64_t serial, redlatch_permit *permit_out) {
+int redlatch_permit_semaphore_permit_status(redlatch_permit_semaphore *permits, uint64_t serial,
+                                            redlatch_permit *permit_out) {
     int status = guard_permits(permits);
     if (status != REDLATCH_OK) {
         return status;

@@ -106,8 +106,8 @@ static int wait_resumable(struct redlatch_cancel *cancel, const char *name, size
     return status;
 }
 
-int redlatch_wait_free(redlatch_client *handle, const char *name, size_t name_size, int64_t wait_ms,
-                       redlatch_cancel *cancel, int64_t max_block_ms) {
+int redlatch_client_wait_free(redlatch_client *handle, const char *name, size_t name_size, int64_t wait_ms,
+                              redlatch_cancel *cancel, int64_t max_block_ms) {
     int status = guard_client(handle);
     if (status != REDLATCH_OK && !(status == REDLATCH_CLOSED && cancel && cancel->resumable)) {
         return status;
@@ -126,8 +126,8 @@ int redlatch_wait_free(redlatch_client *handle, const char *name, size_t name_si
     return wait_resumable(cancel, name, name_size, wait_ms, max_block_ms);
 }
 
-int redlatch_start_wait_free(redlatch_client *handle, const char *name, size_t name_size, int64_t wait_ms,
-                             uint64_t tag) {
+int redlatch_client_start_wait_free(redlatch_client *handle, const char *name, size_t name_size, int64_t wait_ms,
+                                    uint64_t tag) {
     int status = guard_client(handle);
     if (status != REDLATCH_OK || (status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK ||
         (status = check_name(handle->client, name, name_size)) != REDLATCH_OK) {

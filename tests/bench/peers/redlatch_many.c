@@ -22,7 +22,7 @@ static int count_held(redlatch_lock **locks, int count) {
     int held = 0;
     for (int i = 0; i < count; i++) {
         redlatch_hold hold = {.struct_size = sizeof hold};
-        must(redlatch_lock_hold(locks[i], 0, &hold), "look at a hold");
+        must(redlatch_lock_hold_status(locks[i], 0, &hold), "look at a hold");
         held += hold.state == REDLATCH_HELD;
     }
     return held;

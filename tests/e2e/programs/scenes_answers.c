@@ -55,8 +55,8 @@ static int start_all(const struct things *things, int status) {
         redlatch_lock_start_query(things->several, 1),
         redlatch_lock_start_force_release(things->lock, 1),
         redlatch_lock_start_force_release(things->several, 1),
-        redlatch_start_inspect(things->client, name, strlen(name), NULL, 1),
-        redlatch_start_inspect(things->client, name, strlen(name), "somebody", 1),
+        redlatch_client_start_inspect(things->client, name, strlen(name), NULL, 1),
+        redlatch_client_start_inspect(things->client, name, strlen(name), "somebody", 1),
         redlatch_scan_start_next(things->scan, 1),
         redlatch_semaphore_start_release_if_exists(things->semaphore, 1, 1),
         redlatch_semaphore_start_try_set_permits(things->semaphore, 3, REDLATCH_FOREVER, 1),
@@ -155,7 +155,7 @@ static void older_event(void) {
     redlatch_lock *lock = lock_new(client, 1);
     OK(redlatch_lock_acquire(lock, 0));
     const char *name = stage_name(1);
-    OK(redlatch_start_inspect(client, name, strlen(name), NULL, 7));
+    OK(redlatch_client_start_inspect(client, name, strlen(name), NULL, 7));
     redlatch_event event = {.struct_size = offsetof(redlatch_event, number), .number = 77};
     UNTIL(redlatch_client_next_event(client, &event) == REDLATCH_OK);
     MUST(event.tag == 7 && event.status == REDLATCH_OK, "status %d", event.status);
@@ -228,7 +228,7 @@ static void start_and_take(void *argument, int number) {
     const char *name = stage_name(1);
     for (int i = 0; i < ROUNDS; i++) {
         OK(redlatch_semaphore_start_available(shared->things.semaphore, 1));
-        OK(redlatch_start_inspect(shared->things.client, name, strlen(name), NULL, 1));
+        OK(redlatch_client_start_inspect(shared->things.client, name, strlen(name), NULL, 1));
         atomic_fetch_add(&shared->started, 2);
         int64_t count;
         OK(redlatch_semaphore_available(shared->things.semaphore, &count));

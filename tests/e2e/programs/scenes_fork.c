@@ -80,10 +80,10 @@ static void use_everything(void *argument) {
         STATUS(redlatch_lock_release(all->held), REDLATCH_FORKED);
         STATUS(redlatch_lock_extend(all->held, 0, 1000), REDLATCH_FORKED);
         STATUS(redlatch_lock_force_release(all->held, NULL), REDLATCH_FORKED);
-        STATUS(redlatch_lock_hold(all->held, 0, &hold), REDLATCH_FORKED);
+        STATUS(redlatch_lock_hold_status(all->held, 0, &hold), REDLATCH_FORKED);
         STATUS(redlatch_lock_query(all->held, &state), REDLATCH_FORKED);
-        STATUS(redlatch_inspect(all->client, "x", 1, &report), REDLATCH_FORKED);
-        STATUS(redlatch_wait_free(all->client, "x", 1, 0, NULL, REDLATCH_FOREVER), REDLATCH_FORKED);
+        STATUS(redlatch_client_inspect(all->client, "x", 1, NULL, &report), REDLATCH_FORKED);
+        STATUS(redlatch_client_wait_free(all->client, "x", 1, 0, NULL, REDLATCH_FOREVER), REDLATCH_FORKED);
         STATUS(redlatch_lock_start_acquire(all->free_one, 9, 1000, 0, 1), REDLATCH_FORKED);
         STATUS(redlatch_lock_start_release(all->held, 9, 1), REDLATCH_FORKED);
         STATUS(redlatch_lock_start_extend(all->held, 9, 1000, 1), REDLATCH_FORKED);

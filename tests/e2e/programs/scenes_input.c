@@ -209,7 +209,7 @@ static void owners_that_were_made_up(void) {
         INVALID(redlatch_lock_acquire_as(lock, bad[i], 1000, 0, NULL, REDLATCH_FOREVER), shown, "redlatch_owner_new");
         INVALID(redlatch_lock_release_as(lock, bad[i]), shown, "redlatch_owner_new");
         INVALID(redlatch_lock_extend(lock, bad[i], 1000), shown, "redlatch_owner_new");
-        INVALID(redlatch_lock_hold(lock, bad[i], &hold), shown, "redlatch_owner_new");
+        INVALID(redlatch_lock_hold_status(lock, bad[i], &hold), shown, "redlatch_owner_new");
         INVALID(redlatch_lock_start_acquire(lock, bad[i], 1000, 0, 1), shown, "redlatch_owner_new");
         INVALID(redlatch_lock_start_release(lock, bad[i], 1), shown, "redlatch_owner_new");
         INVALID(redlatch_lock_start_extend(lock, bad[i], 1000, 1), shown, "redlatch_owner_new");
@@ -248,7 +248,7 @@ static void handles(void) {
         REFUSED(redlatch_lock_acquire(bad_locks[i], 0), REDLATCH_BAD_HANDLE, "lock is", word);
         REFUSED(redlatch_lock_release(bad_locks[i]), REDLATCH_BAD_HANDLE, "lock is", word);
         REFUSED(redlatch_lock_extend(bad_locks[i], 0, 1), REDLATCH_BAD_HANDLE, "lock is", word);
-        REFUSED(redlatch_lock_hold(bad_locks[i], 0, &hold), REDLATCH_BAD_HANDLE, "lock is", word);
+        REFUSED(redlatch_lock_hold_status(bad_locks[i], 0, &hold), REDLATCH_BAD_HANDLE, "lock is", word);
         REFUSED(redlatch_lock_query(bad_locks[i], &state), REDLATCH_BAD_HANDLE, "lock is", word);
         REFUSED(redlatch_lock_force_release(bad_locks[i], NULL), REDLATCH_BAD_HANDLE, "lock is", word);
         REFUSED(redlatch_lock_start_acquire(bad_locks[i], 1, 1, 0, 1), REDLATCH_BAD_HANDLE, "lock is", word);
@@ -270,7 +270,7 @@ static void handles(void) {
     STATUS(redlatch_cancel_fire(freed_cancel), REDLATCH_BAD_HANDLE);
     REFUSED(redlatch_lock_acquire_as(lock, 0, 1, 0, freed_cancel, 5), REDLATCH_BAD_HANDLE, "cancel is", "freed");
     redlatch_cancel_free(freed_cancel);
-    INVALID(redlatch_lock_hold(lock, 0, NULL), "hold_out", "NULL");
+    INVALID(redlatch_lock_hold_status(lock, 0, NULL), "hold_out", "NULL");
     INVALID(redlatch_lock_query(lock, NULL), "state_out", "NULL");
     INVALID(redlatch_client_stats(client, NULL), "stats_out", "NULL");
     INVALID(redlatch_client_event_fd(client, NULL), "fd_out", "NULL");
@@ -278,7 +278,7 @@ static void handles(void) {
     INVALID(redlatch_client_wait_lost(client, 0, NULL), "event_out", "NULL");
     INVALID(redlatch_client_wait_lost(client, -9, &event), "wait_ms", "-9");
     hold.struct_size = 3;
-    INVALID(redlatch_lock_hold(lock, 0, &hold), "struct_size is 3", "expected");
+    INVALID(redlatch_lock_hold_status(lock, 0, &hold), "struct_size is 3", "expected");
     OK(redlatch_lock_acquire(lock, 0));
     OK(redlatch_lock_release(lock)); /* the good ones are as good as before */
     end();
@@ -315,12 +315,12 @@ static void struct_sizes(void) {
     memset(&hold, 0xee, sizeof hold);
     hold.known.struct_size = sizeof hold;
     OK(redlatch_lock_acquire(lock, 0));
-    OK(redlatch_lock_hold(lock, 0, &hold.known));
+    OK(redlatch_lock_hold_status(lock, 0, &hold.known));
     MUST(hold.known.struct_size == sizeof hold && hold.known.count == 1 && hold.later[0] == 0 && hold.later[63] == 0,
          "not filled");
     memset(&hold, 0xee, sizeof hold);
     hold.known.struct_size = offsetof(redlatch_hold, remaining_ms);
-    OK(redlatch_lock_hold(lock, 0, &hold.known));
+    OK(redlatch_lock_hold_status(lock, 0, &hold.known));
     MUST(hold.known.state == REDLATCH_HELD && hold.known.count == 1, "not filled");
     MUST((uint64_t)hold.known.remaining_ms == UINT64_C(0xeeeeeeeeeeeeeeee), "written beyond its size");
     redlatch_event event;

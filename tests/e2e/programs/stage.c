@@ -91,7 +91,7 @@ redlatch_stats stats_of(redlatch_client *client) {
 
 redlatch_hold hold_of(redlatch_lock *lock, uint64_t owner) {
     redlatch_hold hold = {.struct_size = sizeof hold};
-    OK(redlatch_lock_hold(lock, owner, &hold));
+    OK(redlatch_lock_hold_status(lock, owner, &hold));
     return hold;
 }
 

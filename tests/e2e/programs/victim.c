@@ -31,7 +31,7 @@ static void acquire(int kind, const char *name, int32_t wait_ms) {
 
 static void report(const char *name) {
     redlatch_report *found;
-    int status = redlatch_inspect(client, name, strlen(name), &found);
+    int status = redlatch_client_inspect(client, name, strlen(name), NULL, &found);
     say("inspect", status);
     if (status == REDLATCH_OK) {
         redlatch_report_free(found);
@@ -74,7 +74,7 @@ int main(int argc, char **argv) {
         acquire(REDLATCH_MUTEX, free_name, 0);
         report(argv[2]);
         walk();
-        say("wait_free", redlatch_wait_free(client, argv[2], strlen(argv[2]), WAIT_MS, NULL, REDLATCH_FOREVER));
+        say("wait_free", redlatch_client_wait_free(client, argv[2], strlen(argv[2]), WAIT_MS, NULL, REDLATCH_FOREVER));
         acquire(REDLATCH_FAIR, free_name, WAIT_MS);
         take_permit(free_name);
         redlatch_client_free(client);

@@ -85,7 +85,7 @@ static json_t *ids_of(const struct counted *counted, uint64_t serial, json_int_t
     json_t *ids = json_array();
     for (json_int_t i = 0; i < permits; i++) {
         redlatch_permit permit = {.struct_size = sizeof permit};
-        redlatch_permit_semaphore_permit(counted->permits, serial + (uint64_t)i, &permit);
+        redlatch_permit_semaphore_permit_status(counted->permits, serial + (uint64_t)i, &permit);
         json_array_append_new(ids, json_string(permit.id));
     }
     return ids;

@@ -57,7 +57,7 @@ json_t *shown_report(redlatch_report *report) {
 
 static json_t *inspect(redlatch_client *client, struct text name) {
     redlatch_report *report = NULL;
-    int status = redlatch_inspect(client, name.bytes, name.size, &report);
+    int status = redlatch_client_inspect(client, name.bytes, name.size, NULL, &report);
     return outcome(status, status == REDLATCH_OK ? shown_report(report) : NULL);
 }
 
@@ -85,7 +85,8 @@ json_t *call_inspect(redlatch_client *client, const json_t *call) {
     json_t *notified;
     if (strcmp(what, "wait_free") == 0) {
         int64_t wait_ms = milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER);
-        notified = outcome(redlatch_wait_free(client, name.bytes, name.size, wait_ms, NULL, REDLATCH_FOREVER), NULL);
+        notified = outcome(redlatch_client_wait_free(client, name.bytes, name.size, wait_ms, NULL, REDLATCH_FOREVER),
+                           NULL);
     } else {
         notified = strcmp(what, "scan") == 0 ? scan(client, name) : inspect(client, name);
     }
@@ -97,8 +98,8 @@ int start_inspect(redlatch_client *client, const json_t *call, uint64_t tag) {
     bool waits = strcmp(string_of(call, "call"), "wait_free") == 0;
     struct text name = text_of(call, "name");
     int64_t wait_ms = waits ? milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER) : 0;
-    int status = waits ? redlatch_start_wait_free(client, name.bytes, name.size, wait_ms, tag)
-                       : redlatch_start_inspect(client, name.bytes, name.size, NULL, tag);
+    int status = waits ? redlatch_client_start_wait_free(client, name.bytes, name.size, wait_ms, tag)
+                       : redlatch_client_start_inspect(client, name.bytes, name.size, NULL, tag);
     free(name.bytes);
     return status;
 }

@@ -65,7 +65,7 @@ static uint64_t serial_kept(const json_t *call) {
 
 static json_t *hold(redlatch_lock *lock, uint64_t owner, const json_t *call) {
     redlatch_hold now = {.struct_size = sizeof now};
-    int status = redlatch_lock_hold(lock, owner, &now);
+    int status = redlatch_lock_hold_status(lock, owner, &now);
     if (json_object_get(call, "keep")) {
         keep(string_of(call, "keep"), now.serial);
     }

@@ -77,9 +77,10 @@ static int permits_take(struct taker *taker) {
 
 static redlatch_permit permit_of(struct taker *taker, int number) {
     redlatch_permit permit = {.struct_size = sizeof permit};
-    int status = redlatch_permit_semaphore_permit(taker->permit_semaphore, taker->serial + (uint64_t)number, &permit);
+    int status = redlatch_permit_semaphore_permit_status(taker->permit_semaphore, taker->serial + (uint64_t)number,
+                                                         &permit);
     if (status != REDLATCH_OK) {
-        give_up("redlatch_permit_semaphore_permit: %s", redlatch_last_error());
+        give_up("redlatch_permit_semaphore_permit_status: %s", redlatch_last_error());
     }
     return permit;
 }

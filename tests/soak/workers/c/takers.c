@@ -28,9 +28,9 @@ static int lock_take(struct taker *taker) {
 
 static redlatch_hold hold_of(struct taker *taker) {
     redlatch_hold hold = {.struct_size = sizeof hold};
-    int status = redlatch_lock_hold(taker->lock, 0, &hold);
+    int status = redlatch_lock_hold_status(taker->lock, 0, &hold);
     if (status != REDLATCH_OK) {
-        give_up("redlatch_lock_hold: %s", redlatch_last_error());
+        give_up("redlatch_lock_hold_status: %s", redlatch_last_error());
     }
     return hold;
 }
