@@ -1,5 +1,5 @@
 """The unit tests, with the sanitizers, so that what is not freed is noticed; those of scripts without, since no C of
-ours that a mutant could be in is in them.
+ours that a mutant could be in is in them, and the schedule, which is twenty times as quick without.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -17,8 +17,8 @@ RUNS_SCRIPTS = re.compile(r"real_server|scripts_embedded")
 
 
 class Unit(Layer):
-    """First those tests that speak of the mutated function or are named after its file, then all others, then the whole
-    library on its schedule; about a script those of scripts, then the others that run them."""
+    """First those tests that speak of the mutated function or are named after its file, then the library on its
+    schedule, then all others; about a script those of scripts, then the others that run them."""
 
     name = "unit"
     areas = CORE
@@ -30,17 +30,17 @@ class Unit(Layer):
         configure(self.tree, self.folder, ["-DREDLATCH_SANITIZE=address,undefined"])
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
-        schedule = self.tree.path / "tests" / "schedule" / "test_schedule.c"
-        tests = [*sorted((self.tree.path / "tests" / "unit").glob("test_*.c")), schedule]
+        tests = sorted((self.tree.path / "tests" / "unit").glob("test_*.c"))
+        schedule = [self.tree.path / "tests" / "schedule" / "test_schedule.c"]
         of_scripts = sorted((self.tree.path / "tests" / "scripts").glob("test_*.c"))
         if mutant is None:
-            return [self.batch(of_scripts, self.plain), self.batch(tests, self.folder)]
+            return [self.batch([*of_scripts, *schedule], self.plain), self.batch(tests, self.folder)]
         if mutant.area == "scripts":
             others = [path for path in tests if RUNS_SCRIPTS.search(path.read_text(encoding="utf-8"))]
             return [self.batch(of_scripts, self.plain), self.batch(others, self.folder)]
         near = sorted(tests, key=lambda path: -nearness(path, mutant))
-        others = [path for path in near[NEAR:] if path != schedule]
-        return [self.batch(part, self.folder) for part in (near[:NEAR], others, [schedule])]
+        return [self.batch(near[:NEAR], self.folder), self.batch(schedule, self.plain),
+                self.batch(near[NEAR:], self.folder)]
 
     def again(self, failure: Failure, commands: Sequence[Command]) -> Optional[Command]:
         return next((command for command in commands if command.name == failure.name), None)

@@ -248,4 +248,8 @@ void schedule_play(void) {
         __real_pthread_join(schedule.actors[i].thread, NULL);
         pthread_cond_destroy(&schedule.actors[i].turn);
     }
+    while (schedule.event_count > 0) { /* what is on its way comes */
+        schedule.now = schedule.events[schedule.event_count - 1].at;
+        run_due();
+    }
 }
