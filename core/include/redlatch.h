@@ -386,7 +386,7 @@ REDLATCH_API void redlatch_cancel_free(redlatch_cancel *cancel);
  *                       ended before the reply came                           often as acquired; acquire again
  *   ALREADY_HELD        the lock is not reentrant, and its owner holds it     release it first
  *   WOULD_DEADLOCK      the owner holds the read lock and asked to write      release the read lock first
- *   NO_REPLY            the connection broke; the acquire is undone in the    try again
+ *   NO_REPLY            no reply came in time; the acquire is undone in the   try again
  *                       background, within 200 ms of the server's return
  *
  * Server statuses also. Since 0.1. */
@@ -423,9 +423,9 @@ REDLATCH_API int redlatch_lock_acquire_as(redlatch_lock *lock, uint64_t owner, i
  *   LOST                the owner's hold was lost; other holds are unchanged  release as often as acquired
  *   NO_REPLY,           the release goes on in the background until the       do not release again
  *   UNREACHABLE         lease would end
- *   -4xx, transient     the same                                              do not release again
- *   -4xx, others        the last acquire runs out with its lease; of several  see enum redlatch_status
- *                       acquires none is released
+ *   -4xx, retryable     the same; see redlatch_status_is_retryable            do not release again
+ *   -4xx, others        the hold count stays; after the release of the last   see enum redlatch_status
+ *                       acquire the hold ends with its lease
  *
  * If the connection breaks before the reply, the release is sent again. It then returns OK also if the server knows
  * no hold: the first release ran, or the hold was lost meanwhile. If the connection had ended before, a new one is made
