@@ -171,6 +171,10 @@ const char *redlatch_client_uuid(const redlatch_client *handle) {
     return guard_client_handle(handle) != REDLATCH_OK ? NULL : handle->client->engine.uuid;
 }
 
+const char *redlatch_client_url(const redlatch_client *handle) {
+    return guard_client_handle(handle) != REDLATCH_OK ? NULL : handle->client->shown_url;
+}
+
 static uint64_t open_connections(const struct client *client) {
     uint64_t count = client->subscriber.connection.fd >= 0;
     for (int i = 0; i < PIPELINE_COUNT; i++) {

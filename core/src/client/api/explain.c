@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client_lock.h"
+#include "failures.h"
 #include "inquiry.h"
 #include "inspect.h"
 #include "locations.h"

@@ -7,17 +7,8 @@
 #ifndef EXPLAIN_H
 #define EXPLAIN_H
 
+#include "failures.h"
 #include "inquiry.h"
-
-struct finding {
-    int32_t detected_kind; /* enum redlatch_detected_kind of what is there; NOTHING if that was not found out */
-    char type[16];
-    struct resource *resource; /* the name that this is about */
-    uint8_t lock_kind;         /* as which it is used */
-    uint64_t holders;
-    char owner[128]; /* one of them; empty if that was not found out */
-    struct process_location location;
-};
 
 /* What is asked, in steps. */
 struct explanation {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "errors.h"
-#include "explain.h"
 
 static const char *const changes[CHANGES] = {
     [SEMAPHORE_TRY_SET] = "set permits of",

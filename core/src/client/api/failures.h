@@ -9,6 +9,17 @@
 /* What an operation does to its name, as a message begins: "acquire", "set permits of". */
 const char *verb_of(const struct operation *operation);
 
+/* What a failed call found out for its message (explain.c). */
+struct finding {
+    int32_t detected_kind; /* enum redlatch_detected_kind of what is there; NOTHING if that was not found out */
+    char type[16];
+    struct resource *resource; /* the name that this is about */
+    uint8_t lock_kind;         /* as which it is used */
+    uint64_t holders;
+    char owner[128]; /* one of them; empty if that was not found out */
+    struct process_location location;
+};
+
 /* Each sets the last error for a failed call and returns the status. `call` knows the connection, the server's words
  * about its access rules, and why a hold was lost; it may be NULL. With the client's mutex. */
 

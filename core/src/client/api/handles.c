@@ -1,9 +1,11 @@
-/* Pools of handles: first freed, first given out again, and never to the system.
+/* Pools of handles: first freed, first given out again, and never to the system; and whether a handle is a client.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "handles.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "errors.h"
 
 /* A freed handle is not given out again before this many others of its kind were freed. */
 enum { QUARANTINE = 256 };
@@ -60,4 +62,17 @@ void handles_before_fork(void) {
 
 void handles_after_fork(void) {
     pthread_mutex_unlock(&pools_mutex);
+}
+
+int guard_client_handle(const struct redlatch_client *handle) {
+    if (!handle || atomic_load(&handle->magic) != MAGIC_CLIENT) {
+        return fail_with(REDLATCH_BAD_HANDLE, "client is %s: expected one that redlatch_client_open made",
+                         handle ? "freed or of another type" : "NULL");
+    }
+    return REDLATCH_OK;
+}
+
+int guard_client(const struct redlatch_client *handle) {
+    int status = guard_client_handle(handle);
+    return status == REDLATCH_OK ? client_check(handle->client) : status;
 }

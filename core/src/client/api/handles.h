@@ -121,4 +121,10 @@ void handle_free_permits(struct redlatch_permit_semaphore *handle);
 void handles_before_fork(void);
 void handles_after_fork(void);
 
+/* OK or BAD_HANDLE, with the last error set: all that the calls which tidy up ask for. */
+int guard_client_handle(const struct redlatch_client *handle);
+
+/* OK, BAD_HANDLE, FORKED or CLOSED, with the last error set. */
+int guard_client(const struct redlatch_client *handle);
+
 #endif

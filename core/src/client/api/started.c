@@ -8,7 +8,6 @@
 #include "client_lock.h"
 #include "drive.h"
 #include "errors.h"
-#include "inquiry.h"
 #include "outputs.h"
 
 static void set_up(struct request *request, struct client *client, int32_t event, uint64_t tag) {

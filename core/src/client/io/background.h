@@ -3,7 +3,7 @@
 #ifndef BACKGROUND_H
 #define BACKGROUND_H
 
-/* The thread, until its client is closed. */
-void *background_run(void *client);
+/* The thread of the client that the argument is, until that is closed. */
+void *background_run(void *argument);
 
 #endif

@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include "errors.h"
-#include "handles.h"
-#include "preallocate.h"
 
 struct client *client_keep(struct client *client) {
     atomic_fetch_add(&client->references, 1);
@@ -31,6 +29,75 @@ static void discard_losses(struct client *client) {
     }
 }
 
+static void free_command(struct command *command) {
+    free(command->batch);
+    free(command->entries);
+    free(command);
+}
+
+static void free_commands(struct list *list) {
+    struct list_link *link;
+    while ((link = list_pop(list)) != NULL) {
+        free_command(container_of(link, struct command, link));
+    }
+}
+
+/* Everything at the end of a client, in whatever state it is. */
+static void free_memory(struct client *client) {
+    struct engine *engine = &client->engine;
+    struct timer *timer;
+    while ((timer = timer_heap_pop(&engine->timers, NEVER)) != NULL) {
+        if (timer->kind == TIMER_COMMAND) { /* on no list while it waits to be repeated */
+            free_command(container_of(timer, struct command, timer));
+        }
+    }
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        free_commands(&engine->pipelines[i].unsent);
+        free_commands(&engine->pipelines[i].sent);
+        free_commands(&engine->pipelines[i].in_doubt);
+    }
+    free_commands(&engine->command_pool);
+    free_commands(&engine->batch_pool);
+    struct list_link *link;
+    while ((link = list_pop(&engine->entries_pool)) != NULL) {
+        free(container_of(link, struct entries, link));
+    }
+    while ((link = list_pop(&engine->wait_queues)) != NULL) {
+        free(container_of(link, struct wait_queue, all));
+    }
+    while ((link = list_pop(&engine->wait_queue_pool)) != NULL) {
+        free(container_of(link, struct wait_queue, link));
+    }
+    for (struct hold *hold; (hold = engine->hold_pool) != NULL;) {
+        engine->hold_pool = hold->next;
+        free(hold);
+    }
+    for (int queue = 0; queue < LOSS_QUEUES; queue++) { /* holds kept only for their report */
+        for (struct hold *hold = engine->losses[queue], *next; hold; hold = next) {
+            next = hold->next_loss[queue];
+            hold->reported &= (uint8_t)~(1 << queue);
+            if (hold->ended && hold->reported == 0) {
+                free(hold);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
+        for (struct resource *resource = engine->resources.buckets[i], *next; resource; resource = next) {
+            next = resource->next;
+            for (struct hold *hold; (hold = resource->holds) != NULL;) {
+                resource->holds = hold->next;
+                free(hold);
+            }
+            free(resource);
+        }
+    }
+    free(engine->resources.buckets);
+    for (struct resource *resource; (resource = engine->dead_resources) != NULL;) {
+        engine->dead_resources = resource->next;
+        free(resource);
+    }
+}
+
 void client_drop(struct client *client) {
     if (atomic_fetch_sub(&client->references, 1) > 1) {
         return;
@@ -42,7 +109,7 @@ void client_drop(struct client *client) {
         &client->background_signal); /* until now a call that was leaving may have been about to use it */
     client_close_descriptor(&client->background_alarm);
     discard_losses(client);
-    client_free_memory(client);
+    free_memory(client);
     for (int i = 0; i < PIPELINE_COUNT; i++) {
         reply_holder_clear(&client->ios[i].holder);
         connection_free(&client->ios[i].connection);
@@ -70,23 +137,6 @@ int client_check(const struct client *client) {
         return fail_broken(client);
     }
     return atomic_load(&client->closed) ? fail_plain(REDLATCH_CLOSED) : REDLATCH_OK;
-}
-
-int guard_client_handle(const struct redlatch_client *handle) {
-    if (!handle || atomic_load(&handle->magic) != MAGIC_CLIENT) {
-        return fail_with(REDLATCH_BAD_HANDLE, "client is %s: expected one that redlatch_client_open made",
-                         handle ? "freed or of another type" : "NULL");
-    }
-    return REDLATCH_OK;
-}
-
-int guard_client(const struct redlatch_client *handle) {
-    int status = guard_client_handle(handle);
-    return status == REDLATCH_OK ? client_check(handle->client) : status;
-}
-
-const char *redlatch_client_url(const redlatch_client *handle) {
-    return guard_client_handle(handle) != REDLATCH_OK ? NULL : handle->client->shown_url;
 }
 
 int check_name(const struct client *client, const char *name, size_t size) {

@@ -168,12 +168,6 @@ static inline bool client_yields(const struct client *client) {
 /* Closes a descriptor that is open, and notes that. */
 void client_close_descriptor(int *fd);
 
-/* OK or BAD_HANDLE, with the last error set: all that the calls which tidy up ask for. */
-int guard_client_handle(const struct redlatch_client *handle);
-
-/* OK, BAD_HANDLE, FORKED or CLOSED, with the last error set. */
-int guard_client(const struct redlatch_client *handle);
-
 /* Whether a name can be one of this client's, its prefix included: OK, or INVALID with the last error set. */
 int check_name(const struct client *client, const char *name, size_t size);
 

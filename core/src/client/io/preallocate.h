@@ -12,6 +12,5 @@ bool client_preallocate_holds(struct client *client, uint32_t count); /* for an 
 struct resource *client_group_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size,
                                        const char *values, uint32_t value_count);
 struct resource *client_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size);
-void client_free_memory(struct client *client);
 
 #endif
