@@ -221,7 +221,7 @@ const char *holding_lost_text(int reason) {
     case REDLATCH_REASON_MAX_HOLD:
         return "--max-hold was reached";
     default:
-        return "it is gone";
+        return "the reason is not known";
     }
 }
 

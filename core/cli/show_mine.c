@@ -136,7 +136,7 @@ int show_mine(const struct server_options *given, bool as_json) {
     if (!owners) {
         return complain(STATUS_USAGE,
                         "show --mine: REDLATCH_OWNER is not set: expected a lock or a permit semaphore; the permits of"
-                        " a semaphore are nobody's and cannot be told apart");
+                        " a semaphore have no owner");
     }
     struct server_options placeholder = server_of_run(given);
     bool good = split(mine.whole, &mine.names) && split(owners, &mine.owners);
