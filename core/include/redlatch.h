@@ -87,6 +87,7 @@ enum redlatch_status {
     REDLATCH_UNCLAIMED = -106,      /* the event of a grant was not collected in time; the grant was released */
     REDLATCH_ALREADY_HELD = -107,   /* the owner holds the lock, which is not reentrant */
     REDLATCH_WOULD_DEADLOCK = -108, /* the owner holds the read lock; waiting for the write lock would deadlock */
+    REDLATCH_NOT_FOUND = -109,      /* nobody made the semaphore; for bindings, whose `with` does not wait for it */
 
     REDLATCH_INVALID = -201,     /* an argument is out of range; redlatch_last_error names it */
     REDLATCH_CLOSED = -202,      /* the client is closed */

@@ -41,8 +41,7 @@ def main() -> None:
     workers = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     meter = Meter()
     with redlatch.connect() as client:
-        slots = client.permit_semaphore("example:slots")
-        slots.try_set_permits(LIMIT)  # False if it is there already
+        slots = client.permit_semaphore("example:slots", limit=LIMIT)
         threads = [threading.Thread(target=work, args=(slots, meter)) for _ in range(workers)]
         for thread in threads:
             thread.start()

@@ -129,16 +129,18 @@ end
 
 --- A number of permits that are taken and given back, by whomever.
 ---@param name string
+---@param given? redlatch.SemaphoreOptions
 ---@return redlatch.Semaphore
-function Client:semaphore(name)
-    return semaphore.new(self, name)
+function Client:semaphore(name, given)
+    return semaphore.new(self, name, given)
 end
 
 --- Permits that have an id and a lease each: those of a program that died are free again when their leases are over.
 ---@param name string
+---@param given? redlatch.SemaphoreOptions
 ---@return redlatch.PermitSemaphore
-function Client:permit_semaphore(name)
-    return permits.new(self, name)
+function Client:permit_semaphore(name, given)
+    return permits.new(self, name, given)
 end
 
 --- A count-down latch: lets through whoever waits once it was counted down so often as it was set to.
@@ -268,7 +270,9 @@ function Client:next_event()
         if status ~= core.OK then
             return outcome.failure(status, record)
         end
-        if record.status ~= core.AGAIN or not started.again(self, record.tag) then
+        local goes_on = started.goes_on(self, record) or (record.status == core.AGAIN and
+            started.again(self, record.tag))
+        if not goes_on then
             return event.of(self, record, report, state)
         end
     end
@@ -281,6 +285,10 @@ function Client:cancel(tag)
     if not self._started[tag] then
         outcome.misuse("tag is %s; expected that of a call which was started and whose event is still to come",
             outcome.shown(tag))
+    end
+    if self._started[tag].follow then
+        self._started[tag].cancelled = true
+        return true
     end
     local status, message = core.client_cancel(self._handle, tag)
     return outcome.result(status, message)

@@ -49,10 +49,10 @@ function counted.done_of()
     return true
 end
 
---- How long a call waits, by its options: for ever, unless it is said.
-function counted.wait_ms(given)
+--- How long a call waits, by its options; without one `otherwise`, or for ever.
+function counted.wait_ms(given, otherwise)
     if given.timeout == nil then
-        return core.FOREVER
+        return otherwise or core.FOREVER
     end
     return options.wait(given.timeout, "timeout")
 end

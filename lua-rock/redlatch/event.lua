@@ -59,14 +59,15 @@ function event.of(client, record, report, state_of_lock)
     if made.kind ~= "lost" and made.kind ~= "abandoned" then
         made.tag = record.tag
         what = started.take(client, made.tag)
-        if what then
-            if what.object ~= client then
-                made[what.field] = what.object
-            end
+        if what and what.object ~= client then
+            made[what.field] = what.object
+        end
+        if what and what.follow then -- its first part failed
+            made.kind = "acquired"
         end
     end
     if status ~= core.OK then
-        made.message = record.message
+        made.message = record.message ~= "" and record.message or core.strerror(status)
         made.code = core.status_name(status)
     elseif what and what.complete then
         what.complete(made)

@@ -3,6 +3,7 @@
 
 local core = require "redlatch.core"
 local counted = require "redlatch.counted"
+local limited = require "redlatch.limited"
 local methods = require "redlatch.methods"
 local options = require "redlatch.options"
 local outcome = require "redlatch.outcome"
@@ -12,12 +13,18 @@ local started = require "redlatch.started"
 
 --- Permits by name, made by Client:permit_semaphore(); Redisson's RPermitExpirableSemaphore. Whoever knows the id may
 --- give a permit back, in any process; one that nobody gives back is free again when its lease is over. In one client
---- waiters are served strictly first come, first served. A semaphore that nobody has made, by try_set_permits(), has no
---- permits: acquire() waits until somebody makes it.
+--- waiters are served strictly first come, first served. A semaphore that nobody has made, by try_set_permits() or
+--- `limit`, has no permits: acquire() waits until somebody makes it, and with() says "not_found" unless
+--- `wait_for_creation` is true.
 ---@class redlatch.PermitSemaphore
 ---@field package _client redlatch.Client
 ---@field package _handle userdata
 ---@field package _name string
+---@field package _wait_ms integer
+---@field package _lease_ms integer
+---@field package _limit integer?
+---@field package _waits_for_creation boolean
+---@field package _made boolean as far as is known
 local PermitSemaphore = {}
 PermitSemaphore.__index = PermitSemaphore
 PermitSemaphore.__name = "redlatch.PermitSemaphore"
@@ -27,15 +34,21 @@ local permits = {}
 local OF_ACQUIRE = {timeout = true, lease = true}
 local OF_TRY = {lease = true}
 
-function permits.new(client, name)
-    return counted.new(PermitSemaphore, core.permit_semaphore_new, client, name)
+local OF_SEMAPHORE = {timeout = true, lease = true, limit = true, wait_for_creation = true}
+
+function permits.new(client, name, given)
+    local lease = options.check_known(given, OF_SEMAPHORE).lease
+    local lease_ms = lease == nil and core.RENEWED or options.lease(lease, "lease")
+    local self = limited.new(PermitSemaphore, core.permit_semaphore_new, client, name, given, OF_SEMAPHORE)
+    self._lease_ms = lease_ms
+    return self
 end
 
 -- What an acquire is to do: the lease of each permit and the wait in milliseconds.
-local function terms(given, known)
+local function terms(self, given, known)
     given = options.check_known(given, known)
-    local lease_ms = given.lease == nil and core.RENEWED or options.lease(given.lease, "lease")
-    return lease_ms, counted.wait_ms(given)
+    local lease_ms = given.lease == nil and self._lease_ms or options.lease(given.lease, "lease")
+    return lease_ms, counted.wait_ms(given, self._wait_ms)
 end
 
 -- Permits by their serials, which follow each other.
@@ -51,17 +64,19 @@ local function permits_of(self, serial, count)
     return list
 end
 
-local function obtain(self, count, lease_ms, wait_ms)
-    local status, serial =
-        core.lua_acquire_permits_with_ids(self._handle, count, lease_ms, wait_ms, self._client._cancel)
-    if status ~= core.OK then
-        return outcome.failure(status, serial)
-    end
-    return permits_of(self, serial, count)
+local function obtain(self, count, lease_ms, wait_ms, scoped)
+    return limited.obtain(self, wait_ms, scoped, function(limit_ms)
+        local status, serial =
+            core.lua_acquire_permits_with_ids(self._handle, count, lease_ms, limit_ms, self._client._cancel)
+        if status ~= core.OK then
+            return outcome.failure(status, serial)
+        end
+        return permits_of(self, serial, count)
+    end)
 end
 
-local function obtain_one(self, lease_ms, wait_ms)
-    local list, message, code = obtain(self, 1, lease_ms, wait_ms)
+local function obtain_one(self, lease_ms, wait_ms, scoped)
+    local list, message, code = obtain(self, 1, lease_ms, wait_ms, scoped)
     if not list then
         return nil, message, code
     end
@@ -74,19 +89,19 @@ local function seconds_of(lease_ms)
 end
 
 --- Takes a permit, and waits for one. In Lua 5.4: `local permit <close> = assert(permits:acquire())`.
----@param given? redlatch.AcquireOptions timeout: -1; lease: -1, one that is renewed until the permit is released
+---@param given? redlatch.AcquireOptions timeout, lease: the semaphore's
 ---@return redlatch.Permit? permit, string? message, string? code "timeout" when there was none all the time
 function PermitSemaphore:acquire(given)
-    local lease_ms, wait_ms = terms(given, OF_ACQUIRE)
-    return obtain_one(self, lease_ms, wait_ms)
+    local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
+    return obtain_one(self, lease_ms, wait_ms, false)
 end
 
 --- Takes a permit if that is possible at once. While anybody of this client waits it is not.
 ---@param given? {lease: number?}
 ---@return redlatch.Permit? permit, string? message, string? code "timeout" when there is none
 function PermitSemaphore:try_acquire(given)
-    local lease_ms = terms(given, OF_TRY)
-    return obtain_one(self, lease_ms, 0)
+    local lease_ms = terms(self, given, OF_TRY)
+    return obtain_one(self, lease_ms, 0, false)
 end
 
 --- Takes so many permits at once, all or none.
@@ -95,8 +110,8 @@ end
 ---@return redlatch.Permit[]? permits, string? message, string? code "timeout" when there were too few all the time
 function PermitSemaphore:acquire_many(count, given)
     count = options.whole(count, "count", 1, core.PERMITS_AT_ONCE_MAX)
-    local lease_ms, wait_ms = terms(given, OF_ACQUIRE)
-    return obtain(self, count, lease_ms, wait_ms)
+    local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
+    return obtain(self, count, lease_ms, wait_ms, false)
 end
 
 --- Calls a function with a permit, and gives it back when the function returns or raises an error, which goes on to the
@@ -107,8 +122,8 @@ end
 ---function never ran; false, message, code if it ran and the release failed, as when the permit was "lost" meanwhile
 function PermitSemaphore:with(body, given)
     options.check_callable(body)
-    local lease_ms, wait_ms = terms(given, OF_ACQUIRE)
-    local taken, message, code = obtain_one(self, lease_ms, wait_ms)
+    local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
+    local taken, message, code = obtain_one(self, lease_ms, wait_ms, true)
     if not taken then
         return nil, message, code
     end
@@ -202,14 +217,15 @@ local function start_obtaining(self, count, lease_ms, wait_ms)
     local what = {object = self, field = "semaphore", complete = function(made)
         made.permits = permits_of(self, made.serial, count)
     end}
-    return started.begin(self._client, what, core.permit_semaphore_start_acquire, count, lease_ms, wait_ms)
+    local make, start_acquire = core.permit_semaphore_start_try_set_permits, core.permit_semaphore_start_acquire
+    return limited.start(self, what, make, nil, start_acquire, count, lease_ms, wait_ms)
 end
 
 --- Starts an acquire and returns at once. Its event is "acquired", with a list of one permit.
 ---@param given? redlatch.AcquireOptions
 ---@return integer? tag, string? message, string? code
 function PermitSemaphore:start_acquire(given)
-    return start_obtaining(self, 1, terms(given, OF_ACQUIRE))
+    return start_obtaining(self, 1, terms(self, given, OF_ACQUIRE))
 end
 
 --- Starts an acquire of several and returns at once. Its event is "acquired", with the list.
@@ -217,7 +233,8 @@ end
 ---@param given? redlatch.AcquireOptions
 ---@return integer? tag, string? message, string? code
 function PermitSemaphore:start_acquire_many(count, given)
-    return start_obtaining(self, options.whole(count, "count", 1, core.PERMITS_AT_ONCE_MAX), terms(given, OF_ACQUIRE))
+    count = options.whole(count, "count", 1, core.PERMITS_AT_ONCE_MAX)
+    return start_obtaining(self, count, terms(self, given, OF_ACQUIRE))
 end
 
 local function start(self, value, call, ...)

@@ -3,6 +3,7 @@
 
 local core = require "redlatch.core"
 local counted = require "redlatch.counted"
+local limited = require "redlatch.limited"
 local methods = require "redlatch.methods"
 local options = require "redlatch.options"
 local outcome = require "redlatch.outcome"
@@ -11,16 +12,21 @@ local started = require "redlatch.started"
 
 ---@class redlatch.PermitsOptions
 ---@field permits? integer how many at once; 1
----@field timeout? number seconds to wait: -1 for ever, 0 tries once; -1
+---@field timeout? number seconds to wait: -1 for ever, 0 tries once; the semaphore's
 
 --- Permits by name, made by Client:semaphore(); Redisson's RSemaphore. Nobody owns a permit: whoever took it, anybody
 --- may give it back, and what a program that died had taken stays taken (a permit semaphore knows better). In one
 --- client waiters are served strictly first come, first served: one that waits for many permits holds back those behind
---- it. One that nobody has made, by try_set_permits(), has no permits: acquire() waits until somebody makes it.
+--- it. One that nobody has made, by try_set_permits() or `limit`, has no permits: acquire() waits until somebody makes
+--- it, and with() says "not_found" unless `wait_for_creation` is true.
 ---@class redlatch.Semaphore
 ---@field package _client redlatch.Client
 ---@field package _handle userdata
 ---@field package _name string
+---@field package _wait_ms integer
+---@field package _limit integer?
+---@field package _waits_for_creation boolean
+---@field package _made boolean as far as is known
 local Semaphore = {}
 Semaphore.__index = Semaphore
 Semaphore.__name = "redlatch.Semaphore"
@@ -30,9 +36,10 @@ local semaphore = {}
 local OF_ACQUIRE = {permits = true, timeout = true}
 local OF_TRY = {permits = true}
 local OF_SET = {ttl = true}
+local OF_SEMAPHORE = {timeout = true, limit = true, wait_for_creation = true}
 
-function semaphore.new(client, name)
-    return counted.new(Semaphore, core.semaphore_new, client, name)
+function semaphore.new(client, name, given)
+    return limited.new(Semaphore, core.semaphore_new, client, name, given, OF_SEMAPHORE)
 end
 
 -- How many permits are meant: one, unless it is said.
@@ -41,9 +48,9 @@ local function amount(permits)
 end
 
 -- How many permits an acquire is to take, and how long it waits.
-local function terms(given, known)
+local function terms(self, given, known)
     given = options.check_known(given, known)
-    return amount(given.permits), counted.wait_ms(given)
+    return amount(given.permits), counted.wait_ms(given, self._wait_ms)
 end
 
 -- How many permits a semaphore is to have, and for how long.
@@ -53,9 +60,11 @@ local function size(permits, given)
     return permits, ttl == nil and core.FOREVER or options.limit(ttl, "ttl")
 end
 
-local function obtain(self, permits, wait_ms)
-    local status, message = core.lua_acquire_permits(self._handle, permits, wait_ms, self._client._cancel)
-    return outcome.result(status, message)
+local function obtain(self, permits, wait_ms, scoped)
+    return limited.obtain(self, wait_ms, scoped, function(limit_ms)
+        local status, message = core.lua_acquire_permits(self._handle, permits, limit_ms, self._client._cancel)
+        return outcome.result(status, message)
+    end)
 end
 
 --- Makes the semaphore with so many permits, unless it exists: then false.
@@ -70,16 +79,16 @@ end
 ---@param given? redlatch.PermitsOptions
 ---@return true? acquired, string? message, string? code "timeout" when there were too few all the time
 function Semaphore:acquire(given)
-    local permits, wait_ms = terms(given, OF_ACQUIRE)
-    return obtain(self, permits, wait_ms)
+    local permits, wait_ms = terms(self, given, OF_ACQUIRE)
+    return obtain(self, permits, wait_ms, false)
 end
 
 --- Takes so many permits if that is possible at once. While anybody of this client waits it is not.
 ---@param given? {permits: integer?}
 ---@return true? acquired, string? message, string? code "timeout" when there are too few
 function Semaphore:try_acquire(given)
-    local permits = terms(given, OF_TRY)
-    return obtain(self, permits, 0)
+    local permits = terms(self, given, OF_TRY)
+    return obtain(self, permits, 0, false)
 end
 
 --- Adds so many permits, and wakes who waits. Makes the semaphore if it does not exist.
@@ -141,8 +150,8 @@ end
 ---the function never ran; false, message, code if it ran and giving back failed
 function Semaphore:with(body, given)
     options.check_callable(body)
-    local permits, wait_ms = terms(given, OF_ACQUIRE)
-    local done, message, code = obtain(self, permits, wait_ms)
+    local permits, wait_ms = terms(self, given, OF_ACQUIRE)
+    local done, message, code = obtain(self, permits, wait_ms, true)
     if not done then
         return nil, message, code
     end
@@ -156,10 +165,11 @@ end
 ---@param given? redlatch.PermitsOptions
 ---@return integer? tag, string? message, string? code
 function Semaphore:start_acquire(given)
-    local permits, wait_ms = terms(given, OF_ACQUIRE)
+    local permits, wait_ms = terms(self, given, OF_ACQUIRE)
     options.amount(permits, "permits", 1)
     local what = {object = self, field = "semaphore"}
-    return started.begin(self._client, what, core.semaphore_start_acquire, permits, wait_ms)
+    local make, start_acquire = core.semaphore_start_try_set_permits, core.semaphore_start_acquire
+    return limited.start(self, what, make, core.FOREVER, start_acquire, permits, wait_ms)
 end
 
 --- Starts a release and returns at once. Its event is "released".

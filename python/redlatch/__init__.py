@@ -27,6 +27,7 @@ from redlatch.errors import (
     LockName,
     LockTimeoutError,
     LossReason,
+    NotFoundError,
     NotOwnedError,
     PermissionDeniedError,
     RedlatchError,
@@ -42,7 +43,7 @@ from redlatch.holds import Hold
 from redlatch.latches import Latch
 from redlatch.locks import Lock, LockKind, LockState
 from redlatch.multi import MultiLock, RedLock, redlock
-from redlatch.permits import Permit, PermitSemaphore
+from redlatch.permits import NoPermit, Permit, PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import DetectedKind, Party, Report, Role
 from redlatch.semaphores import Semaphore
@@ -67,6 +68,8 @@ __all__ = [
     "LockTimeoutError",
     "LossReason",
     "MultiLock",
+    "NoPermit",
+    "NotFoundError",
     "NotOwnedError",
     "Party",
     "PermissionDeniedError",

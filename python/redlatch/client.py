@@ -219,13 +219,38 @@ class Client:
             self, lib.REDLATCH_PLAIN, name, timeout, lease, max_hold, owner, key_template=key_template
         )
 
-    def semaphore(self, name: LockName) -> Semaphore:
-        """A semaphore: a number of permits that are taken and given back, and that nobody owns."""
-        return Semaphore(self, name)
+    def semaphore(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        limit: Optional[int] = None,
+        wait_for_creation: bool = False,
+    ) -> Semaphore:
+        """A semaphore: a number of permits that are taken and given back, and that nobody owns.
 
-    def permit_semaphore(self, name: LockName) -> PermitSemaphore:
-        """A permit semaphore: permits that have an id and a lease each, and are free again when that is over."""
-        return PermitSemaphore(self, name)
+        timeout: how long an acquire and `with` wait: None or -1 for ever, 0 tries once.
+        limit: the first acquire makes the semaphore with so many permits, unless it exists.
+        wait_for_creation: lets `with` wait until somebody makes the semaphore; else it raises a NotFoundError.
+        """
+        return Semaphore(self, name, timeout, limit, wait_for_creation)
+
+    def permit_semaphore(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        limit: Optional[int] = None,
+        wait_for_creation: bool = False,
+    ) -> PermitSemaphore:
+        """A permit semaphore: permits that have an id and a lease each, and are free again when that is over.
+
+        lease: that of each permit: None means one that is renewed until it is released; seconds mean a fixed one.
+
+        The others are those of semaphore().
+        """
+        return PermitSemaphore(self, name, timeout, lease, limit, wait_for_creation)
 
     def latch(self, name: LockName) -> Latch:
         """A count-down latch."""

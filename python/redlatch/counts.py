@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
 
 from redlatch._ffi import FOREVER, CData, ffi, lib
-from redlatch.errors import InvalidArgumentError, LockName, failure
-from redlatch.options import name_bytes
-from redlatch.owners import pause, max_block_ms
+from redlatch.durations import Seconds, wait_ms
+from redlatch.errors import InvalidArgumentError, LockName, NotFoundError, ServerError, failure
+from redlatch.options import flag, name_bytes
+from redlatch.owners import max_block_ms, pause
+from redlatch.reports import inspect
 
 if TYPE_CHECKING:
     from redlatch.client import Client
@@ -87,6 +89,51 @@ class Counted:
         if status and status != lib.REDLATCH_TIMEOUT:
             raise failure(status, self._name)
         return not status
+
+
+class Limited(Counted):
+    """What both semaphores share: the options, and that somebody has to make them before they have permits."""
+
+    __slots__ = ("_wait_ms", "_limit", "_waits_for_creation", "_made")
+
+    def __init__(
+        self,
+        client: Client,
+        name: LockName,
+        kind: str,
+        timeout: Optional[Seconds],
+        limit: Optional[int],
+        wait_for_creation: bool,
+    ) -> None:
+        self._wait_ms = wait_ms(timeout, "timeout")
+        self._limit = None if limit is None else whole(limit, "limit", 1)
+        self._waits_for_creation = bool(flag(wait_for_creation, "wait_for_creation"))
+        self._made = False  # as far as is known
+        super().__init__(client, name, kind)
+
+    def _is_ready(self, scoped: bool) -> bool:
+        """Whether an acquire may simply wait; `scoped` is one of a `with`."""
+        return self._made or (self._limit is None and (self._waits_for_creation or not scoped))
+
+    def _ensure_made(self) -> None:
+        """To be called after an attempt that got no permits, so that one that gets some costs no more than that."""
+        if self._limit is not None:
+            self.try_set_permits(self._limit)
+        elif self._is_missing():
+            shown = f"semaphore {self._name!r}: nobody made it"
+            ways = "try_set_permits(), limit= to make it, or wait_for_creation=True to wait until somebody does"
+            raise NotFoundError(f"{shown}; expected {ways}", lock_name=self._name)
+        self._made = True
+
+    def _is_missing(self) -> bool:
+        try:
+            return inspect(self._client._handle, self._name, name_bytes(self._name), None).detected_kind == "nothing"
+        except ServerError:  # whose access rules forbid to ask: then the wait itself tells
+            return False
+
+    def try_set_permits(self, permits: int) -> bool:
+        """Makes the semaphore with so many permits, unless it exists: then False."""
+        raise NotImplementedError
 
 
 def whole(value: int, argument: str, least: Optional[int], most: int = lib.REDLATCH_PERMITS_MAX) -> int:

@@ -6,11 +6,14 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import builtins
+import logging
 import threading
 from typing import Any, Dict, Literal, Optional, Tuple, Type, Union, cast
 
 from redlatch._ffi import lib, text
 from redlatch.statuses import Status
+
+logger = logging.getLogger("redlatch")
 
 LockName = Union[str, bytes]
 
@@ -97,6 +100,12 @@ class WouldDeadlockError(RedlatchError, RuntimeError):
     _usual_status = lib.REDLATCH_WOULD_DEADLOCK
 
 
+class NotFoundError(RedlatchError):
+    """Nobody made the semaphore that a `with` was to acquire from."""
+
+    _usual_status = lib.REDLATCH_NOT_FOUND
+
+
 class WaitCancelledError(RedlatchError):
     """The wait was cancelled; nothing is held or queued."""
 
@@ -170,6 +179,7 @@ _BY_STATUS: Dict[int, Type[RedlatchError]] = {
     lib.REDLATCH_LOST: LockLostError,
     lib.REDLATCH_ALREADY_HELD: AlreadyHeldError,
     lib.REDLATCH_WOULD_DEADLOCK: WouldDeadlockError,
+    lib.REDLATCH_NOT_FOUND: NotFoundError,
     lib.REDLATCH_CANCELLED: WaitCancelledError,
     lib.REDLATCH_INVALID: InvalidArgumentError,
     lib.REDLATCH_CLOSED: ClosedError,
@@ -213,6 +223,17 @@ def failure(status: int, lock_name: Optional[LockName] = None) -> RedlatchError:
     if isinstance(error, LockLostError):
         error.reason = reason_name(lib.redlatch_last_reason())
     return error
+
+
+def left_badly(what: str, failed: RedlatchError, error: Optional[BaseException]) -> None:
+    """The release at the end of a `with` failed. The exception of the block is not hidden by that, and the failure is
+    not silent: it is raised, or logged and added to the block's exception as a note."""
+    if error is None:
+        raise failed
+    message = f"while the block ran, or when it was left, {what} failed: {failed}"
+    logger.warning("%s (the block raised %s)", message, type(error).__name__)
+    if hasattr(error, "add_note"):  # Python 3.11
+        error.add_note(f"redlatch: {message}")
 
 
 def reason_name(reason: int) -> Optional[LossReason]:

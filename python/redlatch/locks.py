@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import logging
 import math
 from dataclasses import dataclass
 from types import TracebackType
@@ -24,7 +23,7 @@ from redlatch.durations import (
     span_ms,
     wait_ms,
 )
-from redlatch.errors import LockLostError, LockName, failure
+from redlatch.errors import LockLostError, LockName, failure, left_badly
 from redlatch.holds import Hold
 from redlatch.options import lock_options, name_bytes, value_list
 from redlatch.owners import Wait, current, pause
@@ -36,8 +35,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # What a Lock may be.
 LockKind = Literal["mutex", "fenced", "fair", "spin", "read", "write", "plain", "group", "multi", "redlock"]
-
-logger = logging.getLogger("redlatch")
 
 
 @dataclass(frozen=True)
@@ -299,16 +296,11 @@ class Lock:
             self._entered[number] = outer
 
     def _left_badly(self, status: int, hold: Optional[Hold], error: Optional[BaseException]) -> None:
-        """The release at the end of a `with` failed. The exception of the block is never hidden by that."""
+        """The release at the end of a `with` failed."""
         failed = failure(status, self._name)
         if isinstance(failed, LockLostError) and hold is not None:
             hold._note_lost(failed.reason)
-        if error is None:
-            raise failed
-        message = f"while the block ran, or when it was left, the lock {self._name!r} failed: {failed}"
-        logger.warning("%s (the block raised %s)", message, type(error).__name__)
-        if hasattr(error, "add_note"):  # Python 3.11
-            error.add_note(f"redlatch: {message}")
+        left_badly(f"the lock {self._name!r}", failed, error)
 
     def _number(self) -> int:
         """The owner to act for: 0 is this object."""

@@ -73,7 +73,8 @@ def _encoded(value: LockName, argument: str) -> bytes:
     raise TypeError(f"{argument} is of type {type(value).__name__}; expected str or bytes")
 
 
-def _flag(value: bool, argument: str) -> int:
+def flag(value: bool, argument: str) -> int:
+    """Yes or no, as the core says it."""
     if not isinstance(value, bool):
         raise TypeError(f"{argument} is {value!r}, of type {type(value).__name__}; expected True or False")
     return int(value)
@@ -94,7 +95,7 @@ def _whole(least: int, most: int) -> Callable[[Any, str], int]:
 
 # The names of connect()'s options, with the field that each one fills and what makes its value fit.
 _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
-    "lazy": ("lazy", _flag),
+    "lazy": ("lazy", flag),
     "watchdog_lease": ("watchdog_lease_ms", span_ms),
     "connect_timeout": ("connect_timeout_ms", span_ms),
     "command_timeout": ("command_timeout_ms", span_ms),
@@ -104,8 +105,8 @@ _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "claim_timeout": ("claim_timeout_ms", span_ms),
     "linger": ("linger_ms", delay_ms),
     "fair_timeout": ("fair_timeout_ms", span_ms),
-    "release_on_close": ("release_on_close", _flag),
-    "busy_poll": ("busy_poll", _flag),
+    "release_on_close": ("release_on_close", flag),
+    "busy_poll": ("busy_poll", flag),
     "database": ("database", _whole(0, 1_000_000)),
 }
 _STRINGS = ("username", "password")
@@ -113,9 +114,9 @@ _OF_URL = (*_STRINGS, "database")
 
 # The settings that only some kinds of locks have, with the field that each one fills and what makes its value fit.
 _LOCK_SETTINGS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
-    "reentrant": ("reentrant", _flag),
+    "reentrant": ("reentrant", flag),
     "owner_number": ("owner", lambda value, _: int(value)),
-    "token_from_time": ("token_from_time", _flag),
+    "token_from_time": ("token_from_time", flag),
     "back_off_initial": ("back_off_initial_ms", span_ms),
     "back_off_max": ("back_off_max_ms", span_ms),
     "back_off_multiplier": ("back_off_multiplier", _whole(1, 1000)),

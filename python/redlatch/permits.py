@@ -8,19 +8,21 @@ from __future__ import annotations
 import math
 import threading
 from types import TracebackType
-from typing import TYPE_CHECKING, List, NoReturn, Optional, Type, Union
+from typing import TYPE_CHECKING, List, Literal, NoReturn, Optional, Type, Union
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
-from redlatch.counts import Counted, whole
-from redlatch.durations import Seconds, lease_ms, blocking_wait_ms, span_ms
+from redlatch.counts import Limited, whole
+from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, lease_ms, span_ms
 from redlatch.errors import (
     InvalidArgumentError,
     LockLostError,
     LockName,
+    LockTimeoutError,
     LossReason,
     NotOwnedError,
     RedlatchError,
     failure,
+    left_badly,
     reason_name,
 )
 
@@ -127,13 +129,38 @@ class Permit:
         return error
 
     def _left_badly(self, status: int, error: Optional[BaseException]) -> None:
-        """The release at the end of a `with` failed. The exception of the block is never hidden by that."""
-        failed = self._failed(status)
-        if error is None:
-            raise failed
+        """The release at the end of a `with` failed."""
+        left_badly(f"the permit {self._id} of semaphore {self._semaphore.name!r}", self._failed(status), error)
 
     def _note_lost(self, reason: Optional[LossReason]) -> None:
         self._semaphore._client._losses.note(self._serial, reason)
+
+
+class NoPermit:
+    """What PermitSemaphore.acquire() returns after a time-out. It counts as False, and `with` raises the
+    LockTimeoutError that says so."""
+
+    __slots__ = ("_timeout",)
+
+    def __init__(self, timeout: LockTimeoutError) -> None:
+        self._timeout = timeout
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+    def __enter__(self) -> Permit:
+        raise self._timeout
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        """Is never reached."""
+
+    def __repr__(self) -> str:
+        return f"<redlatch.NoPermit: {self._timeout}>"
 
 
 class _Entered(threading.local):
@@ -143,45 +170,74 @@ class _Entered(threading.local):
         self.permits: List[Permit] = []
 
 
-class PermitSemaphore(Counted):
+class PermitSemaphore(Limited):
     """Permits by name, each with an id and a lease, made by Client.permit_semaphore(); Redisson's
     RPermitExpirableSemaphore. Whoever knows the id may give a permit back, in any process; one that nobody gives back
     is free again when its lease is over. In one client waiters are served strictly first come, first served. A
-    semaphore that nobody has made, by try_set_permits(), has no permits: acquire() waits until somebody makes it.
+    semaphore that nobody has made, by try_set_permits() or `limit`, has no permits: acquire() waits until somebody
+    makes it.
 
-    `with semaphore as permit:` takes a permit, waiting as long as it takes, and gives it back; LockLostError, if it was
-    lost, unless the block raised. With a time-out: `acquire(timeout=5)`, which returns None when that is over.
+    `with semaphore as permit:` takes a permit and gives it back; LockLostError, if it was lost, unless the block
+    raised. After the semaphore's timeout it raises a LockTimeoutError. If nobody made the semaphore it raises a
+    NotFoundError, unless `wait_for_creation` is True. With a time-out or a lease of its own:
+    `with semaphore.acquire(timeout=5) as permit:`.
     """
 
-    __slots__ = ("_entered",)
+    __slots__ = ("_entered", "_lease_ms")
 
-    def __init__(self, client: Client, name: LockName) -> None:
-        super().__init__(client, name, "permit_semaphore")
+    def __init__(
+        self,
+        client: Client,
+        name: LockName,
+        timeout: Optional[Seconds],
+        lease: Optional[Seconds],
+        limit: Optional[int],
+        wait_for_creation: bool,
+    ) -> None:
+        self._lease_ms = lease_ms(lease, "lease")
+        super().__init__(client, name, "permit_semaphore", timeout, limit, wait_for_creation)
         self._entered = _Entered()
 
     def acquire(
-        self, *, blocking: bool = True, timeout: Optional[Seconds] = -1, lease: Optional[Seconds] = None
-    ) -> Optional[Permit]:
-        """Takes a permit, or returns None after a time-out.
+        self,
+        *,
+        blocking: bool = True,
+        timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
+        lease: Optional[Seconds] = None,
+    ) -> Union[Permit, NoPermit]:
+        """Takes a permit, or returns a NoPermit, which counts as False, after a time-out.
 
-        timeout: None or -1 wait for ever, 0 tries once.
-        lease: None means one that is renewed until the permit is released; seconds mean a fixed one.
+        timeout: without it the semaphore's; None or -1 wait for ever, 0 tries once.
+        lease: seconds mean a fixed one, -1 one that is renewed until the permit is released; None is the semaphore's.
         """
         permits = self.acquire_many(1, blocking=blocking, timeout=timeout, lease=lease)
-        return permits[0] if permits else None
+        if permits:
+            return permits[0]
+        shown = text(lib.redlatch_last_error())
+        return NoPermit(LockTimeoutError(shown, lock_name=self._name))
 
     def acquire_many(
         self,
         permits: int,
         *,
         blocking: bool = True,
-        timeout: Optional[Seconds] = -1,
+        timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
         lease: Optional[Seconds] = None,
     ) -> List[Permit]:
         """Takes so many permits at once, all or none: the list is empty after a time-out."""
         count = whole(permits, "permits", 1, lib.REDLATCH_PERMITS_AT_ONCE_MAX)
-        wait = blocking_wait_ms(blocking, timeout)
-        lease_of_each = lease_ms(lease, "lease")
+        wait = blocking_wait_ms(blocking, timeout, self._wait_ms)
+        return self._obtain(count, wait, self._lease_ms if lease is None else lease_ms(lease, "lease"), False)
+
+    def _obtain(self, count: int, wait: int, lease_of_each: int, scoped: bool) -> List[Permit]:
+        if not self._is_ready(scoped):
+            permits = self._take(count, 0, lease_of_each)
+            if permits:
+                return permits
+            self._ensure_made()
+        return self._take(count, wait, lease_of_each)
+
+    def _take(self, count: int, wait: int, lease_of_each: int) -> List[Permit]:
         handle, taken = self._handle, lib.redlatch_python_acquire_with_ids
         status = ffi.new("int32_t *", lib.REDLATCH_AGAIN)  # of the last call, whatever came after it
         serial = ffi.new("uint64_t *")
@@ -252,7 +308,10 @@ class PermitSemaphore(Counted):
         entered = self._entered.permits
         permit = None
         try:
-            (permit,) = self.acquire_many(1)
+            permits = self._obtain(1, self._wait_ms, self._lease_ms, True)
+            if not permits:
+                raise failure(lib.REDLATCH_TIMEOUT, self._name)
+            permit = permits[0]
             entered.append(permit)
             return permit
         except BaseException:  # Ctrl-C

@@ -6,12 +6,12 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Optional, Type
+from typing import TYPE_CHECKING, Optional, Type, Union
 
 from redlatch._ffi import ffi, lib
-from redlatch.counts import Counted, whole
-from redlatch.durations import Seconds, limit_ms, blocking_wait_ms
-from redlatch.errors import LockName, failure
+from redlatch.counts import Limited, whole
+from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, limit_ms
+from redlatch.errors import LockName, failure, left_badly
 
 if TYPE_CHECKING:
     from redlatch.client import Client
@@ -19,21 +19,29 @@ if TYPE_CHECKING:
 _release = lib.redlatch_semaphore_release
 
 
-class Semaphore(Counted):
+class Semaphore(Limited):
     """Permits by name, made by Client.semaphore(), with the manners of threading.Semaphore; Redisson's RSemaphore.
 
     Nobody owns a permit: whoever took it, anybody may give it back, and what a process that died had taken stays taken
     (a permit semaphore knows better). In one client waiters are served strictly first come, first served: one that
-    waits for many permits holds back those behind it. One that nobody has made, by try_set_permits(), has no permits:
-    acquire() waits until somebody makes it.
+    waits for many permits holds back those behind it. One that nobody has made, by try_set_permits() or `limit`, has no
+    permits: acquire() waits until somebody makes it.
 
-    `with semaphore:` takes one permit and gives it back.
+    `with semaphore:` takes one permit and gives it back. After the semaphore's timeout it raises a LockTimeoutError. If
+    nobody made the semaphore it raises a NotFoundError, unless `wait_for_creation` is True.
     """
 
     __slots__ = ()
 
-    def __init__(self, client: Client, name: LockName) -> None:
-        super().__init__(client, name, "semaphore")
+    def __init__(
+        self,
+        client: Client,
+        name: LockName,
+        timeout: Optional[Seconds],
+        limit: Optional[int],
+        wait_for_creation: bool,
+    ) -> None:
+        super().__init__(client, name, "semaphore", timeout, limit, wait_for_creation)
 
     def try_set_permits(self, permits: int, *, ttl: Optional[Seconds] = None) -> bool:
         """Makes the semaphore with so many permits, unless it exists: then False.
@@ -44,13 +52,28 @@ class Semaphore(Counted):
             lib.redlatch_semaphore_try_set_permits, whole(permits, "permits", 0), limit_ms(ttl, "ttl")
         )
 
-    def acquire(self, permits: int = 1, *, blocking: bool = True, timeout: Optional[Seconds] = -1) -> bool:
+    def acquire(
+        self,
+        permits: int = 1,
+        *,
+        blocking: bool = True,
+        timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
+    ) -> bool:
         """Takes so many permits at once, waiting for them as threading.Semaphore does: True if they were obtained.
 
-        timeout: None or -1 wait for ever, 0 tries once.
+        timeout: without it the semaphore's; None or -1 wait for ever, 0 tries once.
         """
         count = whole(permits, "permits", 0)
-        wait = blocking_wait_ms(blocking, timeout)
+        return self._obtain(count, blocking_wait_ms(blocking, timeout, self._wait_ms), False)
+
+    def _obtain(self, count: int, wait_ms: int, scoped: bool) -> bool:
+        if not self._is_ready(scoped):
+            if self._take(count, 0):
+                return True
+            self._ensure_made()
+        return self._take(count, wait_ms)
+
+    def _take(self, count: int, wait: int) -> bool:
         handle, taken = self._handle, lib.redlatch_python_acquire_permits
         status = ffi.new("int32_t *", lib.REDLATCH_AGAIN)  # of the last call, whatever came after it
         try:
@@ -86,7 +109,8 @@ class Semaphore(Counted):
         return self._flag(lib.redlatch_semaphore_delete)
 
     def __enter__(self) -> Semaphore:
-        self.acquire()
+        if not self._obtain(1, self._wait_ms, True):
+            raise failure(lib.REDLATCH_TIMEOUT, self._name)
         return self
 
     def __exit__(
@@ -98,4 +122,4 @@ class Semaphore(Counted):
         # Nothing that Ctrl-C can come in between: no call before the one that gives the permit back.
         status: int = _release(self._handle, 1)
         if status:
-            raise failure(status, self._name)
+            left_badly(f"the semaphore {self._name!r}", failure(status, self._name), error)

@@ -19,6 +19,7 @@ class Status(enum.IntEnum):
     UNCLAIMED = -106
     ALREADY_HELD = -107
     WOULD_DEADLOCK = -108
+    NOT_FOUND = -109
     INVALID = -201
     CLOSED = -202
     FORKED = -203

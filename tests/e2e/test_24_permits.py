@@ -64,7 +64,7 @@ def now_ms(server: RedisServer) -> float:
 
 def test_not_existent(slots: redlatch.PermitSemaphore) -> None:
     assert (slots.available(), slots.acquired(), slots.permits()) == (0, 0, 0)
-    assert slots.acquire(blocking=False) is None
+    assert not slots.acquire(blocking=False)
     assert slots.lease_of(UNKNOWN) == 0.0
 
 
@@ -123,7 +123,7 @@ def test_try_acquire(slots: redlatch.PermitSemaphore) -> None:
     slots.try_set_permits(1)
     slots.acquire()
     started_at = time.monotonic()
-    assert slots.acquire(timeout=0.5) is None
+    assert not slots.acquire(timeout=0.5)
     assert 0.45 <= time.monotonic() - started_at < 0.5 + SOON
     assert slots.acquire_many(2, timeout=0.5) == []
 

@@ -58,7 +58,7 @@ def test_permits(client: redlatch.Client, other: redlatch.Client, lock_name: str
     slots = client.permit_semaphore(lock_name)
     assert slots.try_set_permits(2)
     permit, renewed = slots.acquire(), slots.acquire()
-    assert permit is not None and renewed is not None
+    assert permit and renewed
     other.permit_semaphore(lock_name).delete()
     assert lose(redlatch.LockLostError, permit.release).reason == "missing"
     assert lose(redlatch.LockLostError, renewed.extend, 5).reason == "missing"

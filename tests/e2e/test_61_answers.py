@@ -183,7 +183,7 @@ def test_permits_by_their_ids(
         slots, theirs = client.permit_semaphore(name), other.permit_semaphore(name)
         assert slots.try_set_permits(3)
         permit = (theirs if whose == "theirs" else slots).acquire(lease=60)
-        assert permit is not None
+        assert permit
         if whose == "released":
             permit.release()
         if whose == "lost":

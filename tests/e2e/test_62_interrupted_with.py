@@ -80,7 +80,7 @@ def made_permit_semaphore(client: redlatch.Client, name: str) -> redlatch.Permit
 def a_permit(client: redlatch.Client, name: str) -> ContextManager[Any]:
     """A permit that was acquired."""
     permit = made_permit_semaphore(client, name).acquire()
-    assert permit is not None
+    assert permit
     return permit
 
 

@@ -274,7 +274,7 @@ def test_permits_are_shown_with_their_ids(server: RedisServer) -> None:
     assert redlatch(server, "show", "--owner", "01" * 16, "slots").returncode == 0
     with library.connect(server.url) as client:
         permit = client.permit_semaphore("slots").acquire()
-        assert permit is not None
+        assert permit
         report = client.inspect("slots")
         assert (report.detected_kind, report.count, report.holders) == ("permit_semaphore", 3, 3)
         assert permit.id in [party.owner for party in report.parties]

@@ -56,7 +56,15 @@ def by_hand(client: redlatch.Client) -> None:
 def kinds(client: redlatch.Client) -> None:
     sides = client.read_write_lock("catalogue", owner="handle", lease=5)
     assert_type(sides.read, redlatch.Lock)
-    slots = client.permit_semaphore("slots")
+    slots = client.permit_semaphore("slots", timeout=5, lease=timedelta(minutes=1), limit=3, wait_for_creation=True)
+    taken = slots.acquire(timeout=1)
+    assert_type(taken, Union[redlatch.Permit, redlatch.NoPermit])
+    if taken:
+        assert_type(taken.id, str)
+    with slots.acquire() as permit:
+        assert_type(permit, redlatch.Permit)
+    with client.semaphore("gate", timeout=5, limit=2) as gate:
+        assert_type(gate.acquire(2), bool)
     with slots as permit:
         assert_type(permit, redlatch.Permit)
         permit.extend(5)

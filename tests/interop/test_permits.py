@@ -78,7 +78,7 @@ def test_each_releases_the_others(slots: redlatch.PermitSemaphore, rival: OnThre
     """An id is all it takes."""
     slots.try_set_permits(2)
     mine = slots.acquire()
-    assert mine is not None
+    assert mine
     other: str = rival.acquire()
     assert rival.tryRelease(mine.id) is True
     slots.release(other)
@@ -97,7 +97,7 @@ def test_leases_across_the_line(slots: redlatch.PermitSemaphore, rival: OnThread
     """Each reads, lengthens and shortens the other's."""
     slots.try_set_permits(3)
     mine = slots.acquire(lease=20)
-    assert mine is not None
+    assert mine
     assert 19_000 < rival.getLeaseTime(mine.id) <= 20_000
     assert rival.updateLeaseTime(mine.id, ms(40_000)) is True
     assert 39 < slots.lease_of(mine) <= 40
@@ -116,7 +116,7 @@ def test_ours_release_wakes_theirs(
     """And theirs wakes ours, which sends nothing between its park and the message."""
     slots.try_set_permits(1)
     mine = slots.acquire()
-    assert mine is not None
+    assert mine
     waiting = rival.start("acquire")
     wait_until(lambda: listeners(server, name) == 1)
     time.sleep(0.05)
@@ -135,7 +135,7 @@ def test_ours_release_wakes_theirs(
         assert [entry.arguments for entry in sent_by(monitor.since(mark), server, ours)] == []
         released_at = time.monotonic()
         rival.release(other)
-        assert task.result() is not None
+        assert task.result()
         assert task.ended_at - released_at < WOKEN
         note_seconds("permits: Redisson's release wakes us", task.ended_at - released_at)
 
@@ -149,13 +149,13 @@ def test_a_lease_that_ends(
     started_at = time.monotonic()
     if ours_first:
         mine = slots.acquire(lease=1)
-        assert mine is not None
+        assert mine
         assert isinstance(rival.tryAcquire(ms(5000), ms(30_000)), str)
         with pytest.raises(redlatch.LockLostError):
             mine.release()
     else:
         other: str = rival.acquire(ms(1000))
-        assert slots.acquire(timeout=5) is not None
+        assert slots.acquire(timeout=5)
         assert rival.tryRelease(other) is False
     assert 0.9 < time.monotonic() - started_at < 4.5
     assert sum_of(server, name) == 1 and len(leases(server, name)) == 1
@@ -165,10 +165,10 @@ def test_waits_that_end(slots: redlatch.PermitSemaphore, rival: OnThread, server
     """Either side gives up while the other has the permit, and leaves nothing behind."""
     slots.try_set_permits(1)
     mine = slots.acquire()
-    assert mine is not None and rival.tryAcquire(ms(300), ms(30_000)) is None
+    assert mine and rival.tryAcquire(ms(300), ms(30_000)) is None
     mine.release()
     other: str = rival.acquire()
-    assert slots.acquire(timeout=0.3) is None
+    assert not slots.acquire(timeout=0.3)
     rival.release(other)
     wait_until(lambda: slots.available() == 1 and sum_of(server, name) == 1)
 
@@ -177,7 +177,7 @@ def test_deleted_by_either(slots: redlatch.PermitSemaphore, rival: OnThread) -> 
     """The permits are gone with the semaphore; who had one is told so."""
     slots.try_set_permits(1)
     mine = slots.acquire()
-    assert mine is not None and rival.delete() is True
+    assert mine and rival.delete() is True
     with pytest.raises((redlatch.LockLostError, redlatch.NotOwnedError)):
         mine.release()
     assert slots.permits() == 0 and slots.try_set_permits(1)
@@ -216,8 +216,8 @@ def test_permits_of_a_dead_redisson_return(
     java = make_redisson()
     java.connect(server.url).permit_semaphore(name).on(java.thread()).acquire(ms(2000))
     java.kill()
-    assert slots.acquire(blocking=False) is None
-    assert slots.acquire(timeout=5) is not None
+    assert not slots.acquire(blocking=False)
+    assert slots.acquire(timeout=5)
 
 
 def test_we_heal_what_redisson_can_not_read(
@@ -231,7 +231,7 @@ def test_we_heal_what_redisson_can_not_read(
         rival.availablePermits()
     for _ in range(3):
         permit = slots.acquire()
-        assert permit is not None
+        assert permit
         permit.release()
     assert rival.availablePermits() == 9000
 

@@ -26,6 +26,7 @@ static const struct {
     {"already_held", REDLATCH_ALREADY_HELD, false, false, "the owner holds the lock already, which is not reentrant"},
     {"would_deadlock", REDLATCH_WOULD_DEADLOCK, false, false,
      "the owner holds the read lock; waiting for the write lock would deadlock"},
+    {"not_found", REDLATCH_NOT_FOUND, true, false, "nobody made the semaphore"},
     {"invalid", REDLATCH_INVALID, false, false, "an argument is out of range"},
     {"closed", REDLATCH_CLOSED, false, false, "the client is closed"},
     {"forked", REDLATCH_FORKED, false, false, "the handle belongs to the parent process; open a client in this one"},

@@ -31,6 +31,8 @@ static struct status_facts facts_of(enum redlatch_status status) {
     case REDLATCH_WOULD_DEADLOCK:
         return (struct status_facts){"would_deadlock",
                                      "the owner holds the read lock; waiting for the write lock would deadlock", 0, 0};
+    case REDLATCH_NOT_FOUND:
+        return (struct status_facts){"not_found", "nobody made the semaphore", 1, 0};
     case REDLATCH_INVALID:
         return (struct status_facts){"invalid", "an argument is out of range", 0, 0};
     case REDLATCH_CLOSED:

@@ -507,7 +507,8 @@ for _, kind in ipairs {"semaphore", "permit_semaphore", "latch"} do
     calls[kind] = function(call)
         local client = clients[call.client]
         return attempt(client, function()
-            objects[call.object] = {client = client, object = client[kind](client, text(call.name))}
+            local options = call.options and options_of(call.options)
+            objects[call.object] = {client = client, object = client[kind](client, text(call.name), options)}
             return outcome(true)
         end)
     end

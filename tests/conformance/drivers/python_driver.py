@@ -211,7 +211,7 @@ class Driver:
     def _object(self, call: Call) -> Outcome:
         def made() -> None:
             client = self._clients[call["client"]]
-            self._objects[call["object"]] = getattr(client, call["call"])(text(call["name"]))
+            self._objects[call["object"]] = getattr(client, call["call"])(text(call["name"]), **lock_options(call))
 
         return outcome_of(made)
 
