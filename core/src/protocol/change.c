@@ -3,13 +3,13 @@
  * again, and taking may be undone, however often it arrives (design: lost replies, 4).
  * SPDX-License-Identifier: Apache-2.0
  *
- *   phase    event                           next
- *   REQUESTING   a number                        DONE (OK)
- *            -1, where that says too many    DONE (INVALID): nothing was changed
- *            transient error           REQUESTING again after a pause; DONE where it may not be sent twice
- *            other error                   DONE
- *            connection broke                sent again, if its record is sure to live; else DONE (NO_REPLY)
- *            caller has had enough           DONE, and by what it is: forgotten, goes on alone, undone */
+ *   phase       event                         next
+ *   REQUESTING  a number                      DONE (OK)
+ *               -1, where that says too many  DONE (INVALID): nothing was changed
+ *               transient error               REQUESTING again after a pause; DONE where it may not be sent twice
+ *               other error                   DONE
+ *               connection broke              sent again, if its record is sure to live; else DONE (NO_REPLY)
+ *               caller has had enough         DONE, and by what it is: forgotten, goes on alone, undone */
 #include "change.h"
 
 #include <string.h>

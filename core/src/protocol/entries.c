@@ -1,5 +1,5 @@
-/* Commands about several names: a line for each, and what a line has to do with the hold that it raises or lowers. Such
- * a hold is busy with the command until that is settled, as with one of its own.
+/* Commands about several holds: an entry for each, and what it has to do with the hold that it renews, raises or
+ * lowers. Such a hold is busy with the command until that is settled, as with one of its own; renewals apart.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "entries.h"
 

@@ -2,21 +2,21 @@
  * hold with, and gets the lock when it is at the head. What a hold does afterwards is the mutex's.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   phase    event                          next
- *   REQUESTING   nil                            DONE (OK)
- *            queued                         PARKED, with a place; REQUESTING again if it was called since
- *            absent                         REQUESTING for a new place at the end; DONE (TIMEOUT) for a try
- *            transient error          PAUSED, and what place it has stays; DONE for a try
- *            other error                  left, DONE
- *            caller has had enough          left behind the ask on the same pipeline, DONE
- *   PARKED   called, on its own channel     REQUESTING, ahead of the local queue if need be
- *            foremost, and timer            REQUESTING whether the place is at the head now; that never makes a place
- *            refreshed, and absent          REQUESTING for a new place
- *            chosen by a local release      HANDED
- *            caller has had enough          left, DONE
- *   PAUSED   timer                          REQUESTING
- *   HANDED   the hand-over's reply          DONE (OK); PARKED if somebody else stood at the head, or REQUESTING if
- * called
+ *   phase       event                       next
+ *   REQUESTING  nil                         DONE (OK)
+ *               queued                      PARKED, with a place; REQUESTING again if it was called since
+ *               absent                      REQUESTING for a new place at the end; DONE (TIMEOUT) for a try
+ *               transient error             PAUSED, and what place it has stays; DONE for a try
+ *               other error                 left, DONE
+ *               caller has had enough       left behind the ask on the same pipeline, DONE
+ *   PARKED      called, on its own channel  REQUESTING, ahead of the local queue if need be
+ *               foremost, and timer         REQUESTING whether the place is at the head now; that never makes a place
+ *               refreshed, and absent       REQUESTING for a new place
+ *               chosen by a local release   HANDED
+ *               caller has had enough       left, DONE
+ *   PAUSED      timer                       REQUESTING
+ *   HANDED      the hand-over's reply       DONE (OK); PARKED if somebody else stood at the head, or REQUESTING if
+ *                                           called
  *
  * The local queue has the order of the server's: those with a place, as they were told of it, then those who ask. Only
  * its foremost looks now and then (wake_channels.c says who hears what); the others are refreshed (refresh.c). To leave

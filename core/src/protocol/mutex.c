@@ -1,16 +1,21 @@
 /* The acquire machine: ask, park until a message, a timer or the holder's lease, ask again.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   phase    event                          next
- *   QUEUED   becomes foremost               REQUESTING; PARKED while this process itself holds the lock
- *   REQUESTING   nil, or a token                DONE (OK), or undone and DONE (LOST) if the grant is older than its
- * lease remaining ms                   PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for a try; of a
- * group undone first if the ask was sent again transient error          PAUSED; DONE for a try other error DONE caller
- * has had enough          undo queued behind the ask on the same pipeline, DONE PARKED   message, subscription, timer
- * REQUESTING chosen by a local release      HANDED; of a kind that polls the timer is the next pause of its back-off
- *   PAUSED   timer                          REQUESTING
- *   HANDED   the hand-over's reply          DONE (OK), or REQUESTING
- *            caller has had enough          undo queued behind the hand-over, DONE
+ *   phase       event                         next
+ *   QUEUED      becomes foremost              REQUESTING; PARKED while this process itself holds the lock
+ *   REQUESTING  nil, or a token               DONE (OK), or undone and DONE (LOST) if the grant is older than its
+ *                                             lease
+ *               remaining ms                  PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for a
+ *                                             try; of a group undone first if the ask was sent again
+ *               transient error               PAUSED; DONE for a try
+ *               other error                   DONE
+ *               caller has had enough         undo queued behind the ask on the same pipeline, DONE
+ *   PARKED      message, subscription, timer  REQUESTING; of a kind that polls the timer is the next pause of its
+ *                                             back-off
+ *               chosen by a local release     HANDED
+ *   PAUSED      timer                         REQUESTING
+ *   HANDED      the hand-over's reply         DONE (OK), or REQUESTING
+ *               caller has had enough         undo queued behind the hand-over, DONE
  */
 #include "mutex.h"
 

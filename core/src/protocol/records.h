@@ -3,14 +3,13 @@
  *
  *   resource   a name and the kind of lock it is used as, while anybody in this process has to do with it
  *     holds    what owners of this process hold of it (a mutex: one alive, others on their way out)
- *     wait queue  the queue of local waiters, and subscriptions to channels, only while there is something to queue or
+ *     queue    the wait queue: local waiters, and subscriptions to channels, only while there is something to queue or
  *              hear; of a fair lock also where its waiters are called
  *   operation  one call of a user: acquire, release, extend, force release, query, inspection, watch, change. Memory of
  *              the caller.
- *   command    one script on its way to the server and back. Memory of a pool, as is that of its lines when it is about
- *              several names.
- *   pipeline       an ordered way to the server: what is to be written, what is unanswered, what a broken
- *              connection left in doubt
+ *   command    one script on its way to the server and back. Memory of a pool, as is that of its entries when it is
+ * about several names. pipeline   an ordered way to the server: what is to be written, what is unanswered, what a
+ * broken connection left in doubt
  *
  * Nothing here reads a clock, a socket or a thread, or allocates: times come in as microseconds of one clock, memory
  * comes in through the engine's pools. */

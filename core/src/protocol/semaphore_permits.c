@@ -3,16 +3,18 @@
  * what came of it, so there is nothing to hold, renew or hand over.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   phase    event                          next
- *   QUEUED   becomes foremost               REQUESTING
- *   REQUESTING   permits                        DONE (OK), and the next one asks; given back if a host never collects
- * them none                           PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for a try
- *            transient error          PAUSED; DONE for a try
- *            other error                  DONE
- *            connection broke               the same again; DONE (NO_REPLY) when its record may be over
- *            caller has had enough          undo queued behind the ask on the same pipeline, DONE
- *   PARKED   message, subscription, timer   REQUESTING
- *   PAUSED   timer                          REQUESTING
+ *   phase       event                         next
+ *   QUEUED      becomes foremost              REQUESTING
+ *   REQUESTING  permits                       DONE (OK), and the next one asks; given back if a host never collects
+ *                                             them
+ *               none                          PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for a
+ *                                             try
+ *               transient error               PAUSED; DONE for a try
+ *               other error                   DONE
+ *               connection broke              the same again; DONE (NO_REPLY) when its record may be over
+ *               caller has had enough         undo queued behind the ask on the same pipeline, DONE
+ *   PARKED      message, subscription, timer  REQUESTING
+ *   PAUSED      timer                         REQUESTING
  */
 #include "semaphore_permits.h"
 

@@ -1,18 +1,21 @@
 /* The acquire of several names of one server: all of them or none, by one script.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   phase    event                              next
- *   NEW      a hold of the owner is busy        WAITING
- *            a hold of the owner is lost        DONE (LOST)
- *            the owner reads what it asks to    DONE (WOULD_DEADLOCK)
- *            write
- *   WAITING  that is settled                    as NEW
- *   REQUESTING   granted                            DONE (OK), or undone and DONE (LOST) if the grant is older than its
- *                                               lease, or a hold that it re-enters was lost meanwhile
- *            a name is held by others           PARKED beside the queue of that name; REQUESTING again if a message of
- * it came since; DONE (TIMEOUT) for a try; undone first if the ask was sent again transient error              PAUSED;
- * DONE for a try other error                      DONE caller has had enough              undo queued behind the ask on
- * the same pipeline, DONE PARKED   message, subscription, timer       as NEW PAUSED   timer as NEW
+ *   phase       event                                  next
+ *   NEW         a hold of the owner is busy            WAITING
+ *               a hold of the owner is lost            DONE (LOST)
+ *               the owner reads what it asks to write  DONE (WOULD_DEADLOCK)
+ *   WAITING     that is settled                        as NEW
+ *   REQUESTING  granted                                DONE (OK), or undone and DONE (LOST) if the grant is older
+ *                                                      than its lease, or a hold that it re-enters was lost meanwhile
+ *               a name is held by others               PARKED beside the queue of that name; REQUESTING again if a
+ *                                                      message of it came since; DONE (TIMEOUT) for a try; undone
+ *                                                      first if the ask was sent again
+ *               transient error                        PAUSED; DONE for a try
+ *               other error                            DONE
+ *               caller has had enough                  undo queued behind the ask on the same pipeline, DONE
+ *   PARKED      message, subscription, timer           as NEW
+ *   PAUSED      timer                                  as NEW
  *
  * While it waits it holds nothing, so two sets never wait for each other. It stands beside the queue of the one name
  * that was found held, not in it: a hand-over inside the process gives one name, and it needs all. Of several sets that

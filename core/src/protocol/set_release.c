@@ -1,14 +1,14 @@
 /* The release of several names of one server, a level of each, by one script.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   phase    event                         next
- *   NEW      a hold is busy                WAITING
- *            none of the holds is there    DONE (LOST if one was lost, else NOT_OWNED)
- *   WAITING  that is settled               as NEW
- *   REQUESTING   answered                      DONE (OK; LOST or NOT_OWNED if that is so of one of them)
- *            transient error         sent again after a pause
- *            other error                 DONE
- *            caller has had enough         DONE; the release goes on in the background
+ *   phase       event                       next
+ *   NEW         a hold is busy              WAITING
+ *               none of the holds is there  DONE (LOST if one was lost, else NOT_OWNED)
+ *   WAITING     that is settled             as NEW
+ *   REQUESTING  answered                    DONE (OK; LOST or NOT_OWNED if that is so of one of them)
+ *               transient error             sent again after a pause
+ *               other error                 DONE
+ *               caller has had enough       DONE; the release goes on in the background
  *
  * A name whose last level this is goes through the stages of hold.c. Nobody of this process gets one of the names by a
  * hand-over: those who wait for all of them shall have their turn. */

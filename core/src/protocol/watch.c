@@ -2,14 +2,16 @@
  * share its subscription; each asks for itself, since none of them gets anything that another would miss.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   phase    event                          next
- *   REQUESTING   free                           DONE (OK)
- *            remaining ms                   PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for one
- * look held, and of another kind      PARKED where that kind is told of, then REQUESTING; DONE (TIMEOUT) for one look
- *            transient error          PAUSED; DONE for one look
- *            other error                  DONE
- *   PARKED   message, subscription, timer   REQUESTING
- *   PAUSED   timer                          REQUESTING
+ *   phase       event                         next
+ *   REQUESTING  free                          DONE (OK)
+ *               remaining ms                  PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for a
+ *                                             single check
+ *               held, and of another kind     PARKED where that kind is told of, then REQUESTING; DONE (TIMEOUT) for
+ *                                             a single check
+ *               transient error               PAUSED; DONE for a single check
+ *               other error                   DONE
+ *   PARKED      message, subscription, timer  REQUESTING
+ *   PAUSED      timer                         REQUESTING
  */
 #include "watch.h"
 

@@ -44,7 +44,7 @@ void redlatch_lock_free(redlatch_lock *lock) {
     client_drop(client);
 }
 
-/* A call that does not wait for others: prepared by `prepare_more`, driven to its end. */
+/* A call that does not wait for others, driven to its end. */
 static int simple_request(redlatch_lock *lock, struct request *request, uint8_t kind, uint64_t owner) {
     struct client *client = lock->client;
     int status = client_enter(client);

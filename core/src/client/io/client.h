@@ -1,10 +1,10 @@
-/* The inside of a client: one lock around the engine, three pipelines with a connection each, a subscriber, a
- * background thread thread. SPDX-License-Identifier: Apache-2.0
+/* The inside of a client: one lock around the engine, a connection for each pipeline and one for messages, and a
+ * background thread. SPDX-License-Identifier: Apache-2.0
  *
  * Threads. Everything below `mutex` belongs to whoever holds it. A pipeline's connection is read by one thread at a
  * time, the one that has its reader role; only that thread opens, reads or closes it. The role passes: a blocking
  * caller, else the host inside redlatch_client_next_event, else the background thread. Whoever reads steps any machine;
- * callers whose operation is done are woken on a word of their own, after the mutex has been dropped. */
+ * callers whose operation is done are woken on a futex of their own, after the mutex has been dropped. */
 #ifndef CLIENT_H
 #define CLIENT_H
 
