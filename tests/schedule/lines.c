@@ -139,7 +139,11 @@ static void become_ready(void *context, uint64_t number) {
 int __wrap_socket_connecting(const struct address *address, int64_t dead_peer_timeout) {
     (void)dead_peer_timeout;
     const struct sockaddr_un *path = (const struct sockaddr_un *)&address->storage;
-    int server = path->sun_path[strlen(path->sun_path) - 1] - '0';
+    int server = path->sun_family == AF_UNIX ? path->sun_path[strlen(path->sun_path) - 1] - '0' : -1;
+    if (server < 0 || server >= SERVERS_MAX) {
+        errno = ECONNREFUSED;
+        return -1;
+    }
     int fd = descriptor_new(DESCRIPTOR_SOCKET);
     trace("connects %d to server %d", fd, server);
     if (net.count == LINES_MAX || fd < 0) {

@@ -381,6 +381,28 @@ void model_server_delete(int server, const char *key) {
     trace("somebody deletes %s: %d, and tells %d", key, was, receivers);
 }
 
+void model_server_replace(int server, const char *key, int shape) {
+    static const char *const shapes[][5] = {
+        {"set", "7c6ec0c3-7c1e-4a5a-9c1c-000000000001"}, /* as of a plain lock of others */
+        {"hset", "field", "1"},
+        {"hset", "7c6ec0c3-7c1e-4a5a-9c1c-000000000001:1", "1"}, /* held by a client of Redisson */
+        {"hset", "mode", "read", "7c6ec0c3-7c1e-4a5a-9c1c-000000000001:1", "1"},
+        {"rpush", "x"},
+        {"zadd", "1", "x"},
+    };
+    struct redis_text words[6] = {redis_text(shapes[shape][0]), redis_text(key)};
+    size_t count = 2;
+    for (size_t i = 1; i < 5 && shapes[shape][i]; i++) {
+        words[count++] = redis_text(shapes[shape][i]);
+    }
+    keyspace_set_time(servers[server].keyspace, EPOCH_MS + schedule_now() / 1000);
+    keyspace_delete(servers[server].keyspace, redis_text(key));
+    struct redis_reply reply;
+    keyspace_call(servers[server].keyspace, words, count, &reply);
+    redis_reply_free(&reply);
+    trace("%s is now of shape %d", key, shape);
+}
+
 void model_server_show(int server) {
     uint32_t cursor = 0;
     struct redis_text key;

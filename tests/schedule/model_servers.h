@@ -34,6 +34,9 @@ void model_server_forget_scripts(int server);
 /* A key goes, as by somebody else, and whoever waits for a lock of that name is receivers. */
 void model_server_delete(int server, const char *key);
 
+/* A key becomes something else: of another type, or of the shape of another kind of lock. */
+void model_server_replace(int server, const char *key, int shape);
+
 /* What is left there goes into the trace. */
 void model_server_show(int server);
 

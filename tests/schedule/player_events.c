@@ -14,35 +14,84 @@ static uint64_t new_tag(struct house *house, redlatch_lock *lock, uint64_t owner
     return tag;
 }
 
+static int start_of_semaphore(redlatch_semaphore *semaphore, uint32_t which, uint64_t tag) {
+    switch (which) {
+    case 0:
+        return redlatch_semaphore_start_release(semaphore, 1, tag);
+    case 1:
+        return redlatch_semaphore_start_release_if_exists(semaphore, 1, tag);
+    case 2:
+        return redlatch_semaphore_start_try_set_permits(semaphore, 2, REDLATCH_FOREVER, tag);
+    case 3:
+        return redlatch_semaphore_start_add_permits(semaphore, 1, tag);
+    case 4:
+        return redlatch_semaphore_start_drain(semaphore, tag);
+    case 5:
+        return redlatch_semaphore_start_available(semaphore, tag);
+    case 6:
+        return redlatch_semaphore_start_delete(semaphore, tag);
+    default:
+        return redlatch_semaphore_start_acquire(semaphore, 1, some_wait_ms(), tag);
+    }
+}
+
+static int start_of_permits(redlatch_permit_semaphore *permits, uint32_t which, uint64_t tag) {
+    switch (which) {
+    case 0:
+        return redlatch_permit_semaphore_start_release(permits, 1 + schedule_draw(9), tag);
+    case 1:
+        return redlatch_permit_semaphore_start_set_permits(permits, 2, tag);
+    case 2:
+        return redlatch_permit_semaphore_start_add_permits(permits, 1, tag);
+    case 3:
+        return redlatch_permit_semaphore_start_available(permits, tag);
+    case 4:
+        return redlatch_permit_semaphore_start_acquired(permits, tag);
+    case 5:
+        return redlatch_permit_semaphore_start_permits(permits, tag);
+    case 6:
+        return redlatch_permit_semaphore_start_delete(permits, tag);
+    case 7:
+        return redlatch_permit_semaphore_start_try_set_permits(permits, 2, tag);
+    default:
+        return redlatch_permit_semaphore_start_acquire(permits, 1, some_lease_ms(), some_wait_ms(), tag);
+    }
+}
+
+static int start_of_latch(redlatch_latch *latch, uint32_t which, uint64_t tag) {
+    switch (which) {
+    case 0:
+        return redlatch_latch_start_count_down(latch, tag);
+    case 1:
+        return redlatch_latch_start_try_set_count(latch, 2, tag);
+    case 2:
+        return redlatch_latch_start_count(latch, tag);
+    case 3:
+        return redlatch_latch_start_delete(latch, tag);
+    default:
+        return redlatch_latch_start_wait(latch, some_wait_ms(), tag);
+    }
+}
+
 static void start_count(struct house *house) {
     uint64_t tag = new_tag(house, NULL, 0);
-    switch (schedule_draw(8)) {
+    uint32_t which = schedule_draw(12);
+    switch (schedule_draw(5)) {
     case 0:
-        log_call("start acquire of permits",
-                 redlatch_semaphore_start_acquire(house->semaphore, 1, some_wait_ms(), tag));
+        log_call("start of a semaphore", start_of_semaphore(house->semaphore, which, tag));
         break;
     case 1:
-        log_call("start release of permits", redlatch_semaphore_start_release(house->semaphore, 1, tag));
+        log_call("start of permits", start_of_permits(house->permits, which, tag));
         break;
     case 2:
-        log_call("start available", redlatch_semaphore_start_available(house->semaphore, tag));
+        log_call("start of a latch", start_of_latch(house->latch, which, tag));
         break;
     case 3:
-        log_call("start wait for latch", redlatch_latch_start_wait(house->latch, some_wait_ms(), tag));
-        break;
-    case 4:
-        log_call("start count down", redlatch_latch_start_count_down(house->latch, tag));
-        break;
-    case 5:
         log_call("start inspect", redlatch_client_start_inspect(house->client, "semaphore", 9, NULL, tag));
         break;
-    case 6:
+    default:
         log_call("start wait until free",
                  redlatch_client_start_wait_free(house->client, "latch", 5, some_wait_ms(), tag));
-        break;
-    default:
-        log_call("start acquire of a permit",
-                 redlatch_permit_semaphore_start_acquire(house->permits, 1, some_lease_ms(), some_wait_ms(), tag));
     }
 }
 
@@ -103,6 +152,10 @@ static bool is_wanted(const void *context) {
     return wait->house->over || (descriptor_events(wait->fd, POLLIN) & POLLIN);
 }
 
+static bool is_over(const void *context) {
+    return ((const struct house *)context)->over;
+}
+
 void host_run(void *context) {
     struct house *house = context;
     struct host_wait wait = {house, -1};
@@ -110,6 +163,9 @@ void host_run(void *context) {
         return;
     }
     while (!house->over) {
+        if (schedule_chance(30)) { /* so long that grants are given back */
+            actor_wait(is_over, house, schedule_now() + 3000000);
+        }
         actor_wait(is_wanted, &wait, INT64_MAX);
         redlatch_event event = {.struct_size = sizeof event};
         while (redlatch_client_next_event(house->client, &event) == REDLATCH_OK) {

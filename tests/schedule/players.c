@@ -137,7 +137,7 @@ static void make_fault(int server) {
         "READONLY You can't write against a read only replica.", "NOREPLICAS Not enough good replicas to write."};
     static const char *const keys[] = {"mutex-0", "mutex-1", "read-0", "fenced-0", "fair-0", "plain-0", "group-0"};
     int64_t until = schedule_now() + 1000 * (1 + (int64_t)schedule_draw(700));
-    uint32_t what = schedule_draw(10);
+    uint32_t what = schedule_draw(12);
     trace("fault %u at server %d", what, server);
     switch (what) {
     case 0:
@@ -162,6 +162,10 @@ static void make_fault(int server) {
     case 6:
     case 7:
         model_server_delete(server, keys[schedule_draw(7)]);
+        break;
+    case 8:
+    case 9:
+        model_server_replace(server, keys[schedule_draw(7)], (int)schedule_draw(6));
         break;
     default:
         model_server_cut(server);
@@ -199,6 +203,9 @@ void players_run(void *context) {
     }
     if (scenario->calls & CALLS_COMPOSITES) {
         make_composites(houses, scenario->clients);
+    }
+    if (scenario->calls & CALLS_MISUSE) {
+        misuse_all(&houses[0]);
     }
     struct player players[PLAYERS_MAX];
     struct actor *actors[PLAYERS_MAX];

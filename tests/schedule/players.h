@@ -9,7 +9,14 @@
 #include "redlatch.h"
 
 /* What a scenario's players call. */
-enum { CALLS_LOCKS = 1, CALLS_COUNTS = 2, CALLS_STARTED = 4, CALLS_REPORTS = 8, CALLS_COMPOSITES = 16 };
+enum {
+    CALLS_LOCKS = 1,
+    CALLS_COUNTS = 2,
+    CALLS_STARTED = 4,
+    CALLS_REPORTS = 8,
+    CALLS_COMPOSITES = 16,
+    CALLS_MISUSE = 32
+};
 
 enum { KINDS_MAX = 8, NAMES = 2 };
 

@@ -52,6 +52,9 @@ void call_count(struct player *player);
 void call_started(struct player *player);
 void call_report(struct player *player);
 
+/* Calls with wrong arguments, each once. */
+void misuse_all(const struct house *house);
+
 /* Collects events as a host's loop does, and gives back what was granted. */
 void host_run(void *context);
 

@@ -1,0 +1,175 @@
+/* Calls with arguments that are refused: each says which argument is wrong, and what was expected.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "players_shared.h"
+#include "redlatch_groups.h"
+
+static void misuse_clients(void) {
+    static const char *const urls[] = {"",
+                                       "tcp://host",
+                                       "redis://host:0",
+                                       "redis://host:70000",
+                                       "redis://host/x",
+                                       "redis://host/1000001",
+                                       "redis://a:b@:1",
+                                       "redis://[::1",
+                                       "redis://host?a=1",
+                                       "redis://host?connect_timeout=x",
+                                       "redis://host?connect_timeout=0",
+                                       "unix://",
+                                       "redis://%zz@host"};
+    redlatch_client *client = NULL;
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        log_call(urls[i], redlatch_client_open(urls[i], NULL, &client));
+    }
+    log_call("no URL", redlatch_client_open(NULL, NULL, &client));
+    log_call("no client_out", redlatch_client_open("unix:///s0", NULL, NULL));
+    redlatch_client_options good;
+    redlatch_client_options_init(&good, sizeof good);
+    redlatch_client_options bad[14];
+    for (int i = 0; i < 14; i++) {
+        bad[i] = good;
+    }
+    bad[0].struct_size = 4;
+    bad[1].watchdog_lease_ms = 29;
+    bad[2].connect_timeout_ms = 0;
+    bad[3].command_timeout_ms = -5;
+    bad[4].dead_peer_timeout_ms = 0;
+    bad[5].unreachable_timeout_ms = -2;
+    bad[6].close_timeout_ms = -2;
+    bad[7].claim_timeout_ms = -2;
+    bad[8].linger_ms = -2;
+    bad[9].lazy = 2;
+    bad[10].database = 1000001;
+    bad[11].language = 9;
+    bad[12].name_prefix_size = 3;
+    bad[13].fair_timeout_ms = 0;
+    for (int i = 0; i < 14; i++) {
+        log_call("client option", redlatch_client_open("unix:///s0", &bad[i], &client));
+    }
+}
+
+static void misuse_lock_options(redlatch_client *client) {
+    redlatch_lock *lock = NULL;
+    redlatch_lock_options good;
+    redlatch_lock_options_init(&good, sizeof good);
+    redlatch_lock_options bad[11];
+    for (int i = 0; i < 11; i++) {
+        bad[i] = good;
+    }
+    bad[0].struct_size = 3;
+    bad[1].owner_mode = 7;
+    bad[2].lease_ms = 0;
+    bad[3].max_hold_ms = 0;
+    bad[4].reentrant = 2;
+    bad[5].token_from_time = 2;
+    bad[6].key_template = "x{name}";
+    bad[6].key_template_size = 7;
+    bad[7].back_off_initial_ms = 0;
+    bad[8].back_off_multiplier = 1001;
+    bad[9].owner = 12345;
+    bad[10].back_off_max_ms = 1;
+    for (int i = 0; i < 11; i++) {
+        log_call("lock option",
+                 redlatch_lock_new(client, i < 7 ? REDLATCH_MUTEX : REDLATCH_SPIN, "a", 1, &bad[i], &lock));
+    }
+    log_call("kind", redlatch_lock_new(client, 77, "a", 1, NULL, &lock));
+    log_call("kind", redlatch_lock_new(client, REDLATCH_GROUP, "a", 1, NULL, &lock));
+    log_call("name", redlatch_lock_new(client, REDLATCH_MUTEX, "", 0, NULL, &lock));
+    log_call("name", redlatch_lock_new(client, REDLATCH_MUTEX, NULL, 1, NULL, &lock));
+    log_call("name", redlatch_lock_new(client, REDLATCH_MUTEX, "a", REDLATCH_NAME_SIZE_MAX + 1, NULL, &lock));
+    log_call("lock_out", redlatch_lock_new(client, REDLATCH_MUTEX, "a", 1, NULL, NULL));
+    log_call("client", redlatch_lock_new(NULL, REDLATCH_MUTEX, "a", 1, NULL, &lock));
+    redlatch_value nothing = {NULL, 2};
+    log_call("values", redlatch_group_lock_new(client, "g", 1, NULL, 1, NULL, &lock));
+    log_call("values", redlatch_group_lock_new(client, "g", 1, &nothing, 0, NULL, &lock));
+    log_call("values", redlatch_group_lock_new(client, "g", 1, &nothing, 1, NULL, &lock));
+}
+
+static void misuse_composites(const struct house *house) {
+    redlatch_lock *lock = NULL;
+    redlatch_lock *twice[] = {house->locks[0], house->locks[0]};
+    redlatch_lock *two[] = {house->locks[0], NULL};
+    log_call("members", redlatch_multi_lock_new(NULL, 2, NULL, &lock));
+    log_call("members", redlatch_multi_lock_new(twice, 0, NULL, &lock));
+    log_call("members", redlatch_multi_lock_new(twice, 2, NULL, &lock));
+    log_call("members", redlatch_multi_lock_new(two, 2, NULL, &lock));
+    log_call("members", redlatch_multi_lock_new(twice, 1, NULL, NULL));
+}
+
+static void misuse_calls(const struct house *house) {
+    redlatch_lock *lock = house->locks[0];
+    redlatch_lock_state state = {.struct_size = 2};
+    log_call("wait_ms", redlatch_lock_acquire(lock, -4));
+    log_call("lease_ms", redlatch_lock_acquire_as(lock, 0, 0, 0, NULL, REDLATCH_FOREVER));
+    log_call("lease_ms", redlatch_lock_acquire_as(lock, 0, -9, 0, NULL, REDLATCH_FOREVER));
+    log_call("owner", redlatch_lock_acquire_as(lock, 99, REDLATCH_RENEWED, 0, NULL, REDLATCH_FOREVER));
+    log_call("max_block_ms", redlatch_lock_acquire_as(lock, 0, REDLATCH_RENEWED, 0, NULL, 5));
+    log_call("owner", redlatch_lock_release_as(lock, 99));
+    log_call("lease_ms", redlatch_lock_extend(lock, 0, 0));
+    log_call("lock", redlatch_lock_release(NULL));
+    log_call("state_out", redlatch_lock_query(lock, NULL));
+    log_call("state_out", redlatch_lock_query(lock, &state));
+    log_call("cancel_out", redlatch_cancel_new(NULL));
+    log_call("cancel", redlatch_cancel_fire(NULL));
+    log_call("owner", redlatch_lock_start_acquire(lock, 99, REDLATCH_RENEWED, 0, 1));
+    log_call("fd_out", redlatch_client_event_fd(house->client, NULL));
+    log_call("event_out", redlatch_client_next_event(house->client, NULL));
+    log_call("owner_out", redlatch_owner_new(NULL));
+    log_call("owner", redlatch_owner_end(0));
+    log_call("owner", redlatch_owner_end(99));
+    log_call("stats_out", redlatch_client_stats(house->client, NULL));
+}
+
+static void misuse_counts(const struct house *house) {
+    static const int64_t amounts[] = {0, -1, INT64_C(2147483648)};
+    int64_t number = 0;
+    for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++) {
+        log_call("permits", redlatch_semaphore_acquire(house->semaphore, amounts[i], 0, NULL, REDLATCH_FOREVER));
+        log_call("permits", redlatch_semaphore_release(house->semaphore, amounts[i]));
+        log_call("permits", redlatch_semaphore_try_set_permits(house->semaphore, amounts[i], 0, NULL));
+        log_call("permits", redlatch_permit_semaphore_set_permits(house->permits, amounts[i]));
+        log_call("permits", redlatch_permit_semaphore_add_permits(house->permits, amounts[i]));
+        log_call("count", redlatch_latch_try_set_count(house->latch, amounts[i], NULL));
+    }
+    log_call("ttl_ms", redlatch_semaphore_try_set_permits(house->semaphore, 1, -7, NULL));
+    log_call("available_out", redlatch_semaphore_available(house->semaphore, NULL));
+    log_call("count_out", redlatch_latch_count(house->latch, NULL));
+    log_call("id", redlatch_permit_semaphore_release(house->permits, "x"));
+    log_call("id", redlatch_permit_semaphore_release(house->permits, NULL));
+    log_call("id", redlatch_permit_semaphore_lease_of(house->permits, "00000000000000000000000000000000", &number));
+    log_call("serial_out",
+             redlatch_permit_semaphore_acquire(house->permits, 1, REDLATCH_RENEWED, 0, NULL, REDLATCH_FOREVER, NULL));
+    log_call("semaphore", redlatch_semaphore_release(NULL, 1));
+    log_call("latch", redlatch_latch_count_down(NULL));
+}
+
+static void misuse_reports(const struct house *house) {
+    redlatch_report *report = NULL;
+    redlatch_scan *scan = NULL;
+    log_call("report_out", redlatch_client_inspect(house->client, "a", 1, NULL, NULL));
+    log_call("name", redlatch_client_inspect(house->client, "", 0, NULL, &report));
+    log_call("pattern", redlatch_scan_new(house->client, NULL, 2, &scan));
+    log_call("pattern", redlatch_scan_new(house->client, "x", 1 << 20, &scan));
+    log_call("scan_out", redlatch_scan_new(house->client, "x", 1, NULL));
+    log_call("wait_ms", redlatch_client_wait_free(house->client, "a", 1, -8, NULL, REDLATCH_FOREVER));
+    log_call("wait_ms", redlatch_client_wait_lost(house->client, -8, NULL));
+    if (log_call("inspect", redlatch_client_inspect(house->client, "a", 1, NULL, &report)) == REDLATCH_OK) {
+        redlatch_party party = {.struct_size = sizeof party};
+        log_call("index", redlatch_report_party(report, 0, &party));
+        log_call("facts_out", redlatch_report_facts(report, NULL));
+        redlatch_report_free(report);
+    }
+}
+
+void misuse_all(const struct house *house) {
+    misuse_clients();
+    misuse_lock_options(house->client);
+    misuse_composites(house);
+    misuse_calls(house);
+    misuse_counts(house);
+    misuse_reports(house);
+}
