@@ -15,9 +15,9 @@
 
 enum { PLAYERS_MAX = 8, CLIENTS_MAX = 3 };
 
-static const char *const urls[] = {"unix:///s0", "unix:///s1", "unix:///s2"};
-
 static void open_client(struct house *house, int server) {
+    char url[16];
+    snprintf(url, sizeof url, "unix:///s%d", server);
     redlatch_client_options options = {0};
     redlatch_client_options_init(&options, sizeof options);
     options.watchdog_lease_ms = schedule_chance(500) ? 900 : 3000;
@@ -31,7 +31,7 @@ static void open_client(struct house *house, int server) {
     options.busy_poll = schedule_chance(700);
     options.lazy = schedule_chance(200);
     options.release_on_close = schedule_chance(700);
-    log_call("open", redlatch_client_open(urls[server], &options, &house->client));
+    log_call("open", redlatch_client_open(url, &options, &house->client));
 }
 
 static void make_lock(struct house *house, int kind, int number) {
