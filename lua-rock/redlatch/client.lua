@@ -118,15 +118,6 @@ function Client:read_write_lock(name, options)
     return read_write.new(self, name, options)
 end
 
---- Locks that are held all together or not at all, by the returned object. A member that is lost makes the whole lost.
----@param members redlatch.Lock[] up to 100 locks of single names, of any client and of any kind but fair; at the best
----all of one client, where they are acquired by one script
----@param given? {timeout: number?, lease: number?, max_hold: number?} as of lock()
----@return redlatch.Lock
-function Client:multi_lock(members, given) -- luacheck: ignore 212/self
-    return lock.composite(members, false, given)
-end
-
 --- A number of permits that are taken and given back, by whomever.
 ---@param name string
 ---@param given? redlatch.SemaphoreOptions

@@ -48,6 +48,15 @@ redlatch._VERSION = core.version()
 ---@field close_timeout? number close() waits at most so many seconds; 1
 ---@field claim_timeout? number a started acquire whose event is not collected for so long is given back; 30
 
+--- Locks that are held all together or not at all, by the returned object. A member that is lost makes the whole lost.
+---@param members redlatch.Lock[] up to 100 locks of single names, of any client and of any kind but fair; at the best
+---all of one client, where they are acquired by one script
+---@param given? {timeout: number?, lease: number?, max_hold: number?} as of Client:lock()
+---@return redlatch.Lock
+function redlatch.multi_lock(members, given)
+    return lock.composite(members, false, given)
+end
+
 --- A lock on a majority of independent servers, which outlives the loss of a minority of them.
 ---@param members redlatch.Lock[] locks of single names, each of a client of its own for a server of its own; three at
 ---the least, unless `allow_few` is given. The clients are to be opened with `lazy`: connect() fails where the server is

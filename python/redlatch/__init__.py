@@ -42,7 +42,7 @@ from redlatch.errors import (
 from redlatch.holds import Hold
 from redlatch.latches import Latch
 from redlatch.locks import Lock, LockKind, LockState
-from redlatch.multi import MultiLock, RedLock, redlock
+from redlatch.multi import MultiLock, RedLock, multi_lock, redlock
 from redlatch.permits import NoPermit, Permit, PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import DetectedKind, Party, Report, Role
@@ -92,6 +92,7 @@ __all__ = [
     "WouldDeadlockError",
     "WrongTypeError",
     "connect",
+    "multi_lock",
     "redlock",
 ]
 

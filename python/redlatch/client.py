@@ -16,7 +16,6 @@ from redlatch.errors import LockName, failure
 from redlatch.latches import Latch
 from redlatch.locks import Lock
 from redlatch.losses import Losses
-from redlatch.multi import MultiLock
 from redlatch.options import c_string, client_options, name_bytes, pattern_bytes, values_of_group
 from redlatch.permits import PermitSemaphore
 from redlatch.read_write import ReadWriteLock
@@ -305,23 +304,6 @@ class Client:
             values=values_of_group(values),
             reentrant=reentrant,
         )
-
-    def multi_lock(
-        self,
-        *members: Lock,
-        timeout: Optional[Seconds] = None,
-        lease: Optional[Seconds] = None,
-        max_hold: Optional[Seconds] = None,
-        owner: Literal["thread", "handle"] = "thread",
-    ) -> MultiLock:
-        """Locks that are held all together or not at all.
-
-        members: up to 100 locks of single names, of any client and of any kind but fair; at the best all of one
-            client, where they are acquired by one script. Losses are told on the client of the first.
-
-        The others are those of lock(). How the members re-enter and draw tokens is their own business.
-        """
-        return MultiLock(members, timeout, lease, max_hold, owner)
 
     def inspect(self, name: LockName, owner: Optional[str] = None) -> Report:
         """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues.

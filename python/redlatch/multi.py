@@ -15,7 +15,7 @@ from redlatch.options import lock_options
 
 
 class MultiLock(Lock):
-    """Locks that are held all together or not at all, made by Client.multi_lock(). Nothing is held while it waits.
+    """Locks that are held all together or not at all, made by redlatch.multi_lock(). Nothing is held while it waits.
 
     It has all that a Lock has. An owner that holds one of the members already re-enters it. A member that is lost makes
     the whole lost; release() says so, and gives back what is left.
@@ -91,6 +91,23 @@ class RedLock(MultiLock):
     def _new(self, handles: CData, count: int, more: Tuple[int, ...], options: CData, lock_out: CData) -> int:
         status: int = lib.redlatch_redlock_new(handles, count, *more, options, lock_out)
         return status
+
+
+def multi_lock(
+    *members: Lock,
+    timeout: Optional[Seconds] = None,
+    lease: Optional[Seconds] = None,
+    max_hold: Optional[Seconds] = None,
+    owner: Literal["thread", "handle"] = "thread",
+) -> MultiLock:
+    """Locks that are held all together or not at all.
+
+    members: up to 100 locks of single names, of any client and of any kind but fair; at the best all of one client,
+        where they are acquired by one script. Losses are told on the client of the first.
+
+    The others are those of Client.lock(). How the members re-enter and draw tokens is their own business.
+    """
+    return MultiLock(members, timeout, lease, max_hold, owner)
 
 
 def redlock(

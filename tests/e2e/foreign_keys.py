@@ -152,7 +152,7 @@ def _multi(
 ) -> Kind:
     """Two members in one slot, of which the second has the foreign key."""
     return _lock(
-        lambda client, name: client.multi_lock(member(client, f"{name}:first"), member(client, name), owner="handle"),
+        lambda client, name: redlatch.multi_lock(member(client, f"{name}:first"), member(client, name), owner="handle"),
         places,
         leave_out,
         levels,

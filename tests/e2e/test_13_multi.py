@@ -34,7 +34,7 @@ def names(lock_name: str) -> List[str]:
 
 def over(client: redlatch.Client, names: List[str], **options: Any) -> redlatch.MultiLock:
     """A multi lock of one client."""
-    return client.multi_lock(*(client.lock(name) for name in names), **options)
+    return redlatch.multi_lock(*(client.lock(name) for name in names), **options)
 
 
 def _subscribed(client: redlatch.Client) -> bool:
@@ -48,7 +48,7 @@ def wait_left(servers: List[RedisServer], name: str, held: List[bool]) -> None:
 
 def across(clients: List[redlatch.Client], name: str, **options: Any) -> redlatch.MultiLock:
     """A multi lock of one name on each of several clients."""
-    return clients[0].multi_lock(*(client.lock(name) for client in clients), **options)
+    return redlatch.multi_lock(*(client.lock(name) for client in clients), **options)
 
 
 # ------------------------------------------------------------------------------------------------------ one server --
@@ -163,7 +163,7 @@ def test_fenced_members_have_their_tokens_and_their_counter_never_expires(
     server: RedisServer, client: redlatch.Client, names: List[str]
 ) -> None:
     fenced = client.fenced_lock(names[1])
-    lock = client.multi_lock(client.lock(names[0]), fenced, client.lock(names[2]), lease=20)
+    lock = redlatch.multi_lock(client.lock(names[0]), fenced, client.lock(names[2]), lease=20)
     counter = f"redisson_lock_token:{{{names[1]}}}"
     tokens = []
     for _ in range(3):
@@ -190,7 +190,7 @@ def test_a_key_of_another_type_is_an_error_and_nothing_is_touched(
     server.admin.delete(names[2])
     server.admin.set(f"redisson_lock_token:{{{names[1]}}}", "not a number")
     with pytest.raises(redlatch.ServerError):
-        client.multi_lock(client.lock(names[0]), client.fenced_lock(names[1])).acquire()
+        redlatch.multi_lock(client.lock(names[0]), client.fenced_lock(names[1])).acquire()
     assert not server.admin.exists(*names)
 
 
@@ -238,17 +238,17 @@ def test_what_can_be_no_multi_lock_is_refused(
         ([], "no members"),
         ([first, client.lock(names[0])], "twice"),
         ([first, other.lock(names[0])], "twice"),
-        ([first, client.multi_lock(first)], "multi lock"),
+        ([first, redlatch.multi_lock(first)], "multi lock"),
         ([client.lock(f"{names[0]}:{number}") for number in range(101)], "1 to 100"),
     ]:
         with pytest.raises(redlatch.InvalidArgumentError, match=words):
-            client.multi_lock(*members)
+            redlatch.multi_lock(*members)
     with pytest.raises(TypeError, match="expected redlatch.Lock"):
-        client.multi_lock(names[0])  # type: ignore[arg-type]
+        redlatch.multi_lock(names[0])  # type: ignore[arg-type]
     with pytest.raises(redlatch.AlreadyHeldError):
         strict = client.lock(names[1], reentrant=False)
         with strict:
-            client.multi_lock(first, strict).acquire()
+            redlatch.multi_lock(first, strict).acquire()
     assert not fields(server, names[0])
 
 

@@ -40,7 +40,7 @@ def test_the_member_that_others_hold_is_named(
     client = open_clients([server])[0]
     names = [f"{{{lock_name}}}:{letter}" for letter in "abc"]
     hold_as_redisson(server, names[1])
-    lock = client.multi_lock(*map(client.lock, names))
+    lock = redlatch.multi_lock(*map(client.lock, names))
     assert words(lambda: lock.acquire(timeout=0)) == f'acquire "{names[1]}": held by another owner'
     text = words(lambda: lock.acquire(timeout=0.5))
     assert text.startswith(f'acquire "{names[1]}": held by another owner during the wait of 0.5 s')
@@ -51,12 +51,12 @@ def test_where_no_single_one_is_to_blame_all_are_named(
 ) -> None:
     client = open_clients([server])[0]
     names = [f"{{{lock_name}}}:{letter}" for letter in "abcde"]
-    lock = client.multi_lock(*map(client.lock, names))
+    lock = redlatch.multi_lock(*map(client.lock, names))
     server.admin.replicaof("127.0.0.1", free_port())
     try:
         text = words(lock.acquire)
         assert text.startswith(f'acquire "{names[0]}", "{names[1]}", "{names[2]}" and 2 more: the server is a read-')
-        text = words(client.multi_lock(client.lock(names[0]), client.lock(names[3])).acquire)
+        text = words(redlatch.multi_lock(client.lock(names[0]), client.lock(names[3])).acquire)
         assert text.startswith(f'acquire "{names[0]}", "{names[3]}": the server is a read-only')
     finally:
         server.admin.replicaof("NO", "ONE")
@@ -66,7 +66,7 @@ def test_of_several_servers_the_one_is_named_too(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
     clients = open_clients(servers[:2], unreachable_timeout=0.5)
-    lock = clients[0].multi_lock(clients[0].lock(f"{lock_name}:a"), clients[1].lock(f"{lock_name}:b"))
+    lock = redlatch.multi_lock(clients[0].lock(f"{lock_name}:a"), clients[1].lock(f"{lock_name}:b"))
     hold_as_redisson(servers[1], f"{lock_name}:b")
     text = words(lambda: lock.acquire(timeout=0.5))
     assert text.startswith(f'acquire "{lock_name}:b": held by another owner during the wait of 0.5 s')

@@ -77,7 +77,7 @@ def member(client: redlatch.Client, lock_name: str, kind: str) -> redlatch.Lock:
 
 def of_every_kind(client: redlatch.Client, lock_name: str, **options: Any) -> redlatch.MultiLock:
     """A multi lock with one member of each kind."""
-    return client.multi_lock(*(member(client, lock_name, kind) for kind in KINDS), **options)
+    return redlatch.multi_lock(*(member(client, lock_name, kind) for kind in KINDS), **options)
 
 
 def names_there(server: RedisServer) -> List[str]:
@@ -127,7 +127,7 @@ def test_one_script_acquires_every_kind_in_its_own_format(
 
 def test_every_one_of_a_hundred_fenced_members_has_its_token(client: redlatch.Client, lock_name: str) -> None:
     members = [client.fenced_lock(f"{lock_name}:{i}") for i in range(100)]
-    with client.multi_lock(*members):
+    with redlatch.multi_lock(*members):
         holds = [member.held() for member in members]
         assert [hold.token for hold in holds if hold] == [1] * 100
 
@@ -173,7 +173,7 @@ def test_readers_share_what_is_read(
 ) -> None:
     name = name_of(lock_name, "read")
     lock, theirs = of_every_kind(client, lock_name), member(other, lock_name, "read")
-    writing = client.multi_lock(member(client, lock_name, "mutex"), MAKERS["write"](client, name), owner="handle")
+    writing = redlatch.multi_lock(member(client, lock_name, "mutex"), MAKERS["write"](client, name), owner="handle")
     with theirs, lock:
         assert len(wire(server, name)) == 3
         assert not writing.acquire(blocking=False)
@@ -188,7 +188,7 @@ def test_re_entry_raises_every_kind_and_a_plain_lock_refuses_it(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     kinds = [kind for kind in KINDS if kind != "plain"]
-    lock = client.multi_lock(*(member(client, lock_name, kind) for kind in kinds))
+    lock = redlatch.multi_lock(*(member(client, lock_name, kind) for kind in kinds))
     with lock:
         states = {kind: wire(server, name_of(lock_name, kind)) for kind in kinds}
         with lock as inner:
@@ -211,7 +211,7 @@ def test_a_member_that_may_not_be_re_entered_refuses_it_as_a_whole(
 ) -> None:
     for kind in ("mutex", "fenced", "group"):
         strict = MAKERS[kind](client, name_of(lock_name, kind), reentrant=False)
-        lock = client.multi_lock(MAKERS["mutex"](client, f"{lock_name}:first"), strict)
+        lock = redlatch.multi_lock(MAKERS["mutex"](client, f"{lock_name}:first"), strict)
         with lock:
             before = {name: wire(server, name) for name in names_there(server)}
             with pytest.raises(redlatch.AlreadyHeldError):
@@ -227,8 +227,8 @@ def test_the_modes_of_a_read_write_lock_are_to_each_other_what_they_are_as_singl
 ) -> None:
     name = name_of(lock_name, "both")
     sides = client.read_write_lock(name)
-    reading = client.multi_lock(client.lock(f"{lock_name}:x"), sides.read)
-    writing = client.multi_lock(client.lock(f"{lock_name}:x"), sides.write)
+    reading = redlatch.multi_lock(client.lock(f"{lock_name}:x"), sides.read)
+    writing = redlatch.multi_lock(client.lock(f"{lock_name}:x"), sides.write)
     with sides.write:  # who writes may read, and reads on afterwards
         reading.acquire()
     assert wire(server, name)["mode"] == "read"
@@ -317,7 +317,7 @@ def test_a_lost_reply_and_a_doubled_command_change_nothing(
     with redlatch.connect(proxy.url) as client:
         kinds = [kind for kind in KINDS if kind != "plain"]
         lock = of_every_kind(client, lock_name)
-        inner = client.multi_lock(*(member(client, lock_name, kind) for kind in kinds))
+        inner = redlatch.multi_lock(*(member(client, lock_name, kind) for kind in kinds))
         fault = proxy.cut_after(SCRIPTS[script])
         with lock as hold:
             states = [wire(server, name_of(lock_name, kind)) for kind in kinds]
@@ -360,7 +360,7 @@ def test_on_two_servers_the_one_in_the_way_is_waited_for_with_nothing_held(
     kind: str,
 ) -> None:
     name = name_of(lock_name, kind)
-    lock = both[0].multi_lock(member(both[0], lock_name, kind), member(both[1], lock_name, kind), owner="handle")
+    lock = redlatch.multi_lock(member(both[0], lock_name, kind), member(both[1], lock_name, kind), owner="handle")
     blocker = MAKERS["write"](other, name) if kind == "read" else member(other, lock_name, kind)
     blocker.acquire()
     assert lock.acquire(blocking=False) is False
@@ -381,7 +381,7 @@ def test_kinds_and_clients_in_any_mix(
     both: Tuple[redlatch.Client, redlatch.Client],
     lock_name: str,
 ) -> None:
-    lock = both[1].multi_lock(*(member(both[i % 2], lock_name, kind) for i, kind in enumerate(KINDS)))
+    lock = redlatch.multi_lock(*(member(both[i % 2], lock_name, kind) for i, kind in enumerate(KINDS)))
     with lock as hold:
         assert hold.token == 1
         there = [name.rpartition(":")[2] for each in (server, second_server) for name in names_there(each)]
@@ -418,13 +418,13 @@ def test_what_can_be_no_member_is_refused_with_a_reason(
     sides = client.read_write_lock(lock_name)
     for members, words in [
         ([client.fair_lock(lock_name)], "members.0. is a fair lock, .* order"),
-        ([sides.read, sides.write], "both sides of"),
+        ([sides.read, sides.write], "both the read and the write lock of"),
         ([client.group_lock(lock_name, ["a"]), client.group_lock(lock_name, ["f1"])], "one group lock of them all"),
         ([client.lock(lock_name), client.plain_lock(lock_name)], "twice"),
     ]:
         with pytest.raises(redlatch.InvalidArgumentError, match=words):
-            client.multi_lock(*members)
+            redlatch.multi_lock(*members)
     for no_lock in (client.semaphore(lock_name), client.permit_semaphore(lock_name), client.latch(lock_name), sides):
         with pytest.raises(TypeError, match="expected redlatch.Lock"):
-            client.multi_lock(no_lock)  # type: ignore[arg-type]
+            redlatch.multi_lock(no_lock)  # type: ignore[arg-type]
     assert names_there(server) == []

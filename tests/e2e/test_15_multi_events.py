@@ -78,9 +78,9 @@ class Host:
 def make(form: str, clients: List[redlatch.Client], name: str) -> redlatch.MultiLock:
     """One client's names, several clients', or a RedLock."""
     if form == "one client":
-        return clients[0].multi_lock(*(clients[0].lock(f"{name}:{number}") for number in range(3)))
+        return redlatch.multi_lock(*(clients[0].lock(f"{name}:{number}") for number in range(3)))
     members = [client.lock(name) for client in clients]
-    return clients[0].multi_lock(*members) if form == "several clients" else redlatch.redlock(*members)
+    return redlatch.multi_lock(*members) if form == "several clients" else redlatch.redlock(*members)
 
 
 def of_anybody(form: str, servers: List[RedisServer], name: str) -> List[str]:

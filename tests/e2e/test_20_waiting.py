@@ -230,7 +230,7 @@ def test_an_acquire_waits_as_long_as_its_lock_says(
     assert client.lock(lock_name, timeout=0.2).acquire() is False
     assert client.lock(lock_name, timeout=1000).acquire(timeout=0) is False, "what the call says wins"
     assert client.lock(lock_name, timeout=1000).acquire(blocking=False) is False
-    assert client.multi_lock(client.lock(lock_name), timeout=0.2).acquire() is False
+    assert redlatch.multi_lock(client.lock(lock_name), timeout=0.2).acquire() is False
 
 
 def test_a_with_that_gives_up_says_so(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:

@@ -111,7 +111,7 @@ KINDS: Dict[str, Kind] = {
         take=lambda latch: latch.try_set_count(3), give=lambda latch: latch.count_down(),
         take_again=lambda latch: latch.count_down(), recorded=True),
     "multi": Kind(
-        lambda client, name: client.multi_lock(client.lock(name), client.lock(name + ":2")),
+        lambda client, name: redlatch.multi_lock(client.lock(name), client.lock(name + ":2")),
         "acquire_many", "release_many",
         held={"N": ["owner=1"], "N:2": ["owner=1"]}, free={},
         reenters="acquire_many", twice={"N": ["owner=2"], "N:2": ["owner=2"]}),

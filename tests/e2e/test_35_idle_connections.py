@@ -177,7 +177,7 @@ def test_of_every_kind(server: RedisServer, client: redlatch.Client, lock_name: 
 
 def test_of_many_nested_acquires_names_and_modes(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     names = [lock_name + str(i) for i in range(3)]
-    several = client.multi_lock(*[client.lock(name) for name in names])
+    several = redlatch.multi_lock(*[client.lock(name) for name in names])
     reading = client.read_write_lock(lock_name).read
     group = client.group_lock(lock_name + "group", ["a", "b"])
     locks = [several, reading, group, client.lock(lock_name + "twice")]

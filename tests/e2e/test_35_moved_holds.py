@@ -27,7 +27,7 @@ KINDS: Dict[str, MakeLock] = {
     "read": lambda client, name: client.read_write_lock(name).read,
     "write": lambda client, name: client.read_write_lock(name).write,
     "group": lambda client, name: client.group_lock(name, ["a", "b"]),
-    "multi": lambda client, name: client.multi_lock(client.lock(name), client.lock(name + ":2")),
+    "multi": lambda client, name: redlatch.multi_lock(client.lock(name), client.lock(name + ":2")),
 }
 SCRIPT = {"plain": "extend_plain", "read": "extend_read", "write": "extend_write", "group": "extend_group"}
 

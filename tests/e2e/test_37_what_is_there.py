@@ -87,11 +87,11 @@ def test_of_several_names_the_one_that_is_wrong(servers: List[RedisServer]) -> N
     with ExitStack() as stack:
         first, second = (stack.enter_context(redlatch.connect(each.url)) for each in servers[:2])
         servers[0].admin.rpush(names[7], "x")
-        several = first.multi_lock(*(first.lock(name) for name in names))
+        several = redlatch.multi_lock(*(first.lock(name) for name in names))
         assert f'"{names[7]}": the key is a list, which is no known lock' in words_of(
             lambda: several.acquire(False))
         servers[1].admin.rpush(names[8], "x")
-        both = first.multi_lock(first.lock(names[0]), second.lock(names[8]))
+        both = redlatch.multi_lock(first.lock(names[0]), second.lock(names[8]))
         assert f'"{names[8]}": the key is a list' in words_of(lambda: both.acquire(False))
 
 
@@ -137,7 +137,7 @@ def test_a_time_out_names_the_holder(
         assert client.stats()["scripts"] == scripts + 1
 
         def several(fresh: redlatch.Client) -> Any:
-            return fresh.multi_lock(fresh.lock(f"{lock_name}:2"), fresh.lock(lock_name), timeout=0.5)
+            return redlatch.multi_lock(fresh.lock(f"{lock_name}:2"), fresh.lock(lock_name), timeout=0.5)
 
         assert f'"{lock_name}": held' in until_named(server, several)
         status, complaint = run_command(server, "-w", "0.5", "--verbose", lock_name)

@@ -234,7 +234,7 @@ LOCKS: Dict[str, Callable[[redlatch.Client, str], Any]] = {
     "read": lambda client, name: client.read_write_lock(name).read,
     "write": lambda client, name: client.read_write_lock(name).write,
     "group": lambda client, name: client.group_lock(name, ["a", "b"]),
-    "multi": lambda client, name: client.multi_lock(client.lock(name), client.plain_lock(name + ":2")),
+    "multi": lambda client, name: redlatch.multi_lock(client.lock(name), client.plain_lock(name + ":2")),
 }
 
 
@@ -280,7 +280,7 @@ def test_locks_over_several_servers(server_binary: List[str], lock_name: str, ma
 
         def over(clients: List[redlatch.Client]) -> Any:
             members = [each.lock(lock_name) for each in clients]
-            return redlatch.redlock(*members) if majority else clients[0].multi_lock(*members)
+            return redlatch.redlock(*members) if majority else redlatch.multi_lock(*members)
 
         lock, held, host = over(ours), over(theirs), Host(ours[0])
         assert started_query(host, lock._handle) == blocking_query(lock._handle)

@@ -238,7 +238,7 @@ def test_a_string_without_a_ttl_is_no_plain_lock_to_release(
     redis: Any = server.admin
     redis.set(lock_name, word)
     other = client.plain_lock(f"{lock_name}:other")
-    for lock in (client.plain_lock(lock_name), client.multi_lock(client.plain_lock(lock_name), other)):
+    for lock in (client.plain_lock(lock_name), redlatch.multi_lock(client.plain_lock(lock_name), other)):
         with pytest.raises(redlatch.ServerError) as caught:
             lock.force_release()
         assert caught.value.status_name == "wrong_type"

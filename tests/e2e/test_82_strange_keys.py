@@ -25,7 +25,7 @@ KINDS: Dict[str, MakeLock] = {
     "fair": lambda client, name: client.fair_lock(name),
     "plain": lambda client, name: client.plain_lock(name),
     "write": lambda client, name: client.read_write_lock(name).write,
-    "multi": lambda client, name: client.multi_lock(client.lock(name), client.lock(name + ":other")),
+    "multi": lambda client, name: redlatch.multi_lock(client.lock(name), client.lock(name + ":other")),
 }
 
 

@@ -331,7 +331,7 @@ def test_too_few_replicas(make_server: MakeServer, lock_name: str) -> None:
 # client a reason to start its background thread yet.
 FIRST_CALLS: Dict[str, Callable[[redlatch.Client, str], Any]] = {
     "lock": lambda client, name: client.lock(name).acquire(),
-    "multi_lock": lambda client, name: client.multi_lock(client.lock(name), client.lock(name + "2")).acquire(),
+    "multi_lock": lambda client, name: redlatch.multi_lock(client.lock(name), client.lock(name + "2")).acquire(),
     "acquire": lambda client, name: client.semaphore(name + ":3").acquire(),
     "try_set_permits": lambda client, name: client.semaphore(name).try_set_permits(2),
     "add_permits": lambda client, name: client.semaphore(name).add_permits(2),

@@ -23,7 +23,7 @@ def test_the_servers_own_words(server: RedisServer, lock_name: str) -> None:
             lambda: client.plain_lock(lock_name).state().locked,
             lambda: client.semaphore(lock_name).release(),
             lambda: client.latch(lock_name).wait(5),
-            lambda: client.multi_lock(client.plain_lock(lock_name), client.plain_lock("b")).acquire(timeout=5),
+            lambda: redlatch.multi_lock(client.plain_lock(lock_name), client.plain_lock("b")).acquire(timeout=5),
         ):
             with pytest.raises(redlatch.ServerError) as caught:
                 call()

@@ -23,7 +23,7 @@ LOCKS = {
     "group": lambda client, name: client.group_lock(name, ["a", "b"]),
     "read": lambda client, name: client.read_write_lock(name).read,
     "write": lambda client, name: client.read_write_lock(name).write,
-    "multi": lambda client, name: client.multi_lock(client.lock(f"{{{name}}}:1"), client.lock(f"{{{name}}}:2")),
+    "multi": lambda client, name: redlatch.multi_lock(client.lock(f"{{{name}}}:1"), client.lock(f"{{{name}}}:2")),
 }
 NAMES = ["{}", "{{{}}}:tagged", "before{{{}}}after"]
 # Names whose braces make no tag: the server hashes the whole name, and Redisson's other keys and channels elsewhere.

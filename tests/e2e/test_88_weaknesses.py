@@ -117,7 +117,7 @@ def test_leases_do_not_grow_while_it_waits(server: RedisServer, client: redlatch
     with redlatch.connect(server.url) as other:
         rivals = [other.lock(name, owner="handle") for name in names]
         rivals[1].acquire()
-        multi = client.multi_lock(*(client.lock(name) for name in names), owner="handle")
+        multi = redlatch.multi_lock(*(client.lock(name) for name in names), owner="handle")
         waiting = Call(lambda: multi.acquire(lease=10.0))
         for held, following in ((1, 2), (2, 0), (0, 1)):  # some rounds in vain
             wait_until(lambda: client.stats()["waiters"] == 1)
@@ -134,7 +134,7 @@ def test_a_release_that_finds_one_gone_releases_the_others(
 ) -> None:
     """W-15: Redisson's release stops at the first that fails, and the watchdog keeps the others."""
     names = [f"{lock_name}:{number}" for number in range(3)]
-    multi = client.multi_lock(*(client.lock(name) for name in names), owner="handle")
+    multi = redlatch.multi_lock(*(client.lock(name) for name in names), owner="handle")
     multi.acquire()
     server.admin.delete(names[0])
     with pytest.raises(redlatch.LockLostError):

@@ -86,7 +86,7 @@ KINDS: Dict[str, Kind] = {
         requested=False,
     ),
     "multi": Kind(
-        ours=lambda client, name: client.multi_lock(*map(client.lock, members(name))),
+        ours=lambda client, name: redlatch.multi_lock(*map(client.lock, members(name))),
         theirs=lambda client, name: client.multi_lock(*map(client.lock, members(name))),
         counts=multi_counts,
         forced=False,

@@ -53,7 +53,7 @@ def open_theirs(java: Redisson) -> Iterator[Callable[..., List[RedissonClient]]]
 
 def our_multi(client: redlatch.Client, names: List[str], **options: Any) -> redlatch.MultiLock:
     """Ours, of one client."""
-    return client.multi_lock(*(client.lock(each) for each in names), **options)
+    return redlatch.multi_lock(*(client.lock(each) for each in names), **options)
 
 
 def their_multi(client: RedissonClient, names: List[str]) -> RedissonObject:
@@ -180,7 +180,7 @@ def test_their_multi_lock_leaves_a_counter_that_expires_and_ours_mends_it(
     assert int(server.admin.pttl(counter)) > 0  # type: ignore[arg-type]
     issued = int(server.admin.get(counter))  # type: ignore[arg-type]
     other.unlock()
-    with ours.multi_lock(ours.fenced_lock(names[0]), ours.lock(names[1]), lease=5) as hold:
+    with redlatch.multi_lock(ours.fenced_lock(names[0]), ours.lock(names[1]), lease=5) as hold:
         assert hold.token == issued + 1 and server.admin.pttl(counter) == -1
 
 
@@ -200,7 +200,7 @@ def test_a_member_of_each_kind(
 ) -> None:
     """Redisson's lock keeps our multi lock out and wakes it; and the reverse, whatever kind the member is."""
     kind, other = KINDS[member], f"{name}:other"
-    party = OurParty(ours.multi_lock(ours.lock(other), kind.ours(ours, name)))
+    party = OurParty(redlatch.multi_lock(ours.lock(other), kind.ours(ours, name)))
     them = TheirParty(java, kind.theirs(theirs, name))
     single = them.lock
     single.lock()
@@ -230,7 +230,7 @@ def test_any_mix_of_kinds(
 ) -> None:
     """Multi locks of both sides over the same names as different kinds exclude each other, and leave nothing."""
     readers, writers = f"{names[0]}:rw", f"{names[1]}:rw"
-    mine = ours.multi_lock(
+    mine = redlatch.multi_lock(
         ours.fenced_lock(names[0]),
         ours.spin_lock(names[1]),
         ours.lock(names[2], reentrant=False),
@@ -265,7 +265,7 @@ def test_a_read_lock_that_their_multi_lock_extended_alone(
 ) -> None:
     """Redisson's multi lock sets the lease of a member's key and no other: our writer waits for that, too."""
     other = theirs.multi_lock(theirs.read_lock(names[0]), theirs.lock(names[1])).on(java.thread())
-    mine = ours.multi_lock(ours.lock(names[2]), ours.read_write_lock(names[0]).write)
+    mine = redlatch.multi_lock(ours.lock(names[2]), ours.read_write_lock(names[0]).write)
     other.lock(ms(10_000))
     assert mine.acquire(timeout=0.5) is False and not server.admin.exists(names[2])
     party = OurParty(mine)
@@ -289,7 +289,7 @@ def test_three_servers(
 ) -> None:
     """A multi lock over three servers is not had while any one of them is held by the other side."""
     clients, peers = open_ours(servers), open_theirs(servers)
-    mine = clients[0].multi_lock(*(client.lock(name) for client in clients))
+    mine = redlatch.multi_lock(*(client.lock(name) for client in clients))
     other = peers[0].multi_lock(*(peer.lock(name) for peer in peers)).on(java.thread())
     with mine:
         assert not other.tryLock() and not other.tryLock(ms(100))
@@ -365,7 +365,7 @@ def test_a_hundred_turns_beside_redisson(
     started = time.monotonic()
 
     def ours_work(clients: List[redlatch.Client]) -> None:
-        lock = clients[0].multi_lock(*(client.lock(name) for client in clients))
+        lock = redlatch.multi_lock(*(client.lock(name) for client in clients))
         for _ in range(100):
             with lock:
                 pass

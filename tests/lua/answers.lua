@@ -114,12 +114,12 @@ function scenes.locks(url, name)
     ask_about(client, client:read_write_lock(name).write, other, other:read_write_lock(name).write)
     ask_about(client, client:group_lock(name, {"a", "b"}), other, other:group_lock(name, {"b", "c"}))
     local function several(of)
-        return of:multi_lock {of:lock(name .. 1), of:lock(name .. 2)}
+        return redlatch.multi_lock {of:lock(name .. 1), of:lock(name .. 2)}
     end
     ask_about(client, several(client), other, several(other))
     local third = assert(redlatch.connect(url))
     local members = {client:lock(name .. 1), third:lock(name .. 2)}
-    ask_about(client, client:multi_lock(members), other, several(other))
+    ask_about(client, redlatch.multi_lock(members), other, several(other))
 end
 
 function scenes.reports(url, name)

@@ -294,7 +294,7 @@ function scenes.stats(url, name)
     local kinds = {
         mutex = lock, fenced = client:fenced_lock("x"), fair = client:fair_lock("x"), spin = client:spin_lock("x"),
         plain = client:plain_lock("x"), group = client:group_lock("x", {"1"}), read = sides.read, write = sides.write,
-        multi = client:multi_lock {lock}, redlock = redlatch.redlock({lock}, {allow_few = true}),
+        multi = redlatch.multi_lock {lock}, redlock = redlatch.redlock({lock}, {allow_few = true}),
     }
     for kind, each in pairs(kinds) do
         same(each:kind(), kind, "the kind")
@@ -331,7 +331,7 @@ function scenes.several_names_are_held_together_or_not_at_all(url, name)
     local client, other = assert(redlatch.connect(url)), assert(redlatch.connect(url))
     local names = {name .. ":a", name .. ":b", name .. ":c"}
     local function all(of)
-        return of:multi_lock({of:lock(names[1]), of:lock(names[2]), of:lock(names[3])}, {timeout = 5})
+        return redlatch.multi_lock({of:lock(names[1]), of:lock(names[2]), of:lock(names[3])}, {timeout = 5})
     end
     local lock = all(client)
     same(lock:with(function()
@@ -343,14 +343,14 @@ function scenes.several_names_are_held_together_or_not_at_all(url, name)
     same(other:lock(names[3]):try_acquire(), true)
     fails("timeout", lock:try_acquire())
     same(other:lock(names[1]):try_acquire(), true)
-    raises("expected a redlatch.Lock", function() client:multi_lock({lock, names[1]}) end)
-    raises("there are no members; expected a list of redlatch.Lock, at least one", client.multi_lock, client, {})
-    raises("members are nil, a nil; expected a list of redlatch.Lock", client.multi_lock, client)
+    raises("expected a redlatch.Lock", function() redlatch.multi_lock({lock, names[1]}) end)
+    raises("there are no members; expected a list of redlatch.Lock, at least one", redlatch.multi_lock, {})
+    raises("members are nil, a nil; expected a list of redlatch.Lock", redlatch.multi_lock)
     raises("member 2 is nil; expected a list of redlatch.Lock without holes", function()
-        client:multi_lock({lock, nil, client:lock(names[1])})
+        redlatch.multi_lock({lock, nil, client:lock(names[1])})
     end)
-    raises("member 2 is nil", function() client:multi_lock({lock, [3] = client:lock(names[1])}) end)
-    raises("twice", function() client:multi_lock({client:lock(name), client:lock(name)}) end)
+    raises("member 2 is nil", function() redlatch.multi_lock({lock, [3] = client:lock(names[1])}) end)
+    raises("twice", function() redlatch.multi_lock({client:lock(name), client:lock(name)}) end)
     raises("at least 3", function() redlatch.redlock({client:lock(name)}) end)
     local few = redlatch.redlock({client:lock(name)}, {allow_few = true})
     same(few:acquire(), true)

@@ -94,7 +94,7 @@ def test_a_lock_says_its_kind(client: redlatch.Client) -> None:
         "group": client.group_lock("x", ["1"]),
         "read": sides.read,
         "write": sides.write,
-        "multi": client.multi_lock(mutex, client.lock("y"), owner="handle"),
+        "multi": redlatch.multi_lock(mutex, client.lock("y"), owner="handle"),
         "redlock": redlatch.redlock(mutex, allow_few=True),
     }
     assert {kind: lock.kind for kind, lock in locks.items()} == {kind: kind for kind in locks}

@@ -111,7 +111,7 @@ local function made_jointly(lock, options, call)
         options.allow_few = lock.allow_few
         return redlatch.redlock(members, options)
     end
-    return lock.client:multi_lock(members, options)
+    return redlatch.multi_lock(members, options)
 end
 
 -- The lock object by which an actor uses a lock: all share one where the lock object is the owner.

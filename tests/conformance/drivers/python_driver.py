@@ -195,8 +195,7 @@ class Driver:
     def _multi_lock(self, call: Call) -> Outcome:
         def made() -> None:
             members = [self._locks[member] for member in call["members"]]
-            client = next(iter(self._clients.values()))  # any will do: a multi lock is of its members' clients
-            self._locks[call["lock"]] = client.multi_lock(*members, **lock_options(call))
+            self._locks[call["lock"]] = redlatch.multi_lock(*members, **lock_options(call))
 
         return outcome_of(made)
 

@@ -117,7 +117,7 @@ class MultiTaker(LockTaker):
         for name, server in members:
             word, reentrant = turn.members.get(name, ("lock", True))
             locks.append(lock_of(clients[server], word, name, **({} if reentrant else {"reentrant": False})))
-        lock: redlatch.Lock = clients[0].multi_lock(*locks)
+        lock: redlatch.Lock = redlatch.multi_lock(*locks)
         return lock
 
 

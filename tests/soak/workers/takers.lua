@@ -74,7 +74,7 @@ function shapes.multi(clients, turn, name)
         local lock = lock_of(clients[(math.tointeger(server) or 0) + 1], kind.word, of, options)
         table.insert(members, turn.backwards and 1 or #members + 1, lock)
     end
-    return lock_taker(clients[1]:multi_lock(members), turn)
+    return lock_taker(redlatch.multi_lock(members), turn)
 end
 
 function shapes.redlock(clients, turn, name)
