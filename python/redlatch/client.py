@@ -41,21 +41,29 @@ def connect(
     release_on_close: bool = True,
     tuning: Optional[Tuning] = None,
 ) -> Client:
-    """Opens a client and connects, unless `lazy`.
+    """Opens a client and connects, unless `lazy`. Times are seconds or timedeltas.
 
-    url: redis://[user[:password]@]host[:port][/database] or unix://[user[:password]@]/path[?db=N]; None means the
-        environment's REDIS_URL, else redis://127.0.0.1:6379/0. What is given here as well wins over the URL.
-    watchdog_lease: the lease of a lock that is renewed.
-    name_prefix: is put before every name.
-    lazy: connects at the first use, for servers that may be down now.
-    connect_timeout, command_timeout: how long a connection, and a call that does not wait for others, may take.
-    unreachable_timeout: a wait without end fails when the server cannot be used for this long.
-    fair_timeout: waiters of a fair lock whose client is silent for this long lose their positions; to be the same in
-        every process that uses a lock.
-    release_on_close: whether close() releases what is held, or leaves it to run out.
-    tuning: options that few programs change, see Tuning; None means its defaults.
+    Args:
+        url: redis://[user[:password]@]host[:port][/database] or unix://[user[:password]@]/path[?db=N]; None means the
+            environment's REDIS_URL, else redis://127.0.0.1:6379/0. What is given here as well wins over the URL.
+        watchdog_lease: The lease of a lock that is renewed.
+        name_prefix: Is put before every name.
+        lazy: Connects at the first use, for servers that may be down now.
+        username: Wins over the URL's, as do the next two.
+        password: Is never shown.
+        database: Its number.
+        connect_timeout: How long a connection may take.
+        command_timeout: How long a call may take that does not wait for others.
+        unreachable_timeout: A wait without end fails when the server cannot be used for this long.
+        fair_timeout: Waiters of a fair lock whose client is silent for this long lose their positions; to be the same
+            in every process that uses a lock.
+        release_on_close: Whether close() releases what is held, or leaves it to run out.
+        tuning: Options that few programs change; None means its defaults.
 
-    Times are seconds or timedeltas.
+    Example:
+        >>> with redlatch.connect(client.url, command_timeout=2, tuning=redlatch.Tuning(linger=0)) as other:
+        ...     other.closed
+        False
     """
     if url is not None and not isinstance(url, str):
         raise TypeError(f"url is of type {type(url).__name__}; expected str or None")
@@ -86,7 +94,13 @@ def connect(
 
 
 class Client:
-    """What connect() returns. Any number of threads may use it at once; a forked child opens its own."""
+    """What connect() returns. Any number of threads may use it at once; a forked child opens its own.
+
+    Example:
+        >>> with client.lock("orders:42"):
+        ...     [report.name for report in client.scan("orders:*")]
+        ['orders:42']
+    """
 
     def __init__(self, handle: CData) -> None:
         # Freed when nobody uses the memory any more, the watching thread included; closed before that, see below.
@@ -109,12 +123,18 @@ class Client:
     ) -> Lock:
         """A mutex.
 
-        name: 1 to 65 535 bytes, or text, which is taken as UTF-8. A name is to be used as one kind of lock only.
-        timeout: how long `with` waits: None or -1 for ever, 0 tries once.
-        lease: None means one that is renewed for as long as the lock is held; seconds mean a fixed one.
-        max_hold: a lock that is renewed is so for at most this long; None means for ever.
-        owner: who holds it, and may acquire it again: "thread", the calling one, or "handle", the returned object.
-        reentrant: False makes a second acquire by the owner an AlreadyHeldError.
+        Args:
+            name: 1 to 65 535 bytes, or text, which is taken as UTF-8. A name is to be used as one kind of lock only.
+            timeout: How long `with` and an acquire without one wait: None or -1 for ever, 0 tries once.
+            lease: None means one that is renewed for as long as the lock is held; seconds mean a fixed one.
+            max_hold: A lock that is renewed is so for at most this long; None means for ever.
+            owner: Who holds it, and may acquire it again: "thread", the calling one, or "handle", the returned object.
+            reentrant: False makes a second acquire by the owner an AlreadyHeldError.
+
+        Example:
+            >>> with client.lock("orders:42", timeout=5) as hold:
+            ...     hold.count
+            1
         """
         return Lock(self, lib.REDLATCH_MUTEX, name, timeout, lease, max_hold, owner, reentrant=reentrant)
 
@@ -132,10 +152,23 @@ class Client:
         """A mutex whose holds have a fencing token, `hold.token`: greater than that of every hold before. A resource
         that refuses what comes with a smaller token than it has seen is safe from a holder whose lease is over.
 
-        token_from_time: no token is smaller than the server's time in microseconds, so that tokens go on rising when
-            the server loses their counter. To be the same for all who use the name.
+        Args:
+            name: As of lock(), like the others that are not explained here.
+            timeout: How long to wait.
+            lease: Renewed or fixed.
+            max_hold: The longest hold.
+            owner: "thread" or "handle".
+            reentrant: Whether the owner may acquire again.
+            token_from_time: No token is smaller than the server's time in microseconds, so that tokens go on rising
+                when the server loses their counter. To be the same for all who use the name.
 
-        The others are those of lock().
+        Example:
+            >>> lock = client.fenced_lock("ledger")
+            >>> with lock as first:
+            ...     pass
+            >>> with lock as second:
+            ...     second.token > first.token
+            True
         """
         kind = lib.REDLATCH_FENCED
         return Lock(
@@ -153,10 +186,14 @@ class Client:
         reentrant: bool = True,
     ) -> Lock:
         """A mutex that is granted in the order in which those who wait for it came to the server, whatever process or
-        thread they are in. Who gives up leaves the queue; who waits keeps the place however long it takes, unless the
-        client is dead or cut off for `fair_timeout` (see connect()).
+        thread they are in. Who gives up leaves the queue; who waits keeps the position however long it takes, unless
+        the client is dead or cut off for `fair_timeout` (see connect()). The options are those of lock().
 
-        The options are those of lock().
+        Example:
+            >>> printer = client.fair_lock("printer", timeout=60)
+            >>> with printer:
+            ...     printer.state().waiters
+            0
         """
         return Lock(self, lib.REDLATCH_FAIR, name, timeout, lease, max_hold, owner, reentrant=reentrant)
 
@@ -173,13 +210,24 @@ class Client:
         back_off_max: Seconds = 0.128,
         back_off_multiplier: int = 2,
     ) -> Lock:
-        """A mutex whose waiters ask again and again instead of listening: for locks that are held for moments, by
-        so many that telling all of them of each release would cost more. In one process only the first waiter asks.
+        """A mutex whose waiters ask again and again instead of listening: for locks that are held for moments, by so
+        many that telling all of them of each release would cost more. In one process only the first waiter asks.
 
-        back_off_initial, back_off_max, back_off_multiplier: the first pause between two attempts, the longest, and by
-            what each one is longer than the one before; with the same for both, pauses of one length.
+        Args:
+            name: As of lock(), like the others that are not explained here.
+            timeout: How long to wait.
+            lease: Renewed or fixed.
+            max_hold: The longest hold.
+            owner: "thread" or "handle".
+            reentrant: Whether the owner may acquire again.
+            back_off_initial: The first pause between two attempts.
+            back_off_max: The longest pause; as long as the first for pauses of one length.
+            back_off_multiplier: By what a pause is longer than the one before.
 
-        The others are those of lock().
+        Example:
+            >>> with client.spin_lock("moment", back_off_max=0.01):
+            ...     "for a moment"
+            'for a moment'
         """
         return Lock(
             self,
@@ -206,13 +254,23 @@ class Client:
         owner: Literal["thread", "handle"] = "thread",
     ) -> Lock:
         """A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the
-        owner as its value. The owner cannot acquire it a second time before it releases: that is an AlreadyHeldError.
+        owner as its value. The owner cannot acquire it a second time before it releases: that is an
+        AlreadyHeldError.
 
         Those others do not tell of a release: while one of them holds it, a waiter asks again every 0.1 s.
 
-        key_template: the key, with {name} in it once; "lock:{name}" is that of python-redis-lock.
+        Args:
+            name: As of lock(), like the others that are not explained here.
+            key_template: The key, with {name} in it once; "lock:{name}" is that of python-redis-lock.
+            timeout: How long to wait.
+            lease: Renewed or fixed.
+            max_hold: The longest hold.
+            owner: "thread" or "handle".
 
-        The others are those of lock().
+        Example:
+            >>> with client.plain_lock("shared", key_template="lock:{name}", lease=10):
+            ...     client.inspect("lock:shared").detected_kind
+            'plain'
         """
         return Lock(
             self, lib.REDLATCH_PLAIN, name, timeout, lease, max_hold, owner, key_template=key_template
@@ -228,9 +286,16 @@ class Client:
     ) -> Semaphore:
         """A semaphore: a number of permits that are taken and given back, and that nobody owns.
 
-        timeout: how long an acquire and `with` wait: None or -1 for ever, 0 tries once.
-        limit: the first acquire makes the semaphore with so many permits, unless it exists.
-        wait_for_creation: lets `with` wait until somebody makes the semaphore; else it raises a NotFoundError.
+        Args:
+            name: As of lock().
+            timeout: How long `with` and an acquire without one wait: None or -1 for ever, 0 tries once.
+            limit: The first acquire makes the semaphore with so many permits, unless it exists.
+            wait_for_creation: Lets `with` wait until somebody makes the semaphore; else it raises a NotFoundError.
+
+        Example:
+            >>> with client.semaphore("gate", limit=2) as gate:
+            ...     gate.available()
+            1
         """
         return Semaphore(self, name, timeout, limit, wait_for_creation)
 
@@ -245,14 +310,27 @@ class Client:
     ) -> PermitSemaphore:
         """A permit semaphore: permits that have an id and a lease each, and are free again when that is over.
 
-        lease: that of each permit: None means one that is renewed until it is released; seconds mean a fixed one.
+        Args:
+            name: As of semaphore(), like the others that are not explained here.
+            timeout: How long to wait.
+            lease: That of each permit: None means one that is renewed until it is released; seconds mean a fixed one.
+            limit: How many permits.
+            wait_for_creation: For `with`.
 
-        The others are those of semaphore().
+        Example:
+            >>> with client.permit_semaphore("slots", limit=3) as permit:
+            ...     len(permit.id)
+            32
         """
         return PermitSemaphore(self, name, timeout, lease, limit, wait_for_creation)
 
     def latch(self, name: LockName) -> Latch:
-        """A count-down latch."""
+        """A count-down latch.
+
+        Example:
+            >>> client.latch("ready").wait(timeout=5)
+            True
+        """
         return Latch(self, name)
 
     def read_write_lock(
@@ -268,9 +346,13 @@ class Client:
         """Two locks of one name and one owner, `.read` for many at once and `.write` for one alone.
 
         In this process who comes first goes first. Readers of other processes may overtake a writer who waits here: as
-        long as they overlap without a gap, it waits for ever.
+        long as they overlap without a gap, it waits for ever. The arguments are those of lock(), for both modes.
 
-        The arguments are those of lock(), for both sides.
+        Example:
+            >>> catalogue = client.read_write_lock("catalogue")
+            >>> with catalogue.read:
+            ...     catalogue.read.state().holders
+            1
         """
         return ReadWriteLock(self, name, timeout, lease, max_hold, owner, reentrant)
 
@@ -286,12 +368,22 @@ class Client:
         reentrant: bool = True,
     ) -> Lock:
         """A lock on values of a group: all of them, or none. Sets of values that overlap exclude each other, also when
-        one owner asks for both, and others do not. It is Redisson's getMultiLock(group, values) with its StringCodec.
+        one owner asks for both, and others do not. It is Redisson's getMultiLock(group, values) with its
+        StringCodec.
 
-        group: a name, as of any lock; it is to be used for groups only.
-        values: 1 to 10 000, in any order; text is taken as UTF-8. One that is there twice counts once.
+        Args:
+            group: A name, as of any lock; it is to be used for groups only.
+            values: 1 to 10 000, in any order; text is taken as UTF-8. One that is there twice counts once.
+            timeout: As of lock(), like the others.
+            lease: Renewed or fixed.
+            max_hold: The longest hold.
+            owner: "thread" or "handle".
+            reentrant: Whether the owner may acquire again.
 
-        The others are those of lock().
+        Example:
+            >>> with client.group_lock("seats", ["12A", "12B"]):
+            ...     client.group_lock("seats", ["12B", "12C"], owner="handle").acquire(blocking=False)
+            False
         """
         return Lock(
             self,
@@ -308,25 +400,57 @@ class Client:
     def inspect(self, name: LockName, owner: Optional[str] = None) -> Report:
         """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues.
 
-        owner: an id as of Party.owner, who is told of first if he holds the name, however many others do.
+        Args:
+            name: As of lock().
+            owner: An id as of Party.owner, who is told of first if he holds the name, however many others do.
+
+        Example:
+            >>> with client.lock("orders:42"):
+            ...     report = client.inspect("orders:42")
+            >>> report.detected_kind, report.locked, [party.role for party in report.parties]
+            ('mutex', True, ['holder'])
         """
         return inspect(self._handle, name, name_bytes(name), owner)
 
     def scan(self, pattern: LockName = "*") -> Iterator[Report]:
-        """The locks on the server whose names match a glob of Redis, below the client's prefix. Never blocks the server
-        for long. As with Redis's SCAN, what is there all the time is found, perhaps more than once."""
+        """The locks on the server whose names match. Never blocks the server for long. As with Redis's SCAN, what is
+        there all the time is found, perhaps more than once.
+
+        Args:
+            pattern: A glob of Redis, below the client's prefix.
+
+        Example:
+            >>> with client.lock("orders:42"), client.fenced_lock("orders:43"):
+            ...     sorted(report.name for report in client.scan("orders:*"))
+            ['orders:42', 'orders:43']
+        """
         return scan(self._handle, pattern_bytes(pattern))
 
     def wait_free(self, name: LockName, timeout: Optional[Seconds] = None) -> bool:
         """Waits until nobody holds a name, a semaphore has a permit or a latch is open, without taking it; somebody
         else may hold it again when this returns.
 
-        timeout: None or -1 waits for ever, 0 checks once. Returns False if it was held all the time.
+        Args:
+            name: As of lock().
+            timeout: None or -1 waits for ever, 0 checks once.
+
+        Returns:
+            False if it was held all the time.
+
+        Example:
+            >>> client.wait_free("orders:42", timeout=5)
+            True
         """
         return wait_free(self._handle, name, name_bytes(name), wait_ms(timeout, "timeout"))
 
     def stats(self) -> Dict[str, int]:
-        """What the client has done since it was opened, by the names that redlatch.h explains."""
+        """What the client has done since it was opened, by the names that redlatch.h explains.
+
+        Example:
+            >>> with client.lock("orders:42"):
+            ...     client.stats()["held"]
+            1
+        """
         record = new_record("redlatch_stats")
         status: int = lib.redlatch_client_stats(self._handle, record)
         if status:
@@ -351,7 +475,14 @@ class Client:
 
     def close(self) -> None:
         """Releases what is held, unless `release_on_close` is False, and ends the client. Who waits gets a ClosedError.
-        Takes at most the `close_timeout` of Tuning. Closing twice is harmless."""
+        Takes at most the `close_timeout` of Tuning. Closing twice is harmless.
+
+        Example:
+            >>> other = redlatch.connect(client.url)
+            >>> other.close()
+            >>> other.closed
+            True
+        """
         status: int = lib.redlatch_client_close(self._handle)
         self._end.detach()
         self._losses.join()

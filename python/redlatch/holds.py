@@ -32,6 +32,11 @@ class Hold:
     A Hold belongs to the hold during which it was made: when the lock was released, or lost, and taken again, the old
     object knows nothing of the new hold. It may be handed to other threads, which can ask and release on the owner's
     behalf.
+
+    Example:
+        >>> with client.fenced_lock("ledger") as hold:
+        ...     hold.token > 0, hold.count, hold.owner.startswith(client.uuid), hold.lost, hold.lost_reason
+        (True, 1, True, False, None)
     """
 
     # A hold is made for every acquire, and most are never asked anything: what the core said is kept as it came.
@@ -66,7 +71,13 @@ class Hold:
 
     def remaining(self) -> float:
         """Seconds for which nobody else can have the lock, as far as is known; 0.0 when the hold is over. The lease of
-        a lock that is renewed is never longer than the watchdog's, however long it will be held."""
+        a lock that is renewed is never longer than the watchdog's, however long it will be held.
+
+        Example:
+            >>> with client.lock("orders:42") as hold:
+            ...     20 < hold.remaining() < 30
+            True
+        """
         now = self._alive()
         return 0.0 if now is None else now.remaining_ms / 1000
 
@@ -95,7 +106,14 @@ class Hold:
         return self._lost_event
 
     def release(self) -> None:
-        """Releases one acquire. A `with` block whose Hold was released does not release it again when it is left."""
+        """Releases one acquire. A `with` block whose Hold was released does not release it again when it is left.
+
+        Example:
+            >>> with client.lock("orders:42") as hold:
+            ...     hold.release()
+            ...     hold.count
+            0
+        """
         if self._released or self._now() is None:
             self._raise_over()
         self._released = True
@@ -104,7 +122,17 @@ class Hold:
             self._raise_failed(status)
 
     def extend(self, seconds: Seconds) -> None:
-        """Lets the lease end so many seconds from now, also if that is sooner than it was."""
+        """Lets the lease end so many seconds from now, also if that is sooner than it was.
+
+        Args:
+            seconds: More than 0.
+
+        Example:
+            >>> with client.lock("orders:42", lease=5) as hold:
+            ...     hold.extend(60)
+            ...     50 < hold.remaining() < 60
+            True
+        """
         lease = span_ms(seconds, "seconds")
         if self._now() is None:
             self._raise_over()

@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
 class Latch(Counted):
     """A count-down latch by name, made by Client.latch(); Redisson's RCountDownLatch. One that was never set, was
-    counted down or was deleted is open."""
+    counted down or was deleted is open.
+
+    Example:
+        >>> ready = client.latch("ready")
+        >>> ready.try_set_count(1)
+        True
+        >>> ready.count_down()
+        >>> ready.wait(timeout=5)
+        True
+    """
 
     __slots__ = ()
 
@@ -26,26 +35,63 @@ class Latch(Counted):
         super().__init__(client, name, "latch")
 
     def try_set_count(self, count: int) -> bool:
-        """Closes the latch until it has been counted down so often, unless it is closed already: then False."""
+        """Closes the latch until it has been counted down so often.
+
+        Args:
+            count: 1 or more.
+
+        Returns:
+            False if it is closed already, which changes nothing.
+
+        Example:
+            >>> ready = client.latch("ready")
+            >>> ready.try_set_count(2), ready.try_set_count(3), ready.count()
+            (True, False, 2)
+        """
         return self._flag(lib.redlatch_latch_try_set_count, whole(count, "count", 1))
 
     def count_down(self) -> None:
-        """Counts down by one. At zero the latch is open; of an open one it changes nothing."""
+        """Counts down by one. At zero the latch is open; of an open one it changes nothing.
+
+        Example:
+            >>> client.latch("ready").count_down()
+        """
         self._call(lib.redlatch_latch_count_down)
 
     def count(self) -> int:
-        """Asks the server what is left to be counted down: 0 when the latch is open."""
+        """Asks the server what is left to be counted down: 0 when the latch is open.
+
+        Example:
+            >>> client.latch("ready").count()
+            0
+        """
         return self._number(lib.redlatch_latch_count)
 
     def wait(self, timeout: Optional[Seconds] = -1) -> bool:
-        """Waits until the latch is open: False if it was closed all the time.
+        """Waits until the latch is open.
 
-        timeout: None or -1 wait for ever, 0 checks once.
+        Args:
+            timeout: None or -1 wait for ever, 0 checks once.
+
+        Returns:
+            False if it was closed all the time.
+
+        Example:
+            >>> client.latch("ready").wait(timeout=0)
+            True
         """
         wait = wait_ms(timeout, "timeout")
         handle = self._handle
         return self._wait(lambda cancel, max_block_ms: lib.redlatch_latch_wait(handle, wait, cancel, max_block_ms))
 
     def delete(self) -> bool:
-        """Deletes the latch, which opens it for who waits with redlatch; False if it was open."""
+        """Deletes the latch, which opens it for who waits with redlatch.
+
+        Returns:
+            False if it was open.
+
+        Example:
+            >>> client.latch("ready").delete()
+            False
+        """
         return self._flag(lib.redlatch_latch_delete)

@@ -72,6 +72,17 @@ class Lock:
 
     The owner is the calling thread, which may acquire again (unless the lock is not reentrant) and has to release as
     often, through any Lock of that name and kind; or, with owner="handle", this object, which any thread may release.
+
+    Example:
+        >>> lock = client.lock("orders:42", timeout=5)
+        >>> with lock as hold:
+        ...     hold.count, hold.lost
+        (1, False)
+        >>> @client.lock("nightly")
+        ... def nightly() -> str:
+        ...     return "done"
+        >>> nightly()
+        'done'
     """
 
     __slots__ = ("_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_entered", "__weakref__")
@@ -133,16 +144,38 @@ class Lock:
         *,
         lease: Optional[Seconds] = None,
     ) -> bool:
-        """Acquires as threading.Lock does: True if the lock was obtained, else False.
+        """Acquires as threading.Lock does.
 
-        Without a `timeout` it waits as long as the lock's own says. None or -1 wait for ever. A lease of -1 is
-        renewed; None is that of the lock.
+        Args:
+            blocking: False tries once.
+            timeout: How long to wait; without it as long as the lock's own says. None or -1 wait for ever.
+            lease: Seconds of a fixed lease, or -1 for one that is renewed; None is that of the lock.
+
+        Returns:
+            True if the lock was obtained, else False.
+
+        Example:
+            >>> lock = client.lock("orders:42")
+            >>> lock.acquire(timeout=5)
+            True
+            >>> lock.release()
         """
         wait = blocking_wait_ms(blocking, timeout, self._wait_ms)
         return self._obtain(wait, LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease"), False) is not None
 
     def release(self) -> None:
-        """Releases one acquire. NotOwnedError if the caller does not hold the lock, LockLostError if it did."""
+        """Releases one acquire.
+
+        Raises:
+            NotOwnedError: The caller does not hold the lock.
+            LockLostError: It did, and lost it.
+
+        Example:
+            >>> lock = client.lock("orders:42")
+            >>> lock.release()
+            Traceback (most recent call last):
+            redlatch.errors.NotOwnedError: release "orders:42": not held
+        """
         number = self._number()
         serial = ffi.new("uint64_t *")
         status: int = lib.redlatch_release_named(self._handle, number, serial)
@@ -153,8 +186,19 @@ class Lock:
             raise error
 
     def state(self) -> LockState:
-        """Asks the server about the lock, whoever holds it: one round trip, of a lock over several servers one to each
-        at the same time."""
+        """Asks the server about the lock, whoever holds it.
+
+        Returns:
+            What it found by one round trip; of a lock over several servers by one to each at the same time.
+
+        Example:
+            >>> lock = client.lock("orders:42")
+            >>> lock.state()
+            LockState(locked=False, ttl=0.0, owner=None, count=0, holders=0, waiters=0)
+            >>> with lock:
+            ...     lock.state().holders
+            1
+        """
         record = new_record("redlatch_lock_state")
         status: int = lib.redlatch_lock_query(self._handle, record)
         if status:
@@ -169,31 +213,72 @@ class Lock:
         )
 
     def owned(self) -> bool:
-        """Whether the caller holds the lock, as far as this process knows."""
+        """Whether the caller holds the lock, as far as this process knows. Nothing is sent.
+
+        Example:
+            >>> with client.lock("orders:42") as hold:
+            ...     client.lock("orders:42").owned()
+            True
+        """
         return self.hold_count() > 0
 
     def hold_count(self) -> int:
-        """How many acquires the caller has to release; 0 also when it lost the lock."""
+        """How many acquires the caller has to release; 0 also when it lost the lock. Nothing is sent.
+
+        Example:
+            >>> lock = client.lock("orders:42")
+            >>> with lock, lock:
+            ...     lock.hold_count()
+            2
+        """
         now = self._standing(self._number())
         return now.count if now.state in (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT) else 0
 
     def held(self) -> Optional[Hold]:
         """The caller's Hold, as far as this process knows; None if it holds nothing. A hold that was lost is given
-        until it is released. Nothing is sent."""
+        until it is released. Nothing is sent.
+
+        Example:
+            >>> lock = client.fenced_lock("ledger")
+            >>> print(lock.held())
+            None
+            >>> lock.acquire() and lock.held().token > 0
+            True
+            >>> lock.release()
+        """
         number = self._number()
         now = self._standing(number)
         return None if now.state == lib.REDLATCH_NOT_HELD else Hold(self, number, ffi.buffer(now)[:], None)
 
     def extend(self, seconds: Seconds) -> None:
         """Lets the caller's lease end so many seconds from now, also if that is sooner than it was. A lock that is
-        renewed goes on being renewed."""
+        renewed goes on being renewed.
+
+        Args:
+            seconds: More than 0.
+
+        Example:
+            >>> lock = client.lock("orders:42", lease=5)
+            >>> with lock as hold:
+            ...     lock.extend(60)
+            ...     50 < hold.remaining() < 60
+            True
+        """
         status: int = lib.redlatch_lock_extend(self._handle, self._number(), span_ms(seconds, "seconds"))
         if status:
             raise failure(status, self._name)
 
     def force_release(self) -> bool:
-        """Deletes the lock whoever holds it, and wakes who waits. Returns whether there was one. The holder learns of
-        it from its next call or renewal, which comes after a third of the watchdog lease (10 s of 30 s)."""
+        """Deletes the lock whoever holds it, and wakes who waits. The holder learns of it from its next call or
+        renewal, which comes after a third of the watchdog lease (10 s of 30 s).
+
+        Returns:
+            Whether there was a lock.
+
+        Example:
+            >>> client.lock("orders:42").force_release()
+            False
+        """
         released = ffi.new("int32_t *")
         status: int = lib.redlatch_lock_force_release(self._handle, released)
         if status:

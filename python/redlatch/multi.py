@@ -19,6 +19,12 @@ class MultiLock(Lock):
 
     It has all that a Lock has. An owner that holds one of the members already re-enters it. A member that is lost makes
     the whole lost; release() says so, and gives back what is left.
+
+    Example:
+        >>> both = redlatch.multi_lock(client.lock("stock:7"), client.lock("invoice:7"))
+        >>> with both:
+        ...     [member.hold_count() for member in both.members]
+        [1, 1]
     """
 
     __slots__ = ("_members",)
@@ -71,7 +77,14 @@ class MultiLock(Lock):
 
 class RedLock(MultiLock):
     """A lock on a majority of independent servers, made by redlatch.redlock(). It goes on being held, and renewed,
-    while a majority of its members is."""
+    while a majority of its members is.
+
+    Example:
+        >>> lock = redlatch.redlock(client.lock("payroll"), allow_few=True)
+        >>> with lock:
+        ...     lock.kind
+        'redlock'
+    """
 
     __slots__ = ()
 
@@ -102,10 +115,19 @@ def multi_lock(
 ) -> MultiLock:
     """Locks that are held all together or not at all.
 
-    members: up to 100 locks of single names, of any client and of any kind but fair; at the best all of one client,
-        where they are acquired by one script. Losses are told on the client of the first.
+    Args:
+        members: Up to 100 locks of single names, of any client and of any kind but fair; at the best all of one client,
+            where they are acquired by one script. Losses are told on the client of the first. How they re-enter and
+            draw tokens is their own business.
+        timeout: As of Client.lock(), like the others.
+        lease: Of all members.
+        max_hold: Of all members.
+        owner: Who holds it: "thread" or "handle".
 
-    The others are those of Client.lock(). How the members re-enter and draw tokens is their own business.
+    Example:
+        >>> with redlatch.multi_lock(client.lock("stock:7"), client.fenced_lock("invoice:7"), timeout=10):
+        ...     "both, or neither"
+        'both, or neither'
     """
     return MultiLock(members, timeout, lease, max_hold, owner)
 
@@ -120,11 +142,21 @@ def redlock(
 ) -> RedLock:
     """A lock on a majority of independent servers, which outlives the loss of a minority of them.
 
-    members: locks of any kind but fair, each of a client of its own for a server of its own. The clients are to be
-        opened with lazy=True: connect() fails where the server is down, which a minority may be.
-    allow_few: allows fewer than three members, of which none may fail.
+    Args:
+        members: Locks of any kind but fair, each of a client of its own for a server of its own. The clients are to be
+            opened with lazy=True: connect() fails where the server is down, which a minority may be.
+        allow_few: Allows fewer than three members, of which none may fail.
+        timeout: As of Client.lock(), like the others.
+        lease: Of all members.
+        max_hold: Of all members.
+        owner: Who holds it: "thread" or "handle".
 
-    The others are those of Client.lock().
+    Example:
+        >>> clients = [redlatch.connect(client.url, lazy=True)]  # better of three servers
+        >>> with redlatch.redlock(*(each.lock("payroll") for each in clients), allow_few=True):
+        ...     "a majority"
+        'a majority'
+        >>> clients[0].close()
     """
     return RedLock(members, allow_few, timeout, lease, max_hold, owner)
 

@@ -38,6 +38,12 @@ class Permit:
 
     `with semaphore.acquire() as permit:` gives it back at the end; LockLostError, if it was lost, unless the block
     raised.
+
+    Example:
+        >>> slots = client.permit_semaphore("slots", limit=3)
+        >>> with slots.acquire(timeout=5) as permit:
+        ...     len(permit.id), permit.lost
+        (32, False)
     """
 
     __slots__ = ("_semaphore", "_serial", "_id", "_encoded_id", "_released", "_lost_event", "__weakref__")
@@ -56,7 +62,13 @@ class Permit:
         return self._id
 
     def remaining(self) -> float:
-        """Seconds for which nobody else can have the permit, as far as is known; 0.0 when it is over."""
+        """Seconds for which nobody else can have the permit, as far as is known; 0.0 when it is over. Nothing is sent.
+
+        Example:
+            >>> with client.permit_semaphore("slots", limit=3, lease=60) as permit:
+            ...     50 < permit.remaining() < 60
+            True
+        """
         now = self._semaphore._standing(self._serial)
         return now.remaining_ms / 1000 if now.state in _ALIVE else 0.0
 
@@ -78,7 +90,16 @@ class Permit:
         return self._lost_event
 
     def release(self) -> None:
-        """Gives the permit back. LockLostError if its lease was over, NotOwnedError if it was released before."""
+        """Gives the permit back.
+
+        Raises:
+            LockLostError: Its lease was over.
+            NotOwnedError: It was released before.
+
+        Example:
+            >>> permit = client.permit_semaphore("slots", limit=3).acquire()
+            >>> permit.release()
+        """
         self._check_not_released()
         status: int = _release(self._semaphore._handle, self._encoded_id)
         self._released = True
@@ -87,7 +108,21 @@ class Permit:
 
     def extend(self, seconds: Seconds) -> None:
         """Lets the lease end so many seconds from now, also if that is sooner than it was. A permit that is renewed
-        goes on being renewed. LockLostError or NotOwnedError as of release()."""
+        goes on being renewed.
+
+        Args:
+            seconds: More than 0.
+
+        Raises:
+            LockLostError: Its lease was over.
+            NotOwnedError: It was released before.
+
+        Example:
+            >>> with client.permit_semaphore("slots", limit=3, lease=5) as permit:
+            ...     permit.extend(60)
+            ...     50 < permit.remaining() < 60
+            True
+        """
         self._check_not_released()
         try:
             self._semaphore.extend(self._id, seconds)
@@ -138,7 +173,14 @@ class Permit:
 
 class NoPermit:
     """What PermitSemaphore.acquire() returns after a time-out. It counts as False, and `with` raises the
-    LockTimeoutError that says so."""
+    LockTimeoutError that says so.
+
+    Example:
+        >>> slots = client.permit_semaphore("slots", limit=1)
+        >>> with slots:
+        ...     bool(slots.acquire(timeout=0.1))
+        False
+    """
 
     __slots__ = ("_timeout",)
 
@@ -172,15 +214,21 @@ class _Entered(threading.local):
 
 class PermitSemaphore(Limited):
     """Permits by name, each with an id and a lease, made by Client.permit_semaphore(); Redisson's
-    RPermitExpirableSemaphore. Whoever knows the id may give a permit back, in any process; one that nobody gives back
-    is free again when its lease is over. In one client waiters are served strictly first come, first served. A
+    RPermitExpirableSemaphore. Whoever knows the id may give a permit back, in any process; one that nobody gives
+    back is free again when its lease is over. In one client waiters are served strictly first come, first served. A
     semaphore that nobody has made, by try_set_permits() or `limit`, has no permits: acquire() waits until somebody
     makes it.
 
     `with semaphore as permit:` takes a permit and gives it back; LockLostError, if it was lost, unless the block
     raised. After the semaphore's timeout it raises a LockTimeoutError. If nobody made the semaphore it raises a
-    NotFoundError, unless `wait_for_creation` is True. With a time-out or a lease of its own:
-    `with semaphore.acquire(timeout=5) as permit:`.
+    NotFoundError, unless `wait_for_creation` is True. With a time-out or a lease of its own: `with
+    semaphore.acquire(timeout=5) as permit:`.
+
+    Example:
+        >>> slots = client.permit_semaphore("slots", limit=3, timeout=5)
+        >>> with slots as permit:
+        ...     slots.available(), slots.acquired(), slots.permits()
+        (2, 1, 3)
     """
 
     __slots__ = ("_entered", "_lease_ms")
@@ -205,10 +253,22 @@ class PermitSemaphore(Limited):
         timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
         lease: Optional[Seconds] = None,
     ) -> Union[Permit, NoPermit]:
-        """Takes a permit, or returns a NoPermit, which counts as False, after a time-out.
+        """Takes a permit.
 
-        timeout: without it the semaphore's; None or -1 wait for ever, 0 tries once.
-        lease: seconds mean a fixed one, -1 one that is renewed until the permit is released; None is the semaphore's.
+        Args:
+            blocking: False tries once.
+            timeout: Without it the semaphore's; None or -1 wait for ever, 0 tries once.
+            lease: Seconds mean a fixed one, -1 one that is renewed until the permit is released; None is the
+                semaphore's.
+
+        Returns:
+            The permit, or after a time-out a NoPermit, which counts as False.
+
+        Example:
+            >>> slots = client.permit_semaphore("slots", limit=3)
+            >>> permit = slots.acquire(timeout=5, lease=60)
+            >>> if permit:
+            ...     slots.release(permit.id)  # any process that knows the id may do this
         """
         permits = self.acquire_many(1, blocking=blocking, timeout=timeout, lease=lease)
         if permits:
@@ -224,7 +284,23 @@ class PermitSemaphore(Limited):
         timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
         lease: Optional[Seconds] = None,
     ) -> List[Permit]:
-        """Takes so many permits at once, all or none: the list is empty after a time-out."""
+        """Takes so many permits at once, all or none.
+
+        Args:
+            permits: 1 to 1000.
+            blocking: As of acquire(), like the others.
+            timeout: How long to wait.
+            lease: Of each permit.
+
+        Returns:
+            The permits; an empty list after a time-out.
+
+        Example:
+            >>> slots = client.permit_semaphore("slots", limit=3)
+            >>> permits = slots.acquire_many(2)
+            >>> len(permits), slots.acquire_many(2, blocking=False)
+            (2, [])
+        """
         count = whole(permits, "permits", 1, lib.REDLATCH_PERMITS_AT_ONCE_MAX)
         wait = blocking_wait_ms(blocking, timeout, self._wait_ms)
         return self._obtain(count, wait, self._lease_ms if lease is None else lease_ms(lease, "lease"), False)
@@ -255,8 +331,16 @@ class PermitSemaphore(Limited):
             raise
 
     def release(self, permit: Union[Permit, str]) -> None:
-        """Gives back a permit, or the one with an id, whoever took it. LockLostError if its lease was over;
-        NotOwnedError if there is no such permit, or it was lost so long ago that others may have had it since."""
+        """Gives back a permit, or the one with an id, whoever took it.
+
+        Raises:
+            LockLostError: Its lease was over.
+            NotOwnedError: There is no such permit, or it was lost so long ago that others may have had it since.
+
+        Example:
+            >>> slots = client.permit_semaphore("slots", limit=3)
+            >>> slots.release(slots.acquire().id)
+        """
         if isinstance(permit, Permit):
             permit.release()
         else:
@@ -264,7 +348,23 @@ class PermitSemaphore(Limited):
 
     def extend(self, permit: Union[Permit, str], seconds: Seconds) -> None:
         """Lets a permit's lease end so many seconds from now, also if that is sooner than it was. One that is renewed
-        goes on being renewed. LockLostError or NotOwnedError as of release()."""
+        goes on being renewed.
+
+        Args:
+            permit: It, or its id.
+            seconds: More than 0.
+
+        Raises:
+            LockLostError: Its lease was over.
+            NotOwnedError: There is no such permit.
+
+        Example:
+            >>> slots = client.permit_semaphore("slots", limit=3, lease=5)
+            >>> with slots as permit:
+            ...     slots.extend(permit.id, 60)
+            ...     50 < slots.lease_of(permit) <= 60
+            True
+        """
         lease = span_ms(seconds, "seconds")
         if isinstance(permit, Permit):
             permit.extend(seconds)
@@ -272,36 +372,88 @@ class PermitSemaphore(Limited):
             self._call(lib.redlatch_permit_semaphore_update_lease, _id_bytes(permit), lease)
 
     def lease_of(self, permit: Union[Permit, str]) -> float:
-        """Asks the server how many seconds a permit is taken yet: 0.0 when it is not, infinity when it has no lease."""
+        """Asks the server how many seconds a permit is taken yet: 0.0 when it is not, infinity when it has no lease.
+
+        Example:
+            >>> client.permit_semaphore("slots").lease_of("00" * 16)
+            0.0
+        """
         milliseconds = self._number(lib.redlatch_permit_semaphore_lease_of, _id_bytes(permit))
         return math.inf if milliseconds == -1 else milliseconds / 1000
 
     def try_set_permits(self, permits: int) -> bool:
-        """Makes the semaphore with so many permits, unless it exists: then False."""
+        """Makes the semaphore with so many permits, unless it exists.
+
+        Returns:
+            False if it exists.
+
+        Example:
+            >>> slots = client.permit_semaphore("slots")
+            >>> slots.try_set_permits(2), slots.try_set_permits(9)
+            (True, False)
+        """
         return self._flag(lib.redlatch_permit_semaphore_try_set_permits, whole(permits, "permits", 0))
 
     def set_permits(self, permits: int) -> None:
-        """Lets there be so many permits in all, those that are taken included; if more are taken, it owes the rest."""
+        """Lets there be so many permits in all, those that are taken included; if more are taken, it owes the rest.
+
+        Example:
+            >>> slots = client.permit_semaphore("slots", limit=3)
+            >>> with slots:
+            ...     slots.set_permits(1)
+            ...     slots.available()
+            0
+        """
         self._call(lib.redlatch_permit_semaphore_set_permits, whole(permits, "permits", 0))
 
     def add_permits(self, permits: int) -> None:
-        """Adds permits, or takes some away without waiting, also more than there are."""
+        """Adds permits, or takes some away without waiting, also more than there are.
+
+        Example:
+            >>> slots = client.permit_semaphore("slots")
+            >>> slots.add_permits(3)
+            >>> slots.permits()
+            3
+        """
         self._call(lib.redlatch_permit_semaphore_add_permits, whole(permits, "permits", None))
 
     def available(self) -> int:
-        """Asks the server how many permits can be taken: less than 0 if the semaphore owes some."""
+        """Asks the server how many permits can be taken: less than 0 if the semaphore owes some.
+
+        Example:
+            >>> client.permit_semaphore("slots").available()
+            0
+        """
         return self._number(lib.redlatch_permit_semaphore_available)
 
     def acquired(self) -> int:
-        """Asks the server how many permits are taken."""
+        """Asks the server how many permits are taken.
+
+        Example:
+            >>> client.permit_semaphore("slots").acquired()
+            0
+        """
         return self._number(lib.redlatch_permit_semaphore_acquired)
 
     def permits(self) -> int:
-        """Asks the server how many permits there are in all."""
+        """Asks the server how many permits there are in all.
+
+        Example:
+            >>> client.permit_semaphore("slots").permits()
+            0
+        """
         return self._number(lib.redlatch_permit_semaphore_permits)
 
     def delete(self) -> bool:
-        """Deletes the semaphore and all leases; False if there was none. Who waits for permits goes on waiting."""
+        """Deletes the semaphore and all leases. Who waits for permits goes on waiting.
+
+        Returns:
+            False if there was none.
+
+        Example:
+            >>> client.permit_semaphore("slots").delete()
+            False
+        """
         return self._flag(lib.redlatch_permit_semaphore_delete)
 
     def __enter__(self) -> Permit:

@@ -20,9 +20,17 @@ if TYPE_CHECKING:
 class ReadWriteLock:
     """Many readers or one writer, made by Client.read_write_lock().
 
-    `read` and `write` are Locks of one owner: the calling thread, or with owner="handle" this object, whose sides any
-    thread may release. Each may be acquired again, and has to be released as often. An owner that writes may also read,
-    and reads on after releasing `write`. One that reads and asks for `write` gets a WouldDeadlockError at once.
+    `read` and `write` are Locks of one owner: the calling thread, or with owner="handle" this object, either lock of
+    which any thread may release. Each may be acquired again, and has to be released as often. An owner that writes may
+    also read, and reads on after releasing `write`. One that reads and asks for `write` gets a WouldDeadlockError at
+    once.
+
+    Example:
+        >>> catalogue = client.read_write_lock("catalogue")
+        >>> with catalogue.write:
+        ...     with catalogue.read:
+        ...         catalogue.read.state().holders
+        1
     """
 
     __slots__ = ("_read", "_write")

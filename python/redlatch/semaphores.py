@@ -29,6 +29,12 @@ class Semaphore(Limited):
 
     `with semaphore:` takes one permit and gives it back. After the semaphore's timeout it raises a LockTimeoutError. If
     nobody made the semaphore it raises a NotFoundError, unless `wait_for_creation` is True.
+
+    Example:
+        >>> gate = client.semaphore("gate", limit=2, timeout=5)
+        >>> with gate:
+        ...     gate.available()
+        1
     """
 
     __slots__ = ()
@@ -44,9 +50,19 @@ class Semaphore(Limited):
         super().__init__(client, name, "semaphore", timeout, limit, wait_for_creation)
 
     def try_set_permits(self, permits: int, *, ttl: Optional[Seconds] = None) -> bool:
-        """Makes the semaphore with so many permits, unless it exists: then False.
+        """Makes the semaphore with so many permits, unless it exists.
 
-        ttl: it vanishes after so many seconds; None means never.
+        Args:
+            permits: 0 or more.
+            ttl: It vanishes after so many seconds; None means never.
+
+        Returns:
+            False if it exists.
+
+        Example:
+            >>> gate = client.semaphore("gate")
+            >>> gate.try_set_permits(2), gate.try_set_permits(9)
+            (True, False)
         """
         return self._flag(
             lib.redlatch_semaphore_try_set_permits, whole(permits, "permits", 0), limit_ms(ttl, "ttl")
@@ -59,9 +75,21 @@ class Semaphore(Limited):
         blocking: bool = True,
         timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
     ) -> bool:
-        """Takes so many permits at once, waiting for them as threading.Semaphore does: True if they were obtained.
+        """Takes so many permits at once, waiting for them as threading.Semaphore does.
 
-        timeout: without it the semaphore's; None or -1 wait for ever, 0 tries once.
+        Args:
+            permits: 0 or more.
+            blocking: False tries once.
+            timeout: Without it the semaphore's; None or -1 wait for ever, 0 tries once.
+
+        Returns:
+            True if they were obtained.
+
+        Example:
+            >>> gate = client.semaphore("gate", limit=3)
+            >>> gate.acquire(2), gate.acquire(2, timeout=0.1)
+            (True, False)
+            >>> gate.release(2)
         """
         count = whole(permits, "permits", 0)
         return self._obtain(count, blocking_wait_ms(blocking, timeout, self._wait_ms), False)
@@ -84,28 +112,72 @@ class Semaphore(Limited):
             raise
 
     def release(self, permits: int = 1) -> None:
-        """Adds so many permits, and wakes who waits. Makes the semaphore if it does not exist."""
+        """Adds so many permits, and wakes who waits. Makes the semaphore if it does not exist.
+
+        Example:
+            >>> gate = client.semaphore("gate")
+            >>> gate.release(2)
+            >>> gate.available()
+            2
+        """
         self._call(lib.redlatch_semaphore_release, whole(permits, "permits", 0))
 
     def release_if_exists(self, permits: int = 1) -> bool:
-        """The same, unless the semaphore does not exist: then False."""
+        """Adds so many permits, unless the semaphore does not exist.
+
+        Returns:
+            False if it does not exist.
+
+        Example:
+            >>> client.semaphore("gate").release_if_exists()
+            False
+        """
         return self._flag(lib.redlatch_semaphore_release_if_exists, whole(permits, "permits", 0))
 
     def add_permits(self, permits: int) -> None:
-        """Adds permits, or takes some away without waiting, also more than there are."""
+        """Adds permits, or takes some away without waiting, also more than there are.
+
+        Example:
+            >>> gate = client.semaphore("gate")
+            >>> gate.add_permits(-1)
+            >>> gate.available()
+            -1
+        """
         self._call(lib.redlatch_semaphore_add_permits, whole(permits, "permits", None))
 
     def drain(self) -> int:
-        """Takes all there are and returns how many: less than 0 if the semaphore owed some, which it then owes no
-        more."""
+        """Takes all there are.
+
+        Returns:
+            How many; less than 0 if the semaphore owed some, which it then owes no more.
+
+        Example:
+            >>> gate = client.semaphore("gate")
+            >>> gate.release(3)
+            >>> gate.drain(), gate.available()
+            (3, 0)
+        """
         return self._number(lib.redlatch_semaphore_drain)
 
     def available(self) -> int:
-        """Asks the server how many there are: 0 if the semaphore does not exist, less than 0 if it owes some."""
+        """Asks the server how many there are: 0 if the semaphore does not exist, less than 0 if it owes some.
+
+        Example:
+            >>> client.semaphore("gate").available()
+            0
+        """
         return self._number(lib.redlatch_semaphore_available)
 
     def delete(self) -> bool:
-        """Deletes the semaphore; False if there was none. Who waits for permits goes on waiting."""
+        """Deletes the semaphore. Who waits for permits goes on waiting.
+
+        Returns:
+            False if there was none.
+
+        Example:
+            >>> client.semaphore("gate").delete()
+            False
+        """
         return self._flag(lib.redlatch_semaphore_delete)
 
     def __enter__(self) -> Semaphore:
