@@ -165,6 +165,23 @@ static void misuse_reports(const struct house *house) {
     }
 }
 
+/* Long names, and names of any bytes, as messages show them. */
+static void misuse_names(redlatch_client *client) {
+    static const size_t sizes[] = {39, 40, 41, 63, 64, 65, 99, 100, 101, 127, 128, 200};
+    char name[200];
+    for (size_t i = 0; i < sizeof name; i++) {
+        name[i] = (char)(i % 7 == 0 ? i : 'a' + i % 26);
+    }
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        redlatch_lock *lock = NULL;
+        if (log_call("long name", redlatch_lock_new(client, REDLATCH_MUTEX, name, sizes[i], NULL, &lock)) ==
+            REDLATCH_OK) {
+            log_call("release", redlatch_lock_release(lock));
+            redlatch_lock_free(lock);
+        }
+    }
+}
+
 void misuse_all(const struct house *house) {
     misuse_clients();
     misuse_lock_options(house->client);
@@ -172,4 +189,5 @@ void misuse_all(const struct house *house) {
     misuse_calls(house);
     misuse_counts(house);
     misuse_reports(house);
+    misuse_names(house->client);
 }

@@ -225,6 +225,10 @@ void players_run(void *context) {
     if (scenario->faults) {
         others[other_count++] = actor_start("faults", run_faults, &houses[0]);
     }
+    if (scenario->calls & CLOSES_EARLY) {
+        pause_ms(800);
+        log_call("close", redlatch_client_close(houses[0].client));
+    }
     for (int i = 0; i < scenario->players; i++) {
         actor_join(actors[i]);
         redlatch_cancel_free(players[i].cancel);

@@ -8,14 +8,15 @@
 
 #include "redlatch.h"
 
-/* What a scenario's players call. */
+/* What a scenario's players call; and whether a client is closed while they do. */
 enum {
     CALLS_LOCKS = 1,
     CALLS_COUNTS = 2,
     CALLS_STARTED = 4,
     CALLS_REPORTS = 8,
     CALLS_COMPOSITES = 16,
-    CALLS_MISUSE = 32
+    CALLS_MISUSE = 32,
+    CLOSES_EARLY = 64
 };
 
 enum { KINDS_MAX = 8, NAMES = 2 };

@@ -52,6 +52,8 @@ static const struct scenario scenarios[] = {
     {"reports", ALL_KINDS, CALLS_REPORTS | CALLS_LOCKS | CALLS_COUNTS, 3, 2, 24, false},
     {"composites", {REDLATCH_MUTEX, 0}, CALLS_LOCKS | CALLS_COMPOSITES, 4, 3, 16, false},
     {"troubled_composites", {REDLATCH_FENCED, 0}, CALLS_LOCKS | CALLS_STARTED | CALLS_COMPOSITES, 4, 3, 16, true},
+    {"closed_early", {REDLATCH_MUTEX, REDLATCH_FAIR, 0}, CALLS_LOCKS | CALLS_STARTED | CLOSES_EARLY, 5, 1, 12, true},
+    {"closed_composites", {REDLATCH_MUTEX, 0}, CALLS_LOCKS | CALLS_COMPOSITES | CLOSES_EARLY, 4, 3, 8, false},
     {"misuse", {REDLATCH_MUTEX, 0}, CALLS_LOCKS | CALLS_MISUSE, 1, 1, 1, false},
     {"everything", ALL_KINDS, CALLS_LOCKS | CALLS_COUNTS | CALLS_STARTED | CALLS_REPORTS, 6, 2, 20, true},
 };
