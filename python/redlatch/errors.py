@@ -232,8 +232,9 @@ def left_badly(what: str, failed: RedlatchError, error: Optional[BaseException])
         raise failed
     message = f"while the block ran, or when it was left, {what} failed: {failed}"
     logger.warning("%s (the block raised %s)", message, type(error).__name__)
-    if hasattr(error, "add_note"):  # Python 3.11
-        error.add_note(f"redlatch: {message}")
+    add_note = getattr(error, "add_note", None)  # from Python 3.11 on
+    if add_note is not None:
+        add_note(f"redlatch: {message}")
 
 
 def reason_name(reason: int) -> Optional[LossReason]:

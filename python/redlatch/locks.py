@@ -122,7 +122,7 @@ class Lock:
         self._handle: CData = ffi.gc(handle, lib.redlatch_lock_free)
         self._client = client
         self._name = name
-        self._kind = kind
+        self._kind: LockKind = kind
         self._wait_ms = wait_ms
         self._by_handle = owner == "handle"
         self._entered: Dict[int, Hold] = {}  # the innermost `with` of each owner

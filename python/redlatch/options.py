@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Callable, Dict, List, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple, cast
 
 from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import delay_ms, span_ms
@@ -139,7 +139,7 @@ def client_options(given: Mapping[str, Any]) -> Tuple[CData, List[CData]]:
             field, convert = _NUMBERS[argument]
             setattr(options, field, convert(value, argument))
         elif argument in _STRINGS:
-            alive.append(ffi.new("char[]", c_string(value, argument)))
+            alive.append(ffi.new("char[]", c_string(cast(LockName, value), argument)))
             setattr(options, argument, alive[-1])
     prefix = _encoded(given["name_prefix"], "name_prefix")
     if prefix:

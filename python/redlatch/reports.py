@@ -138,7 +138,7 @@ def _read(handle: CData) -> Report:
 
 
 def _parties(report: CData, count: int) -> List[Party]:
-    parties = []
+    parties: List[Party] = []
     for index in range(count):
         party = new_record("redlatch_party")
         status: int = lib.redlatch_report_party(report, index, party)
