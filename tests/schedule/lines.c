@@ -154,7 +154,7 @@ int __wrap_socket_connecting(const struct address *address, int64_t dead_peer_ti
     net.lines[net.count++] = line;
     line->server = server;
     line->delay = 20 + schedule_draw(200);
-    line->connected_at = schedule_now() + 2 * line->delay;
+    line->connected_at = schedule_now() + (schedule_chance(20) ? 500000 : 2 * line->delay);
     schedule_at(line->connected_at, become_ready, NULL, 0);
     descriptor_of(fd)->line = line;
     descriptor_of(fd)->failure = schedule_now() < net.refused_until[server] ? ECONNREFUSED : 0;

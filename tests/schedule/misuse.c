@@ -52,6 +52,31 @@ static void misuse_clients(void) {
     }
 }
 
+/* The largest and the smallest that are allowed, and one more or less. */
+static void misuse_bounds(void) {
+    static const int64_t bounds[] = {0, 1, 10, 30, 86400000, INT64_C(315360000000)};
+    redlatch_client_options good;
+    redlatch_client_options_init(&good, sizeof good);
+    good.lazy = 1;
+    for (int i = 0; i < 18; i++) {
+        for (int64_t off = -1; off <= 1; off++) {
+            redlatch_client_options options = good;
+            int64_t *fields[] = {&options.watchdog_lease_ms, &options.command_timeout_ms, &options.linger_ms};
+            *fields[i % 3] = bounds[i / 3] + off;
+            redlatch_client *client = NULL;
+            log_call("bound", redlatch_client_open("unix:///s0", &options, &client));
+            redlatch_client_free(client);
+        }
+    }
+    for (int32_t database = 999999; database <= 1000001; database++) {
+        redlatch_client_options options = good;
+        options.database = database;
+        redlatch_client *client = NULL;
+        log_call("database", redlatch_client_open("unix:///s0", &options, &client));
+        redlatch_client_free(client);
+    }
+}
+
 static void misuse_lock_options(redlatch_client *client) {
     redlatch_lock *lock = NULL;
     redlatch_lock_options good;
@@ -184,6 +209,7 @@ static void misuse_names(redlatch_client *client) {
 
 void misuse_all(const struct house *house) {
     misuse_clients();
+    misuse_bounds();
     misuse_lock_options(house->client);
     misuse_composites(house);
     misuse_calls(house);

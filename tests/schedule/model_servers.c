@@ -31,6 +31,7 @@ static struct model_server {
     int64_t frozen_until;
     const char *error_reply;
     int64_t refuses_until;
+    int64_t garbles_until;
     int denied;
     char run_id[41];
     uint64_t last_id;
@@ -190,6 +191,22 @@ static void run_script(struct model_server *server, const struct redis_text *wor
     }
 }
 
+/* A reply of some shape. */
+static void garble(struct redis_reply *reply) {
+    uint32_t shape = schedule_draw(6);
+    redis_reply_free(reply);
+    if (shape == 1) {
+        redis_reply_integer(reply, (int64_t)schedule_draw(5) - 3);
+    } else if (shape == 2) {
+        redis_reply_bulk(reply, redis_text("what"));
+    } else if (shape > 2) {
+        redis_reply_array(reply, shape - 3);
+        for (uint32_t i = 0; i + 3 < shape; i++) {
+            redis_reply_integer(&reply->elements[i], (int64_t)schedule_draw(4) - 2);
+        }
+    }
+}
+
 static bool is_of_greeting(const struct redis_text *words) {
     return text_is_word(words[0], "client") || text_is_word(words[0], "info") || text_is_word(words[0], "auth") ||
            text_is_word(words[0], "select");
@@ -222,6 +239,9 @@ static void run_command(struct session *session, const struct redis_text *words,
         redis_reply_bulk(&reply_out->elements[1], redis_text(""));
     } else if (text_is_word(name, "eval") || text_is_word(name, "evalsha")) {
         run_script(server, words, count, reply_out);
+        if (server->garbles_until > schedule_now() && reply_out->kind != REDIS_ERROR) {
+            garble(reply_out);
+        }
     } else {
         keyspace_call(server->keyspace, words, count, reply_out);
     }
@@ -346,6 +366,10 @@ void model_server_freeze(int server, int64_t until) {
 void model_server_refuse(int server, const char *error, int64_t until) {
     servers[server].error_reply = error;
     servers[server].refuses_until = until;
+}
+
+void model_server_garble(int server, int64_t until) {
+    servers[server].garbles_until = until;
 }
 
 void model_server_deny(int server, int denied) {

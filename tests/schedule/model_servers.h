@@ -24,6 +24,9 @@ void model_server_freeze(int server, int64_t until);
 /* Every command but the greeting's is answered by this error until then. */
 void model_server_refuse(int server, const char *error, int64_t until);
 
+/* Scripts run, but their replies are of another shape until then. */
+void model_server_garble(int server, int64_t until);
+
 void model_server_deny(int server, int denied);
 
 /* All its connections end; with `restart` it has another run id and knows no script, and without `keep` no key. */

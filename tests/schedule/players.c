@@ -137,7 +137,7 @@ static void make_fault(int server) {
         "READONLY You can't write against a read only replica.", "NOREPLICAS Not enough good replicas to write."};
     static const char *const keys[] = {"mutex-0", "mutex-1", "read-0", "fenced-0", "fair-0", "plain-0", "group-0"};
     int64_t until = schedule_now() + 1000 * (1 + (int64_t)schedule_draw(700));
-    uint32_t what = schedule_draw(12);
+    uint32_t what = schedule_draw(13);
     trace("fault %u at server %d", what, server);
     switch (what) {
     case 0:
@@ -166,6 +166,9 @@ static void make_fault(int server) {
     case 8:
     case 9:
         model_server_replace(server, keys[schedule_draw(7)], (int)schedule_draw(6));
+        break;
+    case 10:
+        model_server_garble(server, schedule_now() + 20000);
         break;
     default:
         model_server_cut(server);
