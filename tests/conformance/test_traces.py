@@ -47,14 +47,14 @@ def test_what_a_driver_leaves_out_is_in_the_vocabulary(driver: Driver) -> None:
 # The rows of the page of features by language, and the words of the traces that play what they are about.
 ROWS = {
     "reentrant mutex": ["lock", "reentry"],
-    "mutex that is not reentrant": ["lock.reentrant"],
+    "non-reentrant mutex": ["lock.reentrant"],
     "fenced mutex": ["lock.kind=fenced"],
     "fair mutex": ["lock.kind=fair"],
     "read-write lock": ["lock.kind=read", "lock.kind=write"],
     "spin lock": ["lock.kind=spin"],
     "plain lock": ["lock.kind=plain"],
     "group lock": ["lock.kind=group"],
-    "list, inspect and wait": ["scan", "inspect", "wait_free"],
+    "listing, inspecting and waiting": ["scan", "inspect", "wait_free"],
     "semaphore, permit semaphore": ["semaphore", "permit_semaphore"],
     "count-down latch": ["latch"],
     "multi lock, RedLock": ["multi_lock", "redlock"],

@@ -1,5 +1,6 @@
 """The unit tests, with the sanitizers, so that what is not freed is noticed; those of scripts without, since no C of
-ours that a mutant could be in is in them, and the schedule, which is twenty times as quick without.
+ours that a mutant could be in is in them, the schedule, which is twenty times as quick without, and what becomes of a
+broken invariant, where builds with sanitizers abort.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -31,15 +32,16 @@ class Unit(Layer):
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
         tests = sorted((self.tree.path / "tests" / "unit").glob("test_*.c"))
-        schedule = [self.tree.path / "tests" / "schedule" / "test_schedule.c"]
+        folder = self.tree.path / "tests"
+        plain = [folder / "schedule" / "test_schedule.c", folder / "unit" / "test_broken.c"]
         of_scripts = sorted((self.tree.path / "tests" / "scripts").glob("test_*.c"))
         if mutant is None:
-            return [self.batch([*of_scripts, *schedule], self.plain), self.batch(tests, self.folder)]
+            return [self.batch([*of_scripts, *plain], self.plain), self.batch(tests, self.folder)]
         if mutant.area == "scripts":
             others = [path for path in tests if RUNS_SCRIPTS.search(path.read_text(encoding="utf-8"))]
             return [self.batch(of_scripts, self.plain), self.batch(others, self.folder)]
         near = sorted(tests, key=lambda path: -nearness(path, mutant))
-        return [self.batch(near[:NEAR], self.folder), self.batch(schedule, self.plain),
+        return [self.batch(near[:NEAR], self.folder), self.batch(plain, self.plain),
                 self.batch(near[NEAR:], self.folder)]
 
     def again(self, failure: Failure, commands: Sequence[Command]) -> Optional[Command]:

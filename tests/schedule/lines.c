@@ -22,6 +22,7 @@ static struct {
     line_receiver *receive;
     line_ender *end;
     int64_t refused_until[SERVERS_MAX];
+    int64_t slow_until[SERVERS_MAX];
 } net;
 
 /* Bytes on their way. */
@@ -41,8 +42,9 @@ void lines_begin(line_receiver *receive, line_ender *end) {
     net.end = end;
 }
 
-void lines_refuse(int server, int64_t until) {
-    net.refused_until[server] = until;
+void lines_refuse(int server, int64_t until, bool slow) {
+    net.refused_until[server] = slow ? 0 : until;
+    net.slow_until[server] = slow ? until : 0;
 }
 
 static struct packet *pack(struct line *line, const char *bytes, size_t size) {
@@ -154,7 +156,7 @@ int __wrap_socket_connecting(const struct address *address, int64_t dead_peer_ti
     net.lines[net.count++] = line;
     line->server = server;
     line->delay = 20 + schedule_draw(200);
-    line->connected_at = schedule_now() + (schedule_chance(20) ? 500000 : 2 * line->delay);
+    line->connected_at = schedule_now() + (schedule_now() < net.slow_until[server] ? 500000 : 2 * line->delay);
     schedule_at(line->connected_at, become_ready, NULL, 0);
     descriptor_of(fd)->line = line;
     descriptor_of(fd)->failure = schedule_now() < net.refused_until[server] ? ECONNREFUSED : 0;

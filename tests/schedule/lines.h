@@ -34,8 +34,8 @@ void line_reply(struct line *line, const char *bytes, size_t size);
 /* The server hangs up: what is on its way to the client comes, unless `cut`. */
 void line_cut(struct line *line, bool cut);
 
-/* New connections to a server are refused until then. */
-void lines_refuse(int server, int64_t until);
+/* New connections to a server are refused until then, or with `slow` take half a second. */
+void lines_refuse(int server, int64_t until, bool slow);
 
 /* For descriptors.c. */
 short line_events(const struct descriptor *descriptor, short events);

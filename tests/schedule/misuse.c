@@ -192,7 +192,7 @@ static void misuse_reports(const struct house *house) {
 
 /* Long names, and names of any bytes, as messages show them. */
 static void misuse_names(redlatch_client *client) {
-    static const size_t sizes[] = {39, 40, 41, 63, 64, 65, 99, 100, 101, 127, 128, 200};
+    static const size_t sizes[] = {39, 40, 41, 59, 60, 61, 62, 63, 64, 65, 99, 100, 101, 127, 128, 200};
     char name[200];
     for (size_t i = 0; i < sizeof name; i++) {
         name[i] = (char)(i % 7 == 0 ? i : 'a' + i % 26);

@@ -16,7 +16,7 @@
 enum { PLAYERS_MAX = 8, CLIENTS_MAX = 3 };
 
 static void open_client(struct house *house, int server) {
-    char url[16];
+    char url[32];
     snprintf(url, sizeof url, "unix:///s%d", server);
     redlatch_client_options options = {0};
     redlatch_client_options_init(&options, sizeof options);
@@ -135,7 +135,8 @@ static void make_fault(int server) {
         "LOADING Redis is loading the dataset in memory", "BUSY Redis is busy running a script",
         "OOM command not allowed when used memory > 'maxmemory'.",
         "READONLY You can't write against a read only replica.", "NOREPLICAS Not enough good replicas to write."};
-    static const char *const keys[] = {"mutex-0", "mutex-1", "read-0", "fenced-0", "fair-0", "plain-0", "group-0"};
+    static const char *const keys[] = {"mutex-0", "mutex-1", "read-0",    "fenced-0", "fair-0",
+                                       "plain-0", "group-0", "semaphore", "permits",  "latch"};
     int64_t until = schedule_now() + 1000 * (1 + (int64_t)schedule_draw(700));
     uint32_t what = schedule_draw(13);
     trace("fault %u at server %d", what, server);
@@ -156,16 +157,16 @@ static void make_fault(int server) {
         model_server_forget_scripts(server);
         break;
     case 5:
-        lines_refuse(server, until);
+        lines_refuse(server, until, schedule_chance(500));
         model_server_cut(server);
         break;
     case 6:
     case 7:
-        model_server_delete(server, keys[schedule_draw(7)]);
+        model_server_delete(server, keys[schedule_draw(10)]);
         break;
     case 8:
     case 9:
-        model_server_replace(server, keys[schedule_draw(7)], (int)schedule_draw(6));
+        model_server_replace(server, keys[schedule_draw(10)], (int)schedule_draw(6));
         break;
     case 10:
         model_server_garble(server, schedule_now() + 20000);
@@ -215,7 +216,7 @@ void players_run(void *context) {
     struct actor *others[CLIENTS_MAX + 1];
     int other_count = 0;
     for (int i = 0; i < scenario->players; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "player %d", i);
         players[i] = (struct player){.scenario = scenario, .house = &houses[i % scenario->clients]};
         redlatch_owner_new(&players[i].owner);

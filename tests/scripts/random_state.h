@@ -6,8 +6,8 @@
 
 #include "keyspace.h"
 
-/* The server's clock in ms. */
-#define STATE_NOW INT64_C(1700000000000)
+/* The server's clock in ms; not a whole second, so that both numbers of TIME count. */
+#define STATE_NOW INT64_C(1700000000637)
 
 enum { STATE_OWNERS = 5, STATE_VALUES = 3, STATE_PERMITS = 4 };
 
