@@ -419,7 +419,7 @@ def test_what_can_be_no_member_is_refused_with_a_reason(
     for members, words in [
         ([client.fair_lock(lock_name)], "members.0. is a fair lock, .* order"),
         ([sides.read, sides.write], "both the read and the write lock of"),
-        ([client.group_lock(lock_name, ["a"]), client.group_lock(lock_name, ["f1"])], "one group lock of them all"),
+        ([client.group_lock(lock_name, ["a"]), client.group_lock(lock_name, ["f1"])], "expected one with all values"),
         ([client.lock(lock_name), client.plain_lock(lock_name)], "twice"),
     ]:
         with pytest.raises(redlatch.InvalidArgumentError, match=words):
