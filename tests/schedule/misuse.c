@@ -98,8 +98,10 @@ static void misuse_lock_options(redlatch_client *client) {
     bad[9].owner = 12345;
     bad[10].back_off_max_ms = 1;
     for (int i = 0; i < 11; i++) {
-        log_call("lock option",
-                 redlatch_lock_new(client, i < 7 ? REDLATCH_MUTEX : REDLATCH_SPIN, "a", 1, &bad[i], &lock));
+        int kind = i < 7 ? REDLATCH_MUTEX : REDLATCH_SPIN;
+        lock = NULL;
+        log_call("lock option", redlatch_lock_new(client, kind, "a", 1, &bad[i], &lock));
+        redlatch_lock_free(lock);
     }
     log_call("kind", redlatch_lock_new(client, 77, "a", 1, NULL, &lock));
     log_call("kind", redlatch_lock_new(client, REDLATCH_GROUP, "a", 1, NULL, &lock));
