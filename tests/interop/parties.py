@@ -245,6 +245,11 @@ def wait_free(servers: List[RedisServer], name: str) -> None:
     wait_until(lambda: not any(server.admin.exists(name) for server in servers), message="all to be free")
 
 
+def wait_clean(server: RedisServer) -> None:
+    """No key is left. Redisson deletes its note about a release (redisson_unlock_latch) behind the call."""
+    wait_until(lambda: server.admin.keys() == [], message=lambda: f"no key to be left: {server.admin.keys()}")
+
+
 def wait_parked(monitor: Monitor, mark: int, name: str, rechecks: bool = True, listening: bool = False) -> int:
     """Wait until somebody has subscribed for `name`, unless it is listening already, and, if it looks then, asked once
     more after that; a mark behind it."""

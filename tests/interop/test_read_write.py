@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 import redlatch
 from env import Monitor, RedisServer, wait_until
-from parties import WOKEN, NotHeld, OurParty, Party, TheirParty, wait_parked
+from parties import WOKEN, NotHeld, OurParty, Party, TheirParty, wait_clean, wait_parked
 from read_write import about, base, ttl_ms, wire
 from redisson import Redisson, RedissonClient
 
@@ -73,7 +73,7 @@ def test_readers_of_both_modes_share(threads: Threads, server: RedisServer, name
     for writer in writers:
         assert writer.write.acquire(wait=0)
         writer.write.release()
-    assert server.admin.keys() == []
+    wait_clean(server)
 
 
 @pytest.mark.parametrize("last", ["ours", "theirs"])
@@ -95,7 +95,7 @@ def test_a_waiting_writer_is_woken_by_the_last_reader(
         readers[1].read.release()
         assert attempt.result() is True and attempt.ended_at - released_at < WOKEN
         writer.write.release()
-    assert server.admin.keys() == []
+    wait_clean(server)
 
 
 @pytest.mark.parametrize("ours_writes", [True, False], ids=["ours-writes", "theirs-writes"])
@@ -135,7 +135,7 @@ def test_a_writer_reads_on(threads: Threads, server: RedisServer, name: str, our
         holder.read.release()
     assert other.read.locked()
     other.read.release()
-    assert server.admin.keys() == []
+    wait_clean(server)
 
 
 def test_our_downgrade_wakes_their_readers(threads: Threads, monitor: Monitor, name: str) -> None:
@@ -195,7 +195,7 @@ def test_their_release_leaves_our_lease(threads: Threads, server: RedisServer, n
     ours.read.release()
     assert about(ttl_ms(server, name), 10_000)
     theirs.read.release()
-    assert server.admin.keys() == []
+    wait_clean(server)
 
 
 def test_watchdogs_of_concurrent_readers(
@@ -216,7 +216,7 @@ def test_watchdogs_of_concurrent_readers(
         assert len(keys) == 3
         for release in (theirs.read.release, ours.read.release, ours.read.release):
             release()
-        assert server.admin.keys() == []
+        wait_clean(server)
     their_client.close()
 
 
@@ -236,7 +236,7 @@ def test_a_dead_redisson_reader_is_cleaned_up(
     both.read.release()
     assert both.write.acquire(timeout=5)
     both.write.release()
-    assert server.admin.keys() == []
+    wait_clean(server)
 
 
 def test_our_dead_reader_is_cleaned_up_by_redisson(
@@ -251,7 +251,7 @@ def test_our_dead_reader_is_cleaned_up_by_redisson(
     dead.close()
     wait_until(lambda: len(list(server.admin.keys(f"{base(name)}:*"))) == 1, timeout=10)
     reader.release()
-    assert server.admin.keys() == []
+    wait_clean(server)
     client.close()
 
 

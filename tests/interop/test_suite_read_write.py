@@ -16,7 +16,7 @@ from typing import Any, Callable, List
 import pytest
 import redlatch
 from env import RedisServer, wait_until
-from parties import Task
+from parties import Task, wait_clean
 from read_write import about, sides, ttl_ms, wire
 from redisson import Redisson, RedissonClient, ms
 
@@ -81,7 +81,7 @@ def test_a_name_in_braces(ours: redlatch.Client, server: RedisServer, name: str)
 
     with ThreadPoolExecutor(10) as pool:
         list(pool.map(turns, range(10)))
-    assert server.admin.keys() == []
+    wait_clean(server)
 
 
 def test_nested_write_acquires_with_leases(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
