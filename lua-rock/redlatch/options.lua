@@ -185,7 +185,7 @@ end
 function options.check_known(given, known)
     given = options.check_table(given)
     for name in pairs(given) do
-        if known[name] == nil then
+        if not known[name] then
             local names = {}
             for each in pairs(known) do
                 names[#names + 1] = each

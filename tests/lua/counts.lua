@@ -210,8 +210,31 @@ function scenes.misuse(url, name)
     raises("permits is \"2\", a string", semaphore.acquire, semaphore, {permits = "2"})
     raises("permits is nil", semaphore.try_set_permits, semaphore)
     raises("permits is " .. tostring(0 / 0), semaphore.add_permits, semaphore, 0 / 0)
-    raises("permits is 0; expected a whole number, 1 to", semaphore.start_release, semaphore, 0)
     raises("permits is 0; expected a whole number, 1 to", semaphore.start_acquire, semaphore, {permits = 0})
+    -- The least number that each method takes.
+    for least, methods in pairs {
+        [-2147483647] = {
+            semaphore = {"add_permits", "start_add_permits"},
+            permits = {"add_permits", "start_add_permits"},
+        },
+        [0] = {
+            semaphore = {"try_set_permits", "start_try_set_permits", "release", "release_if_exists"},
+            permits = {"try_set_permits", "start_try_set_permits", "set_permits", "start_set_permits"},
+        },
+        [1] = {
+            semaphore = {"start_release", "start_release_if_exists"},
+            permits = {"acquire_many", "start_acquire_many"},
+            latch = {"try_set_count", "start_try_set_count"},
+        },
+    } do
+        for object, names in pairs(methods) do
+            object = ({semaphore = semaphore, permits = permits, latch = latch})[object]
+            for _, method in ipairs(names) do
+                raises(("is %d; expected a whole number, %d to "):format(least - 1, least), object[method], object,
+                    least - 1)
+            end
+        end
+    end
     raises("ttl is 0", semaphore.try_set_permits, semaphore, 1, {ttl = 0})
     raises("no option \"lease\"", semaphore.acquire, semaphore, {lease = 1})
     raises("no option \"timeout\"", semaphore.try_acquire, semaphore, {timeout = 1})
@@ -219,7 +242,6 @@ function scenes.misuse(url, name)
     raises("expected a function", semaphore.with, semaphore, 5)
     raises("expected a redlatch.Semaphore before a colon", semaphore.acquire, {permits = 1})
     raises("lease is 0", permits.acquire, permits, {lease = 0})
-    raises("count is 0", permits.acquire_many, permits, 0)
     for _, acquire_many in ipairs {permits.acquire_many, permits.start_acquire_many} do
         raises("count is 1001; expected a whole number, 1 to 1000", acquire_many, permits, 1001)
     end
@@ -228,7 +250,6 @@ function scenes.misuse(url, name)
     raises("permit is nil", permits.release, permits)
     raises("seconds is nil", permits.extend, permits, ("0"):rep(32))
     raises("expected a function", permits.with, permits)
-    raises("count is 0; expected a whole number, 1 to", latch.try_set_count, latch, 0)
     raises("timeout is -2", latch.wait, latch, {timeout = -2})
     raises("expected a redlatch.Latch before a colon", latch.count_down)
     raises("count is 5; expected none: a latch is counted down by one", latch.count_down, latch, 5)

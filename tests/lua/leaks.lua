@@ -72,8 +72,11 @@ function scenes.failures(url, name)
         stage.fails("not_owned", lock:release())
         pcall(client.lock, client, name, {nonsense = number})
         local twice = core.client_options()
-        twice.password = long
-        twice.password = long
+        for _, field in ipairs {"password", "username", "name_prefix"} do
+            twice[field] = long
+            twice[field] = long
+        end
+        core.lock_options().key_template = long
         pcall(redlatch.connect, url, {password = 7, name_prefix = "prefix"})
         local mine = client:lock(name .. ":mine" .. number)
         pcall(mine.with, mine, raise)
