@@ -7,14 +7,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import List
+from typing import List, Optional
 
+import layer
 import pytest
 from compare import DIFFERS, NO_CODE, SAME_CODE, Comparer
 from draw import order_of, shares
 from equivalents import entry_text, parse, read, stale
 from layer_pytest import Conformance, Python
-from mutants import all_mutants, mutants_of
+from mutants import Mutant, all_mutants, mutants_of
 from processes import Command, Group
 from records import LIVED, NOTICED, Record, Records
 from report import Result, figures
@@ -152,3 +153,22 @@ def test_the_first_failure_and_a_hanging_command_end_all(tmp_path: Path) -> None
     assert hanging and hanging.name == "sleeps hangs"
     assert Group(tmp_path, {}).run([Command("passes", [sys.executable, "-c", ""])], 1) is None
     assert time.monotonic() - began < 300
+
+
+class Sleeping(layer.Layer):
+    """One command of a second."""
+
+    name = "sleeping"
+    areas = frozenset({"protocol"})
+
+    def batches(self, mutant: Optional[Mutant]) -> List[layer.Batch]:
+        return [layer.Batch("build", [], [Command("sleeps", [sys.executable, "-c", "import time; time.sleep(1)"])])]
+
+
+def test_an_earlier_time_limits_mutants_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layer, "SLOWEST_START", 0.1)
+    sleeping = Sleeping(Worktree(tmp_path), 1, frozenset({"protocol"}))
+    sleeping.usual = {"sleeps": 0.0}
+    failure = sleeping.ask(next(mutants_of(ONE, PATH, "protocol", [])))
+    assert failure and failure.name == "sleeps hangs"
+    assert sleeping.ask(None) is None
