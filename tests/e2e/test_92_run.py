@@ -135,27 +135,41 @@ def test_what_is_no_lock_is_65(server: RedisServer, lock_name: str, options: Lis
     assert done.returncode == STATUS["no lock"] and "is no known lock" in done.stderr
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["x"],
-        ["x", "--"],
-        ["x", "-n", "true"],
-        ["--no-such-option", "x", "true"],
-        ["-w", "soon", "x", "true"],
-        ["-w", "-1", "x", "true"],
-        ["-E", "256", "x", "true"],
-        ["--lease", "0.01", "x", "true"],
-        ["--kind", "no-such-kind", "x", "true"],
-        ["--min-hold", "2", "--max-hold", "1.5", "x", "true"],
-        ["", "true"],
-        ["--url", "http://127.0.0.1", "x", "true"],
-    ],
-)
-def test_misuse_is_64_and_says_what_is_wrong(server: RedisServer, arguments: List[str]) -> None:
-    done = redlatch(server, "run", *arguments)
-    assert done.returncode == STATUS["usage"] and done.stderr.strip() and not done.stdout
+# Arguments of `run`, and all that is said about them.
+MISUSE = {
+    "": "run: no name of a lock: expected NAME... -- CMD",
+    "x": "run: no -- after the name 'x': expected NAME... -- CMD",
+    "x --": "run: nothing after --: expected a command",
+    "x -n true": "run: no -- after the name 'x': expected NAME... -- CMD",
+    "x -n -- true": "run: -n among the names: expected options before them",
+    "--no-such-option x -- true": "run: there is no option --no-such-option, or several begin with it\n"
+    "redlatch: see: redlatch run --help",
+    "-w soon x -- true": "-w is 'soon': expected seconds, from 0 to 300000000",
+    "-w -1 x -- true": "-w is '-1': expected seconds, from 0 to 300000000",
+    "-E 256 x -- true": "-E is '256': expected a number from 0 to 255",
+    "--lease 0.01 x -- true": "--lease is '0.01': expected seconds, from 0.03 to 86400",
+    "--kind no-such-kind x -- true": "--kind is 'no-such-kind': expected one of mutex, fenced, fair, spin, read, "
+    "write, plain, semaphore, permit-semaphore",
+    "--min-hold 2 --max-hold 1.5 x -- true": "--min-hold is 2 s, --max-hold 1.5 s: expected the first to be no longer "
+    "than the second",
+    "-s --kind mutex x -- true": "-s with --kind mutex: expected one of them",
+    "-n -w 3 x -- true": "-n with -w 3: expected one of them",
+    "--kind fair x y -- true": "2 names with --kind fair: expected one",
+    "--kind plain --key-template x x -- true": "--key-template is 'x': expected one {name} in it",
+    "--key-template x:{name} x -- true": "--key-template with --kind mutex: expected --kind plain",
+}
+
+
+@pytest.mark.parametrize("arguments", MISUSE)
+def test_misuse_is_64_and_says_what_is_wrong(server: RedisServer, arguments: str) -> None:
+    done = redlatch(server, "run", *arguments.split())
+    assert (done.returncode, done.stdout) == (STATUS["usage"], "")
+    assert done.stderr == f"redlatch: {MISUSE[arguments]}\n"
+
+
+def test_a_url_of_another_scheme_is_64(server: RedisServer, lock_name: str) -> None:
+    done = redlatch(server, "run", "--url", "http://127.0.0.1", lock_name, "--", "true")
+    assert done.returncode == STATUS["usage"] and "expected redis://" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -455,7 +469,9 @@ def test_lost_unnoticed_it_is_70_at_the_end(server: RedisServer, lock_name: str,
     server.admin.delete(lock_name)
     (tmp_path / "go").touch()
     _, err = holder.communicate(timeout=10)
-    assert holder.returncode == STATUS["lost"] and err.startswith(f'redlatch: lost "{lock_name}": it was lost')
+    assert holder.returncode == STATUS["lost"]
+    lost = "it was lost before its release: the server no longer knows of it"
+    assert err == f'redlatch: lost "{lock_name}": {lost}\n'
 
 
 # ------------------------------------------------------------------------------------------- what a parent passes on --

@@ -14,6 +14,7 @@ from env import RedisServer, wait_until
 from shell import TIMEOUT, ON_TERM, UNTIL_END, is_alive, pid_of, program, redlatch, script_of, start, wait_running
 
 KINDS = ["semaphore", "permit-semaphore"]
+NO_LEASE = "{} with --kind semaphore, whose permits have no lease: expected permit-semaphore"
 RECHECK = 'echo "$REDLATCH_LOCK ${REDLATCH_OWNER-none} ${REDLATCH_TOKEN-none}"'
 
 
@@ -125,6 +126,20 @@ def test_a_permit_that_is_lost_ends_the_command(
     assert slots.available() == 2, "the other one was given back"
 
 
+def test_a_permit_that_is_lost_unnoticed_is_70_at_the_end(
+    server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path
+) -> None:
+    text = script_of(tmp_path, f"while ! [ -e {tmp_path}/go ]; do sleep 0.02; done")
+    options = ["--kind", "permit-semaphore", "--limit", "1"]
+    holder = start(server, "run", *options, lock_name, "--", "sh", "-c", text)
+    wait_running(tmp_path)
+    client.permit_semaphore(lock_name).release(client.inspect(lock_name).parties[0].owner)
+    (tmp_path / "go").touch()
+    _, reported = holder.communicate(timeout=10)
+    lost = "a permit was lost before its release: the server no longer knows of it"
+    assert (holder.returncode, reported) == (70, f'redlatch: lost "{lock_name}": {lost}\n')
+
+
 def test_permits_of_one_that_was_killed_come_back(
     server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path
 ) -> None:
@@ -153,19 +168,28 @@ def test_min_hold_leaves_a_permit_to_run_out(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--permits", "2"], "expected --kind semaphore"),
-        (["--limit", "2", "--kind", "fair"], "--limit with --kind fair"),
-        (["--kind", "semaphore", "--permits", "0"], "expected a number from 1"),
-        (["--kind", "semaphore", "--permits", "3", "--limit", "2"], "--permits is 3, --limit 2"),
-        (["--kind", "semaphore", "--min-hold", "1"], "no lease"),
-        (["--kind", "semaphore", "--lease", "1"], "no lease"),
-        (["--kind", "semaphore", "--key-template", "x:{name}"], "expected --kind plain"),
-        (["--kind", "permit-semaphore", "--permits", "1001"], "--permits is 1001: expected 1 to 1000"),
+        (["--permits", "2"], "--permits with --kind mutex: expected --kind semaphore or permit-semaphore"),
+        (["--limit", "2", "--kind", "fair"], "--limit with --kind fair: expected --kind semaphore or permit-semaphore"),
+        (["--kind", "semaphore", "--permits", "0"], "--permits is '0': expected a number from 1 to 2147483647"),
+        (
+            ["--kind", "semaphore", "--permits", "3", "--limit", "2"],
+            "--permits is 3, --limit 2: expected the first to be no more than the second",
+        ),
+        (["--kind", "semaphore", "--min-hold", "1"], NO_LEASE.format("--min-hold")),
+        (["--kind", "semaphore", "--lease", "1"], NO_LEASE.format("--lease")),
+        (
+            ["--kind", "semaphore", "--key-template", "x:{name}"],
+            "--key-template with --kind semaphore: expected --kind plain",
+        ),
+        (
+            ["--kind", "permit-semaphore", "--permits", "1001"],
+            "--permits is 1001: expected 1 to 1000 with --kind permit-semaphore",
+        ),
     ],
 )
 def test_misuse(server: RedisServer, lock_name: str, options: List[str], words: str) -> None:
     done = redlatch(server, "run", *options, lock_name, "--", "true")
-    assert done.returncode == 64 and words in done.stderr
+    assert (done.returncode, done.stderr) == (64, f"redlatch: {words}\n")
     assert server.admin.exists(lock_name) == 0
 
 
