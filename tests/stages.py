@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "logs"
 SLOTS = 2
 SHOWN_LINES = 25
+# What names a failed test or says why it failed, in the logs of pytest, of our own runners and of compilers.
+FAILURE = re.compile(r"FAILED |ERROR |E  |FAIL:|.*\berror: |.*[Aa]ssert.*failed|.*ERROR: \w+Sanitizer|.*violation")
 # Sessions are groups to some schedulers, which share the machine out among groups first.
 YIELD = "renice -n 10 $$ >/dev/null && { echo 10 >/proc/$$/autogroup || true; } 2>/dev/null"
 
@@ -216,8 +218,9 @@ class Runner:
         self.failed += failed
         print(f"{'ok    ' if good else 'FAILED'} {seconds:7.1f} s  {stage.name:<11} {passed} passed, {failed} failed")
         if not good:
-            tail = log.splitlines()[-SHOWN_LINES:]
-            print("\n".join(f"       | {line}" for line in tail))
+            lines = log.splitlines()
+            shown = [*[line for line in lines if FAILURE.match(line)][:SHOWN_LINES], "...", *lines[-SHOWN_LINES:]]
+            print("\n".join(f"       | {line}" for line in shown))
             print(f"       | (the whole log: build/logs/{stage.name}.log)")
         elif stage.name == "coverage":
             print("\n".join(f"       | {line}" for line in log.splitlines() if re.match(r"(lines|branches): ", line)))
