@@ -246,8 +246,14 @@ def wait_free(servers: List[RedisServer], name: str) -> None:
 
 
 def wait_clean(server: RedisServer) -> None:
-    """No key is left. Redisson deletes its note about a release (redisson_unlock_latch) behind the call."""
+    """No key is left. Redisson deletes its note about a release behind the call."""
     wait_until(lambda: server.admin.keys() == [], message=lambda: f"no key to be left: {server.admin.keys()}")
+
+
+def lock_keys(server: RedisServer) -> List[str]:
+    """All keys but Redisson's notes about releases, which it deletes behind the call."""
+    found: Any = server.admin.keys()
+    return sorted(key.decode() for key in found if not key.startswith(b"redisson_unlock_latch:"))
 
 
 def wait_parked(monitor: Monitor, mark: int, name: str, rechecks: bool = True, listening: bool = False) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, closing
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Callable, Dict, Iterator, List
 
 import pytest
 import redlatch
 from env import Monitor, RedisServer, wait_until
-from parties import WOKEN, NotHeld, OurParty, Party, TheirParty, wait_clean, wait_parked
+from parties import WOKEN, NotHeld, OurParty, Party, TheirParty, lock_keys, wait_clean, wait_parked
 from read_write import about, base, ttl_ms, wire
 from redisson import Redisson, RedissonClient
 
@@ -164,8 +164,7 @@ def test_nested_acquires_are_counted_alike(threads: Threads, server: RedisServer
             act()
             fields = wire(server, name)
             owner = next((field.replace(":write", "") for field in fields if field != "mode"), "nobody")
-            found: Any = server.admin.keys()
-            keys = sorted(key.decode().replace(owner, "owner") for key in found)
+            keys = [key.replace(owner, "owner") for key in lock_keys(server)]
             steps.append(({field.replace(owner, "owner"): count for field, count in fields.items()}, keys))
         seen[number] = steps
     assert seen[0] == seen[1] and seen[0][-1] == ({}, [])
