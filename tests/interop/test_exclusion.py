@@ -17,7 +17,7 @@ from wire import addresses
 
 # How long a parked waiter is watched for commands that it should not send.
 SILENCE = 1.0
-LEASE = 1.5
+LEASE = 3.0
 TURNS = 20
 
 MakeOurs = Callable[..., OurParty]

@@ -157,12 +157,12 @@ def test_the_watchdog_of_each_keeps_all(
     names: List[str],
 ) -> None:
     """Without a lease all names live on, while the other side waits."""
-    client = make_ours(watchdog_lease=1.5)
+    client = make_ours(watchdog_lease=3.0)
     mine = our_multi(client, names)
-    other = their_multi(open_theirs([server], lockWatchdogTimeout=1_500)[0], names).on(java.thread())
+    other = their_multi(open_theirs([server], lockWatchdogTimeout=3_000)[0], names).on(java.thread())
     for acquire, release, refused in (
-        (mine.acquire, mine.release, lambda: other.tryLock(ms(2_500))),
-        (other.lock, other.unlock, lambda: mine.acquire(timeout=2.5)),
+        (mine.acquire, mine.release, lambda: other.tryLock(ms(5_000))),
+        (other.lock, other.unlock, lambda: mine.acquire(timeout=5)),
     ):
         acquire()
         assert refused() is False

@@ -201,14 +201,14 @@ def test_watchdogs_of_concurrent_readers(
     make_ours: Callable[..., redlatch.Client], java: Redisson, server: RedisServer, name: str
 ) -> None:
     """Both renew for two leases beside each other; a writer gets in only after both."""
-    our_client = make_ours(watchdog_lease=1.5)
-    their_client = java.connect(server.url, lockWatchdogTimeout=1500)
+    our_client = make_ours(watchdog_lease=3.0)
+    their_client = java.connect(server.url, lockWatchdogTimeout=3000)
     with ExitStack() as stack:
         threads = Threads(stack, java, our_client, their_client, name)
         ours, theirs = threads.both()
         assert ours.read.acquire() and theirs.read.acquire() and ours.read.acquire()
         writers = threads.both()
-        attempts = [writer.write.start(wait=3.2) for writer in writers]
+        attempts = [writer.write.start(wait=6.4) for writer in writers]
         assert [attempt.result() for attempt in attempts] == [False, False]
         assert ours.read.hold_count() == 2 and theirs.read.hold_count() == 1
         keys = sorted(key.decode() for key in server.admin.keys(f"{base(name)}:*"))

@@ -20,7 +20,7 @@ from peers import PeerError
 from redisson import OnThread, Redisson, RedissonClient
 
 # The watchdog's lease of those that are killed.
-LEASE = 1.5
+LEASE = 2.4
 # A waiter that nothing wakes rechecks after five seconds.
 BY_ITSELF = 4.5
 

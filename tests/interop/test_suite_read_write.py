@@ -55,13 +55,13 @@ def test_a_writers_own_read(ours: redlatch.Client, theirs: RedissonClient, name:
 
 def test_fifty_reads_are_renewed(make_ours: MakeOurs, name: str) -> None:
     """Fifty readers on ten threads hold for several leases of the watchdog, and none is lost."""
-    client = make_ours(watchdog_lease=1.2)
+    client = make_ours(watchdog_lease=3.0)
     began: Any = client.stats()["renewals"]
 
     def read(_: int) -> None:
         with client.read_write_lock(name).read as held:
             before: Any = client.stats()["renewals"]
-            wait_until(lambda: client.stats()["renewals"] >= before + 10, timeout=20)
+            wait_until(lambda: client.stats()["renewals"] >= before + 10, timeout=60)
             assert not held.lost
 
     with ThreadPoolExecutor(10) as pool:
@@ -190,17 +190,17 @@ def test_two_readers_and_a_writer(ours: redlatch.Client, make_ours: MakeOurs, na
 
 def test_leases_of_both_modes_are_renewed(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
     """A writer who reads, for many leases; then the read alone, for many more: the lease never comes near its end."""
-    client = make_ours(watchdog_lease=1.5)
+    client = make_ours(watchdog_lease=3.0)
     read, write = sides(client, name)
     assert write.acquire() and read.acquire()
     for side in ("both", "read"):
         before: Any = client.stats()["renewals"]
-        while client.stats()["renewals"] < before + 6:
+        while client.stats()["renewals"] < before + 4:
             assert ttl_ms(server, name) > 300
             time.sleep(0.05)
         if side == "both":
             write.release()
-    assert about(ttl_ms(server, name), 1_500, 1_300)
+    assert about(ttl_ms(server, name), 3_000, 2_800)
     read.release()
 
 
@@ -295,7 +295,7 @@ def test_many_dead_readers(make_ours: MakeOurs, server: RedisServer, name: str) 
 def test_renewal_after_a_restart(make_server: Callable[..., RedisServer], name: str, side: str) -> None:
     """The server restarts while a side is held: the holder is told, and a new hold is renewed."""
     server = make_server()
-    with redlatch.connect(server.url, watchdog_lease=1.0) as client:
+    with redlatch.connect(server.url, watchdog_lease=3.0) as client:
         lock: redlatch.Lock = getattr(client.read_write_lock(name), side)
         lock.acquire()
         hold = lock.held()
@@ -305,7 +305,7 @@ def test_renewal_after_a_restart(make_server: Callable[..., RedisServer], name: 
             lock.release()
         lock.acquire()
         renewals: Any = client.stats()["renewals"]
-        wait_until(lambda: client.stats()["renewals"] >= renewals + 6, timeout=10)
+        wait_until(lambda: client.stats()["renewals"] >= renewals + 4, timeout=30)
         assert lock.hold_count() == 1 and lock.state().locked
         lock.release()
 
