@@ -394,6 +394,10 @@ int main(int count, char **arguments) {
     if (!options.one && !options.faults && options.seeds == 0) {
         return usage("nothing to do", "");
     }
+    if (kind_of_names(options.lock_kind) != options.lock_kind) {
+        return usage("both sides are simulated together, by --kind ",
+                     redlatch_kind_name(kind_of_names(options.lock_kind)));
+    }
     if (options.sets && !kind_of_number(options.lock_kind)->member_type) {
         return usage("no sets of locks of the kind ", redlatch_kind_name(options.lock_kind));
     }
