@@ -109,8 +109,8 @@ STAGES = [
           + " -k 'not slowest_command and not fifty_processes'"
           # How long it takes to start is printed, not judged.
           + f" && {PYTHON} tests/bench/run.py --only S1 --quick", ("build",), alone=True),
-    Stage("interop", f"{PYTHON} tests/interop/build_peers.py && {PYTEST} tests/interop -n 3", ("build",), alone=True),
-    Stage("soak", f"{PYTHON} tests/interop/build_peers.py redisson && {PYTEST} tests/soak"
+    Stage("interop", f"{PYTHON} -m support.build_peers && {PYTEST} tests/interop -n 3", ("build",), alone=True),
+    Stage("soak", f"{PYTHON} -m support.build_peers redisson && {PYTEST} tests/soak"
                   f" && {PYTHON} tests/soak/run.py --seconds 60", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", ("build",), computes=True),
     Stage("lua", f"REDLATCH_TEST_LUA_BUILD=build/address REDLATCH_TEST_LUA_PRELOAD=\"{ADDRESS_LIBRARIES}\""

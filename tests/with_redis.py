@@ -6,11 +6,8 @@ SPDX-License-Identifier: Apache-2.0
 
 import subprocess
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "e2e"))
-
-from env import RedisServer
+from support import RedisServer
 
 
 def main() -> int:

@@ -15,14 +15,13 @@ import time
 from pathlib import Path
 from typing import List, Optional
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+from harness import Bench, NotAvailable, ProgramFailed, Report, Scenario, discover
+from harness.bench import Pace
+from harness.chart import draw
+from harness.disturbance import Disturbance
+from harness.output import Finished, describe_machine, print_machine, print_scenario, write_json
 
-from harness import Bench, NotAvailable, ProgramFailed, Report, Scenario, discover  # noqa: E402
-from harness.bench import Pace  # noqa: E402
-from harness.chart import draw  # noqa: E402
-from harness.disturbance import Disturbance  # noqa: E402
-from harness.output import Finished, describe_machine, print_machine, print_scenario, write_json  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def parse(words: Optional[List[str]]) -> argparse.Namespace:

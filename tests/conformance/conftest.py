@@ -3,16 +3,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Iterator
 
 import pytest
-
-HERE = Path(__file__).resolve().parent
-# The runner, the drivers in Python, and the environment that is shared with the end-to-end tests.
-sys.path[:0] = [str(HERE), str(HERE / "drivers"), str(HERE.parent / "e2e")]
-
 from runner import Processes, Servers
 
 

@@ -7,16 +7,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
-
 import pause
 import race
-import watchdog
-from env import RedisServer
-from show import say, title
-
 import redlatch
+import watchdog
+from show import say, title
+from support import RedisServer
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> int:

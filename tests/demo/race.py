@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
-from lua_programs import MODULES
-from lua_programs import environment as lua_environment
 from show import Child, say, title, verdict
+from support.lua_programs import MODULES
+from support.lua_programs import environment as lua_environment
 
 HERE = Path(__file__).resolve().parent
 THREADS = 8

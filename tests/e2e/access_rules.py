@@ -8,8 +8,8 @@ import re
 from typing import Any, Dict, List, NamedTuple, Set, Tuple
 
 import redlatch
-from env import RedisServer
-from wire import build_directory
+from support import RedisServer
+from support.wire import build_directory
 
 SCRIPTS = build_directory() / "scripts"
 

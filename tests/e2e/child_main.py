@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 import redis
 import redlatch
-from env import RedissonShapedPeer
+from support import RedissonShapedPeer
 
 
 class Child:

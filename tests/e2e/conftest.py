@@ -17,8 +17,8 @@ from functools import partial
 from typing import Any, Callable, Dict, Generator, Iterator, List, Optional
 
 import pytest
-from env import Monitor, Proxy, RedisServer, RedissonShapedPeer, wait_until
-from env.server import server_command
+from support import Monitor, Proxy, RedisServer, RedissonShapedPeer, wait_until
+from support.server import server_command
 
 MakeServer = Callable[..., RedisServer]
 MakePeer = Callable[..., RedissonShapedPeer]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 import redlatch
-from env import RedisServer
+from support import RedisServer
 
 Write = Callable[[Any, str], object]
 Do = Callable[[Any], object]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, List
 
-from env import RedisServer
+from support import RedisServer
 
 UUID = "3f2b7c1a-0d4e-4b7a-9c11-2f6d0a9e8b77"
 

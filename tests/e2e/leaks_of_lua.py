@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from env import RedisServer
-from lua_programs import LUAS, play, scenes_of
+from support import RedisServer
+from support.lua_programs import LUAS, play, scenes_of
 
 
 @pytest.mark.parametrize("lua", LUAS)

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Iterator, Tuple
 
 import pytest
-from env import RedisServer, RedissonShapedPeer, free_port, wait_until
-from lua_programs import EXAMPLES, ROOT
-from wire import subscribers
+from support import RedisServer, RedissonShapedPeer, free_port, wait_until
+from support.lua_programs import EXAMPLES, ROOT
+from support.wire import subscribers
 
 FOLDER = os.environ.get("REDLATCH_TEST_NGINX", "")
 MODULES = f"{FOLDER}/usr/lib/nginx/modules"

@@ -7,9 +7,9 @@ import threading
 from typing import Callable, Dict, List, Optional, Type
 
 import redlatch
-from env import Monitor, RedisServer, Script, wait_until
+from support import Monitor, RedisServer, Script, wait_until
+from support.wire import SCRIPTS, counts, fields, load_scripts
 from waiters import Waiting
-from wire import SCRIPTS, counts, fields, load_scripts
 
 
 class Call:

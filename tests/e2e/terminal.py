@@ -7,8 +7,8 @@ import subprocess
 import uuid
 from typing import Dict, Optional
 
-from env import RedisServer, wait_until
-from shell import TIMEOUT, environment
+from support import RedisServer, wait_until
+from support.shell import TIMEOUT, environment
 
 BASH = ("bash", "--norc", "--noprofile", "-i")
 

@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 from typing import Any, Callable, List
 
-import env.server
 import pytest
 import redis
-from env import (
+import support.server
+from support import (
     Command,
     ErrorReply,
     GarbageServer,
@@ -33,7 +33,7 @@ from env import (
     free_port,
     wait_until,
 )
-from env.ports import listening_socket
+from support.ports import listening_socket
 
 HERE = Path(__file__).parent
 MakeServer = Callable[..., RedisServer]
@@ -95,7 +95,7 @@ def test_a_stopped_process_accepts_and_answers_late(server: RedisServer) -> None
 def test_a_taken_port_is_given_up(make_server: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = free_port()
     ports = iter([taken, free_port()])
-    monkeypatch.setattr(env.server, "free_port", lambda: next(ports))
+    monkeypatch.setattr(support.server, "free_port", lambda: next(ports))
     with listening_socket(taken):
         server = make_server()
         assert server.port != taken and server.client().ping()
@@ -111,7 +111,7 @@ def test_a_server_that_cannot_start_says_why(make_server: MakeServer) -> None:
 def test_a_server_does_not_outlive_its_process() -> None:
     program = """if True:
         import time
-        from env import RedisServer
+        from support import RedisServer
         server = RedisServer()
         print(server.pid, server.directory, flush=True)
         time.sleep(60)
@@ -346,7 +346,7 @@ def test_ports_that_refuse_and_ports_that_do_not_answer() -> None:
 
 def test_a_port_is_that_of_one_process_also_while_its_server_is_down() -> None:
     nobodys = 1_000 + os.getpid() % 9_000  # below those of servers; another run of this test asks for another
-    ask = f"from env.ports import claim; print(claim({free_port()}), claim({nobodys}))"
+    ask = f"from support.ports import claim; print(claim({free_port()}), claim({nobodys}))"
     here = Path(__file__).parent
     done = subprocess.run([sys.executable, "-c", ask], cwd=here, stdout=subprocess.PIPE, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]

@@ -9,8 +9,8 @@ from typing import Callable, Iterator, List
 
 import pytest
 import redis
-from env import Command, ErrorReply, Outcome, Proxy, RawClient, RedisServer, Script, containing, wait_until
 from stalls import Stalls
+from support import Command, ErrorReply, Outcome, Proxy, RawClient, RedisServer, Script, containing, wait_until
 
 SHORT = 0.15
 COUNT_TEXT = "return redis.call('incr', KEYS[1])"

@@ -7,8 +7,8 @@ from typing import Any, List
 
 import pytest
 import redlatch
-from env import Entry, Monitor, NotHeld, RedisServer, RedissonShapedPeer, wait_until
-from wire import SCRIPTS, channel, counts, fields, is_owner, load_scripts, remaining_ms, scripts, sent_by
+from support import Entry, Monitor, NotHeld, RedisServer, RedissonShapedPeer, wait_until
+from support.wire import SCRIPTS, channel, counts, fields, is_owner, load_scripts, remaining_ms, scripts, sent_by
 
 # How long a test may take between asking for a lease and looking at its TTL, in milliseconds.
 TIMEOUT_MS = 2_000

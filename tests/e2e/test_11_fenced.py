@@ -9,10 +9,10 @@ from typing import Any, Callable, Iterator, List, Optional
 
 import pytest
 import redlatch
-from env import Monitor, Proxy, RedisServer, wait_until
 from steps import Call
+from support import Monitor, Proxy, RedisServer, wait_until
+from support.wire import SCRIPTS, counts, fields, load_scripts, scripts, sent_by
 from waiters import Waiting
-from wire import SCRIPTS, counts, fields, load_scripts, scripts, sent_by
 
 CUTS = ["cut_before", "cut_inside", "cut_after"]
 

@@ -8,11 +8,11 @@ from typing import Any, Callable, Iterator, List, Optional
 
 import pytest
 import redlatch
-from env import Monitor, Proxy, RedisServer, wait_until
 from redis.lock import Lock as TheirLock
 from steps import Call
+from support import Monitor, Proxy, RedisServer, wait_until
+from support.wire import SCRIPTS, is_owner, load_scripts, remaining_ms, script_of, scripts, sent_by
 from waiters import SOON, Waiting
-from wire import SCRIPTS, is_owner, load_scripts, remaining_ms, script_of, scripts, sent_by
 
 CUTS = ["cut_before", "cut_inside", "cut_after"]
 # How long a test may take between asking for a lease and looking at its TTL, in milliseconds.

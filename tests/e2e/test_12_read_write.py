@@ -9,13 +9,22 @@ from typing import Any, List
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer, wait_until
-from read_write import (
-    about, channel, levels, owner_of, peer_reads, peer_writes, sides, timeout_key, ttl_ms, wire,
-)
 from steps import Call
+from support import Monitor, RedisServer, wait_until
+from support.read_write import (
+    about,
+    channel,
+    levels,
+    owner_of,
+    peer_reads,
+    peer_writes,
+    sides,
+    timeout_key,
+    ttl_ms,
+    wire,
+)
+from support.wire import load_scripts, scripts, sent_by
 from waiters import SOON
-from wire import load_scripts, scripts, sent_by
 
 FREE = redlatch.LockState(locked=False, ttl=0.0, owner=None, count=0, holders=0, waiters=0)
 

@@ -10,10 +10,10 @@ from typing import Any, Callable, Iterator, List
 
 import pytest
 import redlatch
-from env import Monitor, Proxy, RedisServer, wait_until
 from steps import Call
+from support import Monitor, Proxy, RedisServer, wait_until
+from support.wire import SCRIPTS, counts, fields, is_owner, remaining_ms, scripts, sent_by
 from waiters import SOON, Waiting, hold_as_redisson, release_as_redisson, wait_parked
-from wire import SCRIPTS, counts, fields, is_owner, remaining_ms, scripts, sent_by
 
 MakeServer = Callable[..., RedisServer]
 LEASE = 2.0

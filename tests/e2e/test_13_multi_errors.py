@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 import redlatch
-from env import RedisServer, free_port
 from redlatch._ffi import lib, text
+from support import RedisServer, free_port
 from waiters import hold_as_redisson
 
 OpenClients = Callable[..., List[redlatch.Client]]

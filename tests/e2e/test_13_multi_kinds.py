@@ -9,10 +9,10 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 import redlatch
-from env import Monitor, Proxy, RedisServer, wait_until
-from read_write import levels, wire
+from support import Monitor, Proxy, RedisServer, wait_until
+from support.read_write import levels, wire
+from support.wire import SCRIPTS, load_scripts, remaining_ms, scripts, sent_by
 from waiters import SOON, Waiting
-from wire import SCRIPTS, load_scripts, remaining_ms, scripts, sent_by
 
 LEASE = 1.5
 _OWNER = re.compile("[0-9a-f-]{36}:[0-9]+")

@@ -9,11 +9,11 @@ from typing import Any, Iterator, List
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer, RedissonShapedPeer, wait_until
 from stalls import Stalls
 from steps import Call
+from support import Monitor, RedisServer, RedissonShapedPeer, wait_until
+from support.wire import channel, counts, fields, is_owner, load_scripts, script_of, scripts, sent_by, subscribers
 from waiters import SOON, Waiting, hold_as_redisson
-from wire import channel, counts, fields, is_owner, load_scripts, scripts, script_of, sent_by, subscribers
 
 
 @pytest.fixture

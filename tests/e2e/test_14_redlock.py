@@ -11,10 +11,10 @@ from typing import Any, Callable, List, Optional
 
 import pytest
 import redlatch
-from env import Proxy, RedisServer, wait_until
 from steps import Call
+from support import Proxy, RedisServer, wait_until
+from support.wire import SCRIPTS, counts, fields, load_scripts, remaining_ms
 from waiters import Waiting, hold_as_redisson, release_as_redisson
-from wire import SCRIPTS, counts, fields, load_scripts, remaining_ms
 
 LEASE = 1.5
 # A waiter that nothing wakes rechecks after five seconds.

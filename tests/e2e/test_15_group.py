@@ -9,9 +9,9 @@ from typing import Any, Dict, Iterator, List
 
 import pytest
 import redlatch
-from env import Monitor, Proxy, RedisServer, wait_until
+from support import Monitor, Proxy, RedisServer, wait_until
+from support.wire import SCRIPTS, is_owner, load_scripts, scripts, sent_by
 from waiters import SOON, Waiting
-from wire import SCRIPTS, is_owner, load_scripts, scripts, sent_by
 
 # Redisson's names of values (wire format 5.1).
 HASHED = {"a": "qwvAS12pR0CgRitaypEjUw", "f1": "uxmtuxwbA6v+mqalmQLIOA", "": "t6rZwibGo2uy1OSmNVe8pg"}

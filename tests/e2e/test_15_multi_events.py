@@ -9,10 +9,10 @@ from typing import Any, Callable, List, Optional
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
 from redlatch._ffi import ffi, lib, new_record
+from support import RedisServer, wait_until
+from support.wire import counts, fields
 from waiters import hold_as_redisson, release_as_redisson
-from wire import counts, fields
 
 OpenClients = Callable[..., List[redlatch.Client]]
 LEASE = 1.5

@@ -8,10 +8,10 @@ from typing import Any, Iterable, Iterator, List
 
 import pytest
 import redlatch
-from env import Entry, Monitor, Proxy, RedisServer, RedissonShapedPeer, wait_until
 from stalls import Stalls
+from support import Entry, Monitor, Proxy, RedisServer, RedissonShapedPeer, wait_until
+from support.wire import channel, counts, fields, load_scripts, scripts, sent_by, subscribers
 from waiters import SOON, Waiting, hold_as_redisson, release_as_redisson, wait_parked
-from wire import channel, counts, fields, load_scripts, scripts, sent_by, subscribers
 
 RECHECK = 5.0
 

@@ -9,11 +9,11 @@ from typing import Iterator, List
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer, wait_until
-from read_write import channel, owner_of, peer_reads, peer_writes, sides, wire
 from steps import Call
+from support import Monitor, RedisServer, wait_until
+from support.read_write import channel, owner_of, peer_reads, peer_writes, sides, wire
+from support.wire import load_scripts, scripts, sent_by
 from waiters import SOON, Waiting
-from wire import load_scripts, scripts, sent_by
 
 TIMEOUT = 1.5  # seconds, of a writer who gives up
 

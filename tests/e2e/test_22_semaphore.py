@@ -10,10 +10,10 @@ from typing import Any, Callable, Iterator, List, Optional
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer, wait_until
 from steps import Call
+from support import Monitor, RedisServer, wait_until
+from support.wire import SCRIPTS, load_scripts, script_of
 from waiters import SOON
-from wire import SCRIPTS, load_scripts, script_of
 
 PERMITS_MAX = 2_147_483_647
 

@@ -10,10 +10,10 @@ from typing import Any, Iterator
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer, wait_until
 from steps import Call
+from support import Monitor, RedisServer, wait_until
+from support.wire import load_scripts, script_of
 from waiters import SOON
-from wire import load_scripts, script_of
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from typing import Any, Dict, Iterator, List
 
 import pytest
 import redlatch
-from env import Proxy, RedisServer, wait_until
 from steps import Call
+from support import Proxy, RedisServer, wait_until
+from support.wire import SCRIPTS, load_scripts
 from waiters import SOON
-from wire import SCRIPTS, load_scripts
 
 NEVER = 922337203685477
 UNKNOWN = "0123456789abcdef" * 2

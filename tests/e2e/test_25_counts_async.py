@@ -7,9 +7,9 @@ from typing import Iterator
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
 from hosts import Host
 from redlatch._ffi import FOREVER, RENEWED, ffi, lib, new_record
+from support import RedisServer, wait_until
 
 
 @pytest.fixture

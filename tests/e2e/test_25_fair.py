@@ -11,14 +11,14 @@ import time
 import uuid
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Dict, Callable, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer, wait_until
 from steps import Call
+from support import Monitor, RedisServer, wait_until
+from support.wire import channel, fields, load_scripts, scripts, sent_by
 from waiters import SOON, Waiting
-from wire import channel, fields, load_scripts, scripts, sent_by
 
 RECHECK = 5.0
 FOREIGN_TIMEOUT_MS = 300_000

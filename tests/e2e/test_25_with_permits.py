@@ -9,9 +9,9 @@ from typing import Any, Callable, List
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer, wait_until
 from steps import Call
-from wire import load_scripts, scripts, sent_by
+from support import Monitor, RedisServer, wait_until
+from support.wire import load_scripts, scripts, sent_by
 
 Make = Callable[..., Any]
 

@@ -11,11 +11,11 @@ from typing import Callable, Iterator, Tuple
 
 import pytest
 import redlatch
-from env import Connection, Fault, Monitor, Proxy, RedisServer, wait_until
 from stalls import Stalls
 from steps import STEPS, Call, Step
+from support import Connection, Fault, Monitor, Proxy, RedisServer, wait_until
+from support.wire import counts, remaining_ms
 from waiters import SOON
-from wire import counts, remaining_ms
 
 # From the moment that the server can be used again until what was given up is undone; and how long a client may take
 # to find out that it can.

@@ -9,10 +9,10 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 import redlatch
-from env import Fault, Proxy, RedisServer, wait_until
 from stalls import Stalls
 from steps import Call
-from wire import SCRIPTS, counts, fields, load_scripts
+from support import Fault, Proxy, RedisServer, wait_until
+from support.wire import SCRIPTS, counts, fields, load_scripts
 
 MakeServer = Callable[..., RedisServer]
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import List, Optional, Set
 
-from wire import build_directory
+from support.wire import build_directory
 
 ROOT = Path(__file__).resolve().parents[2]
 JUDGES = "test_30_lost_replies.py"

@@ -10,10 +10,10 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 import redlatch
-from env import Fault, Proxy, RedisServer, wait_until
-from read_write import base, levels, owner_of, sides, timeout_key, ttl_ms, wire
+from support import Fault, Proxy, RedisServer, wait_until
+from support.read_write import base, levels, owner_of, sides, timeout_key, ttl_ms, wire
+from support.wire import SCRIPTS, load_scripts
 from waiters import Waiting
-from wire import SCRIPTS, load_scripts
 
 CUTS = ["cut_before", "cut_inside", "cut_after"]
 Both = Tuple[redlatch.Lock, redlatch.Lock]

@@ -13,8 +13,8 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Un
 
 import pytest
 import redlatch
-from env import Proxy, RedisServer, wait_until
-from wire import SCRIPTS
+from support import Proxy, RedisServer, wait_until
+from support.wire import SCRIPTS
 
 State = Dict[str, Union[str, List[str]]]
 Act = Callable[[Any], object]

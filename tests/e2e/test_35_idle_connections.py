@@ -12,10 +12,10 @@ from typing import Any, Callable, Iterator, List
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
-from shell import start_holder
+from support import RedisServer, wait_until
+from support.shell import start_holder
+from support.wire import fields
 from waiters import hold_as_redisson
-from wire import fields
 
 # No renewal comes within a test: what is found out before a third of this is found out for another reason.
 LEASE = 120.0

@@ -12,8 +12,8 @@ from typing import Any, Callable, Dict, Iterator
 
 import pytest
 import redlatch
-from env import Proxy, RedisServer
-from wire import SCRIPTS, load_scripts
+from support import Proxy, RedisServer
+from support.wire import SCRIPTS, load_scripts
 
 PASSWORD = "secret"
 MakeLock = Callable[[redlatch.Client, str], redlatch.Lock]

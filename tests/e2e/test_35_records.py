@@ -9,9 +9,9 @@ from typing import Callable, Iterator
 
 import pytest
 import redlatch
-from env import Proxy, RedisServer, wait_until
 from steps import Call
-from wire import SCRIPTS, load_scripts
+from support import Proxy, RedisServer, wait_until
+from support.wire import SCRIPTS, load_scripts
 
 MakeServer = Callable[..., RedisServer]
 

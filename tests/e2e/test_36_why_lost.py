@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
+from support import RedisServer, wait_until
 
 
 def lose(error: Any, call: Any, *arguments: Any) -> redlatch.LockLostError:

@@ -11,10 +11,10 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 import redlatch
-from env import RedisServer
 from hosts import Host
 from redlatch._ffi import FOREVER, RENEWED, ffi, lib, new_record, text
-from shell import program
+from support import RedisServer
+from support.shell import program
 
 WORD = b"0123456789abcdef0123456789abcdef"  # as redis-py writes
 

@@ -12,10 +12,10 @@ from typing import Any, Callable, Iterator, Optional
 import pytest
 import redlatch
 from children import ChildProcess
-from env import RedisServer, RedissonShapedPeer, wait_until
 from stalls import Stalls
+from support import RedisServer, RedissonShapedPeer, wait_until
+from support.wire import fields
 from waiters import Waiting, hold_as_redisson
-from wire import fields
 
 # What passes between an event and the thread that waits for it.
 WAKE = 0.3

@@ -10,11 +10,11 @@ from typing import Any, Iterator, List
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer, wait_until
 from redlatch._ffi import ffi, lib
 from stalls import Stalls
+from support import Monitor, RedisServer, wait_until
+from support.wire import fields, load_scripts, remaining_ms, scripts
 from waiters import Waiting
-from wire import fields, load_scripts, remaining_ms, scripts
 
 LEASE = 1.2
 # What a busy machine adds to that which comes at once.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Dict
 
 import pytest
-from env import RedisServer
+from support import RedisServer
 
 
 @pytest.fixture(scope="module")

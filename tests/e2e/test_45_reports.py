@@ -14,9 +14,9 @@ from typing import Iterator, List
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
+from support import RedisServer, wait_until
+from support.wire import subscribers
 from waiters import SOON, hold_as_redisson, release_as_redisson
-from wire import subscribers
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from typing import Iterator, List
 import pytest
 import redlatch
 from children import ChildProcess
-from env import Monitor, RedisServer, wait_until
 from stalls import Stalls
+from support import Monitor, RedisServer, wait_until
+from support.wire import fields, load_scripts, scripts, sent_by, subscribers
 from waiters import SOON, Waiting, hold_as_redisson, release_as_redisson
-from wire import fields, load_scripts, scripts, sent_by, subscribers
 
 THREADS = 200
 TURNS = 20

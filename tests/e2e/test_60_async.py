@@ -15,9 +15,9 @@ from typing import Callable, Iterator, List
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer, free_port, wait_until
 from scenes import play, scenes_of
 from stalls import Stalls
+from support import Monitor, RedisServer, free_port, wait_until
 from waiters import SOON
 
 MakeServer = Callable[..., RedisServer]

@@ -11,10 +11,10 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 import pytest
 import redlatch
-from env import RedisServer, free_port, wait_until
 from hosts import Host
 from redlatch import reports
 from redlatch._ffi import FOREVER, ffi, lib, new_record, text
+from support import RedisServer, free_port, wait_until
 
 INCLUDE = Path(__file__).resolve().parents[2] / "core" / "include"
 # What asks the server nothing, or is started in a way of its own.

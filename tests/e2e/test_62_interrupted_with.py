@@ -16,7 +16,7 @@ from typing import Any, Callable, ContextManager, Dict, Optional
 
 import pytest
 import redlatch
-from env import RedisServer
+from support import RedisServer
 
 PACKAGE = str(Path(redlatch.__file__).parent)
 Make = Callable[[redlatch.Client, str], "ContextManager[Any]"]

@@ -19,8 +19,8 @@ from typing import Any, Callable, List
 
 import pytest
 import redlatch
-from env import Monitor, Proxy, RedisServer, wait_until
 from scenes import play, scenes_of
+from support import Monitor, Proxy, RedisServer, wait_until
 
 
 @pytest.mark.parametrize("scene", scenes_of("scenes_fork"))

@@ -11,9 +11,9 @@ from typing import Any, Callable, Dict, Iterator
 
 import pytest
 import redlatch
-from env import HttpServer, RedisServer, ScriptedServer, closed_port
-from env.resp import ErrorReply
 from scenes import play, scenes_of
+from support import HttpServer, RedisServer, ScriptedServer, closed_port
+from support.resp import ErrorReply
 
 MakeServer = Callable[..., RedisServer]
 

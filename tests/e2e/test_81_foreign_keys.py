@@ -9,9 +9,9 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
 from foreign_keys import KINDS, NO_LOCK, Do, Kind, Place, Write, cases, snapshot
 from steps import Call
+from support import RedisServer, wait_until
 
 CASES = [pytest.param(*case, id="-".join(case)) for case in cases()]
 # What a call may say: the key is of another type or shape; or what it held is not there any more.

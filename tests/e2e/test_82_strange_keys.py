@@ -9,9 +9,9 @@ from typing import Any, Callable, Dict
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
 from forms import UUID, put_every_form, put_hash
-from shell import names, shown
+from support import RedisServer, wait_until
+from support.shell import names, shown
 from waiters import Waiting
 
 TTLS = [9_000_000_000_000_000_000, 5 * 10**17]

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple
 
 import pytest
-from env import RedisServer
-from env.hostile import EVILS, PLACES, Evil, HostileServer
 from forms import UUID, put_hash
-from lua_programs import LUAS, SOURCES
-from lua_programs import environment as lua_environment
 from scenes import folder
-from shell import program
+from support import RedisServer
+from support.hostile import EVILS, PLACES, Evil, HostileServer
+from support.lua_programs import LUAS, SOURCES
+from support.lua_programs import environment as lua_environment
+from support.shell import program
 
 # A wait has half a second, a connection and a command have less.
 OPTIONS = "?connect_timeout=0.3&command_timeout=0.3&dead_peer_timeout=1"

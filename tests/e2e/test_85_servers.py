@@ -8,11 +8,11 @@ import time
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
+import access_rules
 import pytest
 import redis
 import redlatch
-import access_rules
-from env import (
+from support import (
     ErrorReply,
     GarbageServer,
     HttpServer,

@@ -10,9 +10,9 @@ from typing import Any, Callable, List
 import pytest
 import redlatch
 from access_rules import RECHECKS, ROWS, RULES, SCRIPTS, open_frugal, permit, table
-from env import RedisServer, wait_until
 from foreign_keys import KINDS
 from steps import Call
+from support import RedisServer, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 

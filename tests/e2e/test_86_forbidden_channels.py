@@ -7,8 +7,8 @@ from typing import Any, Callable, List
 
 import pytest
 import redlatch
-from env import Proxy, RedisServer, wait_until
 from steps import Call
+from support import Proxy, RedisServer, wait_until
 
 MakeServer = Callable[..., RedisServer]
 

@@ -9,10 +9,10 @@ from typing import Any, List
 import pytest
 import redlatch
 from access_rules import ROWS, open_frugal, permit
-from env import RedisServer
 from foreign_keys import KINDS
-from lua_programs import environment as lua_environment
-from shell import program as shell_program
+from support import RedisServer
+from support.lua_programs import environment as lua_environment
+from support.shell import program as shell_program
 
 
 def test_the_servers_own_words(server: RedisServer, lock_name: str) -> None:

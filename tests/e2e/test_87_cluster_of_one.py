@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterator, List
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
+from support import RedisServer, wait_until
 from waiters import Waiting
 
 MakeLock = Callable[[redlatch.Client, str], redlatch.Lock]

@@ -13,10 +13,10 @@ from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 import redlatch
-from env import Monitor, Proxy, RedisServer, wait_until
 from steps import Call
+from support import Monitor, Proxy, RedisServer, wait_until
+from support.wire import SCRIPTS, load_scripts, remaining_ms, scripts, sent_by
 from waiters import Waiting, hold_as_redisson
-from wire import SCRIPTS, load_scripts, remaining_ms, scripts, sent_by
 
 MakeServer = Callable[..., RedisServer]
 

@@ -12,9 +12,9 @@ from typing import Any, Callable, Iterator, List
 
 import pytest
 import redlatch
-from env import Proxy, RedisServer, wait_until
+from support import Proxy, RedisServer, wait_until
+from support.wire import subscribers
 from waiters import Waiting, hold_as_redisson, release_as_redisson
-from wire import subscribers
 
 MakeServer = Callable[..., RedisServer]
 # The demoted master refuses, connections break, and what it knew alone is lost.

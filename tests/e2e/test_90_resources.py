@@ -8,8 +8,8 @@ import sys
 from typing import Dict
 
 import pytest
-from env import RedisServer, wait_until
 from scenes import play, scenes_of
+from support import RedisServer, wait_until
 
 
 @pytest.mark.timeout(300)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 import pytest
-from env import RedisServer, RedissonShapedPeer, wait_until
-from shell import program
-from wire import build_directory, subscribers
+from support import RedisServer, RedissonShapedPeer, wait_until
+from support.shell import program
+from support.wire import build_directory, subscribers
 
 # How long is counted: a little longer than the time between two renewals. Waiters recheck every 5 s.
 SPAN = 10.5

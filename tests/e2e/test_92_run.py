@@ -14,8 +14,8 @@ from typing import Any, List, Tuple
 
 import pytest
 import redlatch as library
-from env import RedisServer, RedissonShapedPeer, closed_port, wait_until
-from shell import (
+from support import RedisServer, RedissonShapedPeer, closed_port, wait_until
+from support.shell import (
     TIMEOUT,
     UNTIL_END,
     environment,
@@ -27,7 +27,7 @@ from shell import (
     start,
     start_holder,
 )
-from wire import fields, is_owner, remaining_ms, subscribers
+from support.wire import fields, is_owner, remaining_ms, subscribers
 
 # A wait that missed its message looks after 5 s.
 RECHECK = 4.0

@@ -8,8 +8,8 @@ from typing import List
 
 import pytest
 import redlatch as library
-from env import RedisServer
-from shell import program, redlatch
+from support import RedisServer
+from support.shell import program, redlatch
 
 # Run under the lock: what redlatch itself shows of the key, and the token.
 RECHECK = '"$1" show --json "$2" && echo "token=${REDLATCH_TOKEN-none}"'

@@ -7,8 +7,8 @@ import json
 from typing import List
 
 import pytest
-from env import RedisServer
-from shell import program, redlatch
+from support import RedisServer
+from support.shell import program, redlatch
 
 # Asks; then as somebody who differs in the last owner from the one who holds it.
 ASK = ('export REDIS_URL=redis://127.0.0.1:1; "$0" show --mine --json; echo $?'

@@ -10,8 +10,19 @@ from typing import Any, Iterator, List
 
 import pytest
 import redlatch as library
-from env import RedisServer, wait_until
-from shell import TIMEOUT, ON_TERM, UNTIL_END, is_alive, pid_of, program, redlatch, script_of, start, wait_running
+from support import RedisServer, wait_until
+from support.shell import (
+    ON_TERM,
+    TIMEOUT,
+    UNTIL_END,
+    is_alive,
+    pid_of,
+    program,
+    redlatch,
+    script_of,
+    start,
+    wait_running,
+)
 
 KINDS = ["semaphore", "permit-semaphore"]
 NO_LEASE = "{} with --kind semaphore, whose permits have no lease: expected permit-semaphore"

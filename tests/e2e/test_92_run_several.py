@@ -9,9 +9,9 @@ from typing import Any, Iterator, List
 
 import pytest
 import redlatch as library
-from env import RedisServer, RedissonShapedPeer, wait_until
-from shell import TIMEOUT, is_alive, pid_of, program, redlatch, script_of, start, wait_running
-from wire import channel, fields, is_owner, subscribers
+from support import RedisServer, RedissonShapedPeer, wait_until
+from support.shell import TIMEOUT, is_alive, pid_of, program, redlatch, script_of, start, wait_running
+from support.wire import channel, fields, is_owner, subscribers
 
 PRINT_VARIABLES = 'echo "$REDLATCH_LOCK"; echo "$REDLATCH_OWNER"; echo "${REDLATCH_TOKEN-none}"'
 

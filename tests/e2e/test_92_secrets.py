@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Iterator, List
 
 import pytest
-from env import RedisServer
-from shell import program
+from support import RedisServer
+from support.shell import program
 
 PASSWORD = "hunter2 &=1"
 LOGIN = ":hunter2%20%26=1@"

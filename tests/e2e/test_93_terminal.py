@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Iterator
 
 import pytest
-from env import RedisServer, wait_until
-from shell import ON_TERM, TIMEOUT, UNTIL_END, is_alive, is_stopped, pid_of, program, script_of, wait_running
+from support import RedisServer, wait_until
+from support.shell import ON_TERM, TIMEOUT, UNTIL_END, is_alive, is_stopped, pid_of, program, script_of, wait_running
+from support.wire import fields, remaining_ms, subscribers
 from terminal import Terminal
 from waiters import hold_as_redisson
-from wire import fields, remaining_ms, subscribers
 
 ON_INT = "trap 'echo told; exit 9' INT"
 

@@ -15,11 +15,10 @@ from typing import Any, Dict, Set
 
 import pytest
 import redlatch as library
-from env import RedisServer, RedissonShapedPeer, closed_port, wait_until
 from forms import UUID, put_every_form, put_hash, put_permits, put_what_is_no_lock
-from shell import environment, names, program, redlatch, shown
-from wire import channel, counts
-
+from support import RedisServer, RedissonShapedPeer, closed_port, wait_until
+from support.shell import environment, names, program, redlatch, shown
+from support.wire import channel, counts
 
 # ------------------------------------------------------------------------------------------------------------ list --
 

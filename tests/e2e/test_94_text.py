@@ -10,9 +10,9 @@ from typing import List
 
 import pytest
 import redlatch as library
-from env import ErrorReply, RedisServer, ScriptedServer
 from forms import UUID, put_hash
-from shell import environment, program, redlatch
+from support import ErrorReply, RedisServer, ScriptedServer
+from support.shell import environment, program, redlatch
 
 # ESC, BEL, DEL, the CSI of eight bits, right-to-left override, isolate, zero width, line separator.
 WILD = "a\x1b[2J\x07\x7f\u009b2J\u202e\u2066\u200b\u2028z"

@@ -10,10 +10,10 @@ from typing import Any, Iterator
 
 import pytest
 import redlatch as library
-from env import RedisServer, RedissonShapedPeer, wait_until
 from forms import UUID, put_hash, put_permits
-from shell import TIMEOUT, redlatch, start
-from wire import channel, subscribers
+from support import RedisServer, RedissonShapedPeer, wait_until
+from support.shell import TIMEOUT, redlatch, start
+from support.wire import channel, subscribers
 
 # A wait that missed its message looks after 5 s.
 RECHECK = 4.0

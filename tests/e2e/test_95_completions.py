@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Iterator, List
 
 import pytest
-from env import RedisServer, wait_until
-from shell import TIMEOUT, environment, program
+from support import RedisServer, wait_until
+from support.shell import TIMEOUT, environment, program
 from terminal import BASH, Terminal
 
 FOLDER = Path(__file__).resolve().parents[2] / "core" / "cli" / "completions"

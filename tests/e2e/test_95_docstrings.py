@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List
 
 import pytest
 import redlatch
-from env import RedisServer
+from support import RedisServer
 
 FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 # Facts, errors and types: what they are made of is in their text.

@@ -11,10 +11,10 @@ from typing import Dict, Tuple
 
 import pytest
 import redlatch
-from env import RedisServer
-from lua_programs import ROOT
-from shell import program as command
-from wire import build_directory
+from support import RedisServer
+from support.lua_programs import ROOT
+from support.shell import program as command
+from support.wire import build_directory
 
 EXAMPLES = ROOT / "examples"
 # What each prints, in this order.

@@ -8,9 +8,9 @@ import signal
 import time
 
 import pytest
-from env import RedisServer, RedissonShapedPeer, wait_until
-from lua_programs import EXAMPLES, LUAS, ROOT, SOURCES, LuaProcess, play, scenes_of
-from wire import fields, subscribers
+from support import RedisServer, RedissonShapedPeer, wait_until
+from support.lua_programs import EXAMPLES, LUAS, ROOT, SOURCES, LuaProcess, play, scenes_of
+from support.wire import fields, subscribers
 
 ENDS = SOURCES / "ends.lua"
 # Scenes that talk with their test, or end in a way of their own.

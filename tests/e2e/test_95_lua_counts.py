@@ -9,8 +9,8 @@ from typing import List
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
-from lua_programs import LUAS, SOURCES, LuaProcess, play, scenes_of
+from support import RedisServer, wait_until
+from support.lua_programs import LUAS, SOURCES, LuaProcess, play, scenes_of
 
 COUNTS = SOURCES / "counts.lua"
 # Scenes that talk with their test, or leave something behind on purpose.

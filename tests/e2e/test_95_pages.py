@@ -19,10 +19,9 @@ from typing import Dict, Iterator, List, Tuple
 
 import pytest
 import redlatch
-import shell
-from env import RedisServer, free_port
-from lua_programs import LUAS, ROOT, environment
-from wire import build_directory
+from support import RedisServer, free_port, shell
+from support.lua_programs import LUAS, ROOT, environment
+from support.wire import build_directory
 
 PAGES = [ROOT / "README.md", ROOT / "lua-rock" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Latches that the programs wait for, to be counted down by somebody else.

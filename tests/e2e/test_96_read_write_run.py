@@ -8,9 +8,9 @@ from typing import Iterator, List
 
 import pytest
 import redlatch as library
-from env import RedisServer
-from read_write import peer_reads, peer_writes, sides, wire
-from shell import redlatch
+from support import RedisServer
+from support.read_write import peer_reads, peer_writes, sides, wire
+from support.shell import redlatch
 
 NOT_OBTAINED = 1
 

@@ -9,8 +9,8 @@ import uuid
 from typing import Callable, Optional
 
 import redlatch
-from env import Monitor, RedisServer, wait_until
-from wire import channel, script_of, sent_by, subscribers
+from support import Monitor, RedisServer, wait_until
+from support.wire import channel, script_of, sent_by, subscribers
 
 # A generous bound on what is a matter of milliseconds, well below the lease and the look of every 5 s.
 SOON = 2.0

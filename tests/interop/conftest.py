@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import re
 import statistics
-import sys
 import uuid
 from contextlib import ExitStack, closing
-from pathlib import Path
 from typing import Any, Callable, Iterator, List, Tuple
 
 import pytest
 import redlatch
-
-HERE = Path(__file__).resolve().parent
-# The peers, and the environment that is shared with the end-to-end tests.
-sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
-
-from env import Monitor, RedisServer
 from kinds import KINDS
 from parties import OurParty, TheirParty
-from redisson import Redisson, RedissonClient
+from support import Monitor, RedisServer
+from support.redisson import Redisson, RedissonClient
 
 # Seconds from a release to the other side's waiter, as the median of a run with as many of them as make one.
 WOKEN_WITHIN = 0.2

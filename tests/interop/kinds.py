@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List
 
 import redlatch
-from env import RedisServer
-from redisson import RedissonClient, RedissonObject
+from support import RedisServer
+from support.redisson import RedissonClient, RedissonObject
 
 
 def hash_counts(server: RedisServer, name: str) -> List[int]:

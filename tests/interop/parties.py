@@ -12,9 +12,9 @@ import time
 from typing import Any, Callable, List, Optional, Protocol
 
 import redlatch
-from env import Monitor, RedisServer, wait_until
-from peers import TIMEOUT, PeerError
-from redisson import OnThread, Redisson, RedissonObject, ms
+from support import Monitor, RedisServer, wait_until
+from support.peers import TIMEOUT, PeerError
+from support.redisson import OnThread, Redisson, RedissonObject, ms
 
 # Seconds between what a message takes, which is milliseconds, and the look that comes after 5 s without one. What the
 # middle one of a run may take is in conftest.py.

@@ -16,10 +16,10 @@ from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Unio
 
 import redis
 import redis_lock
-from build_peers import BUILD
-from peers import Peer
 from redis.exceptions import LockNotOwnedError
 from redis.lock import Lock
+from support.build_peers import BUILD
+from support.peers import Peer
 
 
 class PlainPeer(Protocol):

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any, Callable, Dict, Iterator
 
 import pytest
-from env import RedisServer, wait_until
 from parties import WOKEN
-from redisson import Redisson, RedissonClient, RedissonObject, ms
-from shell import TIMEOUT, names, redlatch, shown, start
+from support import RedisServer, wait_until
+from support.redisson import Redisson, RedissonClient, RedissonObject, ms
+from support.shell import TIMEOUT, names, redlatch, shown, start
 
 LOCK_CHANNEL, SIDES_CHANNEL = "redisson_lock__channel:{{{}}}", "redisson_rwlock:{{{}}}"
 PERMITS_CHANNEL, LATCH_CHANNEL = "redisson_sc:{{{}}}", "redisson_countdownlatch__channel__{{{}}}"

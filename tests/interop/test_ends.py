@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-from env import Monitor, RedisServer, bound
 from kinds import KINDS
 from parties import NotHeld, OurParty, TheirParty
-from redisson import Redisson
+from support import Monitor, RedisServer, bound
+from support.redisson import Redisson
 from test_exclusion import start_waiting
 
 # The watchdog's lease of those that are killed.

@@ -9,11 +9,11 @@ from typing import Callable, List
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer
 from kinds import KINDS, Kind
 from parties import WOKEN, AlreadyHeld, Attempt, NotHeld, OurParty, Party, TheirParty, wait_parked
-from redisson import Redisson, RedissonClient
-from wire import addresses
+from support import Monitor, RedisServer
+from support.redisson import Redisson, RedissonClient
+from support.wire import addresses
 
 # How long a parked waiter is watched for commands that it should not send.
 SILENCE = 1.0

@@ -16,9 +16,9 @@ from typing import Any, Callable, Iterator, List
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
 from parties import WOKEN, Attempt, NotHeld, OurParty, Party, TheirParty
-from redisson import Redisson, RedissonClient
+from support import RedisServer, wait_until
+from support.redisson import Redisson, RedissonClient
 from test_suite_lock import count_under
 
 ROUNDS = 5

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import List
 
 import redlatch
-from env import RedisServer
-from redisson import Redisson, RedissonClient, ms
+from support import RedisServer
+from support.redisson import Redisson, RedissonClient, ms
 
 
 def test_tokens_rise_across_both(java: Redisson, ours: redlatch.Client, theirs: RedissonClient, name: str) -> None:

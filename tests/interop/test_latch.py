@@ -9,11 +9,10 @@ from typing import Callable, List
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer, wait_until
 from parties import WOKEN, Task
-from redisson import OnThread, Redisson, RedissonClient, ms
-from wire import sent_by
-
+from support import Monitor, RedisServer, wait_until
+from support.redisson import OnThread, Redisson, RedissonClient, ms
+from support.wire import sent_by
 
 
 def listeners(server: RedisServer, name: str) -> int:

@@ -10,11 +10,11 @@ from typing import Any, Callable, Iterator, List
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
 from kinds import KINDS
 from parties import WOKEN, OurParty, TheirParty, wait_free
-from peers import PeerError
-from redisson import Redisson, RedissonClient, RedissonObject, ms
+from support import RedisServer, wait_until
+from support.peers import PeerError
+from support.redisson import Redisson, RedissonClient, RedissonObject, ms
 
 MakeServer = Callable[..., RedisServer]
 # Redisson's multi lock waits for its first member only, and a round of it may fail: it has no bound but its own wait.

@@ -8,10 +8,10 @@ from typing import Callable
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
 from parties import NotHeld, OurParty, TheirParty
-from redisson import Redisson, RedissonClient
-from wire import channel, subscribers
+from support import RedisServer, wait_until
+from support.redisson import Redisson, RedissonClient
+from support.wire import channel, subscribers
 
 NAMES = ["plain", "{tag}:rest", "rest:{tag}", "open{brace", "a{}b", "closing}brace", "blank and ü", "line\nend"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 import redlatch
-from redisson import Redisson, RedissonClient
+from support.redisson import Redisson, RedissonClient
 
 
 def test_another_handle_is_no_way_in(ours: redlatch.Client, name: str) -> None:

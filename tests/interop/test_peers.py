@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Callable
 
 import pytest
-from env import RedisServer, wait_until
-from peers import PeerGone
-from redisson import CONTROL, Redisson, RedissonClient, RedissonObject, ms
+from support import RedisServer, wait_until
+from support.peers import PeerGone
+from support.redisson import CONTROL, Redisson, RedissonClient, RedissonObject, ms
 
 MakeLock = Callable[[RedissonClient, str], RedissonObject]
 

@@ -11,11 +11,11 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer, bound, wait_until
 from parties import WOKEN, Task, wait_parked
-from peers import PeerError
-from redisson import OnThread, Redisson, RedissonClient, ms
-from wire import sent_by
+from support import Monitor, RedisServer, bound, wait_until
+from support.peers import PeerError
+from support.redisson import OnThread, Redisson, RedissonClient, ms
+from support.wire import sent_by
 
 MakeOurs = Callable[..., redlatch.Client]
 

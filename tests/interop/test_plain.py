@@ -10,9 +10,9 @@ from typing import Callable, Iterator
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
 from parties import NotHeld, OurParty, Task
 from plain_peers import PLAIN_PEERS, PlainPeer
+from support import RedisServer, wait_until
 
 # python-redis-lock puts this before the name; the others use the name as it is.
 TEMPLATES = {"python-redis-lock": "lock:{name}"}

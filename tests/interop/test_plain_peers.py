@@ -7,8 +7,8 @@ from contextlib import closing
 from typing import Callable
 
 import pytest
-from env import RedisServer
 from plain_peers import MAJORITY_PEERS, PLAIN_PEERS
+from support import RedisServer
 
 
 @pytest.mark.parametrize("library", PLAIN_PEERS)

@@ -9,10 +9,10 @@ from typing import Callable, Dict, Iterator, List
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer, wait_until
 from parties import WOKEN, NotHeld, OurParty, Party, TheirParty, lock_keys, wait_clean, wait_parked
-from read_write import about, base, ttl_ms, wire
-from redisson import Redisson, RedissonClient
+from support import Monitor, RedisServer, wait_until
+from support.read_write import about, base, ttl_ms, wire
+from support.redisson import Redisson, RedissonClient
 
 READ_AND_WRITE = ("read", "write")
 

@@ -14,10 +14,10 @@ from typing import Any, Callable, Iterator, List
 
 import pytest
 import redlatch
-from env import RedisServer, bound, wait_until
 from parties import OurParty, wait_free
-from peers import PeerError
-from redisson import OnThread, Redisson, RedissonClient
+from support import RedisServer, bound, wait_until
+from support.peers import PeerError
+from support.redisson import OnThread, Redisson, RedissonClient
 
 # The watchdog's lease of those that are killed.
 LEASE = 2.4

@@ -9,10 +9,10 @@ from typing import Any, Callable, List, Tuple
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer, wait_until
 from parties import WOKEN, Task, wait_parked
-from redisson import OnThread, Redisson, RedissonClient, ms
-from wire import sent_by
+from support import Monitor, RedisServer, wait_until
+from support.redisson import OnThread, Redisson, RedissonClient, ms
+from support.wire import sent_by
 
 MakeOurs = Callable[..., redlatch.Client]
 

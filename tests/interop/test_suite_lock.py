@@ -14,10 +14,10 @@ from typing import Any, Callable, List
 
 import pytest
 import redlatch
-from env import Monitor, RedisServer, wait_until
 from kinds import KINDS
 from parties import wait_parked
-from redisson import Redisson, RedissonClient
+from support import Monitor, RedisServer, wait_until
+from support.redisson import Redisson, RedissonClient
 
 MakeOurs = Callable[..., redlatch.Client]
 # Kinds of which Redisson plays the same scenario.

@@ -15,10 +15,10 @@ from typing import Any, Callable, List
 
 import pytest
 import redlatch
-from env import RedisServer, wait_until
 from parties import Task, wait_clean
-from read_write import about, sides, ttl_ms, wire
-from redisson import Redisson, RedissonClient, ms
+from support import RedisServer, wait_until
+from support.read_write import about, sides, ttl_ms, wire
+from support.redisson import Redisson, RedissonClient, ms
 
 MakeOurs = Callable[..., redlatch.Client]
 

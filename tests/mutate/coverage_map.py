@@ -36,7 +36,8 @@ def run_file(tree: Worktree, file: str) -> Set[str]:
     build = tree.path / FOLDER
     for path in build.rglob("*.gcda"):
         path.unlink()
-    environment = {**os.environ, "PYTHONPATH": str(build / "python"), "REDLATCH_TEST_LUA_BUILD": FOLDER}
+    environment = {**os.environ, "PYTHONPATH": f"{build / 'python'}:{tree.path / 'tests'}",
+                   "REDLATCH_TEST_LUA_BUILD": FOLDER}
     subprocess.run([str(tree.python), "-m", "pytest", "--timeout=120", "-q", "-n", "4", "--dist", "worksteal", file],
                    cwd=tree.path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                    timeout=FILE_LIMIT, check=False)

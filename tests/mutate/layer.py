@@ -50,7 +50,8 @@ class Layer:
 
     def environment(self) -> Dict[str, str]:
         """The environment of all commands."""
-        return {**os.environ, "PYTHONPATH": str(self.tree.build / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+        return {**os.environ, "PYTHONPATH": f"{self.tree.build / 'python'}:{self.tree.path / 'tests'}",
+                "PYTHONDONTWRITEBYTECODE": "1"}
 
     def make(self, folder: str, targets: Sequence[str]) -> Optional[str]:
         """Builds targets; what the build said if it failed."""

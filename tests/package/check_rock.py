@@ -15,6 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import Dict, List, Tuple
 
+from support import RedisServer
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 # Interpreter and its version for LuaRocks, which takes LuaJIT for Lua 5.1 and has to be told of its headers.
@@ -26,10 +28,6 @@ LUAS: List[Tuple[str, str]] = [
     ("lua5.4", "5.4"),
 ]
 EXPECTED = ["nobody else is here", "done"]
-
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
-
-from env import RedisServer
 
 
 def run(command: List[str], environment: Dict[str, str], folder: Path) -> str:

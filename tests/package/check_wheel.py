@@ -11,16 +11,14 @@ import sys
 from pathlib import Path
 from typing import Dict, List, Tuple
 
+from support import RedisServer
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 WHEELHOUSE = ROOT / "build" / "wheelhouse"
 OLDEST = (3, 9)
 PROBE = ("import sys, sysconfig; print(sys.implementation.name, sys.version_info[0], sys.version_info[1],"
          " sysconfig.get_config_var('Py_GIL_DISABLED') or 0)")
-
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
-
-from env import RedisServer
 
 
 def interpreters() -> Dict[Tuple[int, int], str]:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, List, Sequence
 
 import redlatch
-from env import RedisServer
 from kinds import KINDS, is_redissons, names_of, queues_of
 from plan import LEASE_MS
+from support import RedisServer
 
 # Beyond a lease: the server looks for expired keys ten times a second.
 _SLACK = 1.0

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Callable, Dict, List, Sequence, Tuple
 
 import redis
-from worker_processes import Workers, Member
-from env import Command, Proxy, RedisServer
-from env.faults import Fault as ProxyFault
 from plan import Fault
+from support import Command, Proxy, RedisServer
+from support.faults import Fault as ProxyFault
+from worker_processes import Member, Workers
 
 Action = Callable[[], None]
 

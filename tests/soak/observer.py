@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Dict
 
 import redis
-from env import RedisServer
+from support import RedisServer
 
 _PERIOD = 0.02
 _SILENCE = 200_000_000

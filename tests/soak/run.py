@@ -20,20 +20,16 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "e2e"), str(HERE.parent / "interop")]
-
-import build_peers
 import checkers
 import counts
 import leftovers
-from worker_processes import ROOT, Workers
-from env import Proxy, RedisServer
 from history import read_history
 from kinds import KINDS, LANGUAGES, SERVERS, queues_of, sections_of
 from nemesis import Nemesis
 from observer import Observer
-from plan import Process, workers, faults, worker_plan
+from plan import Process, faults, worker_plan, workers
+from support import Proxy, RedisServer, build_peers
+from worker_processes import ROOT, Workers
 
 _SHOWN = 20
 

@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence
 
-from env import bound
 from plan import Process
+from support import bound
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = Path(__file__).resolve().parent / "workers"
@@ -91,7 +91,7 @@ def _command(language: str) -> List[str]:
         return [str(BUILD / "tests" / "soak" / "soak_worker")]
     if language == "lua":
         return ["lua5.4", str(WORKERS / "worker.lua")]
-    return [sys.executable, str(WORKERS / "worker.py"), language]
+    return [sys.executable, "-m", "soak.workers.worker", language]
 
 
 def _environment() -> Dict[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Dict, List, Mapping
 
-from env import RedisServer
+from support import RedisServer
 
 from .figures import Series
 from .programs import (

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from env import Monitor
 from harness import Bench, Report, Series, best_of, fairness, pairs_per_second, scenario
+from support import Monitor
 
 NAME = b"bench:hot"
 OWNER = re.compile(rb"[0-9a-f-]{36}:\d+")

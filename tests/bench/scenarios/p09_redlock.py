@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 from typing import Callable, Iterator, List
 
-from env import RedisServer
 from harness import Bench, Conversation, Outcome, Report, percentile, scenario
 from harness.programs import c_program
+from support import RedisServer
 
 SERVERS = 5
 DELAY_US = 1000

@@ -7,7 +7,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any, Dict, Set
 
-from env import RedisServer
+from support import RedisServer
 
 FIRST = "first"
 # What traces change of a server's configuration, besides its data.

@@ -59,7 +59,7 @@ def complaints_of(path: Path) -> List[str]:
     return complaints(json.loads(path.read_text(encoding="utf-8")))
 
 
-TRACES = sorted(FOLDER.glob("*.json"))
+TRACES = sorted((FOLDER / "traces").glob("*.json"))
 
 
 def expand(text: Text) -> Text:

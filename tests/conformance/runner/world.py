@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import cached_property
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from env import NotHeld, Proxy, RedisServer, RedissonShapedPeer, Script, free_port, wait_until
+from support import NotHeld, Proxy, RedisServer, RedissonShapedPeer, Script, free_port, wait_until
 
 from .drivers import build_folder
 from .mismatch import Mismatch

@@ -183,9 +183,9 @@ def open_backend(language: str, urls: Sequence[str], lease_ms: int, command_time
     if language == "liar":
         return Liar(lease_ms)
     if language == "java":
-        import theirs
+        from . import theirs
 
         return theirs.Theirs(urls, lease_ms, command_timeout_ms)
-    import ours
+    from . import ours
 
     return ours.Ours(urls, lease_ms, command_timeout_ms)

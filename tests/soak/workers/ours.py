@@ -7,7 +7,8 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import redlatch
-from backends import Latch, Once, Refused, Taker, Turn, group_of, members_of
+
+from .backends import Latch, Once, Refused, Taker, Turn, group_of, members_of
 
 # Nanoseconds that no run lasts.
 ENDLESS = 1_000_000_000_000_000

@@ -13,8 +13,9 @@ from typing import Any, Dict, Set, Tuple
 
 import redis
 from redis.backoff import NoBackoff
-from kinds import is_redissons
 from redis.retry import Retry
+
+from ..kinds import is_redissons
 
 _PERIOD = 0.3
 _QUEUE, _TIMEOUTS = "redisson_lock_queue:", "redisson_lock_timeout:"

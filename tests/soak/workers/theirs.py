@@ -12,10 +12,11 @@ import time
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from backends import Latch, Once, Refused, Taker, Turn, group_of, members_of
-from peers import PeerError
-from redisson import Redisson, RedissonClient, RedissonObject, ms
-from sweeper import Sweeper
+from support.peers import PeerError
+from support.redisson import Redisson, RedissonClient, RedissonObject, ms
+
+from .backends import Latch, Once, Refused, Taker, Turn, group_of, members_of
+from .sweeper import Sweeper
 
 _TIMEOUT = 60.0
 _UNLOCKS = 20

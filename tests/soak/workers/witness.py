@@ -9,8 +9,8 @@ from __future__ import annotations
 import socket
 from typing import Dict, List, Tuple
 
-from backends import Turn
-from journal import Journal
+from .backends import Turn
+from .journal import Journal
 
 
 class Witness:

@@ -16,12 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1] / "interop"), str(HERE.parents[1] / "e2e")]
-
-from backends import Backend, Refused, Turn, open_backend
-from journal import Journal
-from witness import Witness
+from .backends import Backend, Refused, Turn, open_backend
+from .journal import Journal
+from .witness import Witness
 
 # A hold that lasts is looked at this often.
 _RECHECK = 0.1

@@ -15,9 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional
 
-from env import RedisServer, wait_until
-from wire import build_directory, fields
-
+from . import RedisServer, wait_until
+from .wire import build_directory, fields
 
 # How long a command may take to start on a slow machine, a sanitizer in it.
 TIMEOUT = 20.0

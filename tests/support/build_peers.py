@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Dict, List, Tuple
 
-SOURCES = Path(__file__).resolve().parent
+SOURCES = Path(__file__).resolve().parents[1] / "interop"
 BUILD = SOURCES.parents[1] / "build" / "interop"
 POM = SOURCES / "redisson" / "pom.xml"
 LIBRARIES = SOURCES / "redisson" / "libraries.sha256"

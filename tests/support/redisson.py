@@ -19,8 +19,8 @@ import shutil
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Sequence
 
-from build_peers import BUILD
-from peers import Peer, Pending
+from .build_peers import BUILD
+from .peers import Peer, Pending
 
 # A small heap and the quick compiler: the process is started often, and never does much.
 _OPTIONS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx192m", "-Xss512k"]
@@ -39,7 +39,7 @@ def _command() -> List[str]:
     folder: Path = BUILD / "redisson"
     java = shutil.which("java")
     if java is None or not (folder / "built-from").exists():
-        raise RuntimeError("the Redisson peer is not built; try ./dev test interop, or tests/interop/build_peers.py")
+        raise RuntimeError("the Redisson peer is not built; try ./dev test interop, or support/build_peers.py")
     classes = f"{folder / 'classes'}:{folder / 'lib'}/*"
     return [java, *_OPTIONS, *_LOGGING, "-cp", classes, "redlatch.interop.Peer"]
 

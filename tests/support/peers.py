@@ -15,7 +15,7 @@ import time
 from types import TracebackType
 from typing import Any, Dict, List, Optional, Type, TypeVar
 
-from env import bound
+from . import bound
 
 Self = TypeVar("Self", bound="Peer")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Set
 
 import redlatch
-from env import Entries, Entry, RedisServer, RedissonShapedPeer, Script
+
+from . import Entries, Entry, RedisServer, RedissonShapedPeer, Script
 
 _OWNER = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:[1-9][0-9]*")
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end-to-end test environment: private servers, a faulty network, and peers that are not redlatch.
+"""What several suites share: private servers, a faulty network, peers that are not redlatch, ways to run its programs.
 
-Nothing in here knows redlatch; the servers are real, and redis-py is the independent witness.
+The project's Python finds this package by itself (make_venv in dev). The servers are real, and redis-py is the
+independent witness. What is exported here knows nothing of redlatch.
 """
 
 from .broken import GarbageServer, HttpServer, ScriptedServer, SilentServer, SynBlackHole, closed_port
@@ -11,7 +12,7 @@ from .monitor import Entries, Entry, Monitor
 from .ports import free_port
 from .proxy import Connection, Proxy
 from .raw import RawClient
-from .redisson import NotHeld, RedissonShapedPeer
+from .redisson_shaped import NotHeld, RedissonShapedPeer
 from .resp import ErrorReply, encode_command, encode_reply
 from .server import RedisServer
 from .waiting import wait_until

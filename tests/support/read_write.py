@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Tuple
 
 import redlatch
-from env import RedisServer
+
+from . import RedisServer
 
 # A Redisson client that does not exist; its version nibble is 4.
 PEER = "0aaaaaaa-0000-4000-8000-00000000000a"

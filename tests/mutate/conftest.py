@@ -1,9 +1,0 @@
-"""Where the self-tests find the parts of the mutation tester.
-
-SPDX-License-Identifier: Apache-2.0
-"""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
