@@ -2,9 +2,9 @@
 
 A folder with a file ORDER is counted. ORDER lists the folder's modules (`lock` is lock.c with lock.h), callers above
 what they call. An arrow leads from a module to another one whose function or table it names in a body or an
-initializer. So a function that is put into a table counts for the module that fills the table. An arrow that leads to a
-line further up in ORDER runs up. Modules that reach each other are a cycle. The head of ORDER states how many arrows
-may run up, and how many modules may be in one cycle.
+initializer. So a function that is put into a table counts for the module that fills the table, also from the rows of a
+.def file. An arrow that leads to a line further up in ORDER runs up. Modules that reach each other are a cycle. The
+head of ORDER states how many arrows may run up, and how many modules may be in one cycle.
 
     calls.py [FOLDER]...    prints the figures, every arrow that runs up, and the cycles
     calls.py --best FOLDER  prints an order with as few arrows up as a search finds
@@ -29,6 +29,8 @@ WORD = re.compile(r"(?<![\w.])(?<!->)[A-Za-z_]\w*")
 HEAD = re.compile(r"(\w+)\s*\([^{}=;]*\)\s*$")          # of a function, before its brace
 TABLE = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*=\s*$")  # of a table, before its brace
 LIMIT = re.compile(r"^# (\d+) arrows may run up, (\d+) modules may be in one cycle$", re.MULTILINE)
+# What a module takes of the rows of a .def file.
+ROWS = re.compile(r"^#define (\w+)\((.*?)\) (.*)\n#include \"(\w+\.def)\"", re.MULTILINE)
 Arrows = Set[Tuple[str, str]]
 
 
@@ -69,11 +71,26 @@ class Module:
             (self.private if private else self.defined).add(found[1])
 
 
+def named_in_rows(folder: Path, text: str) -> Set[str]:
+    """What a module names by its macros for the rows of .def files."""
+    named: Set[str] = set()
+    for macro, parameters, body, name in ROWS.findall(text):
+        columns = enumerate(re.split(r",\s*", parameters))
+        taken = [column for column, parameter in columns if re.search(rf"(?<!#)\b{re.escape(parameter)}\b", body)]
+        for row in re.findall(rf"^{macro}\((.*)\)$", (folder / name).read_text(encoding="utf-8"), re.MULTILINE):
+            values = re.split(r",\s*", row)
+            named |= {values[column] for column in taken}
+    return named
+
+
 def modules_of(folder: Path) -> Dict[str, Module]:
     """The folder's modules by name."""
     modules: Dict[str, Module] = {}
     for path in files(folder, [".c", ".h"]):
-        modules.setdefault(path.stem, Module()).read(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        module = modules.setdefault(path.stem, Module())
+        module.read(text)
+        module.named |= named_in_rows(folder, text)
     return modules
 
 

@@ -13,8 +13,8 @@ from typing import Dict, List, Set, Tuple
 from tree import complaint, files, lines
 
 PAGE = "docs/reference/wire-format.md"
-CITING = [".c", ".h", ".py", ".pyi", ".lua", ".sh", ".cmake", ".i", ".in", ".java", ".go", ".mjs", ".json", ".md",
-          "dev", "run", "CMakeLists.txt"]
+CITING = [".c", ".h", ".def", ".py", ".pyi", ".lua", ".sh", ".cmake", ".i", ".in", ".java", ".go", ".mjs", ".json",
+          ".md", "dev", "run", "CMakeLists.txt"]
 LINT = "tests/lint"  # whose own sources show what is wrong
 
 HEADING = re.compile(r"#{1,6} (\d+(?:\.\d+)*)\.? ")

@@ -19,7 +19,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 def headers_by_layer(source: Path) -> Dict[str, List[str]]:
     """The names of the headers on each layer."""
-    found = {layer: [path.name for path in files(source / layer, [".h"])] for layer in LAYERS}
+    found = {layer: [path.name for path in files(source / layer, [".h", ".def"])] for layer in LAYERS}
     found["protocol"].append(GENERATED)
     return found
 
@@ -35,7 +35,7 @@ def check(root: Path) -> List[str]:
         complaints.append(f"core/src: the header {name} stands on more than one floor; expected names that are unique")
     for index, layer in enumerate(LAYERS):
         allowed = {name for lower in LAYERS[:index + 1] for name in headers[lower]} | public
-        for path in files(source / layer, [".c", ".h"]):
+        for path in files(source / layer, [".c", ".h", ".def"]):
             for number, line in lines(path):
                 match = INCLUDE.match(line)
                 problem = match and error_reply(layer, match[1], match[2], allowed)

@@ -10,7 +10,7 @@ from typing import List, Set
 
 from tree import complaint, files, lines
 
-NAMING = [".c", ".h", ".py", ".pyi", ".lua", ".sh", ".cmake", ".i", ".md", "dev", "run", "CMakeLists.txt"]
+NAMING = [".c", ".h", ".def", ".py", ".pyi", ".lua", ".sh", ".cmake", ".i", ".md", "dev", "run", "CMakeLists.txt"]
 LINT = "tests/lint"  # whose own sources show what is wrong
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -9,8 +9,8 @@ from typing import List
 
 from tree import complaint, files, lines
 
-LICENCED = [".c", ".h", ".py", ".pyi", ".lua", ".sh", ".cmake", ".map", ".i", ".in", "dev", "run", "CMakeLists.txt",
-            ".java", ".go", ".mjs"]
+LICENCED = [".c", ".h", ".def", ".py", ".pyi", ".lua", ".sh", ".cmake", ".map", ".i", ".in", "dev", "run",
+            "CMakeLists.txt", ".java", ".go", ".mjs"]
 NO_TEXT_OF_OURS = {"redlatch.pc.in"}
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 HEAD_LINES = 40

@@ -12,7 +12,7 @@ from tree import complaint, files, lines
 FILE_LINES = 600
 FUNCTION_LINES = 70
 COLUMNS = 120
-SOURCES = [".c", ".h", ".py", ".lua", ".sh", ".cmake", ".i", "dev", "run", "CMakeLists.txt", ".toml",
+SOURCES = [".c", ".h", ".def", ".py", ".lua", ".sh", ".cmake", ".i", "dev", "run", "CMakeLists.txt", ".toml",
            ".java", ".go", ".mjs", ".1"]
 
 

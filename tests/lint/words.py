@@ -11,7 +11,7 @@ from typing import Dict, List, NamedTuple, Pattern, Set, Tuple
 from tree import complaint, files
 
 GLOSSARY = "docs/internals/glossary.md"
-CODE = [".c", ".h", ".i", ".py", ".pyi", ".lua"]
+CODE = [".c", ".h", ".def", ".i", ".py", ".pyi", ".lua"]
 FOLDERS = ("core", "bindings", "python", "lua-rock", "tests")
 PAGES = ("core", "bindings", "python", "lua-rock", "docs", "README.md")
 LINT = "tests/lint/words.py"

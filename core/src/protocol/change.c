@@ -19,6 +19,7 @@
 #include "operations.h"
 #include "planted.h"
 #include "pools.h"
+#include "retry.h"
 
 enum ending { FORGOTTEN, GOES_ON, UNDONE };
 
@@ -66,21 +67,12 @@ void change_begin(struct engine *engine, struct operation *operation, int64_t no
     arm_operation(engine, operation);
 }
 
-static void pause_command(struct engine *engine, struct command *command, struct error_reply error, int64_t now) {
-    command->pause_ms = command->pause_ms < 50 ? command->pause_ms * 2 + 10 : 100;
-    command->was_sent = command->repeated || error.may_have_executed;
-    repeat_command(engine, command, now + command->pause_ms * MILLISECOND);
-}
-
 static void change_error(struct engine *engine, struct command *command, struct error_reply error, int64_t now) {
     struct operation *operation = command->operation;
     uint8_t ending = changes[command->change].ending;
     bool wanted = operation || (ending == GOES_ON && !command->abandoned);
-    if (wanted && error.transient && !record_is_over(engine, command, now)) { /* which means that it did not run */
-        if (operation) {
-            operation->transient_error = error.status;
-        }
-        pause_command(engine, command, error, now);
+    if (wanted && is_retried(engine, command, error, now)) {
+        retry_later(engine, command, error, now);
         return;
     }
     if (!operation) {
@@ -126,7 +118,8 @@ void change_abort(struct engine *engine, struct operation *operation, int status
     finish(engine, operation, status);
 }
 
-void change_resolve(struct engine *engine, struct command *command, int64_t now) {
+void change_resolve(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+    (void)how;
     struct operation *operation = command->operation;
     if (changes[command->change].repeatable && !record_is_over(engine, command, now)) {
         engine->stats.resends++;
@@ -156,12 +149,13 @@ void undo_taken(struct engine *engine, struct operation *operation, struct comma
 
 void undo_taken_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct error_reply error = error_of_reply(reply);
-    if (reply->kind == REPLY_ERROR && error.transient && !record_is_over(engine, command, now)) {
-        pause_command(engine, command, error, now);
+    if (reply->kind == REPLY_ERROR && is_retried(engine, command, error, now)) {
+        retry_later(engine, command, error, now);
     }
 }
 
-void undo_taken_resolve(struct engine *engine, struct command *command, int64_t now) {
+void undo_taken_resolve(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+    (void)how;
     if (record_is_over(engine, command, now)) {
         give_command(engine, command);
     } else {

@@ -8,10 +8,10 @@
 void change_begin(struct engine *engine, struct operation *operation, int64_t now);
 void change_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 void change_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
-void change_resolve(struct engine *engine, struct command *command, int64_t now);
+void change_resolve(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 bool change_goes_on(const struct operation *operation);
 void undo_taken(struct engine *engine, struct operation *operation, struct command *taking);
-void undo_taken_resolve(struct engine *engine, struct command *command, int64_t now);
+void undo_taken_resolve(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void undo_taken_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 
 #endif

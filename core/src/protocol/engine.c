@@ -6,7 +6,6 @@
 
 #include "change.h"
 #include "error_reply.h"
-#include "hand_over.h"
 #include "hold.h"
 #include "hold_command.h"
 #include "in_doubt.h"
@@ -14,7 +13,6 @@
 #include "machine.h"
 #include "machines.h"
 #include "messages.h"
-#include "numbers.h"
 #include "operation_record.h"
 #include "operations.h"
 #include "planted.h"
@@ -22,8 +20,8 @@
 #include "refresh.h"
 #include "renewal.h"
 #include "semaphore_permits.h"
-#include "set.h"
 #include "set_release.h"
+#include "single_command.h"
 #include "watch.h"
 
 void engine_init(struct engine *engine, const struct engine_settings *settings, const char *uuid, uint64_t random) {
@@ -59,15 +57,6 @@ static bool is_brief(const struct operation *operation, int64_t now) {
     bool waits = operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH;
     return waits && !operation->non_blocking && operation->wait_until != NEVER &&
            operation->wait_until - now < BRIEF_WAIT;
-}
-
-static void send_plain(struct engine *engine, struct operation *operation, uint8_t kind) {
-    struct command *command = take_command(engine, operation);
-    command->kind = kind;
-    operation->command = command;
-    operation->phase = PHASE_REQUESTING;
-    push_command(engine, command);
-    arm_operation(engine, operation);
 }
 
 void engine_end_broken(struct engine *engine) {
@@ -125,10 +114,10 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
         hold_extend(engine, operation, now);
         break;
     case OPERATION_FORCE:
-        send_plain(engine, operation, COMMAND_FORCE);
+        single_begin(engine, operation, COMMAND_FORCE);
         break;
     case OPERATION_INSPECT:
-        send_plain(engine, operation, COMMAND_INSPECT);
+        single_begin(engine, operation, COMMAND_INSPECT);
         break;
     case OPERATION_WATCH:
         watch_begin(engine, operation, now);
@@ -137,7 +126,7 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
         change_begin(engine, operation, now);
         break;
     default:
-        send_plain(engine, operation, COMMAND_QUERY);
+        single_begin(engine, operation, COMMAND_QUERY);
         break;
     }
 }
@@ -189,12 +178,7 @@ void engine_abort(struct engine *engine, struct operation *operation, int status
         change_abort(engine, operation, status, now);
     } else if (operation->kind == OPERATION_FORCE || operation->kind == OPERATION_QUERY ||
                operation->kind == OPERATION_INSPECT) {
-        struct command *command = operation->command;
-        if (!drop_unsent(engine, command)) {
-            command->operation = NULL;
-            command->abandoned = true;
-        }
-        finish(engine, operation, status);
+        single_abort(engine, operation, status);
     } else {
         hold_abort(engine, operation, status, now);
     }
@@ -287,63 +271,6 @@ struct command *engine_next_to_send(struct engine *engine, enum pipeline_role nu
     return command;
 }
 
-static void query_replied(struct engine *engine, struct operation *operation, const struct reply *reply) {
-    struct lock_answer *answer = operation->answer;
-    memset(answer, 0, sizeof *answer);
-    if (reply->kind != REPLY_ARRAY || (reply->count != 0 && (reply->count < 3 || reply->count > 5))) {
-        finish(engine, operation, REDLATCH_PROTOCOL);
-        return;
-    }
-    if (reply->count > 4) {
-        answer->waiters = (uint64_t)reply->elements[4].integer;
-    }
-    if (reply->count == 3 || (reply->count > 3 && reply->elements[3].integer > 0)) {
-        const struct reply *owner = &reply->elements[1];
-        const struct reply *count = &reply->elements[2];
-        answer->locked = true;
-        answer->holders = reply->count > 3 ? (uint64_t)reply->elements[3].integer : 1;
-        answer->ttl_ms = server_ms(reply->elements[0].integer);
-        size_t size = owner->size < sizeof answer->owner - 1 ? owner->size : sizeof answer->owner - 1;
-        if (owner->kind == REPLY_STRING) {
-            memcpy(answer->owner, owner->text, size);
-        }
-        for (size_t i = 0; i < count->size && i < 18 && count->text[i] >= '0' && count->text[i] <= '9'; i++) {
-            answer->count = answer->count * 10 + (uint64_t)(count->text[i] - '0');
-        }
-    }
-    finish(engine, operation, REDLATCH_OK);
-}
-
-static void inspect_replied(struct engine *engine, struct operation *operation, const struct reply *reply) {
-    if (reply->kind != REPLY_STRING) {
-        finish(engine, operation, REDLATCH_PROTOCOL);
-        return;
-    }
-    struct question *question = operation->question;
-    bool taken = question->take(question, reply->text, reply->size);
-    finish(engine, operation, taken ? REDLATCH_OK : REDLATCH_NO_MEMORY);
-}
-
-static void plain_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct operation *operation = command->operation;
-    if (!operation) {
-        return;
-    }
-    if (reply->kind == REPLY_ERROR) {
-        finish(engine, operation, error_reply_of(reply->text, reply->size).status);
-    } else if (command->kind == COMMAND_QUERY) {
-        query_replied(engine, operation, reply);
-    } else if (command->kind == COMMAND_INSPECT) {
-        inspect_replied(engine, operation, reply);
-    } else {
-        operation->forced = reply->integer == 1;
-        if (operation->forced && command->resource->queue && kind_of(command->resource)->queues_on_server) {
-            wake_channels_forced_release(engine, command->resource->queue, now);
-        }
-        finish(engine, operation, reply->kind == REPLY_INTEGER ? REDLATCH_OK : REDLATCH_PROTOCOL);
-    }
-}
-
 /* The waiter that a hand-over is for, or NULL. */
 static struct operation *receiver_of(const struct command *command) {
     if (command->kind != COMMAND_HAND_OVER) {
@@ -409,43 +336,7 @@ void engine_replied(struct engine *engine, enum pipeline_role number, const stru
     }
     note_error_text(command->operation, reply);
     record_answered(engine, command, reply);
-    switch (command->kind) {
-    case COMMAND_ACQUIRE:
-        machine_of(engine, command->resource)->replied(engine, command, reply, now);
-        break;
-    case COMMAND_ACQUIRE_MANY:
-        set_acquire_replied(engine, command, reply, now);
-        break;
-    case COMMAND_RELEASE_MANY:
-        set_release_replied(engine, command, reply, now);
-        break;
-    case COMMAND_HAND_OVER:
-        hand_over_replied(engine, command, reply, now);
-        break;
-    case COMMAND_RENEW:
-        renewal_replied(engine, command, reply, now);
-        break;
-    case COMMAND_REFRESH:
-        refresh_replied(engine, command, reply, now);
-        break;
-    case COMMAND_FORCE:
-    case COMMAND_QUERY:
-    case COMMAND_INSPECT:
-        plain_replied(engine, command, reply, now);
-        break;
-    case COMMAND_WATCH:
-        watch_replied(engine, command, reply, now);
-        break;
-    case COMMAND_CHANGE:
-        change_replied(engine, command, reply, now);
-        break;
-    case COMMAND_UNDO:
-        undo_taken_replied(engine, command, reply, now);
-        break;
-    default:
-        hold_replied(engine, command, reply, now);
-        break;
-    }
+    engine->machines->of_command[command->kind].replied(engine, command, reply, now);
     if (!list_is_linked(&command->link) && !timer_is_armed(&command->timer)) {
         give_command(engine, command);
     }

@@ -32,6 +32,7 @@
 #include "planted.h"
 #include "pools.h"
 #include "queue.h"
+#include "retry.h"
 #include "wait_queue.h"
 #include "wake_channels.h"
 
@@ -218,11 +219,14 @@ void fair_positions_lost(struct engine *engine, struct wait_queue *queue, int64_
 }
 
 /* A transient error is waited out, unless the caller does not wait: the same number asks again. */
-static void error_received(struct engine *engine, struct operation *operation, struct error_reply error, int64_t now) {
-    if (!error.transient || operation->non_blocking) {
-        end(engine, operation, operation->has_position || error.may_have_executed, error.status, now);
-    } else {
+static void error_received(struct engine *engine, struct operation *operation, struct command *command,
+                           const struct reply *reply, int64_t now) {
+    struct error_reply error = error_reply_of(reply->text, reply->size);
+    if (is_retried(engine, command, error, now)) {
         operation_pause(engine, operation, error.status, now);
+    } else { /* it may have run, also before the connection broke */
+        bool leaves = operation->has_position || error.may_have_executed || command->repeated;
+        end(engine, operation, leaves, error.status, now);
     }
 }
 
@@ -232,9 +236,7 @@ void fair_replied(struct engine *engine, struct command *command, const struct r
         return; /* given up on; it is left behind it */
     }
     if (reply->kind == REPLY_ERROR) {
-        struct error_reply error = error_reply_of(reply->text, reply->size);
-        error.may_have_executed = error.may_have_executed || command->repeated; /* before the connection broke */
-        error_received(engine, operation, error, now);
+        error_received(engine, operation, command, reply, now);
         return;
     }
     if (reply->kind == REPLY_NIL && joins_its_owner(engine, operation, now)) {

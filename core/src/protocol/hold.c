@@ -22,9 +22,7 @@
 #include "planted.h"
 #include "pools.h"
 #include "queue.h"
-
-/* A place in a queue that is not left may keep others waiting for this long; a lease ends sooner by itself. */
-static const int64_t LEAVE_FOR = 300 * SECOND;
+#include "retry.h"
 
 void hold_release(struct engine *engine, struct operation *operation, int64_t now) {
     struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
@@ -169,33 +167,6 @@ static void nested_replied(struct engine *engine, struct command *command, int64
     }
 }
 
-/* Whether a refused command is worth another attempt: one that may have run is asked about once more; what may pass
- * is repeated as long as somebody waits for it, in the background a full release for its lease, anything else until
- * it is in the way. */
-static bool is_tried_again(struct command *command, struct error_reply error, int64_t now) {
-    if (command->abandoned) {
-        return false;
-    }
-    if ((error.may_have_executed && !command->repeated) || (error.transient && command->operation)) {
-        return true;
-    }
-    if (command->kind == COMMAND_MOVE) { /* nothing else can be said before it is known under which id */
-        return error.transient && command->hold;
-    }
-    if (command->kind != COMMAND_RELEASE || command->count > 0) {
-        return error.transient && command->hold && list_is_empty(&command->hold->waiting);
-    }
-    if (command->give_up_at == 0) {
-        command->give_up_at = now + (command->leaves ? LEAVE_FOR : command->lease_ms * MILLISECOND);
-        if (command->hold && command->hold->deadline > command->give_up_at) {
-            command->give_up_at = command->hold->deadline;
-        }
-    }
-    /* A server that is a replica now is asked again, too. */
-    bool worth_it = error.transient || (command->leaves && error.status == REDLATCH_READ_ONLY);
-    return worth_it && now < command->give_up_at;
-}
-
 /* The last word on a command of a hold is an error reply. What may have run all the same is made good: a level that was
  * not granted is taken back, a lease that may have been shortened is not believed to be longer. */
 static void hold_goes_on(struct engine *engine, struct hold *hold, struct command *command, bool in_doubt,
@@ -222,13 +193,8 @@ static void hold_goes_on(struct engine *engine, struct hold *hold, struct comman
 
 static void hold_error(struct engine *engine, struct command *command, struct error_reply error, int64_t now) {
     struct hold *hold = command->hold;
-    if (is_tried_again(command, error, now)) {
-        command->pause_ms = command->pause_ms < 50 ? command->pause_ms * 2 + 10 : 100;
-        if (command->operation) {
-            command->operation->transient_error = error.status;
-        }
-        command->was_sent = command->repeated || error.may_have_executed;
-        repeat_command(engine, command, now + command->pause_ms * MILLISECOND);
+    if (is_retried(engine, command, error, now)) {
+        retry_later(engine, command, error, now);
         return;
     }
     if (command->operation) {

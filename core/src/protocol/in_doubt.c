@@ -26,11 +26,11 @@
  */
 #include "in_doubt.h"
 
-#include "change.h"
 #include "entries.h"
 #include "fair.h"
 #include "hold_command.h"
 #include "kinds.h"
+#include "machine.h"
 #include "operations.h"
 #include "park.h"
 #include "planted.h"
@@ -41,7 +41,9 @@
 #include "set.h"
 #include "wake_channels.h"
 
-static void send_again(struct engine *engine, struct command *command) {
+void resolve_resend(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+    (void)how;
+    (void)now;
     engine->stats.resends++;
     push_command(engine, command);
 }
@@ -66,12 +68,16 @@ static void retire(struct engine *engine, struct command *command, uint64_t id, 
     push_command(engine, command);
 }
 
-static void resolve_acquire(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
-    if (how != RESOLUTION_DENIED || command->position == POSITION_TAKEN) {
-        send_again(engine, command);
+void resolve_acquire(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+    struct operation *operation = command->operation;
+    if (operation && command->record_key) {
+        semaphore_resolve(engine, command, now);
         return;
     }
-    struct operation *operation = command->operation;
+    if (!operation /* with a planted fault only */ || how != RESOLUTION_DENIED || command->position == POSITION_TAKEN) {
+        resolve_resend(engine, command, how, now);
+        return;
+    }
     wake_channels_drop(engine, operation);
     operation->command = NULL;
     operation->id = 0;
@@ -80,11 +86,11 @@ static void resolve_acquire(struct engine *engine, struct command *command, enum
     acquire_recheck(engine, operation, now);
 }
 
-static void resolve_hand_over(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+void resolve_hand_over(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
     struct wait_queue *queue = command->resource->queue;
     struct operation *receiver = queue && queue->handing == command ? queue->receiver : NULL;
     if (how != RESOLUTION_DENIED && receiver) {
-        send_again(engine, command);
+        resolve_resend(engine, command, how, now);
         return;
     }
     if (queue && queue->handing == command) {
@@ -93,7 +99,7 @@ static void resolve_hand_over(struct engine *engine, struct command *command, en
     }
     int64_t undo_until = now + command->lease_ms * MILLISECOND;
     turn_into_release(command, command->hold);
-    send_again(engine, command);
+    resolve_resend(engine, command, how, now);
     if (receiver && kind_of(command->resource)->queues_on_server) { /* nothing is handed over from who holds nothing */
         fair_not_handed(engine, receiver, false, now);
     } else if (receiver) {
@@ -107,12 +113,48 @@ static void resolve_hand_over(struct engine *engine, struct command *command, en
 }
 
 /* The extension may have been carried out or may still be: under a new id nothing late can shorten the lease again. */
-static void move_hold(struct engine *engine, struct command *command) {
+void resolve_extend(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
     struct hold *hold = command->hold;
-    command->kind = COMMAND_MOVE;
-    command->successor = ++engine->last_id;
-    command->count = hold->count;
-    send_again(engine, command);
+    if (how == RESOLUTION_DENIED && hold && command->lock_kind != REDLATCH_PERMIT_SEMAPHORE) {
+        command->kind = COMMAND_MOVE;
+        command->successor = ++engine->last_id;
+        command->count = hold->count;
+    }
+    resolve_resend(engine, command, how, now);
+}
+
+void resolve_acquire_many(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+    if (how == RESOLUTION_DENIED && command->operation) {
+        set_acquire_retire(engine, command, now);
+    } else {
+        resolve_resend(engine, command, how, now);
+    }
+}
+
+void resolve_release(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+    in_doubt_resolve_unsent(engine, command, how, now);
+    resolve_resend(engine, command, how, now);
+}
+
+void resolve_force(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+    (void)how;
+    (void)now;
+    finish(engine, command->operation, REDLATCH_NO_REPLY);
+    give_command(engine, command);
+}
+
+void resolve_renewal(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+    (void)how;
+    renewal_again(engine, command, now, now);
+    if (!timer_is_armed(&command->timer)) {
+        give_command(engine, command);
+    }
+}
+
+void resolve_forget(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+    (void)how;
+    (void)now;
+    give_command(engine, command);
 }
 
 /* The undo of an acquire outlives what it undoes, whether it was sent before the connection broke or not. */
@@ -125,63 +167,6 @@ void in_doubt_resolve_unsent(struct engine *engine, struct command *command, enu
 }
 
 void in_doubt_resolve(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
-    if (command->kind == COMMAND_RENEW) {
-        renewal_again(engine, command, now, now);
-        if (!timer_is_armed(&command->timer)) {
-            give_command(engine, command);
-        }
-        return;
-    }
-    bool forgotten = command->kind == COMMAND_REFRESH || (command->abandoned && !PLANTED(FAULT_ABANDONED_IS_RESENT));
-    if (forgotten) {
-        give_command(engine, command);
-        return;
-    }
-    bool denied = how == RESOLUTION_DENIED;
-    switch (command->kind) {
-    case COMMAND_ACQUIRE:
-        if (command->operation && command->lock_kind == REDLATCH_SEMAPHORE) {
-            semaphore_resolve(engine, command, now);
-        } else if (command->operation) {
-            resolve_acquire(engine, command, how, now);
-        } else {
-            send_again(engine, command); /* reached with a planted fault only */
-        }
-        break;
-    case COMMAND_HAND_OVER:
-        resolve_hand_over(engine, command, how, now);
-        break;
-    case COMMAND_CHANGE:
-        change_resolve(engine, command, now);
-        break;
-    case COMMAND_UNDO:
-        undo_taken_resolve(engine, command, now);
-        break;
-    case COMMAND_FORCE:
-        finish(engine, command->operation, REDLATCH_NO_REPLY);
-        give_command(engine, command);
-        break;
-    case COMMAND_EXTEND:
-        if (denied && command->hold && command->lock_kind != REDLATCH_PERMIT_SEMAPHORE) {
-            move_hold(engine, command);
-        } else {
-            send_again(engine, command);
-        }
-        break;
-    case COMMAND_ACQUIRE_MANY:
-        if (denied && command->operation) {
-            set_acquire_retire(engine, command, now);
-        } else {
-            send_again(engine, command);
-        }
-        break;
-    case COMMAND_RELEASE:
-    case COMMAND_RELEASE_MANY:
-        in_doubt_resolve_unsent(engine, command, how, now);
-        send_again(engine, command);
-        break;
-    default:
-        send_again(engine, command);
-        break;
-    }
+    bool forgotten = command->abandoned && !PLANTED(FAULT_ABANDONED_IS_RESENT);
+    (forgotten ? resolve_forget : engine->machines->of_command[command->kind].in_doubt)(engine, command, how, now);
 }

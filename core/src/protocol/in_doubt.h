@@ -8,4 +8,15 @@
 void in_doubt_resolve(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void in_doubt_resolve_unsent(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 
+/* What commands.def says of each command. */
+void resolve_resend(struct engine *engine, struct command *command, enum resolution how, int64_t now);
+void resolve_forget(struct engine *engine, struct command *command, enum resolution how, int64_t now);
+void resolve_acquire(struct engine *engine, struct command *command, enum resolution how, int64_t now);
+void resolve_extend(struct engine *engine, struct command *command, enum resolution how, int64_t now);
+void resolve_hand_over(struct engine *engine, struct command *command, enum resolution how, int64_t now);
+void resolve_force(struct engine *engine, struct command *command, enum resolution how, int64_t now);
+void resolve_acquire_many(struct engine *engine, struct command *command, enum resolution how, int64_t now);
+void resolve_release(struct engine *engine, struct command *command, enum resolution how, int64_t now);
+void resolve_renewal(struct engine *engine, struct command *command, enum resolution how, int64_t now);
+
 #endif

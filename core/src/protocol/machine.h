@@ -22,12 +22,19 @@ struct machine {
     void (*advance)(struct engine *engine, struct wait_queue *queue, int64_t now);
 };
 
+/* The same for each command: its reply, and the end of its connection before the reply (in_doubt.c). */
+struct command_handler {
+    void (*replied)(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+    void (*in_doubt)(struct engine *engine, struct command *command, enum resolution how, int64_t now);
+};
+
 struct machines {
     /* An extension or a release that waited for a command of its hold begins again. */
     void (*go_on)(struct engine *engine, struct operation *operation, int64_t now);
 
     struct machine of_set; /* several names at once, of whatever kinds; each of them keeps its own channel */
     struct machine of_kind[REDLATCH_LATCH + 1]; /* by enum redlatch_kind */
+    struct command_handler of_command[COMMAND_KINDS];
 };
 
 static inline const struct machine *machine_of(const struct engine *engine, const struct resource *resource) {

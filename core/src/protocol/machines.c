@@ -1,15 +1,22 @@
-/* Which machines serve which kind.
+/* Which machines serve which kind and which command.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "machines.h"
 
+#include "change.h"
 #include "fair.h"
+#include "hand_over.h"
 #include "hold.h"
+#include "in_doubt.h"
 #include "mutex.h"
 #include "queue.h"
 #include "read_write.h"
+#include "refresh.h"
+#include "renewal.h"
 #include "semaphore_permits.h"
 #include "set.h"
 #include "set_release.h"
+#include "single_command.h"
+#include "watch.h"
 
 /* Kinds whose acquires queue in the process, where the foremost talks to the server (mutex.c, queue.c). */
 #define STEPS_OF_MUTEX \
@@ -41,6 +48,10 @@ static void go_on(struct engine *engine, struct operation *operation, int64_t no
     }
 }
 
+static void acquirer_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    machine_of(engine, command->resource)->replied(engine, command, reply, now);
+}
+
 const struct machines machines = {
     .go_on = go_on,
     .of_set = {.begin = set_acquire_begin,
@@ -60,5 +71,10 @@ const struct machines machines = {
             [REDLATCH_SEMAPHORE] = PERMITS_IN_PROCESS,
             [REDLATCH_PERMIT_SEMAPHORE] = QUEUED_IN_PROCESS,
             [REDLATCH_LATCH] = WATCHED,
+        },
+    .of_command =
+        {
+#define COMMAND(constant, script, keys, arguments, replied, in_doubt, retry) [COMMAND_##constant] = {replied, in_doubt},
+#include "commands.def"
         },
 };

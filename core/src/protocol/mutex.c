@@ -30,6 +30,7 @@
 #include "planted.h"
 #include "pools.h"
 #include "queue.h"
+#include "retry.h"
 #include "wait_queue.h"
 
 /* What is left of the caller's deadline, in ms; 0 also when there is no end of it, or when it is over: then the caller
@@ -161,16 +162,17 @@ void acquire_granted(struct engine *engine, struct operation *operation, int64_t
     }
 }
 
-/* A transient error is waited out, unless the caller does not wait. */
-void acquire_error(struct engine *engine, struct operation *operation, struct error_reply error, int64_t now) {
-    if (error.may_have_executed) {
+static void error_received(struct engine *engine, struct operation *operation, struct command *command,
+                           const struct reply *reply, int64_t now) {
+    struct error_reply error = error_reply_of(reply->text, reply->size);
+    if (error.may_have_executed || command->repeated) { /* before the connection broke */
         undo_attempt(engine, operation);
     }
-    if (!error.transient || operation->non_blocking) {
+    if (is_retried(engine, command, error, now)) {
+        operation_pause(engine, operation, error.status, now);
+    } else {
         end(engine, operation, error.status, now);
-        return;
     }
-    operation_pause(engine, operation, error.status, now);
 }
 
 void acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
@@ -179,9 +181,7 @@ void acquire_replied(struct engine *engine, struct command *command, const struc
         return; /* given up on; its undo is queued behind it */
     }
     if (reply->kind == REPLY_ERROR) {
-        struct error_reply error = error_reply_of(reply->text, reply->size);
-        error.may_have_executed = error.may_have_executed || command->repeated; /* before the connection broke */
-        acquire_error(engine, operation, error, now);
+        error_received(engine, operation, command, reply, now);
         return;
     }
     uint64_t token;

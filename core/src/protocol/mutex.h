@@ -4,7 +4,6 @@
 #define MUTEX_H
 
 #include "engine.h"
-#include "error_reply.h"
 
 void acquire_begin(struct engine *engine, struct operation *operation, int64_t now);
 void acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
@@ -15,6 +14,5 @@ void acquire_granted(struct engine *engine, struct operation *operation, int64_t
 struct hold *acquire_enter(struct engine *engine, struct operation *operation, uint64_t id, int64_t sent_at,
                            int64_t lease_ms, uint64_t token, int64_t now); /* a hold of a grant */
 void acquire_send(struct engine *engine, struct operation *operation, int64_t now);
-void acquire_error(struct engine *engine, struct operation *operation, struct error_reply error, int64_t now);
 
 #endif

@@ -322,26 +322,14 @@ struct resource {
     char name[];
 };
 
+/* COMMAND_ACQUIRE and so on, and how many there are. */
 enum command_kind {
-    COMMAND_ACQUIRE,
-    COMMAND_REENTER,
-    COMMAND_RELEASE,
-    COMMAND_EXTEND,
-    COMMAND_HAND_OVER,
-    COMMAND_MOVE, /* a hand-over to a new id of the same owner */
-    COMMAND_FORCE,
-    COMMAND_QUERY,
-    COMMAND_INSPECT,
-    COMMAND_WATCH,
-    COMMAND_REFRESH, /* fair: waiters keep their places */
-    COMMAND_CHANGE,
-    COMMAND_UNDO, /* of what a recorded operation took */
-    COMMAND_ACQUIRE_MANY,
-    COMMAND_RELEASE_MANY,
-    COMMAND_RENEW
+#define COMMAND(constant, ...) COMMAND_##constant,
+#include "commands.def"
+    COMMAND_KINDS
 };
 
-enum { RENEWAL_BATCH_SIZE = 100, ENTRIES_MAX = REDLATCH_MEMBERS_MAX, COMMAND_KINDS = COMMAND_RENEW + 1 };
+enum { RENEWAL_BATCH_SIZE = 100, ENTRIES_MAX = REDLATCH_MEMBERS_MAX };
 
 /* The longest array that a script answers with: of a set of fenced locks a word, and a token for each. */
 enum { REPLY_ELEMENTS_MAX = ENTRIES_MAX + 1 };

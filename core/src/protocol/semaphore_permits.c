@@ -26,6 +26,7 @@
 #include "planted.h"
 #include "pools.h"
 #include "queue.h"
+#include "retry.h"
 
 void semaphore_send(struct engine *engine, struct operation *operation, int64_t now) {
     struct command *command = take_command(engine, operation);
@@ -83,7 +84,7 @@ static void error_received(struct engine *engine, struct command *command, struc
     if (error.may_have_executed || command->repeated) {
         undo_taken(engine, operation, command);
     }
-    if (error.transient && !operation->non_blocking) {
+    if (is_retried(engine, command, error, now)) {
         operation_pause(engine, operation, error.status, now);
     } else {
         end(engine, operation, error.status, now);

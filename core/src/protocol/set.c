@@ -38,6 +38,7 @@
 #include "planted.h"
 #include "pools.h"
 #include "queue.h"
+#include "retry.h"
 #include "read_write.h"
 #include "wait_queue.h"
 
@@ -277,7 +278,7 @@ static void error_received(struct engine *engine, struct operation *operation, s
     if (error.may_have_executed || command->repeated) { /* before the connection broke */
         undo_earlier(engine, operation, command);
     }
-    if (error.transient && !operation->non_blocking) {
+    if (is_retried(engine, command, error, now)) {
         leave(engine, operation, false, now);
         operation_pause(engine, operation, error.status, now);
     } else {

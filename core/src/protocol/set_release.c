@@ -23,6 +23,7 @@
 #include "planted.h"
 #include "pools.h"
 #include "queue.h"
+#include "retry.h"
 
 /* Of the two things that may be wrong with one of the names, a loss is told. */
 static int worse(int status, int other) {
@@ -190,20 +191,11 @@ static void give_up(struct engine *engine, struct command *command, int status, 
 
 static void error_received(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct error_reply error = error_of_reply(reply);
-    if (command->give_up_at == 0) {
-        command->give_up_at = now + command->lease_ms * MILLISECOND;
-    }
-    bool once_more = error.may_have_executed && !command->repeated;
-    if (!once_more && !(error.transient && now < command->give_up_at)) {
+    if (is_retried(engine, command, error, now)) {
+        retry_later(engine, command, error, now);
+    } else {
         give_up(engine, command, error.status, now);
-        return;
     }
-    command->pause_ms = command->pause_ms < 50 ? command->pause_ms * 2 + 10 : 100;
-    if (command->operation) {
-        command->operation->transient_error = error.status;
-    }
-    command->was_sent = command->repeated || error.may_have_executed;
-    repeat_command(engine, command, now + command->pause_ms * MILLISECOND);
 }
 
 /* Of what is to be released again and again, only the ids that were never granted: a hold that goes on is not spoken of

@@ -21,6 +21,7 @@
 #include "operations.h"
 #include "park.h"
 #include "pools.h"
+#include "retry.h"
 #include "wait_queue.h"
 
 static const int64_t FREE = -2;
@@ -95,7 +96,7 @@ void watch_replied(struct engine *engine, struct command *command, const struct 
     }
     if (reply->kind == REPLY_ERROR) {
         struct error_reply error = error_reply_of(reply->text, reply->size);
-        if (error.transient && !operation->non_blocking) {
+        if (is_retried(engine, command, error, now)) {
             operation_pause(engine, operation, error.status, now);
         } else {
             end(engine, operation, error.status, now);

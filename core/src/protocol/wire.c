@@ -31,21 +31,8 @@ struct command_template {
 
 /* Of every kind, unless it has a row of its own below. */
 static const struct command_template usual[COMMAND_KINDS] = {
-    [COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE, "N", "ol"},
-    [COMMAND_REENTER] = {SCRIPT_REENTER, "N", "onl"},
-    [COMMAND_RELEASE] = {SCRIPT_RELEASE, "N", "onC"},
-    [COMMAND_EXTEND] = {SCRIPT_EXTEND, "N", "ol"},
-    [COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER, "N", "osnl"},
-    [COMMAND_MOVE] = {SCRIPT_HAND_OVER, "N", "osnl"},
-    [COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE, "N", "C"},
-    [COMMAND_QUERY] = {SCRIPT_QUERY, "N", ""},
-    [COMMAND_WATCH] = {SCRIPT_WATCH, "N", "k"},
-    [COMMAND_REFRESH] = {SCRIPT_REFRESH_FAIR, "NQZA", "t"},
-    [COMMAND_UNDO] = {SCRIPT_UNDO_TAKEN, "NO", "euC"},
-    /* Lines; before them the lease, and the forms of all. Levels are only stated where some are there already. */
-    [COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "on"},
-    [COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "onC"},
-    [COMMAND_RENEW] = {SCRIPT_RENEW, "N", "ol"},
+#define COMMAND(constant, script, keys, arguments, ...) [COMMAND_##constant] = {SCRIPT_##script, keys, arguments},
+#include "commands.def"
 };
 
 /* Of a kind of its own; a row without keys is as usual. */
@@ -143,7 +130,7 @@ static const struct command_template *template_of_command(const struct command *
 }
 
 enum script_id command_script(const struct command *command) {
-    return command->kind == COMMAND_INSPECT ? SCRIPT_INSPECT : template_of_command(command)->script;
+    return template_of_command(command)->script;
 }
 
 bool renewed_alike(uint8_t lock_kind, uint8_t other_kind) {

@@ -1,0 +1,66 @@
+/* What becomes of a command after an error reply.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "retry.h"
+
+#include "operation_record.h"
+#include "operations.h"
+
+static const uint8_t retries[COMMAND_KINDS] = {
+#define COMMAND(constant, script, keys, arguments, replied, in_doubt, retry) [COMMAND_##constant] = RETRY_##retry,
+#include "commands.def"
+};
+
+/* A place in a queue that is not left may keep others waiting for this long; a lease ends sooner by itself. */
+static const int64_t LEAVE_FOR = 300 * SECOND;
+
+/* Until its lease has ended, counted from the first error reply. */
+static bool lease_lasts(struct command *command, struct error_reply error, int64_t now) {
+    if (command->give_up_at == 0) {
+        command->give_up_at = now + (command->leaves ? LEAVE_FOR : command->lease_ms * MILLISECOND);
+        if (command->hold && command->hold->deadline > command->give_up_at) {
+            command->give_up_at = command->hold->deadline;
+        }
+    }
+    /* A server that is a replica now is asked again, too. */
+    bool worth_it = error.transient || (command->leaves && error.status == REDLATCH_READ_ONLY);
+    return worth_it && now < command->give_up_at;
+}
+
+static bool is_in_nobodys_way(const struct command *command) {
+    return command->hold && list_is_empty(&command->hold->waiting);
+}
+
+bool is_retried(const struct engine *engine, struct command *command, struct error_reply error, int64_t now) {
+    if (command->abandoned) {
+        return false;
+    }
+    bool once_more = error.may_have_executed && !command->repeated;
+    bool wanted = once_more || (error.transient && command->operation);
+    switch ((enum retry)retries[command->kind]) {
+    case RETRY_OPERATION:
+        return error.transient && !command->operation->non_blocking;
+    case RETRY_WHILE_RECORDED:
+        return error.transient && !record_is_over(engine, command, now); /* which means that it did not run */
+    case RETRY_UNTIL_IN_THE_WAY:
+        return wanted || (error.transient && is_in_nobodys_way(command));
+    case RETRY_WHILE_HELD:
+        return wanted || (error.transient && command->hold);
+    case RETRY_UNTIL_RELEASED:
+        return wanted ||
+               (command->count > 0 ? error.transient && is_in_nobodys_way(command) : lease_lasts(command, error, now));
+    case RETRY_UNTIL_LEASE_ENDS:
+        return lease_lasts(command, error, now) || once_more;
+    case RETRY_NEVER:
+        break;
+    }
+    return false;
+}
+
+void retry_later(struct engine *engine, struct command *command, struct error_reply error, int64_t now) {
+    command->pause_ms = command->pause_ms < 50 ? command->pause_ms * 2 + 10 : 100;
+    if (command->operation) {
+        command->operation->transient_error = error.status;
+    }
+    command->was_sent = command->repeated || error.may_have_executed;
+    repeat_command(engine, command, now + command->pause_ms * MILLISECOND);
+}

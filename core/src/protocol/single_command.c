@@ -1,0 +1,99 @@
+/* Force release, query and inspection: one command each, which nothing follows.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "single_command.h"
+
+#include <string.h>
+
+#include "error_reply.h"
+#include "kinds.h"
+#include "messages.h"
+#include "numbers.h"
+#include "operations.h"
+#include "pools.h"
+
+void single_begin(struct engine *engine, struct operation *operation, uint8_t kind) {
+    struct command *command = take_command(engine, operation);
+    command->kind = kind;
+    operation->command = command;
+    operation->phase = PHASE_REQUESTING;
+    push_command(engine, command);
+    arm_operation(engine, operation);
+}
+
+void single_abort(struct engine *engine, struct operation *operation, int status) {
+    struct command *command = operation->command;
+    if (!drop_unsent(engine, command)) {
+        command->operation = NULL;
+        command->abandoned = true;
+    }
+    finish(engine, operation, status);
+}
+
+/* Who is to have the reply; NULL if that was given up on, or ended with an error reply. */
+static struct operation *answered(struct engine *engine, struct command *command, const struct reply *reply) {
+    struct operation *operation = command->operation;
+    if (operation && reply->kind == REPLY_ERROR) {
+        finish(engine, operation, error_reply_of(reply->text, reply->size).status);
+        return NULL;
+    }
+    return operation;
+}
+
+void query_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    (void)now;
+    struct operation *operation = answered(engine, command, reply);
+    if (!operation) {
+        return;
+    }
+    struct lock_answer *answer = operation->answer;
+    memset(answer, 0, sizeof *answer);
+    if (reply->kind != REPLY_ARRAY || (reply->count != 0 && (reply->count < 3 || reply->count > 5))) {
+        finish(engine, operation, REDLATCH_PROTOCOL);
+        return;
+    }
+    if (reply->count > 4) {
+        answer->waiters = (uint64_t)reply->elements[4].integer;
+    }
+    if (reply->count == 3 || (reply->count > 3 && reply->elements[3].integer > 0)) {
+        const struct reply *owner = &reply->elements[1];
+        const struct reply *count = &reply->elements[2];
+        answer->locked = true;
+        answer->holders = reply->count > 3 ? (uint64_t)reply->elements[3].integer : 1;
+        answer->ttl_ms = server_ms(reply->elements[0].integer);
+        size_t size = owner->size < sizeof answer->owner - 1 ? owner->size : sizeof answer->owner - 1;
+        if (owner->kind == REPLY_STRING) {
+            memcpy(answer->owner, owner->text, size);
+        }
+        for (size_t i = 0; i < count->size && i < 18 && count->text[i] >= '0' && count->text[i] <= '9'; i++) {
+            answer->count = answer->count * 10 + (uint64_t)(count->text[i] - '0');
+        }
+    }
+    finish(engine, operation, REDLATCH_OK);
+}
+
+void inspect_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    (void)now;
+    struct operation *operation = answered(engine, command, reply);
+    if (!operation) {
+        return;
+    }
+    if (reply->kind != REPLY_STRING) {
+        finish(engine, operation, REDLATCH_PROTOCOL);
+        return;
+    }
+    struct question *question = operation->question;
+    bool taken = question->take(question, reply->text, reply->size);
+    finish(engine, operation, taken ? REDLATCH_OK : REDLATCH_NO_MEMORY);
+}
+
+void force_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    struct operation *operation = answered(engine, command, reply);
+    if (!operation) {
+        return;
+    }
+    operation->forced = reply->integer == 1;
+    if (operation->forced && command->resource->queue && kind_of(command->resource)->queues_on_server) {
+        wake_channels_forced_release(engine, command->resource->queue, now);
+    }
+    finish(engine, operation, reply->kind == REPLY_INTEGER ? REDLATCH_OK : REDLATCH_PROTOCOL);
+}
