@@ -316,7 +316,7 @@ static void check_queue(const struct wait_queue *queue) {
         const struct operation *operation = container_of(link, struct operation, link);
         MUST(operation->resource == queue->resource && operation->kind == OPERATION_ACQUIRE);
         MUST(is_in(&rig.engine.operations, &operation->all));
-        alone += !kind_of_number(operation->lock_kind)->concurrent;
+        alone += !kind_of_number(operation->lock_kind)->waiters_go_together;
         named += operation->named_owner;
         MUST(fair || (!operation->has_position && !operation->wake_channel));
     }

@@ -83,7 +83,7 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, bool se
         plan_make_hot(&world->plan, seed % (2 * HOT_WORLDS) == 0);
     }
     world->plan.lock_kind = lock_kind;
-    if (kind_of_number(lock_kind)->single) {
+    if (kind_of_number(lock_kind)->not_reentrant) {
         world->plan.reenters = 0;
     }
     world->plan.sets = sets;

@@ -122,7 +122,7 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
         renewal_forget(hold);
     }
     report_loss(engine, hold);
-    if (hold->lock_kind == REDLATCH_PERMIT_SEMAPHORE) { /* which need not be released, and often is not */
+    if (kind_has_permit_ids(hold->lock_kind)) { /* which need not be released, and often is not */
         timer_arm(&engine->timers, &hold->timer, now + LOST_PERMIT_KNOWN);
     }
     struct wait_queue *queue = hold->resource->queue;

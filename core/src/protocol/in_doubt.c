@@ -115,7 +115,7 @@ void resolve_hand_over(struct engine *engine, struct command *command, enum reso
 /* The extension may have been carried out or may still be: under a new id nothing late can shorten the lease again. */
 void resolve_extend(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
     struct hold *hold = command->hold;
-    if (how == RESOLUTION_DENIED && hold && command->lock_kind != REDLATCH_PERMIT_SEMAPHORE) {
+    if (how == RESOLUTION_DENIED && hold && !kind_has_permit_ids(command->lock_kind)) {
         command->kind = COMMAND_MOVE;
         command->successor = ++engine->last_id;
         command->count = hold->count;

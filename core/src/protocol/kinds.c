@@ -2,23 +2,24 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kinds.h"
 
-static const struct kind kinds[] = {
-    [REDLATCH_MUTEX] = {"mutex", "redisson_lock__channel:", .member_type = 'm'},
-    [REDLATCH_FENCED] = {"fenced", "redisson_lock__channel:", .member_type = 'f'},
-    [REDLATCH_FAIR] = {"fair", "redisson_lock__channel:", .queues_on_server = true},
-    [REDLATCH_SPIN] = {"spin", "redisson_lock__channel:", .polls = true, .member_type = 'm'},
-    [REDLATCH_GROUP] = {"group", "redisson_lock__channel:", .has_values = true, .member_type = 'g'},
-    [REDLATCH_PLAIN] = {"plain", "redlatch_lock__channel:", .single = true, .member_type = 'p'},
-    [REDLATCH_READ] = {"read", "redisson_rwlock:", .concurrent = true, .member_type = 'r'},
-    [REDLATCH_WRITE] = {"write", "redisson_rwlock:", .shares = REDLATCH_READ, .member_type = 'w'},
-    [REDLATCH_SEMAPHORE] = {"semaphore", "redisson_sc:", .shared = true},
-    [REDLATCH_PERMIT_SEMAPHORE] = {"permit_semaphore", "redisson_sc:", .shared = true},
-    [REDLATCH_LATCH] = {"latch", "redisson_countdownlatch__channel__", .always_braced = true},
+#define LOCK_CHANNEL "redisson_lock__channel:"
+#define READ_WRITE_CHANNEL "redisson_rwlock:"
+#define SEMAPHORE_CHANNEL "redisson_sc:"
+
+static const struct kind kinds[KIND_NUMBERS] = {
+#define KIND(constant, its_name, article, stored, machine, ...) \
+    [REDLATCH_##constant] = {.name = its_name, .with_article = article, .storage = STORAGE_##stored, __VA_ARGS__},
+#include "kinds.def"
 };
 
+/* A constant of the header without a row is a case that is missing, which does not compile. */
 const struct kind *kind_of_number(int number) {
-    bool known = number > 0 && number < (int)(sizeof kinds / sizeof kinds[0]) && kinds[number].name;
-    return known ? &kinds[number] : NULL;
+    switch ((enum redlatch_kind)number) {
+#define KIND(constant, ...) case REDLATCH_##constant:
+#include "kinds.def"
+        return &kinds[number];
+    }
+    return NULL;
 }
 
 const char *redlatch_kind_name(int number) {

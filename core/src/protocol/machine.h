@@ -5,6 +5,7 @@
 #define MACHINE_H
 
 #include "engine.h"
+#include "kinds.h"
 
 struct machine {
     /* An acquire that does not re-enter: its steps. */
@@ -33,7 +34,7 @@ struct machines {
     void (*go_on)(struct engine *engine, struct operation *operation, int64_t now);
 
     struct machine of_set; /* several names at once, of whatever kinds; each of them keeps its own channel */
-    struct machine of_kind[REDLATCH_LATCH + 1]; /* by enum redlatch_kind */
+    struct machine of_kind[KIND_NUMBERS]; /* by enum redlatch_kind */
     struct command_handler of_command[COMMAND_KINDS];
 };
 

@@ -60,17 +60,8 @@ const struct machines machines = {
                .timer = set_acquire_timer},
     .of_kind =
         {
-            [REDLATCH_MUTEX] = QUEUED_IN_PROCESS,
-            [REDLATCH_FENCED] = QUEUED_IN_PROCESS,
-            [REDLATCH_FAIR] = QUEUED_ON_SERVER,
-            [REDLATCH_SPIN] = QUEUED_IN_PROCESS,
-            [REDLATCH_GROUP] = QUEUED_IN_PROCESS,
-            [REDLATCH_PLAIN] = QUEUED_IN_PROCESS,
-            [REDLATCH_READ] = READ_WRITE_MODE,
-            [REDLATCH_WRITE] = READ_WRITE_MODE,
-            [REDLATCH_SEMAPHORE] = PERMITS_IN_PROCESS,
-            [REDLATCH_PERMIT_SEMAPHORE] = QUEUED_IN_PROCESS,
-            [REDLATCH_LATCH] = WATCHED,
+#define KIND(constant, name, article, storage, machine, ...) [REDLATCH_##constant] = machine,
+#include "kinds.def"
         },
     .of_command =
         {

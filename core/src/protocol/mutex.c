@@ -111,7 +111,7 @@ struct hold *acquire_enter(struct engine *engine, struct operation *operation, u
     if (!hold) {
         return NULL;
     }
-    hold->owner = operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE ? PERMIT_OWNER | id : operation->owner;
+    hold->owner = kind_has_permit_ids(operation->lock_kind) ? PERMIT_OWNER | id : operation->owner;
     list_append(&engine->holds_of[hold->owner % OWNER_CHAINS], &hold->owned);
     hold->id = id;
     hold->serial = id;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "kinds.h"
 #include "operation_record.h"
 
 /* An acquire may need, at the same time: the command asking, one that undoes it, and room for a retired id or two. */
@@ -120,7 +121,7 @@ bool use_wait_queue_of(struct engine *engine, struct operation *operation, struc
 void reserve_for(struct engine *engine, struct operation *operation) {
     const struct name_set *set = operation->set;
     struct engine_preallocation need = needs(operation->kind, set ? set->count : 1, set);
-    bool permits = operation->kind == OPERATION_ACQUIRE && operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE;
+    bool permits = operation->kind == OPERATION_ACQUIRE && kind_has_permit_ids(operation->lock_kind);
     operation->reserved_commands = (uint8_t)need.commands;
     operation->reserved_holds = permits && operation->amount > 1 ? (uint32_t)operation->amount : need.holds;
     bool one = !set && need.wait_queues > 0; /* the first wait queue is its name's */

@@ -19,12 +19,12 @@ enum { HAND_OVERS_MAX = 16 };
 static const int64_t HAND_OVERS_TIME = 10 * MILLISECOND;
 
 static bool is_concurrent(const struct operation *operation) {
-    return kind_of_number(operation->lock_kind)->concurrent;
+    return kind_of_number(operation->lock_kind)->waiters_go_together;
 }
 
 /* Whether several may go at once, and so each has to see to it that it misses no message. */
 static bool is_shared(const struct wait_queue *queue) {
-    return kind_of(queue->resource)->concurrent;
+    return kind_of(queue->resource)->waiters_go_together;
 }
 
 /* Who may go at the same time as the one in front of it; NULL: it goes alone, or is the last who may. */
@@ -70,7 +70,7 @@ void queue_enter(struct engine *engine, struct operation *operation) {
 
 /* A hold of this process that a waiter can not go beside, or NULL. */
 static struct hold *hold_in_the_way(const struct operation *operation) {
-    struct hold *hold = kind_of(operation->resource)->shared ? NULL : operation->resource->holds;
+    struct hold *hold = kind_of(operation->resource)->has_permits ? NULL : operation->resource->holds;
     while (hold &&
            (hold->stage != HOLD_ALIVE || (is_concurrent(operation) && (hold->lock_kind == operation->lock_kind ||
                                                                        hold->owner == operation->owner)))) {
@@ -200,7 +200,7 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
     struct wait_queue *queue = hold->resource->queue;
     struct operation *foremost = queue ? queue_foremost(queue) : NULL;
     (void)engine;
-    if (kind_of(hold->resource)->shared || !foremost || foremost->phase != PHASE_PARKED ||
+    if (kind_of(hold->resource)->has_permits || !foremost || foremost->phase != PHASE_PARKED ||
         foremost->wait_until <= now || queue->handing) {
         return NULL;
     }

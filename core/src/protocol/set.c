@@ -53,7 +53,7 @@ static void leave(struct engine *engine, struct operation *operation, bool grant
     if (!list_is_linked(&operation->link)) {
         return;
     }
-    bool taken = granted && !kind_of(queue->resource)->concurrent;
+    bool taken = granted && !kind_of(queue->resource)->waiters_go_together;
     bool others = list_first(&queue->watchers) != &operation->link || list_next(&queue->watchers, &operation->link);
     watch_leave(engine, operation, now);
     if (others && !taken && !PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
@@ -208,7 +208,7 @@ static void enter(struct engine *engine, struct operation *operation, struct com
     for (uint32_t i = 0; i < command->entry_count; i++) {
         const struct entry *entry = &command->entries->entry[i];
         uint64_t token = 0;
-        if (entry->lock_kind == REDLATCH_FENCED && next_token < reply->count) {
+        if (kind_of_number(entry->lock_kind)->has_tokens && next_token < reply->count) {
             read_token(&reply->elements[next_token++], &token);
         }
         if (entry->hold) {

@@ -15,6 +15,7 @@
 #include "explain.h"
 #include "failures.h"
 #include "inquiry.h"
+#include "kinds.h"
 #include "lock.h"
 
 struct composite *request_free(struct client *client, struct request *request) {
@@ -77,7 +78,7 @@ static void fail_as_request(struct client *client, const struct request *request
     const struct redlatch_lock lock = {
         .client = client, .resource = operation->resource, .composite = request->composite};
     bool counts = operation->kind == OPERATION_CHANGE ||
-                  (operation->kind != OPERATION_ACQUIRE && operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE);
+                  (operation->kind != OPERATION_ACQUIRE && kind_has_permit_ids(operation->lock_kind));
     if (inquiry) {
         request_failed(client, request, verb_of(operation), inquiry->subject.text, inquiry->subject.size, status);
     } else if (counts) {

@@ -13,6 +13,7 @@
 #include "composite_async.h"
 #include "composite_holds.h"
 #include "errors.h"
+#include "kinds.h"
 #include "options.h"
 #include "outputs.h"
 #include "permit_text.h"
@@ -126,7 +127,7 @@ static void put_loss_text(const struct client *client, bool permit, redlatch_eve
 
 static bool take_loss(struct client *client, enum loss_queue queue, redlatch_event *event) {
     struct hold *hold = engine_first_loss(&client->engine, queue);
-    bool permit = hold && hold->lock_kind == REDLATCH_PERMIT_SEMAPHORE;
+    bool permit = hold && kind_has_permit_ids(hold->lock_kind);
     if (hold) {
         fill_loss(hold, event);
         engine_loss_taken(&client->engine, queue);

@@ -9,6 +9,7 @@
 #include "failures.h"
 #include "inquiry.h"
 #include "inspect.h"
+#include "kinds.h"
 #include "locations.h"
 
 /* The longest that a failed call is prolonged by its explanation; a wait of less than a second is by a tenth. */
@@ -31,7 +32,7 @@ enum { UUID_SIZE = 36 };
  * of all waits that end within HOLDERS_EVERY. */
 static int64_t take_turn(struct client *client, const struct operation *failed, int status, int64_t wait_ms) {
     int64_t now = system_now();
-    bool a_lock = failed->lock_kind < REDLATCH_SEMAPHORE;
+    bool a_lock = !failed->lock_kind || !kind_of_number(failed->lock_kind)->is_counted;
     if (!client_is_open(client) || !failed->resource || now < client->explained_from) {
         return 0;
     }
@@ -69,23 +70,9 @@ static void begin(struct explanation *explanation, struct inquiry *inquiry, cons
 
 /* Whether what is there is what the name is used as. */
 static bool fits(int32_t detected_kind, uint8_t lock_kind) {
-    switch (lock_kind) {
-    case REDLATCH_PLAIN:
-        return detected_kind == REDLATCH_DETECTED_PLAIN;
-    case REDLATCH_READ:
-    case REDLATCH_WRITE:
-        return detected_kind == REDLATCH_DETECTED_READ_WRITE;
-    case REDLATCH_GROUP:
-        return detected_kind == REDLATCH_DETECTED_GROUP;
-    case REDLATCH_SEMAPHORE:
-    case REDLATCH_LATCH:
-        return detected_kind == REDLATCH_DETECTED_COUNT;
-    case REDLATCH_PERMIT_SEMAPHORE:
-        return detected_kind == REDLATCH_DETECTED_PERMIT_SEMAPHORE;
-    default:
-        return detected_kind == REDLATCH_DETECTED_MUTEX || detected_kind == REDLATCH_DETECTED_FENCED ||
-               detected_kind == REDLATCH_DETECTED_FAIR;
-    }
+    const struct kind *kind = kind_of_number(lock_kind); /* NULL: who waits until a name is free named none */
+    bool mutex = detected_kind == REDLATCH_DETECTED_FENCED || detected_kind == REDLATCH_DETECTED_FAIR;
+    return (mutex ? REDLATCH_DETECTED_MUTEX : detected_kind) == (kind ? kind->detected_kind : REDLATCH_DETECTED_MUTEX);
 }
 
 static void read_report(struct finding *finding, const redlatch_report *report) {

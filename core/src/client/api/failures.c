@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "errors.h"
+#include "kinds.h"
 
 static const char *const changes[CHANGES] = {
     [SEMAPHORE_TRY_SET] = "set permits of",
@@ -54,16 +55,9 @@ const char *verb_of(const struct operation *operation) {
 }
 
 /* What was so all the time that somebody waited. */
-static const char *hindrance_of(uint8_t kind) {
-    switch (kind) {
-    case REDLATCH_SEMAPHORE:
-    case REDLATCH_PERMIT_SEMAPHORE:
-        return "too few permits";
-    case REDLATCH_LATCH:
-        return "closed";
-    default:
-        return "held by another owner";
-    }
+static const char *hindrance_of(uint8_t number) {
+    const struct kind *kind = kind_of_number(number);
+    return !kind->is_counted ? "held by another owner" : kind->has_permits ? "too few permits" : "closed";
 }
 
 /* Whether the owner has to release a hold that was lost before it can acquire again. */
@@ -115,33 +109,23 @@ static const struct {
                                              "--kind permit-semaphore"}},
 };
 
-/* A kind with its article. */
-static const char *const kinds[] = {
-    [REDLATCH_MUTEX] = "a mutex",         [REDLATCH_FENCED] = "a fenced lock",
-    [REDLATCH_FAIR] = "a fair lock",      [REDLATCH_SPIN] = "a spin lock",
-    [REDLATCH_READ] = "a read lock",      [REDLATCH_WRITE] = "a write lock",
-    [REDLATCH_PLAIN] = "a plain lock",    [REDLATCH_GROUP] = "a group lock",
-    [REDLATCH_SEMAPHORE] = "a semaphore", [REDLATCH_PERMIT_SEMAPHORE] = "a permit semaphore",
-    [REDLATCH_LATCH] = "a latch",
-};
-
 /* The key holds something else. */
 static int wrong_type(const struct client *client, const struct finding *finding, const char *verb, const char *names) {
-    const char *kind = kinds[finding->lock_kind]; /* NULL: who waits until a name is free named none */
-    const char *not = kind ? ", not " : "";
-    const char *expected = kind ? ": expected " : "";
+    const struct kind *used = kind_of_number(finding->lock_kind); /* NULL: who waits until a name is free named none */
+    const char *kind = used ? used->with_article : "";
+    const char *not = used ? ", not " : "";
+    const char *expected = used ? ": expected " : "";
     if (finding->detected_kind < 0 ||
         (size_t)finding->detected_kind >= sizeof detected_kinds / sizeof detected_kinds[0] ||
         !detected_kinds[finding->detected_kind].what) {
         return fail_with(REDLATCH_WRONG_TYPE, "%s %s: the key is a %s, which is no known lock%s%s", verb, names,
-                         finding->type, expected, kind ? kind : "");
+                         finding->type, expected, kind);
     }
     /* The command knows latches and names without a kind only to wait for them, and needs no option for locks then. */
-    bool only_waits = client->language == REDLATCH_LANGUAGE_COMMAND && (!kind || finding->lock_kind == REDLATCH_LATCH);
+    bool only_waits = client->language == REDLATCH_LANGUAGE_COMMAND && (!used || finding->lock_kind == REDLATCH_LATCH);
     const char *use = only_waits ? NULL : detected_kinds[finding->detected_kind].use[client->language];
     return fail_with(REDLATCH_WRONG_TYPE, "%s %s: this is %s%s%s%s%s", verb, names,
-                     detected_kinds[finding->detected_kind].what, not, kind ? kind : "", use ? "; use " : "",
-                     use ? use : "");
+                     detected_kinds[finding->detected_kind].what, not, kind, use ? "; use " : "", use ? use : "");
 }
 
 int request_failed_of(const struct client *client, const struct request *request, const char *verb, const char *names,

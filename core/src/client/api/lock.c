@@ -45,7 +45,8 @@ static int check_back_off(const redlatch_lock_options *options) {
 }
 
 static int check_options(int kind, const redlatch_lock_options *options) {
-    if (!kind_of_number(kind) || kind >= REDLATCH_SEMAPHORE) {
+    const struct kind *known = kind_of_number(kind);
+    if (!known || known->is_counted) {
         return fail_with(REDLATCH_INVALID, "kind is %d: expected a lock of enum redlatch_kind", kind);
     }
     if (options->owner_mode != REDLATCH_OWNER_THREAD && options->owner_mode != REDLATCH_OWNER_HANDLE) {
@@ -57,7 +58,7 @@ static int check_options(int kind, const redlatch_lock_options *options) {
         return REDLATCH_INVALID;
     }
     if (check_flag("reentrant", options->reentrant, true) != REDLATCH_OK ||
-        check_flag("token_from_time", options->token_from_time, kind == REDLATCH_FENCED) != REDLATCH_OK) {
+        check_flag("token_from_time", options->token_from_time, known->has_tokens) != REDLATCH_OK) {
         return REDLATCH_INVALID;
     }
     if (options->owner != 0 && options->owner_mode != REDLATCH_OWNER_HANDLE) {
@@ -67,12 +68,12 @@ static int check_options(int kind, const redlatch_lock_options *options) {
     if (check_owner("owner", options->owner) != REDLATCH_OK) {
         return REDLATCH_INVALID;
     }
-    if (kind == REDLATCH_SPIN && check_back_off(options) != REDLATCH_OK) {
+    if (known->polls && check_back_off(options) != REDLATCH_OK) {
         return REDLATCH_INVALID;
     }
-    if (options->key_template && kind != REDLATCH_PLAIN) {
+    if (options->key_template && !known->has_key_template) {
         return fail_with(REDLATCH_INVALID, "key_template is given for a %s lock: expected it for a plain lock only",
-                         redlatch_kind_name(kind));
+                         known->name);
     }
     return check_duration("max_hold_ms", options->max_hold_ms, 1, true);
 }
@@ -96,7 +97,7 @@ void lock_set_up(struct redlatch_lock *lock, struct client *client, struct resou
     lock->lease_ms = options->lease_ms;
     lock->max_hold_ms = options->max_hold_ms;
     lock->kind = (uint8_t)kind;
-    lock->reentrant = options->reentrant && !kind_of_number(kind)->single;
+    lock->reentrant = options->reentrant && !kind_of_number(kind)->not_reentrant;
     lock->token_from_time = options->token_from_time;
     lock->back_off = (struct back_off){
         .next_ms = (uint32_t)options->back_off_initial_ms,
