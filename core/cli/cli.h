@@ -117,8 +117,8 @@ bool read_number(const char *option, const char *text, long low, long high, int 
 /* A kind as options name it: "permit-semaphore". Static memory. */
 const char *kind_option(int kind);
 
-/* One of some kinds (enum redlatch_kind) by its name; false after a complaint. */
-bool read_kind(const char *option, const char *text, const int *kinds, size_t count, int *kind_out);
+/* One of the kinds (enum redlatch_kind) that it may be, by its name; false after a complaint. */
+bool read_kind(const char *option, const char *text, bool (*may_be)(int kind), int *kind_out);
 
 /* Ends a command that has printed: STATUS_OUTPUT if standard output did not take it, else `exit_status`. */
 int finish_output(int exit_status);

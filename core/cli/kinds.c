@@ -18,15 +18,18 @@ const char *kind_option(int kind) {
     return kind == REDLATCH_PERMIT_SEMAPHORE ? "permit-semaphore" : redlatch_kind_name(kind);
 }
 
-bool read_kind(const char *option, const char *text, const int *kinds, size_t count, int *kind_out) {
+bool read_kind(const char *option, const char *text, bool (*may_be)(int kind), int *kind_out) {
     char names[200] = "";
     size_t used = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (is_called(text, redlatch_kind_name(kinds[i]))) {
-            *kind_out = kinds[i];
+    for (int kind = 1; strcmp(redlatch_kind_name(kind), redlatch_kind_name(0)) != 0; kind++) {
+        if (!may_be(kind)) {
+            continue;
+        }
+        if (is_called(text, redlatch_kind_name(kind))) {
+            *kind_out = kind;
             return true;
         }
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", kind_option(kinds[i]));
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", kind_option(kind));
     }
     complain(STATUS_USAGE, "%s is '%s': expected one of %s", option, text, names);
     return false;

@@ -37,10 +37,10 @@ static const char usage[] =
 /* A day: what the library takes as the lease of its watchdog. */
 enum { LEASE_SECONDS_MAX = 86400 };
 
-/* What a program can be run under. */
-static const int kinds[] = {REDLATCH_MUTEX, REDLATCH_FENCED,    REDLATCH_FAIR,
-                            REDLATCH_SPIN,  REDLATCH_READ,      REDLATCH_WRITE,
-                            REDLATCH_PLAIN, REDLATCH_SEMAPHORE, REDLATCH_PERMIT_SEMAPHORE};
+/* What a program can be run under: all that is held and needs nothing but a name. */
+static bool is_run_under(int kind) {
+    return kind != REDLATCH_GROUP && kind != REDLATCH_LATCH;
+}
 
 static const struct option long_options[] = {
     {"nonblock", no_argument, NULL, 'n'},
@@ -84,7 +84,7 @@ static bool take_option(struct run_options *options, int letter, int *status_out
     case OPTION_GRACE:
         return read_seconds("--grace", optarg, 0, SECONDS_MAX, &options->grace_ms);
     case OPTION_KIND:
-        return read_kind("--kind", optarg, kinds, sizeof kinds / sizeof kinds[0], &options->kind);
+        return read_kind("--kind", optarg, is_run_under, &options->kind);
     case OPTION_PERMITS:
         return read_number("--permits", optarg, 1, REDLATCH_PERMITS_MAX, &options->permits);
     case OPTION_LIMIT:

@@ -25,7 +25,9 @@ static const struct option long_options[] = {
     SERVER_OPTIONS,
 };
 
-static const int kinds[] = {REDLATCH_SEMAPHORE, REDLATCH_PERMIT_SEMAPHORE, REDLATCH_LATCH};
+static bool is_no_lock(int kind) {
+    return kind == REDLATCH_SEMAPHORE || kind == REDLATCH_PERMIT_SEMAPHORE || kind == REDLATCH_LATCH;
+}
 
 /* How long a semaphore is waited for between two looks. */
 static const int64_t RECHECK_MS = 5000;
@@ -123,7 +125,7 @@ int command_wait(int argc, char **argv) {
                 return STATUS_USAGE;
             }
         } else if (letter == OPTION_KIND) {
-            if (!read_kind("--kind", optarg, kinds, sizeof kinds / sizeof kinds[0], &kind)) {
+            if (!read_kind("--kind", optarg, is_no_lock, &kind)) {
                 return STATUS_USAGE;
             }
         } else if (!take_server_option(&server, letter, usage, &exit_status)) {

@@ -14,7 +14,7 @@ from support import RedisServer, wait_until
 from support.shell import TIMEOUT, environment, program
 from terminal import BASH, Terminal
 
-FOLDER = Path(__file__).resolve().parents[2] / "core" / "cli" / "completions"
+FOLDER = Path(__file__).resolve().parents[2] / "build" / "core" / "cli" / "completions"
 UUID = "3f2b7c1a-0d4e-4b7a-9c11-2f6d0a9e8b77"
 
 

@@ -61,7 +61,7 @@ _redlatch() {
     fi
     case $before in
     --kind)
-        local kinds='mutex fenced fair spin plain read write semaphore permit-semaphore'
+        local kinds='@KINDS_OF_RUN@'
         [ "$command" = wait ] && kinds='semaphore permit-semaphore latch'
         mapfile -t COMPREPLY < <(compgen -W "$kinds" -- "$word")
         return

@@ -34,7 +34,7 @@ complete -c redlatch -n "__fish_seen_subcommand_from run" -l lease -x -d 'How lo
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l max-hold -x -d 'End the command after this time'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l min-hold -x -d 'Hold the lock at least this long'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l grace -x -d 'Time from TERM to KILL'
-complete -c redlatch -n "__fish_seen_subcommand_from run" -l kind -x -a 'mutex fenced fair spin plain read write semaphore permit-semaphore' -d 'The kind of lock'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -l kind -x -a '@KINDS_OF_RUN@' -d 'The kind of lock'
 complete -c redlatch -n "__fish_seen_subcommand_from wait" -l kind -x -a 'semaphore permit-semaphore latch' -d 'Kind of the name'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l permits -x -d 'Number of permits'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l limit -x -d 'Make the semaphore with this many permits'
