@@ -11,9 +11,9 @@
 #include "operations.h"
 #include "pools.h"
 
-void single_begin(struct engine *engine, struct operation *operation, uint8_t kind) {
+void single_begin(struct engine *engine, struct operation *operation, uint8_t command_kind) {
     struct command *command = take_command(engine, operation);
-    command->kind = kind;
+    command->kind = command_kind;
     operation->command = command;
     operation->phase = PHASE_REQUESTING;
     push_command(engine, command);
