@@ -14,11 +14,11 @@
 #include "resumable_wait.h"
 
 int acquire_check(int64_t lease_ms, int64_t wait_ms) {
-    if (lease_ms != REDLATCH_RENEWED && lease_ms != REDLATCH_LEASE_OF_LOCK &&
-        check_duration("lease_ms", lease_ms, 1, false) != REDLATCH_OK) {
-        return REDLATCH_INVALID;
+    int status = REDLATCH_OK;
+    if (lease_ms != REDLATCH_RENEWED && lease_ms != REDLATCH_LEASE_OF_LOCK) {
+        status = check_duration("lease_ms", lease_ms, 1, false);
     }
-    return check_duration("wait_ms", wait_ms, 0, true);
+    return status != REDLATCH_OK ? status : check_duration("wait_ms", wait_ms, 0, true);
 }
 
 void acquire_prepare(struct request *request, const struct redlatch_lock *lock, int64_t lease_ms, int64_t wait_ms,

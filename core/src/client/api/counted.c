@@ -35,8 +35,9 @@ int counted_name(redlatch_client *handle, uint8_t kind, const char *name, size_t
         return fail_with(REDLATCH_INVALID, "%s_out is NULL: expected a pointer to set", redlatch_kind_name(kind));
     }
     struct client *client = handle->client;
-    if (check_name(client, name, size) != REDLATCH_OK) {
-        return REDLATCH_INVALID;
+    status = check_name(client, name, size);
+    if (status != REDLATCH_OK) {
+        return status;
     }
     client_lock(client);
     *resource_out = client_resource(client, kind, name, size);

@@ -32,10 +32,10 @@ int redlatch_group_lock_new(redlatch_client *handle, const char *group, size_t g
         return fail_with(REDLATCH_INVALID, "lock_out is NULL: expected a pointer to set");
     }
     redlatch_lock_options options;
-    if (lock_options_of(REDLATCH_GROUP, given, &options) != REDLATCH_OK ||
-        check_name(handle->client, group, group_size) != REDLATCH_OK ||
-        check_values(values, value_count) != REDLATCH_OK) {
-        return REDLATCH_INVALID;
+    if ((status = lock_options_of(REDLATCH_GROUP, given, &options)) != REDLATCH_OK ||
+        (status = check_name(handle->client, group, group_size)) != REDLATCH_OK ||
+        (status = check_values(values, value_count)) != REDLATCH_OK) {
+        return status;
     }
     char *hashed = malloc(value_count * GROUP_VALUE_SIZE);
     if (!hashed) {

@@ -41,8 +41,8 @@ int redlatch_client_inspect(redlatch_client *handle, const char *name, size_t na
     if (!report_out) {
         return fail_with(REDLATCH_INVALID, "report_out is NULL: expected a pointer to set");
     }
-    if (check_name(client, name, name_size) != REDLATCH_OK) {
-        return REDLATCH_INVALID;
+    if ((status = check_name(client, name, name_size)) != REDLATCH_OK) {
+        return status;
     }
     struct inquiry inquiry = {.text = NULL};
     char *full = name_join(client, false, name, name_size, &inquiry.subject.size);

@@ -53,23 +53,21 @@ static int check_options(int kind, const redlatch_lock_options *options) {
         return fail_with(REDLATCH_INVALID, "owner_mode is %d: expected REDLATCH_OWNER_THREAD or REDLATCH_OWNER_HANDLE",
                          (int)options->owner_mode);
     }
-    if (options->lease_ms != REDLATCH_RENEWED &&
-        check_duration("lease_ms", options->lease_ms, 1, false) != REDLATCH_OK) {
-        return REDLATCH_INVALID;
+    int status = REDLATCH_OK;
+    if (options->lease_ms != REDLATCH_RENEWED) {
+        status = check_duration("lease_ms", options->lease_ms, 1, false);
     }
-    if (check_flag("reentrant", options->reentrant, true) != REDLATCH_OK ||
-        check_flag("token_from_time", options->token_from_time, known->has_tokens) != REDLATCH_OK) {
-        return REDLATCH_INVALID;
+    if (status != REDLATCH_OK || (status = check_flag("reentrant", options->reentrant, true)) != REDLATCH_OK ||
+        (status = check_flag("token_from_time", options->token_from_time, known->has_tokens)) != REDLATCH_OK) {
+        return status;
     }
     if (options->owner != 0 && options->owner_mode != REDLATCH_OWNER_HANDLE) {
         return fail_with(REDLATCH_INVALID, "owner is %llu: expected 0, or owner_mode REDLATCH_OWNER_HANDLE",
                          (unsigned long long)options->owner);
     }
-    if (check_owner("owner", options->owner) != REDLATCH_OK) {
-        return REDLATCH_INVALID;
-    }
-    if (known->polls && check_back_off(options) != REDLATCH_OK) {
-        return REDLATCH_INVALID;
+    if ((status = check_owner("owner", options->owner)) != REDLATCH_OK ||
+        (known->polls && (status = check_back_off(options)) != REDLATCH_OK)) {
+        return status;
     }
     if (options->key_template && !known->has_key_template) {
         return fail_with(REDLATCH_INVALID, "key_template is given for a %s lock: expected it for a plain lock only",
@@ -80,10 +78,8 @@ static int check_options(int kind, const redlatch_lock_options *options) {
 
 int lock_options_of(int kind, const redlatch_lock_options *given, redlatch_lock_options *options_out) {
     redlatch_lock_options_init(options_out, sizeof *options_out);
-    if (given && options_read(options_out, sizeof *options_out, given, "lock options") != REDLATCH_OK) {
-        return REDLATCH_INVALID;
-    }
-    return check_options(kind, options_out);
+    int status = given ? options_read(options_out, sizeof *options_out, given, "lock options") : REDLATCH_OK;
+    return status != REDLATCH_OK ? status : check_options(kind, options_out);
 }
 
 void lock_set_up(struct redlatch_lock *lock, struct client *client, struct resource *resource, int kind,
@@ -138,9 +134,9 @@ int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_
         return fail_with(REDLATCH_INVALID, "kind is REDLATCH_GROUP: expected redlatch_group_lock_new for it");
     }
     redlatch_lock_options options;
-    if (lock_options_of(kind, given, &options) != REDLATCH_OK ||
-        check_name(handle->client, name, name_size) != REDLATCH_OK) {
-        return REDLATCH_INVALID;
+    if ((status = lock_options_of(kind, given, &options)) != REDLATCH_OK ||
+        (status = check_name(handle->client, name, name_size)) != REDLATCH_OK) {
+        return status;
     }
     struct key key;
     status = key_of_name(&options, name, name_size, &key);

@@ -67,7 +67,11 @@ int redlatch_lock_start_acquire(redlatch_lock *lock, uint64_t owner, int64_t lea
         (status = check_named(lock, owner)) != REDLATCH_OK) {
         return status;
     }
-    struct start what = {OPERATION_ACQUIRE, REDLATCH_EVENT_ACQUIRED, owner, lease_ms, wait_ms};
+    struct start what = {.kind = OPERATION_ACQUIRE,
+                         .event = REDLATCH_EVENT_ACQUIRED,
+                         .owner = owner,
+                         .lease_ms = lease_ms,
+                         .wait_ms = wait_ms};
     return start(lock, &what, tag);
 }
 
@@ -76,7 +80,7 @@ int redlatch_lock_start_release(redlatch_lock *lock, uint64_t owner, uint64_t ta
     if (status != REDLATCH_OK || (status = check_named(lock, owner)) != REDLATCH_OK) {
         return status;
     }
-    struct start what = {OPERATION_RELEASE, REDLATCH_EVENT_RELEASED, owner, 0, 0};
+    struct start what = {.kind = OPERATION_RELEASE, .event = REDLATCH_EVENT_RELEASED, .owner = owner};
     return start(lock, &what, tag);
 }
 
@@ -86,18 +90,19 @@ int redlatch_lock_start_extend(redlatch_lock *lock, uint64_t owner, int64_t leas
         (status = check_named(lock, owner)) != REDLATCH_OK) {
         return status;
     }
-    struct start what = {OPERATION_EXTEND, REDLATCH_EVENT_EXTENDED, owner, lease_ms, 0};
+    struct start what = {
+        .kind = OPERATION_EXTEND, .event = REDLATCH_EVENT_EXTENDED, .owner = owner, .lease_ms = lease_ms};
     return start(lock, &what, tag);
 }
 
 int redlatch_lock_start_query(redlatch_lock *lock, uint64_t tag) {
     int status = guard_lock(lock);
-    struct start what = {OPERATION_QUERY, REDLATCH_EVENT_ANSWERED, 0, 0, 0};
+    struct start what = {.kind = OPERATION_QUERY, .event = REDLATCH_EVENT_ANSWERED};
     return status != REDLATCH_OK ? status : start(lock, &what, tag);
 }
 
 int redlatch_lock_start_force_release(redlatch_lock *lock, uint64_t tag) {
     int status = guard_lock(lock);
-    struct start what = {OPERATION_FORCE, REDLATCH_EVENT_ANSWERED, 0, 0, 0};
+    struct start what = {.kind = OPERATION_FORCE, .event = REDLATCH_EVENT_ANSWERED};
     return status != REDLATCH_OK ? status : start(lock, &what, tag);
 }

@@ -18,8 +18,9 @@ static int check_size(uint32_t size, const char *what) {
 int options_read(void *options, size_t size, const void *from, const char *what) {
     uint32_t theirs;
     memcpy(&theirs, from, sizeof theirs);
-    if (check_size(theirs, what) != REDLATCH_OK) {
-        return REDLATCH_INVALID;
+    int status = check_size(theirs, what);
+    if (status != REDLATCH_OK) {
+        return status;
     }
     const unsigned char *bytes = from;
     for (size_t i = size; i < theirs; i++) {
@@ -42,8 +43,9 @@ int answer_check(const void *to, const char *what) {
 }
 
 int answer_write(void *to, const void *answer, size_t size, const char *what) {
-    if (answer_check(to, what) != REDLATCH_OK) {
-        return REDLATCH_INVALID;
+    int status = answer_check(to, what);
+    if (status != REDLATCH_OK) {
+        return status;
     }
     uint32_t theirs;
     memcpy(&theirs, to, sizeof theirs);
@@ -75,8 +77,9 @@ static int init(void *options, uint32_t struct_size, void *defaults, size_t size
     if (!options) {
         return fail_with(REDLATCH_INVALID, "%s is NULL: expected a struct to fill", what);
     }
-    if (check_size(struct_size, what) != REDLATCH_OK) {
-        return REDLATCH_INVALID;
+    int status = check_size(struct_size, what);
+    if (status != REDLATCH_OK) {
+        return status;
     }
     memset(options, 0, struct_size);
     memcpy(options, defaults, struct_size < size ? struct_size : size);
