@@ -10,6 +10,7 @@
 #include "schedule.h"
 #include "system.h"
 #include "wrapped.h"
+#include "wrapped_system.h"
 
 static struct descriptor table[DESCRIPTORS_MAX];
 
@@ -66,7 +67,7 @@ short descriptor_events(int fd, short events) {
 }
 
 int __wrap_system_signal_new(void) {
-    return descriptor_new(DESCRIPTOR_SIGNAL);
+    return wrapped_system_fails("system_signal_new") ? -1 : descriptor_new(DESCRIPTOR_SIGNAL);
 }
 
 void __wrap_system_signal(int fd) {
@@ -88,7 +89,7 @@ void __wrap_system_unsignal(int fd) {
 }
 
 int __wrap_system_alarm_new(void) {
-    return descriptor_new(DESCRIPTOR_ALARM);
+    return wrapped_system_fails("system_alarm_new") ? -1 : descriptor_new(DESCRIPTOR_ALARM);
 }
 
 static void ring(void *context, uint64_t number) {
@@ -97,6 +98,9 @@ static void ring(void *context, uint64_t number) {
 }
 
 bool __wrap_system_alarm_set(int fd, int64_t at) {
+    if (wrapped_system_fails("system_alarm_set")) {
+        return false;
+    }
     trace("sets the alarm %d in %lld", fd, at == INT64_MAX ? -1LL : (long long)(at - schedule_now()));
     descriptor_of(fd)->at = at;
     if (at != INT64_MAX) {
@@ -106,10 +110,13 @@ bool __wrap_system_alarm_set(int fd, int64_t at) {
 }
 
 int __wrap_system_set_new(void) {
-    return descriptor_new(DESCRIPTOR_SET);
+    return wrapped_system_fails("system_set_new") ? -1 : descriptor_new(DESCRIPTOR_SET);
 }
 
 int __wrap_system_set_add(int set, int fd) {
+    if (wrapped_system_fails("system_set_add")) {
+        return -1;
+    }
     trace("watches %d in %d", fd, set);
     for (int i = 0; i < SET_MAX; i++) {
         if (descriptor_of(set)->members[i] == 0) {

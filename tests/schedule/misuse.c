@@ -1,11 +1,13 @@
-/* Calls with arguments that are refused: each says which argument is wrong, and what was expected.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Calls with arguments that are refused: each says which argument is wrong, and what was expected. Calls that the
+ * system fails. SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "players_shared.h"
 #include "redlatch_groups.h"
+#include "schedule.h"
+#include "wrapped_system.h"
 
 static void misuse_clients(void) {
     static const char *const urls[] = {"",
@@ -209,7 +211,40 @@ static void misuse_names(redlatch_client *client) {
     }
 }
 
+/* A client is opened, used from a host's loop and closed, while one function of the system fails once. */
+static void fail_function(const char *function, int turn) {
+    redlatch_client *client = NULL;
+    redlatch_lock *lock = NULL;
+    int fd;
+    trace("%s is to fail at turn %d", function, turn);
+    wrapped_system_fail(function, turn);
+    if (log_call("open", redlatch_client_open("unix:///s0", NULL, &client)) == REDLATCH_OK &&
+        log_call("lock", redlatch_lock_new(client, REDLATCH_MUTEX, "failing", 7, NULL, &lock)) == REDLATCH_OK) {
+        log_call("acquire", redlatch_lock_acquire(lock, 100));
+        log_call("acquire", redlatch_lock_acquire(lock, 100));
+        log_call("event_fd", redlatch_client_event_fd(client, &fd));
+        log_call("release", redlatch_lock_release(lock));
+        log_call("release", redlatch_lock_release(lock));
+    }
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+    wrapped_system_fail(NULL, 0);
+}
+
+static void misuse_system(void) {
+    static const char *const functions[] = {"pthread_setspecific", /* before this thread has an owner id */
+                                            "system_random",       "gethostname",        "system_signal_new",
+                                            "system_alarm_new",    "system_alarm_set",   "system_set_new",
+                                            "system_set_add",      "system_thread_start"};
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        for (int turn = 1; turn <= 4; turn++) {
+            fail_function(functions[i], turn);
+        }
+    }
+}
+
 void misuse_all(const struct house *house) {
+    misuse_system();
     misuse_clients();
     misuse_bounds();
     misuse_lock_options(house->client);

@@ -31,6 +31,7 @@ static void open_client(struct house *house, int server) {
     options.busy_poll = schedule_chance(700);
     options.lazy = schedule_chance(200);
     options.release_on_close = schedule_chance(700);
+    options.language = (int32_t)schedule_draw(4);
     log_call("open", redlatch_client_open(url, &options, &house->client));
 }
 

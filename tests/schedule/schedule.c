@@ -11,7 +11,7 @@
 #include "sim_random.h"
 #include "wrapped.h"
 
-enum { ACTORS_MAX = 64, EVENTS_MAX = 4096 };
+enum { ACTORS_MAX = 128, EVENTS_MAX = 4096 };
 
 /* A schedule that turns more often than this does nothing but turn. */
 enum { TURNS_MAX = 4000000 };

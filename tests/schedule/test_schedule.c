@@ -75,6 +75,7 @@ static const struct scenario scenarios[] = {
 enum { SCENARIOS = sizeof scenarios / sizeof scenarios[0] };
 
 static void run(const struct scenario *scenario, uint64_t seed, FILE *out) {
+    long allocated = wrapped_memory_count();
     schedule_begin(seed, out);
     descriptors_begin();
     wrapped_system_begin();
@@ -85,6 +86,7 @@ static void run(const struct scenario *scenario, uint64_t seed, FILE *out) {
         model_server_show(i);
     }
     model_servers_end();
+    trace("%ld allocations are left", wrapped_memory_count() - allocated);
 }
 
 /* Of the traces of the first few seeds, and of all. */

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "wrapped_system.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +11,7 @@
 #include "schedule.h"
 #include "wrapped.h"
 
-enum { MUTEXES_MAX = 64, THREADS_MAX = 16 };
+enum { MUTEXES_MAX = 64, THREADS_MAX = 64 };
 
 /* One who sleeps on a futex; on its own stack. */
 struct sleeper {
@@ -30,12 +31,28 @@ static struct {
     struct sleeper *sleepers; /* the first came first */
     struct started_thread threads[THREADS_MAX];
     size_t thread_count;
+    const char *failing; /* NULL: no function */
+    int turn;
 } now;
 
 static void (*at_thread_end)(void *value); /* made once in a process */
 
 void wrapped_system_begin(void) {
     memset(&now, 0, sizeof now);
+}
+
+void wrapped_system_fail(const char *function, int turn) {
+    now.failing = function;
+    now.turn = turn;
+}
+
+bool wrapped_system_fails(const char *function) {
+    bool fails = now.failing && strcmp(now.failing, function) == 0 && --now.turn == 0;
+    if (fails) {
+        trace("%s fails", function);
+        errno = EMFILE;
+    }
+    return fails;
 }
 
 static const pthread_mutex_t **place_of(const pthread_mutex_t *mutex) {
@@ -122,6 +139,9 @@ void __wrap_system_yield(void) {
 }
 
 bool __wrap_system_random(void *bytes, size_t size) {
+    if (wrapped_system_fails("system_random")) {
+        return false;
+    }
     for (size_t i = 0; i < size; i++) {
         ((unsigned char *)bytes)[i] = (unsigned char)schedule_draw(256);
     }
@@ -145,6 +165,9 @@ bool __wrap_system_thread_start(pthread_t *thread_out, void *(*run)(void *), voi
     if (now.thread_count == THREADS_MAX) {
         abort();
     }
+    if (wrapped_system_fails("system_thread_start")) {
+        return false;
+    }
     struct started_thread *thread = &now.threads[now.thread_count];
     *thread = (struct started_thread){.run = run, .argument = argument};
     thread->actor = actor_start(now.thread_count == 0 ? "background" : "background'", run_thread, thread);
@@ -167,11 +190,17 @@ int __wrap_pthread_key_create(pthread_key_t *key, void (*end)(void *value)) {
 
 int __wrap_pthread_setspecific(pthread_key_t key, const void *value) {
     (void)key;
+    if (wrapped_system_fails("pthread_setspecific")) {
+        return ENOMEM;
+    }
     actor_at_end(at_thread_end, (void *)(uintptr_t)value);
     return 0;
 }
 
 int __wrap_gethostname(char *name, size_t size) {
+    if (wrapped_system_fails("gethostname")) {
+        return -1;
+    }
     strncpy(name, "host", size);
     return 0;
 }

@@ -73,8 +73,9 @@ static int check_options(const redlatch_client_options *options) {
                  {"release_on_close", options->release_on_close, true},
                  {"busy_poll", options->busy_poll, true}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        if (check_flag(flags[i].what, flags[i].value, flags[i].has_meaning) != REDLATCH_OK) {
-            return REDLATCH_INVALID;
+        int status = check_flag(flags[i].what, flags[i].value, flags[i].has_meaning);
+        if (status != REDLATCH_OK) {
+            return status;
         }
     }
     if (options->watchdog_lease_ms < 30 || options->watchdog_lease_ms > 86400000) {
@@ -143,18 +144,6 @@ static bool copy_strings(struct client *client, const redlatch_client_options *o
            copy_text(&client->password, options->password, client->uri.password);
 }
 
-static bool set_up_engine(struct client *client, const redlatch_client_options *options) {
-    char uuid[37];
-    uint64_t random;
-    if (!make_uuid(uuid) || !system_random(&random, sizeof random)) {
-        return false;
-    }
-    struct engine_settings settings = {options->watchdog_lease_ms, options->unreachable_timeout_ms,
-                                       options->claim_timeout_ms, options->linger_ms, options->fair_timeout_ms};
-    engine_init(&client->engine, &settings, uuid, random);
-    return true;
-}
-
 static void set_up_connections(struct client *client, const redlatch_client_options *options) {
     struct connection_settings *settings = &client->connection_settings;
     settings->uri = &client->uri;
@@ -191,7 +180,8 @@ static bool make_shown_url(struct client *client) {
     return client->shown_url;
 }
 
-static struct client *client_new(const redlatch_client_options *options, struct uri *uri) {
+static struct client *client_new(const redlatch_client_options *options, struct uri *uri, const char *uuid,
+                                 uint64_t random) {
     struct client *client = calloc(1, sizeof *client);
     if (!client) {
         uri_free(uri);
@@ -213,9 +203,11 @@ static struct client *client_new(const redlatch_client_options *options, struct 
     client->close_timeout = options->close_timeout_ms * MILLISECOND;
     list_init(&client->events);
     pthread_mutex_init(&client->mutex, NULL);
-    bool good = set_up_engine(client, options);
+    struct engine_settings settings = {options->watchdog_lease_ms, options->unreachable_timeout_ms,
+                                       options->claim_timeout_ms, options->linger_ms, options->fair_timeout_ms};
+    engine_init(&client->engine, &settings, uuid, random);
     set_up_connections(client, options);
-    if (!good || !copy_strings(client, options) || !make_shown_url(client)) {
+    if (!copy_strings(client, options) || !make_shown_url(client)) {
         client_drop(client);
         return NULL;
     }
@@ -258,12 +250,17 @@ static int connect_now(struct client *client) {
 
 static int open_parsed(const redlatch_client_options *given, struct uri *uri, struct client **client_out) {
     redlatch_client_options options;
+    char uuid[37];
+    uint64_t random;
     int status = read_options(given, uri, &options);
+    if (status == REDLATCH_OK && (!make_uuid(uuid) || !system_random(&random, sizeof random))) {
+        status = fail_with(REDLATCH_SYSTEM, "the system has no random bytes");
+    }
     if (status != REDLATCH_OK) {
         uri_free(uri);
         return status;
     }
-    struct client *client = client_new(&options, uri);
+    struct client *client = client_new(&options, uri, uuid, random);
     if (!client) {
         return fail_plain(REDLATCH_NO_MEMORY);
     }

@@ -1,0 +1,81 @@
+/* What the program has allocated and not freed, by address: memory that a shared library allocated may be freed here,
+ * too. SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wrapped.h"
+#include "wrapped_system.h"
+
+enum { BUCKETS = 1 << 14 };
+
+struct allocation {
+    const void *address;
+    struct allocation *next;
+};
+
+static struct allocation *buckets[BUCKETS];
+static long count;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static struct allocation **bucket_of(const void *address) {
+    return &buckets[((uintptr_t)address >> 4) % BUCKETS];
+}
+
+static void *enter(void *allocated) {
+    struct allocation *allocation = allocated ? __real_malloc(sizeof *allocation) : NULL;
+    if (allocation) {
+        __real_pthread_mutex_lock(&mutex);
+        struct allocation **bucket = bucket_of(allocated);
+        *allocation = (struct allocation){allocated, *bucket};
+        *bucket = allocation;
+        count++;
+        __real_pthread_mutex_unlock(&mutex);
+    }
+    return allocated;
+}
+
+static void leave(const void *allocated) {
+    __real_pthread_mutex_lock(&mutex);
+    struct allocation **at = bucket_of(allocated);
+    while (*at && (*at)->address != allocated) {
+        at = &(*at)->next;
+    }
+    struct allocation *found = *at;
+    if (found) {
+        *at = found->next;
+        count--;
+    }
+    __real_pthread_mutex_unlock(&mutex);
+    __real_free(found);
+}
+
+long wrapped_memory_count(void) {
+    __real_pthread_mutex_lock(&mutex);
+    long now = count;
+    __real_pthread_mutex_unlock(&mutex);
+    return now;
+}
+
+void *__wrap_malloc(size_t size) {
+    return enter(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t number, size_t size) {
+    return enter(__real_calloc(number, size));
+}
+
+void *__wrap_realloc(void *old, size_t size) {
+    leave(old);
+    return enter(__real_realloc(old, size));
+}
+
+char *__wrap_strdup(const char *text) {
+    return enter(__real_strdup(text));
+}
+
+void __wrap_free(void *allocated) {
+    leave(allocated);
+    __real_free(allocated);
+}
