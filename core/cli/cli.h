@@ -114,7 +114,7 @@ bool read_seconds(const char *option, const char *text, int64_t low_ms, int high
 /* A whole number in a range; false after a complaint. */
 bool read_number(const char *option, const char *text, long low, long high, int *number_out);
 
-/* A kind as options name it: "permit-semaphore". Static memory. */
+/* A kind as options name it: "permit-semaphore". Valid until the next call. */
 const char *kind_option(int kind);
 
 /* One of the kinds (enum redlatch_kind) that it may be, by its name; false after a complaint. */

@@ -15,7 +15,12 @@ static bool is_called(const char *text, const char *name) {
 }
 
 const char *kind_option(int kind) {
-    return kind == REDLATCH_PERMIT_SEMAPHORE ? "permit-semaphore" : redlatch_kind_name(kind);
+    static char text[32];
+    snprintf(text, sizeof text, "%s", redlatch_kind_name(kind));
+    for (char *part; (part = strchr(text, '_')) != NULL;) {
+        *part = '-';
+    }
+    return text;
 }
 
 bool read_kind(const char *option, const char *text, bool (*may_be)(int kind), int *kind_out) {

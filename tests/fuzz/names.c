@@ -26,7 +26,7 @@ static char *rest(struct input *input) {
 /* The channel of a name leads back to the name, and so does that of a waiter. */
 static void check_channel(struct input *input) {
     uint8_t how = input_byte(input);
-    uint8_t kind = kind_of_names((uint8_t)(1 + how % 11));
+    uint8_t kind = kind_of_names((uint8_t)(1 + how % (KIND_NUMBERS - 1)));
     uint64_t waiter = how >= 128 ? 1 + (uint64_t)input_byte(input) * INT64_C(1000000007) : 0;
     if (input->size == 0 || input->size > REDLATCH_NAME_SIZE_MAX) {
         return;

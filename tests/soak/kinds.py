@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, Sequence, Tuple
 
+from support.kind_table import NUMBERS
+
 LANGUAGES = ("c", "python", "lua", "java")
 OURS = LANGUAGES[:-1]
 # Independent servers. All locks of one name are on the first, but those of multi locks and RedLocks.
@@ -17,10 +19,11 @@ SERVERS = 3
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of lock. `number` is C's; `maker` the method of a client in Python and Lua, with what it leads to behind a
-    dot; `theirs` Redisson's word in tests/interop/redisson/.../Objects.java."""
+    """A kind of lock. `core` is its name in the table of kinds, empty for locks of several names; `maker` the method of
+    a client in Python and Lua, with what it leads to behind a dot; `theirs` Redisson's word in
+    tests/interop/redisson/.../Objects.java."""
 
-    number: int
+    core: str
     maker: str
     theirs: str = ""
     # The checkers that judge it, by their names in checkers/__init__.py; what is true of every wait is always judged.
@@ -42,46 +45,49 @@ class Kind:
 
     def word(self, language: str) -> str:
         """What a worker of a language calls it."""
-        return {"c": str(self.number), "java": self.theirs}.get(language, self.maker)
+        return {"c": str(NUMBERS.get(self.core, 0)), "java": self.theirs}.get(language, self.maker)
 
 
 _FAIR_QUEUE = "redisson_lock_queue:{{{name}}}"
 
 KINDS: Dict[str, Kind] = {
-    "mutex": Kind(1, "lock", "lock"),
-    "non-reentrant": Kind(1, "lock", "non-reentrant", options={"reentrant": 0}, reentrant=False),
+    "mutex": Kind("mutex", "lock", "lock"),
+    "non-reentrant": Kind("mutex", "lock", "non-reentrant", options={"reentrant": 0}, reentrant=False),
     "fenced": Kind(
-        2, "fenced_lock", "fenced", ("exclusion", "witness", "tokens"), stays=("redisson_lock_token:{{{name}}}",),
+        "fenced", "fenced_lock", "fenced", ("exclusion", "witness", "tokens"),
+        stays=("redisson_lock_token:{{{name}}}",),
     ),
-    "fair": Kind(3, "fair_lock", "fair", ("exclusion", "witness", "order"), queue=_FAIR_QUEUE),
+    "fair": Kind("fair", "fair_lock", "fair", ("exclusion", "witness", "order"), queue=_FAIR_QUEUE),
     "non-reentrant-fair": Kind(
-        3, "fair_lock", "non-reentrant fair", ("exclusion", "witness", "order"),
+        "fair", "fair_lock", "non-reentrant fair", ("exclusion", "witness", "order"),
         options={"reentrant": 0}, reentrant=False, queue=_FAIR_QUEUE,
     ),
-    "spin": Kind(4, "spin_lock", "spin"),
-    "read": Kind(5, "read_write_lock.read", "read", ("exclusion",), family="read-write"),
-    "write": Kind(6, "read_write_lock.write", "write", family="read-write"),
-    "plain": Kind(7, "plain_lock", languages=OURS, reentrant=False),
-    "multi": Kind(0, "multi_lock", "multi", shape="multi"),
-    "multi-on-servers": Kind(0, "multi_lock", "multi", shape="multi"),
-    "multi-of-kinds": Kind(0, "multi_lock", "multi", shape="multi"),
-    "multi-with-plain": Kind(0, "multi_lock", shape="multi", languages=OURS),
-    "redlock": Kind(0, "redlock", "red", shape="redlock"),
-    "group": Kind(8, "group_lock", "group", shape="group"),
+    "spin": Kind("spin", "spin_lock", "spin"),
+    "read": Kind("read", "read_write_lock.read", "read", ("exclusion",), family="read-write"),
+    "write": Kind("write", "read_write_lock.write", "write", family="read-write"),
+    "plain": Kind("plain", "plain_lock", languages=OURS, reentrant=False),
+    "multi": Kind("", "multi_lock", "multi", shape="multi"),
+    "multi-on-servers": Kind("", "multi_lock", "multi", shape="multi"),
+    "multi-of-kinds": Kind("", "multi_lock", "multi", shape="multi"),
+    "multi-with-plain": Kind("", "multi_lock", shape="multi", languages=OURS),
+    "redlock": Kind("", "redlock", "red", shape="redlock"),
+    "group": Kind("group", "group_lock", "group", shape="group"),
     # What a killed process had taken of a semaphore stays taken, so there are new ones all the time.
     "semaphore": Kind(
-        9, "semaphore", "semaphore", ("permits", "sums"), shape="semaphore", options={"permits": 4, "epoch_ms": 5000},
-        stays=("{name}:*",),
+        "semaphore", "semaphore", "semaphore", ("permits", "sums"), shape="semaphore",
+        options={"permits": 4, "epoch_ms": 5000}, stays=("{name}:*",),
     ),
     "permit-semaphore": Kind(
-        10, "permit_semaphore", "permit semaphore", ("permits", "permit_ids", "sums"), shape="permits",
+        "permit_semaphore", "permit_semaphore", "permit semaphore", ("permits", "permit_ids", "sums"), shape="permits",
         options={"permits": 4, "epoch_ms": 10_000}, stays=("{name}:*", "{{{name}:*"),
     ),
     "latch": Kind(
-        11, "latch", "latch", ("latch",), shape="latch", options={"count": 2, "epoch_ms": 1000},
+        "latch", "latch", "latch", ("latch",), shape="latch", options={"count": 2, "epoch_ms": 1000},
         names=1, stays=("{name}:*",),
     ),
 }
+
+assert {kind.core for kind in KINDS.values() if kind.core} == set(NUMBERS), "a kind of the core has no row here"
 
 
 def names_of(kind_name: str) -> Tuple[str, ...]:

@@ -105,9 +105,9 @@ static void every_kind_keeps_its_bound(void) {
         struct argument_part words[] = {{"184467440737095516", 18}, {resource->name, sizes[i]}, {"100", 3}};
         struct question question = {.arguments = words, .argument_count = 3};
         struct operation operation = {.question = &question};
-        for (int number = REDLATCH_MUTEX; number <= REDLATCH_LATCH; number++) {
+        for (int number = REDLATCH_MUTEX; number < KIND_NUMBERS; number++) {
             uint8_t lock_kind = (uint8_t)number;
-            resource->kind = kind_of_number(lock_kind) ? kind_of_names(lock_kind) : REDLATCH_MUTEX;
+            resource->kind = kind_of_names(lock_kind);
             for (int k = 0; k < RENEWAL_BATCH_SIZE; k++) {
                 lines[k].lock_kind = lock_kind;
             }
