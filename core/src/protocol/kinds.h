@@ -48,9 +48,10 @@ struct kind {
 
 /* One more than the highest number: a row for each, and no numbers between them are free. */
 enum {
-    KIND_NUMBERS = 1
-#define KIND(...) +1
+    NO_KIND,
+#define KIND(constant, ...) KIND_##constant,
 #include "kinds.def"
+    KIND_NUMBERS
 };
 
 /* The kind of a number of enum redlatch_kind; NULL if there is none. */
