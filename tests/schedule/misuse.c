@@ -154,16 +154,28 @@ static void misuse_calls(const struct house *house) {
 }
 
 static void misuse_counts(const struct house *house) {
-    static const int64_t amounts[] = {0, -1, INT64_C(2147483648)};
+    static const int64_t amounts[] = {0, -1, INT64_C(2147483648), INT64_C(-2147483648), 1001, 1};
     int64_t number = 0;
+    uint64_t serial = 0;
     for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++) {
         log_call("permits", redlatch_semaphore_acquire(house->semaphore, amounts[i], 0, NULL, REDLATCH_FOREVER));
         log_call("permits", redlatch_semaphore_release(house->semaphore, amounts[i]));
+        log_call("permits", redlatch_semaphore_release_if_exists(house->semaphore, amounts[i], NULL));
+        log_call("permits", redlatch_semaphore_start_acquire(house->semaphore, amounts[i], 0, 1));
+        log_call("permits", redlatch_semaphore_start_release(house->semaphore, amounts[i], 1));
+        log_call("permits", redlatch_semaphore_start_release_if_exists(house->semaphore, amounts[i], 1));
+        log_call("permits", redlatch_semaphore_start_try_set_permits(house->semaphore, amounts[i], -7, 1));
+        log_call("permits", redlatch_semaphore_add_permits(house->semaphore, amounts[i]));
+        log_call("permits", redlatch_permit_semaphore_acquire(house->permits, amounts[i], REDLATCH_RENEWED, 0, NULL,
+                                                              REDLATCH_FOREVER, &serial));
+        log_call("permits", redlatch_permit_semaphore_try_set_permits(house->permits, amounts[i], NULL));
         log_call("permits", redlatch_semaphore_try_set_permits(house->semaphore, amounts[i], 0, NULL));
         log_call("permits", redlatch_permit_semaphore_set_permits(house->permits, amounts[i]));
         log_call("permits", redlatch_permit_semaphore_add_permits(house->permits, amounts[i]));
         log_call("count", redlatch_latch_try_set_count(house->latch, amounts[i], NULL));
     }
+    log_call("acquire for ever",
+             redlatch_semaphore_acquire(house->semaphore, 1, REDLATCH_FOREVER, NULL, REDLATCH_FOREVER));
     log_call("ttl_ms", redlatch_semaphore_try_set_permits(house->semaphore, 1, -7, NULL));
     log_call("available_out", redlatch_semaphore_available(house->semaphore, NULL));
     log_call("count_out", redlatch_latch_count(house->latch, NULL));
@@ -253,4 +265,5 @@ void misuse_all(const struct house *house) {
     misuse_counts(house);
     misuse_reports(house);
     misuse_names(house->client);
+    wrong_kinds();
 }

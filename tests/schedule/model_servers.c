@@ -413,6 +413,7 @@ void model_server_replace(int server, const char *key, int shape) {
         {"hset", "mode", "read", "7c6ec0c3-7c1e-4a5a-9c1c-000000000001:1", "1"},
         {"rpush", "x"},
         {"zadd", "1", "x"},
+        {"set", "3"},
     };
     struct redis_text words[6] = {redis_text(shapes[shape][0]), redis_text(key)};
     size_t count = 2;

@@ -55,6 +55,9 @@ void call_report(struct player *player);
 /* Calls with wrong arguments, each once. */
 void misuse_all(const struct house *house);
 
+/* Each kind of name, used as each other kind, by a client of each language. */
+void wrong_kinds(void);
+
 /* Collects events as a host's loop does, and gives back what was granted. */
 void host_run(void *context);
 
